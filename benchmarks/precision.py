@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import nnapi
-from nnapi.cli.inputs import input_operands, random_input, read
+from nnapi.cli.inputs import input_operands, random_input, read_input
 from nnapi.codes import OperandCode
 from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.wrapping import find_direct
@@ -63,7 +63,7 @@ def read_samples(model: nnapi.Model, file: Path, images: Path | None) -> list[Ar
         pixels = find_pixels(model, describe(file).pixels, find_family(model))
         pictures = sorted(path for path in images.iterdir() if path.suffix in PICTURES)
         with suppress(Mistake):  # of a sound
-            return [[read(path, operands[0], pixels).array] for path in pictures]
+            return [[read_input(path, operands[0], pixels).array] for path in pictures]
     return [[random_input(operand, seed).array for operand in operands] for seed in range(4)]
 
 

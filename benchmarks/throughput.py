@@ -22,9 +22,9 @@ from typing import Any
 
 import nnapi
 from nnapi.cli.inputs import read_arrays
-from nnapi.report.benchmark import rate
+from nnapi.report.benchmark import measure_rate
 from nnapi.report.engines import LiteRT, OpenVINO, UnsuitableError
-from nnapi.report.machine import cores
+from nnapi.report.machine import count_cores
 
 Measure = Callable[[float], float]
 """From seconds to inputs per second."""
@@ -35,7 +35,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", nargs="+", default=[""], help="models whose name contains one of these")
-    parser.add_argument("--requests", type=int, default=cores())
+    parser.add_argument("--requests", type=int, default=count_cores())
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.2, help="of each way in each round")
     parser.add_argument("--json", type=Path)
@@ -63,7 +63,7 @@ def repeat_until(end: float, inputs: Sequence[Any]) -> Iterator[Sequence[Any]]:
 def measure_runs(engine: Any, file: Path, inputs: Sequence[Any], requests: int) -> Measure:
     """As many threads as requests, each with what the engine prepares for one."""
     runs = engine.open(file, 1).prepare(requests)
-    return partial(rate, runs, inputs)
+    return partial(measure_rate, runs, inputs)
 
 
 def measure_queue(file: Path, inputs: Sequence[Any]) -> Measure:

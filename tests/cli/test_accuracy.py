@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.cli.accuracy import find_detector_outputs, judge
+from nnapi.cli.accuracy import find_detector_outputs, make_judge
 from nnapi.errors import Mistake
 from nnapi.report.accuracy import Boxes
 from nnapi.report.dataset import Example
@@ -33,19 +33,19 @@ def scans(tmp_path: Path) -> list[Example]:
 
 def test_a_classifier(digits: nnapi.Model, scans: list[Example]) -> None:
     compilation = nnapi.compile(digits)
-    found = judge(digits, scans)(lambda inputs: compilation.run(*inputs))
+    found = make_judge(digits, scans)(lambda inputs: compilation.run(*inputs))
     assert found["top-1"] >= 0.9
     assert found["top-5"] == 1.0
     wrong = [Example(example.file, (example.truth + 1) % 10) for example in scans if isinstance(example.truth, int)]
-    assert judge(digits, wrong)(lambda inputs: compilation.run(*inputs))["top-1"] <= 0.1
+    assert make_judge(digits, wrong)(lambda inputs: compilation.run(*inputs))["top-1"] <= 0.1
 
 
 def test_wanted_values_are_real_numbers(digits: nnapi.Model, scans: list[Example], tmp_path: Path) -> None:
     np.save(tmp_path / "want.npy", np.full((1, 10), 0.5))
     codes = np.full((1, 10), 0, np.int8)  # 0.5 with a scale of 1/256 and a zero point of -128
-    found = judge(digits, [Example(scans[0].file, (tmp_path / "want.npy",))])(lambda _: [codes])
+    found = make_judge(digits, [Example(scans[0].file, (tmp_path / "want.npy",))])(lambda _: [codes])
     assert found == {"mean squared error": pytest.approx(0, abs=1e-9)}
-    found = judge(digits, [Example(scans[0].file, (tmp_path / "want.npy",))])(lambda _: [codes + np.int8(64)])
+    found = make_judge(digits, [Example(scans[0].file, (tmp_path / "want.npy",))])(lambda _: [codes + np.int8(64)])
     assert found == {"mean squared error": pytest.approx(1 / 16)}
 
 
@@ -62,12 +62,12 @@ def test_labels_that_do_not_fit(
 ) -> None:
     monkeypatch.setattr(np, "load", lambda _: np.zeros(10))
     with pytest.raises(Mistake, match=message):
-        judge(digits, [Example(Path("x"), truth)])
+        make_judge(digits, [Example(Path("x"), truth)])
 
 
 def test_models_that_do_not_fit() -> None:
     with pytest.raises(Mistake, match="models with one input, sum has 2"):
-        judge(finished_sum(), [Example(Path("x"), 1)])
+        make_judge(finished_sum(), [Example(Path("x"), 1)])
 
 
 @pytest.mark.shared
@@ -82,11 +82,11 @@ def test_a_detector_sees_its_own_boxes(shared: Path) -> None:
         return outputs
 
     picture = shared / "images" / "cats_and_dogs.jpg"
-    judge(model, [Example(picture, NO_BOX_BUT_ONE)])(run)  # type: ignore[arg-type]
+    make_judge(model, [Example(picture, NO_BOX_BUT_ONE)])(run)  # type: ignore[arg-type]
     sure = outputs[2][0] > 0.5
     assert sure.sum() >= 2
     truth = Boxes(outputs[0][0][sure].astype(float), outputs[1][0][sure].astype(int), np.ones(int(sure.sum())))
-    assert judge(model, [Example(picture, truth)])(run)["mAP@[.5:.95]"] == pytest.approx(1.0)  # type: ignore[arg-type]
+    assert make_judge(model, [Example(picture, truth)])(run)["mAP@[.5:.95]"] == pytest.approx(1.0)  # type: ignore[arg-type]
 
 
 NO_BOX_BUT_ONE = Boxes(np.array([[0.0, 0.0, 0.01, 0.01]]), np.array([89]), np.ones(1))

@@ -133,7 +133,7 @@ def test_an_interrupted_run_keeps_what_it_measured(tmp_path: Path, monkeypatch: 
     def stop(*_: object) -> float:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(benchmark, "rate", stop)
+    monkeypatch.setattr(benchmark, "measure_rate", stop)
     result = call(MODEL, FLOAT, *QUICK, "--output", tmp_path / "a.json", "--html", tmp_path / "a.html")
     assert result.exit_code == 130
     found = json.loads((tmp_path / "a.json").read_text())

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app, cluster_runs
-from nnapi.cli.accuracy import judge, judge_on
+from nnapi.cli.accuracy import make_cluster_judge, make_judge
 from nnapi.cluster.shards import Cluster
 from nnapi.report.dataset import Example
 from nnapi.report.engines import UnsuitableError
@@ -117,14 +117,16 @@ def test_without_a_data_set_there_is_nothing_to_spread(places: list[str]) -> Non
 def test_each_example_is_told_of(scans: list[Path]) -> None:
     model, steps = nnapi.load(MODEL), list[str]()
     examples = [Example(file, int(file.parent.name)) for file in scans]
-    found = judge_on(Cluster(FakeRay()), model, examples, steps.append)([REFERENCE])
+    found = make_cluster_judge(Cluster(FakeRay()), model, examples, steps.append)([REFERENCE])
     compilation = nnapi.compile(model, REFERENCE)
-    assert found == judge(model, examples)(lambda inputs: compilation.run(*inputs))
+    assert found == make_judge(model, examples)(lambda inputs: compilation.run(*inputs))
     assert steps[-1] == "40 of 40 examples on the cluster"
 
 
 def test_an_example_that_cannot_be_read_ends_the_judgement(tmp_path: Path) -> None:
     (tmp_path / "bad.npy").write_bytes(b"no array at all")
-    judge_devices = judge_on(Cluster(FakeRay()), nnapi.load(MODEL), [Example(tmp_path / "bad.npy", 1)], lambda _: None)
+    judge_devices = make_cluster_judge(
+        Cluster(FakeRay()), nnapi.load(MODEL), [Example(tmp_path / "bad.npy", 1)], lambda _: None
+    )
     with pytest.raises(UnsuitableError, match=r"bad.npy for image"):
         judge_devices([REFERENCE])

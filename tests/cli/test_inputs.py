@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import nnapi
-from nnapi.cli.inputs import random_input, read, runs
+from nnapi.cli.inputs import assign_to_runs, random_input, read_input
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import Mistake
 from nnapi.model.model import Operand
@@ -57,41 +57,43 @@ A, B, C = Path("a.png"), Path("b.png"), Path("c.png")
     ],
 )
 def test_runs(inputs: int, files: list[Path], planned: list[list[Path]]) -> None:
-    assert runs(model_of(inputs), files) == planned
+    assert assign_to_runs(model_of(inputs), files) == planned
 
 
 def test_wrong_number_of_files() -> None:
     with pytest.raises(Mistake, match=r"2 inputs \(part0 \[1, 2\], part1 \[1, 2\]\), so give 2 files or none, not 3"):
-        runs(model_of(2), [A, B, C])
+        assign_to_runs(model_of(2), [A, B, C])
 
 
 def test_content_decides_not_the_name(tmp_path: Path) -> None:
     Image.fromarray(np.full((2, 2, 3), 7, np.uint8)).save(tmp_path / "a.png")
     (tmp_path / "a.png").rename(tmp_path / "a.npy")
-    given = read(tmp_path / "a.npy", operand("uint8", 1, 2, 2, 3, scale=1.0), PLAIN)
+    given = read_input(tmp_path / "a.npy", operand("uint8", 1, 2, 2, 3, scale=1.0), PLAIN)
     assert (given.source, given.conversion) == ("a.npy", "2×2, pixels 0 to 255 as quantized values")
     with wave.open(str(tmp_path / "b.png"), "wb") as sound:
         sound.setparams((1, 2, 8000, 0, "NONE", ""))
         sound.writeframes(bytes(8))
-    assert "8000 Hz" in read(tmp_path / "b.png", operand("float32", 1, 0), PLAIN).conversion
+    assert "8000 Hz" in read_input(tmp_path / "b.png", operand("float32", 1, 0), PLAIN).conversion
 
 
 def test_array_of_the_stored_type(tmp_path: Path) -> None:
     array = np.arange(6, dtype=np.uint8).reshape(1, 2, 3)
-    given = read(saved(tmp_path, array), operand("uint8", 1, 2, 3, scale=0.5), PLAIN)
+    given = read_input(saved(tmp_path, array), operand("uint8", 1, 2, 3, scale=0.5), PLAIN)
     assert (given.array == array).all()
     assert given.conversion == "uint8 as it is"
 
 
 def test_leading_dimensions_of_one_may_be_missing(tmp_path: Path) -> None:
     file = saved(tmp_path, np.zeros((2, 3), np.float32))
-    assert read(file, operand("float32", 1, 1, 2, 3), PLAIN).array.shape == (1, 1, 2, 3)
-    assert read(file, operand("float32", 0, 0, 3), PLAIN).array.shape == (1, 2, 3)
-    assert read(file, operand("float32"), PLAIN).array.shape == (2, 3)
+    assert read_input(file, operand("float32", 1, 1, 2, 3), PLAIN).array.shape == (1, 1, 2, 3)
+    assert read_input(file, operand("float32", 0, 0, 3), PLAIN).array.shape == (1, 2, 3)
+    assert read_input(file, operand("float32"), PLAIN).array.shape == (2, 3)
 
 
 def test_real_numbers_are_quantized(tmp_path: Path) -> None:
-    given = read(saved(tmp_path, np.array([-1.0, 0.26, 99.0])), operand("uint8", 3, scale=0.5, zero_point=10), PLAIN)
+    given = read_input(
+        saved(tmp_path, np.array([-1.0, 0.26, 99.0])), operand("uint8", 3, scale=0.5, zero_point=10), PLAIN
+    )
     assert given.array.tolist() == [8, 11, 208]
     assert given.conversion == "float64, quantized"
 
@@ -101,20 +103,20 @@ def test_real_numbers_are_quantized(tmp_path: Path) -> None:
     [(np.array([1.5, 2.5]), "float32"), (np.array([1, 2]), "float32"), (np.array([1, 2]), "int32")],
 )
 def test_converted_without_loss(tmp_path: Path, array: Array, dtype: str) -> None:
-    given = read(saved(tmp_path, array), operand(dtype, 2), PLAIN)
+    given = read_input(saved(tmp_path, array), operand(dtype, 2), PLAIN)
     assert given.array.dtype == np.dtype(dtype)
     assert given.array.tolist() == array.tolist()
     assert given.conversion == f"{array.dtype}, converted to {dtype}"
 
 
 def test_truth_values(tmp_path: Path) -> None:
-    given = read(saved(tmp_path, np.array([True, False])), operand("bool8", 2), PLAIN)
+    given = read_input(saved(tmp_path, np.array([True, False])), operand("bool8", 2), PLAIN)
     assert (given.array.dtype, given.array.tolist()) == (np.uint8, [1, 0])
 
 
 def test_scalar(tmp_path: Path) -> None:
     scalar = Operand(3, OperandType(OperandCode.INT32), "")
-    assert read(saved(tmp_path, np.array([5], np.int32)), scalar, PLAIN).array.tolist() == 5
+    assert read_input(saved(tmp_path, np.array([5], np.int32)), scalar, PLAIN).array.tolist() == 5
 
 
 @pytest.mark.parametrize(
@@ -133,12 +135,12 @@ def test_scalar(tmp_path: Path) -> None:
 )
 def test_array_that_does_not_fit(tmp_path: Path, array: Array, dtype: str, reason: str) -> None:
     with pytest.raises(Mistake, match=reason):
-        read(saved(tmp_path, array), operand(dtype, 2, 3), PLAIN)
+        read_input(saved(tmp_path, array), operand(dtype, 2, 3), PLAIN)
 
 
 def test_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        read(tmp_path / "none.png", operand("float32", 1, 2, 2, 3), PLAIN)
+        read_input(tmp_path / "none.png", operand("float32", 1, 2, 2, 3), PLAIN)
 
 
 @pytest.mark.parametrize(
@@ -182,6 +184,6 @@ def test_headers_that_ask_for_what_is_not_there(shape: object, dtype: str, tmp_p
     file = tmp_path / "x.npy"
     file.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(16))
     with pytest.raises(Mistake, match="x.npy for .*: not a plain .npy: ") as caught:
-        read(file, operand("float32", 4), Pixels())
+        read_input(file, operand("float32", 4), Pixels())
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300

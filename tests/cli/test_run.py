@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app, batch
-from nnapi.cli.inputs import read
+from nnapi.cli.inputs import read_input
 from nnapi.report import timing
 from nnapi.vision.pictures import Pixels
 
@@ -305,7 +305,7 @@ def test_imagenet_as_litert_sees_it(shared: Path, network: str) -> None:
     interpreter.allocate_tensors()
     compilation = nnapi.compile(model, "nnapi-reference")
     for name in IMAGENET:
-        image = read(shared / "images" / name, model.operands[model.inputs[0]], Pixels()).array
+        image = read_input(shared / "images" / name, model.operands[model.inputs[0]], Pixels()).array
         interpreter.set_tensor(interpreter.get_input_details()[0]["index"], image)
         interpreter.invoke()
         theirs = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])

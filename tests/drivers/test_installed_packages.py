@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nnapi.drivers.installed_packages import Entry, entries, version
+from nnapi.drivers.installed_packages import Entry, find_entries, version
 
 GROUP = "test.group"
 
@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_as_importlib_metadata() -> None:
     for group in ("nnapi.drivers", "pytest11", "console_scripts"):
         wanted = {(entry.name, entry.value) for entry in importlib.metadata.entry_points(group=group)}
-        assert set(entries(group)) == wanted
+        assert set(find_entries(group)) == wanted
     for name in ("numpy", "NumPy", "ai-edge-litert", "ai_edge.litert", "nnapi"):
         assert version(name) == importlib.metadata.version(name)
 
@@ -51,7 +51,7 @@ def test_as_importlib_metadata() -> None:
 )
 def test_entries(folder: Path, value: str, found: Any) -> None:
     install(folder, value=value)
-    (entry,) = entries(GROUP)
+    (entry,) = find_entries(GROUP)
     assert entry.name == "first"
     assert entry.load() == found
 
@@ -68,7 +68,7 @@ def test_the_first_of_a_name_counts(folder: Path, monkeypatch: pytest.MonkeyPatc
     install(folder / "first", "some.thing-1.0.egg-info", "os.path:split", "1.0")
     monkeypatch.syspath_prepend(str(folder / "later"))
     monkeypatch.syspath_prepend(str(folder / "first"))
-    assert entries(GROUP) == [Entry("first", "os.path:split")]
+    assert find_entries(GROUP) == [Entry("first", "os.path:split")]
     assert version("some-thing") == "1.0"
 
 
@@ -83,7 +83,7 @@ def test_folders_that_are_damaged(folder: Path) -> None:
     (folder / "empty-1.0.dist-info").mkdir()
     (folder / "file-1.0.egg-info").write_text("Version: 3.0\n")
     install(folder)
-    assert entries(GROUP) == [Entry("first", "os.path:join")]
+    assert find_entries(GROUP) == [Entry("first", "os.path:join")]
 
 
 def test_what_is_not_installed() -> None:
@@ -98,7 +98,7 @@ def test_archives(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         for path in (folder / "inside").rglob("*"):
             file.write(path, path.relative_to(folder / "inside"))
     monkeypatch.syspath_prepend(str(archive))
-    assert entries(GROUP) == [Entry("first", "os.path:join")]
+    assert find_entries(GROUP) == [Entry("first", "os.path:join")]
     assert version("some-thing") == "1.5"
 
 
@@ -119,5 +119,5 @@ def test_finders_of_other_places(monkeypatch: pytest.MonkeyPatch) -> None:
             return None
 
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
-    assert entries(GROUP) == [Entry("first", "os:sep")]
+    assert find_entries(GROUP) == [Entry("first", "os:sep")]
     assert version("frozen") == "7"

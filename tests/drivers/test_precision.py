@@ -4,7 +4,7 @@ import pytest
 
 from nnapi import Builder, Model, tensor
 from nnapi.drivers import precision
-from nnapi.drivers.precision import Offer, offer_permitted, refuse
+from nnapi.drivers.precision import Offer, offer_permitted, refuse_precision
 from nnapi.model.precision import Precision
 
 FLOAT32, FLOAT16, BFLOAT16 = Precision
@@ -23,7 +23,7 @@ def test_the_processor_decides(name: str, able: Precision, monkeypatch: pytest.M
     for permitted in (FLOAT16, BFLOAT16):
         found = offer_permitted(network(permitted))
         reason = f"the processor has no {permitted} arithmetic"
-        assert found == (Offer(permitted, FLOAT32) if permitted is able else refuse(reason))
+        assert found == (Offer(permitted, FLOAT32) if permitted is able else refuse_precision(reason))
     assert offer_permitted(network(FLOAT32)) == Offer(FLOAT32)
 
 
@@ -41,5 +41,5 @@ def test_a_variant_has_the_other_precision() -> None:
     slow = Offer(FLOAT32, FLOAT16, "it is slow")
     assert slow.describe("") == "computes float32 in float32: it is slow"
     assert slow.describe("in float16") == "computes float32 in float16"
-    assert refuse("no").variants == []
-    assert refuse("no").choose("in float16") is FLOAT32
+    assert refuse_precision("no").variants == []
+    assert refuse_precision("no").choose("in float16") is FLOAT32

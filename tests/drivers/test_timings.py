@@ -15,7 +15,7 @@ from nnapi.drivers.timings import (
     Timings,
     find_impossible_timing,
     read_measured,
-    scale,
+    scale_timings,
 )
 from nnapi.model.facts import Kind
 from nnapi.runtime.device import device
@@ -50,7 +50,7 @@ def test_impossible_timings_are_found(cost: Cost, said: str) -> None:
 
 def test_amounts_of_work_scale_by_their_class() -> None:
     other = Kind.RESHAPE, Element.OTHER
-    found = scale(Timings(1.0, 2.0, {CLASS: Cost(1, 2, 3, 4, 5), other: Cost(1, 2, 3)}), {CLASS: 3.0}, 2.0)
+    found = scale_timings(Timings(1.0, 2.0, {CLASS: Cost(1, 2, 3, 4, 5), other: Cost(1, 2, 3)}), {CLASS: 3.0}, 2.0)
     assert found == Timings(2.0, 4.0, {CLASS: Cost(2, 6, 9, 12, 15), other: Cost(2, 4, 6, 0, 0)})
 
 
@@ -159,9 +159,9 @@ def test_a_row_of_the_file() -> None:
     ],
 )
 def test_products_of_bytes_take_a_least_time(kind: Kind, element: Element, mac: float) -> None:
-    found = scale(Timings(1.0, 2.0, {(kind, element): Cost(1, 2)}), {}, byte_mac=9.0)
+    found = scale_timings(Timings(1.0, 2.0, {(kind, element): Cost(1, 2)}), {}, byte_mac=9.0)
     assert found.costs[kind, element] == Cost(1, mac)
-    slow = scale(Timings(1.0, 2.0, {(kind, element): Cost(1, 20)}), {}, byte_mac=9.0)
+    slow = scale_timings(Timings(1.0, 2.0, {(kind, element): Cost(1, 20)}), {}, byte_mac=9.0)
     assert slow == Timings(1.0, 2.0, {(kind, element): Cost(1, 20)})
 
 

@@ -112,7 +112,7 @@ class Rewriting(Lowering[int, Context]):
             super()._lower(call)
             return
         self.values.update(zip(call.outputs, self._write(call), strict=True))
-        self.go_on_behind(call)
+        self.continue_after(call)
 
     def _write(self, call: OperationCall) -> list[int]:
         results = [self.make_value(self.model.operands[index]) for index in call.outputs]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.lowering.windows import WIDEST, limit_steps, surround, too_wide
+from nnapi.lowering.windows import WIDEST, explain_too_wide, limit_steps, separate_zeros
 from tests.exporters.exported_cases import WAYS
 
 MODULES = {"LiteRT": "ai_edge_litert", "ONNX Runtime": "onnxruntime"}
@@ -14,8 +14,8 @@ MOST = 2**31 - 1
 
 
 def test_too_wide_says_how_wide() -> None:
-    assert too_wide(((0, 0), (WIDEST, 3))) == ""
-    assert too_wide(((0, MOST), (0, 0))).startswith(f"{MOST} cells of padding are more than")
+    assert explain_too_wide(((0, 0), (WIDEST, 3))) == ""
+    assert explain_too_wide(((0, MOST), (0, 0))).startswith(f"{MOST} cells of padding are more than")
 
 
 def test_numbers_that_mean_nothing_become_small() -> None:
@@ -25,8 +25,8 @@ def test_numbers_that_mean_nothing_become_small() -> None:
 
 
 def test_zeros_are_as_many_as_strides_are_needed() -> None:
-    assert surround(((0, -1), (-3, -4)), (2, 3)) == (((0, 1), (1, 2)), ((0, 1), (0, 2)))
-    assert surround(((1, 0), (2, 2)), (1, 1)) == (((0, 0), (0, 0)), ((1, 0), (2, 2)))
+    assert separate_zeros(((0, -1), (-3, -4)), (2, 3)) == (((0, 1), (1, 2)), ((0, 1), (0, 2)))
+    assert separate_zeros(((1, 0), (2, 2)), (1, 1)) == (((0, 0), (0, 0)), ((1, 0), (2, 2)))
 
 
 @pytest.mark.parametrize(

@@ -44,17 +44,17 @@ def test_suppress_runs_each_race_by_itself() -> None:
     boxes = array([0, 0, 10, 10], [0, 0, 10, 9], [20, 0, 30, 10])
     scores = array([0.5, 0.9, 0.1], [0.9, 0.5, 0.1])
     everyone = np.ones(scores.shape, bool)
-    _, taken = b.suppress(scores, boxes, everyone, b.hard(0.5), -1)
+    _, taken = b.suppress(scores, boxes, everyone, b.drop_overlapping(0.5), -1)
     np.testing.assert_array_equal(taken, [[False, True, True], [True, False, True]])
-    _, taken = b.suppress(scores, boxes, everyone, b.hard(0.5), 1)
+    _, taken = b.suppress(scores, boxes, everyone, b.drop_overlapping(0.5), 1)
     np.testing.assert_array_equal(taken, [[False, True, False], [True, False, False]])
-    _, taken = b.suppress(scores, boxes, everyone, b.hard(0.5), 0)
+    _, taken = b.suppress(scores, boxes, everyone, b.drop_overlapping(0.5), 0)
     assert not taken.any()
 
 
 def test_suppress_takes_the_first_of_equals_and_only_candidates() -> None:
     boxes = array([0, 0, 10, 10], [0, 0, 10, 10], [0, 0, 10, 10])
-    _, taken = b.suppress(array(0.9, 0.5, 0.5), boxes, np.array([False, True, True]), b.hard(0.5), -1)
+    _, taken = b.suppress(array(0.9, 0.5, 0.5), boxes, np.array([False, True, True]), b.drop_overlapping(0.5), -1)
     np.testing.assert_array_equal(taken, [False, True, False])
 
 
@@ -64,7 +64,7 @@ def test_suppress_is_greedy(races: int, count: int, limit: int, threshold: float
     scores = np.array([random.sample(range(1, 100), count) for _ in range(races)], np.float32)
     corners = np.array([[random.randrange(8) for _ in range(4)] for _ in range(count)])
     boxes = np.concatenate([corners[:, :2], corners[:, :2] + 1 + corners[:, 2:]], -1).astype(np.float32)
-    _, taken = b.suppress(scores, boxes, np.ones(scores.shape, bool), b.hard(threshold), limit)
+    _, taken = b.suppress(scores, boxes, np.ones(scores.shape, bool), b.drop_overlapping(threshold), limit)
     for row, chosen in zip(scores, taken, strict=True):
         race = Race()
         factor = lambda shared: 0 if shared >= threshold else 1  # noqa: E731

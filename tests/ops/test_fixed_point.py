@@ -15,13 +15,13 @@ from nnapi.ops.fixed_point import (
     inverse_square_root,
     logistic,
     multiplier,
-    multiply,
+    multiply_fixed_point,
     power_of_two,
     saturate,
+    scale_integers,
     shift_left,
-    sums,
+    sum_products,
     tanh,
-    times,
 )
 from tests.ops.recurrent_cases import quickly
 
@@ -36,7 +36,7 @@ def half_away(x: Fraction) -> float:
 def test_literal_products() -> None:
     # 1/2 · 1/2; halves go up; -1 · -1 does not fit and saturates
     a, b = np.array([2**14, 1, -1, -(2**15)], np.int64), np.array([2**14, 2**14, 2**14, -(2**15)], np.int64)
-    np.testing.assert_array_equal(times(a, b), [2**13, 1, 0, 2**15 - 1])
+    np.testing.assert_array_equal(multiply_fixed_point(a, b), [2**13, 1, 0, 2**15 - 1])
 
 
 def test_literal_divisions() -> None:
@@ -56,13 +56,13 @@ def test_multiply_is_the_product_rounded_twice(x: Any, real: Any) -> None:
     exact = Fraction(by.mantissa, 2**31) * Fraction(2) ** by.exponent  # type: ignore[arg-type]
     assert float(exact) == pytest.approx(real, rel=2**-30)
     product = math.floor(Fraction(x * by.mantissa, 2**31) + Fraction(1, 2))
-    assert multiply(np.array([x], np.int64), by)[0] == half_away(Fraction(product, 2**-by.exponent))  # type: ignore[arg-type]
+    assert scale_integers(np.array([x], np.int64), by)[0] == half_away(Fraction(product, 2**-by.exponent))  # type: ignore[arg-type]
 
 
 @quickly
 @given(st.integers(-1000, 1000), st.integers(1, 1000))
 def test_multiply_by_more_than_one(x: Any, factor: Any) -> None:
-    assert multiply(np.array([x], np.int64), multiplier(factor))[0] == x * factor
+    assert scale_integers(np.array([x], np.int64), multiplier(factor))[0] == x * factor
 
 
 def test_multiplier_edges() -> None:
@@ -104,7 +104,7 @@ def test_inverse_square_root(x: Any) -> None:
 
 def test_sums_are_exact() -> None:
     x = np.full((1, 3), 255, np.uint8)
-    assert sums(x, np.full((2, 3), -128, np.int8)).tolist() == [[-97920, -97920]]
+    assert sum_products(x, np.full((2, 3), -128, np.int8)).tolist() == [[-97920, -97920]]
 
 
 def test_powers_of_two() -> None:

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
-from nnapi.ops.shapes import axis_of, broadcast, need_image, same_padding, slide, spatial, windows
+from nnapi.ops.shapes import (
+    axis_of,
+    broadcast,
+    count_windows,
+    count_windows_of_image,
+    need_image,
+    normalize_windows,
+    same_padding,
+)
 from tests.ops.tensor_cases import quickly
 
 small = st.integers(1, 6)
@@ -60,7 +68,7 @@ def test_same_padding_literal(dimension: int, size: int, stride: int, dilation: 
 @given(st.integers(1, 20), small, small, st.integers(1, 3))
 def test_same_padding_gives_an_output_for_every_stride(dimension: int, size: int, stride: int, dilation: int) -> None:
     before, after = same_padding(dimension, size, stride, dilation)
-    assert windows(dimension, size, stride, (before, after), dilation) == len(range(0, dimension, stride))
+    assert count_windows(dimension, size, stride, (before, after), dilation) == len(range(0, dimension, stride))
     assert 0 <= after - before <= 1
 
 
@@ -71,16 +79,16 @@ def test_windows_counts_the_places_that_fit(
 ) -> None:
     cells = before + dimension + after
     fitting = [at for at in range(0, cells, stride) if at + (size - 1) * dilation < cells]
-    assert windows(dimension, size, stride, (before, after), dilation) == len(fitting)
+    assert count_windows(dimension, size, stride, (before, after), dilation) == len(fitting)
 
 
 def test_slide() -> None:
-    assert slide((5, 7), (3, 2), (1, 2)) == (3, 3)
-    assert slide((5, 7), (3, 3), (1, 1), ((1, 1), (0, 0)), (1, 3)) == (5, 1)
+    assert count_windows_of_image((5, 7), (3, 2), (1, 2)) == (3, 3)
+    assert count_windows_of_image((5, 7), (3, 3), (1, 1), ((1, 1), (0, 0)), (1, 3)) == (5, 1)
     with refuses("no window of 3 × 1 fits input of 2 × 9 cells with pad_top 0, pad_bottom 0, pad_left 0, pad_right 0"):
-        slide((2, 9), (3, 1), (1, 1))
+        count_windows_of_image((2, 9), (3, 1), (1, 1))
     with refuses("no window of 5 × 7 fits input of 1 × 9 cells with pad_top 1, pad_bottom 2, pad_left 3, pad_right 4"):
-        slide((1, 9), (3, 3), (1, 1), ((1, 2), (3, 4)), (2, 3))
+        count_windows_of_image((1, 9), (3, 3), (1, 1), ((1, 2), (3, 4)), (2, 3))
 
 
 def test_only_batches_may_be_none() -> None:
@@ -97,18 +105,24 @@ def test_spatial_reads_explicit_padding() -> None:
     pads = {"pad_left": 1, "pad_right": 2, "pad_top": 0, "pad_bottom": 1}
     arguments = {"input": IMAGE, **pads, **STRIDE}
     expected = {"input": IMAGE, "padding": ((0, 1), (1, 2)), "stride": (1, 2)}
-    assert spatial(dict(arguments), IMAGE, (2, 3)) == expected
+    assert normalize_windows(dict(arguments), IMAGE, (2, 3)) == expected
     with refuses("pad_right is 2, must not be negative and be below the 2 cells that the window reaches"):
-        spatial(dict(arguments), IMAGE, (2, 2))
-    assert spatial(dict(arguments), IMAGE, (2, 2), (1, 2)) == expected  # dilated it reaches 3
+        normalize_windows(dict(arguments), IMAGE, (2, 2))
+    assert normalize_windows(dict(arguments), IMAGE, (2, 2), (1, 2)) == expected  # dilated it reaches 3
     with refuses("pad_left is -1, must not be negative"):
-        spatial(arguments | {"pad_left": -1}, IMAGE, (2, 3))
+        normalize_windows(arguments | {"pad_left": -1}, IMAGE, (2, 3))
     with refuses("pad_left is 3, must not be negative and be below the 3 cells that the window reaches"):
-        spatial(arguments | {"pad_left": 3}, IMAGE, (2, 3))
+        normalize_windows(arguments | {"pad_left": 3}, IMAGE, (2, 3))
 
 
 def test_spatial_reads_padding_schemes() -> None:
-    assert spatial({"padding_scheme": 1, **STRIDE}, IMAGE, (2, 3)) == {"padding": ((0, 1), (0, 1)), "stride": (1, 2)}
-    assert spatial({"padding_scheme": 2, **STRIDE}, IMAGE, (2, 3)) == {"padding": ((0, 0), (0, 0)), "stride": (1, 2)}
+    assert normalize_windows({"padding_scheme": 1, **STRIDE}, IMAGE, (2, 3)) == {
+        "padding": ((0, 1), (0, 1)),
+        "stride": (1, 2),
+    }
+    assert normalize_windows({"padding_scheme": 2, **STRIDE}, IMAGE, (2, 3)) == {
+        "padding": ((0, 0), (0, 0)),
+        "stride": (1, 2),
+    }
     with refuses("padding_scheme is 0, must be 1 (SAME) or 2 (VALID)"):
-        spatial({"padding_scheme": 0, **STRIDE}, IMAGE, (2, 3))
+        normalize_windows({"padding_scheme": 0, **STRIDE}, IMAGE, (2, 3))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nnapi import OperandCode, OperandType, tensor
-from nnapi.report.accuracy import Boxes, classification, detection, measure_agreement, overlap, squared_error, top
+from nnapi.report.accuracy import Boxes, classification, detection, is_in_top, measure_agreement, overlap, squared_error
 
 QUANT = OperandType(OperandCode.TENSOR_QUANT8_ASYMM, (4,), 0.5, 3)
 
@@ -53,11 +53,11 @@ def test_what_cannot_be_compared(found: list[np.ndarray], message: str) -> None:
 
 def test_top() -> None:
     scores = np.array([[0.1, 0.5, 0.2, 0.2]])
-    assert [top(scores, label, 2) for label in range(4)] == [False, True, True, False]
+    assert [is_in_top(scores, label, 2) for label in range(4)] == [False, True, True, False]
 
 
 def test_unsigned_scores_are_ranked() -> None:
-    assert top(np.array([0, 255, 3], np.uint8), 1, 1)
+    assert is_in_top(np.array([0, 255, 3], np.uint8), 1, 1)
 
 
 def test_classification() -> None:

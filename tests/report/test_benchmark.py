@@ -15,7 +15,7 @@ import pytest
 from nnapi import tensor
 from nnapi.model.operand import Array
 from nnapi.report import benchmark, timing
-from nnapi.report.benchmark import Settings, Subject, available, measure, peak_memory, rate, steps
+from nnapi.report.benchmark import Settings, Subject, count_steps, find_available, measure, measure_rate, peak_memory
 from nnapi.report.engines import LiteRT, Nnapi, Run, UnsuitableError, save
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
@@ -78,7 +78,7 @@ def test_everything_is_measured() -> None:
         assert found.agreement is not None
         assert found.agreement.largest == 0
         assert not found.failure
-    assert len(told) == steps(2, QUICK)
+    assert len(told) == count_steps(2, QUICK)
     assert told[0] == "one: tuning"
 
 
@@ -189,7 +189,7 @@ def test_what_is_not_installed_is_named() -> None:
             raise OSError("libabacus.so: cannot open")
 
     good = Pretended("good")
-    found, absent = available([good, Missing("missing"), Broken("broken")])  # type: ignore[list-item]
+    found, absent = find_available([good, Missing("missing"), Broken("broken")])  # type: ignore[list-item]
     assert found == {good: "7"}
     assert absent == {
         "missing": "not installed: No module named 'abacus'",
@@ -211,7 +211,7 @@ def test_rate_counts_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         together.wait()
         return []
 
-    assert rate([slow] * 3, [], 1.0) == 24
+    assert measure_rate([slow] * 3, [], 1.0) == 24
 
 
 def test_rate_raises_what_a_run_raises() -> None:
@@ -219,7 +219,7 @@ def test_rate_raises_what_a_run_raises() -> None:
         raise RuntimeError("worn out")
 
     with pytest.raises(RuntimeError, match="worn out"):
-        rate([twice, broken], [np.ones(1)], 0.01)
+        measure_rate([twice, broken], [np.ones(1)], 0.01)
 
 
 @pytest.fixture

@@ -181,7 +181,7 @@ def test_rule_090_properties_that_choose_devices(
 ) -> None:
     drivers = {name: limited(name).driver for name in ("alpha", "beta")} | {"nnapi-reference": REFERENCE.driver}
     entries = [Entry(name, f"drivers:{name}") for name in drivers]
-    monkeypatch.setattr("nnapi.runtime.device.entries", lambda group: entries)
+    monkeypatch.setattr("nnapi.runtime.device.find_entries", lambda group: entries)
     monkeypatch.setattr(Entry, "load", lambda entry: drivers[entry.name])
     monkeypatch.setattr("nnapi.runtime.device._found", None)
     monkeypatch.setenv("DEBUG_NN_CPUONLY", cpu_only)

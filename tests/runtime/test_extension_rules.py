@@ -160,7 +160,7 @@ def test_rule_169_drivers_with_other_names_are_refused(name: str, monkeypatch: p
     monkeypatch.delenv("DEBUG_NN_ENABLED_DEVICES", raising=False)
     monkeypatch.setattr("nnapi.runtime.device._found", None)
     entry = Entry("misnamed", f"{__name__}:MISNAMED")
-    monkeypatch.setattr("nnapi.runtime.device.entries", lambda group: [entry])
+    monkeypatch.setattr("nnapi.runtime.device.find_entries", lambda group: [entry])
     monkeypatch.setattr(Entry, "load", lambda self: Vendor(Extension(name)))
     assert nnapi.devices() == []
     (broken,) = nnapi.unavailable_devices()

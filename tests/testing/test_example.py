@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnapi.testing.example import Example, as_signed, dynamic
+from nnapi.testing.example import Example, as_signed, with_dynamic_outputs
 from tests.testing.testing_cases import add, endless, relu
 
 
@@ -39,7 +39,7 @@ def test_output_buffers_hold_the_expected_data_and_at_least_a_byte() -> None:
 
 def test_dynamic_leaves_dimensions_of_outputs_open_and_keeps_ranks() -> None:
     before = add()
-    after = dynamic(before)
+    after = with_dynamic_outputs(before)
     assert [operand.dimensions for operand in after.main.operands] == [(2,), (2,), (), (0,)]
     assert before.main.operands[3].dimensions == (2,)
     assert after.outputs[3].shape == (2,)

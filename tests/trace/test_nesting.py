@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from nnapi.trace.nesting import brackets
+from nnapi.trace.nesting import begin_and_end_marks
 
 
 def draw(*intervals: tuple[float, float, str]) -> str:
     """The marks in order: ``a(`` where a begins, ``)a`` where it ends, each with its time."""
-    return " ".join(f"{time:g}{name}(" if begins else f"{time:g}){name}" for time, name, begins in brackets(intervals))
+    return " ".join(
+        f"{time:g}{name}(" if begins else f"{time:g}){name}" for time, name, begins in begin_and_end_marks(intervals)
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from nnapi import trace
 from nnapi.trace import Layer, Part, Phase, Section, Span
 from nnapi.trace.chrome import to_chrome
-from nnapi.trace.profile import LEAST, MOST, Profile, parts, typical
+from nnapi.trace.profile import LEAST, MOST, Profile, divide_by_costs, measure_typical
 
 
 def section(name: str, **args: object) -> Section:
@@ -30,21 +30,21 @@ def recorded(whole: Profile[str] | Section) -> list[Span]:
 
 
 def test_parts_fill_their_section() -> None:
-    first, second = parts([(ADD, 3e-6), (MUL, 1e-6)])
+    first, second = divide_by_costs([(ADD, 3e-6), (MUL, 1e-6)])
     assert (first.section, first.start, first.end) == (ADD, 0.0, 0.75)
     assert (second.section, second.start, second.end) == (MUL, 0.75, 1.0)
 
 
 def test_parts_without_costs() -> None:
-    assert [(part.start, part.end) for part in parts([(ADD, 0.0)])] == [(0.0, 0.0)]
-    assert parts([]) == []
+    assert [(part.start, part.end) for part in divide_by_costs([(ADD, 0.0)])] == [(0.0, 0.0)]
+    assert divide_by_costs([]) == []
 
 
 def test_typical_is_the_mean_of_the_least_half_of_each() -> None:
     runs = iter([[9.0, 1.0], [2.0, 5.0], [4.0, 3.0], *[[100.0, 100.0]] * MOST])
-    figures = typical(lambda: next(runs), most=LEAST)
+    figures = measure_typical(lambda: next(runs), most=LEAST)
     assert figures == [3.0, 2.0]
-    assert typical(lambda: [2.5, 0.5]) == [2.5, 0.5]
+    assert measure_typical(lambda: [2.5, 0.5]) == [2.5, 0.5]
 
 
 def test_a_call_is_divided_and_its_operations_have_the_numbers_of_the_whole() -> None:

@@ -1,7 +1,7 @@
 """Trees of sections."""
 
 from nnapi.trace.labels import Layer, Phase
-from nnapi.trace.tree import Node, count, preorder, rearrange
+from nnapi.trace.tree import Node, counted_sections, preorder, rearrange
 
 
 def node(name: str, layer: Layer | None, phase: Phase | None, *children: Node, end: float = 1.0) -> Node:
@@ -44,7 +44,7 @@ def test_deep_trees() -> None:
         place = place.add(ignored(str(number)) if number % 2 else leaf(str(number)))
     rearrange(tree)
     assert len(preorder(tree)) == 10_000
-    assert len(list(count(tree))) == 1
+    assert len(list(counted_sections(tree))) == 1
 
 
 def test_violations_are_told() -> None:

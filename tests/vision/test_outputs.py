@@ -8,7 +8,7 @@ import pytest
 import nnapi
 from nnapi.codes import OEM_OPERATION, OperandCode, OperationCode
 from nnapi.model.operand import OperandType
-from nnapi.vision.outputs import Rank, class_count, producer, rank, summaries
+from nnapi.vision.outputs import Rank, class_count, find_producer, rank_classes, summaries
 from nnapi.vision.view import percent
 from tests.single import scalar, single
 
@@ -66,8 +66,8 @@ def test_several_outputs_are_no_classifier() -> None:
 
 
 def test_meaning_comes_from_the_operation_behind_changes_of_form() -> None:
-    assert producer(probabilities()) == OperationCode.SOFTMAX
-    assert producer(scores(1, 3)) == OperationCode.REDUCE_SUM
+    assert find_producer(probabilities()) == OperationCode.SOFTMAX
+    assert find_producer(scores(1, 3)) == OperationCode.REDUCE_SUM
 
 
 def test_an_operation_that_is_not_declared_means_itself() -> None:
@@ -76,18 +76,18 @@ def test_an_operation_that_is_not_declared_means_itself() -> None:
     model.add_operation(OEM_OPERATION, [x], [y])
     model.identify_inputs_and_outputs([x], [y])
     model.finish()
-    assert producer(model) == OEM_OPERATION
+    assert find_producer(model) == OEM_OPERATION
 
 
 def test_probabilities_are_dequantized() -> None:
-    ranks = rank(probabilities(), np.array([[[64, 128, 32]]], np.uint8), ["a", "b, bee", "c"], 2)
+    ranks = rank_classes(probabilities(), np.array([[[64, 128, 32]]], np.uint8), ["a", "b, bee", "c"], 2)
     assert ranks == [Rank(1, "b, bee", 0.5), Rank(0, "a", 0.25)]
-    assert [str(rank) for rank in ranks] == ["b (50 %)", "a (25 %)"]
+    assert [str(rank_classes) for rank_classes in ranks] == ["b (50 %)", "a (25 %)"]
 
 
 def test_scores_are_shared_by_softmax() -> None:
     output = np.log(np.array([[1, 6, 3]], np.float32))
-    first, second, third = rank(scores(1, 3), output, None, 5)
+    first, second, third = rank_classes(scores(1, 3), output, None, 5)
     assert [first.index, second.index, third.index] == [1, 2, 0]
     assert [first.share, second.share, third.share] == pytest.approx([0.6, 0.3, 0.1])
     assert first.score == pytest.approx(math.log(6))
@@ -95,19 +95,21 @@ def test_scores_are_shared_by_softmax() -> None:
 
 
 def test_large_scores_do_not_overflow() -> None:
-    first, *_ = rank(scores(1, 3), np.array([[-1e4, 1e4, 0]], np.float32), None, 1)
+    first, *_ = rank_classes(scores(1, 3), np.array([[-1e4, 1e4, 0]], np.float32), None, 1)
     assert (first.index, first.share) == (1, 1.0)
 
 
 def test_log_probabilities() -> None:
     beta, axis = scalar(FLOAT32, 1.0), scalar(INT32, 1)
     model = single(OperationCode.LOG_SOFTMAX, [zeros(1, 3, 1), beta, axis], [floats(1, 3, 1)])
-    first, *_ = rank(model, np.log(np.array([0.2, 0.7, 0.1], np.float32)), None, 1)
+    first, *_ = rank_classes(model, np.log(np.array([0.2, 0.7, 0.1], np.float32)), None, 1)
     assert (first.score, first.share) == (None, pytest.approx(0.7))
 
 
 def test_equal_classes_keep_their_order() -> None:
-    assert [rank.index for rank in rank(scores(1, 3), np.array([[2, 5, 5]], np.float32), None, 3)] == [1, 2, 0]
+    assert [
+        rank_classes.index for rank_classes in rank_classes(scores(1, 3), np.array([[2, 5, 5]], np.float32), None, 3)
+    ] == [1, 2, 0]
 
 
 def test_summary() -> None:

@@ -10,7 +10,7 @@ import nnapi
 from nnapi.codes import OperandCode
 from nnapi.errors import Mistake
 from nnapi.model.operand import OperandType
-from nnapi.vision.pictures import PLAIN, Pixels, layout, read_picture
+from nnapi.vision.pictures import PLAIN, Pixels, find_layout, read_picture
 
 
 def kind(dtype: str, *dimensions: int, scale: float = 0.0, zero_point: int = 0) -> OperandType:
@@ -40,7 +40,7 @@ def saved(folder: Path, pixels: np.ndarray, name: str = "picture.png") -> Path:
     ],
 )
 def test_layout(dimensions: tuple[int, ...], letters: str) -> None:
-    assert layout(kind("float32", *dimensions)) == letters
+    assert find_layout(kind("float32", *dimensions)) == letters
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_layout(dimensions: tuple[int, ...], letters: str) -> None:
 )
 def test_no_picture_fits(dimensions: tuple[int, ...]) -> None:
     with pytest.raises(Mistake, match="this shape takes no single picture"):
-        layout(kind("float32", *dimensions))
+        find_layout(kind("float32", *dimensions))
 
 
 def test_no_picture_of_integers() -> None:
     with pytest.raises(Mistake, match="this type takes no picture"):
-        layout(kind("int32", 1, 8, 8, 3))
+        find_layout(kind("int32", 1, 8, 8, 3))
 
 
 def test_floats_are_from_minus_one_to_one(halves: Path) -> None:
@@ -167,7 +167,7 @@ def test_damaged_picture(tmp_path: Path) -> None:
 
 
 def test_type_codes_that_take_pictures() -> None:
-    assert layout(OperandType(OperandCode.TENSOR_QUANT16_ASYMM, (1, 8, 8, 1), 1.0)) == "NHWC"
+    assert find_layout(OperandType(OperandCode.TENSOR_QUANT16_ASYMM, (1, 8, 8, 1), 1.0)) == "NHWC"
 
 
 def test_bars_beside_a_picture_that_keeps_its_shape(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ STRUCTURES = {
 """C structures, and the functions that convert them."""
 
 
-def make(function: Function, names: dict[str, Any]) -> Callable[..., Any]:
+def compile_function(function: Function, names: dict[str, Any]) -> Callable[..., Any]:
     """Compile the function of a row; ``names`` are the globals that it uses."""
     source = "\n".join(_source(function))
     made: dict[str, Any] = {}

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from nnapi.capi._bridge import ffi, lib
-from nnapi.capi.calls import make
+from nnapi.capi.calls import compile_function
 from nnapi.capi.diagnostics import Diagnostics
 from nnapi.capi.functions import FUNCTIONS, NO_TIMING
 from nnapi.capi.handles import Handles
@@ -230,7 +230,7 @@ def connect() -> None:
     for function in FUNCTIONS:
         if function.answer:
             continue  # C does it
-        answer = make(function, names)
+        answer = compile_function(function, names)
         if recorder:
             answer = recorder.watch(function.name, answer)
         if reporter:

@@ -6,7 +6,7 @@ from itertools import dropwhile, starmap
 import numpy as np
 
 from nnapi.cli.cluster_runs import run_on
-from nnapi.cli.inputs import input_operands, read
+from nnapi.cli.inputs import input_operands, read_input
 from nnapi.cluster.shards import Cluster
 from nnapi.codes import OperationCode
 from nnapi.errors import Mistake
@@ -23,18 +23,18 @@ Metrics = Callable[[Sequence[Sequence[Array]]], Mapping[str, float]]
 """From the float values of all outputs for every example to the metrics."""
 
 
-def judge(model: Model, examples: Sequence[Example], pixels: Pixels = PLAIN) -> Judge:
+def make_judge(model: Model, examples: Sequence[Example], pixels: Pixels = PLAIN) -> Judge:
     """Return a function that runs an engine on every example and computes the metrics for the labels; Mistake if the
     labels do not fit the model's outputs."""
     metrics = _prepare(model, examples)
     (operand,) = input_operands(model)
-    return lambda run: metrics(run([read(example.file, operand, pixels).array]) for example in examples)
+    return lambda run: metrics(run([read_input(example.file, operand, pixels).array]) for example in examples)
 
 
-def judge_on(
+def make_cluster_judge(
     cluster: Cluster, model: Model, examples: Sequence[Example], step: Step, pixels: Pixels = PLAIN
 ) -> JudgeDevices:
-    """Do the same as :func:`judge` with our devices on the workers of a cluster."""
+    """Do the same as :func:`make_judge` with our devices on the workers of a cluster."""
     metrics = _prepare(model, examples)
     files = [[example.file] for example in examples]
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 import nnapi
-from nnapi.cli.accuracy import judge, judge_on
+from nnapi.cli.accuracy import make_cluster_judge, make_judge
 from nnapi.cli.bench_diff import diff
 from nnapi.cli.cluster_runs import On, connect_if
 from nnapi.cli.failure import ExitCode
@@ -39,12 +39,12 @@ from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake, NnapiError
 from nnapi.model.precision import Precision
 from nnapi.printable import format_bytes, pluralize
-from nnapi.report.benchmark import Settings, Step, Subject, available, measure, steps
+from nnapi.report.benchmark import Settings, Step, Subject, count_steps, find_available, measure
 from nnapi.report.dataset import Example, read_dataset
 from nnapi.report.engines import OTHERS, Engine, Nnapi
 from nnapi.report.graph import graph_data
 from nnapi.report.html import benchmark_page, metric, rate, ratio, seconds
-from nnapi.report.machine import cores, machine
+from nnapi.report.machine import count_cores, machine
 from nnapi.report.result import Benchmark, ModelResult, to_data
 from nnapi.report.summary import geometric_mean, summarize
 from nnapi.report.timeline import timeline_data
@@ -111,8 +111,8 @@ def bench(
         raise Mistake("--on spreads the examples of --dataset over a cluster, and takes no --profile")
     others = [] if against == "none" else [OTHERS[name] for name in split_names(against, "engine", OTHERS)]
     precisions = split_names(precision, "precision", [*Precision])
-    engines, absent = available([*_ours(device, profile, weights, precisions), *others])
-    settings = Settings(rounds=rounds, threads=threads, requests=requests or cores())
+    engines, absent = find_available([*_ours(device, profile, weights, precisions), *others])
+    settings = Settings(rounds=rounds, threads=threads, requests=requests or count_cores())
     if only_latency:
         settings = replace(settings, apart=False, throughput_rounds=0, repeats=1)
     examples = read_dataset(dataset, read_labels(labels) if labels else None) if dataset else []
@@ -126,7 +126,7 @@ def bench(
         session = _Session(engines, settings, weights, examples, reference, seed, cluster)
         for number, file in enumerate(models, 1):
             title = f"{file.name} ({number} of {len(models)})" if len(models) > 1 else file.name
-            with progress(out, 2 + steps(len(engines), settings) + elsewhere) as step:
+            with progress(out, 2 + count_steps(len(engines), settings) + elsewhere) as step:
                 try:
                     found, interrupted = session.measure(file, partial(_show_step, step, title))
                 except KeyboardInterrupt:
@@ -200,8 +200,8 @@ class _Session:
             pixels = find_pixels(model, describe(file).pixels, find_family(model))
             if pixels.guess and any(example.file.suffix != ".npy" for example in self.examples):
                 notes.append(f"values of the data set's pictures are {pixels.guess}; .npy files need no guess")
-            elsewhere = judge_on(self.cluster, model, self.examples, step, pixels) if self.cluster else None
-            subject = replace(subject, judge=judge(model, self.examples, pixels), judge_devices=elsewhere)
+            elsewhere = make_cluster_judge(self.cluster, model, self.examples, step, pixels) if self.cluster else None
+            subject = replace(subject, judge=make_judge(model, self.examples, pixels), judge_devices=elsewhere)
         measurements, interrupted = measure(subject, self.engines, self.settings, step)
         ours = next((engine for engine in self.engines if isinstance(engine, Nnapi)), None)
         graph = timeline = None

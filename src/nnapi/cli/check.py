@@ -91,7 +91,7 @@ def check(
         raise Mistake(f"{corpus}: no example is named {filter}")
     runtime = C if via_c else HERE
     results = _collect(run(examples, device, chosen, wanted, jobs, strict=strict, runtime=runtime), count)
-    found = outcome(results, corpus, device, chosen)
+    found = describe_results(results, corpus, device, chosen)
     if output:
         output.write_text(to_json("check", found), encoding="utf-8")
     if as_json:
@@ -115,7 +115,9 @@ def _collect(running: Iterable[Result], count: int) -> list[Result]:
     return results
 
 
-def outcome(results: Sequence[Result], corpus: Path, devices: list[str] | None, variants: list[str]) -> dict[str, Any]:
+def describe_results(
+    results: Sequence[Result], corpus: Path, devices: list[str] | None, variants: list[str]
+) -> dict[str, Any]:
     """Return the outcome as JSON; ``device`` is null if the runtime chose."""
     counts = _count(results, lambda result: (result.variant,))
     return {

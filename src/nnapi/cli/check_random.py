@@ -50,7 +50,7 @@ def check_random(
         if not as_json:
             _print(out, report, verbose)
         reports.append(report)
-    found = {"devices": [outcome(report, values) for report in reports]}
+    found = {"devices": [describe_report(report, values) for report in reports]}
     if output:
         output.write_text(to_json("check-random", found), encoding="utf-8")
     if as_json:
@@ -101,7 +101,7 @@ def _print(out: Console, report: Report, verbose: bool) -> None:
     out.print(f"{report.device}, seed {report.seed}: {models} in {duration(report.seconds)}, {counts}")
 
 
-def outcome(report: Report, values: str) -> dict[str, object]:
+def describe_report(report: Report, values: str) -> dict[str, object]:
     return {
         "device": report.device,
         "seed": report.seed,

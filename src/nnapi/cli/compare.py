@@ -12,7 +12,7 @@ import nnapi
 from nnapi.cli.failure import ExitCode, fail
 from nnapi.cli.file_driver import FileDriver, measure_file
 from nnapi.cli.info import EXAMPLES
-from nnapi.cli.inputs import read_arrays, runs
+from nnapi.cli.inputs import assign_to_runs, read_arrays
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelFile, Seed, load
 from nnapi.cli.printing import console, indent, print_json, table
 from nnapi.cli.progress import progress
@@ -94,7 +94,7 @@ def compare(
     base, tried = _find_devices(devices, against)
     out = console()
     loaded = load(model, int16_as_float, shapes, weights)
-    if len(runs(loaded, inputs or [])) > 1:
+    if len(assign_to_runs(loaded, inputs or [])) > 1:
         raise Mistake(f"the model has one input, so give one file or none, not {len(inputs or [])}")
     given = read_arrays(loaded, inputs or [], seed)
     with progress(out, len(loaded.operations)) as step:

@@ -23,7 +23,7 @@ from nnapi.cli.printing import console, print_json
 from nnapi.cli.progress import progress
 from nnapi.report.graph import graph_data
 from nnapi.report.html import explain_page
-from nnapi.runtime.settings import tunes
+from nnapi.runtime.settings import is_tuning
 
 
 def explain(
@@ -43,7 +43,7 @@ def explain(
         step("reading the model")
         loaded = load(model, int16_as_float, shapes, weights)
         step("compiling")
-        with nnapi.settings(tuning=tunes()):  # who wants to know waits for what is measured
+        with nnapi.settings(tuning=is_tuning()):  # who wants to know waits for what is measured
             compilation = nnapi.compile(loaded, add_profile(profile, device), precision=precision)
     graph = graph_data(compilation.noted_plan())
     if html:

@@ -50,7 +50,7 @@ def input_operands(model: Model) -> list[Operand]:
     return [model.operands[index] for index in model.inputs]
 
 
-def runs(model: Model, files: Sequence[Path]) -> list[list[Path]]:
+def assign_to_runs(model: Model, files: Sequence[Path]) -> list[list[Path]]:
     """Assign files to runs: one file each if the model has one input, else all files to one run; Mistake for a wrong
     count. Without files there is one run on random values."""
     count = len(model.inputs)
@@ -66,14 +66,14 @@ def read_inputs(model: Model, files: Sequence[Path], pixels: Pixels = PLAIN, see
     operands = input_operands(model)
     if not files:
         return [random_input(operand, seed) for operand in operands]
-    return [read(file, operand, pixels) for file, operand in zip(files, operands, strict=True)]
+    return [read_input(file, operand, pixels) for file, operand in zip(files, operands, strict=True)]
 
 
 def read_arrays(model: Model, files: Sequence[Path], seed: int = 0) -> list[Array]:
     return [given.array for given in read_inputs(model, files, seed=seed)]
 
 
-def read(file: Path, operand: Operand, pixels: Pixels) -> InputValue:
+def read_input(file: Path, operand: Operand, pixels: Pixels) -> InputValue:
     """Read the file as a value of the operand; Mistake, with both names, if it does not fit."""
     with file.open("rb") as opened:
         is_array = opened.read(6) == b"\x93NUMPY"

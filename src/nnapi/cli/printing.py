@@ -62,18 +62,18 @@ def print_json(command: str, value: Mapping[str, Any]) -> None:
 def to_json(command: str, value: Mapping[str, Any], ascii: bool = False) -> str:
     """Return JSON with the command and the version of its keys, null for infinities and NaN, and escaped control
     characters."""
-    described = {"format": f"nnapi-{command}", "version": VERSION, **finite(value)}
+    described = {"format": f"nnapi-{command}", "version": VERSION, **replace_infinite(value)}
     text = json.dumps(described, indent=2, ensure_ascii=ascii)
     return CONTROLS_BUT_LINES.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
-def finite(value: Any) -> Any:
+def replace_infinite(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: finite(item) for key, item in value.items()}
+        return {key: replace_infinite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
+        return [replace_infinite(item) for item in value]
     return value
 
 

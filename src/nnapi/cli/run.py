@@ -12,12 +12,21 @@ import nnapi
 from nnapi.cli.batch import RunLog, list_files, run_batch, run_windows
 from nnapi.cli.cluster_runs import connect_if, run_on
 from nnapi.cli.failure import ExitCode, describe_failure, fail
-from nnapi.cli.inputs import FinishedRun, read_inputs, runs
+from nnapi.cli.inputs import FinishedRun, assign_to_runs, read_inputs
 from nnapi.cli.options import add_profile
 from nnapi.cli.printing import Console, console, duration, print_json
 from nnapi.cli.progress import progress
 from nnapi.cli.run_options import RunOptions, with_options
-from nnapi.cli.run_results import RunResult, compare_vectors, describe_run, describe_runs, draw, show, summarize, write
+from nnapi.cli.run_results import (
+    RunResult,
+    compare_vectors,
+    describe_run,
+    describe_runs,
+    draw_view,
+    show,
+    summarize,
+    write_outputs,
+)
 from nnapi.cli.sounds import is_sound
 from nnapi.cli.subject import Subject, load_subject
 from nnapi.cluster.shards import Cluster
@@ -37,7 +46,7 @@ def run(options: RunOptions) -> None:
     with progress(console(), 2 + max(1, len(files))) as step:
         step("reading the model")
         subject = load_subject(options)
-        planned = runs(subject.model, files)
+        planned = assign_to_runs(subject.model, files)
         if options.picture and len(planned) > 1:
             raise Mistake(f"--picture takes one run, not {len(planned)}: give --output a folder instead")
         log = RunLog(options.jsonl, options.model.name) if options.jsonl else None
@@ -96,9 +105,9 @@ class Runs:
         if not self.options.as_json and not self.log:
             show(self.out, result, self.compilation)  # first: the answer is there, even where a file cannot be written
         if self.options.picture:
-            draw(self.options.picture, result.view)
+            draw_view(self.options.picture, result.view)
         if self.options.output:
-            write(self.options.output, result, number if self.count > 1 else None)
+            write_outputs(self.options.output, result, number if self.count > 1 else None)
 
     def finish(self) -> None:
         if self.log:

@@ -23,7 +23,7 @@ from nnapi.errors import Mistake
 from nnapi.report.machine import machine
 from nnapi.vision.drawing import draw_caption
 from nnapi.vision.families import BY_TASK, offer_tasks, view_outputs
-from nnapi.vision.outputs import Rank, Summary, class_count, output_operands, rank, summaries, to_shares
+from nnapi.vision.outputs import Rank, Summary, class_count, output_operands, rank_classes, summaries, to_shares
 from nnapi.vision.pictures import open_picture
 from nnapi.vision.task import Task
 from nnapi.vision.view import View, percent
@@ -65,7 +65,7 @@ def summarize(subject: Subject, finished: FinishedRun, top: int) -> RunResult:
         return RunResult(finished, [], found, _view_windows(subject, finished))
     picture = next((open_picture(each.file, 3) for each in finished.inputs if each.file and each.is_picture), None)
     is_classifier = task is Task.CLASSIFICATION or (task in (None, Task.AUDIO_EVENTS) and class_count(model))
-    ranks = rank(model, outputs[0], hints.labels, top) if is_classifier else []
+    ranks = rank_classes(model, outputs[0], hints.labels, top) if is_classifier else []
     view = None
     if task in BY_TASK:
         view = view_outputs(model, outputs, task, hints, picture)
@@ -86,7 +86,7 @@ def _view_windows(subject: Subject, finished: FinishedRun) -> View:
     return view_events(shares, step, length, subject.hints.labels, subject.hints.least)
 
 
-def draw(file: Path, view: View | None) -> None:
+def draw_view(file: Path, view: View | None) -> None:
     """Write the picture of the results; Mistake if there is none."""
     if view is None or view.picture is None:
         raise Mistake(f"{file} is not written: the results have no picture")
@@ -163,7 +163,7 @@ def _outputs(found: Sequence[Summary]) -> RenderableType:
     return indent(rows)
 
 
-def write(folder: Path, result: RunResult, number: int | None) -> None:
+def write_outputs(folder: Path, result: RunResult, number: int | None) -> None:
     """Write the outputs, and the picture if any; the ``number`` makes names of several runs unique."""
     first = result.finished.inputs[0].file
     stem = first.stem if first else "random"

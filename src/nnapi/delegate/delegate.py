@@ -7,7 +7,7 @@ from typing import Any
 
 from nnapi.capi._bridge import ffi
 from nnapi.delegate.graph import LiteRtGraph, list_integers
-from nnapi.delegate.partition import NodeSubset, NotClaimed, Partition, check_speed, check_work, convert
+from nnapi.delegate.partition import NodeSubset, NotClaimed, Partition, convert, need_enough_work, need_fast_engines
 from nnapi.delegate.settings import Settings
 from nnapi.errors import OpFailedError, need
 
@@ -55,7 +55,7 @@ class Delegate:
             try:
                 models[subset] = convert(graph, subset)
                 if engines and len(subsets) > 1:
-                    check_work(subset, models[subset])
+                    need_enough_work(subset, models[subset])
             except NotClaimed as error:
                 reasons |= error.reasons
         partitions: dict[NodeSubset, Partition] = {}
@@ -63,7 +63,7 @@ class Delegate:
         for subset, model in ({} if reasons else models).items():
             try:
                 partitions[subset] = Partition(graph, subset, model, self._settings, threads)
-                check_speed(graph, subset, partitions[subset], engines)
+                need_fast_engines(graph, subset, partitions[subset], engines)
             except NotClaimed as error:
                 reasons |= error.reasons
         if reasons:

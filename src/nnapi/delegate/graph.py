@@ -9,7 +9,7 @@ from nnapi.capi._bridge import ffi
 from nnapi.delegate.parameters import can_read_parameters, read_parameters, size_of
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.formats.tflite.flatbuffer import Record, Source
-from nnapi.formats.tflite.operators import OPERATORS, facts, options_table
+from nnapi.formats.tflite.operators import OPERATORS, options_table, row_of
 from nnapi.formats.tflite.reader import Blocks, File, Operator, Options, Subgraph, Tensor
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.importers.tflite.tensors import operand_type
@@ -109,7 +109,7 @@ class LiteRtGraph(File):
     def _find_foreign(self, node: Node) -> Iterator[str]:
         if node.is_delegated:
             yield "it is another delegate's"
-        if facts(node.kind).subgraphs:
+        if row_of(node.kind).subgraphs:
             yield "it runs other graphs, which are delegated by themselves"
         for index in (*node.inputs, *node.outputs):
             if index < 0 or self.tensors[index].region:

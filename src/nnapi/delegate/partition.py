@@ -70,7 +70,7 @@ def convert(graph: LiteRtGraph, subset: NodeSubset, *, keeps_state: bool = True)
         raise NotClaimed(reasons or dict.fromkeys(subset.nodes, str(error))) from error
 
 
-def check_work(subset: NodeSubset, model: Model) -> None:
+def need_enough_work(subset: NodeSubset, model: Model) -> None:
     """Raise NotClaimed for a partition with less work than its call costs."""
     work = [find_work(model, call) for call in model.operations]
     if sum(each.macs + each.nbytes for each in work) < LEAST_WORK:
@@ -78,7 +78,7 @@ def check_work(subset: NodeSubset, model: Model) -> None:
         raise NotClaimed(dict.fromkeys(subset.nodes, reason))
 
 
-def check_speed(graph: LiteRtGraph, subset: NodeSubset, part: Partition, engines: Sequence[Device]) -> None:
+def need_fast_engines(graph: LiteRtGraph, subset: NodeSubset, part: Partition, engines: Sequence[Device]) -> None:
     """Raise NotClaimed with the nodes that only the reference supports: LiteRT is faster."""
     if not engines or part.runs_only_on(engines):
         return

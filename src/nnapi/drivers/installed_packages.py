@@ -29,7 +29,7 @@ class Entry(NamedTuple):
         return reduce(getattr, filter(None, attributes.strip().split(".")), import_module(module.strip()))
 
 
-def entries(group: str) -> list[Entry]:
+def find_entries(group: str) -> list[Entry]:
     """Return the entry points of a group, of the first distribution of each name on ``sys.path``."""
     if not _is_plain():
         from importlib.metadata import entry_points

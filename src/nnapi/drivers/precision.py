@@ -36,7 +36,7 @@ class Offer(NamedTuple):
         return f"computes float32 in {chosen}{reason}"
 
 
-def refuse(reason: str) -> Offer:
+def refuse_precision(reason: str) -> Offer:
     return Offer(Precision.FLOAT32, None, reason)
 
 
@@ -48,11 +48,11 @@ def offer_permitted(model: Model) -> Offer:
         return Offer(wanted)
     operands = [operand.type for each in list_nested(model) for operand in each.operands]
     if any(type.scale or type.channel for type in operands):
-        return refuse("the model is quantized")
+        return refuse_precision("the model is quantized")
     if not any(type.code == OperandCode.TENSOR_FLOAT32 for type in operands):
-        return refuse("the model has no float32 tensors")
+        return refuse_precision("the model has no float32 tensors")
     if find_instruction_sets().isdisjoint(ARITHMETIC[wanted]):
-        return refuse(f"the processor has no {wanted} arithmetic")
+        return refuse_precision(f"the processor has no {wanted} arithmetic")
     return Offer(wanted, Precision.FLOAT32)
 
 

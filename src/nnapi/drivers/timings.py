@@ -100,7 +100,7 @@ def find_processor() -> Processor:
     return next((each for each in (Processor.AVX2, Processor.DOT_PRODUCT) if each in sets), Processor.OTHER)
 
 
-def scale(timings: Timings, factors: Factors, others: float = 1.0, byte_mac: float = 0.0) -> Timings:
+def scale_timings(timings: Timings, factors: Factors, others: float = 1.0, byte_mac: float = 0.0) -> Timings:
     """Multiply timings by ``factors`` per class, else by ``others``; a MAC of bytes takes ``byte_mac`` at least."""
     costs = {}
     for each, cost in timings.costs.items():

@@ -35,10 +35,12 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
     def name_value(self, value: V, operand: Operand) -> V: ...
 
     @abstractmethod
-    def choose(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]: ...
+    def add_if(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]: ...
 
     @abstractmethod
-    def repeat(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]: ...
+    def add_while(
+        self, call: OperationCall, models: Sequence[Model], given: Sequence[int]
+    ) -> Sequence[OperandType]: ...
 
     def _lower(self, call: OperationCall) -> None:
         if call.code not in (OperationCode.IF, OperationCode.WHILE):
@@ -48,7 +50,7 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
         inner = {id(model) for model in models}
         given = [index for index in call.inputs if id(self.model.operands[index].value) not in inner]
         require(all(self.types[index] is not None for index in given), "an input of its models is omitted")
-        append = self.choose if call.code == OperationCode.IF else self.repeat
+        append = self.add_if if call.code == OperationCode.IF else self.add_while
         for index, type in zip(call.outputs, append(call, models, given), strict=True):
             self.types[index] = type
 

@@ -27,7 +27,7 @@ def times(node: Node, x: Value, number: float) -> Value:
     return multiply(node, x, node.like(x, number))
 
 
-def truth(node: Node, code: OperationCode, x: Value, y: Value) -> Value:
+def compare(node: Node, code: OperationCode, x: Value, y: Value) -> Value:
     return node.apply(code, x, y, type=OperandType(BOOL8))
 
 

@@ -79,7 +79,7 @@ OTHERS = {
 """Names of other file formats, by their first bytes, for error messages."""
 
 
-def read(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Model:
+def read_model(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Model:
     """Read the model in a memory; raise BadDataError where the content is unknown or damaged."""
     name = os.path.basename(path)
     try:

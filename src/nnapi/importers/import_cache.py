@@ -74,7 +74,7 @@ def _load_again(path: str, digest: bytes) -> Model:
 def load(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Model:
     """Return the model in a memory, from the cache or else read."""
     purpose = "" if options == NO_OPTIONS else repr((dict(options.shapes), *options[1:]))
-    model = load_for(memory, path, purpose, partial(file_formats.read, memory, path, options))
+    model = load_for(memory, path, purpose, partial(file_formats.read_model, memory, path, options))
     if isinstance(model, DynamicModel):
         model.load_for = lambda shapes, read: load_for(memory, path, f"{purpose}{shapes}", read)
     return model

@@ -186,7 +186,7 @@ class Lowering(ABC, Generic[V, C]):
     def check_result(self, operand: Operand, type: OperandType) -> None:
         """Raise Unsupported where the engine does not compute the type of a result."""
 
-    def go_on_behind(self, call: OperationCall) -> None:
+    def continue_after(self, call: OperationCall) -> None:
         """Declare the results of a refused call as inputs, so that the calls that read them get their verdicts."""
         for index in call.outputs:
             self.types.setdefault(index, self.model.operands[index].type)
@@ -223,7 +223,7 @@ class Lowering(ABC, Generic[V, C]):
             reason = f"it fails {self.when}: {error}"
         except self.failures as error:
             reason = f"the engine refuses it: {str(error).strip().splitlines()[-1]}"
-        self.go_on_behind(call)
+        self.continue_after(call)
         return Verdict(False, f"{call}: {reason}")
 
     def value(self, index: int) -> V:

@@ -6,7 +6,7 @@ WIDEST = 1 << 16
 """Cells of padding on each side that engines support; they compute in 32 bits and overflow on larger numbers."""
 
 
-def too_wide(padding: Padding) -> str:
+def explain_too_wide(padding: Padding) -> str:
     """Return the reason against a window's padding; empty if it is supported. The image bounds everything else."""
     cells = max(max(pair) for pair in padding)
     return f"{cells} cells of padding are more than the {WIDEST} that engines are given" if cells > WIDEST else ""
@@ -19,7 +19,7 @@ def limit_steps(shape: Pair, size: Pair, stride: Pair, padding: Padding, dilatio
     return (steps[0], steps[1]), (gaps[0], gaps[1])
 
 
-def surround(padding: Padding, stride: Pair) -> tuple[Padding, Padding]:
+def separate_zeros(padding: Padding, stride: Pair) -> tuple[Padding, Padding]:
     """Return rows and columns of zeros to put around the image of a transposed convolution, and the padding with them.
 
     File formats have no negative padding. A zero at an end of an axis makes the result longer by a stride, which only

@@ -19,12 +19,12 @@ Weaken = Callable[[Array, Array], tuple[Array, Array]]
 """From scores and overlaps with the chosen box to new scores and the remaining candidates."""
 
 
-def number(name: str, like: str) -> ScalarParameter:
+def float_scalar(name: str, like: str) -> ScalarParameter:
     """A float scalar parameter, FLOAT16 for float16 tensors."""
     return Scalar(name, like=like, via=FLOAT_SCALAR, since=3)
 
 
-def count(name: str, check: Callable[[int], str | None] | None = None) -> ScalarParameter:
+def int_scalar(name: str, check: Callable[[int], str | None] | None = None) -> ScalarParameter:
     return Scalar(name, OperandCode.INT32, since=3, check=check)
 
 
@@ -72,7 +72,7 @@ def iou(a: Array, b: Array) -> Array:
     return both / (area(a) + area(b) - both)
 
 
-def hard(iou_threshold: float) -> Weaken:
+def drop_overlapping(iou_threshold: float) -> Weaken:
     return lambda scores, overlap: (scores, ~(overlap >= iou_threshold))
 
 

@@ -24,7 +24,7 @@ from nnapi.ops.convolution_parameters import (
     scale_facet,
     strides,
 )
-from nnapi.ops.shapes import Padding, Pair, describe_padding, need_image, slide
+from nnapi.ops.shapes import Padding, Pair, count_windows_of_image, describe_padding, need_image
 
 BLOCK = 2**19
 LARGEST = 1 << 32
@@ -48,14 +48,14 @@ def infer_conv_2d_shape(input: OperandType, filter: OperandType, bias: OperandTy
     channels, *size, filter_depth = filter.shape
     need(depth == filter_depth, f"filter has depth {filter_depth}, input has {depth}")
     check_bias(bias, channels, input, filter)
-    return (n, *slide(image, size, **windows), channels)
+    return (n, *count_windows_of_image(image, size, **windows), channels)
 
 
 @CONV_2D.kernel(scaled=("input", "filter"))
 def conv_2d(input: Array, filter: Array, bias: Array, padding: Padding, stride: Pair, dilation: Pair) -> Array:
     channels, kh, kw, _ = filter.shape
     x = pad_image(input, padding)
-    rows, columns = slide(x.shape[1:-1], (kh, kw), stride, dilation=dilation)
+    rows, columns = count_windows_of_image(x.shape[1:-1], (kh, kw), stride, dilation=dilation)
     cells = patches(x, (kh, kw), stride, dilation, (rows, columns))
     y = _product(cells, filter.reshape(channels, -1).T)
     y += bias
@@ -103,7 +103,7 @@ def infer_depthwise_conv_2d_shape(
     need(ones == 1, f"filter has shape {list(filter.shape)}, the first dimension must be 1")
     need(channels == depth * multiplier, f"filter has depth {channels}, must be {depth} × {multiplier}")
     check_bias(bias, channels, input, filter)
-    return (n, *slide(image, size, **windows), channels)
+    return (n, *count_windows_of_image(image, size, **windows), channels)
 
 
 @DEPTHWISE_CONV_2D.kernel(scaled=("input", "filter"))
@@ -112,7 +112,7 @@ def depthwise_conv_2d(
 ) -> Array:
     x = pad_image(input.repeat(multiplier, axis=3) if multiplier > 1 else input, padding)
     kh, kw, channels = filter.shape[1:]
-    rows, columns = slide(x.shape[1:-1], (kh, kw), stride, dilation=dilation)
+    rows, columns = count_windows_of_image(x.shape[1:-1], (kh, kw), stride, dilation=dilation)
     run = columns if stride[1] == 1 else 1  # one long sum over a row of windows is faster than many short ones
     cells = patches(np.ascontiguousarray(x), (kh, kw), stride, dilation, (rows, columns), run)
     y = np.einsum("nhwijc,ijc->nhwc", cells, np.tile(filter[0], run)).reshape(len(x), rows, columns, channels)
@@ -148,7 +148,7 @@ def infer_grouped_conv_2d_shape(
     )
     need(channels % num_groups == 0, f"filter has {channels} channels, which {num_groups} groups do not divide")
     check_bias(bias, channels, input, filter)
-    return (n, *slide(image, size, **windows), channels)
+    return (n, *count_windows_of_image(image, size, **windows), channels)
 
 
 @GROUPED_CONV_2D.kernel(scaled=("input", "filter"))
@@ -157,7 +157,7 @@ def grouped_conv_2d(
 ) -> Array:
     channels, kh, kw, depth = filter.shape
     x = pad_image(input, padding)
-    rows, columns = slide(x.shape[1:-1], (kh, kw), stride)
+    rows, columns = count_windows_of_image(x.shape[1:-1], (kh, kw), stride)
     cells = patches(x, (kh, kw), stride, dilation, (rows, columns)).reshape(-1, kh * kw, num_groups, depth)
     by_group = cells.transpose(2, 0, 1, 3).reshape(num_groups, -1, kh * kw * depth)
     y = by_group @ filter.reshape(num_groups, channels // num_groups, -1).transpose(0, 2, 1)

@@ -7,7 +7,7 @@ from nnapi.errors import OpFailedError
 from nnapi.model.operand import OperandType, as_float32
 from nnapi.model.operation import Arguments, Facet, Overload
 from nnapi.model.parameter import Scalar, Slot, Tensor, positive
-from nnapi.ops.shapes import spatial
+from nnapi.ops.shapes import normalize_windows
 from nnapi.ops.signature_types import BIAS, FILTER, QUANT8, reals
 
 INT32 = OperandCode.INT32
@@ -41,7 +41,7 @@ def normal_convolution(arguments: Arguments) -> Arguments:
     arguments = dict(arguments)
     dilation = (arguments.pop("dilation_h", 1), arguments.pop("dilation_w", 1))
     size = arguments["filter"].shape[1:3]
-    arguments = spatial(arguments, arguments["input"], size, dilation)
+    arguments = normalize_windows(arguments, arguments["input"], size, dilation)
     arguments["dilation"] = dilation
     return arguments
 

@@ -8,7 +8,7 @@ from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, not_negative, positive
-from nnapi.ops.boxes import count, hard, sort_by_score, suppress
+from nnapi.ops.boxes import drop_overlapping, int_scalar, sort_by_score, suppress
 from nnapi.ops.signature_types import FLOAT_SCALAR, INT32, floats
 
 DETECTION_POSTPROCESSING = Operation(
@@ -23,9 +23,9 @@ DETECTION_POSTPROCESSING = Operation(
             for side in ("y", "x", "h", "w")
         ),
         Scalar("use_regular_nms", OperandCode.BOOL, since=3),
-        count("max_num_detections", check=positive),
-        count("max_classes_per_detection"),
-        count("max_detections_per_class"),
+        int_scalar("max_num_detections", check=positive),
+        int_scalar("max_classes_per_detection"),
+        int_scalar("max_detections_per_class"),
         Scalar("score_threshold", like="scores", via=FLOAT_SCALAR, since=3, check=not_negative),
         Scalar("iou_threshold", like="scores", via=FLOAT_SCALAR, since=3, check=not_negative),
         Scalar("background_in_labels", OperandCode.BOOL, since=3),
@@ -87,7 +87,7 @@ def detection_postprocessing(
     boxes = _decode(deltas, anchors, np.array([scale_y, scale_x, scale_h, scale_w], np.float32))
     foreground = scores[..., 1:].transpose(0, 2, 1)  # [image, class, cell]
     images, classes, cells = foreground.shape
-    weaken = hard(iou_threshold)
+    weaken = drop_overlapping(iou_threshold)
     if use_regular_nms:
         width, most = max_num_detections, max_detections_per_class
         _, taken = suppress(foreground, boxes[:, None], foreground > score_threshold, weaken, most)

@@ -35,9 +35,9 @@ def multiplier(real: float) -> Multiplier:
     return Multiplier(0, 0) if exponent < -31 else Multiplier(mantissa, exponent)
 
 
-def multiply(x: Array, by: Multiplier) -> Array:
+def scale_integers(x: Array, by: Multiplier) -> Array:
     """Multiply 32-bit integers by a factor, rounding after the product and after the shift."""
-    product = times(x << np.maximum(by.exponent, 0), by.mantissa, 32)
+    product = multiply_fixed_point(x << np.maximum(by.exponent, 0), by.mantissa, 32)
     return divide(product, np.maximum(-by.exponent, 0))
 
 
@@ -45,7 +45,7 @@ def saturate(x: Array, bits: int = 16) -> Array:
     return np.clip(x, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
-def times(a: Array, b: Array | int, bits: int = 16) -> Array:
+def multiply_fixed_point(a: Array, b: Array | int, bits: int = 16) -> Array:
     """Multiply two fixed-point values; their integer bits add up."""
     return np.minimum((a * b + 2 ** (bits - 2)) >> (bits - 1), 2 ** (bits - 1) - 1)
 
@@ -59,7 +59,7 @@ def shift_left(x: Array, by: Array | int, bits: int = 16) -> Array:
     return saturate(x << by, bits)
 
 
-def sums(x: Array, weights: Array) -> Array:
+def sum_products(x: Array, weights: Array) -> Array:
     product: Array = x.astype(np.float64) @ weights.astype(np.float64).T
     return product.astype(np.int64)
 
@@ -89,7 +89,7 @@ def _exp(x: Array, integer_bits: int) -> Array:
     multiple = rest - x
     for k in range(-2, min(integer_bits, 5)):
         is_set = multiple & (quarter << (k + 2)) != 0
-        result = np.where(is_set, times(result, _constant(math.exp(-(2.0**k)))), result)
+        result = np.where(is_set, multiply_fixed_point(result, _constant(math.exp(-(2.0**k)))), result)
     if integer_bits > 5:
         result = np.where(x < -(32 << (15 - integer_bits)), 0, result)
     return np.where(x == 0, ONE, result)
@@ -99,18 +99,18 @@ def _exp_near_zero(x: Array) -> Array:
     """Return exp(x) for x in [-1/4, 0): the Taylor series around -1/8 up to the fourth power."""
     center = _constant(math.exp(-1 / 8))
     x = x + _constant(1 / 8)
-    x2 = times(x, x)
-    x3, x4 = times(x2, x), times(x2, x2)
-    higher = divide(times(divide(x4, 2) + x3, _constant(1 / 3)) + x2, 1)
-    return saturate(center + times(x + higher, center))
+    x2 = multiply_fixed_point(x, x)
+    x3, x4 = multiply_fixed_point(x2, x), multiply_fixed_point(x2, x2)
+    higher = divide(multiply_fixed_point(divide(x4, 2) + x3, _constant(1 / 3)) + x2, 1)
+    return saturate(center + multiply_fixed_point(x + higher, center))
 
 
 def _half_reciprocal(x: Array) -> Array:
     """Return 2 / (1 + x) for x in [0, 1], with two integer bits, by three Newton steps."""
     half = (x + ONE + 1) >> 1
-    y = _constant(48 / 17, 2) + times(half, _constant(-32 / 17, 2))
+    y = _constant(48 / 17, 2) + multiply_fixed_point(half, _constant(-32 / 17, 2))
     for _ in range(3):
-        y = y + shift_left(times(y, _constant(1, 2) - times(half, y)), 2)
+        y = y + shift_left(multiply_fixed_point(y, _constant(1, 2) - multiply_fixed_point(half, y)), 2)
     return y
 
 
@@ -122,7 +122,9 @@ def inverse_square_root(x: Array) -> Multiplier:
     half = divide(y >> 1, 1)
     root = np.full_like(x, _constant(1, 3, 32))
     for _ in range(5):
-        cube = shift_left(times(times(root, root, 32), root, 32), 6, 32)
-        root = shift_left(times(root, _constant(1.5, 3, 32), 32) - times(half, cube, 32), 3, 32)
-    root = times(root, _constant(math.sqrt(0.5), 0, 32), 32)
+        cube = shift_left(multiply_fixed_point(multiply_fixed_point(root, root, 32), root, 32), 6, 32)
+        root = shift_left(
+            multiply_fixed_point(root, _constant(1.5, 3, 32), 32) - multiply_fixed_point(half, cube, 32), 3, 32
+        )
+    root = multiply_fixed_point(root, _constant(math.sqrt(0.5), 0, 32), 32)
     return Multiplier(shift_left(root, np.maximum(pairs - 11, 0), 32), np.minimum(pairs - 11, 0))

@@ -8,7 +8,17 @@ from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Tensor
-from nnapi.ops.boxes import BESIDE, EIGHTHS, check_eighths, check_upright, count, hard, number, suppress, transform
+from nnapi.ops.boxes import (
+    BESIDE,
+    EIGHTHS,
+    check_eighths,
+    check_upright,
+    drop_overlapping,
+    float_scalar,
+    int_scalar,
+    suppress,
+    transform,
+)
 from nnapi.ops.signature_types import FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, QUANT16_SYMM, reals
 
 GENERATE_PROPOSALS = Operation(
@@ -26,12 +36,12 @@ GENERATE_PROPOSALS = Operation(
             since=3,
         ),
         Tensor("image_info", like="scores", via=BESIDE, rank=2, late_rank=True, since=3),
-        number("height_stride", like="scores"),
-        number("width_stride", like="scores"),
-        count("pre_nms_max"),
-        count("post_nms_max"),
-        number("iou_threshold", like="scores"),
-        number("min_size", like="scores"),
+        float_scalar("height_stride", like="scores"),
+        float_scalar("width_stride", like="scores"),
+        int_scalar("pre_nms_max"),
+        int_scalar("post_nms_max"),
+        float_scalar("iou_threshold", like="scores"),
+        float_scalar("min_size", like="scores"),
         Layout(default=REQUIRED),
     ),
     outputs=(
@@ -83,5 +93,5 @@ def generate_proposals(
     size = boxes[..., 2:] - boxes[..., :2]
     inside = boxes[..., :2] + size / 2 < image_info[:, None, ::-1]
     candidates = ((size > min_size) & inside).all(-1)
-    _, chosen = suppress(scores, boxes, candidates, hard(iou_threshold), post_nms_max)
+    _, chosen = suppress(scores, boxes, candidates, drop_overlapping(iou_threshold), post_nms_max)
     return scores[chosen], boxes[chosen], np.nonzero(chosen)[0]

@@ -27,7 +27,7 @@ from nnapi.ops.lstm_parameters import (
     option_parameters,
     state_parameters,
 )
-from nnapi.ops.recurrent_sequence import both_shapes, by_time, check_aux, dimensions, link, over_time, run_both
+from nnapi.ops.recurrent_sequence import by_time, check_aux, dimensions, link, over_time, run_both, shapes_of_directions
 from nnapi.ops.shapes import need_shape
 from nnapi.ops.signature_types import floats
 
@@ -149,7 +149,7 @@ def infer_bidirectional_sequence_lstm_shapes(
             need_shape(f"{name}_in", operands[f"{name}_in"], (batch, size))
             states.append((batch, size))
         sizes.append(output_size)
-    return [*both_shapes(input.shape[:2], sizes[0], sizes[1], merge_outputs), *states]
+    return [*shapes_of_directions(input.shape[:2], sizes[0], sizes[1], merge_outputs), *states]
 
 
 @BIDIRECTIONAL_SEQUENCE_LSTM.kernel

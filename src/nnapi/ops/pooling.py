@@ -15,7 +15,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Arguments, Operation, Overload
 from nnapi.model.parameter import Activation, Layout, Levels, Scalar, Tensor, positive
 from nnapi.ops.convolution_parameters import explicit_padding, implicit_padding, strides
-from nnapi.ops.shapes import Padding, Pair, need_image, slide, spatial
+from nnapi.ops.shapes import Padding, Pair, count_windows_of_image, need_image, normalize_windows
 from nnapi.ops.signature_types import QUANT8, QUANT8_SIGNED, floats, reals
 from nnapi.ops.windows import reduce_windows
 
@@ -39,7 +39,7 @@ def _pool(code: OperationCode, facts: Facts, types: Levels) -> Operation:
     @operation.shape
     def infer_shape(input: OperandType, padding: Padding, stride: Pair, size: Pair) -> Shape:
         n, h, w, depth = need_image("input", input)
-        return (n, *slide((h, w), size, stride, padding), depth)
+        return (n, *count_windows_of_image((h, w), size, stride, padding), depth)
 
     return operation
 
@@ -47,7 +47,7 @@ def _pool(code: OperationCode, facts: Facts, types: Levels) -> Operation:
 def _normal(arguments: Arguments) -> Arguments:
     arguments = dict(arguments)
     size = (arguments.pop("filter_h"), arguments.pop("filter_w"))
-    return spatial(arguments, arguments["input"], size) | {"size": size}
+    return normalize_windows(arguments, arguments["input"], size) | {"size": size}
 
 
 AVERAGE_POOL_2D = _pool(OperationCode.AVERAGE_POOL_2D, Facts(Kind.REDUCTION), reals())
@@ -89,7 +89,7 @@ def count_cells(image: Sequence[int], padding: Padding, stride: Pair, size: Pair
 
 def _reduce(ufunc: np.ufunc, x: Array, padding: Padding, stride: Pair, size: Pair, initial: float) -> Array:
     """Combine windows of an NHWC image, first within columns, then within rows."""
-    out = slide(x.shape[1:-1], size, stride, padding)
+    out = count_windows_of_image(x.shape[1:-1], size, stride, padding)
     for i in (0, 1):
         x = reduce_windows(ufunc, x, 1 + i, size[i], stride[i], padding[i][0], out[i], initial)
     return x

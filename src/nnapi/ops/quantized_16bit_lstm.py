@@ -15,13 +15,13 @@ from nnapi.ops.fixed_point import (
     divide,
     logistic,
     multiplier,
-    multiply,
+    multiply_fixed_point,
     power_of_two,
     saturate,
+    scale_integers,
     shift_left,
-    sums,
+    sum_products,
     tanh,
-    times,
 )
 from nnapi.ops.lstm_parameters import GATES, cell_of, check_cell, operand_name
 from nnapi.ops.shapes import need_shape
@@ -97,10 +97,10 @@ def quantized_16bit_lstm(
         # The published examples, and so every device, multiply the columns of recurrent and input weights, in this
         # order, with those of input and output_in, in that order, although the specification pairs them by name.
         matrices = np.hstack((cell.recurrent[name], cell.input[name])).astype(np.int64) - weights.zero_point
-        return saturate(multiply(sums(np.hstack((x, h)), matrices) + cell.bias[name], to_gate))
+        return saturate(scale_integers(sum_products(np.hstack((x, h)), matrices) + cell.bias[name], to_gate))
 
-    added = times(logistic(gate("input")), tanh(gate("cell"), 3))
-    kept = times(logistic(gate("forget")), cell_state_in.astype(np.int64))
+    added = multiply_fixed_point(logistic(gate("input")), tanh(gate("cell"), 3))
+    kept = multiply_fixed_point(logistic(gate("forget")), cell_state_in.astype(np.int64))
     c = saturate(divide(added, STATE_INTEGER_BITS) + kept)
-    output = times(logistic(gate("output")), tanh(shift_left(c, STATE_INTEGER_BITS - 3), 3))
+    output = multiply_fixed_point(logistic(gate("output")), tanh(shift_left(c, STATE_INTEGER_BITS - 3), 3))
     return c.astype(np.int16), (saturate(divide(output, 8), 8) + ACTIVATION[1]).astype(np.uint8)

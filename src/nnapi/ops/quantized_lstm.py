@@ -19,10 +19,10 @@ from nnapi.ops.fixed_point import (
     inverse_square_root,
     logistic,
     multiplier,
-    multiply,
     power_of_two,
     saturate,
-    sums,
+    scale_integers,
+    sum_products,
     tanh,
 )
 from nnapi.ops.lstm_parameters import GATES, Cell, cell_of, cell_parameters, check_step, list_norms, norm_parameters
@@ -101,8 +101,10 @@ def quantized_lstm(
         target = scales[name]
         # Without normalization the bias is in units of the input's products, else in those of the normalized gate.
         bias = 0 if cell.norm else cell.bias[name]
-        z = saturate(_rescale(sums(x, cell.input[name]) + bias, types.input[name].scale, x_type.scale, target))
-        z = saturate(z + _rescale(sums(h, cell.recurrent[name]), types.recurrent[name].scale, h_type.scale, target))
+        z = saturate(_rescale(sum_products(x, cell.input[name]) + bias, types.input[name].scale, x_type.scale, target))
+        z = saturate(
+            z + _rescale(sum_products(h, cell.recurrent[name]), types.recurrent[name].scale, h_type.scale, target)
+        )
         if name in cell.peephole:
             peeped = c * cell.peephole[name].astype(np.int64)
             z = saturate(z + _rescale(peeped, types.peephole[name].scale, state_scale, target))
@@ -114,10 +116,10 @@ def quantized_lstm(
     c = saturate(divide(forget * c, 15) + divide(added * candidate, 15 + state_bits))
     c = _clip(c, cell_clip, c_type.scale)
     output = logistic(gate("output", c)) * tanh(c, state_bits)
-    hidden = multiply(output, multiplier(float(np.float32(2.0**-30 / hidden_state_scale))))
+    hidden = scale_integers(output, multiplier(float(np.float32(2.0**-30 / hidden_state_scale))))
     h = saturate(hidden + hidden_state_zero_point, 8)
     if cell.projection is not None and types.projection is not None:
-        total = sums(h - hidden_state_zero_point, cell.projection)
+        total = sum_products(h - hidden_state_zero_point, cell.projection)
         total += 0 if cell.projection_bias is None else cell.projection_bias
         projected = _rescale(total, types.projection.scale, hidden_state_scale, h_type.scale)
         h = saturate(_clip(projected, proj_clip, h_type.scale) + h_type.zero_point, 8)
@@ -132,7 +134,7 @@ def _less_zero_point(values: Array, type: OperandType) -> Array:
 def _rescale(total: Array, weights_scale: float, scale: float, target: float) -> Array:
     """Requantize sums in units of weights_scale × scale to scale ``target``; the factor is a float32, as specified."""
     factor = np.float32(weights_scale) * np.float32(scale) / np.float32(target)
-    return multiply(total, multiplier(float(factor)))
+    return scale_integers(total, multiplier(float(factor)))
 
 
 def _clip(values: Array, clip: float | None, scale: float) -> Array:
@@ -151,9 +153,9 @@ def _normalize(z: Array, weights: Array, bias: Array, scale: float) -> Array:
     variance = _quotient((z * z).sum(-1, keepdims=True) * (2**20 // size) - mean * mean, 2**20)
     least = max(1, int(10000 * scale))
     inverse = inverse_square_root(np.where(variance < 1, least, variance))
-    weighted = multiply((z << 10) - mean, inverse) * weights.astype(np.int64) + bias
+    weighted = scale_integers((z << 10) - mean, inverse) * weights.astype(np.int64) + bias
     mantissa, exponent = multiplier(scale)
-    return saturate(multiply(divide(weighted, 10), Multiplier(mantissa, exponent + 12)))
+    return saturate(scale_integers(divide(weighted, 10), Multiplier(mantissa, exponent + 12)))
 
 
 def _quotient(x: Array, by: int) -> Array:

@@ -61,7 +61,7 @@ def check_aux(input: OperandType, aux: OperandType | None, fw: str | None, bw: s
     )
 
 
-def both_shapes(outer: Shape, fw_size: int, bw_size: int, merge: bool) -> list[Shape]:
+def shapes_of_directions(outer: Shape, fw_size: int, bw_size: int, merge: bool) -> list[Shape]:
     return [(*outer, fw_size + bw_size)] if merge else [(*outer, fw_size), (*outer, bw_size)]
 
 

@@ -17,7 +17,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Slot, Tensor, one_of
 from nnapi.ops.quantized_values import BOUNDS
-from nnapi.ops.recurrent_sequence import both_shapes, by_time, check_aux, dimensions, link, over_time, run_both
+from nnapi.ops.recurrent_sequence import by_time, check_aux, dimensions, link, over_time, run_both, shapes_of_directions
 from nnapi.ops.shapes import need_shape
 from nnapi.ops.signature_types import floats
 
@@ -158,7 +158,11 @@ def infer_bidirectional_sequence_rnn_shapes(
     if aux:
         need_shape("fw_aux_weights", operands["fw_aux_weights"], (fw_units, aux.shape[2]))
         need_shape("bw_aux_weights", operands["bw_aux_weights"], (bw_units, aux.shape[2]))
-    return [*both_shapes(input.shape[:2], fw_units, bw_units, merge_outputs), (batch, fw_units), (batch, bw_units)]
+    return [
+        *shapes_of_directions(input.shape[:2], fw_units, bw_units, merge_outputs),
+        (batch, fw_units),
+        (batch, bw_units),
+    ]
 
 
 @BIDIRECTIONAL_SEQUENCE_RNN.kernel

@@ -14,7 +14,7 @@ from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Quantization, Scalar, Slot, Tensor, not_negative, positive
-from nnapi.ops.boxes import BESIDE, check_eighths, check_images, check_upright, count
+from nnapi.ops.boxes import BESIDE, check_eighths, check_images, check_upright, int_scalar
 from nnapi.ops.shapes import need_shape
 from nnapi.ops.signature_types import FLOAT_SCALAR, INT32, reals
 
@@ -29,8 +29,8 @@ def _declare(
             Tensor("feature_map", reals(3), rank=4, late_rank=True, image=True),
             Tensor("rois", like="feature_map", via=BESIDE, rank=2, late_rank=True, since=3),
             Tensor("batch_index", INT32, rank=1, late_rank=True, since=3),
-            count("out_height", check=positive),
-            count("out_width", check=positive),
+            int_scalar("out_height", check=positive),
+            int_scalar("out_width", check=positive),
             Scalar("height_ratio", like="feature_map", via=FLOAT_SCALAR, since=3, check=positive),
             Scalar("width_ratio", like="feature_map", via=FLOAT_SCALAR, since=3, check=positive),
             *samples,
@@ -60,8 +60,8 @@ def _declare(
 ROI_ALIGN = _declare(
     OperationCode.ROI_ALIGN,
     Facts(traits=Trait.ORDERS),
-    count("height_samples", check=not_negative),
-    count("width_samples", check=not_negative),
+    int_scalar("height_samples", check=not_negative),
+    int_scalar("width_samples", check=not_negative),
     zero_sized=True,
 )
 ROI_POOLING = _declare(OperationCode.ROI_POOLING, Facts(traits=Trait.CHOOSES | Trait.ORDERS), quant="feature_map")

@@ -58,7 +58,7 @@ def same_padding(dimension: int, size: int, stride: int, dilation: int = 1) -> P
     return (total // 2, total - total // 2) if total > 0 else (0, 0)
 
 
-def windows(dimension: int, size: int, stride: int, padding: Pair, dilation: int = 1) -> int:
+def count_windows(dimension: int, size: int, stride: int, padding: Pair, dilation: int = 1) -> int:
     count = (dimension + padding[0] + padding[1] - (size - 1) * dilation - 1) // stride + 1
     return count if count > 0 else 0
 
@@ -66,11 +66,11 @@ def windows(dimension: int, size: int, stride: int, padding: Pair, dilation: int
 NO_PADDING: Padding = ((0, 0), (0, 0))
 
 
-def slide(
+def count_windows_of_image(
     image: Sequence[int], size: Sequence[int], stride: Pair, padding: Padding = NO_PADDING, dilation: Pair = (1, 1)
 ) -> Pair:
-    rows = windows(image[0], size[0], stride[0], padding[0], dilation[0])
-    columns = windows(image[1], size[1], stride[1], padding[1], dilation[1])
+    rows = count_windows(image[0], size[0], stride[0], padding[0], dilation[0])
+    columns = count_windows(image[1], size[1], stride[1], padding[1], dilation[1])
     if not (rows and columns):
         raise OpFailedError(
             f"no window of {_reach(size[0], dilation[0])} × {_reach(size[1], dilation[1])} fits input of {image[0]} × "
@@ -83,7 +83,7 @@ def _reach(size: int, dilation: int) -> int:
     return (size - 1) * dilation + 1
 
 
-def explicit(arguments: Arguments) -> Padding:
+def pop_explicit_padding(arguments: Arguments) -> Padding:
     """Remove the scalars of explicit padding from an overload's arguments and return the padding."""
     (top, bottom), (left, right) = PAD_NAMES
     return (
@@ -100,7 +100,7 @@ def describe_padding(padding: Padding) -> str:
     )
 
 
-def spatial(arguments: Arguments, image: OperandType, size: Pair, dilation: Pair = (1, 1)) -> Arguments:
+def normalize_windows(arguments: Arguments, image: OperandType, size: Pair, dilation: Pair = (1, 1)) -> Arguments:
     """Replace an overload's padding and stride scalars by ``padding`` and ``stride`` pairs.
 
     Explicit padding as large as the window is refused: a window would hold only padding.
@@ -108,7 +108,7 @@ def spatial(arguments: Arguments, image: OperandType, size: Pair, dilation: Pair
     stride = (arguments.pop("stride_h"), arguments.pop("stride_w"))
     scheme = arguments.pop("padding_scheme", None)
     if scheme is None:
-        padding = explicit(arguments)
+        padding = pop_explicit_padding(arguments)
         _check_padding(padding, size, dilation)
     elif scheme == PaddingCode.PADDING_SAME:
         height, width = image.dimensions[1:3]

@@ -9,14 +9,14 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Arguments, Operation, Overload
 from nnapi.model.parameter import REQUIRED, Activation, Layout, Tensor, Values
 from nnapi.ops.convolution_parameters import check_bias, declare_filter, explicit_padding, implicit_padding, strides
-from nnapi.ops.shapes import NO_PADDING, PAD_NAMES, Padding, Pair, describe_padding, explicit, need_image
+from nnapi.ops.shapes import NO_PADDING, PAD_NAMES, Padding, Pair, describe_padding, need_image, pop_explicit_padding
 from nnapi.ops.windows import taps
 
 
 def _explicit(arguments: Arguments) -> Arguments:
     arguments = dict(arguments)
     stride = (arguments.pop("stride_h"), arguments.pop("stride_w"))
-    padding = explicit(arguments)
+    padding = pop_explicit_padding(arguments)
     for (name, _), (before, _) in zip(PAD_NAMES, padding, strict=True):
         need(before >= 0, f"{name} is {before}, must not be negative")
     return arguments | {"padding": padding, "stride": stride}

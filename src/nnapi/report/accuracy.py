@@ -52,7 +52,7 @@ def measure_agreement(
     return Agreement(float(every.max()), float(every.mean()), np.count_nonzero(every) / every.size, relative, unit)
 
 
-def top(scores: Array, label: int, count: int) -> bool:
+def is_in_top(scores: Array, label: int, count: int) -> bool:
     """Whether the label is among the ``count`` best classes; of equal scores, the lower class ranks first."""
     return label in np.argsort(-scores.reshape(-1).astype(np.float64), kind="stable")[:count]
 
@@ -60,7 +60,7 @@ def top(scores: Array, label: int, count: int) -> bool:
 def classification(outputs: Sequence[Array], labels: Sequence[int]) -> Mapping[str, float]:
     """Return the shares of inputs whose label is the best class, and one of the best five."""
     pairs = list(zip(outputs, labels, strict=True))
-    return {f"top-{n}": float(np.mean([top(scores, label, n) for scores, label in pairs])) for n in (1, 5)}
+    return {f"top-{n}": float(np.mean([is_in_top(scores, label, n) for scores, label in pairs])) for n in (1, 5)}
 
 
 def squared_error(outputs: Sequence[Sequence[Array]], expected: Sequence[Sequence[Array]]) -> Mapping[str, float]:

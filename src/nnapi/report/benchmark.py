@@ -79,7 +79,7 @@ class Course:
         self.measurement = replace(self.measurement, **values)
 
 
-def available(engines: Sequence[Engine]) -> tuple[dict[Engine, str], dict[str, str]]:
+def find_available(engines: Sequence[Engine]) -> tuple[dict[Engine, str], dict[str, str]]:
     """Return the available engines with their versions, and the names of the others with the reasons."""
     found, absent = {}, {}
     for engine in engines:
@@ -92,7 +92,7 @@ def available(engines: Sequence[Engine]) -> tuple[dict[Engine, str], dict[str, s
     return found, absent
 
 
-def steps(engines: int, settings: Settings) -> int:
+def count_steps(engines: int, settings: Settings) -> int:
     """Return the maximum number of times that :func:`measure` calls ``step``."""
     return 4 * engines + settings.rounds + settings.throughput_rounds
 
@@ -240,11 +240,11 @@ def _throughput(course: Course, subject: Subject, settings: Settings) -> None:
         course.record(requests=settings.requests)
         for run in course.runs:
             run(subject.inputs)
-    throughput = rate(course.runs, subject.inputs, settings.throughput_seconds)
+    throughput = measure_rate(course.runs, subject.inputs, settings.throughput_seconds)
     course.record(throughput=(*course.measurement.throughput, throughput))
 
 
-def rate(runs: Sequence[Run], inputs: Sequence[Array], seconds: float) -> float:
+def measure_rate(runs: Sequence[Run], inputs: Sequence[Array], seconds: float) -> float:
     """Return the inferences per second with every run on its own thread; each thread finishes its last inference."""
     barrier = threading.Barrier(len(runs) + 1)
 

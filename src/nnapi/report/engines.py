@@ -68,13 +68,13 @@ class Nnapi:
     def open(self, path: File, threads: int) -> Opened:
         from nnapi.compiling import compile
         from nnapi.importers import load
-        from nnapi.runtime.settings import settings, tunes
+        from nnapi.runtime.settings import is_tuning, settings
 
         model = load(path, weights=self.weights)
         devices: list[str] = []
 
         def prepare(requests: int) -> list[Run]:
-            with settings(tuning=tunes()):  # measure the plan that later processes have
+            with settings(tuning=is_tuning()):  # measure the plan that later processes have
                 compilation = compile(model, self.devices, threads=threads, precision=self.precision)
             devices[:] = [device.name for device in compilation.devices]
             bursts = [compilation.burst() for _ in range(requests)]

@@ -18,7 +18,7 @@ def machine() -> dict[str, str]:
     system = re.search(r'^PRETTY_NAME="?([^"\n]+)', _read("/etc/os-release"), re.MULTILINE)
     facts = {
         "processor": f"{name[1].strip()} ({architecture})" if name else platform.processor() or architecture,
-        "cores": f"{cores()} of {os.cpu_count()} usable",
+        "cores": f"{count_cores()} of {os.cpu_count()} usable",
         "memory": f"{int(total[1]) * 1024 / 1e9:.1f} GB" if total else "",
         "load before": f"{os.getloadavg()[0]:.2f} runnable threads in the last minute",
         "system": f"{system[1]}, {kernel}" if system else kernel,
@@ -36,7 +36,7 @@ def _find_version(package: str) -> str:
         return ""
 
 
-def cores() -> int:
+def count_cores() -> int:
     return len(os.sched_getaffinity(0))
 
 

@@ -13,7 +13,7 @@ from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.executors.fast_path import find_fast_path, is_dynamic
-from nnapi.runtime.executors.observed import Observed, Observer, report, unwrap
+from nnapi.runtime.executors.observed import Observed, Observer, report_runs, unwrap
 from nnapi.runtime.executors.wrappers import execute
 from nnapi.runtime.inputs import check_inputs, make_zeros
 from nnapi.trace import Layer, Phase, Section, spans
@@ -126,7 +126,7 @@ class Burst(Closeable):
         def find_run() -> Callable[[], list[Array]] | None:
             """Return the fast path of the active plan, on the bound memory if that is its own."""
             if bound and unwrap(self._prepared) is session:
-                return report(bound.run, inputs, self._observer) if self._observer else bound.run
+                return report_runs(bound.run, inputs, self._observer) if self._observer else bound.run
             direct = find_direct(self._prepared, shapes, True) if all(shapes) else None
             return direct and partial(direct, inputs)
 

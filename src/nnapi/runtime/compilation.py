@@ -40,7 +40,7 @@ from nnapi.runtime.extension_attributes import add_attribute
 from nnapi.runtime.inputs import check_inputs
 from nnapi.runtime.planning.explain import add_precisions, as_data, as_text, describe_wait, summary
 from nnapi.runtime.planning.plan import Plan
-from nnapi.runtime.settings import Partitioning, partitioning, tunes_first
+from nnapi.runtime.settings import Partitioning, partitioning, waits_for_trials
 from nnapi.trace import Layer, Phase, Section, spans
 from nnapi.trace.log import Log
 
@@ -164,7 +164,7 @@ class Compilation(Closeable, NotebookDisplay):
 
                 ready, self._trial = tuner.begin(question, ready, knowledge, self, mode)
             self._waited = time.perf_counter() - begin
-        first_runs = FirstRuns(self, question, ready, mode) if ready.plan.measured and not tunes_first() else None
+        first_runs = FirstRuns(self, question, ready, mode) if ready.plan.measured and not waits_for_trials() else None
         watching = self._trial or first_runs
         if deadline is not None and time.monotonic_ns() > deadline:
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")

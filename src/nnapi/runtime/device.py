@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from nnapi.closeable import Closeable
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
 from nnapi.drivers.base import Breakable, Caches, Driver, Probed
-from nnapi.drivers.installed_packages import Entry, entries
+from nnapi.drivers.installed_packages import Entry, find_entries
 from nnapi.errors import BadDataError, UnavailableDeviceError, UnexpectedNullError, need
 from nnapi.garbage_collection import pause_collecting
 from nnapi.locks import make_lock
@@ -209,7 +209,7 @@ def _discover() -> tuple[list[Device], list[Unavailable]]:
         if _found is None:
             available: list[Device] = []
             broken: list[Unavailable] = []
-            for entry in sorted(filter(_is_enabled, entries(GROUP)), key=lambda entry: entry.name):
+            for entry in sorted(filter(_is_enabled, find_entries(GROUP)), key=lambda entry: entry.name):
                 try:
                     made = make_drivers(entry.load())
                 except Exception as error:

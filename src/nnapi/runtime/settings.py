@@ -59,13 +59,13 @@ def partitioning() -> Partitioning:
     return Partitioning(int(text)) if text in ("0", "1", "2") else Partitioning.WITHOUT_FALLBACK
 
 
-def tunes() -> bool:
+def is_tuning() -> bool:
     """Whether other plans are tried: by :func:`settings`, else unless NNAPI_TUNING is 0."""
     chosen = _current.get().tuning
     return os.environ.get("NNAPI_TUNING", "") != "0" if chosen is None else chosen
 
 
-def tunes_first() -> bool:
+def waits_for_trials() -> bool:
     """Whether compilations wait for trials: by :func:`settings`, else if NNAPI_TUNING is set and not 0."""
     chosen = _current.get().tuning
     return os.environ.get("NNAPI_TUNING", "") not in ("", "0") if chosen is None else chosen

@@ -63,7 +63,7 @@ class Entry(NamedTuple):
     label: Label | None
 
 
-def spell(key: bytes) -> str:
+def name_of_key(key: bytes) -> str:
     """Return a file name: two letters for each of the 32 bytes (low half first), kind and number."""
     return "".join([PAIRS[byte] for byte in key]) + SUFFIX
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from nnapi.store.digest import digest
 from nnapi.store.directories import HOLDS, RecordKind, directory_of
-from nnapi.store.entry import Content, Label, mark_used, prune_if_full, read_entry, spell, write_entry
+from nnapi.store.entry import Content, Label, mark_used, name_of_key, prune_if_full, read_entry, write_entry
 from nnapi.store.files import make_directory
 from nnapi.trace.log import Log
 
@@ -20,7 +20,7 @@ LIMIT = 1 << 20
 
 
 def path_of(kind: RecordKind, key: str) -> str:
-    return os.path.join(directory_of(kind), spell(digest(key.encode())))
+    return os.path.join(directory_of(kind), name_of_key(digest(key.encode())))
 
 
 def recall_record(kind: RecordKind, key: str, parse: Callable[[Any], T]) -> T | None:

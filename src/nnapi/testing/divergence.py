@@ -18,7 +18,7 @@ from nnapi.testing.build import build, run_example
 from nnapi.testing.example import Example, OperandSpec, Source, with_tolerance
 from nnapi.testing.random.graphs import UNSURE
 from nnapi.testing.random.judging import REFERENCE, Outcome, judge_outputs
-from nnapi.testing.random.subgraphs import CONSTANTS, keep
+from nnapi.testing.random.subgraphs import CONSTANTS, keep_operations
 from nnapi.testing.record import example_of
 
 Values = dict[int, Array | None]
@@ -109,7 +109,7 @@ def _run_each(example: Example, model: Model, base: Device) -> Iterator[tuple[Op
     values: Values = {index: operand.data for index, operand in enumerate(example.main.operands)}
     values |= example.inputs
     for position, call in enumerate(model.operations):
-        part = _with_input(keep(example, [position], values))
+        part = _with_input(keep_operations(example, [position], values))
         found = run_example(part, base)
         values |= zip(sorted(call.outputs), found, strict=True)
         yield call, replace(part, outputs=dict(zip(part.main.outputs, found, strict=True)))

@@ -172,7 +172,7 @@ def with_tolerance(example: Example) -> Example:
     return replace(example, tolerance=Criterion("fp16" if half else "fp32"))
 
 
-def dynamic(example: Example) -> Example:
+def with_dynamic_outputs(example: Example) -> Example:
     """Return the example with every dimension of its outputs unspecified; ranks stay."""
     return _with_unspecified(example, example.main.outputs)
 

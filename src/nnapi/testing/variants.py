@@ -21,7 +21,7 @@ from nnapi.runtime.memory import MemoryDesc
 from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build, describe
 from nnapi.testing.compare import judge
-from nnapi.testing.example import Example, Harness, as_signed, dynamic
+from nnapi.testing.example import Example, Harness, as_signed, with_dynamic_outputs
 from nnapi.testing.runtime_classes import HERE
 
 LOOP_TIMEOUT = DEFAULT_LOOP_TIMEOUT // 20
@@ -164,7 +164,11 @@ VARIANTS = {
     variant.name: variant
     for variant in (
         Variant("plain", lambda harness: harness.generated or harness.infinite_loop_timeout, plain),
-        Variant("dynamic", lambda harness: harness.dynamic_output_shape, lambda each, on: plain(dynamic(each), on)),
+        Variant(
+            "dynamic",
+            lambda harness: harness.dynamic_output_shape,
+            lambda each, on: plain(with_dynamic_outputs(each), on),
+        ),
         Variant("signed", lambda harness: harness.quantization_coupling, lambda each, on: plain(as_signed(each), on)),
         Variant("memory", lambda harness: harness.device_memory, in_device_memory),
         Variant("fenced", lambda harness: harness.fenced, with_fence),

@@ -10,7 +10,7 @@ from typing import Any
 from nnapi.errors import BadDataError
 from nnapi.trace.labels import NNAPI_NAME, Layer
 from nnapi.trace.marks import Mark, Trace
-from nnapi.trace.nesting import brackets
+from nnapi.trace.nesting import begin_and_end_marks
 from nnapi.trace.recorder import Span
 
 RECORDER = "nnapi"
@@ -104,5 +104,5 @@ def _marks(process: int, thread: int, intervals: list[tuple[float, float, str]])
     ordered = sorted(intervals, key=lambda one: (one[0], -one[1]))
     return [
         Mark(thread, process, time / 1e6, f"B|{process}|{name}" if begins else f"E|{process}")
-        for time, name, begins in brackets(ordered)
+        for time, name, begins in begin_and_end_marks(ordered)
     ]

@@ -6,7 +6,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def brackets(intervals: Iterable[tuple[float, float, T]]) -> list[tuple[float, T, bool]]:
+def begin_and_end_marks(intervals: Iterable[tuple[float, float, T]]) -> list[tuple[float, T, bool]]:
     """Return (time, interval, whether it begins) in order, for (start, end, interval) by start, outer ones first. An
     interval ends with the one around it, although coroutines may take turns."""
     found: list[tuple[float, T, bool]] = []

@@ -43,7 +43,7 @@ class Profile(Generic[T]):
         with self._lock:
             if self._parts is None and self._subject is not None:
                 try:
-                    self._parts = parts(self._measure(self._subject))
+                    self._parts = divide_by_costs(self._measure(self._subject))
                 except Exception as error:  # a trace with less detail is better than none
                     log.warning(
                         "%s cannot be profiled, its operations share one section: %s", self._section.label.name, error
@@ -53,7 +53,7 @@ class Profile(Generic[T]):
             return self._parts or ()
 
 
-def typical(run: Callable[[], Sequence[float]], most: int = MOST) -> list[float]:
+def measure_typical(run: Callable[[], Sequence[float]], most: int = MOST) -> list[float]:
     """Return each time that ``run`` returns, averaged over the fastest half of several runs."""
     runs: list[Sequence[float]] = []
     end = time.monotonic() + ENOUGH
@@ -63,7 +63,7 @@ def typical(run: Callable[[], Sequence[float]], most: int = MOST) -> list[float]
     return [sum(sorted(same)[:half]) / half for same in zip(*runs, strict=True)]
 
 
-def parts(costs: Costs) -> list[Part]:
+def divide_by_costs(costs: Costs) -> list[Part]:
     """Divide a section into consecutive ones, in proportion to their costs."""
     total = sum(cost for _, cost in costs) or 1.0
     bounds = accumulate((cost / total for _, cost in costs), initial=0.0)

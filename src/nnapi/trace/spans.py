@@ -139,7 +139,7 @@ def is_enabled() -> bool:
     return _recorder is not None
 
 
-def here() -> tuple[Recorder, Recorded | None] | None:
+def find_open_section() -> tuple[Recorder, Recorded | None] | None:
     """Return the recorder of this thread and its open section; None while nothing is recorded."""
     return None if _recorder is None or _recorder.is_muted else (_recorder, _recorder.find_open())
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from nnapi.trace.marks import ORIGIN
-from nnapi.trace.nesting import brackets
+from nnapi.trace.nesting import begin_and_end_marks
 from nnapi.trace.recorder import Span
 
 LONGEST = 1000
@@ -50,7 +50,7 @@ def to_ftrace(spans: Iterable[Span]) -> str:
 
 def _marks(spans: Sequence[Span]) -> Iterator[tuple[float, str]]:
     ordered = sorted((s for s in spans if s.cookie is None), key=lambda s: (s.start, s.depth))
-    for time, span, begins in brackets((span.start, span.end, span) for span in ordered):
+    for time, span, begins in begin_and_end_marks((span.start, span.end, span) for span in ordered):
         yield time, _line(span, time, f"B|{span.process}|{_title(span)}" if begins else f"E|{span.process}")
     for span in spans:
         if span.cookie is not None:

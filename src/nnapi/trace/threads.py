@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from nnapi.trace.labels import Layer, Phase, parse_label
 from nnapi.trace.marks import Mark
-from nnapi.trace.tree import Node, count, rearrange
+from nnapi.trace.tree import Node, counted_sections, rearrange
 
 CASES = (Phase.WARM_UP, Phase.BENCHMARK)
 
@@ -48,7 +48,7 @@ class Thread:
         while self._open:
             self._end(seconds)
         violations = rearrange(self.root)
-        for node, milliseconds, is_alone in count(self.root):
+        for node, milliseconds, is_alone in counted_sections(self.root):
             for phase in (node.phase or Phase.UNSPECIFIED, *([Phase.EXECUTION] if is_alone else ())):
                 self.items[node.application_phase, node.layer, phase].append((node.mark, milliseconds))
         return violations

@@ -170,7 +170,7 @@ def _time_left(node: Node, taken: dict[Node, float]) -> float:
     return time
 
 
-def count(root: Node) -> Iterator[tuple[Node, float, bool]]:
+def counted_sections(root: Node) -> Iterator[tuple[Node, float, bool]]:
     """Yield the sections of a rearranged tree that count, in the order of addition: each with its milliseconds, and
     whether it is a phase of an execution that no section of its layer covers."""
     taken = subtractions(root)

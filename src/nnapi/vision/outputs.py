@@ -81,7 +81,7 @@ def walk_back(model: Model, index: int) -> Iterator[tuple[int, OperationCall]]:
         index = call.inputs[0]
 
 
-def producer(model: Model, output: int = 0) -> int | None:
+def find_producer(model: Model, output: int = 0) -> int | None:
     """Return the code of the operation that computes an output, before those that only restate it."""
     for _, call in walk_back(model, model.outputs[output]):
         if call.code not in REGISTRY or not REGISTRY[call.code].does(Trait.RESTATES):
@@ -89,9 +89,9 @@ def producer(model: Model, output: int = 0) -> int | None:
     return None
 
 
-def rank(model: Model, output: Array, labels: Sequence[str] | None, top: int) -> list[Rank]:
+def rank_classes(model: Model, output: Array, labels: Sequence[str] | None, top: int) -> list[Rank]:
     values = to_floats(output_operands(model)[0].type, output).reshape(-1).astype(np.float64)
-    code = producer(model)
+    code = find_producer(model)
     shares = values if code in PROBABILITIES else softmax(values, 1.0, -1)
     has_scores = code not in PROBABILITIES and code != OperationCode.LOG_SOFTMAX
     return [
@@ -104,7 +104,7 @@ def to_shares(model: Model, output: Array) -> Array:
     """Return probabilities (rows, classes) from the first output, whose last dimension is classes."""
     values = to_floats(output_operands(model)[0].type, output).astype(np.float64)
     values = values.reshape(-1, values.shape[-1])
-    return values if producer(model) in PROBABILITIES else softmax(values, 1.0, -1)
+    return values if find_producer(model) in PROBABILITIES else softmax(values, 1.0, -1)
 
 
 def summaries(model: Model, outputs: Sequence[Array]) -> list[Summary]:

@@ -55,7 +55,7 @@ class Pixels:
 PLAIN = Pixels()
 
 
-def layout(type: OperandType) -> str:
+def find_layout(type: OperandType) -> str:
     """Return a letter for each dimension: batch N, height H, width W, channels C. Mistake if one gray or color picture
     does not fit."""
     if type.code not in FLOATS and not type.is_quantized:
@@ -70,7 +70,7 @@ def layout(type: OperandType) -> str:
 
 def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, str]:
     """Read a picture as a value of that type, and describe the conversion. Unspecified dimensions are the picture's."""
-    letters = layout(type)
+    letters = find_layout(type)
     wanted = dict(zip(letters, type.dimensions, strict=True))
     opened = open_picture(file, wanted.get("C", 1))
     size = wanted["W"] or opened.width, wanted["H"] or opened.height

@@ -13,7 +13,7 @@ from nnapi.model.operation import REGISTRY
 from nnapi.ops.quantized_values import dequantize
 from nnapi.vision.families.family import Family
 from nnapi.vision.families.images import find_limits
-from nnapi.vision.pictures import FLOATS, Pixels, layout
+from nnapi.vision.pictures import FLOATS, Pixels, find_layout
 from nnapi.vision.task import Task
 
 RANGES = ((0.0, 1.0), (-1.0, 1.0), (0.0, 255.0), (-128.0, 127.0))
@@ -47,7 +47,7 @@ def find_pixels(model: Model, given: Pixels, family: Family | None) -> Pixels:
 def _find_picture_input(model: Model) -> Operand | None:
     for index in model.inputs:
         try:
-            layout(model.operands[index].type)
+            find_layout(model.operands[index].type)
         except Mistake:
             continue
         return model.operands[index]

@@ -102,7 +102,7 @@ def test_verdicts_of_operations_that_are_left(monkeypatch: pytest.MonkeyPatch) -
     """One that is refused already keeps its reason."""
     monkeypatch.setattr(probing, "_find_left", lambda plugin, calls: dict.fromkeys(calls, "not taken"))
     lowered = Lowered(chain("ABS", "NEG", "EXP"), (Verdict(True), Verdict(False, "refused"), Verdict(True)))
-    found = probing.judge(None, model("abs", "neg", "exp"), lowered)
+    found = probing.probe_verdicts(None, model("abs", "neg", "exp"), lowered)
     assert found == [
         Verdict(False, "ABS (#0): not taken"),
         Verdict(False, "refused"),

@@ -22,7 +22,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     found: list[Any] = []
     path = [*sys.path]
     monkeypatch.setattr(child, "limit_memory", lambda size: found.append(f"memory {size}"))
-    monkeypatch.setattr(child, "refuse", lambda **kinds: found.append(kinds))
+    monkeypatch.setattr(child, "forbid", lambda **kinds: found.append(kinds))
     monkeypatch.setattr(child, "lower_priority", lambda nice: found.append(f"nice {nice}"))
     monkeypatch.setattr(child.gc, "freeze", lambda: found.append("freeze"))  # type: ignore[attr-defined]
     yield found
@@ -56,7 +56,7 @@ def body(device: str = "", entry: str = "", pickle: str = "", nice: int = 0, **l
     ],
 )
 def test_limits_come_before_the_driver(done: list[Any], limits: dict[str, Any], nice: int, expected: list[Any]) -> None:
-    found = child.find(body(entry=f"{CASES}:asking", nice=nice, **limits))
+    found = child.find_driver(body(entry=f"{CASES}:asking", nice=nice, **limits))
     assert found.info.name == "misbehaving"
     assert done == expected
     assert sys.path[-1] == "/added"
@@ -67,10 +67,10 @@ def test_limits_come_before_the_driver(done: list[Any], limits: dict[str, Any], 
 def test_a_pickled_driver(done: list[Any], source: Any, device: str) -> None:
     import pickle
 
-    found = child.find(body(device, pickle=pickle.dumps(source).hex()))
+    found = child.find_driver(body(device, pickle=pickle.dumps(source).hex()))
     assert isinstance(found, Misbehaving)
     with pytest.raises(UnavailableDeviceError, match="^no driver of other is installed$"):
-        child.find(body("other", pickle=pickle.dumps(source).hex()))
+        child.find_driver(body("other", pickle=pickle.dumps(source).hex()))
 
 
 class Numbered(Misbehaving):
@@ -95,9 +95,9 @@ def broken() -> Misbehaving:
 
 @pytest.mark.parametrize(("device", "name"), [("", "device 0"), ("device 2", "device 2")])
 def test_one_of_several_devices(done: list[Any], device: str, name: str) -> None:
-    assert child.find(body(device, entry=f"{__name__}:several")).info.name == name
+    assert child.find_driver(body(device, entry=f"{__name__}:several")).info.name == name
     with pytest.raises(UnavailableDeviceError, match="^no driver of device 3 is installed$"):
-        child.find(body("device 3", entry=f"{__name__}:several"))
+        child.find_driver(body("device 3", entry=f"{__name__}:several"))
 
 
 def test_the_entry_of_that_name_comes_first(done: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,19 +112,19 @@ def test_the_entry_of_that_name_comes_first(done: list[Any], monkeypatch: pytest
     installed = [
         Entry(name, f"{__name__}:{value}") for name, value in (("a", "broken"), ("b", "several"), ("z", "broken"))
     ]
-    monkeypatch.setattr(child, "entries", lambda group: installed if group == "nnapi.drivers" else [])
+    monkeypatch.setattr(child, "find_entries", lambda group: installed if group == "nnapi.drivers" else [])
     monkeypatch.setattr(Entry, "load", load)
-    assert child.find(body("device 1")).info.name == "device 1"
+    assert child.find_driver(body("device 1")).info.name == "device 1"
     assert loaded == ["a", "b"]
     loaded.clear()
     with pytest.raises(
         UnavailableDeviceError,
         match=r"^no driver of z is installed; it cannot be loaded: RuntimeError\('no engine here'\)$",
     ):
-        child.find(body("z"))
+        child.find_driver(body("z"))
     assert loaded == ["z", "a", "b"]
     with pytest.raises(UnavailableDeviceError, match="^no driver of other is installed$"):
-        child.find(body("other"))
+        child.find_driver(body("other"))
 
 
 @pytest.mark.parametrize(("is_own", "number"), [(True, 6), (False, 15)])

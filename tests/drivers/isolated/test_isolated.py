@@ -388,7 +388,7 @@ def test_devices_named_in_the_environment(
 def test_a_driver_asks_for_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nnapi.runtime.device._found", None)
     entry = Entry("asking", "tests.drivers.isolated.isolated_cases:asking")
-    monkeypatch.setattr("nnapi.runtime.device.entries", lambda group: [entry])
+    monkeypatch.setattr("nnapi.runtime.device.find_entries", lambda group: [entry])
     monkeypatch.delenv("DEBUG_NN_CPUONLY")
     with nnapi.device("misbehaving") as found:
         assert compile(model(), found).run(X)[0].tolist() == [1, 2, 3, 4]

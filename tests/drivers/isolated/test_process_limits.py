@@ -109,7 +109,7 @@ def test_what_is_forbidden_is_refused_and_ends_nothing() -> None:
 def test_a_processor_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "pdp11")
     with pytest.raises(OpFailedError, match="sockets and files cannot be refused on pdp11"):
-        process_limits.refuse(sockets=True, writing=True)
+        process_limits.forbid(sockets=True, writing=True)
     with socket.socket():
         pass
 

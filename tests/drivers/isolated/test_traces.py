@@ -101,15 +101,15 @@ def test_what_a_dead_process_recorded_is_lost(found: Device) -> None:
 
 
 def test_who_records_a_thread() -> None:
-    assert spans.here() is None
+    assert spans.find_open_section() is None
     with trace.recording() as recorder:
-        assert spans.here() == (recorder, None)
+        assert spans.find_open_section() == (recorder, None)
         with trace.section("mine") as _:
-            inner = spans.here()
+            inner = spans.find_open_section()
             assert inner is not None
             assert inner[1] is trace.section("mine")
         with trace.mute():
-            assert spans.here() is None
+            assert spans.find_open_section() is None
 
 
 def test_durations_are_those_of_the_driver(found: Device) -> None:

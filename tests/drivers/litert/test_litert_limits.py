@@ -11,7 +11,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert import lstm_cells
 from nnapi.drivers.litert.rules.convolution_filters import quantize_filter
 from nnapi.drivers.litert.rules.recurrent_lstm import _largest, _need_exact, _need_exact_state, _need_held
-from nnapi.drivers.litert.unsigned_values import UnsignedTensors, can_be_unsigned, is_possible
+from nnapi.drivers.litert.unsigned_values import UnsignedTensors, can_be_unsigned, supports_unsigned
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.lowering.lower import Unsupported
@@ -204,8 +204,8 @@ def test_inputs_and_outputs_decide_whether_values_may_be_unsigned(
 
 
 def test_an_operator_without_signed_values_may_be_of_any_kind() -> None:
-    assert is_possible(Operator("GATHER", [Tensor("f32", (2,)), None], [Tensor("f32", (2,))]))
-    assert not is_possible(Operator("GATHER", [Tensor("i8", (2,), 0.5), None], [Tensor("i8", (2,), 0.5)]))
+    assert supports_unsigned(Operator("GATHER", [Tensor("f32", (2,)), None], [Tensor("f32", (2,))]))
+    assert not supports_unsigned(Operator("GATHER", [Tensor("i8", (2,), 0.5), None], [Tensor("i8", (2,), 0.5)]))
 
 
 # Filters

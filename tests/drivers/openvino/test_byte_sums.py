@@ -26,7 +26,7 @@ def test_a_processor_of_which_it_is_not_known_is_taken_for_one_that_saturates(
     monkeypatch: pytest.MonkeyPatch, sets: set[str], is_exact: bool
 ) -> None:
     pretend(monkeypatch, sets)
-    assert byte_sums.are_exact() is is_exact
+    assert byte_sums.are_byte_sums_exact() is is_exact
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_sums_of_the_largest_products_are_the_reference_s(
     if sets is not None:
         pretend(monkeypatch, sets)
     chosen = engine.choose_properties("CPU", PrepareOptions(), 1, "f32")
-    assert ("LP_TRANSFORMS_MODE" in chosen) is not byte_sums.are_exact()
+    assert ("LP_TRANSFORMS_MODE" in chosen) is not byte_sums.are_byte_sums_exact()
     ours, right = convolve_extremes(type, stride=1)
     assert len(np.unique(right)) > 5
     assert np.abs(ours - right).max() <= 1

@@ -46,7 +46,7 @@ def test_the_driver_s_threads_come_before_those_of_the_options(
 def test_devices_of_the_engine(
     monkeypatch: pytest.MonkeyPatch, device: str, is_exact: bool, name: str, version: str, type: DeviceTypeCode
 ) -> None:
-    monkeypatch.setattr(byte_sums, "are_exact", lambda: is_exact)
+    monkeypatch.setattr(byte_sums, "are_byte_sums_exact", lambda: is_exact)
     driver = OpenVinoDriver(device)
     assert driver.info == (name, version, type, 8, ())
     assert driver.capabilities().launch_seconds == 1e-5

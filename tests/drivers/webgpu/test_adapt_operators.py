@@ -5,7 +5,7 @@ import pytest
 
 from nnapi import Builder, tensor
 from nnapi.drivers.litert.lowering import lower_model
-from nnapi.drivers.webgpu.adapt_operators import adapt, sign_constants
+from nnapi.drivers.webgpu.adapt_operators import adapt_operators, sign_constants
 from nnapi.drivers.webgpu.lowering import WebGpuLowering, adapt_graph
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
@@ -27,7 +27,7 @@ def types(operator: Operator) -> list[str]:
 
 def test_a_convolution_is_unsigned_as_a_whole() -> None:
     x, y = image(1, 2, 2, 1), image(1, 2, 2, 1)
-    before, conv, after = adapt([use_filter("CONV_2D", x, y)])
+    before, conv, after = adapt_operators([use_filter("CONV_2D", x, y)])
     assert types(conv) == ["u8", "u8", "i32", "u8"]
     assert conv.options == {"stride_w": 1}
     assert conv.input(1).value.item() == 200
@@ -54,7 +54,7 @@ def test_what_others_read_is_turned_back() -> None:
 @pytest.mark.parametrize("kind", ["FULLY_CONNECTED", "TRANSPOSE_CONV"])
 def test_of_others_the_filter_is_signed_and_nothing_else_changes(kind: str) -> None:
     operator = use_filter(kind, image(1, 2, 2, 1), image(1, 2, 2, 1))
-    (signed,) = adapt([operator])
+    (signed,) = adapt_operators([operator])
     assert signed.inputs[::2] == operator.inputs[::2]
     assert signed.outputs == operator.outputs
     assert signed.options == operator.options
@@ -65,7 +65,7 @@ def test_of_others_the_filter_is_signed_and_nothing_else_changes(kind: str) -> N
 
 def test_an_input_that_comes_twice_is_copied() -> None:
     x, y = image(1, 2, 2, 1), image(1, 2, 2, 1)
-    copy, add = adapt([Operator("ADD", [x, x], [y], {"activation": 0})])
+    copy, add = adapt_operators([Operator("ADD", [x, x], [y], {"activation": 0})])
     assert (copy.kind, copy.inputs[0], copy.input(1).value.tolist()) == ("RESHAPE", x, [1, 2, 2, 1])
     assert (add.inputs, add.outputs, add.options) == ([x, *copy.outputs], [y], {"activation": 0})
     assert copy.output is not x
@@ -74,7 +74,7 @@ def test_an_input_that_comes_twice_is_copied() -> None:
 def test_concatenation_takes_an_input_twice() -> None:
     x = image(1, 2, 2, 1)
     operator = Operator("CONCATENATION", [x, x], [image(1, 2, 2, 2)], {"axis": 3})
-    assert adapt([operator]) == [operator]
+    assert adapt_operators([operator]) == [operator]
 
 
 def test_a_convolution_is_taken_where_all_that_it_becomes_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:

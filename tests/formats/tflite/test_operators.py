@@ -8,7 +8,7 @@ import pytest
 import tflite
 
 from nnapi.formats.tflite.flatbuffer import Source
-from nnapi.formats.tflite.operators import BY_NAME, NONE, OPERATORS, facts, options_table
+from nnapi.formats.tflite.operators import BY_NAME, NONE, OPERATORS, options_table, row_of
 from nnapi.formats.tflite.reader import Options
 from tests.formats.tflite.published_schema import getter, plain, published, setters, slots
 
@@ -89,7 +89,7 @@ def test_operators_of_one_number_have_one_table() -> None:
 
 
 def test_custom_operators_have_defaults_alone() -> None:
-    assert facts("CUSTOM:mine") == facts("DENSIFY")._replace(name="", rule="")
+    assert row_of("CUSTOM:mine") == row_of("DENSIFY")._replace(name="", rule="")
     assert options_table("CUSTOM:mine") is options_table("DENSIFY") is NONE
 
 

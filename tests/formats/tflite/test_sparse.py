@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnapi.errors import BadDataError
-from nnapi.formats.tflite.sparse import Level, Sparsity, dense
+from nnapi.formats.tflite.sparse import Level, Sparsity, expand
 from tests.importers.tflite.against_litert import litert, loaded, run
 from tests.tflite_writer import Graph, T, f32, single, write
 
@@ -35,7 +35,7 @@ def test_densify(weights: T, expected: list[list[float]], tmp_path: Path) -> Non
 
 def test_the_order_of_axes_may_be_another() -> None:
     by_column = Sparsity((1, 0), (), (Level(2), Level(0, np.array([0, 1, 3]), np.array([2, 0, 1]))))
-    assert dense(by_column, np.array([7, 8, 9]), (3, 2), "w").tolist() == [[0, 8], [0, 9], [7, 0]]
+    assert expand(by_column, np.array([7, 8, 9]), (3, 2), "w").tolist() == [[0, 8], [0, 9], [7, 0]]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from nnapi.drivers.base import Bound, Inference, Outcome, Request
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.executors import stopwatch
-from nnapi.runtime.executors.observed import Observed, report
+from nnapi.runtime.executors.observed import Observed, report_runs
 from nnapi.trace import recording
 
 X = np.array([1, 2], np.float32)
@@ -120,7 +120,7 @@ def test_only_runs_of_one_thread_are_timed_without_waiting(
     """The second run is known to be long; in it, others had the processor for a second."""
     observer, plan, seen = Noting(threads), Plan(clock), [0.0]
     monkeypatch.setattr(stopwatch, "read_waited", lambda: seen.append(seen[-1] + 1.0) or seen[-1])
-    run = report(lambda: plan._run([X]), [X], observer)
+    run = report_runs(lambda: plan._run([X]), [X], observer)
     run()
     run()
     assert [seconds for *_, seconds in observer.noted] == [3.0, waited]

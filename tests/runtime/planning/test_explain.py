@@ -9,7 +9,7 @@ import pytest
 from nnapi import Builder, Device, OperationCode, PreferenceCode, compile, tensor
 from nnapi.drivers.base import Verdict
 from nnapi.drivers.faulty import Fault, Faulty, Phase
-from nnapi.drivers.precision import Offer, refuse
+from nnapi.drivers.precision import Offer, refuse_precision
 from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.precision import Precision
 from nnapi.runtime.planning.explain import add_precisions, as_data, as_text, describe_wait, list_times, summary
@@ -183,7 +183,7 @@ def test_the_precision_of_each_device_is_a_note() -> None:
     devices = [REFERENCE, limited("fast"), Device(driver)]
     model = chain().with_precision(Precision.FLOAT16)
     plan = compile(model, REFERENCE.name).plan.with_notes(("first",))
-    refused = refuse("not here").describe("")
+    refused = refuse_precision("not here").describe("")
     for refusals, last in (({}, Offer(Precision.FLOAT16).describe("")), ({"choosing": "not here"}, refused)):
         assert add_precisions(plan, devices, refusals, "on trial").notes == (
             "first",

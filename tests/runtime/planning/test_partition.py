@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nnapi.runtime.planning import partition as partitioning
-from nnapi.runtime.planning.partition import FORBIDDEN, HOST, Flow, Problem, partition, starts
+from nnapi.runtime.planning.partition import FORBIDDEN, HOST, Flow, Problem, partition, starting_assignments
 from tests.runtime.partition_cases import best_single, cheapest, random_problem
 
 
@@ -42,7 +42,7 @@ def test_of_many_devices_it_begins_with_the_best_start(seed: int) -> None:
     problem = random_problem(rng, rng.randrange(1, 8), rng.choice([3, 4]))
     assignment = partition(problem)
     assert assignment is not None
-    assert problem.cost(assignment) <= min(map(problem.cost, starts(problem))) * (1 + 1e-9)
+    assert problem.cost(assignment) <= min(map(problem.cost, starting_assignments(problem))) * (1 + 1e-9)
 
 
 def test_brute_force_counts_as_the_problem_does() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, Inference, Outcome, PrepareOptions, Request, Verdict
 from nnapi.drivers.delegate.plugin import Plugin
-from nnapi.drivers.delegate.probing import judge, rewrite
+from nnapi.drivers.delegate.probing import probe_verdicts, rewrite_for_delegate
 from nnapi.drivers.installed_packages import version
 from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.compile import compile_graph
@@ -75,10 +75,10 @@ class DelegateDriver(GraphDriver[PreparedDelegated]):
         return ENGINE
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
-        return judge(self._plugin, model, self.lower(model))
+        return probe_verdicts(self._plugin, model, self.lower(model))
 
     def compile(self, model: Model, graph: Graph, assumed: Shapes, options: PrepareOptions) -> Compiled:
-        return compile_graph(model, rewrite(graph), assumed)
+        return compile_graph(model, rewrite_for_delegate(graph), assumed)
 
     def open_graph(self, model: Model, options: PrepareOptions, compiled: Compiled) -> PreparedDelegated:
         return PreparedDelegated(self._plugin, compiled)

@@ -9,7 +9,7 @@ from nnapi.drivers.litert.unsigned_values import can_be_unsigned, has_unsigned_f
 from nnapi.errors import OpFailedError
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, remove_dead_operators
-from nnapi.formats.tflite.operators import facts
+from nnapi.formats.tflite.operators import row_of
 from nnapi.formats.tflite.writer import serialize
 from nnapi.model.model import Model
 
@@ -23,7 +23,7 @@ def use_unsigned_values(graph: Graph) -> Graph:
     return make_unsigned(graph) if has_unsigned_filters(graph) and can_be_unsigned(graph) else graph
 
 
-def rewrite(graph: Graph) -> Graph:
+def rewrite_for_delegate(graph: Graph) -> Graph:
     """Return the graph for a delegate, without the passes for other engines."""
     return use_unsigned_values(remove_dead_operators(graph))
 
@@ -31,7 +31,7 @@ def rewrite(graph: Graph) -> Graph:
 def find_obstacle(operators: Sequence[Operator]) -> str:
     """Return the reason why operators cannot be in a delegate's file; an empty string if they can."""
     for operator in operators:
-        if facts(operator.kind).states:
+        if row_of(operator.kind).states:
             return f"delegates are not given {operator.kind}, which has a state"
         signed = any(tensor.type == "i8" for tensor in operator.tensors)
         if signed and Conv(operator).unsigned_filter:
@@ -39,7 +39,7 @@ def find_obstacle(operators: Sequence[Operator]) -> str:
     return ""
 
 
-def judge(plugin: Plugin, model: Model, lowered: Lowered) -> list[Verdict]:
+def probe_verdicts(plugin: Plugin, model: Model, lowered: Lowered) -> list[Verdict]:
     graph = use_unsigned_values(lowered.graph)
     calls: Calls = {}
     for operator in graph.operators:

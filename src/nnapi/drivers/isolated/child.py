@@ -14,9 +14,9 @@ from typing import Any
 
 from nnapi.drivers.base import Driver
 from nnapi.drivers.engine_output import share_output
-from nnapi.drivers.installed_packages import Entry, entries
+from nnapi.drivers.installed_packages import Entry, find_entries
 from nnapi.drivers.isolated.connection_server import Server
-from nnapi.drivers.isolated.process_limits import limit_memory, lower_priority, refuse
+from nnapi.drivers.isolated.process_limits import forbid, limit_memory, lower_priority
 from nnapi.drivers.isolated.protocol import Body
 from nnapi.errors import UnavailableDeviceError
 
@@ -30,7 +30,7 @@ def main() -> None:
     end_with(parent)
     share_output(output)
     watch_abort()
-    Server(socket.socket(fileno=connection), find).run()
+    Server(socket.socket(fileno=connection), find_driver).run()
     sys.stdout.flush()
     os._exit(0)  # threads of the engine may be computing
 
@@ -56,14 +56,14 @@ def _await_abort() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def find(body: Body) -> Driver:
+def find_driver(body: Body) -> Driver:
     """Return the driver that the application asks for."""
     sys.path[:] = body["path"]
     limits = body["limits"]
     if limits["memory"] is not None:
         limit_memory(limits["memory"])
     if not (limits["network"] and limits["files"]):
-        refuse(sockets=not limits["network"], writing=not limits["files"])
+        forbid(sockets=not limits["network"], writing=not limits["files"])
     broken: list[str] = []
     for driver in _find_drivers(body, broken):
         if not body["device"] or driver.info.name == body["device"]:
@@ -80,7 +80,7 @@ def _find_drivers(body: Body, broken: list[str]) -> Iterator[Driver]:
     elif body["entry"]:
         yield from _drivers(Entry(body["entry"], body["entry"]).load())
     else:
-        for entry in sorted(entries(GROUP), key=lambda entry: entry.name != body["device"]):
+        for entry in sorted(find_entries(GROUP), key=lambda entry: entry.name != body["device"]):
             try:
                 found = _drivers(entry.load())
             except Exception as error:

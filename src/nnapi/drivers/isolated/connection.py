@@ -256,7 +256,7 @@ class Connection:
 
     def _add_trace(self, body: Body) -> Body:
         """Add a request to record to the message if this thread is recorded."""
-        found = spans.here()
+        found = spans.find_open_section()
         if found is None:
             return body
         recorder, section = found

@@ -89,7 +89,7 @@ def lower_priority(nice: int) -> None:
             os.setpriority(os.PRIO_PROCESS, int(thread), nice)
 
 
-def refuse(*, sockets: bool, writing: bool) -> None:
+def forbid(*, sockets: bool, writing: bool) -> None:
     """Forbid this process sockets, files opened for writing, and access to other processes; OpFailedError where the
     system cannot do that."""
     machine = MACHINES.get(platform.machine())

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from nnapi.drivers.litert.artifact import Compiled, write_facts
 from nnapi.drivers.litert.lowering import is_static
 from nnapi.formats.tflite.graph import Graph, Tensor
-from nnapi.formats.tflite.operators import facts
+from nnapi.formats.tflite.operators import row_of
 from nnapi.formats.tflite.writer import serialize
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
@@ -46,5 +46,5 @@ def find_origins(graph: Graph) -> list[int | None]:
 
 def count_macs(graph: Graph) -> int:
     """Return the products that the graph sums."""
-    sums = [(op.output, op.input(1)) for op in graph.operators if facts(op.kind).sums]
+    sums = [(op.output, op.input(1)) for op in graph.operators if row_of(op.kind).sums]
     return sum(out.size // out.shape[-1] * filter.size for out, filter in sums)

@@ -5,12 +5,12 @@ from typing import Any, ClassVar, TypeVar
 
 from nnapi.codes import OperandCode
 from nnapi.formats.tflite.graph import Tensor
-from nnapi.formats.tflite.operators import facts
+from nnapi.formats.tflite.operators import row_of
 from nnapi.lowering.lower import require
 from nnapi.lowering.rules import Rules
 from nnapi.lowering.tflite import context as canonical
 from nnapi.lowering.tflite.context import SHIFT, flip_sign
-from nnapi.lowering.windows import limit_steps, too_wide
+from nnapi.lowering.windows import explain_too_wide, limit_steps
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops.quantized_values import same_quantization
@@ -92,7 +92,7 @@ class Context(canonical.Context):
                 most = max(cells, MOST_PADDING)
                 wide = f"{max(pair)} cells of padding beside {cells}, the engine takes at most {most}"
                 require(max(pair) <= most, wide)
-        require(not too_wide(padding), too_wide(padding))
+        require(not explain_too_wide(padding), explain_too_wide(padding))
         stride, dilation = limit_steps((height, width), (down, across), stride, padding, dilation)
         fitted = super().fit_windows(x, size, padding, stride, dilation)
         is_mean = self.operation_name in ("AVERAGE_POOL_2D", "L2_POOL_2D")
@@ -104,7 +104,7 @@ class Context(canonical.Context):
             require(tensor.type == "i8", f"the engine does not requantize {made.name}")
             require(not self.activation, "the result has another scale than the activation is rounded to")
             require(
-                not any(facts(operator.kind).rounds for operator in self.operators) or made.scale <= kept.scale,
+                not any(row_of(operator.kind).rounds for operator in self.operators) or made.scale <= kept.scale,
                 f"the result has steps of {kept.scale:g}, the engine may be a step of {made.scale:g} off",
             )
         return super().keep(tensor, made, kept)

@@ -212,7 +212,7 @@ def _has_loose_ends(native: Any) -> bool:
     XNNPACK's nodes name their inputs and outputs, not the operators inside: an unused result belongs to such an
     operator.
     """
-    from nnapi.formats.tflite.operators import facts  # only where threads are set
+    from nnapi.formats.tflite.operators import row_of  # only where threads are set
 
     names = [native.NodeName(node) for node in range(native.NumNodes())]
     inside = [node for node, name in enumerate(names) if name == "DELEGATE"]
@@ -222,7 +222,7 @@ def _has_loose_ends(native: Any) -> bool:
     for node, name in reversed([*enumerate(names)]):
         results = set(map(int, native.NodeOutputs(node)))
         if name != "DELEGATE" and results.isdisjoint(given) and not results.isdisjoint(outside):
-            if facts(name).sums:
+            if row_of(name).sums:
                 return True
             outside.update(map(int, native.NodeInputs(node)))
     return False

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 from nnapi.drivers.litert.artifact import Engine
 from nnapi.drivers.litert.c_api import CompiledModel, call, make
 from nnapi.drivers.profiling import correct_seconds, operation_section, profile_engine
-from nnapi.formats.tflite.operators import CLAMP, CONVERT, facts
+from nnapi.formats.tflite.operators import CLAMP, CONVERT, row_of
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.trace import Layer, Phase, Section
-from nnapi.trace.profile import Costs, Profile, typical
+from nnapi.trace.profile import Costs, Profile, measure_typical
 
 KERNEL, DELEGATED = 2, 8
 """Types of events: an operator by LiteRT's own kernel, and one within a delegate."""
@@ -89,9 +89,9 @@ FUSED, ALONE, MISNAMED = 2, 2, 3
 """Costs of matching events to operators: an operator without an event, an event without one, and other names."""
 
 
-def fits(kind: str, name: str) -> bool:
+def may_be_event_of(kind: str, name: str) -> bool:
     """Whether an event of that name may be an operator of that kind. "Invalid" are chains computed as one table."""
-    names = facts(kind).events
+    names = row_of(kind).events
     if name.startswith("Invalid"):
         return names in (CONVERT, CLAMP)
     return name.startswith(names or kind[:3].capitalize())
@@ -120,19 +120,19 @@ def find_owners(nodes: Sequence[Node], events: Sequence[Event]) -> list[int]:
                 del left[number]
         if not part:
             raise ValueError("XNNPACK runs operators before their inputs are computed")
-        found += [part[at] for at in align([nodes[number].kind for number in part], [e.name for e in names])]
+        found += [part[at] for at in align_events([nodes[number].kind for number in part], [e.name for e in names])]
     return found
 
 
-def align(kinds: Sequence[str], names: Sequence[str]) -> list[int]:
+def align_events(kinds: Sequence[str], names: Sequence[str]) -> list[int]:
     """Return the index of each name's kind, both in order, by the assignment of least cost."""
-    if len(kinds) == len(names) and all(map(fits, kinds, names)):
+    if len(kinds) == len(names) and all(map(may_be_event_of, kinds, names)):
         return list(range(len(kinds)))
     costs = [[ALONE * j for j in range(len(names) + 1)]]
     for i, kind in enumerate(kinds, 1):
         above, row = costs[-1], [FUSED * i]
         for j, name in enumerate(names, 1):
-            same = above[j - 1] + (0 if fits(kind, name) else MISNAMED)
+            same = above[j - 1] + (0 if may_be_event_of(kind, name) else MISNAMED)
             row.append(min(same, above[j] + FUSED, row[j - 1] + ALONE))
         costs.append(row)
     return _trace_back(kinds, names, costs)
@@ -173,7 +173,7 @@ def measure_operators(model: Model, origins: Sequence[int | None], engine: Engin
 def _measure(engine: Engine) -> tuple[list[Event], list[float]]:
     with Profiled(bytes(engine.content), engine.inputs, engine.outputs, engine.threads) as profiled:
         events = profiled.run()  # allocates, so its times are not for use
-        return events, typical(lambda: [correct_seconds(event.seconds) for event in profiled.run()])
+        return events, measure_typical(lambda: [correct_seconds(event.seconds) for event in profiled.run()])
 
 
 def _nodes(native: Any, count: int) -> list[Node]:

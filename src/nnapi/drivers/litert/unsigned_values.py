@@ -2,7 +2,7 @@
 
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
-from nnapi.formats.tflite.operators import facts
+from nnapi.formats.tflite.operators import row_of
 from nnapi.lowering.tflite.context import flip_sign
 
 FEW = 2048
@@ -17,13 +17,13 @@ def has_unsigned_filters(graph: Graph) -> bool:
 def can_be_unsigned(graph: Graph) -> bool:
     """Whether all quantized values can be unsigned, and are in the inputs and outputs."""
     ends = zip(graph.inputs_and_outputs, graph.flipped, strict=False)
-    return all(end.type != "i8" or flipped for end, flipped in ends) and all(map(is_possible, graph.operators))
+    return all(end.type != "i8" or flipped for end, flipped in ends) and all(map(supports_unsigned, graph.operators))
 
 
-def is_possible(operator: Operator) -> bool:
+def supports_unsigned(operator: Operator) -> bool:
     """Whether an operator can compute on unsigned values."""
     quantized = [tensor for tensor in operator.tensors if tensor.type == "i8"]
-    return not quantized or (facts(operator.kind).unsigned and all(map(_has_one_scale, quantized)))
+    return not quantized or (row_of(operator.kind).unsigned and all(map(_has_one_scale, quantized)))
 
 
 def _has_one_scale(tensor: Tensor) -> bool:

@@ -50,7 +50,7 @@ class OpenVinoDriver(HostMemory):
 
     def __init__(self, device: str = "CPU", threads: int | None = None) -> None:
         name = f"openvino-{device.lower()}"
-        is_exact = device != "CPU" or byte_sums.are_exact()
+        is_exact = device != "CPU" or byte_sums.are_byte_sums_exact()
         engine = f"OpenVINO {version('openvino')}{'' if is_exact else byte_sums.IN_FLOAT}"
         self.info = DeviceInfo(name, engine, TYPES[device], 8)
         self._device, self._threads = device, threads

@@ -12,5 +12,5 @@ IN_FLOAT = ", codes as float32"
 """Suffix of the engine's version where it computes in float32: both have measured costs and caches of their own."""
 
 
-def are_exact() -> bool:
+def are_byte_sums_exact() -> bool:
     return not find_instruction_sets().isdisjoint(EXACT)

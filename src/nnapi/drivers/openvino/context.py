@@ -125,7 +125,7 @@ def align(values: Sequence[Value]) -> tuple[list[Node], bool]:
     The engine broadcasts lower ranks too, but may then drop axes of length 1 of the others.
     """
     rank = max(value.type.rank for value in values)
-    first = rank == 4 and computes_first(*values)
+    first = rank == 4 and computes_in_nchw(*values)
     return [_of_rank(value, rank, first) for value in values], first
 
 
@@ -213,12 +213,12 @@ def _is_bounded(x: Node) -> bool:
     return node.get_type_name() in BOUNDED
 
 
-def computes_first(*values: Value) -> bool:
+def computes_in_nchw(*values: Value) -> bool:
     """Whether an operation without axes works in NCHW: where an input of rank 4 is computed so."""
     return any(value.is_channels_first and value.type.rank == 4 for value in values)
 
 
-def axis_in(first: bool, axis: int) -> int:
+def position_of_axis(first: bool, axis: int) -> int:
     """Return the position of an axis of the model in the graph's order."""
     return FIRST[axis] if first else axis
 

@@ -148,7 +148,7 @@ def choose_properties(device: str, options: PrepareOptions, threads: int | None,
     if device != "CPU":
         return chosen
     chosen["ENABLE_CPU_PINNING"] = False
-    if not byte_sums.are_exact():
+    if not byte_sums.are_byte_sums_exact():
         chosen["LP_TRANSFORMS_MODE"] = False
     processors = threads or len(os.sched_getaffinity(0))
     if options.preference == PreferenceCode.PREFER_LOW_POWER:

@@ -148,7 +148,7 @@ class Lowered(Lowering[Value, Context]):
         require(UNKNOWN not in type.dimensions, f"the dimensions of {name_of(operand)} depend on the data")
         require(0 not in type.dimensions, f"{name_of(operand)} has no elements: {list(type.dimensions)}")
 
-    def go_on_behind(self, call: OperationCall) -> None:
+    def continue_after(self, call: OperationCall) -> None:
         for index in call.outputs:
             operand = self.model.operands[index]
             type = operand.type.with_dimensions([dimension or 1 for dimension in operand.type.dimensions])

@@ -22,7 +22,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.trace import Section, spans
 from nnapi.trace.log import Log
-from nnapi.trace.profile import Costs, Profile, typical
+from nnapi.trace.profile import Costs, Profile, measure_typical
 
 Inputs = Sequence[Array]
 MARK = re.compile(r"#(\d+)\.")
@@ -63,7 +63,7 @@ def measure(model: Model, compile: Callable[[], Any], inputs: Inputs) -> Costs:
         request.infer()
         return [_seconds(node) for node in request.get_profiling_info()]
 
-    nodes = zip(names, typical(run), strict=True)
+    nodes = zip(names, measure_typical(run), strict=True)
     ran = [(name, seconds) for name, seconds in nodes if seconds]
     numbers = _attribute([number for (number, _), _ in ran])
     return [

@@ -10,7 +10,7 @@ from nnapi.drivers.timings import (
     Timings,
     find_processor,
     read_measured,
-    scale,
+    scale_timings,
 )
 from nnapi.model.facts import Kind
 
@@ -35,7 +35,7 @@ def find_timings(device: str) -> Timings | None:
 
 
 def for_processor(processor: Processor) -> Timings:
-    found = scale(read_measured("openvino"), *SCALES[processor], BYTE_MAC[processor])
+    found = scale_timings(read_measured("openvino"), *SCALES[processor], BYTE_MAC[processor])
     if processor not in WITHOUT_BYTES:
         return found
     in_float: dict[tuple[Kind, Element], Cost] = {

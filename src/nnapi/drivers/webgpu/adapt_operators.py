@@ -17,7 +17,7 @@ REPEATING = "CONCATENATION"
 """The operator that supports a repeated input."""
 
 
-def adapt(operators: Sequence[Operator]) -> list[Operator]:
+def adapt_operators(operators: Sequence[Operator]) -> list[Operator]:
     """Return the operators between conversions of signedness or copies of inputs; remove unused ones afterwards."""
     adapted: list[Operator] = []
     unsigned = UnsignedTensors()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.drivers.litert.lowering import TfliteLowering
-from nnapi.drivers.webgpu.adapt_operators import adapt
+from nnapi.drivers.webgpu.adapt_operators import adapt_operators
 from nnapi.drivers.webgpu.patterns import describe_pattern, proven_patterns
 from nnapi.drivers.webgpu.rules import RULES
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant, remove_dead_operators
@@ -37,7 +37,7 @@ class WebGpuLowering(TfliteLowering):
             self._padded.add(operator.output)
         elif operator.kind in POOLS and operator.inputs[0] in self._padded and operator.output.type != "f32":
             raise Unsupported(f"the accelerator takes PAD before {operator.kind} for padding that does not count")
-        for adapted in adapt([operator]):
+        for adapted in adapt_operators([operator]):
             pattern = describe_pattern(adapted)
             if not self.is_proven(pattern):
                 raise Unsupported(f"the accelerator is not known to compute {pattern}")
@@ -53,7 +53,7 @@ def write_graph(graph: Graph, tail: bytes = b"") -> bytes:
 
 
 def adapt_graph(graph: Graph) -> Graph:
-    return remove_dead_operators(graph.with_operators(adapt(graph.operators)))
+    return remove_dead_operators(graph.with_operators(adapt_operators(graph.operators)))
 
 
 def separate_padding(graph: Graph) -> Graph:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from nnapi.formats.tflite.graph import Operator, Tensor
-from nnapi.formats.tflite.operators import OPTION, facts
+from nnapi.formats.tflite.operators import OPTION, row_of
 
 
 @cache
@@ -35,7 +35,7 @@ def _describe_tensors(tensors: list[Tensor | None] | list[Tensor]) -> Iterator[s
 def _list_traits(operator: Operator) -> Iterator[str]:
     kind, out = operator.kind, operator.output
     inputs = [tensor for tensor in operator.inputs if tensor is not None]
-    if facts(kind).broadcasts:
+    if row_of(kind).broadcasts:
         yield from sorted({word for tensor in inputs if (word := _describe_spread(tensor, out))})
         if any(tensor.size == 1 < out.size and not tensor.is_constant for tensor in inputs) and any(
             tensor.size > 1 and tensor.is_constant for tensor in inputs
@@ -48,7 +48,7 @@ def _list_traits(operator: Operator) -> Iterator[str]:
         yield from (f"at{axis}" for axis, pair in enumerate(inputs[1].value) if any(pair))
     if kind == "TRANSPOSE":
         yield "order" + "".join(map(str, inputs[1].value.reshape(-1)))
-    if facts(kind).axis is not None:
+    if row_of(kind).axis is not None:
         yield from (f"at{axis}" for axis in _list_axes(operator))
 
 
@@ -130,6 +130,6 @@ def _list_axes(operator: Operator) -> list[int]:
     """Return the operator's axes, from the first; none if they are computed."""
     kind = operator.kind
     rank = len(operator.input(kind == "SPLIT").shape) + (kind == "PACK")
-    position = facts(kind).axis
+    position = row_of(kind).axis
     given = operator.options.get("axis", 0) if position is None or position == OPTION else operator.input(position).data
     return [] if given is None else sorted({int(axis) % max(rank, 1) for axis in np.reshape(given, -1)})

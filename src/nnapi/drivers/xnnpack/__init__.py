@@ -12,7 +12,7 @@ from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, PrepareOptions,
 from nnapi.drivers.installed_packages import version
 from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.driver import GraphDriver
-from nnapi.drivers.precision import Offer, offer_permitted, refuse
+from nnapi.drivers.precision import Offer, offer_permitted, refuse_precision
 from nnapi.drivers.prepared import Shapes
 from nnapi.drivers.xnnpack.prepared import PreparedGraph
 from nnapi.model.graph import constants
@@ -78,7 +78,7 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
         from nnapi.drivers.litert.unsigned_values import can_be_unsigned, has_unsigned_filters
         from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range
         from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import find_kernel_timings
-        from nnapi.formats.tflite.operators import facts
+        from nnapi.formats.tflite.operators import row_of
 
         if not is_static(model):
             return []
@@ -86,7 +86,7 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
         variants = [*self.offer_precision(model).variants]
         is_float = any(map(is_dynamic_range, graph.operators))
         variants += [UNSIGNED] if not is_float and has_unsigned_filters(graph) and can_be_unsigned(graph) else []
-        if any(facts(operator.kind).sums and operator.input(0).type == "i8" for operator in graph.operators):
+        if any(row_of(operator.kind).sums and operator.input(0).type == "i8" for operator in graph.operators):
             variants += [MIXED, IN_FLOAT] if find_kernel_timings().is_measured else [IN_FLOAT]
         return [*variants, FLOAT_WEIGHTS] if is_float else variants
 
@@ -95,15 +95,15 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
 
     def offer_precision(self, model: Model) -> Offer:
         if model.precision is Precision.BFLOAT16:
-            return refuse("XNNPACK computes no networks in bfloat16")
+            return refuse_precision("XNNPACK computes no networks in bfloat16")
         if model.precision is Precision.FLOAT16:
             from nnapi.operation_codes import FAMILIES  # on demand: few models permit it
 
             names = {call.name for call in model.operations}
             if not names.isdisjoint(FAMILIES["recurrent"].split()):
-                return refuse("LiteRT takes no recurrent operations in float16")
+                return refuse_precision("LiteRT takes no recurrent operations in float16")
             if squaring := sorted(names & SQUARING):
-                return refuse(f"{squaring[0]} squares values, which float16 holds up to 255")
+                return refuse_precision(f"{squaring[0]} squares values, which float16 holds up to 255")
         return offer_permitted(model)
 
     def timings(self) -> Timings:

@@ -10,7 +10,7 @@ from nnapi.drivers.timings import (
     Timings,
     find_processor,
     read_measured,
-    scale,
+    scale_timings,
 )
 
 IN_BYTES = {(kind, element) for kind in SUMS for element in QUANTIZED}
@@ -29,4 +29,4 @@ def find_timings() -> Timings:
 
 
 def for_processor(processor: Processor) -> Timings:
-    return scale(read_measured("xnnpack"), *SCALES[processor], BYTE_MAC[processor])
+    return scale_timings(read_measured("xnnpack"), *SCALES[processor], BYTE_MAC[processor])

@@ -42,7 +42,7 @@ class Conversion(FileLowering[Value, Context]):
 
     # Models within
 
-    def choose(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
+    def add_if(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
         values = [self.value(index) for index in given]
         types = self.given_types(given)
         then, otherwise = (self.lower_nested(model, types[1:], values[1:]) for model in models)
@@ -53,7 +53,7 @@ class Conversion(FileLowering[Value, Context]):
         )
         return then.result_types()
 
-    def repeat(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
+    def add_while(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
         """Append a Loop, which evaluates the condition at the end of a pass."""
         condition, body = models
         values, types = [self.value(index) for index in given], self.given_types(given)

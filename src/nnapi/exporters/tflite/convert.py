@@ -9,7 +9,7 @@ from nnapi.exporters.nested import FileLowering, need_alike
 from nnapi.exporters.tflite.context import RULES, Context
 from nnapi.formats.tflite.fuse_lstm import fuse_lstm_steps
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant, remove_dead_operators
-from nnapi.formats.tflite.operators import facts
+from nnapi.formats.tflite.operators import row_of
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.formats.tflite.state_variables import make_state_variables
 from nnapi.lowering.lower import Unsupported, name_of
@@ -66,7 +66,7 @@ class Conversion(FileLowering[Tensor, Context]):
 
     # Models within
 
-    def choose(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
+    def add_if(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
         types = self.given_types(given)
         then, otherwise = (self.lower_nested(model, types[1:]) for model in models)
         need_alike("the results of its models", then.result_types(), otherwise.result_types())
@@ -75,7 +75,7 @@ class Conversion(FileLowering[Tensor, Context]):
         self._refer("IF", call, given, then.result_types(), options)
         return then.result_types()
 
-    def repeat(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
+    def add_while(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
         """Append a WHILE. TFLite's body passes through the state that NNAPI's body leaves unchanged."""
         types = self.given_types(given)
         condition, body = (self.lower_nested(model, types) for model in models)
@@ -165,6 +165,6 @@ def _repeat_scale(tensor: Tensor) -> Tensor:
 
 
 def _replace(operator: Operator, kept: dict[Tensor, Tensor]) -> Operator:
-    row = facts(operator.kind)
+    row = row_of(operator.kind)
     positions = row.weights if row.sums else ()
     return operator.like([kept.get(x, x) if i in positions and x else x for i, x in enumerate(operator.inputs)])

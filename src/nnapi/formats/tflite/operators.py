@@ -68,7 +68,7 @@ BY_NAME = {row.name: row for row in OPERATORS}
 UNKNOWN = Row("")
 
 
-def facts(kind: str) -> Row:
+def row_of(kind: str) -> Row:
     return BY_NAME.get(kind, UNKNOWN)
 
 
@@ -95,7 +95,7 @@ NONE = OptionsTable("NONE", 0, False, {})
 
 @cache
 def options_table(kind: str) -> OptionsTable:
-    text = facts(kind).options
+    text = row_of(kind).options
     if not text:
         return NONE
     head, _, fields = text.partition(": ")

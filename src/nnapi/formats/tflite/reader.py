@@ -12,7 +12,7 @@ from nnapi.errors import BadDataError, need
 from nnapi.formats.tflite import IDENTIFIER, schema
 from nnapi.formats.tflite.flatbuffer import Record, Source
 from nnapi.formats.tflite.operators import OPERATORS, options_table
-from nnapi.formats.tflite.sparse import Sparsity, sparsity
+from nnapi.formats.tflite.sparse import Sparsity, read_sparsity
 from nnapi.model.graph import Names, Signature
 from nnapi.model.operand import Shape
 
@@ -207,7 +207,7 @@ class File:
         if is_special:
             tensor.is_variable = record.number(fields.IS_VARIABLE, "?", False)
             found = record.child(fields.SPARSITY)
-            tensor.sparsity = None if found is None else sparsity(found)
+            tensor.sparsity = None if found is None else read_sparsity(found)
         return tensor
 
 

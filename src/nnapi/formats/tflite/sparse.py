@@ -34,7 +34,7 @@ class Sparsity(NamedTuple):
     levels: tuple[Level, ...]
 
 
-def sparsity(record: Record) -> Sparsity:
+def read_sparsity(record: Record) -> Sparsity:
     fields = schema.SparsityParameters
     levels = tuple(map(_level, record.children(fields.DIM_METADATA)))
     return Sparsity(record.numbers(fields.TRAVERSAL_ORDER, "i"), record.numbers(fields.BLOCK_MAP, "i"), levels)
@@ -58,7 +58,7 @@ def _positions(record: Record, type: int, field: int) -> Array:
     return np.array(found.numbers(0, code), np.int64)
 
 
-def dense(how: Sparsity, values: Array, shape: Shape, name: str) -> Array:
+def expand(how: Sparsity, values: Array, shape: Shape, name: str) -> Array:
     rank, (order, blocked, levels) = len(shape), how
     axes = [*range(rank), *blocked]
     is_whole = sorted(order) == list(range(len(axes))) and len(levels) == len(axes)

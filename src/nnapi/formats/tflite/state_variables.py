@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
-from nnapi.formats.tflite.operators import facts
+from nnapi.formats.tflite.operators import row_of
 
 
 def make_state_variables(graph: Graph) -> Graph:
     read = {tensor for operator in graph.operators for tensor in operator.inputs}
     result = replace(graph, operators=[], outputs=list(graph.outputs))
     for operator in graph.operators:
-        if facts(operator.kind).states:
+        if row_of(operator.kind).states:
             _unfold(operator, result, read)
         else:
             result.operators.append(operator)
@@ -23,7 +23,7 @@ def make_state_variables(graph: Graph) -> Graph:
 
 
 def _unfold(operator: Operator, graph: Graph, read: set[Tensor | None]) -> None:
-    row, inputs = facts(operator.kind), list(operator.inputs)
+    row, inputs = row_of(operator.kind), list(operator.inputs)
     variables = {}
     for position in row.states:
         state = operator.input(position)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.build import build
 from nnapi.importers.graph import Graph, Value
-from nnapi.importers.onnx.convert import Conversion, inside
+from nnapi.importers.onnx.convert import Conversion, nested_conversion
 from nnapi.importers.onnx.node import value_in_file_order
 from nnapi.importers.onnx.scope import Scope
 from nnapi.importers.onnx.tensors import Tensor
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def inline_graph(outer: Scope, graph: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]:
     """Insert the nodes of a subgraph instead of the node that has it; return its outputs."""
-    inner = inside(outer, outer.opsets)
+    inner = nested_conversion(outer, outer.opsets)
     inner.tensors = outer.tensors.copy()
     return inner.run_subgraph(graph, inputs)
 
@@ -68,7 +68,7 @@ class Branch:
             self.results = [*self.own, *further]
         self.values = outputs
         model = Model(self.name)
-        return reference(build(self.conversion.graph, model, inputs, outputs))
+        return model_operand(build(self.conversion.graph, model, inputs, outputs))
 
 
 class _Scope(dict[str, Tensor]):
@@ -85,7 +85,7 @@ class _Scope(dict[str, Tensor]):
         return found
 
 
-def reference(model: Model) -> Value:
+def model_operand(model: Model) -> Value:
     return Value(OperandType(OperandCode.MODEL), model.name, model=model)
 
 
@@ -96,4 +96,4 @@ def loop_condition(outer: Scope, states: Sequence[Value]) -> Value:
     within, both = (Value(OperandType(OperandCode.TENSOR_BOOL8, (1,)), name) for name in ("within", "going on"))
     graph.emit(OperationCode.LESS, [inputs[0], inputs[-1]], [within])
     graph.emit(OperationCode.LOGICAL_AND, [within, inputs[1]], [both])
-    return reference(build(graph, Model("condition"), inputs, [both]))
+    return model_operand(build(graph, Model("condition"), inputs, [both]))

@@ -115,7 +115,7 @@ class Conversion(Scope):
         """Raise Refused with the reasons of the subgraphs of a node that cannot be converted itself."""
         reasons: list[str] = []
         for graph in [each for attribute in proto.attribute for each in (attribute.g, *attribute.graphs)]:
-            inner = inside(self, self.opsets)
+            inner = nested_conversion(self, self.opsets)
             inner.tensors = self.tensors.copy()
             try:
                 inner.run_subgraph(graph, [placeholder(info.name) for info in graph.input])
@@ -151,7 +151,7 @@ class Conversion(Scope):
         return inline
 
     def _inline(self, body: functions.Body, node: Node) -> list[Result | None]:
-        inner = inside(self, body.opsets)
+        inner = nested_conversion(self, body.opsets)
         given = dict(zip(body.inputs, node.tensors, strict=False))
         inner.tensors = {name: tensor for name, tensor in given.items() if tensor is not None}
         absent = {name for name in body.inputs if given.get(name) is None}
@@ -160,7 +160,7 @@ class Conversion(Scope):
         return [inner.tensors.get(name) for name in body.outputs]
 
 
-def inside(outer: Scope, opsets: dict[str, int]) -> Conversion:
+def nested_conversion(outer: Scope, opsets: dict[str, int]) -> Conversion:
     inner = Conversion(outer.state, outer.graph, opsets, outer.depth + 1)
     inner.nhwc_images, inner.in_file_order = outer.nhwc_images, outer.in_file_order
     return inner

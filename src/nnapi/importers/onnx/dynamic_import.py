@@ -22,7 +22,7 @@ GUESSES = (64, 1)
 """Sizes that dynamic dimensions are tried with, to find out whether the file can be expressed."""
 
 
-def list_dynamic(file: File, shapes: Shapes) -> dict[str, Shape]:
+def list_dynamic_inputs(file: File, shapes: Shapes) -> dict[str, Shape]:
     """Return the inputs with dynamic dimensions, by name, without those in ``shapes``."""
     declared = {info.name: info.type.tensor_type for info in file.inputs if info.name not in shapes}
     found = {name: declared_shape(type) for name, type in declared.items() if type.HasField("shape")}
@@ -34,7 +34,7 @@ def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperat
 
     Raises the refusals that remain once all dimensions are static, with a hint at load(shapes=…).
     """
-    dynamic = list_dynamic(file, shapes)
+    dynamic = list_dynamic_inputs(file, shapes)
     if not dynamic:
         raise error
     remaining = _find_inexpressible(file, path, shapes, dynamic)

@@ -15,7 +15,7 @@ from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.importers.refusals import Refusal, Refused, UnsupportedOperationsError, expressible
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import HIGH_RANK, RULES
-from nnapi.importers.tflite.tensors import as_real, in_blocks, operand_type, read_constant, read_stored
+from nnapi.importers.tflite.tensors import as_real, dequantize_blocks, operand_type, read_constant, read_stored
 from nnapi.model.model import DYNAMIC_RANGE, Model
 from nnapi.model.nesting import inner_first
 from nnapi.model.operand import Array, OperandType
@@ -280,7 +280,7 @@ class Conversion:
         self.graph.reserve(type.nbytes)
         self.note("weights with a scale per block are dequantized; TFLite quantizes the input as well")
         values, _ = read_constant(tensor, self.whole.file.content)
-        return Value(type, tensor.name, in_blocks(values, scales, blocks.size, str(tensor)))
+        return Value(type, tensor.name, dequantize_blocks(values, scales, blocks.size, str(tensor)))
 
     def _part(self, tensor: Tensor, index: int) -> Array | None:
         tensors = self.subgraph.tensors

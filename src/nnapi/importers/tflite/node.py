@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from nnapi.codes import OperationCode
-from nnapi.formats.tflite.operators import facts
+from nnapi.formats.tflite.operators import row_of
 from nnapi.formats.tflite.reader import OMITTED, Operator, Options, Subgraph, Tensor
 from nnapi.importers.graph import INT32, SAME_SCALE, Graph, Value
 from nnapi.importers.node import Node
@@ -56,7 +56,7 @@ class TfliteNode(Node):
 
     @property
     def code(self) -> OperationCode:
-        return OperationCode[facts(self.kind).nnapi or self.kind]
+        return OperationCode[row_of(self.kind).nnapi or self.kind]
 
     @property
     def count(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from nnapi.codes import OperandCode as O
 from nnapi.errors import BadDataError, need
 from nnapi.formats.tflite.reader import Tensor
-from nnapi.formats.tflite.sparse import dense
+from nnapi.formats.tflite.sparse import expand
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import ZERO_POINTS, Array, ChannelQuantization, OperandType, Shape
 
@@ -70,7 +70,7 @@ def read_constant(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
         expressible(type in SPARSE, f"{tensor} is stored sparsely as {type}")
         dtype, _ = TYPES[type]
         values: Array = np.ndarray(have // dtype.itemsize, dtype, content, offset)
-        return dense(tensor.sparsity, values, shape, str(tensor)), False
+        return expand(tensor.sparsity, values, shape, str(tensor)), False
     stored = read_stored(tensor, content)
     if type == "INT4":
         return _nibbles(stored)[: math.prod(shape)].reshape(shape), False
@@ -99,7 +99,7 @@ def as_real(values: Array, tensor: Tensor) -> Array:
     return numbers
 
 
-def in_blocks(values: Array, scales: Array, size: int, name: str) -> Array:
+def dequantize_blocks(values: Array, scales: Array, size: int, name: str) -> Array:
     """Dequantize rows of values that have a scale for every ``size`` of them."""
     shape = (*values.shape[:-1], values.shape[-1] // size) if size > 0 and values.shape[-1] % size == 0 else None
     need(

@@ -7,7 +7,7 @@ from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.options import convolution_options, stride_options
 from nnapi.formats.tflite.schema import SAME, VALID
 from nnapi.lowering.tflite.context import Context, around, lower
-from nnapi.lowering.windows import surround
+from nnapi.lowering.windows import separate_zeros
 from nnapi.model.operand import OperandType
 from nnapi.ops.shapes import Padding, Pair, same_padding
 
@@ -40,7 +40,7 @@ def transpose_conv_2d(
 ) -> Tensor:
     """Compute the whole result, and slice its border off where no scheme does. Negative padding pads the input."""
     out, size = context.result(), filter.shape[1:3]
-    zeros, padding = surround(padding, stride)
+    zeros, padding = separate_zeros(padding, stride)
     x = context.pad(input, around(zeros))
     image, result = x.shape[1:3], out.shape[1:3]
     same = tuple(same_padding(e, k, s) for e, k, s in zip(result, size, stride, strict=True))

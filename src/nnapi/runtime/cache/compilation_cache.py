@@ -14,11 +14,11 @@ from nnapi.model.content_hash import hash_content, is_as_hashed
 from nnapi.model.memory import Memory, release_pages
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
-from nnapi.runtime.settings import tunes
+from nnapi.runtime.settings import is_tuning
 from nnapi.store.code_version import find_last_change
 from nnapi.store.digest import digest, sha256
 from nnapi.store.directories import RecordKind, directory_of
-from nnapi.store.entry import Content, Label, mark_used, prune_if_full, read_entry, spell, write_entry
+from nnapi.store.entry import Content, Label, mark_used, name_of_key, prune_if_full, read_entry, write_entry
 from nnapi.store.files import make_directory
 from nnapi.trace.log import Log
 
@@ -150,7 +150,7 @@ class Cache:
             parts += (name.encode(), struct.pack("<H", code), data)
         if self.threads is not None:  # not an option of NNAPI
             parts.append(struct.pack("<i", self.threads))
-        return spell(sha256(b"".join(parts)))
+        return name_of_key(sha256(b"".join(parts)))
 
 
 def _describe_purpose(model: Model, options: PrepareOptions) -> str:
@@ -165,7 +165,7 @@ def open_cache(model: Model, given: CacheLocation | None) -> Cache | None:
     model.need_mapped()
     if given is None or isinstance(given, bool):
         wanted = given or (given is None and model.origin is not None)
-        return open_own_cache(model) if wanted and tunes() else None
+        return open_own_cache(model) if wanted and is_tuning() else None
     make_directory(given)
     return Cache(given, hash_content(model))
 

@@ -66,11 +66,11 @@ def predict_plan(question: Question, found: Prediction, claims: Sequence[Claimed
         if question.has_choice and len(question.usable) > 1 and not claims:
             answers = DeviceAnswers(model, question.devices, preference, None, found.tables)
             plan = make_first_plan(answers, slower=found.is_tiny)
-        plan = plan or make_plan(model, question.devices, preference, exclude(claims), found.tables)
+        plan = plan or make_plan(model, question.devices, preference, list_exclusions(claims), found.tables)
     except BadDataError:
         if not claims:
             raise
-        raise claims[-1].kind("; ".join(dict.fromkeys(exclude(claims).values()))) from None
+        raise claims[-1].kind("; ".join(dict.fromkeys(list_exclusions(claims).values()))) from None
     if question.has_choice and plan.is_simple:
         driver = next(device.driver for device in question.devices if device.name == plan.only_run.device)
         plan = plan.with_variant(driver.predict_variant(model) if isinstance(driver, Variants) else "")
@@ -91,7 +91,7 @@ def list_challengers(question: Question, threads: int | None, excluded: Collecti
     return [plan for plan in plans if plan.identity not in excluded and plan.predicted < limit][:CHALLENGERS]
 
 
-def exclude(claims: Sequence[ClaimedError]) -> dict[tuple[str, Model, int], str]:
+def list_exclusions(claims: Sequence[ClaimedError]) -> dict[tuple[str, Model, int], str]:
     """Return the operations that devices failed to prepare, with the reasons."""
     return {(claim.device, claim.model, number): str(claim) for claim in claims for number in claim.culprits}
 

@@ -11,7 +11,7 @@ from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.runtime.cache.compilation_cache import Cache
 from nnapi.runtime.device import Device
-from nnapi.runtime.settings import tunes
+from nnapi.runtime.settings import is_tuning
 from nnapi.runtime.verdicts.exclusions import exclusions_of
 from nnapi.store.digest import digest
 
@@ -48,7 +48,7 @@ class Question(NamedTuple):
 
     def find_reason(self) -> str:
         """Return the reason against trials; empty where they may decide."""
-        if not tunes():
+        if not is_tuning():
             return "tuning is off"
         if self.options.preference == PreferenceCode.PREFER_LOW_POWER:
             return "the plan follows declared power"

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.planning.plan import Alternative, Explanation, Plan, Run
-from nnapi.runtime.settings import tunes
+from nnapi.runtime.settings import is_tuning
 from nnapi.store.directories import RecordKind
 from nnapi.store.records import forget_record, keep_record
 
@@ -79,7 +79,7 @@ def _explain(question: Question, device: str, threads: int | None) -> Explanatio
 
     model, devices = question.model, question.devices
     index = [each.name for each in devices].index(device)
-    tables = find_tables(devices, threads or 1, model) if tunes() and len(devices) > 1 else {}
+    tables = find_tables(devices, threads or 1, model) if is_tuning() and len(devices) > 1 else {}
     answers = DeviceAnswers(model, devices, question.options.preference, None, tables)
     return answers.explain([index] * len(model.operations))
 

@@ -20,7 +20,7 @@ from nnapi.runtime.choice.preparation import with_fallback
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.trial import Owner, Stage, Trial
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
-from nnapi.runtime.settings import Partitioning, tunes_first
+from nnapi.runtime.settings import Partitioning, waits_for_trials
 from nnapi.trace.log import Log
 
 log = Log("nnapi.ExecutionPlan")
@@ -160,7 +160,7 @@ def begin(
     decide here. Returns the plan to run."""
     record = knowledge.record if isinstance(knowledge, Predicted) else None
     guard = partial(with_fallback, question=question, mode=mode)
-    if tunes_first():
+    if waits_for_trials():
         from nnapi.runtime.choice.tune import decide_at_once  # on demand: by default nobody waits
 
         return decide_at_once(question, ready, record, guard), None

@@ -23,7 +23,7 @@ class Observer(Protocol):
         ...
 
 
-def report(
+def report_runs(
     run: Callable[[], list[Array]], inputs: Sequence[Array | None], observer: Observer
 ) -> Callable[[], list[Array]]:
     watch, observe = Stopwatch(threads=observer.threads), observer.observe
@@ -72,4 +72,4 @@ class Observed(Wrapping):
 
     def bind(self, shapes: Sequence[Shape]) -> Bound | None:
         bound = find_bound(self.inner, shapes)
-        return bound and Bound(bound.inputs, report(bound.run, bound.inputs, self.observer))
+        return bound and Bound(bound.inputs, report_runs(bound.run, bound.inputs, self.observer))

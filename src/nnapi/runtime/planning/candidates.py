@@ -15,7 +15,7 @@ LARGEST = 8
 """Dearest groups that are tried on other devices."""
 
 
-def candidates(problem: Problem, best: Assignment) -> list[Assignment]:
+def list_candidates(problem: Problem, best: Assignment) -> list[Assignment]:
     """Return the assignments to compare, each once: the one to begin with, then the others, the cheapest first."""
     single = min(((device,) * len(best) for device in problem.devices), key=problem.cost)
     first = single if len(set(best)) > 1 and problem.cost(single) <= NEAR * problem.cost(best) else best

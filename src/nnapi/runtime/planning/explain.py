@@ -7,7 +7,7 @@ from typing import Any
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import Precise
-from nnapi.drivers.precision import refuse
+from nnapi.drivers.precision import refuse_precision
 from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.precision import Precision
 from nnapi.runtime.device import Device
@@ -89,7 +89,9 @@ def add_precisions(
         driver = device.driver
         if isinstance(driver, Precise):
             refusal = refusals.get(device.name)
-            found = (refuse(refusal) if refusal else driver.offer_precision(plan.model)).describe(plan.variant)
+            found = (refuse_precision(refusal) if refusal else driver.offer_precision(plan.model)).describe(
+                plan.variant
+            )
         elif device.type == DeviceTypeCode.DEVICE_CPU:
             found = "computes float32 in float32: it has no other precision"
         else:

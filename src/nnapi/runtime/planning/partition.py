@@ -85,7 +85,7 @@ class Problem(NamedTuple):
 def partition(problem: Problem, slack: float = 1e-12) -> Assignment | None:
     """Return the cheapest assignment found; None when every device refuses some operation. Exact for two devices within
     a share ``slack`` of the cost; never worse than the best single device."""
-    best = min(starts(problem), key=problem.cost, default=None)
+    best = min(starting_assignments(problem), key=problem.cost, default=None)
     if best is None or problem.cost(best) <= problem.floor() * (1 + slack):
         return best
     improved = True
@@ -98,7 +98,7 @@ def partition(problem: Problem, slack: float = 1e-12) -> Assignment | None:
     return best
 
 
-def starts(problem: Problem) -> Iterable[Assignment]:
+def starting_assignments(problem: Problem) -> Iterable[Assignment]:
     """Yield each device alone that takes everything, then the cheapest device of each operation."""
     for device in problem.devices:
         if all(costs[device] < FORBIDDEN for costs in problem.compute):

@@ -10,7 +10,7 @@ from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import depths, list_call_references
 from nnapi.runtime.costs.prices import Tables
 from nnapi.runtime.device import Device
-from nnapi.runtime.planning.candidates import candidates
+from nnapi.runtime.planning.candidates import list_candidates
 from nnapi.runtime.planning.device_answers import DeviceAnswers, Exclusions
 from nnapi.runtime.planning.grouping import group_by_owner
 from nnapi.runtime.planning.partition import Assignment, partition
@@ -53,7 +53,7 @@ def make_plans(answers: DeviceAnswers, *, compared: bool = True) -> list[Plan]:
     if len(answers.devices) == 1:
         return [_plan_whole(answers, 0)]
     best = _assign(answers)
-    wanted = candidates(answers.problem, best) if compared else [best]
+    wanted = list_candidates(answers.problem, best) if compared else [best]
     _log_choice(answers, wanted[0])
     plans = [
         Plan(

@@ -22,7 +22,7 @@ from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import device
 from nnapi.testing.build import build, run_example
 from nnapi.testing.compare import as_double, tolerance_for
-from nnapi.testing.example import Example, dynamic
+from nnapi.testing.example import Example, with_dynamic_outputs
 from nnapi.testing.random.float_values import on_float_values
 from nnapi.testing.random.operation_sets import (
     CHOOSING,
@@ -340,7 +340,9 @@ class _Runner:
         """Return the operation with the dimensions of the values, and unspecified ones of its results."""
         example = self.part.example
         given = zip(example.main.inputs, (values[index] for index in self.part.inputs), strict=True)
-        return dynamic(example).with_dimensions({i: array.shape for i, array in given if array is not None})
+        return with_dynamic_outputs(example).with_dimensions(
+            {i: array.shape for i, array in given if array is not None}
+        )
 
 
 def _terms(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> float:

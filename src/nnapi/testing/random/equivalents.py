@@ -17,8 +17,8 @@ from nnapi.testing.example import (
     OperandSpec,
     OperationSpec,
     Source,
-    dynamic,
     find_operands,
+    with_dynamic_outputs,
     with_unknown_dimensions,
 )
 from nnapi.testing.random.subgraphs import CONSTANTS, match_call
@@ -151,7 +151,7 @@ REWRITES = {
 
 def equivalent_variants(example: Example) -> Iterator[tuple[str, Example]]:
     """Yield each equivalent variant of an example, with a description of the difference. Outputs keep their order."""
-    yield "with outputs of unspecified dimensions", dynamic(example)
+    yield "with outputs of unspecified dimensions", with_dynamic_outputs(example)
     if not example.referenced:
         yield "with inputs of unspecified dimensions", with_unknown_dimensions(example)
         for description, rewrite in REWRITES.items():

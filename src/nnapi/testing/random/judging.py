@@ -17,7 +17,7 @@ from nnapi.testing.compare import HALF, SINGLE, as_double
 from nnapi.testing.example import Example, OperandSpec, with_expected
 from nnapi.testing.random.deviation import Computation, Expectation
 from nnapi.testing.random.equivalents import equivalent_variants
-from nnapi.testing.random.subgraphs import keep
+from nnapi.testing.random.subgraphs import keep_operations
 
 REFERENCE = "nnapi-reference"
 CAREFUL = 64
@@ -75,7 +75,7 @@ def judge(example: Example, device: Device, *, special: bool = False) -> Judgeme
     if len(claimed) < len(example.main.operations):
         if wrong is not None:
             return Judgement(Outcome.INVALID, str(wrong))
-        return judge(keep(example, claimed, computation.values), device, special=special)
+        return judge(keep_operations(example, claimed, computation.values), device, special=special)
     return _judge_claimed(example, device, special, wrong, computation.has_doubtful_index)
 
 

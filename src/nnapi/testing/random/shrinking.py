@@ -12,7 +12,7 @@ from nnapi.errors import NnapiError
 from nnapi.model.operand import Array
 from nnapi.testing.example import Example, OperandSpec
 from nnapi.testing.random.deviation import Computation
-from nnapi.testing.random.subgraphs import CONSTANTS, find_given, keep
+from nnapi.testing.random.subgraphs import CONSTANTS, find_given, keep_operations
 
 Fails = Callable[[Example], Example | None]
 """Returns the remainder of an example that fails; None of one that does not."""
@@ -59,9 +59,9 @@ def _fewer_operations(example: Example) -> Iterator[Example]:
         return
     numbers = list(range(count))
     for kept in (numbers[-1:], numbers[count // 2 :], numbers[: count // 2]):
-        yield keep(example, kept, computation.values)
+        yield keep_operations(example, kept, computation.values)
     for gone in numbers:
-        yield keep(example, [number for number in numbers if number != gone], computation.values)
+        yield keep_operations(example, [number for number in numbers if number != gone], computation.values)
 
 
 def _set_known_dimensions(example: Example) -> Iterator[Example]:

@@ -59,7 +59,7 @@ def match_call(operation: OperationSpec, operands: Sequence[OperandSpec]) -> Mat
     return REGISTRY[OperationCode[operation.type]].match(given, made)
 
 
-def keep(example: Example, numbers: Collection[int], values: Mapping[int, Array | None]) -> Example:
+def keep_operations(example: Example, numbers: Collection[int], values: Mapping[int, Array | None]) -> Example:
     """Return the example with only those operations; results of the others become inputs from ``values``."""
     main = example.main
     operations = [main.operations[number] for number in sorted(numbers)]

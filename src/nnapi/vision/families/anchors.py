@@ -11,7 +11,7 @@ from nnapi.errors import Mistake
 from nnapi.formats.tflite.metadata import Anchors
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
-from nnapi.ops.boxes import hard, suppress
+from nnapi.ops.boxes import drop_overlapping, suppress
 from nnapi.vision.families.family import Family, input_shape, output_shapes
 from nnapi.vision.families.post_processed import view_boxes
 from nnapi.vision.pictures import Pixels
@@ -133,7 +133,7 @@ def decode(outputs: Sequence[Array], coding: Coding, least: float, labels: Seque
     points = rows[:, 4 : 4 + 2 * coding.points].reshape(len(rows), coding.points, 2) / np.array(coding.scales[:2])
     points = points * anchors[:, None, 2:] + anchors[:, None, :2]
     same = numbers == np.unique(numbers)[:, None]  # boxes of different classes may lie upon each other
-    _, taken = suppress(np.broadcast_to(best, same.shape), boxes, same, hard(OVERLAP), -1)
+    _, taken = suppress(np.broadcast_to(best, same.shape), boxes, same, drop_overlapping(OVERLAP), -1)
     return [
         Box(
             name_class(int(numbers[i]), labels),

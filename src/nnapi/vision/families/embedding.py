@@ -11,7 +11,7 @@ from nnapi.codes import OperationCode
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.vision.families.family import Family, output_shapes, takes_picture
-from nnapi.vision.outputs import producer
+from nnapi.vision.outputs import find_producer
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, View
 
@@ -28,7 +28,7 @@ def _recognizes(model: Model) -> bool:
     """Recognize a picture as input, and features averaged over it as output."""
     shapes = output_shapes(model)
     is_vector = len(shapes) == 1 and bool(shapes[0]) and prod(shapes[0]) == shapes[0][-1] >= FEWEST
-    return is_vector and takes_picture(model) and producer(model) in POOLINGS
+    return is_vector and takes_picture(model) and find_producer(model) in POOLINGS
 
 
 EMBEDDING = Family("embedding", Task.EMBEDDING, _recognizes, _view, evidence="its last operation, an average")

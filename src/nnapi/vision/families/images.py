@@ -12,7 +12,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.vision.drawing import draw_depths
 from nnapi.vision.families.family import Family, input_shape, output_shapes
-from nnapi.vision.outputs import producer, walk_back
+from nnapi.vision.outputs import find_producer, walk_back
 from nnapi.vision.pictures import Pixels, fit_inside
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, View
@@ -22,7 +22,7 @@ RANGES = {OperationCode.LOGISTIC: (0.0, 1.0), OperationCode.TANH: (-1.0, 1.0)}
 
 def find_limits(model: Model) -> tuple[float, float] | None:
     """Return black and white of an output picture from the operation that limits it; None if there is none."""
-    code = producer(model)
+    code = find_producer(model)
     if code in RANGES:
         return RANGES[OperationCode(code)]
     for _, call in islice(walk_back(model, model.outputs[0]), 6):

@@ -14,7 +14,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.vision.drawing import draw_people
 from nnapi.vision.families.family import Family, input_shape, output_shapes
-from nnapi.vision.outputs import producer
+from nnapi.vision.outputs import find_producer
 from nnapi.vision.pictures import Pixels
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, Point, Skeleton, View, describe_points, percent, read_skeleton
@@ -67,7 +67,7 @@ def _score(model: Model, outputs: Sequence[Array]) -> float:
     """Return the probability of presence; the logistic function is applied if the model lacks it."""
     number = next(i for i, array in enumerate(outputs) if array.size == 1)
     value = float(outputs[number].reshape(-1)[0])
-    is_share = producer(model, number) in (OperationCode.LOGISTIC, OperationCode.DIV)
+    is_share = find_producer(model, number) in (OperationCode.LOGISTIC, OperationCode.DIV)
     return value if is_share else float(1 / (1 + np.exp(-value)))
 
 

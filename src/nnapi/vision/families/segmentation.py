@@ -13,7 +13,7 @@ from nnapi.model.operand import Array
 from nnapi.vision.drawing import draw_classes
 from nnapi.vision.families.family import Family, input_shape, names_of, output_shapes, takes_picture
 from nnapi.vision.labels import SEGMENTATION_COUNTS
-from nnapi.vision.outputs import producer
+from nnapi.vision.outputs import find_producer
 from nnapi.vision.pictures import Pixels
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, View, name_class, percent
@@ -94,10 +94,10 @@ def _is_classes(model: Model) -> bool:
     (shape,) = shapes
     if len(shape) in (2, 3):
         is_whole = model.operands[model.outputs[0]].type.dtype.kind in "iu"
-        return is_whole and min(shape[-2:]) > 1 and (producer(model) == OperationCode.ARGMAX or len(shape) == 3)
+        return is_whole and min(shape[-2:]) > 1 and (find_producer(model) == OperationCode.ARGMAX or len(shape) == 3)
     if len(shape) != 4 or min(shape[1:3]) < 2:
         return False
-    is_share = producer(model) == OperationCode.SOFTMAX
+    is_share = find_producer(model) == OperationCode.SOFTMAX
     return shape[3] in SEGMENTATION_COUNTS or (shape[3] > 3 and (is_share or "segment" in names_of(model)))
 
 
@@ -105,7 +105,7 @@ def _is_mask(model: Model) -> bool:
     """Recognize one channel of probabilities, as large as the picture."""
     shapes, picture = output_shapes(model), input_shape(model)
     is_one = len(shapes) == 1 and len(picture) == 4 and shapes[0][1:] == (*picture[1:3], 1)
-    return is_one and producer(model) == OperationCode.LOGISTIC
+    return is_one and find_producer(model) == OperationCode.LOGISTIC
 
 
 def _is_hair(model: Model) -> bool:

@@ -7,7 +7,7 @@ from nnapi.drivers.litert.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite import convolution as canonical
-from nnapi.lowering.windows import too_wide
+from nnapi.lowering.windows import explain_too_wide
 from nnapi.model.operand import OperandType
 from nnapi.ops.shapes import Padding, Pair
 
@@ -30,7 +30,7 @@ def depthwise_conv_2d(context: Context, input: Tensor, filter: OperandType, **ho
 def transpose_conv_2d(
     context: Context, input: Tensor, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair
 ) -> Tensor:
-    require(not too_wide(padding), too_wide(padding))
+    require(not explain_too_wide(padding), explain_too_wide(padding))
     longest = max(step if cells > 1 else 1 for step, cells in zip(stride, input.shape[1:3], strict=True))
     require(longest <= LONGEST_STEP, f"the stride is {longest}, the engine takes at most {LONGEST_STEP}")
     return canonical.transpose_conv_2d(context, input, filter, bias, padding, stride)

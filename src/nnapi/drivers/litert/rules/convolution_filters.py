@@ -10,7 +10,7 @@ from nnapi.drivers.litert.context import Context
 from nnapi.drivers.litert.outliers import find_outliers, found
 from nnapi.drivers.litert.unsafe_graphs import LARGEST_SCALE, SMALLEST_SCALE
 from nnapi.formats.tflite.graph import Tensor, constant
-from nnapi.formats.tflite.operators import facts
+from nnapi.formats.tflite.operators import row_of
 from nnapi.lowering.lower import Unsupported, require
 from nnapi.lowering.tflite.context import SHIFT, flip_values
 from nnapi.model.operand import Array, OperandType
@@ -151,7 +151,7 @@ class FilterContext(Context):
     def sum_products(self, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
         """Multiply by a constant filter, or by a computed one, as float32 if it is quantized."""
         options["activation"] = self.activation
-        quantized = quantize_filter(self, name, channel) if facts(kind).weights and x.type == "f32" else None
+        quantized = quantize_filter(self, name, channel) if row_of(kind).weights and x.type == "f32" else None
         if quantized is not None and quantized.shape[-1] == x.shape[-1]:  # of one group
             return self.emit(kind, [x, quantized, self.stored_tensor("bias")], out, **options)
         in_float = self.type(name).is_quantized and self.is_computed(name)

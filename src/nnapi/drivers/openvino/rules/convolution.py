@@ -16,7 +16,7 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.value import Node, Value, constant, node_of, number
 from nnapi.lowering.lower import require
-from nnapi.lowering.windows import limit_steps, too_wide
+from nnapi.lowering.windows import explain_too_wide, limit_steps
 from nnapi.model.operand import Shape
 from nnapi.ops.shapes import Padding, Pair
 from nnapi.ops.signature_types import INT32
@@ -53,7 +53,7 @@ def transpose_conv_2d(
 ) -> Value:
     """The filter is float32: some sums with a quantized one are wrong in the engine."""
     weights = make_weights(filter, filter.type.dimensions, (3, 0, 1, 2), (1, -1, 1, 1), is_stored=False)
-    require(not too_wide(padding), too_wide(padding))
+    require(not explain_too_wide(padding), explain_too_wide(padding))
     missing = [max(0, -after) for _, after in padding]
     require(
         all(dimension < step for dimension, step in zip(missing, stride, strict=True)),
@@ -76,7 +76,7 @@ def _windows(
     is wrong on images of one channel. With float weights it does not compute with quantized values.
     """
     dimensions, size = input.type.dimensions[1:3], filter.type.dimensions[1:3]
-    require(not too_wide(padding), too_wide(padding))
+    require(not explain_too_wide(padding), explain_too_wide(padding))
     starts = np.arange(context.type().dimensions[1]) * stride[0] - padding[0][0]
     rows = starts[:, None] + np.arange(size[0]) * dilation[0]
     is_reached = ((rows >= 0) & (rows < dimensions[0])).any(1).all()
@@ -101,7 +101,7 @@ def _loses_strides(context: Context, x: Node, weights: Node) -> bool:
     """Whether the engine may forget strides over single cells: it takes them to operators before, and makes products of
     matrices of floats and quantized weights."""
     is_product = weights.get_type_name() == "Multiply" and node_of(x).get_type_name() != "FakeQuantize"
-    return is_product or (context.is_quantized and not byte_sums.are_exact())
+    return is_product or (context.is_quantized and not byte_sums.are_byte_sums_exact())
 
 
 def make_weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape, is_stored: bool = True) -> Node:

@@ -8,7 +8,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import FLOATS, Context, axis_in, computes_first, integers, lower
+from nnapi.drivers.openvino.context import FLOATS, Context, computes_in_nchw, integers, lower, position_of_axis
 from nnapi.drivers.openvino.value import Kind, Node, Value, number, round_to_quantized
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.ops.pad import MODES
@@ -36,11 +36,11 @@ def concatenate(context: Context, inputs: Sequence[Value], axis: int) -> Value:
     type = context.type()
     same = all(same_quantization(value.type, type) for value in inputs)
     is_stored = same and all(value.is_moved_as == "stored" for value in inputs)
-    first = not is_stored and computes_first(*inputs)
+    first = not is_stored and computes_in_nchw(*inputs)
     nodes = [value.node("stored") if is_stored else _alike(value, type, first) for value in inputs]
     if not first and (not is_stored or type.code in FLOATS):
         nodes = _copy(nodes, type, axis)
-    from_end = axis_in(first, axis) - len(type.dimensions)  # the engine's patterns have -1 for the last axis
+    from_end = position_of_axis(first, axis) - len(type.dimensions)  # the engine's patterns have -1 for the last axis
     return Value.of(op.concat(nodes, from_end), type, "stored" if is_stored else "real", first=first)
 
 
@@ -69,7 +69,7 @@ def pack(context: Context, axis: int, inputs: Sequence[Value]) -> Value:
 @lower(Op.SPLIT)
 def split(context: Context, input: Value, axis: int, num_splits: int) -> list[Value]:
     first = input.is_channels_first
-    along = integers(axis_in(first, axis_of(axis, input.type.rank)))
+    along = integers(position_of_axis(first, axis_of(axis, input.type.rank)))
     parts = op.split(input.node(input.is_moved_as, first), along, num_splits)
     return [Value.of(parts.output(i), context.type(i), input.is_moved_as, first=first) for i in range(num_splits)]
 
@@ -189,7 +189,7 @@ def _hide(context: Context, input: Value, x: Node) -> Node:
 
 def _around(paddings: Array, first: bool) -> tuple[Node, Node]:
     """Return the padding before and after each axis, in the graph's order of axes."""
-    order = sorted(range(len(paddings)), key=lambda axis: axis_in(first, axis))
+    order = sorted(range(len(paddings)), key=lambda axis: position_of_axis(first, axis))
     return integers(paddings[order, 0]), integers(paddings[order, 1])
 
 

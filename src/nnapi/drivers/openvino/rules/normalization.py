@@ -4,7 +4,7 @@ import math
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, axis_in, integers, lower
+from nnapi.drivers.openvino.context import Context, integers, lower, position_of_axis
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.lowering.lower import require
 from nnapi.ops.shapes import axis_of
@@ -17,7 +17,7 @@ IMAGE = (2, 3)
 def softmax(context: Context, input: Value, beta: float, axis: int) -> Value:
     """The maximum is subtracted before a factor is applied, which may make elements infinite."""
     first = input.is_channels_first
-    x, along = input.real(first), axis_in(first, axis_of(axis, input.type.rank))
+    x, along = input.real(first), position_of_axis(first, axis_of(axis, input.type.rank))
     if abs(beta) > 1 and not input.type.is_quantized:
         x = op.subtract(x, op.reduce_max(x, integers([along]), True))
     return context.result(op.softmax(_times(x, beta), along), first=first)
@@ -28,7 +28,7 @@ def log_softmax(context: Context, input: Value, beta: float, axis: int) -> Value
     require(beta > 0, f"beta is {beta}, with which the specified arithmetic overflows and the engine's does not")
     first = input.is_channels_first
     x = _times(input.real(first), beta)
-    return context.result(op.log_softmax(x, axis_in(first, axis_of(axis, input.type.rank))), first=first)
+    return context.result(op.log_softmax(x, position_of_axis(first, axis_of(axis, input.type.rank))), first=first)
 
 
 def _times(x: Node, factor: float) -> Node:
@@ -40,7 +40,9 @@ def l2_normalization(context: Context, input: Value, axis: int) -> Value:
     """A slice of zeros stays zero. Dequantized zeros may be a little off, but by less than half a step."""
     first = input.is_channels_first
     x = input.real(first)
-    squares = op.reduce_sum(op.multiply(x, x), integers([axis_in(first, axis_of(axis, input.type.rank))]), True)
+    squares = op.reduce_sum(
+        op.multiply(x, x), integers([position_of_axis(first, axis_of(axis, input.type.rank))]), True
+    )
     least = input.type.scale / 2 if input.type.is_quantized else 1e-6
     return context.result(op.divide(x, op.maximum(op.sqrt(squares), number(least))), first=first)
 

@@ -6,7 +6,7 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, find_maximum, lower
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.lowering.lower import require
-from nnapi.lowering.windows import limit_steps, too_wide
+from nnapi.lowering.windows import explain_too_wide, limit_steps
 from nnapi.ops.shapes import Padding, Pair
 
 
@@ -41,7 +41,7 @@ def max_pool(context: Context, input: Value, padding: Padding, stride: Pair, siz
 
 def _windows(input: Value, padding: Padding, stride: Pair, size: Pair) -> tuple[list[int], list[int], list[int]]:
     """Return strides, padding before and padding after for the engine."""
-    require(not too_wide(padding), too_wide(padding))
+    require(not explain_too_wide(padding), explain_too_wide(padding))
     height, width = input.type.dimensions[1:3]
     steps, _ = limit_steps((height, width), size, stride, padding)
     return list(steps), [before for before, _ in padding], [after for _, after in padding]

@@ -6,7 +6,15 @@ from typing import Any
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, Function, axis_in, find_maximum, find_minimum, integers, lower
+from nnapi.drivers.openvino.context import (
+    Context,
+    Function,
+    find_maximum,
+    find_minimum,
+    integers,
+    lower,
+    position_of_axis,
+)
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, number
 from nnapi.model.operand import Array
 from nnapi.ops.reduce import reduced_axes
@@ -59,11 +67,11 @@ def _reduce(context: Context, input: Value, axes: Array, function: Function) -> 
     reshape would be ignored; beside dimensions of 1 that stay, a transpose behind would be lost.
     """
     first, along, rank = input.is_channels_first, reduced_axes(input.type.rank, axes), input.type.rank
-    left = [axis_in(first, axis) for axis in range(rank) if axis not in along]
+    left = [position_of_axis(first, axis) for axis in range(rank) if axis not in along]
     are_dropped = context.type().rank < rank
     keeps_order = left == sorted(left) and (len(along) == 1 or left[:1] == [0])
     at_once = are_dropped and left != [] and keeps_order and 1 not in context.type().dimensions
-    y = function(input.real(first), integers([axis_in(first, axis) for axis in along]), not at_once)
+    y = function(input.real(first), integers([position_of_axis(first, axis) for axis in along]), not at_once)
     if at_once or not are_dropped:
         return y, first and not are_dropped
     if first:

@@ -4,16 +4,16 @@ import numpy as np
 
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
-from nnapi.formats.tflite.operators import facts
+from nnapi.formats.tflite.operators import row_of
 
 
 def is_dynamic_range(operator: Operator) -> bool:
     """Whether an operator multiplies a float input by quantized constants."""
-    return bool(facts(operator.kind).weights) and operator.input(0).type == "f32" and bool(_find_quantized(operator))
+    return bool(row_of(operator.kind).weights) and operator.input(0).type == "f32" and bool(_find_quantized(operator))
 
 
 def _find_quantized(operator: Operator) -> list[Tensor]:
-    weights = [operator.inputs[position] for position in facts(operator.kind).weights]
+    weights = [operator.inputs[position] for position in row_of(operator.kind).weights]
     return [each for each in weights if each is not None and each.type == "i8" and each.data is not None]
 
 
@@ -24,7 +24,7 @@ def use_float_weights(graph: Graph) -> Graph:
 
 def use_faster_weights(graph: Graph) -> Graph:
     """Return the graph with weights dequantized where the measured timings favor that; cells are decomposed by then."""
-    if not any(map(is_dynamic_range, graph.operators)) or not cost_model.timings().is_measured:
+    if not any(map(is_dynamic_range, graph.operators)) or not cost_model.current_timings().is_measured:
         return graph
     return _rewrite(
         graph,

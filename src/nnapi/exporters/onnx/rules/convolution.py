@@ -5,7 +5,7 @@ from typing import Any
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value
-from nnapi.lowering.windows import surround
+from nnapi.lowering.windows import separate_zeros
 from nnapi.ops.shapes import Padding, Pair
 
 CHANNELS_FIRST = (3, 0, 1, 2)
@@ -28,7 +28,7 @@ def depthwise_conv_2d(
 def transpose_conv_2d(
     context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair
 ) -> Value:
-    zeros, padding = surround(padding, stride)
+    zeros, padding = separate_zeros(padding, stride)
     surrounded, transposed = context.pad(input, [(0, 0), *zeros, (0, 0)], 0), context.transpose(filter, CHANNELS_FIRST)
     return convolve(context, "ConvTranspose", surrounded, transposed, bias, padding=padding, stride=stride)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import add, broadcast, choose, subtract, truth
+from nnapi.importers.arithmetic import add, broadcast, choose, compare, subtract
 from nnapi.importers.graph import BOOL8, INT32, QUANT8, Value
 from nnapi.importers.movement import flatten_coordinates, pick_rows, take, without_axis
 from nnapi.importers.refusals import expressible
@@ -194,7 +194,7 @@ def reverse_sequence(node: TfliteNode) -> None:
     positions = node.graph.ints(np.arange(dimension).reshape(1, dimension))
     ends = node.reshape(lengths, (batch, 1))
     mirrored = subtract(node, ends, node.graph.ints(np.arange(1, dimension + 1).reshape(1, dimension)))
-    past = truth(node, OperationCode.LESS, mirrored, node.like(mirrored, 0))
+    past = compare(node, OperationCode.LESS, mirrored, node.like(mirrored, 0))
     own = add(node, positions, node.graph.full(OperandType(INT32, (batch, 1))))
     begins = node.graph.ints(np.arange(batch).reshape(batch, 1) * dimension)
     flat = node.reshape(add(node, choose(node, past, own, mirrored), begins), (batch * dimension,))
@@ -280,7 +280,7 @@ def _add_at(node: TfliteNode, indices: Value, updates: Value, shape: list[int]) 
     node.graph.reserve(12 * positions * count)
     row = node.reshape(flatten_coordinates(node, indices, shape), (1, count))
     column = node.graph.ints(np.arange(positions).reshape(positions, 1))
-    hit = truth(node, OperationCode.EQUAL, row, column)
+    hit = compare(node, OperationCode.EQUAL, row, column)
     type = OperandType(updates.type.code, (positions, count))
     ones, zeros = (node.graph.constant(np.full(type.dimensions, number, type.dtype)) for number in (1, 0))
     rows, keep = node.reshape(updates, (count, width)), node.flag(False)
@@ -305,15 +305,15 @@ def dynamic_update_slice(node: TfliteNode) -> None:
         source = _clamp(node, positions, 0, width - 1)
         stretched = (*update.shape[:axis], dimension, *update.shape[axis + 1 :])
         update = node.apply(OperationCode.GATHER, update, node.i32(axis), source, shape=stretched)
-        inside = truth(node, OperationCode.EQUAL, positions, source)
+        inside = compare(node, OperationCode.EQUAL, positions, source)
         inside = node.reshape(inside, [dimension if i == axis else 1 for i in range(x.rank)])
-        mask = inside if mask is None else truth(node, OperationCode.LOGICAL_AND, mask, inside)
+        mask = inside if mask is None else compare(node, OperationCode.LOGICAL_AND, mask, inside)
     if mask is None:
         node.deliver(update)
         return
     node.graph.reserve(math.prod(shape))
     whole = node.graph.constant(np.ones(shape, np.bool_))
-    node.deliver(choose(node, truth(node, OperationCode.LOGICAL_AND, mask, whole), update, x))
+    node.deliver(choose(node, compare(node, OperationCode.LOGICAL_AND, mask, whole), update, x))
 
 
 def _clamp(node: TfliteNode, value: Value, low: int, high: int) -> Value:

@@ -7,7 +7,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
-from nnapi.importers.arithmetic import broadcast, choose, multiply, truth
+from nnapi.importers.arithmetic import broadcast, choose, compare, multiply
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
 from nnapi.importers.movement import concatenate, pad_by_concatenation, split, take, transpose, without_axis
 from nnapi.importers.refusals import expressible
@@ -269,7 +269,7 @@ def one_hot(node: TfliteNode) -> None:
     axis = node.axis(node.options.axis, rank)
     positions = np.arange(depth, dtype=np.int32).reshape([-1 if i == axis else 1 for i in range(rank)])
     spread = indices if scalar else node.apply(OperationCode.EXPAND_DIMS, indices, node.i32(axis), shape=())
-    hot = truth(node, OperationCode.EQUAL, spread, node.graph.constant(positions))
+    hot = compare(node, OperationCode.EQUAL, spread, node.graph.constant(positions))
     on, off = node.input(2), node.input(3)
     if node.output.type.code == BOOL8:
         switched = (on.array is not None and bool(on.array.all()), off.array is not None and not off.array.any())

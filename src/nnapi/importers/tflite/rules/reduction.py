@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import choose, truth
+from nnapi.importers.arithmetic import choose, compare
 from nnapi.importers.graph import FLOAT32, INT32
 from nnapi.importers.movement import transpose
 from nnapi.importers.refusals import expressible
@@ -39,7 +39,7 @@ def bucketize(node: TfliteNode) -> None:
     shape = node.static_shape_of(x)
     real = x if x.type.code == FLOAT32 else node.apply(OperationCode.CAST, x, type=OperandType(FLOAT32))
     limits = node.graph.constant(np.asarray(boundaries, np.float32))
-    reached = truth(node, OperationCode.GREATER_EQUAL, node.reshape(real, (*shape, 1)), limits)
+    reached = compare(node, OperationCode.GREATER_EQUAL, node.reshape(real, (*shape, 1)), limits)
     one, zero = (node.graph.full(OperandType(FLOAT32, (*shape, len(boundaries))), number) for number in (1, 0))
     counted = choose(node, reached, one, zero)
     total = node.apply(OperationCode.REDUCE_SUM, counted, node.graph.ints([x.rank]), node.flag(False))

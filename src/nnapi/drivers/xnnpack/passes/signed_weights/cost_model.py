@@ -98,7 +98,7 @@ def find_kernel_timings() -> KernelTimings:
     return KERNEL_TIMINGS.get(find_processor(), NOMINAL)
 
 
-def timings() -> KernelTimings:
+def current_timings() -> KernelTimings:
     return _current.get()
 
 
@@ -126,7 +126,7 @@ FEWEST = 4
 """Pixels computed while a filter is read from memory."""
 
 
-def pixels(tensor: Tensor) -> int:
+def count_pixels(tensor: Tensor) -> int:
     """Return the pixels, or rows of a matrix, but at least FEWEST."""
     return max(tensor.size // tensor.shape[-1], FEWEST)
 
@@ -140,7 +140,7 @@ def estimate_dense(operator: Operator, taps: int | None = None, depth: int | Non
     own_taps, own_depth = _count_taps(operator)
     out = operator.output
     depth = round_up(depth or own_depth, STEP)
-    return timings().signed.seconds(pixels(out), out.shape[-1], taps or own_taps, depth)
+    return current_timings().signed.seconds(count_pixels(out), out.shape[-1], taps or own_taps, depth)
 
 
 def estimate_ways(operator: Operator, copies: Sequence[int]) -> dict[str, float]:
@@ -161,16 +161,16 @@ def estimate_copies(operator: Operator, copies: Sequence[int]) -> float:
 def estimate_slices(operator: Operator, copies: int) -> float:
     """Return the time of slicing and concatenating copies, and of the added depth."""
     x = operator.input(0)
-    each = 2 * timings().concatenation + timings().slicing * copies
-    return pixels(x) * each + x.size * timings().copying + _estimate_reading(operator, copies)
+    each = 2 * current_timings().concatenation + current_timings().slicing * copies
+    return count_pixels(x) * each + x.size * current_timings().copying + _estimate_reading(operator, copies)
 
 
 def estimate_doubling(operator: Operator) -> float:
     """Return the time of concatenating the input with itself, and of the added depth."""
     x = operator.input(0)
     return (
-        pixels(x) * 2 * timings().concatenation
-        + 2 * x.size * timings().copying
+        count_pixels(x) * 2 * current_timings().concatenation
+        + 2 * x.size * current_timings().copying
         + _estimate_reading(operator, x.shape[-1])
     )
 
@@ -183,17 +183,21 @@ def estimate_float(operator: Operator) -> float:
         more = _estimate_real_tiles(operator, round_up(out.shape[-1], TILE)) - estimate_depthwise(operator)
         return more + conversions
     taps, depth = _count_taps(operator)
-    count, units = pixels(out), out.shape[-1]
-    more = timings().real.seconds(count, units, taps, depth)
-    return more - timings().signed.seconds(count, units, taps, round_up(depth, STEP)) + conversions
+    count, units = count_pixels(out), out.shape[-1]
+    more = current_timings().real.seconds(count, units, taps, depth)
+    return more - current_timings().signed.seconds(count, units, taps, round_up(depth, STEP)) + conversions
 
 
 def estimate_dynamic_range(operator: Operator) -> float:
     """Return the time of 8-bit products of a float input, minus that of float products."""
     taps, depth = _count_taps(operator)
-    count, units = pixels(operator.output), operator.output.shape[-1]
-    signed = timings().signed.seconds(count, units, taps, round_up(depth, STEP))
-    return signed + 2 * _estimate_conversion(operator.input(0).size) - timings().real.seconds(count, units, taps, depth)
+    count, units = count_pixels(operator.output), operator.output.shape[-1]
+    signed = current_timings().signed.seconds(count, units, taps, round_up(depth, STEP))
+    return (
+        signed
+        + 2 * _estimate_conversion(operator.input(0).size)
+        - current_timings().real.seconds(count, units, taps, depth)
+    )
 
 
 def estimate_unsigned(operator: Operator) -> float:
@@ -201,17 +205,17 @@ def estimate_unsigned(operator: Operator) -> float:
 
     It is infinite for a single row whose filter stays in a cache, and without timings of unsigned values.
     """
-    out, unsigned = operator.output, timings().unsigned
+    out, unsigned = operator.output, current_timings().unsigned
     taps, depth = _count_taps(operator)
     if out.size == out.shape[-1]:
         numbers = out.shape[-1] * taps * depth
         if numbers < FAR_FILTER:
             return math.inf
-        return numbers * UNSIGNED_MAC * timings().signed.mac + 2 * ROW_FLIP - estimate_dense(operator)
+        return numbers * UNSIGNED_MAC * current_timings().signed.mac + 2 * ROW_FLIP - estimate_dense(operator)
     if unsigned is None:
         return math.inf
     flips = 2 * (_estimate_conversion(operator.input(0).size) + _estimate_conversion(out.size))  # through float32
-    return unsigned.seconds(pixels(out), out.shape[-1], taps, depth) - estimate_dense(operator) + flips
+    return unsigned.seconds(count_pixels(out), out.shape[-1], taps, depth) - estimate_dense(operator) + flips
 
 
 def estimate_branches(operator: Operator, apart: int) -> float:
@@ -219,8 +223,8 @@ def estimate_branches(operator: Operator, apart: int) -> float:
     x, out = operator.input(0), operator.output
     depth = out.shape[-1]
     parts = estimate_depthwise(operator, depth - apart) + _estimate_real_tiles(operator, apart)
-    conversions = _estimate_conversion(pixels(x) * apart) + _estimate_conversion(pixels(out) * apart)
-    joined = pixels(out) * 2 * timings().concatenation + out.size * timings().copying
+    conversions = _estimate_conversion(count_pixels(x) * apart) + _estimate_conversion(count_pixels(out) * apart)
+    joined = count_pixels(out) * 2 * current_timings().concatenation + out.size * current_timings().copying
     return parts - estimate_depthwise(operator, depth) + conversions + joined
 
 
@@ -228,30 +232,30 @@ def estimate_pairs(operator: Operator, taps: int) -> float:
     """Return the time of a convolution as a dense one of ``taps`` that computes pairs of pixels."""
     out = operator.output
     depth = round_up(operator.input(1).shape[-1], STEP)
-    return timings().signed.seconds(pixels(out) / 2, 2 * out.shape[-1], taps, depth)
+    return current_timings().signed.seconds(count_pixels(out) / 2, 2 * out.shape[-1], taps, depth)
 
 
 def estimate_depthwise(operator: Operator, depth: int | None = None) -> float:
     """Return the time of a signed depthwise filter, by default for all its channels."""
     depth = operator.output.shape[-1] if depth is None else depth
-    return _count_tiles(operator, depth, timings().signed_depthwise)
+    return _count_tiles(operator, depth, current_timings().signed_depthwise)
 
 
 def _estimate_real_tiles(operator: Operator, depth: int) -> float:
     taps, _ = _count_taps(operator)
-    pixel, tile = timings().real_depthwise
-    tile *= 1 if 4 * pixels(operator.input(0)) * depth <= CACHE else FAR
+    pixel, tile = current_timings().real_depthwise
+    tile *= 1 if 4 * count_pixels(operator.input(0)) * depth <= CACHE else FAR
     tile *= 2 if 8 * taps * depth > NEAREST_CACHE else 1
     return (UNALIGNED if depth % TILE else 1.0) * _count_tiles(operator, depth, Depthwise(pixel, tile))
 
 
 def _count_tiles(operator: Operator, depth: int, each: Depthwise) -> float:
     taps, _ = _count_taps(operator)
-    return pixels(operator.output) * (each.pixel + taps * each.tile * -(-depth // TILE))
+    return count_pixels(operator.output) * (each.pixel + taps * each.tile * -(-depth // TILE))
 
 
 def _estimate_conversion(numbers: int) -> float:
-    return numbers * timings().conversion * (1 if 4 * numbers <= CACHE else FAR_CONVERSION)
+    return numbers * current_timings().conversion * (1 if 4 * numbers <= CACHE else FAR_CONVERSION)
 
 
 def _estimate_reading(operator: Operator, copies: int) -> float:
@@ -261,8 +265,8 @@ def _estimate_reading(operator: Operator, copies: int) -> float:
     if not steps:
         return 0.0
     out = operator.output
-    signed = timings().signed
-    return pixels(out) * round_up(out.shape[-1], signed.tile) * taps * steps * signed.mac
+    signed = current_timings().signed
+    return count_pixels(out) * round_up(out.shape[-1], signed.tile) * taps * steps * signed.mac
 
 
 def _count_taps(operator: Operator) -> tuple[int, int]:
