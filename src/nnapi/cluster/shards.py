@@ -99,7 +99,7 @@ def connect(url: str) -> Iterator[Cluster]:
         raise BadDataError(f"{url!r} is not a cluster: use ray or ray://HOST:PORT")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     address = url if url != RAY else os.environ.get("RAY_ADDRESS")
-    if address is None:  # Ray takes 127.0.0.1 for an address of the network's, and listens there, unless this is off
+    if address is None:  # else Ray replaces 127.0.0.1 by a network address and listens there
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     try:
         import ray

@@ -146,7 +146,7 @@ class Lowering(ABC, Generic[V, C]):
             lifetime = operand.lifetime
             if lifetime is TEMPORARY:
                 continue
-            if lifetime is CONSTANT:  # whose dimensions are known
+            if lifetime is CONSTANT:  # its dimensions are static
                 self.types[operand.index] = operand.type
                 self.constants[operand.index] = operand.value
             elif lifetime is Lifetime.NO_VALUE:

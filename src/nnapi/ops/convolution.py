@@ -187,7 +187,7 @@ def patches(x: Array, size: Pair, stride: Pair, dilation: Pair, out: Pair, run: 
     n, c = x.shape[0], x.shape[3]
     sn, sh, sw, sc = x.strides
     if run > 1:
-        sc = x.itemsize  # of one channel the stride means nothing, contiguous or not
+        sc = x.itemsize  # NumPy leaves the stride of an axis of size 1 arbitrary
     return as_strided(
         x,
         (n, out[0], out[1] // run, *size, run * c),

@@ -26,7 +26,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True)
 class ChannelSpec:
-    """Scales along a dimension. ``hide``: they only served to make the data and are not passed to the API."""
+    """Scales along a dimension. ``hide`` marks scales that only produced the data and are not passed to the API."""
 
     channel_dim: int
     scales: tuple[float, ...]

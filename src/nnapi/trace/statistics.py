@@ -106,7 +106,7 @@ def _asynchronous(thread: Thread, case: Phase) -> float:
 
 
 def _mark_unmeasured(times: Mapping[Phase, Mapping[Layer, float]]) -> Times:
-    """Return NaN for each zero of an application or of a driver's inside: these need not be traced."""
+    """Replace zeros by NaN where a layer need not be traced: the application, and the driver during executions."""
 
     def is_optional(layer: Layer, phase: Phase) -> bool:
         return layer is Layer.APPLICATION or (layer is Layer.DRIVER and phase in EXECUTION_PHASES)

@@ -102,11 +102,11 @@ def _apply(watched: WatchedDelegate, content: bytes) -> tuple[Interpreter, Seque
         experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
     )
     native: Any = interpreter._interpreter
-    # views of its memory outlive the interpreter, whose end calls the delegate
+    # views of its memory keep the native interpreter alive, and its end calls the delegate
     weakref.finalize(native, _release, watched).atexit = False
     left = [node for node in watched.left or () if not _is_conversion(native, node)]
     if not left:
-        native.AllocateTensors()  # Interpreter.allocate_tensors forbids another name for it
+        native.AllocateTensors()  # Interpreter.allocate_tensors raises while ``native`` refers to it
     return interpreter, left
 
 

@@ -95,9 +95,12 @@ class Agent:
         size: int = 0,
         deadline: int | None = None,
     ) -> Answer:
-        """Send a request and return the answer. Raises the error in it, and DriverDiedError once the connection is
-        lost, as it is if no answer comes until some seconds after a deadline. A head with the rest of a time limit is
-        a function, called when its turn comes."""
+        """Send a request and return the answer; raise the error that the answer holds.
+
+        With a ``deadline``, the call waits until some seconds after it. DriverDiedError once the connection is lost or no
+        answer came. A head that states the rest of a time limit is a function: it is called when the connection is
+        free.
+        """
         with self._lock:
             content = head() if callable(head) else head
             if self._released:
@@ -165,10 +168,10 @@ class Agent:
         self._finalizer()
 
     def forget(self) -> None:
-        """Leave the connection to the parent of this fork."""
+        """Leave the connection to the parent of this fork, and close only this process's descriptor."""
         self._lost, self._lock = "the connection belongs to the process that this one was forked from", make_lock()
         self.leave()
-        self._stream.socket.close()  # not for the parent
+        self._stream.socket.close()  # the parent's descriptor stays open
         self.close()
 
     def leave(self) -> None:

@@ -150,7 +150,7 @@ class Result(NamedTuple):
 
 
 class Frame:
-    """The constant bytes of requests to run with inputs of some shapes, and buffers for outputs of some shapes."""
+    """The constant part of requests to run a model with certain shapes, and the buffers for its outputs."""
 
     def __init__(self, compiled: Compiled, shapes: Sequence[Shape | None], output_shapes: Sequence[Shape]) -> None:
         """A shape is None for an omitted input."""

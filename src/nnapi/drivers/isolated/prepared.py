@@ -138,7 +138,7 @@ class RemotePrepared:
                 binding = channel.bindings.get((handle.number, shapes)) or self._bind(handle, channel, shapes)
                 if binding is None:
                     raise OpFailedError("the driver has no fast path")
-                for view, array in zip(binding.inputs, inputs):  # noqa: B905  # who calls has compared the shapes
+                for view, array in zip(binding.inputs, inputs):  # noqa: B905  # the caller has compared the shapes
                     if view is not array:
                         view[...] = array
                 if not connection.run(channel, binding, self.is_burst):

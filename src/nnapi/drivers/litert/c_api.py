@@ -94,7 +94,8 @@ def _environment() -> c_void_p:
 
 
 class CompiledModel(ExitStack):
-    """A file compiled for the CPU. ``views`` are its memory for inputs and outputs, copies of the given ones."""
+    """A file compiled for the CPU. ``views`` are its memory for inputs and outputs, which begins with a copy of
+    ``arrays``."""
 
     def __init__(self, content: bytes, arrays: Sequence[Sequence[Array]], options: Mapping[bytes, bytes]) -> None:
         """``arrays`` are those for the inputs and those for the outputs. RuntimeError if LiteRT refuses the file."""

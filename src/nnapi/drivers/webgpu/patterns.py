@@ -88,7 +88,7 @@ def _is_rescaled(operator: Operator) -> bool:
 
 
 def _has_whole_exponent(operator: Operator) -> bool:
-    """Whether powers of negative values may be defined, which WGSL's are not."""
+    """Whether powers of negative values may be defined: WGSL leaves them undefined."""
     exponent = operator.input(1)
     return not exponent.is_constant or bool((exponent.value == np.rint(exponent.value)).any())
 

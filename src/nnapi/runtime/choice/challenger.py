@@ -147,7 +147,7 @@ class Challenger:
         return outputs
 
     def add_pair(self, active: float) -> None:
-        """Compare its last measurement with the active plan's seconds."""
+        """Compare this plan's last measurement with the active plan's seconds."""
         self.evidence.add(active, self.seconds)
         self.standing = self.evidence.judge(self._margin)
 
@@ -155,12 +155,12 @@ class Challenger:
         return Stopwatch(self.seconds, self.plan.threads)
 
     def decide(self) -> None:
-        """Take it for faster if that is likely, because no time is left for more pairs."""
+        """Decide without further pairs, as no time is left: the plan is faster if that is likely."""
         if self.is_on_trial and self.evidence.is_likely_faster(self._margin):
             self.standing = Standing.FASTER
 
     def judge(self, question: Question, inputs: Inputs, expected: Sequence[Array], found: Sequence[Array]) -> None:
-        """Exclude it if its results differ by more than rounding explains."""
+        """Exclude the plan if its results differ by more than rounding explains."""
         from nnapi.runtime.choice.third_opinion import find_fault  # on demand: known models declare no operations
 
         if fault := find_fault(question, inputs, expected, found):

@@ -82,8 +82,11 @@ def list_notes(plan: Plan) -> list[str]:
 def add_precisions(
     plan: Plan, devices: Sequence[Device], refusals: Mapping[str, str], trial: str | None = None
 ) -> Plan:
-    """Return the plan with the ``trial`` as a note, and one on the precision of each device if the model permits less
-    than float32; ``refusals`` say why an engine refused it when it prepared."""
+    """Return the plan with notes: the ``trial``, and the precision of each device if the model permits less than
+    float32.
+
+    ``refusals`` has the reason of each engine that refused the precision when it prepared the model.
+    """
     permitted, notes = plan.model.precision, [trial] if trial else []
     for device in devices if permitted is not Precision.FLOAT32 else ():
         driver = device.driver

@@ -37,8 +37,9 @@ class Flow(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Costs in seconds: ``compute[operation][device]``, ``launch[device]`` for each tensor that enters, and
-    ``per_byte[device]`` for each that enters or leaves; ``cut`` and ``cut_byte`` are added from device to device."""
+    """Costs in seconds: ``compute[operation][device]``, ``launch[device]`` for each tensor that enters a device, and
+    ``per_byte[device]`` for each byte that enters or leaves it. A tensor that moves between two devices costs ``cut``
+    and ``cut_byte`` in addition."""
 
     compute: Sequence[Sequence[float]]
     flows: Sequence[Flow]

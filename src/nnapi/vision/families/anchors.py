@@ -147,8 +147,8 @@ def decode(outputs: Sequence[Array], coding: Coding, least: float, labels: Seque
 
 
 def _sort(shapes: Sequence[Shape]) -> tuple[int, int]:
-    """Return the indexes of boxes and scores: one class has one score, boxes without points have 4 values; else boxes
-    are first."""
+    """Return the indexes of boxes and scores. An output with one value per anchor has scores; beside it, one with 4
+    values has boxes without points. Otherwise the boxes are first."""
     first, second = shapes[0][2], shapes[1][2]
     is_second = first == 1 or (second == 4 and first not in (1, 4))
     return (1, 0) if is_second else (0, 1)

@@ -55,13 +55,13 @@ def arithmetic(context: Context, lhs: Value, rhs: Value) -> Value:
 
 @lower(Op.DIV)
 def div(context: Context, lhs: Value, rhs: Value) -> Value:
-    """NaN stays NaN under an activation: 0 / 0 is NaN."""
+    """Divide; keep NaN, as of 0 / 0, under an activation."""
     require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, for which the engine's quotients are not exact")
     (x, y), first = align([lhs, rhs])
     if rhs.array is not None and np.abs(rhs.array).min() >= SMALL:
         return context.result(op.divide(x, y), first=first)
     quotient = _quotient(x, y)
-    if rhs.array is not None:  # the engine would move limits before its reciprocal, which is infinite
+    if rhs.array is not None:  # else the engine moves the limits before its reciprocal, which is infinite
         quotient = op.maximum(quotient, quotient)
     limited = activate(quotient, context.activation, context.type())
     if context.activation != FuseCode.FUSED_NONE:

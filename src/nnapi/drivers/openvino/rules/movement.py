@@ -151,8 +151,11 @@ def space_to_batch(context: Context, input: Value, block_shape: Array, paddings:
 
 
 def _exchange(x: Node, parts: Sequence[int], order: Sequence[int], shape: Sequence[int]) -> Node:
-    """Return a node whose axes are divided into ``parts``, in another order, and joined. The engine's operators for
-    blocks of batches take two to four times as long, and on a rounded constant they are compiled without end."""
+    """Divide the axes of a node into ``parts``, transpose these by ``order``, and reshape the result.
+
+    The engine's operators for blocks of batches take two to four times as long. On a rounded constant, their
+    compilation does not end.
+    """
     y = op.transpose(op.reshape(x, integers(parts), False), integers(order))
     return op.reshape(y, integers(shape), False)
 
@@ -174,7 +177,7 @@ def _with_zeros(context: Context, input: Value, begin: Node, end: Node, first: b
 
 @lower(Op.PAD_V2)
 def pad_v2(context: Context, input: Value, paddings: Array, pad_value: float) -> Value:
-    """Quantized values are padded as stored: the engine compiles a padding of their floats with 0 alone."""
+    """Pad quantized values as stored: the engine pads their dequantized values correctly only with 0."""
     first = input.is_channels_first
     x, value = input.node("stored", first), np.array(pad_value).astype(input.type.dtype)
     y = op.pad(_hide(context, input, x), *_around(paddings, first), "constant", op.constant(value))

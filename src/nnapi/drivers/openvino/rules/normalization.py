@@ -76,8 +76,11 @@ def instance_normalization(context: Context, input: Value, gamma: float, beta: f
 
 
 def _normalize(x: Node, image: Value, epsilon: float) -> Node:
-    """Compute mvn without that operator. In a model with quantized values the engine drops factors before mvn, as if
-    no epsilon were added to the variance. It does not recognize mvn in the root of the sum of squares."""
+    """Compute mvn by other operators: in a model with quantized values the engine drops factors before mvn, as if no
+    epsilon were added to the variance.
+
+    The deviation is computed by reduce_l2, in which the engine does not recognize mvn.
+    """
     off = op.subtract(x, op.reduce_mean(x, integers(IMAGE), True))
     _, height, width, _ = image.type.dimensions
     deviation = op.multiply(op.reduce_l2(off, integers(IMAGE), True), number((height * width) ** -0.5))

@@ -12,7 +12,7 @@ from nnapi.ops.signature_types import INT32
 
 @lower(Op.QUANTIZE)
 def quantize(context: Context, input: Value) -> Value:
-    """A value that was dequantized from the same quantized values, and only moved since, is not rounded again."""
+    """Return the quantized value that the input was dequantized from, if it was only moved since; else round."""
     if input.quantized is not None and input.quantized.type == context.type():
         return input.quantized
     return context.map(lambda x: x, input)

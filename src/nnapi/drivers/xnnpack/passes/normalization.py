@@ -15,7 +15,7 @@ Makers = dict[Tensor, Operator]
 
 
 def divide_by_roots(graph: Graph) -> Graph:
-    """Return the graph with RSQRT of a mean of squares plus a constant as a quotient."""
+    """Replace RSQRT of a mean of squares plus a constant by a division by the square root."""
     makers: Makers = {output: operator for operator in graph.operators for output in operator.outputs}
     operators: list[Operator] = []
     for operator in graph.operators:

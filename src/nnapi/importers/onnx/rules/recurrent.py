@@ -98,7 +98,7 @@ def rnn(node: Node) -> Sequence[Tensor | None]:
 
 
 def _recurrent(node: Node, k: int, gates: int, sizes: Sequence[int], x: Value) -> list[Callable[[Term], Term]]:
-    """Return the products with the last output, by the rows of their weights."""
+    """Return the products of a step with the last output, one for each group of ``sizes`` rows of the weights."""
     weights, units = node.array(2)[k], node.array(2).shape[2]
     expressible(weights.shape == (gates * units, units), f"its weights are {list(weights.shape)}")
     bias, ends = _biases(node, k, 2 * gates * units)[gates * units :], np.cumsum(sizes)[:-1]
