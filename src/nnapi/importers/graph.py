@@ -169,7 +169,7 @@ class Graph:
             raise Refused(f"NNAPI's {code.name}: {error.message}") from None
 
     def write_whole(self, value: Value) -> None:
-        """Reshape the row of a value into the value, unless that is done."""
+        """Write a value by a reshape of its row, unless it is written already."""
         if value.row is not None and value not in self.written and value.array is None:
             self.emit(OperationCode.RESHAPE, [value.row, self.ints(value.shape)], [value])
 
@@ -228,7 +228,8 @@ class Graph:
         return results
 
     def _emit_real(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
-        """Compute on floats where NNAPI lacks the operation on these quantized types; return whether it has it."""
+        """Compute on dequantized values and quantize the results. Return False without quantized values, or where NNAPI
+        lacks the operation on floats too."""
         if not any(value.is_quantized for value in (*inputs, *outputs)):
             return False
         reals = [
@@ -245,7 +246,7 @@ class Graph:
         return True
 
     def _emit_bytes(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
-        """Move booleans as bytes; return whether NNAPI's operation takes those."""
+        """Move booleans as bytes. Return False without boolean results, or where the operation does not take bytes."""
         if not any(value.type.code == BOOL8 for value in outputs):
             return False
         moved = [Value(_byte_type(value.shape), f"{value.name}:bytes") for value in outputs]
@@ -324,7 +325,8 @@ def normalize_call(
 
 
 def _passes(operation: Operation, match: Match, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
-    """Return whether dynamic dimensions pass through: at run time only values, or a shape, depend on them."""
+    """Return whether an operation takes a shape with dynamic dimensions: as values that it only moves, or as the shape
+    of a RESHAPE."""
     moved = match.inputs.get(output_slot(operation, 0).like or "", ())
     if all(i in moved for i, value in enumerate(inputs) if value.is_dynamic_shape):
         return operation.does(Trait.MOVES | Trait.RESTATES) and all(value.array is not None for value in outputs)

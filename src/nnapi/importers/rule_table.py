@@ -33,7 +33,7 @@ class RuleTable(Generic[Rule]):
         """Return the rule of an operation that has one, from a completely imported module, in any thread."""
         found = self._found.get(kind)
         if found is None:
-            import_module(f"{self.package}.{self.modules[kind]}")  # waits where another thread is at it
+            import_module(f"{self.package}.{self.modules[kind]}")  # waits while another thread imports it
             found = self._found[kind] = self.registered[kind]
         return found
 

@@ -24,7 +24,7 @@ Tensors = Mapping[str, int]
 
 
 class Signature:
-    """A subgraph of a model with names for its inputs and outputs, which are indices of tensors, in its order."""
+    """A subgraph with a key. ``inputs`` and ``outputs`` map its names to indices of tensors, in its order."""
 
     def __init__(self, key: str, session: Session, graph: Subgraph, inputs: Tensors, outputs: Tensors) -> None:
         self.key, self.session, self.inputs, self.outputs = key, session, inputs, outputs
@@ -41,7 +41,7 @@ class Signature:
         return {name: graph.results[graph.positions[index]] for name, index in self.outputs.items()}
 
     def describe(self, tensors: Tensors, arrays: Mapping[str, Array]) -> dict[str, dict[str, Any]]:
-        """Return the tensor's name and index, dtype and shape of each input or output, by its name."""
+        """Return a dictionary for each input or output, by its name: the tensor's name and index, dtype and shape."""
         named = {name: {"name": self._tensors[index].name, "index": index} for name, index in tensors.items()}
         return {name: named[name] | describe_array(array) for name, array in arrays.items()}
 
@@ -54,7 +54,7 @@ class Signature:
             raise RuntimeError(f"input {name} cannot be resized to {[*shape]}: {error}") from error
 
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Compute the outputs of inputs, LiteRT's buffers in the subgraph's order. Inputs of other sizes resize it."""
+        """Compute on LiteRT's buffers, which are in the subgraph's order. Inputs of other sizes resize the subgraph."""
         if len(inputs) != len(self.inputs) or len(outputs) != len(self.outputs):
             counts = f"{len(self.inputs)} input and {len(self.outputs)} output buffers"
             raise RuntimeError(f"signature {self.key} takes {counts}, not {len(inputs)} and {len(outputs)}")
@@ -134,12 +134,12 @@ class CompiledModel(litert.CompiledModel):  # type: ignore[misc]  # LiteRT has n
         options: Any = None,
         **choices: Any,
     ) -> Self:
-        """As LiteRT's. GPU and NPU are the devices of these types, CPU the engines on the processor. Of ``options`` the
-        accelerators and the CPU's ``num_threads`` count; ``environment`` has no effect.
+        """As LiteRT's. GPU and NPU are the devices of these types, CPU the engines on the processor. Of ``options``,
+        only the accelerators and the CPU's ``num_threads`` have an effect; ``environment`` has none.
 
-        In addition, ``devices`` are the names of those to choose from; ``cache`` is a directory as for
-        :func:`nnapi.compile`; ``fallback=False`` refuses what NNAPI cannot express, which else LiteRT computes on the
-        CPU if that is asked for.
+        In addition, ``devices`` are the names of those to choose from, and ``cache`` is a directory as for
+        :func:`nnapi.compile`. ``fallback=False`` refuses models that NNAPI cannot express; by default LiteRT computes
+        those on the CPU, if that is asked for.
         """
         return cls(os.fspath(model_path), _resolve(options, hardware_accel), environment, **choices)
 

@@ -29,9 +29,9 @@ NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 CONSTANT, TEMPORARY = Lifetime.CONSTANT, Lifetime.TEMPORARY  # a member of an enumeration is slow to look up
 DEQUANTIZE = OperationCode.DEQUANTIZE
 MANY = 16
-"""Inputs from which on a call is compared with others before it is normalized."""
+"""A call with this many inputs or more is compared with earlier calls before it is normalized."""
 DEEPEST = 8
-"""Decompositions within each other."""
+"""The most decompositions within each other."""
 
 
 class Unsupported(Exception):
@@ -51,7 +51,8 @@ def need_supported(verdicts: Sequence[Verdict]) -> None:
 
 
 class Context:
-    """One call being lowered, for its rule. Images are NHWC whatever the model's layout: it is transposed around."""
+    """One call being lowered, for its rule. Images are NHWC whatever the model's layout: transposes are added around
+    the rule."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -125,7 +126,7 @@ class Lowering(ABC, Generic[V, C]):
     as_types: ClassVar[tuple[str, ...]] = ()
     """Arguments that rules convert to values themselves: rules get their types."""
     decompose: ClassVar[Callable[..., Any] | None] = None
-    """:func:`decompose_call` where a call without a rule, or whose rule refuses it, is lowered as its decomposition."""
+    """:func:`decompose_call`, if calls that no rule accepts are lowered as their decompositions; else None."""
     depth: int = 0
     """The number of decompositions around this one."""
 
@@ -245,7 +246,7 @@ class Lowering(ABC, Generic[V, C]):
         """Lower a call as its decomposition; raise the refusal where that cannot be done."""
         if self.decompose is None or self.depth == DEEPEST or REGISTRY[call.code].shape_function is None:
             raise refusal
-        from nnapi.drivers.workload import find_work  # most models have no such calls
+        from nnapi.drivers.workload import find_work  # on demand: most models have no such calls
 
         failures: tuple[type[Exception], ...] = (NnapiError, NotYetKnown, *self.failures)
         try:
@@ -257,7 +258,7 @@ class Lowering(ABC, Generic[V, C]):
                 part._lower(inner)
         except Unsupported as refused:
             if self.depth and str(refusal) == self.no_rule:
-                raise refused from None  # whose reason says more
+                raise refused from None  # the inner reason says more
             if self.depth or str(refused) == str(refusal) or not isinstance(refusal, Unsupported):
                 raise refusal from None
             raise Unsupported(f"{refusal}, and decomposed: {refused}") from None

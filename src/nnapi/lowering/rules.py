@@ -29,7 +29,7 @@ class Rules(Mapping[int, Rule]):
         if self.package and family and family not in self._imported:
             for module in iter_modules(import_module(self.package).__path__):
                 if f"{module.name}_".startswith(f"{family}_"):
-                    import_module(f"{self.package}.{module.name}")  # waits where another thread is at it
+                    import_module(f"{self.package}.{module.name}")  # waits while another thread imports it
             self._imported.add(family)
         return self.own.get(code) or (self.base.find(code) if self.base is not None else None)
 

@@ -174,7 +174,7 @@ class Model(Closeable, NotebookDisplay):
         order.
         """
         from nnapi.model.add_operation import (
-            add_call,  # with what declares operations: models that are known do without
+            add_call,  # on demand: it imports the declarations of operations, which known models do not need
         )
 
         add_call(self, code, inputs, outputs)

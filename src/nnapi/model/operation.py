@@ -135,7 +135,8 @@ class Operation:
     def match(
         self, inputs: Sequence[OperandType], outputs: Sequence[OperandType], references: Sequence[Any] = ()
     ) -> Match:
-        """Match operand types, and the ``references`` of MODEL operands; BadDataError of the closest overload."""
+        """Match operand types, and the ``references`` of MODEL operands; raise the BadDataError of the closest
+        overload."""
         best, cause = Mismatch("", -1), None
         for matched in self._match_overloads(kinds(inputs), kinds(outputs)):
             try:
@@ -201,7 +202,7 @@ class Registry(Mapping[int, Operation]):
     def _import(self, code: int) -> Operation:
         if code not in self:
             raise KeyError(code)
-        self.find_module(code)  # waits where another thread is at it: no operation is seen half made
+        self.find_module(code)  # waits while another thread imports it: no operation is seen half made
         operation = self._complete[code] = self._added[code]
         return operation
 

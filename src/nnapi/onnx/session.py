@@ -249,7 +249,7 @@ class Profile:
 
     def end(self) -> str:
         """Stop, write the events as a JSON list in Chrome's format, one per line, and return the file's name."""
-        from nnapi.trace.chrome import to_chrome  # which few sessions need
+        from nnapi.trace.chrome import to_chrome  # on demand: few sessions need it
 
         path = f"{self._prefix}_{time.strftime('%Y-%m-%d_%H-%M-%S')}_{self.start_ns}.json"
         events = [event for event in to_chrome(trace.stop())["traceEvents"] if event["ph"] == "X"]

@@ -185,7 +185,7 @@ class Compilation(Closeable, NotebookDisplay):
             burst.use(ready.prepared, observer)
         if has_changed and self._single is not None:
             self._single.change(ready, self._candidates)
-        if self.state.value == "closed":  # meanwhile
+        if self.state.value == "closed":  # by another thread meanwhile
             self.close()
 
     def pin(self) -> None:

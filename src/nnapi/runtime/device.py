@@ -142,7 +142,7 @@ _profiled: dict[str, Device] = {}  # by file
 
 
 def _is_enabled(entry: Entry) -> bool:
-    """Apply DEBUG_NN_CPUONLY=1, and DEBUG_NN_ENABLED_DEVICES, which names of all but the reference must match."""
+    """Apply DEBUG_NN_CPUONLY=1, and DEBUG_NN_ENABLED_DEVICES, a pattern for all names but the reference."""
     if entry.name == REFERENCE:
         return True
     pattern = os.environ.get("DEBUG_NN_ENABLED_DEVICES", "")

@@ -97,8 +97,8 @@ class Agent:
     ) -> Answer:
         """Send a request and return the answer; raise the error that the answer holds.
 
-        With a ``deadline``, the call waits until some seconds after it. DriverDiedError once the connection is lost or no
-        answer came. A head that states the rest of a time limit is a function: it is called when the connection is
+        With a ``deadline``, the call waits until some seconds after it. DriverDiedError once the connection is lost or
+        no answer came. A head that states the rest of a time limit is a function: it is called when the connection is
         free.
         """
         with self._lock:

@@ -21,7 +21,7 @@ FIRST = {axis: position for position, axis in enumerate(NHWC_TO_NCHW)}
 """The position in NCHW of each axis of an NHWC image."""
 FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
 MARGIN = 0.25
-"""Quantization steps between a limit and its quantized value, to which the engine rounds it."""
+"""Quantization steps from a quantized limit to the float that is passed for it: the engine rounds that to the limit."""
 BOUNDED = frozenset({"Clamp", "FakeQuantize", "Relu", "Sigmoid", "SoftMax"})
 """Types of nodes whose results are not −inf."""
 MOVING = frozenset({"MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
@@ -140,10 +140,10 @@ def _of_rank(value: Value, rank: int, first: bool) -> Node:
 
 
 def activate(real: Node, activation: FuseCode, type: OperandType) -> Node:
-    """Return floats under a fused activation, as they are where the range of the quantized values does the same.
+    """Return floats under a fused activation; unchanged where the range of the quantized values has the same effect.
 
-    The engine may compare quantized values with the limits, and rounds limits between two of them: down, or towards the
-    zero point where that is in the middle, as it then computes with signed ones.
+    The engine may compare quantized values with the limits. It then rounds a limit between two quantized values: down;
+    or, if the zero point is in the middle of the range, towards the zero point, as it computes with signed values.
     """
     low, high = BOUNDS[activation]
     if type.is_quantized:
@@ -190,8 +190,8 @@ def _is_nothing(factor: Node) -> bool:
 def find_maximum(x: Node, compute: Callable[[Node], Node]) -> Node:
     """Return a maximum of floats as ``compute`` makes it of them.
 
-    The engine begins with the lowest finite float, and gives that where all elements are −inf. So negative floats are
-    halved before and doubled after, unless none can be −inf.
+    The engine begins with the lowest finite float, so it never returns −inf. Negative floats are halved before and
+    doubled after, which makes −inf of it, unless none can be −inf.
     """
     if _is_bounded(x):
         return compute(x)

@@ -110,7 +110,7 @@ class Value:
     def rounded(self) -> Value:
         """The computed quantized value that a float was dequantized from, else the value itself.
 
-        Its floats are those that the engine computes with quantized values, but the zero point's is a little off 0.
+        With its floats the engine computes on quantized values, but the float of the zero point is slightly off 0.
         """
         return self.quantized if self.quantized is not None and self.quantized.kind != "stored" else self
 
@@ -143,7 +143,7 @@ class Value:
         return decode_exactly(self.node("stored", first), self.type)
 
     def exact(self, first: bool = False) -> Node:
-        """Return the float values of a quantized value, the zero point's as 0."""
+        """Return the float values of a quantized value; that of the zero point is exactly 0."""
         if self.kind == "stored" or ("stored", first) in self._faces:
             return decode_exactly(self.node("stored", first), self.type)
         steps = op.round(op.multiply(self.real(first), number(1 / self.type.scale)), "half_to_even")
@@ -244,8 +244,8 @@ def _scale(quantized: Node, type: OperandType) -> Node:
 def decode_exactly(quantized: Node, type: OperandType) -> Node:
     """Dequantize exactly: the zero point gives 0.
 
-    The pattern of :func:`decode` the engine computes as a product and a sum of rounded constants; or it lets what
-    follows work on the quantized values, which goes wrong where floats are added that have none.
+    The engine computes the pattern of :func:`decode` as a product and a sum with rounded constants. Or it lets later
+    operators compute on the quantized values, which is wrong where these add floats that have none.
     """
     scale = constant(type.channel.broadcast(type.rank)) if type.channel else number(type.scale)
     difference = op.subtract(op.convert(quantized, "i32"), op.constant(np.int32(type.zero_point)))

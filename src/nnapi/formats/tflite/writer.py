@@ -299,8 +299,9 @@ def quantized_packer(rank: int, count: int) -> tuple[Callable[..., bytes], tuple
 class Record(NamedTuple):
     """The layout of operators of one kind with equal numbers of tensors.
 
-    ``pack`` takes the distance to the vtable, the ``head``, the vectors with their lengths and, with options, the
-    distance of their table (at ``options``) to its vtable ``inner``, and the options by ``names``, or ``defaults``.
+    ``pack`` takes the distance to the vtable, the ``head``, and the vectors with their lengths. For an operator with
+    options, these follow: the distance of their table (at ``options``) to its vtable ``inner``, and their values by
+    ``names``, or ``defaults``.
     """
 
     pack: Callable[..., bytes]
@@ -363,7 +364,7 @@ def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor], tail:
 
 
 def _fill(parts: Iterable[Any], size: int) -> bytes:
-    """Return a file of ``size`` bytes made of parts, some of which are tensors that write themselves."""
+    """Return a file of ``size`` bytes made of parts; a tensor with ``write`` writes its bytes itself."""
     file = BytesIO()
     file.seek(size - 1)
     file.write(b"\0")
@@ -378,5 +379,5 @@ def _fill(parts: Iterable[Any], size: int) -> bytes:
     whole = np.frombuffer(file.getbuffer(), np.int8)
     for at, tensor, write in gaps:
         write(whole[at : at + tensor.size].reshape(tensor.shape))
-    del whole  # for nothing may see the bytes of a file that is to give them away
+    del whole  # getvalue returns the bytes without a copy only if no view of them is left
     return file.getvalue()

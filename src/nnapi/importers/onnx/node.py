@@ -273,7 +273,7 @@ def value_in_file_order(scope: Scope, tensor: Tensor) -> Value:
     return scope.in_file_order[tensor]
 
 
-# Dimensions of results of inputs with dynamic ones: computed for two sizes, dynamic where those differ
+# Dimensions of results whose inputs have dynamic ones: inferred for two sizes, and dynamic where the results differ
 
 SIZES = (720, 1680)
 """Sizes tried for a dynamic dimension; both have many divisors, which reshapes need."""

@@ -218,7 +218,7 @@ class Context(lowering.Context, ABC):
         return target
 
     def cast(self, tensor: Tensor, out: Tensor) -> Tensor:
-        """Convert elements to the type of ``out``; return that."""
+        """Convert elements to the type of ``out``; return ``out``."""
         return self.emit("CAST", [tensor], out, source=ELEMENTS[tensor.type], target=ELEMENTS[out.type])
 
     # Shapes
@@ -250,7 +250,7 @@ class Context(lowering.Context, ABC):
     def cut(self, tensor: Tensor, begin: Sequence[int], shape: Shape) -> Tensor:
         return self.emit("SLICE", [tensor, constant(begin), constant(shape)], tensor.like(shape=shape))
 
-    def join(self, parts: Sequence[Tensor], axis: int) -> Tensor:
+    def concatenate(self, parts: Sequence[Tensor], axis: int) -> Tensor:
         """Concatenate tensors along an axis."""
         shape = list(parts[0].shape)
         shape[axis] = sum(part.shape[axis] for part in parts)

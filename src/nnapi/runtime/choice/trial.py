@@ -48,8 +48,8 @@ RECENT = 8
 SPIN = 0.0015
 """Seconds to wait before plans with several threads: idle threads of engines spin for a millisecond after a run."""
 GAP, LEAST_GAP, PAUSE = 2.0, 5e-3, 0.25
-"""Length of a gap between runs that the tuner uses, in runs and in seconds; seconds where the last runs had no gap: the
-next may still take longer than usual."""
+"""The shortest gap between runs that the tuner uses, in runs and in seconds; and in seconds where the last runs had no
+gap, so that the next may only be late."""
 JUDGED = frozenset({1, 2, 4, 8, 16})
 """Numbers of the pairs whose results are compared."""
 
@@ -252,7 +252,7 @@ class Trial:
             (seconds, outputs), _, cost = watch.time(lambda: self._time_active(sample))
             self.cost += cost
             self._challenge(challenger, None, sample, outputs)
-            if challenger.is_on_trial and self.last_run == last:  # else a run has disturbed it
+            if challenger.is_on_trial and self.last_run == last:  # else a run came in between
                 self._recent.append(seconds)
                 challenger.add_pair(seconds)
         finally:

@@ -48,7 +48,7 @@ class Problem(NamedTuple):
     cut: float = 0.0
     cut_byte: float = 0.0
     order: Sequence[int] = ()
-    """The devices, of which the earlier is preferred among equal costs; by default as they are numbered."""
+    """The devices in order of preference among equal costs; by default in the order of their numbers."""
 
     @property
     def devices(self) -> Sequence[int]:
@@ -100,7 +100,7 @@ def partition(problem: Problem, slack: float = 1e-12) -> Assignment | None:
 
 
 def starting_assignments(problem: Problem) -> Iterable[Assignment]:
-    """Yield each device alone that takes everything, then the cheapest device of each operation."""
+    """Yield one assignment for each device that takes everything, then the cheapest device of each operation."""
     for device in problem.devices:
         if all(costs[device] < FORBIDDEN for costs in problem.compute):
             yield (device,) * len(problem.compute)

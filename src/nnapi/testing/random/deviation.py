@@ -1,12 +1,14 @@
 """Permitted distance of a device's results from the reference's, measured with perturbed operands.
 
-Rounding may have any size, because sums may cancel. The change of the reference's results, times SPARE, is permitted.
+Rounding errors may have any size, because sums may cancel. So the reference also computes with perturbed operands: a
+device may differ by SPARE times as much as this changes the reference's results.
 
 - Operations that only choose, compare or move values do not round; 0 stays exactly 0, also as a zero point.
 - Hidden quantized values may be one step off. A visible result of the device is the next operation's input.
 - If a small difference of a hidden value may make a large one, both sides are tried.
-- Results of NaN or infinity are not judged, nor in later steps of a sequence: the specification defines none. Moved and
-  chosen elements are, and in examples on such values comparisons and finite results too.
+- Results that are NaN or infinite are not judged, nor are later steps of such a sequence: the specification defines
+  neither. Moved and chosen elements are judged all the same; in examples with such values, so are comparisons and
+  finite results.
 - Quantized results may be one step off from the same operation on float values, as fixed point has few bits.
 """
 
@@ -42,11 +44,11 @@ ROUNDS = 4
 STEP = {np.dtype(np.float32): 2.0**-21, np.dtype(np.float16): 2.0**-10}
 """Relative perturbation of operands: four times the last digit of float32, once that of float16."""
 LARGE = {np.dtype(np.float32): 2.0**58, np.dtype(np.float16): 2.0**6}
-"""Values of which some thousand products, added up, may be infinite; of float16 a dozen."""
+"""Magnitudes from which on a sum of some thousand products may be infinite; in float16, of a dozen products."""
 OVERFLOWING = 2.0**14
 """Values from which on float16, which relaxed models permit, may overflow: sums pass through larger ones."""
 SPARE = 8.0
-"""Factor on the measured change: long sums lose more digits in an unlucky order than perturbed operands show."""
+"""Factor on the measured change: in an unlucky order, long sums lose more digits than with perturbed operands."""
 IN_A_ROW = 64.0
 """Terms of a sum that may be added one after the other; sums of more lose more."""
 LEAST = 2.0**-24
@@ -54,7 +56,7 @@ LEAST = 2.0**-24
 HIDDEN = 1e-6
 """The permitted difference of a hidden float, however small it is: a tenth of that of a visible one."""
 CODES_SPARE = 3.0
-"""SPARE for quantized values: more of the preceding ones may be one step off than were tried."""
+"""SPARE for quantized values: more of the preceding values may be one step off than the trials had."""
 
 Values = dict[int, Array | None]
 
@@ -159,7 +161,7 @@ class Computation:
             other[output] = np.asarray(np.where(either, answer, right != 0), right.dtype)
 
     def _is_root(self, name: str, inputs: Sequence[int]) -> bool:
-        """Whether an exponent of negative values may be an integer only as it is stored."""
+        """Whether negative values have an uncertain exponent, which may be an integer only as it is stored."""
         if name != "POW" or not self._is_uncertain(inputs[-1]):
             return False
         base = self.values[inputs[0]]
@@ -178,7 +180,7 @@ class Computation:
         return any(self._is_special(index) for index in inputs)
 
     def _is_large(self, index: int) -> bool:
-        """Whether products of such values, added up, may overflow."""
+        """Whether sums of products of such values may overflow."""
         array = self.values[index]
         return array is not None and array.dtype in LARGE and bool((np.abs(array) > LARGE[array.dtype]).any())
 
@@ -277,7 +279,7 @@ class Computation:
                 other[index] = self._one_off(index, other[index], turn)
 
     def _rounds_to_float16(self, number: int) -> bool:
-        """Whether only the type of the result loses digits, which a hidden value need not lose."""
+        """Whether an operation rounds only because its result is float16; a hidden value need not be rounded."""
         operation, operands = self.operations[number], self.operands
         given, made = operands[operation.inputs[0]].type, operands[operation.outputs[0]].type
         return made == "TENSOR_FLOAT16" and given != made
@@ -292,7 +294,7 @@ class Computation:
         if array is None:
             return None
         if array.dtype.kind == "f":
-            stays = self.special and turn == ROUNDS - 1  # a denormal number may be 0, and 0 beside another is none
+            stays = self.special and turn == ROUNDS - 1  # keep 0, which a denormal value may become
             return np.asarray(
                 self._nudge(array, turn) + array.dtype.type(0 if stays else HIDDEN * (1 - 2 * (turn % 2)))
             )

@@ -48,7 +48,7 @@ def both_directions_rnn(
         roles = ("weights", "recurrent_weights", "bias", "hidden_in", "aux_weights")
         weights, recurrent_weights, bias, hidden, aux_weights = (operands[prefix + role] for role in roles)
         if aux_weights is not None:
-            weights = context.join([weights, aux_weights], 1)
+            weights = context.concatenate([weights, aux_weights], 1)
         out = input.like(shape=(*input.shape[:2], hidden.shape[1]))
         known = [x, weights, recurrent_weights, bias, hidden]
         context.emit("UNIDIRECTIONAL_SEQUENCE_RNN", known, out, time_major=time_major, activation=activation)
@@ -76,7 +76,7 @@ def svdf(
     state = context.reshape(features, (batch, filters, 1))
     if memory > 1:
         earlier = context.reshape(state_in, (batch, filters, memory))
-        state = context.join([context.cut(earlier, (0, 0, 0), (batch, filters, memory - 1)), state], 2)
+        state = context.concatenate([context.cut(earlier, (0, 0, 0), (batch, filters, memory - 1)), state], 2)
     weighted = context.combine("MUL", state, weights_time)
     sums = context.emit("SUM", [weighted, constant([2])], state.like(shape=(batch, filters, 1)), keep_dims=1)
     ranks = context.reshape(sums, (batch, filters // rank, rank))

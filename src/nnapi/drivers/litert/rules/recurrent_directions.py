@@ -34,7 +34,7 @@ def run_both(
     """
     backward = input if aux is None else aux
     if aux is not None and is_weighted:
-        input = backward = context.join([input, aux], 2)
+        input = backward = context.concatenate([input, aux], 2)
     outputs, states = [], []
     for prefix, x in (("fw_", input), ("bw_", _reverse(context, backward, time_major))):
         output, *others = compute(prefix, x)

@@ -1,4 +1,4 @@
-"""Predicted seconds of the ways to compute an exact sum of products, relative to a signed filter that just fits.
+"""Predicted seconds of the ways to compute an exact sum of products, relative to a signed filter without outliers.
 
 They predict the variant of a model to try first. ``benchmarks/operator_costs.py`` measures the :class:`KernelTimings`.
 """
@@ -105,7 +105,7 @@ def current_timings() -> KernelTimings:
 UNSIGNED_MAC = 6.5
 """The factor of a single row with the unsigned filter, relative to a signed one in a cache."""
 FAR_FILTER = 500_000
-"""Values of a filter that, doubled, is read from beyond a core's caches at half the speed."""
+"""Values from which on a doubled filter does not fit into a core's caches: it is read at half the speed."""
 ROW_FLIP = 3e-7
 """Seconds of converting a row to unsigned values, or back."""
 FAR = 1.15
