@@ -47,7 +47,7 @@ import sys
 import numpy as np
 
 import nnapi
-from nnapi.vision.outputs import producer
+from nnapi.vision.outputs import find_producer
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.model.operand import OperandType
@@ -67,7 +67,7 @@ found["described"] = [call.name for call in model.operations]
 found["run"] = nnapi.compile(model, "nnapi-reference").run(np.log([[1, 2, 3, 4]]).astype(np.float32))[0].tolist()
 found["default devices"] = nnapi.compile(model).run(np.log([[1, 2, 3, 4]]).astype(np.float32))[0].tolist()
 found["priced"] = str(find_work(model, model.operations[-1]).kind)
-found["read"] = OperationCode(producer(model)).name
+found["read"] = OperationCode(find_producer(model)).name
 type = OperandType(OperandCode.TENSOR_FLOAT32, (2,))
 graph, out = Graph(Allowance(0)), Value(type, "out")
 graph.emit(OperationCode.SWAP_HALVES, [graph.constant(np.float32([1, 2]))], [out])

@@ -80,10 +80,10 @@ def compare(
 ) -> None:
     """Find the first operation whose result differs between two devices, given the same inputs.
 
-    Each operation runs as a model of its own on both devices; rounding alone is no difference. Then the whole model
-    runs, and the table shows how differences have grown. Another engine may replace the second device (--against). NaN
-    and infinities must be the same. Exit code 1 where one differs, else 3 where something did not run or was not
-    judged.
+    Each operation runs as a model of its own on both devices; rounding does not count as a difference. Then the whole
+    model runs, and the table shows how differences have grown. Another engine may replace the second device
+    (--against). NaN and infinities must be the same. Exit code 1 where one differs, else 3 where something did not run
+    or was not judged.
     """
     if against and against.endswith(EXAMPLES):
         if html or inputs:

@@ -100,7 +100,7 @@ def test_an_engine_works_within_limits() -> None:
 
 def test_what_is_forbidden_is_refused_and_ends_nothing() -> None:
     code = "import os, socket; from nnapi.drivers.isolated import process_limits\n"
-    code += "process_limits.refuse(sockets=True, writing=True)\n"
+    code += "process_limits.forbid(sockets=True, writing=True)\n"
     for attempt in ("socket.socket()", "open('file', 'w')"):
         code += f"try: {attempt}\nexcept PermissionError: os.write(1, b'refused ')\n"
     assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE).stdout == b"refused refused "

@@ -154,7 +154,7 @@ def test_shared_nans_agree() -> None:
 
 
 def test_computed_fills_in_what_comes_out() -> None:
-    unknown = nnapi.testing.example.dynamic(add(outputs={}))
+    unknown = nnapi.testing.example.with_dynamic_outputs(add(outputs={}))
     filled = compute_expected(unknown, REFERENCE)
     assert filled.outputs[3].tolist() == [11, 22]
     assert filled.main.operands[3].dimensions == (2,)

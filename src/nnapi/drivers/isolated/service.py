@@ -24,8 +24,7 @@ from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.child import end_with
 from nnapi.drivers.isolated.connection_server import Server
 from nnapi.drivers.isolated.process import describe_end
-from nnapi.drivers.isolated.process_limits import lower_priority
-from nnapi.drivers.isolated.process_limits import refuse as refuse_calls
+from nnapi.drivers.isolated.process_limits import forbid, lower_priority
 from nnapi.drivers.isolated.protocol import Body, refuse
 from nnapi.drivers.isolated.session import Session
 from nnapi.drivers.isolated.shared_constants import Offers, Shelf
@@ -291,7 +290,7 @@ class Service:
             raise UnavailableDeviceError(f"{body['device']} is not served; there are: {', '.join(self._drivers)}")
         if not getattr(driver, "is_remote", False):  # which starts a process of its own
             with suppress(OpFailedError):  # a processor whose system calls nobody has listed
-                refuse_calls(sockets=True, writing=True)
+                forbid(sockets=True, writing=True)
         lower_priority(min(max(0, int(body["nice"])), 19))
         return driver
 

@@ -65,7 +65,7 @@ def both_directions_lstm(
         hidden, state = own.pop("activation_state_in"), own.pop("cell_state_in")
         cell: Cell[Tensor] = cell_of(own)
         for gate, weights in cell.aux.items():
-            own[operand_name("input", gate)] = context.join([cell.input[gate], weights], 1)
+            own[operand_name("input", gate)] = context.concatenate([cell.input[gate], weights], 1)
         out, after = input.like(shape=(*input.shape[:2], hidden.shape[1])), state.like()
         context.operators.append(canonical.lstm_operator(SEQUENCE, x, (hidden, state), [out, after], own))
         return out, after
