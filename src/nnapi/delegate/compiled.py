@@ -1,12 +1,15 @@
 """Compiled models that run on the memory of others, also with states."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array
 from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.executors.restarting import Restarting, copy_to
 
 Run = Callable[[], None]
 
@@ -50,19 +53,15 @@ MARK = 0x5A
 """The bits in which each byte of the mark differs from a reset state."""
 
 
-class Restarting:
-    """Two compilations of a partition with state that most programs reset before each run. Integer cells that read and
-    write states are several times slower than those that begin at a known state. So the first run after a reset uses
-    the fast compilation and leaves a mark as state; a run that finds the mark repeats that run with the slow
-    compilation and continues from there. ``zero_points`` are the values that LiteRT resets states to."""
+class CompiledWithStates:
+    """Two compilations of a partition with states. LiteRT resets states to their ``zero_points``. A run that finds them
+    reset uses ``fresh`` and leaves a mark in them; if the next run finds the mark, nobody has touched the states."""
 
     def __init__(self, fresh: Compiled, make_lasting: Callable[[], Compiled], zero_points: Sequence[int]) -> None:
         self._fresh, self._make_lasting, self._zero_points = fresh, make_lasting, zero_points
         self.compilation = fresh.compilation
         self._lasting: Compiled | None = None
-        self._first: list[Array] | None = None
-        """The inputs of the run after the last reset, while it is the only one since."""
-        self._kept: list[Array] = []
+        self._runs = Restarting[None]()
 
     def bind(self, inputs: Sequence[Array], states: Sequence[Array], outputs: Sequence[Array]) -> Run:
         """Return a run on these arrays, which continues from the states unless they were reset."""
@@ -72,30 +71,19 @@ class Restarting:
         bytes_of = [state.view(np.uint8) for state in states]
         read = [state.tobytes for state in bytes_of]  # which compare faster than arrays
         is_reset, is_marked = ([array.tobytes() for array in arrays] for arrays in (reset, marks))
-        self._kept = self._kept or [array.copy() for array in inputs]
-        begin = self._fresh.bind(inputs, (), outputs)
-        go_on: Run | None = None
+
+        def go_on() -> _Lasting:
+            self._lasting = self._lasting or self._make_lasting()
+            return _Lasting(partial(copy_to, bytes_of, reset), self._lasting.bind(inputs, states, outputs))
+
+        self._runs.bind(inputs, self._fresh.bind(inputs, (), outputs), go_on)
 
         def run() -> None:
-            nonlocal go_on
             found = [take() for take in read]
-            if found == is_reset:
-                begin()
-                self._first = self._kept
-                _copy(inputs, self._first)
-                _copy(marks, bytes_of)
-                return
-            if go_on is None:
-                self._lasting = self._lasting or self._make_lasting()
-                go_on = self._lasting.bind(inputs, states, outputs)
-            if self._first is not None and found == is_marked:
-                now = [array.copy() for array in inputs]
-                _copy(reset, bytes_of)
-                _copy(self._first, inputs)
-                go_on()
-                _copy(now, inputs)
-            self._first = None
-            go_on()
+            begins = found == is_reset
+            self._runs.run(is_reset=begins, is_untouched=found == is_marked)
+            if begins:
+                copy_to(bytes_of, marks)
 
         return run
 
@@ -104,6 +92,6 @@ class Restarting:
             each.close()
 
 
-def _copy(arrays: Sequence[Array], places: Sequence[Array]) -> None:
-    for array, place in zip(arrays, places, strict=True):
-        place[...] = array
+class _Lasting(NamedTuple):
+    reset: Run
+    run: Run

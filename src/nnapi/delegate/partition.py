@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nnapi.capi._bridge import ffi, lib
-from nnapi.delegate.compiled import Compiled, Restarting, Run
+from nnapi.delegate.compiled import Compiled, CompiledWithStates, Run
 from nnapi.delegate.graph import LiteRtGraph, list_integers
 from nnapi.delegate.settings import Settings
 from nnapi.drivers.workload import find_work
@@ -45,7 +45,7 @@ class NodeSubset(NamedTuple):
 class Ready(NamedTuple):
     """A compiled partition, and the shapes of its outputs."""
 
-    compiled: Compiled | Restarting
+    compiled: Compiled | CompiledWithStates
     shapes: list[Shape]
 
 
@@ -119,7 +119,7 @@ class Partition:
         """Compile a model for input shapes; NotClaimed if that fails."""
         results = [model.operands[index].type.dimensions for index in model.outputs[: len(self._outputs)]]
         model.borrowed = self._memory
-        ready: Compiled | Restarting
+        ready: Compiled | CompiledWithStates
         try:
             if self._states and not self._graph.uses_outside([each.index for each in self._states], self._subset.nodes):
                 stateless = convert(self._graph, self._subset, keeps_state=False)
@@ -127,7 +127,7 @@ class Partition:
                 fresh = Compiled(self._settings.compile(stateless, self._threads))
                 zero_points = [int((*tensor.zero_points, 0)[0]) for tensor in self._states]
                 make_lasting = lambda: Compiled(self._settings.compile(model, self._threads))  # noqa: E731
-                ready = Restarting(fresh, make_lasting, zero_points)
+                ready = CompiledWithStates(fresh, make_lasting, zero_points)
             else:
                 ready = Compiled(self._settings.compile(model, self._threads))
         except NnapiError as error:

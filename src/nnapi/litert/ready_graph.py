@@ -9,6 +9,7 @@ import numpy as np
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.executors.restarting import Restarting
 
 
 class Tensor(NamedTuple):
@@ -88,25 +89,23 @@ def _as_described(result: Array, tensor: Tensor) -> Array:
 
 
 class RestartingGraph:
-    """A subgraph with state that most programs reset before each run. Integer cells that read and write states are
-    several times slower than those that begin at a known state. So the first run after a reset uses the fast
-    compilation; the next one repeats it with the slow compilation, and continues with that until the next reset.
-    ``fresh`` resets at every run; the graph that has ``states`` as inputs and as last outputs is made on demand."""
+    """A subgraph with states: ``fresh`` resets them at every run; the graph that has ``states`` as inputs and as last
+    outputs is made on demand."""
 
     def __init__(self, fresh: ReadyGraph, make_lasting: Callable[[], ReadyGraph], states: Sequence[Tensor]) -> None:
         self._fresh, self._make_lasting, self._states = fresh, make_lasting, states
         self._lasting: ReadyGraph | None = None
-        self._first: dict[int, Array] | None = None
-        """The inputs of the run after the last reset, while it is the only one since."""
-        self._goes_on = False
+        self._is_reset = True
         self.inputs, self.positions, self.results = fresh.inputs, fresh.positions, fresh.results
+        self._runs = Restarting[list[Array]]()
+        self._runs.bind([*self.inputs.values()], fresh.run, self._continue)
 
     @property
     def devices(self) -> set[str]:
         return self._fresh.devices
 
     def reset(self) -> None:
-        self._first, self._goes_on = None, False
+        self._is_reset = True
 
     def explain(self) -> str:
         return self._fresh.explain()
@@ -116,23 +115,31 @@ class RestartingGraph:
             graph.close()
 
     def run(self) -> list[Array]:
-        if self._first is None and not self._goes_on:
-            results = self._fresh.run()
-            self._first = {index: array.copy() for index, array in self.inputs.items()}
-            return results
-        self._lasting = lasting = self._lasting or self._make_lasting()
-        if self._first is not None:
-            for state in self._states:
-                lasting.inputs[state.number].fill(state.zero_point)
-            self._go_on(lasting, self._first)
-            self._first, self._goes_on = None, True
-        return self._go_on(lasting, self.inputs)
+        results = self._runs.run(is_reset=self._is_reset)
+        self._is_reset = False
+        return results
 
-    def _go_on(self, lasting: ReadyGraph, inputs: Mapping[int, Array]) -> list[Array]:
-        for index, array in inputs.items():
-            lasting.inputs[index][...] = array
-        results = lasting.run()
-        count = len(results) - len(self._states)
-        for state, after in zip(self._states, results[count:], strict=True):
-            lasting.inputs[state.number][...] = after
+    def _continue(self) -> "_Lasting":
+        self._lasting = self._make_lasting()
+        return _Lasting(self._lasting, self.inputs, self._states)
+
+
+class _Lasting(NamedTuple):
+    """Runs of a graph with ``states`` on the ``inputs`` of another."""
+
+    graph: ReadyGraph
+    inputs: Mapping[int, Array]
+    states: Sequence[Tensor]
+
+    def reset(self) -> None:
+        for state in self.states:
+            self.graph.inputs[state.number].fill(state.zero_point)
+
+    def run(self) -> list[Array]:
+        for index, array in self.inputs.items():
+            self.graph.inputs[index][...] = array
+        results = self.graph.run()
+        count = len(results) - len(self.states)
+        for state, after in zip(self.states, results[count:], strict=True):
+            self.graph.inputs[state.number][...] = after
         return results[:count]
