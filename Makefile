@@ -8,9 +8,15 @@ VERSION := $(shell $(PYTHON) -c '$(TAG)')
 ifeq ($(VERSION),)
 $(error $(PYTHON) does not run; name a Python that does, as in make $(or $(MAKECMDGOALS),demo) PYTHON=python3.12)
 endif
+# What the C library cannot be built without and this machine lacks. An environment without the library has a stamp of its
+# own, so that the next make builds the library once these are installed.
+NATIVE := import os, shutil, sys, sysconfig; get = sysconfig.get_config_var; \
+	compiler, header = os.environ.get("CC") or get("CC") or "gcc", os.path.join(get("INCLUDEPY"), "Python.h"); \
+	print(*["gcc"] * (not shutil.which(compiler.split()[0])), *["python%d.%d-dev" % sys.version_info[:2]] * (not os.path.exists(header)))
+MISSING := $(shell $(PYTHON) -c '$(NATIVE)')
 VENV := .venv$(if $(filter file,$(origin PYTHON)),,-$(VERSION))
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready-$(VERSION)
+READY := $(VENV)/.ready-$(VERSION)$(if $(MISSING),-without-library)
 # Modules are compiled when they are imported, as most never are: a third of the time.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 
@@ -91,6 +97,8 @@ $(READY): pyproject.toml constraints.txt setup.py $(wildcard native/*) $(wildcar
 		echo "$(PYTHON) cannot make environments: install its venv module (Debian, Ubuntu: apt install python3-venv)" >&2; exit 1; }
 	@test "$$($(BIN)/python -c 'import pip; $(TAG)' 2>/dev/null)" = $(VERSION) || $(PYTHON) -m venv --clear $(VENV)
 	@echo "setting up $(VENV) for $(PYTHON)"
+	@$(if $(MISSING),echo "libneuralnetworks.so cannot be built and its tests are skipped. Install its tools and make again" \
+		"(Debian, Ubuntu: apt install $(MISSING))" >&2)
 	@$(PIP) setuptools cffi
 	@$(PIP) --no-build-isolation -e '.[dev]'
 	@touch $@

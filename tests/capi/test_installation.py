@@ -106,4 +106,7 @@ def test_says_that_the_bridge_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_pa
     (tmp_path / installation.NAME).touch()
     monkeypatch.setattr(installation, "FOLDER", tmp_path)
     monkeypatch.setattr(installation, "find_spec", lambda name: None)
-    assert "no bridge" in str(installation.library_problem())
+    problem = str(installation.library_problem())
+    assert "no bridge" in problem
+    assert "python3-dev" in problem
+    assert " pip install --force-reinstall " in problem

@@ -16,6 +16,7 @@ FOLDER = Path(__file__).resolve().parent / str(sysconfig.get_config_var("SOABI")
 """The library's folder, one for each Python, because one checkout may be installed for several."""
 
 NAME = "libneuralnetworks.so"
+PIP_INSTALL = "pip install --force-reinstall --no-deps --no-cache-dir"
 SYSTEM = (Path("/lib"), Path("/usr/lib"), Path("/lib64"), Path("/usr/lib64"))
 
 
@@ -39,25 +40,26 @@ def library_problem() -> str | None:
     if not library().is_file():
         return (
             f"{library()} has not been built: pip found no C compiler. "
-            "Install one (gcc or clang), and the package again: "
-            f"pip install --force-reinstall --no-deps --no-cache-dir {_source()}"
+            f"Install one (gcc or clang), and the package again: {_command()}"
         )
     if find_spec("nnapi.capi._bridge") is None:
         return (
             f"{FOLDER} holds no bridge for Python {sysconfig.get_python_version()}: it was built for another Python, "
-            "or its build failed. Install the package again."
+            "or without Python's headers (Python.h). "
+            f"Install them (Debian, Ubuntu: apt install python3-dev), and the package again: {_command()}"
         )
     return None
 
 
-def _source() -> str:
-    """Return the source of pip's installation, as an argument for pip."""
+def _command() -> str:
+    """Return the command that builds and installs the package again from where pip had it."""
     recorded = json.loads(distribution("nnapi").read_text("direct_url.json") or "{}")
     if not recorded:
-        return "--no-binary nnapi nnapi"
+        return f"{PIP_INSTALL} --no-binary nnapi nnapi"
     repository = recorded.get("vcs_info", {}).get("vcs")
     url = f"{repository}+{recorded['url']}" if repository else unquote(recorded["url"].removeprefix("file://"))
-    return ("--editable " if recorded.get("dir_info", {}).get("editable") else "") + shlex.quote(url)
+    editable = ["--editable"] if recorded.get("dir_info", {}).get("editable") else []
+    return " ".join([PIP_INSTALL, *editable, shlex.quote(url)])
 
 
 def environment() -> dict[str, str]:
