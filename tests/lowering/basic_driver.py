@@ -48,7 +48,7 @@ BASIC = frozenset(
 
 
 def pass_through(context: Context, **arguments: Any) -> list[int]:
-    """Lower an operation as itself: :meth:`Rewriting.keep` writes it."""
+    """Lower an operation as itself: :meth:`Rewriting.accept_results` writes it."""
     return [-1] * len(context.call.outputs)
 
 
@@ -95,7 +95,7 @@ class Rewriting(Lowering[int, Context]):
     def transpose(self, context: Context, value: int, order: tuple[int, ...]) -> int:
         return value
 
-    def keep(self, call: OperationCall, context: Context, results: list[int]) -> list[int]:
+    def accept_results(self, call: OperationCall, context: Context, results: list[int]) -> list[int]:
         return self._write(call)
 
     def make_part(self, model: Model, origins: Mapping[int, int]) -> Self:

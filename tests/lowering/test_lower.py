@@ -131,7 +131,7 @@ class NumpyLowering(Lowering[Value, NumpyContext]):
     def transpose(self, context: NumpyContext, value: Value, order: tuple[int, ...]) -> Value:
         return context.emit(partial(np.transpose, axes=order), value)
 
-    def keep(self, call: OperationCall, context: NumpyContext, results: list[Value]) -> list[Value]:
+    def accept_results(self, call: OperationCall, context: NumpyContext, results: list[Value]) -> list[Value]:
         self.steps += context.steps
         return results
 

@@ -64,9 +64,9 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
         result: V = context.transpose(value, order)
         return result
 
-    def keep(self, call: OperationCall, context: Any, results: list[V]) -> list[V]:
+    def accept_results(self, call: OperationCall, context: Any, results: list[V]) -> list[V]:
         made, kept = context.call.stored_results(), context.call.requantized_results()
-        results = [context.keep(*each) for each in zip(results, made, kept, strict=False)]
+        results = [context.fit_to_operand(*each) for each in zip(results, made, kept, strict=False)]
         own = {value for operator in context.operators for value in operator.outputs}
         for position, value in enumerate(results):
             if value not in own:

@@ -175,7 +175,7 @@ class Lowering(ABC, Generic[V, C]):
         """Transpose a value of rank 4 by NHWC_TO_NCHW or NCHW_TO_NHWC."""
 
     @abstractmethod
-    def keep(self, call: OperationCall, context: C, results: list[V]) -> list[V]:
+    def accept_results(self, call: OperationCall, context: C, results: list[V]) -> list[V]:
         """Return a rule's results as the values of the model's operands; this accepts the call."""
 
     def add_input(self, operand: Operand) -> None:
@@ -285,7 +285,7 @@ class Lowering(ABC, Generic[V, C]):
         results = list(results) if isinstance(results, list | tuple) else [results]
         if context.call.nchw:
             results = self._transpose_back(context, results)
-        self.values.update(zip(call.outputs, self.keep(call, context, results), strict=True))
+        self.values.update(zip(call.outputs, self.accept_results(call, context, results), strict=True))
 
     def find_constant(self, index: int) -> Array | None:
         """Return the value of a constant or of a dequantized constant; None for computed operands."""

@@ -99,7 +99,7 @@ class Context(canonical.Context):
         is_higher = is_mean and down > height and self.result().shape[1] > 1
         return (None, stride, dilation) if is_higher else fitted
 
-    def keep(self, tensor: Tensor, made: OperandType, kept: OperandType) -> Tensor:
+    def fit_to_operand(self, tensor: Tensor, made: OperandType, kept: OperandType) -> Tensor:
         if not same_quantization(made, kept):
             require(tensor.type == "i8", f"the engine does not requantize {made.name}")
             require(not self.activation, "the result has another scale than the activation is rounded to")
@@ -107,4 +107,4 @@ class Context(canonical.Context):
                 not any(row_of(operator.kind).rounds for operator in self.operators) or made.scale <= kept.scale,
                 f"the result has steps of {kept.scale:g}, the engine may be a step of {made.scale:g} off",
             )
-        return super().keep(tensor, made, kept)
+        return super().fit_to_operand(tensor, made, kept)

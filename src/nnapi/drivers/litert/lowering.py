@@ -82,11 +82,13 @@ class TfliteLowering(Lowering[Tensor, Context]):
     def transpose(self, context: Context, value: Tensor, order: tuple[int, ...]) -> Tensor:
         return context.transpose(value, order)
 
-    def keep(self, call: OperationCall, context: Context, results: list[Tensor]) -> list[Tensor]:
+    def accept_results(self, call: OperationCall, context: Context, results: list[Tensor]) -> list[Tensor]:
         normal = context.call
         kept = normal.requantized_results()
         if kept is not normal.results:
-            results = [context.keep(*pair) for pair in zip(results, normal.stored_results(), kept, strict=True)]
+            results = [
+                context.fit_to_operand(*pair) for pair in zip(results, normal.stored_results(), kept, strict=True)
+            ]
         for operator in context.operators:
             self.check_operator(operator)
             for output in operator.outputs:

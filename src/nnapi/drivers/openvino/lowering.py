@@ -126,7 +126,7 @@ class Lowered(Lowering[Value, Context]):
     def transpose(self, context: Context, value: Value, order: tuple[int, ...]) -> Value:
         return value.store_as_nchw() if order == NHWC_TO_NCHW else value.view_as_image()
 
-    def keep(self, call: OperationCall, context: Context, results: list[Value]) -> list[Value]:
+    def accept_results(self, call: OperationCall, context: Context, results: list[Value]) -> list[Value]:
         types = context.call.requantized_results()
         require(
             not context.activation or all(map(same_quantization, context.call.stored_results(), types)),

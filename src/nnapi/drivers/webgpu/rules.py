@@ -8,7 +8,7 @@ from nnapi.drivers.litert.context import Context
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.lower import require
 from nnapi.lowering.rules import Rules
-from nnapi.lowering.tflite.normalization import sharpen
+from nnapi.lowering.tflite.normalization import subtract_largest
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import axis_of
 
@@ -23,7 +23,7 @@ def softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
     """The accelerator computes it along the last of several axes, without beta."""
     x, rank = context.real(input), len(input.shape)
     require(axis_of(axis, rank) == rank - 1, f"axis is {axis}, the accelerator computes along the last one")
-    x = sharpen(context, x, beta)
+    x = subtract_largest(context, x, beta)
     x = context.reshape(x, (1,) * (2 - rank) + x.shape)
     return context.store(context.reshape(context.emit("SOFTMAX", [x], x.like(), beta=1.0), input.shape))
 

@@ -102,13 +102,13 @@ class Context(lowering.Context):
             return self.emit("Relu", [value], value.like())
         return self.clip(value, *BOUNDS[activation])
 
-    def keep(self, value: Value, made: OperandType, kept: OperandType) -> Value:
+    def fit_to_operand(self, value: Value, made: OperandType, kept: OperandType) -> Value:
         return value if same_quantization(made, kept) else self.quantize(self.real(value), kept)
 
     def in_one_scale(self, values: Sequence[Value]) -> list[Value]:
         """Return values requantized to the first result's type."""
         type = self.call.results[0]
-        return [self.keep(value, value.quantized or type, type) for value in values]
+        return [self.fit_to_operand(value, value.quantized or type, type) for value in values]
 
     def dequantize_weights(self, input: Value, filter: Value, bias: Value) -> tuple[Value, Value]:
         """Return a filter dequantized, and its bias, which is in units of the scales of input and filter."""

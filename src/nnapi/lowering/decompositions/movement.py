@@ -15,13 +15,13 @@ from nnapi.ops.slice import slice_steps
 SWAPPED = (0, 2, 1, 3)
 
 
-def result(b: Decomposition) -> tuple[int, ...]:
+def result_dimensions(b: Decomposition) -> tuple[int, ...]:
     return b.call.results[0].dimensions
 
 
 @decomposition(Op.SQUEEZE, Op.EXPAND_DIMS)
 def reshape(b: Decomposition, input: Tensor, **_: Any) -> Tensor:
-    return b.restate(input, result(b))
+    return b.restate(input, result_dimensions(b))
 
 
 @decomposition(Op.FILL)
@@ -33,7 +33,7 @@ def fill(b: Decomposition, dims: Array, value: Any) -> Tensor:
 
 @decomposition(Op.PACK)
 def pack(b: Decomposition, axis: int, inputs: Sequence[Tensor]) -> Tensor:
-    shape = list(result(b))
+    shape = list(result_dimensions(b))
     shape[axis] = 1
     return b.concatenate([b.restate(each, shape) for each in inputs], axis)
 
@@ -56,7 +56,7 @@ def split(b: Decomposition, input: Tensor, axis: int, num_splits: int) -> list[T
 
 @decomposition(Op.SLICE)
 def slice_block(b: Decomposition, input: Tensor, begin: Array, size: Array) -> Tensor:
-    for axis, (first, count) in enumerate(zip(begin.tolist(), result(b), strict=True)):
+    for axis, (first, count) in enumerate(zip(begin.tolist(), result_dimensions(b), strict=True)):
         input = b.pick(input, axis, range(first, first + count))
     return input
 
@@ -65,7 +65,7 @@ def slice_block(b: Decomposition, input: Tensor, begin: Array, size: Array) -> T
 def strided_slice(b: Decomposition, input: Tensor, shrink_axis_mask: int, **bounds: Any) -> Tensor:
     for axis, steps in enumerate(slice_steps(input.shape, **bounds)):
         input = b.pick(input, axis, steps)
-    return b.restate(input, result(b))
+    return b.restate(input, result_dimensions(b))
 
 
 @decomposition(Op.REVERSE)
@@ -122,14 +122,14 @@ def channel_shuffle(b: Decomposition, input: Tensor, num_groups: int, axis: int)
 def depth_to_space(b: Decomposition, input: Tensor, block_size: int) -> Tensor:
     n, h, w, c = input.shape
     rows = b.permute(b.restate(input, (n * h, w, block_size, c // block_size)), SWAPPED)
-    return b.restate(rows, result(b))
+    return b.restate(rows, result_dimensions(b))
 
 
 @decomposition(Op.SPACE_TO_DEPTH)
 def space_to_depth(b: Decomposition, input: Tensor, block_size: int) -> Tensor:
     n, h, w, c = input.shape
     rows = b.restate(input, (n * h // block_size, block_size, w // block_size, block_size * c))
-    return b.restate(b.permute(rows, SWAPPED), result(b))
+    return b.restate(b.permute(rows, SWAPPED), result_dimensions(b))
 
 
 @decomposition(Op.SPACE_TO_BATCH_ND)
@@ -140,7 +140,7 @@ def space_to_batch(b: Decomposition, input: Tensor, block_shape: Array, paddings
     (n, h, w, c), (high, wide) = x.shape, block_shape.tolist()
     x = b.permute(b.restate(x, (n * h, w // wide, wide, c)), (2, 0, 1, 3))
     x = b.restate(x, (wide * n, h // high, high, w // wide * c))
-    return b.restate(b.permute(x, (2, 0, 1, 3)), result(b))
+    return b.restate(b.permute(x, (2, 0, 1, 3)), result_dimensions(b))
 
 
 @decomposition(Op.BATCH_TO_SPACE_ND)
@@ -149,4 +149,4 @@ def batch_to_space(b: Decomposition, input: Tensor, block_shape: Array) -> Tenso
     n //= high * wide
     x = b.permute(b.restate(input, (high, wide * n, h, w * c)), (1, 2, 0, 3))
     x = b.permute(b.restate(x, (wide, n * h * high, w, c)), (1, 2, 0, 3))
-    return b.restate(x, result(b))
+    return b.restate(x, result_dimensions(b))

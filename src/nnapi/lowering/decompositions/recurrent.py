@@ -28,12 +28,12 @@ RENAMED = {"activation_state_in": "output_state_in"}
 STATES = ("output_state_in", "cell_state_in", "hidden_in")
 
 
-def apply(b: Decomposition, kind: str, x: Tensor) -> Tensor:
+def apply_activation(b: Decomposition, kind: str, x: Tensor) -> Tensor:
     result: Tensor = getattr(b, kind)(x) if kind else x
     return result
 
 
-def product(b: Decomposition, x: Tensor, weights: Tensor, bias: Tensor | None = None) -> Tensor:
+def fully_connect(b: Decomposition, x: Tensor, weights: Tensor, bias: Tensor | None = None) -> Tensor:
     return b.fully_connected(x, weights, b.zeros(weights.shape[0]) if bias is None else bias, 0)
 
 
@@ -52,9 +52,9 @@ def lstm_step(b: Decomposition, cell: Cell[Tensor], x: Tensor, states: States) -
     c = b.add(b.mul(forget, c, 0), b.mul(entry, candidate, 0), 0)
     if cell.cell_clip:
         c = clamp(b, c, -cell.cell_clip, cell.cell_clip)
-    h = b.mul(_gate(b, cell, "output", "logistic", x, h, c), apply(b, squash, c), 0)
+    h = b.mul(_gate(b, cell, "output", "logistic", x, h, c), apply_activation(b, squash, c), 0)
     if cell.projection is not None:
-        h = product(b, h, cell.projection, cell.projection_bias)
+        h = fully_connect(b, h, cell.projection, cell.projection_bias)
         if cell.proj_clip:
             h = clamp(b, h, -cell.proj_clip, cell.proj_clip)
     return h, c
@@ -62,13 +62,13 @@ def lstm_step(b: Decomposition, cell: Cell[Tensor], x: Tensor, states: States) -
 
 def _gate(b: Decomposition, cell: Cell[Tensor], gate: str, squash: str, x: Tensor, h: Tensor, c: Tensor) -> Tensor:
     bias = cell.bias[gate]
-    z = product(b, x, cell.input[gate], None if cell.norm else bias)
-    z = b.add(z, product(b, h, cell.recurrent[gate]), 0)
+    z = fully_connect(b, x, cell.input[gate], None if cell.norm else bias)
+    z = b.add(z, fully_connect(b, h, cell.recurrent[gate]), 0)
     if gate in cell.peephole:
         z = b.add(z, b.mul(c, cell.peephole[gate], 0), 0)
     if cell.norm:
         z = b.add(b.mul(_normalize(b, z), cell.norm[gate], 0), bias, 0)
-    return apply(b, squash, z)
+    return apply_activation(b, squash, z)
 
 
 def _normalize(b: Decomposition, z: Tensor) -> Tensor:
@@ -80,9 +80,9 @@ def _normalize(b: Decomposition, z: Tensor) -> Tensor:
 
 def rnn_step(b: Decomposition, operands: Mapping[str, Any], activation: int, x: Tensor, states: States) -> States:
     (h,) = states
-    z = product(b, x, operands["weights"], operands["bias"])
-    z = b.add(z, product(b, h, operands["recurrent_weights"]), 0)
-    return (apply(b, CLAMPS.get(FuseCode(activation), ""), z),)
+    z = fully_connect(b, x, operands["weights"], operands["bias"])
+    z = b.add(z, fully_connect(b, h, operands["recurrent_weights"]), 0)
+    return (apply_activation(b, CLAMPS.get(FuseCode(activation), ""), z),)
 
 
 # Along time
@@ -190,7 +190,7 @@ def svdf(
 ) -> Sequence[Tensor]:
     """Append the features of this input to the state, which is shifted afterwards."""
     batch, (filters, memory) = input.shape[0], weights_time.shape
-    features = b.restate(product(b, input, weights_feature), (batch, filters, 1))
+    features = b.restate(fully_connect(b, input, weights_feature), (batch, filters, 1))
     nothing = b.mul(features, b.number(features, 0), 0)
     state, after = features, nothing
     if memory > 1:
@@ -203,4 +203,4 @@ def svdf(
     out = b.restate(total, (batch, filters // rank))
     if bias is not None:
         out = b.add(out, bias, 0)
-    return b.restate(after, state_in.shape), apply(b, CLAMPS.get(FuseCode(activation), ""), out)
+    return b.restate(after, state_in.shape), apply_activation(b, CLAMPS.get(FuseCode(activation), ""), out)

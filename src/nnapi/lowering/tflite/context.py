@@ -70,7 +70,7 @@ def flip_values(values: Array) -> Array:
     return flipped if values.dtype == np.int8 else flipped.view(np.int8)
 
 
-def around(padding: Padding) -> list[Sequence[int]]:
+def image_paddings(padding: Padding) -> list[Sequence[int]]:
     return [(0, 0), *padding, (0, 0)]
 
 
@@ -147,7 +147,7 @@ class Context(lowering.Context, ABC):
         result = self.result(position)
         return self.emit("QUANTIZE", [real], result) if result.is_quantized else real
 
-    def keep(self, tensor: Tensor, made: OperandType, kept: OperandType) -> Tensor:
+    def fit_to_operand(self, tensor: Tensor, made: OperandType, kept: OperandType) -> Tensor:
         """Requantize a result for its operand."""
         if same_quantization(made, kept):
             return tensor

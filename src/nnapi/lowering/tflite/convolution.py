@@ -6,7 +6,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.options import convolution_options, stride_options
 from nnapi.formats.tflite.schema import SAME, VALID
-from nnapi.lowering.tflite.context import Context, around, lower
+from nnapi.lowering.tflite.context import Context, image_paddings, lower
 from nnapi.lowering.windows import separate_zeros
 from nnapi.model.operand import OperandType
 from nnapi.ops.shapes import Padding, Pair, same_padding
@@ -26,7 +26,7 @@ def convolve(
     """Pad the input where neither scheme does. TensorFlow Lite infers groups from the filter's depth."""
     scheme, stride, dilation = context.fit_windows(input, filter.shape[1:3], padding, stride, dilation)
     if scheme is None:
-        input, scheme = context.pad(input, around(padding)), VALID
+        input, scheme = context.pad(input, image_paddings(padding)), VALID
     options = convolution_options(scheme, stride, dilation)
     if not multiplier:
         return context.sum_products("CONV_2D", input, "filter", 0, context.result(), **options)
@@ -41,7 +41,7 @@ def transpose_conv_2d(
     """Compute the whole result, and slice its border off where no scheme does. Negative padding pads the input."""
     out, size = context.result(), filter.shape[1:3]
     zeros, padding = separate_zeros(padding, stride)
-    x = context.pad(input, around(zeros))
+    x = context.pad(input, image_paddings(zeros))
     image, result = x.shape[1:3], out.shape[1:3]
     same = tuple(same_padding(e, k, s) for e, k, s in zip(result, size, stride, strict=True))
     fits = all(i == -(-e // s) for i, e, s in zip(image, result, stride, strict=True))

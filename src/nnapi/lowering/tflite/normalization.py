@@ -19,10 +19,10 @@ def softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
 @lower(Op.LOG_SOFTMAX)
 def log_softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
     require(beta > 0, f"beta is {beta}, must be above 0")
-    return along_last(context, input, axis, lambda x: context.map("LOG_SOFTMAX", sharpen(context, x, beta)))
+    return along_last(context, input, axis, lambda x: context.map("LOG_SOFTMAX", subtract_largest(context, x, beta)))
 
 
-def sharpen(context: Context, x: Tensor, beta: float) -> Tensor:
+def subtract_largest(context: Context, x: Tensor, beta: float) -> Tensor:
     """Return values along the last axis minus the largest, times beta: products of large values may be infinite."""
     if beta == 1:
         return x

@@ -7,7 +7,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import DTYPES, Tensor, constant
 from nnapi.formats.tflite.options import pooling_options
 from nnapi.formats.tflite.schema import VALID
-from nnapi.lowering.tflite.context import Context, around, lower
+from nnapi.lowering.tflite.context import Context, image_paddings, lower
 from nnapi.ops.pooling import count_cells
 from nnapi.ops.shapes import Padding, Pair
 
@@ -29,7 +29,7 @@ def average(
     if scheme is not None:
         options = pooling_options(scheme, stride, size)
         return context.emit("AVERAGE_POOL_2D", [x], out, **options, activation=activation)
-    surrounded = context.pad(context.real(x), around(padding))
+    surrounded = context.pad(context.real(x), image_paddings(padding))
     real, options = context.float_like(out), pooling_options(VALID, stride, size)
     mean = context.emit("AVERAGE_POOL_2D", [surrounded], real.like(), **options, activation=0)
     counts = np.maximum(count_cells(x.shape[1:3], padding, stride, size), 1)
@@ -57,5 +57,5 @@ def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair,
     if scheme is None:
         dtype = DTYPES[input.type]
         lowest = context.fill(input, -np.inf if dtype.kind == "f" else np.iinfo(dtype).min)
-        input, scheme = context.pad(input, around(padding), lowest), VALID
+        input, scheme = context.pad(input, image_paddings(padding), lowest), VALID
     return context.emit("MAX_POOL_2D", [input], **pooling_options(scheme, stride, size), activation=context.activation)

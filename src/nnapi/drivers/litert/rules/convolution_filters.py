@@ -141,8 +141,12 @@ def read_computed_filter(context: Context, name: str, channel: int) -> tuple[Ten
     )
     units = (scales * np.float64(input.scale)).astype(np.float32)
     weights = context.stored_tensor(name)
-    filter = times(context, weights, along(scales, channel)) if type.channel else context.real(weights)
-    return filter, times(context, context.stored_tensor("bias"), units)
+    filter = (
+        multiply_in_float(context, weights, shape_along_axis(scales, channel))
+        if type.channel
+        else context.real(weights)
+    )
+    return filter, multiply_in_float(context, context.stored_tensor("bias"), units)
 
 
 class FilterContext(Context):
@@ -166,12 +170,12 @@ class FilterContext(Context):
         return self.emit("QUANTIZE", [real], out)
 
 
-def along(scales: Array, axis: int, rank: int = 4) -> Array:
-    """Return one scale per slice along an axis, for :func:`times`."""
+def shape_along_axis(scales: Array, axis: int, rank: int = 4) -> Array:
+    """Return one scale per slice along an axis, for :func:`multiply_in_float`."""
     return scales.reshape([-1 if index == axis else 1 for index in range(rank)])
 
 
-def times(context: Context, tensor: Tensor, factors: Array) -> Tensor:
+def multiply_in_float(context: Context, tensor: Tensor, factors: Array) -> Tensor:
     """Cast integers to float32 and multiply them by the factors."""
     plain = tensor.like(type="f32", scale=0.0, zero_point=0)
     if tensor.data is not None:

@@ -9,7 +9,7 @@ from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.options import pooling_options
 from nnapi.formats.tflite.schema import VALID
 from nnapi.lowering.lower import require
-from nnapi.lowering.tflite.context import around
+from nnapi.lowering.tflite.context import image_paddings
 from nnapi.lowering.tflite.pooling import average
 from nnapi.lowering.tflite.pooling import max_pool_2d as max_pool
 from nnapi.ops.shapes import Padding, Pair
@@ -42,7 +42,7 @@ def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair,
     _, steps, _ = context.fit_windows(input, size, padding, stride)
     if input.type != "f32" or all(step <= window for step, window in zip(steps, size, strict=True)):
         return max_pool(context, input, padding, stride, size)
-    x, out = context.pad(input, around(padding), context.fill(input, -np.inf)), context.result()
+    x, out = context.pad(input, image_paddings(padding), context.fill(input, -np.inf)), context.result()
     if size != (1, 1):
         height, width = (count - window + 1 for count, window in zip(x.shape[1:3], size, strict=True))
         options = pooling_options(VALID, (1, 1), size)

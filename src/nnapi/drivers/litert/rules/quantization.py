@@ -3,7 +3,7 @@
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import Context, lower
-from nnapi.drivers.litert.rules.convolution_filters import along, times
+from nnapi.drivers.litert.rules.convolution_filters import multiply_in_float, shape_along_axis
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite.context import SHIFT
@@ -17,7 +17,7 @@ def dequantize(context: Context, input: Tensor) -> Tensor:
         return context.reshape(real, real.shape, context.result())
     if isinstance(input.scale, float):
         return context.emit("DEQUANTIZE", [input])
-    return times(context, input, along(input.scale, input.axis, len(input.shape)))
+    return multiply_in_float(context, input, shape_along_axis(input.scale, input.axis, len(input.shape)))
 
 
 @lower(Op.CAST)

@@ -13,7 +13,7 @@ from nnapi.importers.onnx.branches import Branch, inline_graph, loop_condition
 from nnapi.importers.onnx.layout import view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node, value_in_file_order
 from nnapi.importers.onnx.rules import Result, rule
-from nnapi.importers.onnx.rules.movement import cut, join
+from nnapi.importers.onnx.rules.movement import concatenate_values, split_by_sizes
 from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
 
@@ -106,7 +106,7 @@ def _stack(node: Node, tensors: Sequence[Tensor], axis: int) -> Tensor:
     whole = (*shape[:axis], len(tensors), *shape[axis:])
     values = [value_in_file_order(node.conversion, tensor) for tensor in tensors]
     laid = [view_around(node, value, (*shape[:axis], 1, *shape[axis:]), axis) for value in values]
-    result = join(node, laid, 1)
+    result = concatenate_values(node, laid, 1)
     return node.result(result, whole, elem=tensors[0].elem)
 
 
@@ -172,7 +172,7 @@ def _slices(node: Node, i: int, axis: int) -> list[Tensor]:
         return [constant(f"{tensor.name}:{k}", np.take(tensor.array, k, axis)) for k in range(shape[axis])]
     laid = view_around(node, node.stored(i), shape, axis)
     found = []
-    for piece in cut(node, laid, 1, [1] * shape[axis]):
+    for piece in split_by_sizes(node, laid, 1, [1] * shape[axis]):
         value = piece if len(rest) > HIGHEST_RANK else node.view(piece, rest)
         found.append(Tensor(piece.name, tensor.elem, rest, value=value))
     return found

@@ -11,12 +11,12 @@ from nnapi.importers.movement import transpose
 from nnapi.importers.onnx.layout import from_image, image, stored_image
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.movement import cut, join, pad_with
+from nnapi.importers.onnx.rules.movement import concatenate_values, pad_with, split_by_sizes
 from nnapi.importers.onnx.rules.quantized_operands import (
     filter_beside,
     is_quantized_float,
     quantize_bias,
-    rearrange,
+    reshape_and_transpose,
     to_ohwi,
     zeros,
 )
@@ -44,7 +44,7 @@ class Windows(NamedTuple):
         )
 
 
-def windows(node: Node, kernel: Shape) -> Windows:
+def find_windows(node: Node, kernel: Shape) -> Windows:
     """Return the windows of a node on input 0."""
     size = node.shape(0)[2:]
     stride, dilation, around = _read_windows(node, kernel)
@@ -93,7 +93,7 @@ def conv(node: Node) -> Tensor:
 def convolve(node: Node, x: Value, filter: Value, bias: Value, type: OperandType | None = None) -> Tensor:
     """Convolve input 0 by a filter [out, height, width, in per group] into ``type``, None for float."""
     shape = node.shape(0)
-    window = windows(node, node.shape(1)[2:])
+    window = find_windows(node, node.shape(1)[2:])
     groups, channels = int(node.attribute("group", 1)), shape[1]
     units = filter.shape[0]
     pads = pad_and_stride(node, window)
@@ -110,12 +110,12 @@ def convolve(node: Node, x: Value, filter: Value, bias: Value, type: OperandType
     else:
         expressible(groups > 0 and units % groups == 0 and channels % groups == 0, f"{groups} groups")
         sides = ((x, 3, channels), (filter, 0, units), (bias, 0, units))
-        parts = (cut(node, value, axis, [size // groups] * groups) for value, axis, size in sides)
+        parts = (split_by_sizes(node, value, axis, [size // groups] * groups) for value, axis, size in sides)
         results = [
             node.apply(OperationCode.CONV_2D, *part, *pads, act, *dilated, type=type)
             for part in zip(*parts, strict=True)
         ]
-        result = join(node, results, 3)
+        result = concatenate_values(node, results, 3)
     return from_image(node, node.claim_activation(result))
 
 
@@ -150,7 +150,7 @@ def depthwise_filter(node: Node, filter: Value) -> Value:
     depth = filter.shape[3]
     expressible(depth == 1, f"its filter takes {depth} channels for each group of one")
     if filter.array is not None:
-        return rearrange(filter, filter.shape, (3, 1, 2, 0))
+        return reshape_and_transpose(filter, filter.shape, (3, 1, 2, 0))
     return transpose(node, filter, (3, 1, 2, 0))
 
 
@@ -176,13 +176,13 @@ def conv_transpose(node: Node) -> Tensor:
     bias = _bias(node, x, units)
     node.graph.reserve(weights.nbytes)
     parts = zip(
-        cut(node, x, 3, [weights.shape[0] // groups] * groups),
+        split_by_sizes(node, x, 3, [weights.shape[0] // groups] * groups),
         np.split(weights, groups),
-        cut(node, bias, 0, [units // groups] * groups),
+        split_by_sizes(node, bias, 0, [units // groups] * groups),
         strict=True,
     )
     results = [_convolve_transposed(node, window, extra, *part) for part in parts]
-    return from_image(node, join(node, results, 3))
+    return from_image(node, concatenate_values(node, results, 3))
 
 
 def _convolve_transposed(

@@ -15,7 +15,7 @@ from nnapi.importers.onnx.rules.quantized_operands import (
     filter_beside,
     is_quantized_float,
     quantize_bias,
-    rearrange,
+    reshape_and_transpose,
     zeros,
 )
 from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor
@@ -53,7 +53,7 @@ def fully_connected_quantized(node: Node, a: Shape, b: Shape, *, transposed: boo
     weights = filter_beside(node, x, 1)
     if weights is None or node.wanted.code != x.type.code or x.array is not None:
         return None
-    matrix = rearrange(weights, b, (0, 1) if transposed else (1, 0))
+    matrix = reshape_and_transpose(weights, b, (0, 1) if transposed else (1, 0))
     channel = matrix.type.channel
     if weights.type.channel and not node.tensor(1).quantized.type.channel:  # type: ignore[union-attr]
         channel = ChannelQuantization(0, (weights.type.channel.scales[0],) * matrix.shape[0])
@@ -91,7 +91,7 @@ def multiply_dynamic_range(node: Node, tensor: Tensor, weights: Tensor) -> Tenso
     matrix, shape = weights.quantized, tensor.dims
     if matrix is None or matrix.rank != 2 or matrix.type.code == QUANT8 or matrix.type.zero_point or not shape:
         return None
-    real = node.graph.real_at_run(rearrange(matrix, matrix.shape, (1, 0)))
+    real = node.graph.real_at_run(reshape_and_transpose(matrix, matrix.shape, (1, 0)))
     return node.result(fully_connected(node, tensor.materialize(), shape, real), (*shape[:-1], real.shape[0]))
 
 

@@ -129,10 +129,10 @@ def concat(node: Node) -> Tensor:
     elif len(shape) > HIGHEST_RANK:
         values = [view_around(node, value, tensor.dims, axis) for value, tensor in zip(values, tensors, strict=True)]
         axis = 1
-    return node.result(join(node, values, axis), shape, elem=first.elem, is_nhwc=is_nhwc)
+    return node.result(concatenate_values(node, values, axis), shape, elem=first.elem, is_nhwc=is_nhwc)
 
 
-def join(node: Node, values: Sequence[Value], axis: int) -> Value:
+def concatenate_values(node: Node, values: Sequence[Value], axis: int) -> Value:
     """Concatenate values; quantized values of different scales are dequantized."""
     kinds = {(value.type.code, value.type.scale, value.type.zero_point) for value in values}
     if len(kinds) > 1 and node.wanted is not None and {value.type.code for value in values} == {node.wanted.code}:
@@ -159,7 +159,7 @@ def split_axis(node: Node) -> list[Tensor]:
     along = axis_of[axis]
     if tensor.rank > HIGHEST_RANK:
         value, along = view_around(node, value, tensor.dims, axis), 1
-    pieces = iter(cut(node, value, along, [size for size in sizes if size]))
+    pieces = iter(split_by_sizes(node, value, along, [size for size in sizes if size]))
     shapes = [(*tensor.dims[:axis], size, *tensor.dims[axis + 1 :]) for size in sizes]
     return [
         node.result(next(pieces), shape, elem=tensor.elem, is_nhwc=is_nhwc)
@@ -169,7 +169,7 @@ def split_axis(node: Node) -> list[Tensor]:
     ]
 
 
-def cut(node: Node, value: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
+def split_by_sizes(node: Node, value: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
     if len(sizes) == 1:
         return [value]
     if len(set(sizes)) == 1:

@@ -11,7 +11,7 @@ from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.layout import from_image, image, stored_image
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.convolution import Windows, pad_and_stride, windows
+from nnapi.importers.onnx.rules.convolution import Windows, find_windows, pad_and_stride
 from nnapi.importers.onnx.rules.indexing import slice_with_step
 from nnapi.importers.onnx.rules.movement import pad_with
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
@@ -55,7 +55,7 @@ def pool_windows(node: Node) -> Windows:
 
 
 def _given_windows(node: Node) -> Windows:
-    return windows(node, tuple(node.attribute("kernel_shape") or ()))
+    return find_windows(node, tuple(node.attribute("kernel_shape") or ()))
 
 
 def apply_pool(node: Node, code: OperationCode, x: Value, window: Windows) -> Value:

@@ -69,14 +69,14 @@ def _quantize_by_arithmetic(node: Node, elem: int) -> Tensor:
     scale, point = (_along(node, i, shape) for i in (1, 2))
     quantized = nearest_integer(x / Term(node, node.cast(scale, code)))
     if node.has(2):
-        quantized = quantized + Term(node, node.cast(whole_numbers(node, point), code))
+        quantized = quantized + Term(node, node.cast(as_int32(node, point), code))
     low, high = LIMITS[elem]
     clipped = quantized.apply(OperationCode.MAXIMUM, low).apply(OperationCode.MINIMUM, high)
     whole = node.cast(clipped.value, INT32)
     return node.result(as_bytes(node, whole, OperandType(CODES[elem])) if elem in BYTES else whole, shape, elem=elem)
 
 
-def whole_numbers(node: Node, value: Value) -> Value:
+def as_int32(node: Node, value: Value) -> Value:
     if value.type.code == INT32 or value.is_float:
         return value
     if value.type.code == QUANT8:
@@ -132,9 +132,9 @@ def _as_quantized(node: Node, value: Value, type: OperandType) -> Value | None:
 def _dequantize_by_arithmetic(node: Node) -> Tensor:
     shape = node.shape(0)
     expressible(len(shape) <= HIGHEST_RANK, f"its input has rank {len(shape)}, NNAPI computes at most {HIGHEST_RANK}")
-    whole = whole_numbers(node, node.stored(0))
+    whole = as_int32(node, node.stored(0))
     if node.has(2):
-        whole = subtract(node, whole, whole_numbers(node, _along(node, 2, shape)))
+        whole = subtract(node, whole, as_int32(node, _along(node, 2, shape)))
     scale = _along(node, 1, shape)
     return node.result(multiply(node, node.cast(whole, scale.type.code), scale), shape)
 

@@ -42,7 +42,7 @@ def filter_beside(node: Node, x: Value, i: int) -> Value | None:
     return Value(OperandType(x.type.code, shape, type.scale, type.zero_point + by), filter.name, array)
 
 
-def rearrange(value: Value, shape: tuple[int, ...], order: tuple[int, ...]) -> Value:
+def reshape_and_transpose(value: Value, shape: tuple[int, ...], order: tuple[int, ...]) -> Value:
     """Reshape, then transpose a constant filter."""
     array = np.ascontiguousarray(value.constant.reshape(shape).transpose(order))
     channel = value.type.channel
@@ -55,7 +55,7 @@ def rearrange(value: Value, shape: tuple[int, ...], order: tuple[int, ...]) -> V
 def to_ohwi(filter: Value) -> Value:
     """Transpose a constant OIHW or OIW filter."""
     shape = filter.shape if filter.rank == 4 else (*filter.shape[:2], 1, filter.shape[2])
-    return rearrange(filter, shape, (0, 2, 3, 1))
+    return reshape_and_transpose(filter, shape, (0, 2, 3, 1))
 
 
 def zeros(node: Node, x: Value, units: int) -> Value:

@@ -10,7 +10,7 @@ from nnapi.importers.onnx.fusion import quantized_type
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rule_results import apply_rule, compose
 from nnapi.importers.onnx.rules import Result, rule
-from nnapi.importers.onnx.rules.quantization import quantize_to, whole_numbers
+from nnapi.importers.onnx.rules.quantization import as_int32, quantize_to
 from nnapi.importers.onnx.tensors import FLOAT, INT8, UINT8, Tensor, constant
 from nnapi.importers.onnx.tensors import INT32 as ELEM_INT32
 from nnapi.importers.refusals import Refused, expressible
@@ -99,8 +99,8 @@ def conv_integer(node: Node) -> Result:
 
 def _whole(node: Node, i: int, *, ones_behind: int = 0) -> Value:
     """Return input ``i`` as int32 less its zero point, which has ``ones_behind`` axes of 1 behind it."""
-    whole = whole_numbers(node, node.stored(i))
+    whole = as_int32(node, node.stored(i))
     if not node.has(i + 2):
         return whole
-    zero = whole_numbers(node, node.stored(i + 2))
+    zero = as_int32(node, node.stored(i + 2))
     return subtract(node, whole, zero if zero.shape == (1,) else node.view(zero, (*zero.shape, *(1,) * ones_behind)))

@@ -11,7 +11,7 @@ from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.control_flow import MOST_STEPS
-from nnapi.importers.onnx.rules.movement import cut, join, permute_axes
+from nnapi.importers.onnx.rules.movement import concatenate_values, permute_axes, split_by_sizes
 from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, OperandType
@@ -74,7 +74,9 @@ def gru(node: Node) -> Sequence[Tensor | None]:
         gates, candidate = _recurrent(node, k, 3, [2 * units, units], x)
 
         def step(parts: Sequence[Term], last: Term) -> Term:
-            update, reset = cut(node, (parts[0] + gates(last)).apply(OperationCode.LOGISTIC).value, 1, [units] * 2)
+            update, reset = split_by_sizes(
+                node, (parts[0] + gates(last)).apply(OperationCode.LOGISTIC).value, 1, [units] * 2
+            )
             z, r = Term(node, update), Term(node, reset)
             new = tanh(parts[1] + (r * candidate(last) if resets_late else candidate(r * last)))
             return new + z * (last - new)
@@ -124,12 +126,12 @@ def _unroll_steps(node: Node, sizes: Sequence[int], cell: Callable[[int, Value],
         expressible(weights.shape == (rows, depth), f"its weights are {list(weights.shape)}")
         product = _product(node, weights, _biases(node, k, 2 * rows)[:rows], x)
         whole = product(Term(node, node.view(value, (steps * batch, depth)))).value
-        pieces = [cut(node, part, 0, [batch] * steps) for part in cut(node, whole, 1, sizes)]
+        pieces = [split_by_sizes(node, part, 0, [batch] * steps) for part in split_by_sizes(node, whole, 1, sizes)]
         step, last, outputs = cell(k, x), Term(node, _state(node, 5, k, units, value)), []
         for each in zip(*pieces, strict=True):
             last = step([Term(node, piece) for piece in each], last)
             outputs.append(last.value)
-        return [node.view(join(node, outputs, 0), (steps, batch, units)), last.value]
+        return [node.view(concatenate_values(node, outputs, 0), (steps, batch, units)), last.value]
 
     return [_run_direction(node, k, x, partial(run, k)) for k in range(_directions(node))]
 
@@ -166,7 +168,7 @@ def _state(node: Node, i: int, k: int, units: int, x: Value) -> Value:
         return node.spread(OperandType(x.type.code), 0, (batch, units))
     given = node.input(i)
     axis = 1 if node.attribute("layout") else 0
-    return node.view(cut(node, given, axis, [1] * given.shape[axis])[k], (batch, units))
+    return node.view(split_by_sizes(node, given, axis, [1] * given.shape[axis])[k], (batch, units))
 
 
 def _outputs(node: Node, runs: Sequence[Sequence[Value]]) -> Sequence[Tensor | None]:
@@ -174,9 +176,9 @@ def _outputs(node: Node, runs: Sequence[Sequence[Value]]) -> Sequence[Tensor | N
     steps, batch, units = node.static_shape_of(runs[0][0])
     first = bool(node.attribute("layout"))
     along = [node.view(run[0], (steps, 1, batch, units)) for run in runs]
-    found = join(node, along, 1)
+    found = concatenate_values(node, along, 1)
     tensors: list[Tensor | None] = [node.result(permute_axes(node, found, (2, 0, 1, 3)) if first else found)]
     for i in range(1, len(runs[0])):
         shape = (batch, 1, units) if first else (1, batch, units)
-        tensors.append(node.result(join(node, [node.view(run[i], shape) for run in runs], int(first))))
+        tensors.append(node.result(concatenate_values(node, [node.view(run[i], shape) for run in runs], int(first))))
     return tensors

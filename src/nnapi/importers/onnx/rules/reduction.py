@@ -13,7 +13,7 @@ from nnapi.importers.movement import collapse, take
 from nnapi.importers.onnx.layout import read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.movement import join
+from nnapi.importers.onnx.rules.movement import concatenate_values
 from nnapi.importers.onnx.tensors import BYTES, Tensor
 from nnapi.importers.refusals import expressible
 
@@ -159,4 +159,4 @@ def _move_along(node: Node, value: Value, distance: int, is_reverse: bool) -> Va
     if count == distance:
         return ones
     rest = take(node, value, [0, distance if is_reverse else 0, 0], [outer, count - distance, inner])
-    return join(node, [rest, ones] if is_reverse else [ones, rest], 1)
+    return concatenate_values(node, [rest, ones] if is_reverse else [ones, rest], 1)

@@ -18,7 +18,7 @@ from nnapi.importers.onnx.folding import fold
 from nnapi.importers.onnx.layout import image, read_as_stored, stored_image, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.movement import cut, pad_with
+from nnapi.importers.onnx.rules.movement import pad_with, split_by_sizes
 from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array
@@ -236,7 +236,7 @@ def _clamp_tap(location: Term, weight: Term | None, count: int, sizes: tuple[int
 
 
 def _columns(pairs: Term) -> list[Term]:
-    return [Term(pairs.node, column) for column in cut(pairs.node, pairs.value, 1, (1, 1))]
+    return [Term(pairs.node, column) for column in split_by_sizes(pairs.node, pairs.value, 1, (1, 1))]
 
 
 def _mix(node: Node, pixels: Value, taps: Sequence[Tap]) -> Term:

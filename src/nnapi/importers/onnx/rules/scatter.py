@@ -11,7 +11,7 @@ from nnapi.importers.movement import pick_rows
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.indexing import flatten_computed, flatten_constants, normalize_indices
-from nnapi.importers.onnx.rules.movement import join, permute_any_rank
+from nnapi.importers.onnx.rules.movement import concatenate_values, permute_any_rank
 from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, Shape
@@ -93,7 +93,7 @@ def _pick_last(node: Node, at: Value, sources: tuple[Value, Value], shape: tuple
     written, unwritten = found + Term(node, node.graph.constant(before)), Term(node, node.graph.constant(kept))
     picked = choose(found > 0, written, unwritten).value
     data, updates = (node.view(each, (n, width)) for each, n in zip(sources, (rows * size, rows * count), strict=True))
-    return pick_rows(node, join(node, [data, updates], 0), node.view(picked, (rows * size,)))
+    return pick_rows(node, concatenate_values(node, [data, updates], 0), node.view(picked, (rows * size,)))
 
 
 def _write_rows(node: Node, positions: Array, shape: Shape) -> Tensor:
@@ -111,7 +111,7 @@ def _write_rows(node: Node, positions: Array, shape: Shape) -> Tensor:
         mine = np.flatnonzero(earlier == number)
         picked = np.arange(count)
         picked[positions[mine]] = count + mine
-        written = pick_rows(node, join(node, [data, updates], 0), picked)
+        written = pick_rows(node, concatenate_values(node, [data, updates], 0), picked)
         data = written if way == "none" else _combine(node, COMBINED[way], data, written, picked >= count)
     return node.result(data, node.shape(0), elem=node.tensor(0).elem)
 
@@ -130,4 +130,4 @@ def _combine(node: Node, code: OperationCode, data: Value, written: Value, is_wr
     if is_written.all():
         return combined
     count = len(is_written)
-    return pick_rows(node, join(node, [data, combined], 0), np.arange(count) + is_written * count)
+    return pick_rows(node, concatenate_values(node, [data, combined], 0), np.arange(count) + is_written * count)

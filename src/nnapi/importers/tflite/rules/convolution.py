@@ -20,21 +20,21 @@ def conv_2d(node: TfliteNode) -> None:
     o = node.options
     x, filter, bias = read_operands(node, channel=0)
     groups = x.shape[3] // filter.shape[3] if filter.shape[3] and x.shape[3] else 1
-    window, act = windows(node), node.activation(o.activation)
+    window, act = padding_and_strides(node), node.activation(o.activation)
     if groups > 1:
         dilated = (o.dilation_w, o.dilation_h) != (1, 1)
         expressible(not dilated, "NNAPI's GROUPED_CONV_2D has no dilation")
         node.emit(OperationCode.GROUPED_CONV_2D, x, filter, bias, *window, node.i32(groups), act, node.flag(False))
     else:
-        node.emit(OperationCode.CONV_2D, x, filter, bias, *window, act, *dilation(node))
+        node.emit(OperationCode.CONV_2D, x, filter, bias, *window, act, *layout_and_dilations(node))
 
 
 @rule("DEPTHWISE_CONV_2D")
 def depthwise_conv_2d(node: TfliteNode) -> None:
     x, filter, bias = read_operands(node, channel=3)
     multiplier = node.i32(filter.shape[3] // x.shape[3] if x.shape[3] else node.options.multiplier)
-    window, act = windows(node), node.activation(node.options.activation)
-    node.emit(OperationCode.DEPTHWISE_CONV_2D, x, filter, bias, *window, multiplier, act, *dilation(node))
+    window, act = padding_and_strides(node), node.activation(node.options.activation)
+    node.emit(OperationCode.DEPTHWISE_CONV_2D, x, filter, bias, *window, multiplier, act, *layout_and_dilations(node))
 
 
 @rule("TRANSPOSE_CONV")
@@ -42,7 +42,7 @@ def transpose_conv(node: TfliteNode) -> None:
     x, filter = read_weights(node, 2, 1)
     expressible(filter.rank == 4, "its filter is not of rank 4")
     bias = bias_of(node, 3, x, filter, filter.shape[0])
-    tail = (*windows(node), node.activation(node.options.activation), node.flag(False))
+    tail = (*padding_and_strides(node), node.activation(node.options.activation), node.flag(False))
     node.emit(OperationCode.TRANSPOSE_CONV_2D, x, filter, bias, node.input(0), *tail)
 
 
@@ -117,14 +117,14 @@ def real_bias(node: TfliteNode, i: int, bias: Value) -> Value:
     return node.graph.constant(as_real(bias.constant, node.tensor(i)).astype(np.float32), name=bias.name)
 
 
-def windows(node: TfliteNode) -> tuple[Value, Value, Value]:
+def padding_and_strides(node: TfliteNode) -> tuple[Value, Value, Value]:
     """Return the padding scheme with NNAPI's value, and the strides."""
     o = node.options
     expressible(o.padding in PADDING, f"its padding scheme is {o.padding}, must be 0 (SAME) or 1 (VALID)")
     return node.i32(PADDING[o.padding]), node.i32(o.stride_w), node.i32(o.stride_h)
 
 
-def dilation(node: TfliteNode) -> tuple[Value, ...]:
+def layout_and_dilations(node: TfliteNode) -> tuple[Value, ...]:
     """Return layout and dilations, nothing for defaults."""
     across, down = node.options.dilation_w, node.options.dilation_h
     return () if (across, down) == (1, 1) else (node.flag(False), node.i32(across), node.i32(down))

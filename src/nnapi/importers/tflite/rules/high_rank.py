@@ -40,7 +40,7 @@ def shape_of(node: TfliteNode, i: int) -> Shape:
     return node.static_shape_of(node.input(i))
 
 
-def around(shape: Shape, axis: int) -> tuple[int, int]:
+def sizes_around_axis(shape: Shape, axis: int) -> tuple[int, int]:
     return math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
 
 
@@ -82,7 +82,7 @@ def concatenate_or_pack(node: TfliteNode) -> None:
     out, is_pack = node.static_shape_of(node.output), node.kind == "PACK"
     expressible(is_pack or not node.options.activation, "NNAPI fuses no activation with a CONCATENATION")
     axis = node.axis(node.options.axis, len(out))
-    before, behind = around(out, axis)
+    before, behind = sizes_around_axis(out, axis)
     pieces = []
     for i in range(node.count):
         width = 1 if is_pack else shape_of(node, i)[axis]
@@ -100,7 +100,7 @@ def cut(node: TfliteNode) -> None:
         f"shape {list(shape)} cannot be split into {count} outputs along axis {axis}",
         BadDataError,
     )
-    before, behind = around(shape, axis)
+    before, behind = sizes_around_axis(shape, axis)
     for j, piece in enumerate(split(node, node.reshape(node.row(i), (before, shape[axis], behind)), 1, count)):
         node.deliver_row(piece, j)
 
@@ -122,7 +122,7 @@ def slice_block(node: TfliteNode) -> None:
 
 @HIGH_RANK.rule("TILE")
 def tile(node: TfliteNode) -> None:
-    node.deliver_row(repeat(node, node.row(0), shape_of(node, 0), node.numbers(1)))
+    node.deliver_row(repeat_row(node, node.row(0), shape_of(node, 0), node.numbers(1)))
 
 
 @HIGH_RANK.rule("BROADCAST_TO")
@@ -174,10 +174,10 @@ def spread(node: TfliteNode, i: int, shape: Shape) -> Value:
     own = (1,) * (len(shape) - node.input(i).rank) + shape_of(node, i)
     fits = len(own) == len(shape) and all(have in (1, want) for have, want in zip(own, shape, strict=True))
     need(fits, f"{list(own)} does not stretch to {list(shape)}", BadDataError)
-    return repeat(node, node.row(i), own, [want // have for have, want in zip(own, shape, strict=True)])
+    return repeat_row(node, node.row(i), own, [want // have for have, want in zip(own, shape, strict=True)])
 
 
-def repeat(node: TfliteNode, row: Value, shape: Shape, counts: Sequence[int]) -> Value:
+def repeat_row(node: TfliteNode, row: Value, shape: Shape, counts: Sequence[int]) -> Value:
     axes = [axis for axis, count in enumerate(counts) if count != 1]
     if (
         len(axes) == 2
@@ -187,7 +187,7 @@ def repeat(node: TfliteNode, row: Value, shape: Shape, counts: Sequence[int]) ->
         return _scale_image(node, row, shape, axes, [counts[axis] for axis in axes])
     sizes = list(shape)
     for axis in reversed(axes):
-        before, behind = around(tuple(sizes), axis)
+        before, behind = sizes_around_axis(tuple(sizes), axis)
         laid = node.reshape(row, (before, sizes[axis], behind))
         sizes[axis] *= counts[axis]
         wide = (before, sizes[axis], behind)

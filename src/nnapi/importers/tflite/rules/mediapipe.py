@@ -55,14 +55,14 @@ def max_pooling_with_argmax(node: TfliteNode) -> None:
     count = w.width * w.height
     position = Term(node, node.graph.full(largest.type, count - 0.9))
     for k in reversed(range(count - 1)):
-        pixel = Term(node, every(node, x, k // w.width, k % w.width, w))
+        pixel = Term(node, take_every_stride(node, x, k // w.width, k % w.width, w))
         position = choose(pixel.compare(OperationCode.EQUAL, Term(node, largest)), k + 0.1, position)
     activated = [None, OperationCode.RELU, OperationCode.RELU1, OperationCode.RELU6][w.activation]
     node.deliver(node.apply(activated, largest) if activated else largest)
     node.deliver(position.value, 1)
 
 
-def every(node: TfliteNode, x: Value, top: int, left: int, w: Windows) -> Value:
+def take_every_stride(node: TfliteNode, x: Value, top: int, left: int, w: Windows) -> Value:
     steps = [1, w.stride_h, w.stride_w, 1]
     bounds = [node.graph.ints(each) for each in ([0, top, left, 0], list(x.shape), steps)]
     return node.apply(OperationCode.STRIDED_SLICE, x, *bounds, *[node.i32(0)] * 3)
@@ -95,7 +95,7 @@ def read_affine(node: TfliteNode, i: int) -> Affine:
     return Affine(take(node, square, [0, 0], [2, 2]), take(node, square, [0, 3], [2, 1]))
 
 
-def product(node: TfliteNode, x: Value, y: Value, *, is_transposed: bool = False) -> Value:
+def multiply_matrices(node: TfliteNode, x: Value, y: Value, *, is_transposed: bool = False) -> Value:
     return node.apply(OperationCode.BATCH_MATMUL, x, y, node.flag(False), node.flag(is_transposed))
 
 
@@ -106,7 +106,7 @@ def transform_landmarks(node: TfliteNode) -> None:
     expressible(len(shape) == 3 and shape[0] == 1 and shape[2] == size in (2, 3), f"its landmarks are {list(shape)}")
     affine, rows = read_affine(node, 1), node.reshape(points, shape[1:])
     flat = take(node, rows, [0, 0], [shape[1], 2])
-    moved = product(node, flat, affine.factors, is_transposed=True)
+    moved = multiply_matrices(node, flat, affine.factors, is_transposed=True)
     moved = add(node, moved, node.reshape(affine.added, (1, 2)))
     if size == 3:
         moved = concatenate(node, [moved, take(node, rows, [0, 2], [shape[1], 1])], 1)
@@ -126,7 +126,7 @@ def transform_bilinear(node: TfliteNode) -> None:
     node.graph.reserve(8 * count)
     grid = np.stack(np.meshgrid(np.arange(out[1]), np.arange(out[0]))).reshape(2, count).astype(np.float32) + 0.5
     affine = read_affine(node, 1)
-    there = product(node, affine.factors, node.graph.constant(grid))
+    there = multiply_matrices(node, affine.factors, node.graph.constant(grid))
     shift = add(node, affine.added, node.like(there, -0.5))
     positions = (Term(node, each) for each in split(node, add(node, there, shift), 0, 2))
     x, y = (Side(each, length) for each, length in zip(positions, (width, height), strict=True))
@@ -176,13 +176,13 @@ def read_box(node: TfliteNode, points: Value, turn: Turn) -> tuple[list[Term], l
     """Return width and height of the rotated points' bounding box, and its center before the rotation."""
     rows = ((turn.cos, turn.sin * -1), (turn.sin, turn.cos))
     rotation = concatenate(node, [concatenate(node, [each.value for each in row], 1) for row in rows], 0)
-    upright = product(node, points, rotation, is_transposed=True)
+    upright = multiply_matrices(node, points, rotation, is_transposed=True)
     low, high = (
         node.apply(code, upright, node.graph.ints([0]), node.flag(True))
         for code in (OperationCode.REDUCE_MIN, OperationCode.REDUCE_MAX)
     )
     middle, size = times(node, add(node, low, high), 0.5), subtract(node, high, low)
-    center = product(node, middle, rotation)
+    center = multiply_matrices(node, middle, rotation)
     extent, position = ([Term(node, each) for each in split(node, pair, 1, 2)] for pair in (size, center))
     return extent, position
 
