@@ -33,7 +33,7 @@ PACKAGES = {
     "litert": Package(
         (
             *("ai_edge_litert.interpreter", "ai_edge_litert.compiled_model", "tflite_runtime.interpreter"),
-            "tensorflow.lite.python.interpreter",  # from which TensorFlow takes the names of tensorflow.lite
+            "tensorflow.lite.python.interpreter",  # TensorFlow imports the names of tensorflow.lite from here
         ),
         ("tensorflow.lite", "tensorflow.lite.experimental"),
     ),
@@ -53,9 +53,9 @@ class DropIn(ModuleType):
 
     def __getattr__(self, name: str) -> object:
         asking = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
-        if asking not in ("nnapi", "importlib") and name in self._find_names():  # importlib asks for anyone
+        if asking not in ("nnapi", "importlib") and name in self._find_names():  # importlib calls for any module
             return self._find_names()[name]
-        if name == "__all__":  # of "from … import *", which finds no names in an empty dictionary
+        if name == "__all__":  # for "from … import *", which finds no names in an empty dictionary
             own = getattr(self.own, name, None) or [each for each in dir(self.own) if not each.startswith("_")]
             return [*dict.fromkeys((*self._find_names(), *own))]
         if self.own is not None:

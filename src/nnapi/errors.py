@@ -36,7 +36,7 @@ T = TypeVar("T")
 class NnapiError(Exception):
     """Any refusal or failure. `code` is the C API's result code, `where` the location once `at` has set it."""
 
-    code: ClassVar[ResultCode] = ResultCode.OP_FAILED  # of the classes that are only caught too
+    code: ClassVar[ResultCode] = ResultCode.OP_FAILED  # also for the classes that are only caught
 
     def __init_subclass__(cls, *, code: ResultCode | None = None) -> None:
         super().__init_subclass__()

@@ -94,7 +94,7 @@ class Diagnostics:
         return None
 
     def _finish(self, call: Call, handle: int) -> int:
-        compilation = self.handles["Compilation"].find(handle)  # where there is none, the call itself will say so
+        compilation = self.handles["Compilation"].find(handle)  # an unknown handle: the call itself reports it
         begin = time.monotonic_ns()
         code = call(handle)
         if compilation is not None:

@@ -89,7 +89,7 @@ class Recorder:
     # What is watched
 
     def _finish(self, call: Call, handle: int) -> int:
-        model = self._handles["Model"].find(handle)  # where there is none, the call itself will say so
+        model = self._handles["Model"].find(handle)  # an unknown handle: the call itself reports it
         if model is not None and not any(model is other for other in self._models):
             self._models.append(model)
         return call(handle)
@@ -164,7 +164,7 @@ def _copy(argument: Argument | None) -> Array | None:
     try:
         array = None if argument is None else argument.array()
     except NnapiError:
-        return None  # the run will fail, and say why
+        return None  # the run itself will fail and report the reason
     return None if array is None else array.copy()
 
 

@@ -92,7 +92,7 @@ class CallReporter:
         if self._socket is not None:
             try:
                 self._socket.send(encode(message), socket.MSG_NOSIGNAL)
-            except OSError:  # who listened has gone
+            except OSError:  # the listener has gone
                 self._socket = None
 
 

@@ -55,7 +55,7 @@ def _prepare(model: Model, examples: Sequence[Example]) -> Callable[[Iterable[Se
     def compute(found: Iterable[Sequence[Array]]) -> Mapping[str, float]:
         try:
             return metrics([list(starmap(to_floats, zip(types, arrays, strict=True))) for arrays in found])
-        except Mistake as mistake:  # a file that cannot be read
+        except Mistake as mistake:  # a file of the data set cannot be read
             raise UnsuitableError(str(mistake)) from None
 
     return compute

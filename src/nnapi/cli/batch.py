@@ -69,7 +69,7 @@ def run_batch(
         except NnapiError as error:
             finished = error
         while waiting and isinstance(waiting[0], Exception):
-            yield waiting.popleft()  # type: ignore[misc]  # as was just asked
+            yield waiting.popleft()  # type: ignore[misc]  # it has just been tested for that
         if finished is None:
             return
         given = waiting.popleft()

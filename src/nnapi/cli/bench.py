@@ -163,7 +163,7 @@ def _ours(
     rows = [tuple(add_profile(profile, None) or ())] if profile else []
     rows += [(name,) for name in dict.fromkeys(devices or ())]
     for name in chain.from_iterable(rows):
-        nnapi.device(name)  # which raises where there is none
+        nnapi.device(name)  # it raises if the device does not exist
     chosen: list[tuple[str, ...] | None] = [*rows] or [None]
     return [Nnapi(row, weights, each) for row in chosen for each in precisions or (None,)]
 

@@ -43,7 +43,7 @@ def explain(
         step("reading the model")
         loaded = load(model, int16_as_float, shapes, weights)
         step("compiling")
-        with nnapi.settings(tuning=is_tuning()):  # who wants to know waits for what is measured
+        with nnapi.settings(tuning=is_tuning()):  # wait for trials, unless tuning is off
             compilation = nnapi.compile(loaded, add_profile(profile, device), precision=precision)
     graph = graph_data(compilation.noted_plan())
     if html:

@@ -46,7 +46,7 @@ class Nnapi(TyperGroup):
             finally:
                 _flush()
         except typer.Abort as stop:
-            if isinstance(ended := stop.__cause__, EOFError):  # which the parser takes for Ctrl-D
+            if isinstance(ended := stop.__cause__, EOFError):  # the parser takes an EOFError for Ctrl-D
                 code = fail(describe_failure(ended)[1], ExitCode.BAD_INPUT)
             else:
                 code = fail("stopped", ExitCode.STOPPED)
@@ -84,7 +84,7 @@ def warn(words: str) -> None:
 def describe_failure(error: BaseException) -> tuple[ExitCode, str]:
     """Return the exit code and the message of an error that ends the command: one line unless it is a list, empty if
     help was printed instead."""
-    if hasattr(error, "format_message"):  # of the argument parser, whose classes are private
+    if hasattr(error, "format_message"):  # an error of the argument parser, whose classes are private
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "nnapi"
         words = error.format_message().rstrip(".")
@@ -126,7 +126,7 @@ def prepare_streams() -> None:
 class _StandardOutput(io.FileIO):
     """Standard output; its errors name it."""
 
-    def write(self, data: Any) -> int | None:  # type: ignore[override]  # any buffer, as of the class itself
+    def write(self, data: Any) -> int | None:  # type: ignore[override]  # the base class takes any buffer
         try:
             return super().write(data)
         except OSError as error:

@@ -99,7 +99,7 @@ def _read_array(file: Path, type: OperandType) -> tuple[Array, str]:
     shape = () if type.is_scalar else combine(type.dimensions, dimensions)
     if shape is None or array.size != math.prod(shape):
         raise Mistake(f"the array has shape {list(array.shape)}")
-    with np.errstate(invalid="ignore"):  # NaN is for the model to deal with
+    with np.errstate(invalid="ignore"):  # NaN is passed to the model
         stored, conversion = _convert(array, type)
     return np.require(stored, requirements="C").reshape(shape), conversion
 

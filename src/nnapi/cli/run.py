@@ -103,7 +103,7 @@ class Runs:
         else:
             self.results.append(result)
         if not self.options.as_json and not self.log:
-            show(self.out, result, self.compilation)  # first: the answer is there, even where a file cannot be written
+            show(self.out, result, self.compilation)  # first: the user sees the answer even if a file cannot be written
         if self.options.picture:
             draw_view(self.options.picture, result.view)
         if self.options.output:

@@ -109,7 +109,7 @@ def with_options(command: Callable[[RunOptions], None]) -> Callable[..., None]:
 
     call.__doc__, call.__name__ = command.__doc__, command.__name__
     call.__annotations__ = get_type_hints(RunOptions, include_extras=True)
-    call.__signature__ = inspect.signature(RunOptions, eval_str=True)  # type: ignore[attr-defined]  # which Typer reads
+    call.__signature__ = inspect.signature(RunOptions, eval_str=True)  # type: ignore[attr-defined]  # Typer reads the signature
     return call
 
 

@@ -77,6 +77,6 @@ def draw_events(shares: Array, step: float, length: float, names: Sequence[str])
 
 
 def _shorten(name: str, font: object) -> str:
-    while font.getlength(name) > LABEL - 8:  # type: ignore[attr-defined]  # Pillow's two kinds of fonts have no name together
+    while font.getlength(name) > LABEL - 8:  # type: ignore[attr-defined]  # Pillow has no common type for its two kinds of fonts
         name = name.removesuffix("…")[:-1] + "…"
     return name

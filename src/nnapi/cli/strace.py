@@ -74,7 +74,7 @@ def listen(program: Sequence[str], add: Callable[[Begin | End], None]) -> int:
             running = subprocess.Popen(program, env=variables)
         except OSError as error:
             raise Mistake(f"{program[0]} cannot be run: {error.strerror}") from None
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the program's, which gets it as well
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, which also receives it
         try:
             waiting = threading.Thread(target=_send_end, args=(running, address))
             waiting.start()

@@ -25,7 +25,7 @@ def draw_in_terminal(picture: Picture, width: int, variables: Mapping[str, str])
     term = variables.get("TERM", "")
     if term == "dumb":
         return ""
-    if "TMUX" not in variables and not term.startswith("screen"):  # these pass no pictures on
+    if "TMUX" not in variables and not term.startswith("screen"):  # tmux and screen do not pass pictures through
         if "KITTY_WINDOW_ID" in variables or term.startswith(KITTY):
             return to_kitty(picture, width)
         if term.startswith(SIXEL):

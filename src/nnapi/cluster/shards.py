@@ -83,7 +83,7 @@ def _run_one(work: Work, given: Any) -> Any:
     except Exception as error:
         try:
             pickle.loads(pickle.dumps(error))
-        except Exception:  # some cannot travel
+        except Exception:  # some exceptions cannot be pickled
             error = OpFailedError(f"{type(error).__name__}: {error}")
         return Failure(error)
 

@@ -69,7 +69,7 @@ class CompiledWithStates:
         reset = [np.full(state.shape, zero_point, state.dtype).view(np.uint8) for state, zero_point in ends]
         marks = [array ^ np.uint8(MARK) for array in reset]
         bytes_of = [state.view(np.uint8) for state in states]
-        read = [state.tobytes for state in bytes_of]  # which compare faster than arrays
+        read = [state.tobytes for state in bytes_of]  # bytes compare faster than arrays
         is_reset, is_marked = ([array.tobytes() for array in arrays] for arrays in (reset, marks))
 
         def go_on() -> _Lasting:

@@ -86,7 +86,7 @@ def need_fast_engines(graph: LiteRtGraph, subset: NodeSubset, part: Partition, e
     for node in graph.nodes:
         if node.number in subset.nodes:
             alone = NodeSubset((node.number,), node.inputs, node.outputs)
-            with suppress(NotClaimed):  # what depends on what is around it
+            with suppress(NotClaimed):  # a node that cannot be converted without its neighbors
                 if not all(convert(graph, alone).supported_operations(engines)):
                     slow[node.number] = "of all devices only the reference takes it"
     if slow:

@@ -59,7 +59,7 @@ class Capabilities(NamedTuple):
     """Declared performance; ``launch_seconds`` is the cost to pass a tensor, ``seconds_per_byte`` to copy a byte."""
 
     default: Performance = REFERENCE
-    by_type: Mapping[int, Performance] = {}  # nobody changes it
+    by_type: Mapping[int, Performance] = {}  # shared, as no code changes it
     relaxed: Performance = REFERENCE
     if_: Performance = REFERENCE
     while_: Performance = REFERENCE

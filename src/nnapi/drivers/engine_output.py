@@ -37,7 +37,7 @@ def collect_output(output: Output) -> Iterator[None]:
         for descriptor in (1, 2):
             try:
                 kept[descriptor] = os.dup(descriptor)
-            except OSError:  # a process without it
+            except OSError:  # the process has no such descriptor
                 continue
             os.dup2(held.fileno(), descriptor)
         try:

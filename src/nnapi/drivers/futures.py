@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 from nnapi.errors import MissedDeadlineTransientError
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future  # which takes long to import
+    from concurrent.futures import Future  # on demand: it takes long to import
 
 T = TypeVar("T")
 

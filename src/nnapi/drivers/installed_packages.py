@@ -45,7 +45,7 @@ def version(distribution: str) -> str:
         for line in (line for name in METADATA for line in _read_lines(os.path.join(folder, name))):
             if line.startswith("Version:"):
                 return line.partition(":")[2].strip()
-    from importlib.metadata import version  # for what is odd, and its error
+    from importlib.metadata import version  # on demand: for unusual folders, and for its error
 
     return version(distribution)
 

@@ -34,7 +34,7 @@ class Work(NamedTuple):
 def find_work(model: Model, call: OperationCall) -> Work:
     """Return the work of one operation, with assumed sizes of dynamic dimensions."""
     operands = model.operands
-    kind, _, summed = REGISTRY[call.code].facts if call.code in REGISTRY else Facts()  # extensions say nothing
+    kind, _, summed = REGISTRY[call.code].facts if call.code in REGISTRY else Facts()  # extensions declare no facts
     x = operands[call.inputs[0]].type
     element = ELEMENTS.get(x.code, Element.OTHER)
     outputs = [operands[index].type for index in call.outputs]
@@ -51,7 +51,7 @@ def find_work(model: Model, call: OperationCall) -> Work:
     if call.code == OperationCode.BATCH_MATMUL and operands[call.inputs[3]].value:
         summed = slice(-1, None)  # the filter is transposed
     if kind is Kind.DEPTHWISE and x.dimensions[-1:] == (1,):
-        kind = Kind.CONVOLUTION  # of one channel into several, which engines know it for
+        kind = Kind.CONVOLUTION  # of one channel into several: engines compute it as a convolution
     each = math.prod(d or UNKNOWN_DIMENSION for d in filter.dimensions[summed] or (0,))
     pixels = made * each // _count_elements(filter) or 1
     taps = pixels * math.prod(d or UNKNOWN_DIMENSION for d in filter.dimensions[1:-1])

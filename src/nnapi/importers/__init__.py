@@ -59,7 +59,7 @@ def _open(source: Source) -> tuple[Memory, str]:
             return Memory.from_file(source), os.fspath(source)
         return _open_file(source)
     except OSError as error:
-        if error.errno in (EMFILE, ENFILE):  # no fault of the file
+        if error.errno in (EMFILE, ENFILE):  # the process has too many open files: the file is not at fault
             raise OpFailedError(str(error)) from None
         raise
 
@@ -73,7 +73,7 @@ def _open_file(file: BinaryIO) -> tuple[Memory, str]:
     need(not isinstance(file, TextIOBase), f"{name} is open as text; open it in binary, mode 'rb'", BadDataError)
     try:
         stat, position = os.fstat(file.fileno()), file.tell()
-    except OSError:  # no file of the system's, or one without a position
+    except OSError:  # an object without a descriptor or without a position
         stat = None
     if stat is None or not S_ISREG(stat.st_mode):
         return Memory.from_array(np.frombuffer(file.read(), np.uint8)), name

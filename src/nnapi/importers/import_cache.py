@@ -96,7 +96,7 @@ def _recall(file: Identity, memory: Memory, path: str, purpose: str, read: Calla
     """Return the cached model of a file, described on demand; None where it is not cached."""
     try:
         known = recall_record(RecordKind.MODELS, make_key(file, purpose), _parse)
-    except (OSError, MemoryError):  # too little left to look at the sources: reading the file says so in its own way
+    except (OSError, MemoryError):  # no memory or descriptor is left: reading the file will report it
         known = None
     if known is None or known.file != file or not all(other.is_same for other in known.others):
         return None
@@ -128,7 +128,7 @@ def _read(origin: Origin, memory: Memory, digest: bytes, read: Callable[[], Mode
     if now != origin.file or not all(other.is_same for other in origin.others):
         if now is None or hash_content(model) != digest:
             raise BadDataError(f"{os.path.basename(origin.path)} has changed since it was loaded: load it again")
-        origin.file, origin.others = now, _list_others(model)  # the same content, which counts from now on
+        origin.file, origin.others = now, _list_others(model)  # the file was replaced by one with the same content
     return model
 
 

@@ -108,7 +108,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
             return
         if graph is not None and array is None and 0 <= tensor_index < self._interpreter.NumTensors(subgraph_index):
             raise ValueError(f"tensor {tensor_index} is not an input of the model: nothing is set")
-        self._interpreter.SetTensor(tensor_index, value, subgraph_index)  # which says what is wrong
+        self._interpreter.SetTensor(tensor_index, value, subgraph_index)  # LiteRT raises the error
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
         graph = self._main.graph if not subgraph_index else self.session(subgraph_index).graph
@@ -137,7 +137,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
             self._ensure_safe()
         graph = self._main.graph
         if graph is None:
-            self._interpreter.Invoke()  # which says that nothing is allocated
+            self._interpreter.Invoke()  # LiteRT raises the error that nothing is allocated
             return
         try:
             graph.results = graph.run()
@@ -150,7 +150,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
                 session.graph.reset()
 
     def get_signature_runner(self, signature_key: str | None = None) -> "SignatureRunner":
-        given = super().get_signature_runner(signature_key)  # which chooses the only one, and refuses what is none
+        given = super().get_signature_runner(signature_key)  # chooses the only signature, refuses unknown keys
         return SignatureRunner(self, given._signature_key)
 
     def explain(self) -> str:

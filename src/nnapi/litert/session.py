@@ -100,8 +100,8 @@ class Session:
                 native.ResizeInputTensor(index, shape, False, self.index)
             native.AllocateTensors(self.index)
         shapes = {}
-        for index in range(len(graph.tensors)):  # LiteRT has temporary ones behind them
-            with suppress(ValueError):  # scratch that the file gives no shape
+        for index in range(len(graph.tensors)):  # LiteRT appends temporary tensors to those of the file
+            with suppress(ValueError):  # scratch tensors have no shape in the file
                 shapes[index] = tuple(map(int, native.TensorSize(index, self.index)))
         return shapes
 

@@ -27,7 +27,7 @@ class ArrayBuffer(TensorBuffer):  # type: ignore[misc]  # LiteRT has no types
 
 def find_elements(buffer: Any) -> Array:
     """Return the elements of a buffer of LiteRT's: a copy if it is not a :class:`ArrayBuffer`."""
-    if buffer.capsule is not None and isinstance(buffer, ArrayBuffer):  # a ValueError if it is destroyed
+    if buffer.capsule is not None and isinstance(buffer, ArrayBuffer):  # raises ValueError if the buffer is destroyed
         return buffer.array
     details = buffer.get_tensor_details()
     elements: Array = buffer.read(int(np.prod(details["shape"])), details["dtype"])

@@ -76,7 +76,7 @@ class Decomposition(Builder):
             result = results[position]
             if not same_quantization(result.type, type):
                 result = self._requantize(result, type)
-            if not position and self.call.activation and not self.is_stored:  # its limits are rounded to that scale
+            if not position and self.call.activation and not self.is_stored:  # in the final scale
                 result = getattr(self, CLAMPS[self.call.activation])(result)
             if not self.is_stored and position < len(slots) and slots[position].name in images:
                 result = self.permute(result, NHWC_TO_NCHW)
@@ -86,7 +86,7 @@ class Decomposition(Builder):
             same = result.type.code == type.code and result.shape == type.dimensions
             require(same, f"its decomposition gives {result.type}, not {type}")
             self.output(result)
-        self.model.assign_roles(self._inputs, self._outputs)  # either may be empty, as those of a partition may be
+        self.model.assign_roles(self._inputs, self._outputs)  # unlike elsewhere, either may be empty
         self.model.freeze()
         return self.model
 

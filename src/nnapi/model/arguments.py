@@ -196,7 +196,7 @@ def constant(value: Any, type: OperandType | None, accepted: Mapping[int, int], 
     if type is None:
         kind = {"u": "i"}.get(array.dtype.kind, array.dtype.kind)
         code = TENSOR_OF.get(array.dtype) if isinstance(value, np.ndarray) else None
-        # What NumPy makes of Python's numbers: integers have 4 bytes on machines of 32 bits.
+        # NumPy's types for Python's numbers: integers have 4 bytes on 32-bit machines.
         if code is None and (array.dtype.itemsize == 8 or array.dtype == np.int_ or kind == "b"):
             choice = CONVERTED.get(kind, ())
             code = next((code for code in choice if code in accepted), choice[0] if choice else None)

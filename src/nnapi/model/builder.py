@@ -101,7 +101,7 @@ class Builder(Operations):
             results = [self._operand(type, each) for type, each in zip(types, names, strict=False)]
             self.model.add_operation(operation.code, inputs, results)
         except NnapiError as error:
-            del self.model._operands[mark:]  # what no operation uses would keep the model from finishing
+            del self.model._operands[mark:]  # a model with unused operands cannot be finished
             self._values = {index: value for index, value in self._values.items() if index < mark}
             raise error.at(f"{operation.name} (#{number})") from None
         tensors = tuple(self._tensor(index) for index in results)

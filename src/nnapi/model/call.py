@@ -190,7 +190,7 @@ def _plan_steps(match: Match, count: int) -> list[Step]:
     overload = match.overload
     if (found := _readings.get((id(overload), count))) is None:
         found = _Reading(overload, [_step(slot, match.inputs.get(slot.name, ())) for slot in overload.inputs])
-        _readings[id(overload), count] = found  # which keeps the overload, so that no other has its number
+        _readings[id(overload), count] = found  # the value keeps the overload alive, so that no other gets its id
     return found.steps
 
 

@@ -72,7 +72,7 @@ def bind(operand: Operand) -> None:
             raise BadDataError(f"{operand} lives in a memory of size 0")
         if memory.protect & ~PROTECTIONS:
             raise BadDataError(f"{operand} lives in a memory with protection {memory.protect}")
-        with suppress(UnmappableError):  # the fault of whoever compiles
+        with suppress(UnmappableError):  # the compilation raises it
             map_value(operand)
 
 

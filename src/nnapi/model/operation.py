@@ -94,7 +94,7 @@ class Operation:
     def __repr__(self) -> str:
         return f"<Operation {self.name}>"
 
-    # What is attached to the declaration
+    # Functions attached to the declaration
 
     def shape(self, function: F) -> F:
         """Register the shape function: arguments to one output's dimensions or a list; None if data-dependent."""

@@ -68,7 +68,7 @@ def build(make: Callable[[str], M], descriptions: Sequence[Description]) -> M:
             if lifetime is Lifetime.SUBGRAPH:
                 model.set_operand_value_from_model(index, models[value])
             elif lifetime is Lifetime.CONSTANT:
-                value.flags.writeable = False  # nobody else has it, so that it need not be copied
+                value.flags.writeable = False  # no other reference exists, so no copy is needed
                 model.set_operand_value(index, value)
             elif lifetime is Lifetime.NO_VALUE:
                 model.set_operand_value(index, None)

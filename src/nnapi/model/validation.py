@@ -138,7 +138,7 @@ def _facets(model: Graph) -> list[Facet]:
     ]
     used = {*model.inputs, *model.outputs}.union(*((*call.inputs, *call.outputs) for call in model.operations))
     for operand in model.operands:
-        if operand.index in used:  # devices do not see the others
+        if operand.index in used:  # unused operands are not passed to devices
             facets += _operand_facets(operand)
     return facets
 

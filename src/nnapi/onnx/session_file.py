@@ -125,7 +125,7 @@ class SessionFile:
         except NnapiError as error:
             raise Fail(f"{path}: {error}") from error
         if beside:
-            import onnx  # which has read the file, or there would be none here
+            import onnx  # already imported: it has read the file
 
             with suppress(FileNotFoundError):
                 os.remove(os.path.join(os.path.dirname(path), beside))

@@ -89,7 +89,7 @@ def suppress(scores: Array, boxes: Array, candidates: Array, weaken: Weaken, lim
     boxes = np.broadcast_to(boxes, (*left.shape, 4))
     while rounds and left.any():
         best = np.where(left, scores, -np.inf).argmax(-1)[..., None]
-        running = np.take_along_axis(left, best, -1)  # false where a race is over
+        running = np.take_along_axis(left, best, -1)  # false where no candidate is left
         np.put_along_axis(chosen, best, running | np.take_along_axis(chosen, best, -1), -1)
         np.put_along_axis(left, best, False, -1)
         weakened, stay = weaken(scores, iou(np.take_along_axis(boxes, best[..., None], -2), boxes))

@@ -138,7 +138,7 @@ def _first_code(call: Call) -> int:
     return next((a.code for a in arguments if isinstance(a, OperandType)), call.results[0].code)
 
 
-# Inputs: from stored arrays to what the kernel wants
+# Inputs: from stored arrays to the kernel's representation
 
 
 def _loaders(call: Call, kernel: Kernel, constants: Mapping[int, Array]) -> Callable[[str, int], Convert | None]:

@@ -94,7 +94,7 @@ class LiteRT:
     name: str = "litert"
 
     def version(self) -> str:
-        import ai_edge_litert.interpreter  # noqa: F401  # whether it loads is the question
+        import ai_edge_litert.interpreter  # noqa: F401  # tests whether it can be loaded
 
         return find_version("ai-edge-litert")
 

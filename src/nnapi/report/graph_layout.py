@@ -87,7 +87,7 @@ def _bend_edges(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[dict[Edge
     for node in nodes:
         for target in leaving[node]:
             depth[target] = max(depth[target], depth[node] + 1)
-    for node in reversed(nodes):  # what has no inputs comes right before its first reader
+    for node in reversed(nodes):  # a node without inputs is placed right before its first reader
         if leaving[node] and not entering[node]:
             depth[node] = min(depth[target] for target in leaving[node]) - 1
     layers: list[list[Node]] = [[] for _ in range(max(depth.values(), default=0) + 1)]

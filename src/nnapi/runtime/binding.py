@@ -112,7 +112,7 @@ class Binding:
         data, shape = as_bytes(operand, buffer, writable=self.role == "output")
         dimensions = self._combine_dimensions(operand, type, shape)
         if self.role == "output" and type is None:
-            dimensions = operand.type.dimensions  # an array may be larger than what comes out
+            dimensions = operand.type.dimensions  # an array may be larger than the result
         self._need_known(operand, dimensions)
         length = data.nbytes if length is None else length
         if length > MAX_BYTES:

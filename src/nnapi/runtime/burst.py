@@ -63,7 +63,7 @@ class Burst(Closeable):
         self._is_dynamic = is_dynamic(self._model)
         self._fast_path = find_fast_path(self._model, self._prepared, borrow)
         compilation.bursts.add(self)
-        if (prepared := compilation.prepared) is not self._shared:  # changed meanwhile
+        if (prepared := compilation.prepared) is not self._shared:  # the plan has changed meanwhile
             self.use(unwrap(prepared), getattr(prepared, "observer", None))
         log.debug("burst of %r", compilation)
 
@@ -86,7 +86,7 @@ class Burst(Closeable):
             if shared is not unwrap(self._shared):
                 before, session = session, open_session(shared)
                 if self._has_bound:
-                    self._outlived.append(before)  # its memory is bound
+                    self._outlived.append(before)  # callers may still use its bound memory
                 else:
                     before.close()
             self._shared, self._observer = shared, observer

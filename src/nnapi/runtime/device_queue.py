@@ -38,7 +38,7 @@ class DeviceQueue:
 
     def leave(self) -> None:
         self._free.append(None)
-        if self._waiting:  # later ones see the free slot
+        if self._waiting:  # later threads see the free slot themselves
             with self._lock:
                 self._call()
 

@@ -81,7 +81,7 @@ class Event(Closeable):
         if self._fd is not None:
             os.eventfd_write(self._fd, 1)
         self._done.set()
-        self._call_listeners()  # those who came meanwhile
+        self._call_listeners()  # listeners that were added meanwhile
 
     def call_when_done(self, call: Callable[[NnapiError | None], None]) -> None:
         """Call ``call`` with the error when the work ends, before waiting threads go on; now if it has ended."""
@@ -134,7 +134,7 @@ class Event(Closeable):
             observed()
 
     def __await__(self) -> Generator[Any, None, Any]:
-        import asyncio  # 14 ms that only programs that await pay
+        import asyncio  # on demand: its import takes 14 ms
 
         return asyncio.to_thread(self.wait).__await__()
 
@@ -189,6 +189,6 @@ class Result(Event, NotebookDisplay):
         return list(self._outputs)
 
     def __await__(self) -> Generator[Any, None, list[Array]]:
-        import asyncio  # 14 ms that only programs that await pay
+        import asyncio  # on demand: its import takes 14 ms
 
         return asyncio.to_thread(self.result).__await__()

@@ -14,5 +14,5 @@ def add_attribute(
     """
     is_new = all(each[:2] != (extension, code) for each in attributes)
     need(is_new, f"{extension} {code} was added to {owner} already", BadDataError)
-    EXTENSIONS.type(extension, code)  # registers the prefix of the name
+    EXTENSIONS.type(extension, code)  # called to register the prefix of the name
     return tuple(sorted((*attributes, (extension, code, bytes(data or b"")))))

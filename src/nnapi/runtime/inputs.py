@@ -32,7 +32,7 @@ def _check_input(operand: Operand, value: Any) -> Array | None:
     type = operand.type
     is_plain = isinstance(value, np.ndarray) and value.dtype == DTYPES.get(type.code) and value.shape == type.dimensions
     if is_plain and type.dimensions and 0 not in type.dimensions:
-        return cast(Array, value)  # as in nearly every call
+        return cast(Array, value)  # the usual case
     if value is None:
         return None
     try:

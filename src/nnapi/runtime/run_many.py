@@ -248,7 +248,7 @@ def _help(queue: SimpleQueue[_Lot | None], first: _Lot, run: RunOne) -> None:
     except Empty:
         first.wait()
     else:
-        assert lot is not None  # which ends helpers, and comes last
+        assert lot is not None  # None ends helpers and comes last
         lot.run(run)
 
 

@@ -168,7 +168,7 @@ class Specializations:
             exact.compilation.pin()
             found = self._find(wide, exact.compilation, is_cached=True)
             found.padded = try_padding(growth, shorten(growth, arrays), _runs(exact), _binds(found), capacity)
-        except Exception:  # longer inputs are refused; those of their own length are compiled
+        except Exception:  # the padded length fails: compile for the length of the inputs
             return None
         return found if found.padded is not None else None
 

@@ -49,7 +49,7 @@ def replace_file(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[
         with suppress(OSError):
             os.unlink(temporary)
         if isinstance(error, OSError) and error.filename == temporary:
-            error.filename, error.filename2 = os.fspath(path), None  # nobody knows the other
+            error.filename, error.filename2 = os.fspath(path), None  # the caller does not know the temporary file
         raise
 
 

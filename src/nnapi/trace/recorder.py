@@ -33,7 +33,7 @@ class Span(NamedTuple):
     process: int
     thread: int
     thread_name: str
-    args: Mapping[str, Any] = {}  # nobody changes it
+    args: Mapping[str, Any] = {}  # shared, as no code changes it
     depth: int = 0
     """The number of sections of the same thread that enclose it."""
     cookie: int | None = None

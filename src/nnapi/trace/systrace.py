@@ -44,7 +44,7 @@ def to_ftrace(spans: Iterable[Span]) -> str:
     for span in spans:
         threads[span.process, span.thread].append(span)
     marks = [mark for thread in threads.values() for mark in _marks(thread)]
-    marks.sort(key=lambda mark: mark[0])  # keeps the order of what happens at once
+    marks.sort(key=lambda mark: mark[0])  # stable: keeps the order of simultaneous marks
     return HEADER + "".join(line for _, line in marks)
 
 

@@ -67,13 +67,13 @@ def _find_left(plugin: Plugin, calls: Calls) -> dict[int, str]:
         if not left:
             break
         found = {number: _explain_left(plugin, calls[number]) for number in sorted(left)}
-        if not any(found.values()):  # it is the others around them
+        if not any(found.values()):  # then the reason lies with the operations around them
             found = dict.fromkeys(found, failure or f"{plugin.name} takes it by itself, not in this model")
         elif not failure:
             found = {n: reason or f"{plugin.name} takes it by itself, not in this model" for n, reason in found.items()}
         reasons |= {number: reason for number, reason in found.items() if reason}
         calls = {number: made for number, made in calls.items() if number not in reasons}
-        if not failure:  # what goes on was taken beside them
+        if not failure:  # the remaining operations were claimed beside them
             break
     return reasons
 

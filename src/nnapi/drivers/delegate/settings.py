@@ -23,7 +23,7 @@ class DelegateDevice(NamedTuple):
     type: DeviceTypeCode = DeviceTypeCode.DEVICE_ACCELERATOR
 
     def __call__(self) -> list[Driver]:
-        from nnapi.drivers.delegate.driver import DelegateDriver  # never in the application
+        from nnapi.drivers.delegate.driver import DelegateDriver  # on demand: only in the driver's process
 
         return [DelegateDriver(*self)]
 

@@ -65,7 +65,7 @@ class Constants:
             del self._unused[block]
             dropped.append(block.number)
             for key in block.digests:
-                self._found.pop(key, None)  # two threads may have sent it
+                self._found.pop(key, None)  # two threads may have sent the same constant
         return dropped
 
     def _add(self, arrays: dict[bytes, Array], send: Send) -> None:

@@ -78,7 +78,7 @@ class ForeignDriver:
                 answers = self._ask(model, model.operations)
             except DeadObjectError:
                 raise
-            except NnapiError:  # what one operation is refused for, all would be
+            except NnapiError:  # one operation may have caused the error: ask for each alone
                 return [self._judge(model, call) for call in model.operations]
         return [self._as_verdict(*each) for each in zip(model.operations, answers, strict=True)]
 

@@ -67,7 +67,7 @@ class PreparedForeign:
         frame = Frame(compiled, shapes, [type.dimensions for type in self._outputs])
 
         def run(inputs: Sequence[Array]) -> list[Array]:
-            live = self._need_open()  # not freed before the end
+            live = self._need_open()  # this reference keeps it from being freed during the call
             try:
                 return live.compiled.run_frame(frame, inputs)
             except DriverDiedError as death:

@@ -156,7 +156,7 @@ class Answers:
             except BlockingIOError:
                 if self._held:
                     raise
-                continue  # it still computes
+                continue  # no answer yet: the agent still computes
             if not count:
                 return None
             self._held += count

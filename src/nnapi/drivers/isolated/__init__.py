@@ -115,7 +115,7 @@ class Isolated:
         waiting = [entry]
 
         def make(connection: Connection) -> int:
-            if waiting:  # afterwards the entry may be gone, or be what ended the process
+            if waiting:  # only once: later the entry may be gone, or may have ended the process
                 return _restore(connection, model, waiting.pop(), options)
             return _prepare(connection, model, options)
 

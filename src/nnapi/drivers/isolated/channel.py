@@ -159,7 +159,7 @@ class Channel:
         self._moved = now
         allowed = os.sched_getaffinity(0)
         if others := allowed - {processor}:
-            with suppress(OSError):  # they may have been switched off
+            with suppress(OSError):  # the other processors may have been switched off
                 os.sched_setaffinity(0, others)
                 os.sched_setaffinity(0, allowed)
 

@@ -110,7 +110,7 @@ class ChannelServer:
             send(self._channel.socket, answer, descriptors)
         except OSError:
             if "prepared" in answer:
-                self._session.release(answer["prepared"])  # nobody heard of it
+                self._session.release(answer["prepared"])  # unsent: the application cannot release it
             raise
         finally:
             for descriptor in descriptors:
@@ -125,7 +125,7 @@ class ChannelServer:
             run()
             self._channel.words[STATUS] = DONE
         except Exception:
-            self._channel.words[STATUS] = FAILED  # the application asks again, by a message, and is told
+            self._channel.words[STATUS] = FAILED  # the application repeats the run by a message, and gets the error
 
     def _answer(self, message: Message) -> tuple[Body, list[int]]:
         body = message.body
@@ -163,7 +163,7 @@ class ChannelServer:
         def restore(model: Model, options: PrepareOptions) -> Prepared:
             file = map_file(body["size"], descriptors[0])
             content = file.view(0, length).data
-            # A stranger may change the file at any time: what is checked, and then restored, is a copy.
+            # Another process may change the file at any time, so a copy is checked and then restored.
             entry = CacheEntry(memoryview(open_entry(key, model, bytes(content)))) if key else CacheEntry(content, file)
             return driver.restore(model, entry, options)
 

@@ -26,7 +26,7 @@ PR_SET_PDEATHSIG = 1
 
 def main() -> None:
     connection, output, parent = map(int, sys.argv[1:])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole group of processes: the application decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the process group: the application decides
     end_with(parent)
     share_output(output)
     watch_abort()
@@ -67,8 +67,8 @@ def find_driver(body: Body) -> Driver:
     broken: list[str] = []
     for driver in _find_drivers(body, broken):
         if not body["device"] or driver.info.name == body["device"]:
-            lower_priority(body["nice"])  # from now on: the start is not to take for ever on a busy machine
-            gc.freeze()  # collections need not visit the libraries
+            lower_priority(body["nice"])  # not earlier: on a busy machine, the start would take too long
+            gc.freeze()  # garbage collections then skip the objects of the libraries
             return driver
     reasons = "".join(f"; {reason}" for reason in broken)
     raise UnavailableDeviceError(f"no driver of {body['device'] or body['entry']} is installed{reasons}")

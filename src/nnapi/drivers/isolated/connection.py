@@ -66,7 +66,7 @@ class Connection:
         self._process = start()
         self.pid = self._process.pid
         self._finalizer = weakref.finalize(self, _abandon, self._process, self._channels)
-        self._finalizer.atexit = False  # a trace may still be read
+        self._finalizer.atexit = False  # a trace may still be read at exit
         self._recorder: weakref.ref[Recorder] | None = None
         self._recordings = 0
         connections.add(self)
@@ -84,7 +84,7 @@ class Connection:
         main = self._process.connection
         try:
             main.settimeout(self._patience)
-            with suppress(BrokenPipeError):  # a service that lets nobody in has said so already
+            with suppress(BrokenPipeError):  # a service that refuses connections has already sent the reason
                 send(main, {"kind": "hello", **hello})
             message = receive(main)
         except TimeoutError:
@@ -217,7 +217,7 @@ class Connection:
         active.append(None)
         try:
             channel.tell(REQUEST, number)
-            # While others compute too, looking for the answer would keep them from it.
+            # While other runs compute too, polling for the answer would take their processor time.
             spin = BURST_SPIN if is_burst else 0 if len(active) > 1 else SPIN
             others = channel.wait(ANSWER, number - 1, spin, None if self._patience is None else self._patience_ends())
             if others is None:
@@ -280,7 +280,7 @@ class Connection:
     def _to_spans(self, answer: Message) -> list[Span]:
         return [plain_values.to_span(span, self.pid) for span in answer.body["spans"]]
 
-    # Models and what they become
+    # Models and prepared models
 
     def model(self, model: Model) -> int:
         """Return the process's number of a model, which is sent at first use."""
@@ -328,17 +328,17 @@ class Connection:
             numbers = [self._released.popleft() for _ in range(len(self._released))]
             try:
                 send(self._process.connection, {"kind": "release", "numbers": numbers})
-            except BlockingIOError:  # the next call says it
+            except BlockingIOError:  # the next call releases it
                 self._released.extend(numbers)
             except OSError:
-                pass  # with the process everything is released
+                pass  # the end of the process releases everything
 
     # The end
 
     def note_death(self) -> DriverDiedError:
         """Return the error to raise when the process has ended."""
         if self._end is None:
-            return self.end("", PATIENCE / 10)  # it may still be on its way
+            return self.end("", PATIENCE / 10)  # the end of the process may not be visible yet
         return self._error(*self._end, was_alone=False)
 
     def end(self, reason: str, patience: float = 0) -> DriverDiedError:

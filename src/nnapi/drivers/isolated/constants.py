@@ -30,7 +30,7 @@ def lay_out(arrays: Sequence[Array]) -> tuple[dict[str, Any], list[int]]:
         found = _in_file(array, files, descriptors)
         if found is None:
             data = of_bytes(array)
-            found = [-1, size, data.nbytes]  # the last file
+            found = [-1, size, data.nbytes]  # the last file, its size, and the bytes
             length = round_up(data.nbytes)
             packed += [data, bytes(length - data.nbytes)]
             size += length

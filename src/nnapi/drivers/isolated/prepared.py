@@ -120,7 +120,7 @@ class RemotePrepared:
         known = all(type.is_known for type in self._outputs) and len(shapes) == len(self._inputs)
         if not known:
             return None
-        with suppress(DriverDiedError):  # a run will say so
+        with suppress(DriverDiedError):  # the next run reports it
             if self._find_binding(tuple(shapes)) is None:
                 return None
         return self._make_run(tuple(shapes), borrow)
@@ -197,7 +197,7 @@ class RemoteSession(RemotePrepared):
         """Return inputs in the arena, where the process reads them. In a later process they are copied."""
         run = self.direct(shapes, True)
         binding = None
-        with suppress(DriverDiedError):  # a run will say so
+        with suppress(DriverDiedError):  # the next run reports it
             binding = run and self._find_binding(tuple(shapes))
         if run is None or binding is None:
             return None

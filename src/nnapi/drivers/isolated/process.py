@@ -72,7 +72,7 @@ class Process:
             self._process.kill()
             with suppress(subprocess.TimeoutExpired):
                 return self._process.wait(PATIENCE)
-            return -signal.SIGKILL  # it is in the system's hands
+            return -signal.SIGKILL  # the system has not ended it yet
 
     def close(self) -> None:
         self.connection.close()
@@ -98,7 +98,7 @@ class Peer:
         """Connect; DeadObjectError if nothing serves there, or does not accept within ``patience`` seconds."""
         self.connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._end: tuple[str, bool] | None = None
-        if patience is not None:  # the timeout of Python's sockets does not hold for these
+        if patience is not None:  # the timeouts of Python's sockets do not apply to these calls
             part, whole = modf(max(patience, 1e-6))
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, TIME.pack(int(whole), int(part * 1e6)))
         try:
@@ -154,7 +154,7 @@ def make_environment() -> dict[str, str]:
 
 def _start(connection: socket.socket, output: int) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", MODULE, *map(str, (connection.fileno(), output, os.getpid()))]
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGABRT})  # as child.watch_abort needs it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGABRT})  # child.watch_abort needs it blocked
     try:
         return subprocess.Popen(
             command,

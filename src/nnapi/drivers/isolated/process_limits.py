@@ -85,7 +85,7 @@ def lower_priority(nice: int) -> None:
     """Increase the niceness of all threads of this process, and of those that they start."""
     nice = min(os.getpriority(os.PRIO_PROCESS, 0) + nice, 19)
     for thread in os.listdir("/proc/self/task"):
-        with suppress(ProcessLookupError):  # it has ended
+        with suppress(ProcessLookupError):  # the thread has ended
             os.setpriority(os.PRIO_PROCESS, int(thread), nice)
 
 

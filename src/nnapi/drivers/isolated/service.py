@@ -138,7 +138,7 @@ class Service:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             _remove_abandoned(self._path)
-            before = os.umask(0o777)  # nobody comes in before the permissions are right
+            before = os.umask(0o777)  # no process can connect before the permissions are set
             try:
                 self._listener.bind(self._path)
             finally:
@@ -200,7 +200,7 @@ class Service:
         except OSError as error:
             if not self._is_closed:
                 log.warning("nobody is let in for a moment: %s", error)
-                time.sleep(TICK / 10)  # no descriptor is left: those who wait stay
+                time.sleep(TICK / 10)  # no descriptor is left: connections stay in the queue
             return
         client = CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))[0]
         now = time.monotonic()
@@ -267,11 +267,11 @@ class Service:
                 other.close()
             for waiting in self._waiting:
                 waiting.connection.close()
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole group of processes: the service decides
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the process group: the service decides
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             end_with(parent)
             self._allowance.enforce()
-            gc.freeze()  # collections need not visit what all workers share
+            gc.freeze()  # garbage collections then skip the objects that all workers share
             connection.settimeout(PATIENCE)
             session = Session(self._allowance, clock, self._key, Shelf(service).map)
             with suppress(Exception):
@@ -288,8 +288,8 @@ class Service:
         driver = self._drivers.get(str(body["device"]))
         if driver is None:
             raise UnavailableDeviceError(f"{body['device']} is not served; there are: {', '.join(self._drivers)}")
-        if not getattr(driver, "is_remote", False):  # which starts a process of its own
-            with suppress(OpFailedError):  # a processor whose system calls nobody has listed
+        if not getattr(driver, "is_remote", False):  # such a driver starts a process of its own
+            with suppress(OpFailedError):  # the system calls of this processor are not known
                 forbid(sockets=True, writing=True)
         lower_priority(min(max(0, int(body["nice"])), 19))
         return driver
@@ -356,6 +356,6 @@ def _remove_abandoned(path: str) -> None:
         except ConnectionRefusedError:
             os.unlink(path)
             return
-        except BlockingIOError:  # so many wait to be let in
+        except BlockingIOError:  # the queue of connections is full
             pass
         raise OSError(EADDRINUSE, os.strerror(EADDRINUSE))

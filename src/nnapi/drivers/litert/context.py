@@ -56,7 +56,7 @@ class Context(canonical.Context):
         super().__init__(call, value_of, tensor_at)
         self._findings, self._dynamic, self._find_quantized = findings, dynamic, find_quantized
 
-    # What only this engine's rules ask
+    # Methods that only this engine's rules call
 
     def find(self, look: Callable[..., T], *tensors: Tensor) -> T:
         """Return ``look(*tensors)``, computed once for all calls that share the tensors."""
@@ -74,7 +74,7 @@ class Context(canonical.Context):
         """Whether a run may have other dimensions of an argument than the assumed ones."""
         return any(index in self._dynamic for index in self.call.operands.get(name, ()))
 
-    # What is done otherwise than in files
+    # Methods that differ from those for files
 
     def tensor_of(self, type: OperandType, name: str) -> Tensor:
         return tensor_of(type, name)

@@ -31,7 +31,7 @@ class GraphDriver(HostMemory, ABC, Generic[G]):
 
     def lower(self, model: Model, shapes: Shapes | None = None) -> Lowered:
         """Lower a model for those shapes of its inputs; return the graph with the verdicts."""
-        from nnapi.drivers.litert.lowering import lower_model  # a megabyte that a warm start saves
+        from nnapi.drivers.litert.lowering import lower_model  # on demand: a warm start saves its megabyte
 
         return lower_model(model, shapes)
 
@@ -43,7 +43,7 @@ class GraphDriver(HostMemory, ABC, Generic[G]):
         """Return what :meth:`open_graph` takes, without the graph: it may hold copies of the constants."""
         from nnapi.lowering.lower import need_supported
 
-        model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
+        model.need_mapped()  # dynamic dimensions are known only at a run, when its files may have changed
         lowered = self.lower(model, shapes)
         need_supported(lowered.verdicts)
         return self.compile(model, lowered.graph, assumed, options)

@@ -218,7 +218,7 @@ def _has_loose_ends(native: Any) -> bool:
     inside = [node for node, name in enumerate(names) if name == "DELEGATE"]
     taken = {int(tensor) for node in inside for tensor in native.NodeInputs(node)}
     given = {int(tensor) for node in inside for tensor in native.NodeOutputs(node)}
-    outside = taken.union(map(int, native.OutputIndices()))  # and what operators outside read
+    outside = taken.union(map(int, native.OutputIndices()))  # and the tensors that operators outside read
     for node, name in reversed([*enumerate(names)]):
         results = set(map(int, native.NodeOutputs(node)))
         if name != "DELEGATE" and results.isdisjoint(given) and not results.isdisjoint(outside):

@@ -59,7 +59,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
         try:
             inner = self.value(operand.index)
         except Unsupported:
-            return  # whoever reads it is refused
+            return  # the operations that read it are refused
         outer = self._outer(operand.index, inner)
         self._cast(outer, inner)
         self.graph.inputs.append(outer)

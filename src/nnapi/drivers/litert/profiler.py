@@ -172,7 +172,7 @@ def measure_operators(model: Model, origins: Sequence[int | None], engine: Engin
 
 def _measure(engine: Engine) -> tuple[list[Event], list[float]]:
     with Profiled(bytes(engine.content), engine.inputs, engine.outputs, engine.threads) as profiled:
-        events = profiled.run()  # allocates, so its times are not for use
+        events = profiled.run()  # the first run allocates memory, so its times are not used
         return events, measure_typical(lambda: [correct_seconds(event.seconds) for event in profiled.run()])
 
 

@@ -16,7 +16,7 @@ def hide_delegate_message() -> Iterator[None]:
     with _lock, open(os.memfd_create("nnapi-stderr"), "w+b") as held:
         try:
             stderr = os.dup(2)
-        except OSError:  # a process without stderr
+        except OSError:  # the process has no stderr
             yield
             return
         os.dup2(held.fileno(), 2)

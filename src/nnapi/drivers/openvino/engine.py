@@ -66,7 +66,7 @@ def prepare(model: Model, device: str, options: PrepareOptions, threads: int | N
 
 
 def _compile(model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any]) -> PreparedOpenVino:
-    model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
+    model.need_mapped()  # dynamic dimensions are known only at a run, when its files may have changed
     result = lower_model(model, shapes)
     need_supported(result.verdicts)
     try:
@@ -96,7 +96,7 @@ def _make_prepared(
         return core().import_model(io.BytesIO(_export(compiled)), device, properties)
 
     def compile_with_counters() -> Any:
-        held = need_value(hold(model), "the memory of its constants was freed")  # a recording is read when it has ended
+        held = need_value(hold(model), "the memory of its constants was freed")  # at the end of a recording
         return core().compile_model(mark_nodes(lower_model(held, shapes)), device, {**properties, "PERF_COUNT": True})
 
     traced = profile_engine(model, "OpenVINO", partial(measure, model, compile_with_counters))

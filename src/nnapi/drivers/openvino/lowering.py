@@ -54,7 +54,7 @@ class Lowered(Lowering[Value, Context]):
     def graph(self) -> ov.Model:
         """Return the engine's model, whose outputs are stored as NNAPI stores them."""
         nodes = [self.values[index].node("stored") for index in self.model.outputs]
-        results = [op.result(_make_readable(node)) for node in nodes]  # when all nodes that read each other are made
+        results = [op.result(_make_readable(node)) for node in nodes]  # after all nodes have been made
         parameters = [self.parameters[index] for index in self.model.inputs if index in self.parameters]
         return ov.Model(results, parameters, self.model.name)
 

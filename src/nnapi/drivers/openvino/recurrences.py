@@ -51,7 +51,7 @@ class Gru(NamedTuple):
         own, *recurrent = (each.astype(np.float32) for each in self.biases)
         units, middle, axes = len(candidate), 2 * len(candidate), integers([1])
         bias = own + np.concatenate(recurrent)
-        if self.resets_late:  # the bias of the product that is reset stands alone
+        if self.resets_late:  # the bias of the product that the reset gate multiplies is separate
             bias = np.concatenate([bias[:middle], own[middle:], recurrent[1]])
         sequence = op.gru_sequence(
             swap(op.reshape(x, integers([self.steps, self.batch, weights.shape[1]]), False)),

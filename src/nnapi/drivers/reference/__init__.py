@@ -38,7 +38,7 @@ class ReferenceDriver(HostMemory):
         ]
 
     def prepare(self, model: Model, options: PrepareOptions) -> PreparedReference:
-        from nnapi.drivers.reference.program import PreparedReference  # mostly, others compute
+        from nnapi.drivers.reference.program import PreparedReference  # on demand: mostly, other devices compute
 
         return PreparedReference(model)
 

@@ -35,7 +35,7 @@ def run(model: Computable, request: Request) -> list[Array]:
         except BaseException as raised:
             waiting.pop()
             if not waiting:
-                error = None  # an earlier one, which knows this frame
+                error = None  # an earlier exception refers to this frame
                 raise
             error = raised
         else:

@@ -191,15 +191,15 @@ class PreparedReference:
     def execute(self, request: Request) -> Outcome:
         check_deadline(request)
         with np.errstate(all="ignore"):
-            outputs = run(self, request)  # which may be views of inputs or constants
-        taken = {id(array) for array in request.inputs}  # a loop that never ran gives back what it was given
+            outputs = run(self, request)  # outputs may be views of inputs or constants
+        taken = {id(array) for array in request.inputs}  # a loop without iterations returns its inputs
         return Outcome([_take_or_copy(array, taken) for array in outputs])
 
     def compute(self, request: Request) -> Computation:
         """Run as a computation, which yields nested models."""
         program = self._programs.get(tuple(None if array is None else array.shape for array in request.inputs))
         if isinstance(program, NnapiError):
-            raise copy.copy(program)  # raised as it is, it would collect the frames of every run
+            raise copy.copy(program)  # a copy: each raise adds frames to the exception
         return (yield from program.compute(request))
 
     def prepare_nested(self, model: Model) -> PreparedReference:

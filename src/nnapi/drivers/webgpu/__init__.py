@@ -136,7 +136,7 @@ def _list_cached_folders() -> Iterator[str]:
 def find_manifests() -> list[str]:
     """Return the manifests of Vulkan's drivers; UnavailableDeviceError if there are none."""
     named = [path for name in CHOICES for path in os.environ.get(name, "").split(":") if path]
-    from glob import glob  # which machines without a GPU do without
+    from glob import glob  # on demand: machines without a GPU do not need it
 
     users = os.path.join(os.path.expanduser("~"), ".local", "share", "vulkan", "icd.d")
     found = named + [path for folder in (*MANIFESTS, users) for path in glob(os.path.join(folder, "*.json"))]

@@ -69,7 +69,7 @@ class PreparedModel:
     """A model on the accelerator, with buffers of its inputs and outputs: runs wait for each other."""
 
     def __init__(self, compiled: Compiled) -> None:
-        from nnapi.drivers.webgpu.engine import Instance  # never before there is something to compute
+        from nnapi.drivers.webgpu.engine import Instance  # on demand: not before the first run
 
         self.compiled = compiled
         self._instance: Instance | None = Instance(cut_facts(compiled), compiled.flipped, compiled.in_float16)

@@ -78,7 +78,7 @@ class Instance:
                         raise OpFailedError(f"{reason}; the next compilation reuses them") from None
                     log.warning("%s; it is started again, with these shaders", reason)
         self.said = said.text
-        if (start := said.text.find(INVALID)) >= 0:  # it goes on all the same, and gives what lay in memory
+        if (start := said.text.find(INVALID)) >= 0:  # the accelerator continues, with uninitialized memory
             raise OpFailedError(f"the accelerator refuses what it made itself: {said.text[start:].splitlines()[0]}")
 
     def _make(self, content: bytes, flipped: Sequence[bool], relaxed: bool) -> None:

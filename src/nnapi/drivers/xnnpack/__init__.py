@@ -59,7 +59,7 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
         return ENGINE
 
     def lower(self, model: Model, shapes: Shapes | None = None) -> Lowered:
-        from nnapi.drivers.litert.lowering import assume_shapes  # a megabyte that a warm start saves
+        from nnapi.drivers.litert.lowering import assume_shapes  # on demand: a warm start saves its megabyte
         from nnapi.drivers.xnnpack.lowering import lower_model
 
         asked = self._asked.get(model) if shapes == tuple(assume_shapes(model)) else None

@@ -40,7 +40,7 @@ class Conversion(FileLowering[Value, Context]):
             value.dynamic = {axis: f"{stem}_{axis}" for axis, size in enumerate(declared) if size == 0}
         return value
 
-    # Models within
+    # Nested models
 
     def add_if(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
         values = [self.value(index) for index in given]

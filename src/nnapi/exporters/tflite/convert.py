@@ -64,7 +64,7 @@ class Conversion(FileLowering[Tensor, Context]):
             tensor.signature = tuple(size or -1 for size in declared)
         return tensor
 
-    # Models within
+    # Nested models
 
     def add_if(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
         types = self.given_types(given)

@@ -143,7 +143,7 @@ def _read_tensor(tensor: Record) -> TensorNotes:
         elif options is not None and number == THRESHOLD:
             threshold = options.number(0, "f", 0.0)
     files = [file for file in tensor.children(_Tensor.FILES) if file.number(_File.TYPE, "b") in LABELS]
-    files.sort(key=lambda file: file.text(_File.LOCALE) not in ("", "en"))  # the others translate it
+    files.sort(key=lambda file: file.text(_File.LOCALE) not in ("", "en"))  # files in other languages are translations
     labels = files[0].text(_File.NAME) if files else ""
     name, description = tensor.text(_Tensor.NAME), tensor.text(_Tensor.DESCRIPTION)
     return TensorNotes(name, description, kind, mean, std, threshold, rate, channels, labels)

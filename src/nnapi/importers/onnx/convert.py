@@ -92,7 +92,7 @@ class Conversion(Scope):
             except INCONSISTENT as error:
                 reason = f"its parameters contradict each other ({type(error).__name__}: {error})"
                 raise Refused(reason) from None
-        for name in proto.output if self.state.refusals else ():  # so that what follows is still looked at
+        for name in proto.output if self.state.refusals else ():  # so that refusals of later nodes are found too
             self.tensors.setdefault(name, placeholder(name))
 
     def _bind(self, proto: onnx.NodeProto) -> None:

@@ -70,7 +70,7 @@ def _find_inexpressible(file: File, path: str, shapes: Shapes, dynamic: Mapping[
             read_file(file, path, {**shapes, **guess})
         except UnsupportedOperationsError as error:
             found = {each: None for each in error.refusals if found is None or each in found}
-        except NnapiError:  # the guess contradicts the file; a run knows better
+        except NnapiError:  # the guessed sizes contradict the file; those of a run may not
             return []
         else:
             return []

@@ -106,7 +106,7 @@ def fold(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]) ->
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             found = iter(ReferenceEvaluator(model).run(None, feeds))
-    except (Exception, RecursionError) as error:  # whatever a damaged node makes of the reference
+    except (Exception, RecursionError) as error:  # a damaged node may make the reference raise anything
         raise Refused(f"it cannot be computed on its constants ({type(error).__name__}: {error})") from None
     return [next(found) if name else None for name in proto.output]
 

@@ -82,7 +82,7 @@ class File:
         if source is None or ordered is array or array.nbytes < SHARED:
             return ordered
         owners = (owner for _, each in self._arrays.values() for owner in (each, each.base))
-        if any(source is each for each in owners):  # so its address stays its own
+        if any(source is each for each in owners):  # the owner is kept alive, so that no other array gets its address
             ordered.flags.writeable = False
             self._ordered[key] = ordered
         return ordered

@@ -136,7 +136,7 @@ class Conversion:
         }
         self._values.update(self.states)
 
-    # What nodes ask
+    # Methods that nodes call
 
     def read(self, index: int) -> Value:
         value = self._values.get(index)
@@ -196,7 +196,7 @@ class Conversion:
             self._refuse(operator, f"its parameters contradict each other ({type(error).__name__}: {error})")
         self.graph.undetermined.clear()
         if self.whole.refusals:
-            for index in operator.outputs:  # so that what follows is still looked at
+            for index in operator.outputs:  # so that refusals of later operators are found too
                 if index >= 0:
                     self._values.setdefault(index, _placeholder(self.subgraph.tensors[index]))
 
@@ -315,7 +315,7 @@ class Conversion:
         if not self.whole.int16_as_float or not is_wide or not tensor.scales:
             return operand_type(tensor)
         if not is_computed:
-            operand_type(tensor)  # which refuses a zero point
+            operand_type(tensor)  # it refuses a zero point
         self.whole.coarsest = max(self.whole.coarsest, *tensor.scales)
         return OperandType(OperandCode.TENSOR_FLOAT32, tensor.shape or (1,))
 

@@ -92,7 +92,7 @@ class Cache:
         """Write the driver's payload of a prepared model, if it has any, and the plan, unless the model has changed."""
         if device.caches is None:
             return
-        if not is_as_hashed(model):  # before the payload is made, which takes memory too
+        if not is_as_hashed(model):  # before the payload, which takes memory too, is made
             log.warning("nothing of %s is kept: it has changed while it was compiled", model.name)
             return
         try:

@@ -124,7 +124,7 @@ class Trial:
         if self.stage is Stage.OVER:
             return
         gap = begin - self.last_run if self.last_run else 0.0
-        self._gap, self._gap_before = min(gap, self._gap_before), gap  # a run may wait for the tuner once
+        self._gap, self._gap_before = min(gap, self._gap_before), gap  # a single run may have waited for the tuner
         self.last_run = time.perf_counter()
         self.spent += seconds
         is_beside = begin < self._worked  # runs beside preparations and comparisons take longer

@@ -77,7 +77,7 @@ def _accept_several(wanted: Sequence[tuple[DType, Shape]], infer: Inference) -> 
     def run(inputs: Sequence[Any]) -> list[Array] | None:
         if len(inputs) != count:
             return None
-        for array, (stored, shape) in zip(inputs, wanted):  # noqa: B905  # strict costs as much as the test
+        for array, (stored, shape) in zip(inputs, wanted):  # noqa: B905  # strict would take as long as the test
             if array.__class__ is not ndarray or array.dtype is not stored or array.shape != shape:
                 return None
         try:

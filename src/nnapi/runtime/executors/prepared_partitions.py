@@ -99,7 +99,7 @@ def _prepare_partition(
         if cache is not None and device.caches is not None:
             restored = cache.restore(device, run.model, options, operations)
             if restored is None:
-                hash_content(run.model)  # of what is prepared now, whatever becomes of the files behind it
+                hash_content(run.model)  # hash what is prepared now: files of constants may change later
         prepared = prepare_by_driver(device, run.model, options) if restored is None else restored
         return PreparedPartition(device, run.model, operations, prepared, is_restored=restored is not None)
     except MissedDeadlineError:

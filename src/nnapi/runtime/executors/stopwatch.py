@@ -35,7 +35,7 @@ class Stopwatch:
         start = time.perf_counter()
         result = run()
         seconds = time.perf_counter() - start
-        if is_long:  # it may have waited beside the run, too
+        if is_long:  # the thread may have waited outside of the run too
             waited = read_waited() - before
             seconds = min(seconds, time.perf_counter() - begin - waited)
         self._last = seconds

@@ -76,7 +76,7 @@ def make_first_plan(answers: DeviceAnswers, *, slower: bool = True) -> Plan | No
     for index in order if slower else order[:1]:
         verdicts = answers.verdicts(index)
         if any(verdict.parts for verdict in verdicts):
-            return None  # it decomposes operations, which takes longer than was predicted
+            return None  # it decomposes operations, and is slower than predicted
         if all(verdict.supported for verdict in verdicts):
             return _plan_whole(answers, index)
     return None

@@ -24,7 +24,7 @@ from nnapi.testing.example import (
     with_tolerance,
 )
 from nnapi.testing.random.control_flow import random_control_flow
-from nnapi.testing.random.proposals import (  # noqa: F401  # they fill PROPOSERS
+from nnapi.testing.random.proposals import (  # noqa: F401  # importing them fills PROPOSERS
     along_axis,
     detection,
     elementwise,

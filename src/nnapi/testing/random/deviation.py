@@ -82,7 +82,7 @@ class Computation:
             call for number, call in enumerate(self.operations) if call.type in CHOOSING and not self.rescales(number)
         ]
         self._chosen = {index for call in chosen for index in call.outputs}
-        self._rng = np.random.default_rng(0)  # the same for each way of looking at an example
+        self._rng = np.random.default_rng(0)  # fixed, so that each analysis of an example perturbs it alike
         self.values: Values = {i: find_given(example, i) for i in range(len(self.operands))}
         self.others: list[Values] = [dict(self.values) for _ in range(rounds)]
         self._parts = [_Runner(part_of(example, number)) for number in range(len(self.operations))]

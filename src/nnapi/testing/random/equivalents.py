@@ -78,7 +78,7 @@ def _separate_activation(model: _Rewritten, operation: OperationSpec) -> bool:
     code = model.constants(operation).get("activation", 0)
     match = match_call(operation, model.operands)
     if not code or not match.overload.fuses or not _keeps_scale(model, operation):
-        return False  # cells have one for each step
+        return False  # recurrent cells apply an activation in each step
     (position,) = match.inputs["activation"]
     (result,) = operation.outputs
     inputs = _replace_argument(operation.inputs, position, model.constant("INT32", 0, np.int32))

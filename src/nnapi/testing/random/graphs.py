@@ -236,7 +236,7 @@ class _Grown:
             lifetime = Source.TEMPORARY_VARIABLE if index in example.main.outputs else operand.lifetime
             self.operands.append(replace(operand, name=f"#{len(self.operands)}", lifetime=lifetime))
             if operand.lifetime == Source.SUBGRAPH_INPUT:
-                self.inputs[position[index]] = example.inputs[index]  # type: ignore[assignment]  # nothing is omitted so
+                self.inputs[position[index]] = example.inputs[index]  # type: ignore[assignment]  # no input of this lifetime is omitted
         self.calls += [renumber(call, position) for call in example.main.operations]
 
     def finish(self) -> Example:

@@ -132,7 +132,7 @@ def decode(outputs: Sequence[Array], coding: Coding, least: float, labels: Seque
     boxes = np.concatenate([middles - halves, middles + halves], -1)[:, [1, 0, 3, 2]]
     points = rows[:, 4 : 4 + 2 * coding.points].reshape(len(rows), coding.points, 2) / np.array(coding.scales[:2])
     points = points * anchors[:, None, 2:] + anchors[:, None, :2]
-    same = numbers == np.unique(numbers)[:, None]  # boxes of different classes may lie upon each other
+    same = numbers == np.unique(numbers)[:, None]  # boxes of different classes may overlap
     _, taken = suppress(np.broadcast_to(best, same.shape), boxes, same, drop_overlapping(OVERLAP), -1)
     return [
         Box(

@@ -90,7 +90,7 @@ def power(context: Context, base: Tensor, exponent: Tensor, out: Tensor | None =
         return context.emit("POW", [base, exponent], out)
     if exponent.data is not None and exponent.data.item() in MULTIPLIED:
         return _multiply(context, context.reshape(base, out.shape), int(exponent.data.item()), out)
-    if base.size == 1:  # of one shape, they are not taken for a tensor and a number
+    if base.size == 1:  # with equal shapes, the engine does not take one for a scalar
         return context.emit("POW", [context.reshape(base, out.shape), context.reshape(exponent, out.shape)], out)
     longest = int(np.argmax(out.shape))
     shape = tuple(dimension if axis == longest else 1 for axis, dimension in enumerate(out.shape))

@@ -156,7 +156,7 @@ class FilterContext(Context):
         """Multiply by a constant filter, or by a computed one, as float32 if it is quantized."""
         options["activation"] = self.activation
         quantized = quantize_filter(self, name, channel) if row_of(kind).weights and x.type == "f32" else None
-        if quantized is not None and quantized.shape[-1] == x.shape[-1]:  # of one group
+        if quantized is not None and quantized.shape[-1] == x.shape[-1]:  # the convolution has one group
             return self.emit(kind, [x, quantized, self.stored_tensor("bias")], out, **options)
         in_float = self.type(name).is_quantized and self.is_computed(name)
         if in_float:

@@ -37,6 +37,6 @@ def _number(context: Context, input: Tensor, out: Tensor) -> Tensor:
     if input.type != "i8":
         return context.cast(input, out)
     if out.type == "f32" and (input.scale, input.zero_point) == (1.0, -SHIFT):
-        return context.emit("DEQUANTIZE", [input], out)  # every value stands for itself
+        return context.emit("DEQUANTIZE", [input], out)  # scale 1, zero point 0: the values are plain integers
     plain = context.cast(input, out.like())
     return context.emit("ADD", [plain, context.fill(plain, SHIFT)], out, activation=0)  # they are unsigned in the model

@@ -88,6 +88,6 @@ def svdf(
         moved = context.pad(context.cut(state, (0, 0, 1), (batch, filters, memory - 1)), [(0, 0), (0, 0), (0, 1)])
         context.reshape(moved, state_out.shape, state_out)
     else:
-        zeros = constant(np.zeros(state_out.shape), "f32")  # as one 0, it would replace the state and its dimensions
+        zeros = constant(np.zeros(state_out.shape), "f32")  # in full size: one 0 would replace the state
         context.emit("MUL", [context.reshape(state, state_out.shape), zeros], state_out, activation=0)
     return state_out, out

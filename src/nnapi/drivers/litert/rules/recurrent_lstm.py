@@ -144,7 +144,7 @@ def _need_exact_state(cell: Cell[Tensor], gate: str, state: Tensor, scale: float
     if peephole is not None:
         _need_held(f"the peephole of the {gate} gate", 2.0**15 * _most(peephole), state.unit * peephole.unit / scale)
     if norm is not None:
-        weighted = 2 * math.sqrt(norm.shape[0]) * _most(norm)  # none of n numbers is more deviations than that off
+        weighted = 2 * math.sqrt(norm.shape[0]) * _most(norm)  # n numbers differ by at most √n deviations
         largest = weighted + _most(cell.bias[gate]) / NORMAL + 1
         _need_held(f"the normalized {gate} gate", largest, norm.unit / GATE_SCALE)
 

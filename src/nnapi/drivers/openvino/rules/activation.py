@@ -35,7 +35,7 @@ def limit(context: Context, input: Value) -> Value:
     (kept,) = context.call.requantized_results()
     if same_quantization(input.type, kept):
         return context.result(activate(input.real(first), to, input.type), first=first)
-    quantized = clamp_stored(input.node("stored", first), to, input.type)  # a finer scale shows limits of floats
+    quantized = clamp_stored(input.node("stored", first), to, input.type)  # floats would show limits in a finer scale
     return Value.of(quantized, input.type, "stored", first=first)
 
 

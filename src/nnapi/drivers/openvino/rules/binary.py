@@ -23,7 +23,7 @@ ARITHMETIC = {Op.ADD: op.add, Op.SUB: op.subtract, Op.MUL: multiply}
 COMPARISONS = {
     Op.EQUAL: op.equal,
     Op.NOT_EQUAL: op.not_equal,
-    Op.GREATER: lambda x, y: op.less(y, x),  # the engine's own is true of what is not a number
+    Op.GREATER: lambda x, y: op.less(y, x),  # the engine's GREATER is true for NaN
     Op.GREATER_EQUAL: lambda x, y: op.less_equal(y, x),
     Op.LESS: op.less,
     Op.LESS_EQUAL: op.less_equal,

@@ -42,7 +42,7 @@ def cast(context: Context, input: Value) -> Value:
     if target.code == INT32:
         if source.dtype.kind != "f":
             return Value.of(op.convert(input.node("stored"), "i32"), target, "stored")
-        most, x = np.iinfo(np.int32).max, input.real()  # the engine gives the least number for what is too large
+        most, x = np.iinfo(np.int32).max, input.real()  # the engine converts too large values to the least integer
         cut = op.select(op.greater_equal(x, number(most)), op.constant(np.int32(most)), op.convert(x, "i32"))
         return Value.of(cut, target, "stored")
     assert target.code == OperandCode.TENSOR_QUANT8_ASYMM

@@ -90,7 +90,7 @@ def _is_match(tensor: Tensor | None, pattern: Pattern, makers: Makers, found: se
     """Whether a tensor is computed by a pattern; ``found`` gets the pattern's one input."""
     if tensor is None:
         return False
-    while tensor in makers and makers[tensor].kind == "RESHAPE":  # of operators that look at every number by itself
+    while tensor in makers and makers[tensor].kind == "RESHAPE":  # elementwise operators do not depend on dimensions
         tensor = makers[tensor].input(0)
     if isinstance(pattern, str):
         found.add(tensor)

@@ -179,7 +179,7 @@ class _Cell:
     def _gate(self, gate: str, sums: Tensor) -> Tensor:
         if gate == "cell":
             return self._squash(self.squash, sums)
-        if self.squash == "RELU":  # whose candidate is not to be cut off
+        if self.squash == "RELU":  # here, because the candidate of RELU must not be limited
             sums = self._limit(sums, FAR)
         return self._squash("LOGISTIC", sums)
 

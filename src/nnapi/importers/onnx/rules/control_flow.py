@@ -121,7 +121,7 @@ def _while(
     kept = [*inner.captured, bound]
     states = [value_in_file_order(node.conversion, tensor) for tensor in (step, on, *carried, *kept)]
     body_model = inner.model(kept, inner.results, counts=True)
-    # What bytes stand for may be said within the body alone.
+    # The quantization of bytes may be known only within the body.
     states = [
         node.restate(state, own.type.scale, own.type.zero_point)
         for state, own in zip(states, inner.values, strict=True)

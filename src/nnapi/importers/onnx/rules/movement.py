@@ -302,7 +302,7 @@ def pad(node: Node) -> Tensor:
     along = [(max(low, 0), max(high, 0)) for low, high in along]
     if mode == "constant":
         number = _number(node)
-        if tensor.elem in BYTES and value.is_quantized:  # the file says a byte, whatever that stands for
+        if tensor.elem in BYTES and value.is_quantized:  # the file gives a stored byte, not a float value
             number = (number - value.type.zero_point) * value.type.scale
         value = pad_with(node, value, along, number)
     else:

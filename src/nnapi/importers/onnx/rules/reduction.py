@@ -109,7 +109,7 @@ def _compute(x: Term, axes: Sequence[int]) -> Term:
     code, before, after = REDUCTIONS[x.node.kind]
     if before is not exp:
         return after(reduce_axes(code, before(x), axes))
-    top = reduce_axes(OperationCode.REDUCE_MAX, x, axes)  # taken out, so that nothing grows beyond all bounds
+    top = reduce_axes(OperationCode.REDUCE_MAX, x, axes)  # subtracted, so that exponentials stay finite
     return after(reduce_axes(code, before(x - top), axes)) + top
 
 

@@ -196,7 +196,7 @@ def repeat_row(node: TfliteNode, row: Value, shape: Shape, counts: Sequence[int]
 
 
 def _scale_image(node: TfliteNode, row: Value, shape: Shape, axes: Sequence[int], times: Sequence[int]) -> Value:
-    first, second = axes  # along which there is one element
+    first, second = axes  # both axes have one element
     height, width = math.prod(shape[:first]), math.prod(shape[first:second])
     image = node.reshape(row, (1, height, width, math.prod(shape[second:])))
     tall, wide = height * times[0], width * times[1]

@@ -113,7 +113,7 @@ def propose_space_to_batch(draw: Draw) -> Proposal:
 @proposes("INSTANCE_NORMALIZATION")
 def propose_image(draw: Draw) -> Proposal:
     draw.image()
-    draw.proposal.scalars["epsilon"] = draw.pick(0.001, 0.01, 0.5, 1.0, 0.0, -1.0)  # engines refuse what is below 0
+    draw.proposal.scalars["epsilon"] = draw.pick(0.001, 0.01, 0.5, 1.0, 0.0, -1.0)  # engines refuse values below 0
     return draw.proposal
 
 
