@@ -381,7 +381,7 @@ def test_a_worker_limits_itself_before_it_serves(
     service._drivers = {"found": driver, "another": driver}
     done: list[Any] = []
     monkeypatch.setattr(service_module, "lower_priority", done.append)
-    monkeypatch.setattr(service_module, "refuse_calls", lambda **kinds: done.append(kinds))
+    monkeypatch.setattr(service_module, "forbid", lambda **kinds: done.append(kinds))
     assert service._find({"device": "found", "nice": asked}) is driver
     assert done == [*([] if is_remote else [{"sockets": True, "writing": True}]), nice]
     with pytest.raises(UnavailableDeviceError, match="^none is not served; there are: found, another$"):
