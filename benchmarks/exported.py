@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -32,14 +33,15 @@ is written.
 - The exporter keeps the **names** of inputs, outputs, tensors and subgraphs; for ONNX it makes them unique. Dynamic
   dimensions of the model are dynamic in the file.
 - **.onnx** (needs `pip install 'nnapi[onnx]'`) uses opset 20, or 21 if the model has 16-bit quantized values.
-  QuantizeLinear and DequantizeLinear enclose quantized values. Filters keep their scale per channel. Biases are int32;
-  their scale is the product of the scales of input and filter. Images are transposed to NCHW once at each input and
-  output. IF becomes If, WHILE becomes Loop. If the constants exceed 2 GiB, they are stored in FILE.data beside the
-  file. Every file passes the checker of the `onnx` package.
-- **.tflite**: IF and WHILE refer to subgraphs. float16 is stored as float16 and computed as float32. States of
-  recurrent cells are variables; every run starts from the states of the model. If the model permits quantized weights
-  in operations on floats, the file has TFLite's dynamic-range operators.
-- Recurrent operations that a format lacks are decomposed into products and sums, up to 256 steps.
+  Quantized operations use the QDQ format: QuantizeLinear and DequantizeLinear enclose each quantized value. Filters
+  keep their scale per channel. Biases are int32, and their scale is the product of the scales of input and filter.
+  Images are transposed to NCHW once at each input and output. IF becomes If, and WHILE becomes Loop. If the constants
+  exceed 2 GiB, they are stored in FILE.data beside the file. Every file passes the checker of the `onnx` package.
+- **.tflite**: IF and WHILE refer to subgraphs. float16 is stored as float16 and computed as float32. The states of
+  recurrent cells become TFLite variables. Each run first sets these variables to the states that the model has as
+  inputs or constants, so no state remains from the previous run. If the model permits quantized weights in operations
+  on floats, the file has TFLite's dynamic-range operators.
+- Recurrent operations that a format lacks are decomposed into products and sums, for up to 256 time steps.
 - `nnapi export RECORDING.npz -o FOLDER [--format onnx]` writes every model that an application built (`NNAPI_RECORD`),
   and lists those that cannot be written.
 """
@@ -95,18 +97,20 @@ def tabulate_examples(step: int, show: bool) -> tuple[list[str], int]:
                 if each.kind == "refused":
                     reasons[operation][each.reason] += 1
     rows = [
-        f"Outcomes of {len(entries):,} public examples (*frozen*: passed once all inputs but the first are constants):",
+        f"The table counts the outcomes of {len(entries):,} public conformance examples. LiteRT or ONNX Runtime runs "
+        "the exported file, or nnapi imports it again and runs it on the reference. *Frozen* examples are refused as "
+        "they are, but pass with all inputs except the first as constants, as weights are in networks.",
         "",
         "| run by | passed | frozen | refused | wrong |",
         "|---|---|---|---|---|",
     ]
     rows += [f"| {way} | " + " | ".join(str(totals[way][kind]) for kind in KINDS) + " |" for way in WAYS]
-    rows += ["", "For each operation, passed and frozen examples out of all examples with the operation:", ""]
+    rows += ["", "By operation, the number of passed and frozen examples of all examples with the operation:", ""]
     rows += [f"| operation | {' | '.join(WAYS)} | most frequent reason of refusal |", "|---" * (len(WAYS) + 2) + "|"]
     for operation, ways in sorted(found.items()):
         counts = " | ".join(f"{ways[way]['passed'] + ways[way]['frozen']} of {ways[way].total()}" for way in WAYS)
         why = reasons[operation].most_common(1)
-        rows.append(f"| {operation} | {counts} | {why[0][0].replace('|', '/')[:120] if why else ''} |")
+        rows.append(f"| {operation} | {counts} | {_shorten(why[0][0], 160) if why else ''} |")
     return rows, sum(each["wrong"] for each in totals.values())
 
 
@@ -115,10 +119,12 @@ KINDS = ("passed", "frozen", "refused", "wrong")
 
 NETWORKS = [
     "",
-    "The next table compares networks with `nnapi-reference` on the same random inputs. It lists the largest "
-    "difference; for floats it is relative to the largest value. Rounding differences add up in a quantized network: "
-    "in `tf2_mobilenet_v2_1.0_224_ptq`, LiteRT's XNNPACK and built-in kernels differ by up to 9 steps, although each "
-    "operation agrees within one step.",
+    "For the next table, LiteRT and ONNX Runtime ran exported networks on random inputs. Each cell lists the largest "
+    "difference of each output from the output of `nnapi-reference`: for floats relative to the largest value, for "
+    "quantized values in quantization steps, with the share of equal values. *From the original file* is the "
+    "difference between LiteRT's outputs for the exported and for the original file. Rounding differences add up in a "
+    "quantized network: in `tf2_mobilenet_v2_1.0_224_ptq`, LiteRT's XNNPACK and built-in kernels differ by up to "
+    "9 steps, although each operation agrees within one step.",
     "",
     "| model | LiteRT | ONNX Runtime |",
     "|---|---|---|",
@@ -126,7 +132,7 @@ NETWORKS = [
 
 
 def tabulate_models(models: Path) -> list[str]:
-    """A row for each network and who runs it."""
+    """Return a row for each network, with the outcome in each engine."""
     paths = sorted(models.glob("*.tflite"))
     rows = list(NETWORKS)
     columns = [list(find_outcomes(way, len(paths), 1, models)) for way in ("LiteRT", "ONNX Runtime")]
@@ -136,7 +142,12 @@ def tabulate_models(models: Path) -> list[str]:
 
 
 def _say(found: Outcome) -> str:
-    return (found.reason if found.kind == "passed" else f"{found.kind}: {found.reason}").replace("|", "/")[:200]
+    return _shorten(found.reason if found.kind == "passed" else f"{found.kind}: {found.reason}", 200)
+
+
+def _shorten(text: str, most: int) -> str:
+    """Return a table cell of at most ``most`` characters."""
+    return textwrap.shorten(text.replace("|", "/"), most, placeholder=" …")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

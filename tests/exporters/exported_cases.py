@@ -106,7 +106,7 @@ def _run_as_file(example: Example, way: str, folder: Path) -> Outcome:
     try:
         found = run(path, [array for array in inputs if array is not None])
     except NnapiError as error:
-        return Outcome("refused", f"read back: {error.message}")
+        return Outcome("refused", f"nnapi cannot import the file: {_list_operators(error.message)}")
     except Exception as error:
         return Outcome("wrong", f"{type(error).__name__}: {' '.join(str(error).split())}")
     expected = [example.outputs[index] for index in example.main.outputs]
@@ -119,6 +119,11 @@ def _first_reason(message: str) -> str:
     """Of the first operation that is refused, without its number."""
     text = message.partition(" cannot be written as ")[2].partition(": ")[2] or message
     return text.split("; ")[0].partition(": ")[2] or text
+
+
+def _list_operators(message: str) -> str:
+    """Return the refused operators of an importer's message, without the name of the file."""
+    return message.rpartition(" uses operations that NNAPI cannot express: ")[2]
 
 
 def run_network(path: Path, way: str, folder: Path) -> Outcome:
@@ -142,7 +147,7 @@ def run_network(path: Path, way: str, folder: Path) -> Outcome:
     try:
         originals = run(path, inputs)
     except (RuntimeError, ValueError) as error:
-        return Outcome("passed", f"{text} (of the original LiteRT says: {' '.join(str(error).split())})")
+        return Outcome("passed", f"{text} (LiteRT refuses the original file: {' '.join(str(error).split())})")
     apart = "; ".join(_distance(*pair) for pair in zip(originals, theirs, strict=True))
     return Outcome("passed", text if apart == text else f"{text} (from the original file {apart})")
 
