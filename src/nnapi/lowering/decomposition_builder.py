@@ -140,7 +140,7 @@ class Decomposition(Builder):
         return self.restate(self.pick(self.restate(tensor, (count,)), 0, indices.ravel().tolist()), indices.shape)
 
     def pick(self, tensor: Tensor, axis: int, indices: Sequence[int] | range) -> Tensor:
-        """Return the elements at these positions along an axis: of a constant as a constant."""
+        """Return the elements at these positions along an axis; those of a constant are a constant."""
         if list(indices) == list(range(tensor.shape[axis])):
             return tensor
         value, channel = self.value(tensor), tensor.type.channel

@@ -37,7 +37,7 @@ def strides(level: int = 1) -> tuple[Slot, ...]:
 DILATION = tuple(Scalar(name, INT32, since=3, default=1, check=positive) for name in ("dilation_w", "dilation_h"))
 
 
-def normal_convolution(arguments: Arguments) -> Arguments:
+def normalize_convolution(arguments: Arguments) -> Arguments:
     arguments = dict(arguments)
     dilation = (arguments.pop("dilation_h", 1), arguments.pop("dilation_w", 1))
     size = arguments["filter"].shape[1:3]
@@ -51,7 +51,7 @@ def declare_overloads(
 ) -> tuple[Overload, ...]:
     paddings = {"explicit_padding": explicit_padding(level), "implicit_padding": implicit_padding(level)}
     return tuple(
-        Overload(name, (*operands, *padding, *tail), normal_convolution, lengths=legal)
+        Overload(name, (*operands, *padding, *tail), normalize_convolution, lengths=legal)
         for (name, padding), legal in zip(paddings.items(), lengths, strict=True)
     )
 

@@ -57,7 +57,7 @@ class Difference:
 
     @property
     def regressions(self) -> list[Change]:
-        """The changes of nnapi's rows for the worse."""
+        """The changes for the worse in rows of nnapi."""
         return [change for change in self.changes if change.is_ours and change.verdict is Verdict.WORSE]
 
 

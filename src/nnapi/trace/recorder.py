@@ -187,7 +187,7 @@ def _asynchronous_span(begun: tuple[Recorded, int, int, str], end: int, cookie: 
 
 
 def _divide(whole: Span, parts: Sequence[Part], shared: dict[int, Mapping[str, Any]]) -> list[Span]:
-    """Return a span without ``holds``, and the spans within it. ``shared`` caches its other arguments."""
+    """Return a span without its argument ``holds``, and the spans within it. ``shared`` caches the other arguments."""
     if not parts:
         return [whole]
     length, depth = whole.end - whole.start, whole.depth + 1

@@ -66,7 +66,7 @@ class Recording:
         self._lock = make_lock()
 
     def follow(self, wish: Sequence[Any] | None) -> None:
-        """Record from now on if a request asks for it; the number distinguishes recordings."""
+        """Start to record if a request asks for it; its number tells a new recording from the last one."""
         if wish is None:
             return
         with self._lock:

@@ -73,7 +73,7 @@ def slice_block(context: Context, input: Tensor, begin: Array, size: Array) -> T
 
 @lower(Op.STRIDED_SLICE)
 def strided_slice(context: Context, input: Tensor, begin: Array, end: Array, strides: Array, **masks: int) -> Tensor:
-    """Where all axes are removed, one remains; TensorFlow Lite leaves none."""
+    """Lower STRIDED_SLICE. If it removes all axes, NNAPI leaves one dimension, TensorFlow Lite none."""
     out = context.result()
     removed = [masks["shrink_axis_mask"] >> axis & 1 for axis in range(len(input.shape))]
     taken = out

@@ -9,7 +9,7 @@ from nnapi.ops.reduce import reduced_axes
 
 @lower(Op.MEAN, Op.REDUCE_ALL, Op.REDUCE_ANY, Op.REDUCE_MAX, Op.REDUCE_MIN, Op.REDUCE_PROD, Op.REDUCE_SUM)
 def reduce(context: Context, input: Tensor, axes: Array, keep_dims: int, out: Tensor | None = None) -> Tensor:
-    """Where all axes are reduced, one remains; TensorFlow Lite leaves none."""
+    """Lower a reduction. If it reduces all axes, NNAPI leaves one dimension, TensorFlow Lite none."""
     out = out or context.result()
     along = reduced_axes(len(input.shape), axes)
     if not along:

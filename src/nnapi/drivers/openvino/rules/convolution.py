@@ -105,9 +105,10 @@ def _loses_strides(context: Context, x: Node, weights: Node) -> bool:
 
 
 def make_weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape, is_stored: bool = True) -> Node:
-    """Return a filter reshaped and transposed, as floats or, with ``is_stored``, as quantized values and their scales.
+    """Return a filter, reshaped and transposed, as floats or, with ``is_stored``, as quantized values and their scales.
 
-    ``channels`` are the dimensions of the result but 1 along all axes that are not those of the output channels.
+    ``channels`` is the shape to which per-channel scales broadcast: the size of the result along the axes of output
+    channels, else 1.
     """
     if filter.array is None:
         node = op.reshape(filter.real(), integers(shape), False)

@@ -141,7 +141,7 @@ def batch_to_space(context: Context, input: Value, block_shape: Array) -> Value:
 
 @lower(Op.SPACE_TO_BATCH_ND)
 def space_to_batch(context: Context, input: Value, block_shape: Array, paddings: Array) -> Value:
-    """The padding is a node of its own: the engine would pad with the quantized value 0."""
+    """Pad by a node of its own: the engine's operator would pad with the quantized value 0."""
     begin, end = (integers([0, 0, *paddings[:, side]]) for side in (0, 1))
     padded, kind = _with_zeros(context, input, begin, end, True)
     batches, rows, columns, channels = context.type().dimensions

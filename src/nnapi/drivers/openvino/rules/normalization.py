@@ -15,7 +15,7 @@ IMAGE = (2, 3)
 
 @lower(Op.SOFTMAX)
 def softmax(context: Context, input: Value, beta: float, axis: int) -> Value:
-    """The maximum is subtracted before a factor is applied, which may make elements infinite."""
+    """Subtract the maximum before the factor is applied: products of large elements may be infinite."""
     first = input.is_channels_first
     x, along = input.real(first), position_of_axis(first, axis_of(axis, input.type.rank))
     if abs(beta) > 1 and not input.type.is_quantized:

@@ -111,7 +111,7 @@ def permute_axes(node: Node, value: Value, order: Sequence[int]) -> Value:
 
 @rule("Concat")
 def concat(node: Node) -> Tensor:
-    """Lower Concat; empty inputs, as a Split may give them, are left out beside others."""
+    """Lower Concat. Inputs without elements, which a Split may make, are omitted if others have elements."""
     filled = [tensor for tensor in node.tensors if tensor is None or tensor.array is None or tensor.array.size]
     node.tensors = filled or node.tensors
     tensors = [node.tensor(i) for i in range(node.count)]
