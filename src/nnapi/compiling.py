@@ -53,7 +53,7 @@ def compile(
     of one dynamic length are padded with zeros to a multiple of 64. The results are exact if an input masks the
     padding. A run raises BadDataError if the padding changes the results.
 
-    BadDataError if no device accepts some operation, with the reasons, or for an option that is not valid.
+    Raises BadDataError for an invalid option, and, with the reasons, if no device accepts one of the operations.
     """
     need(relaxed is None or precision is None, "relaxed and precision are both given", BadDataError)
     if relaxed is not None:

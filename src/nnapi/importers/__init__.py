@@ -31,9 +31,9 @@ def load(
 ) -> Model:
     """Load the model in a file, ready to be compiled; constants are views of the mapped file, which must not change.
 
-    ``source`` is a path, the file's bytes, or a file that is open for reading in binary mode; the model begins at its
-    position. A file that cannot be mapped, such as a pipe or a member of an archive, is read into memory. The formats
-    are .tflite and, with the library ``onnx`` (``pip install 'nnapi[onnx]'``), .onnx.
+    ``source`` is a path, the file's bytes, or a file that is open for reading in binary mode; the model begins at the
+    file's position. A file that cannot be mapped, such as a pipe or a member of an archive, is read into memory. The
+    formats are .tflite and, with the library ``onnx`` (``pip install 'nnapi[onnx]'``), .onnx.
 
     ``shapes`` sets dynamic dimensions of an .onnx file's inputs, by name, as in ``{"x": (1, 3, 224, 224)}``.
 

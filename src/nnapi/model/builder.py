@@ -55,8 +55,8 @@ class Builder(Operations):
     def constant(self, value: Any, type: OperandType | None = None, name: str = "") -> Tensor:
         """Add a constant; ``value`` is an array, list or number.
 
-        By default its type is the one that stores such an array; quantized values need a ``type``. A type without
-        dimensions gets the array's.
+        By default the type follows from the array; quantized values need a ``type``. A type without dimensions gets
+        those of the array.
         """
         return self._tensor(self._add_argument(constant(value, type, {}, name or "the constant"), name))
 

@@ -51,10 +51,10 @@ CONSTANT, SUBGRAPH = Lifetime.CONSTANT, Lifetime.SUBGRAPH  # a member of an enum
 class Model(Closeable, NotebookDisplay):
     """Operands and operations, described call by call as in the C API (``ANeuralNetworksModel_create``).
 
-    A method raises the exception of the result code that its C function returns. After :meth:`finish` the model can be
-    shared by threads, compilations and other models; calls that would change it raise BadStateError. The ``name`` of a
-    model or operand appears in messages and traces. An operand's ``index`` counts the calls of :meth:`add_operand`.
-    ``allow`` gives or withdraws a permission.
+    Where a C function returns an error code, its method raises the exception of that code. After :meth:`finish` the
+    model can be shared by threads, compilations and other models; calls that would change it raise BadStateError. The
+    ``name`` of a model or operand appears in messages and traces. An operand's ``index`` counts the calls of
+    :meth:`add_operand`. ``allow`` gives or withdraws a permission.
     """
 
     state: State
@@ -85,8 +85,10 @@ class Model(Closeable, NotebookDisplay):
     # Describing
 
     def add_operand(self, type: OperandType, name: str = "") -> int:
-        """Return the index of a new operand (``..._addOperand``), ``name`` for messages; BadDataError for an invalid
-        type."""
+        """Add an operand and return its index (``..._addOperand``); ``name`` appears in messages.
+
+        BadDataError for an invalid type.
+        """
         return self._add_operand(type, name).index
 
     def add_constant(self, type: OperandType, array: Array, name: str = "") -> int:
@@ -170,8 +172,8 @@ class Model(Closeable, NotebookDisplay):
     def add_operation(self, code: int, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Append an operation on operand indices ``inputs`` and ``outputs`` (``ANeuralNetworksModel_addOperation``).
 
-        Types, counts and ranks of operands are checked here; values when computing. Operations may be added in any
-        order.
+        Types, counts and ranks of operands are checked here; values are checked by the computation. Operations may
+        be added in any order.
         """
         from nnapi.model.add_operation import (
             add_call,  # on demand: it imports the declarations of operations, which known models do not need
@@ -206,7 +208,7 @@ class Model(Closeable, NotebookDisplay):
         self.inputs, self.outputs = tuple(map(int, inputs)), tuple(map(int, outputs))
 
     def relax_computation_float32_to_float16(self, allow: bool) -> None:
-        """Permit float32 to be computed as float16 (``..._relaxComputationFloat32toFloat16``); a permission only."""
+        """Permit float32 to be computed as float16 (``..._relaxComputationFloat32toFloat16``); devices need not."""
         self.state.need("building", to="change precision")
         self.precision = Precision.FLOAT16 if allow else Precision.FLOAT32
 
@@ -235,7 +237,7 @@ class Model(Closeable, NotebookDisplay):
 
     @Section(Layer.RUNTIME, Phase.PREPARATION, "ANeuralNetworksModel_finish")
     def finish(self) -> None:
-        """Validate and freeze the model (``ANeuralNetworksModel_finish``); after BadDataError it stays invalid."""
+        """Validate and freeze the model (``ANeuralNetworksModel_finish``). After BadDataError, it stays invalid."""
         self.freeze()
 
     def freeze(self) -> None:

@@ -139,7 +139,7 @@ class OperandType:
         return self.code, self.dimensions, self.scale, self.zero_point, self.channel, self.data
 
     def replace(self, **changes: Any) -> OperandType:
-        """Return the type with ``changes`` of its attributes."""
+        """Return a copy of the type with the attributes in ``changes``."""
         return OperandType(**(dict(zip(FIELDS, self._values(), strict=True)) | changes))
 
     @property

@@ -68,7 +68,7 @@ class Burst(Closeable):
         log.debug("burst of %r", compilation)
 
     def use(self, shared: Prepared, observer: Observer | None) -> None:
-        """Use this prepared plan from the next run on, and report the runs. The thread of that run switches over."""
+        """Use this prepared plan from the next run on, and report the runs. That run's thread changes the plan."""
         if not self._is_closed:
             self._wanted = shared, observer
             self._fast_path, self._current = self._run_renewed, object()

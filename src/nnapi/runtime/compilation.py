@@ -145,8 +145,8 @@ class Compilation(Closeable, NotebookDisplay):
     def finish(self) -> None:
         """Plan the model over the devices and prepare it (``ANeuralNetworksCompilation_finish``).
 
-        BadDataError, with the reasons, when no device takes some operation; MissedDeadline* when the time limit passed.
-        A failed finish is final.
+        BadDataError, with the reasons, if no device accepts one of the operations; MissedDeadline* after the time
+        limit. A failed finish is final.
         """
         self.state.need("preparing", to="finish")
         self.state.value = "failed"
@@ -200,7 +200,7 @@ class Compilation(Closeable, NotebookDisplay):
         """Run on arrays of the inputs' storage types; return new arrays, in the order of ``model.outputs``.
 
         A dictionary of inputs by name gives :class:`Outputs`. An optional input may be None. ``keep`` lists operands
-        between operations, by name or index; their values follow the outputs. For this, the model is compiled again
+        inside the model, by name or index; their values follow the outputs. For this, the model is compiled again
         with those operands as outputs, so that nothing is fused across them.
         """
         if keep:
@@ -310,7 +310,7 @@ class Compilation(Closeable, NotebookDisplay):
 
     @property
     def devices(self) -> list[Device]:
-        """The devices that compute, none until finish has succeeded."""
+        """The devices that compute; empty until finish has succeeded."""
         names = self._ready.plan.devices if self._ready else ()
         return [device for device in self._candidates if device.name in names]
 
