@@ -31,7 +31,7 @@ CONCATENATION = Operation(
 
 @CONCATENATION.check
 def mixed_quantization(inputs: Sequence[OperandType], out: OperandType) -> Facet | None:
-    """Return a facet if an input differs from the output in scale or zero point, which level 3 introduced."""
+    """Before level 3 every input had to have the output's scale and zero point."""
     if out.code == QUANT8 and not all(same_quantization(type, out) for type in inputs):
         return Facet(3, "inputs and out differ in scale or zero point")
     return None
