@@ -65,7 +65,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", type=Path, nargs="+")
     parser.add_argument("--seconds", type=float, default=5.0, help="of runs without a pause")
-    parser.add_argument("--leisure", type=float, default=2.0, help="seconds of the comparison afterwards")
+    parser.add_argument("--leisure", type=float, default=4.0, help="seconds of the comparison afterwards")
     parser.add_argument("--busy", type=int, default=0, help="busy loops beside the runs")
     parser.add_argument("--threads", type=int, help="of a run; by default that is chosen")
     parser.add_argument("--one", action="store_true", help="print the result of one model as JSON, in this process")

@@ -8,6 +8,7 @@ import pytest
 from nnapi.runtime.choice.evidence import (
     LEAST,
     MOST,
+    PRIOR,
     SURE,
     Evidence,
     Standing,
@@ -35,7 +36,7 @@ def test_the_factor_of_two_values_is_that_of_the_t_test() -> None:
         density = np.exp(-0.5 * ((x / sigmas - delta) ** 2).sum(0)) / sigmas ** len(values) / sigmas
         return float(((density[1:] + density[:-1]) / 2 * np.diff(sigmas)).sum())
 
-    prior = np.exp(-0.5 * (deltas / 3) ** 2) / (3 * math.sqrt(2 * math.pi))
+    prior = np.exp(-0.5 * (deltas / PRIOR) ** 2) / (PRIOR * math.sqrt(2 * math.pi))
     step = deltas[1] - deltas[0]
     wanted = sum(p * marginal(d) for p, d in zip(prior, deltas, strict=True)) * step / marginal(0.0)
     assert bayes_factor(values) == pytest.approx(wanted, rel=1e-3)
@@ -53,6 +54,13 @@ def test_a_difference_of_ten_percent_is_found_in_noise_of_five() -> None:
     found = [collect(random, 0.12, 0.05)[0] for _ in range(100)]
     assert found.count(Standing.FASTER) > 60
     assert Standing.SLOWER not in found
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.1, 0.2])
+def test_a_plan_that_is_five_percent_slower_does_not_take_over(noise: float) -> None:
+    random = np.random.default_rng(4)
+    found = [collect(random, -0.05, noise)[0] for _ in range(300)]
+    assert found.count(Standing.FASTER) <= 3
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.3])

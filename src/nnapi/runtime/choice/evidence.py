@@ -11,10 +11,11 @@ from enum import StrEnum
 
 import numpy as np
 
-PRIOR = 3.0
+PRIOR = 2.0
 """Standard deviation of the effect, in standard deviations of the noise."""
-SURE, UNLIKELY = 30.0, 20.0
-"""Bayes factors for a faster plan to take over, and for a slower one to be dropped."""
+SURE = 10.0
+"""Bayes factor for a faster plan to take over, and for a slower one to be dropped. A plan that is 5 %
+slower takes over in less than 1 % of the trials, even in noise of 20 %."""
 LEAST, MOST = 4, 24
 """Pairs before a plan may take over; pairs after which plans count as equally fast, unless one is likely faster."""
 RESOLUTION = 0.005
@@ -71,7 +72,7 @@ class Evidence:
         factor = bayes_factor(gains)
         if np.mean(gains) > 0 and factor > SURE and count >= LEAST:
             return Standing.FASTER
-        if np.mean(gains) < 0 and factor > UNLIKELY:
+        if np.mean(gains) < 0 and factor > SURE:
             return Standing.SLOWER
         if count < MOST:
             return Standing.ON_TRIAL
