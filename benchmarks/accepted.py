@@ -29,9 +29,9 @@ INTRODUCTION = """\
 
 The table lists, for each operation, how many of the conformance examples that use it a device accepts, and the most
 frequent reason why the device refuses the others. Every refusal has a reason. If one device refuses an operation,
-another device computes it; the reference accepts all operations. An example has one or more calls: many examples repeat
-an operation with computed instead of constant inputs, or in FLOAT16. An example counts as accepted if the device
-accepts all its calls of the operation.
+another device computes it; the reference accepts all operations. An example may call its operation several times, for
+example with constant inputs, with computed inputs and in FLOAT16. It counts as accepted if the device accepts all its
+calls of the operation.
 
 """
 PLACES = (

@@ -206,8 +206,9 @@ float64 becomes float32, with a note in `Model.notes`.
 Dynamic dimensions stay dynamic where NNAPI can express that. Otherwise the model is compiled for the shapes of each
 run, and the last eight compilations are kept; `explain()` lists how long each took. Some inputs grow by one at each
 run, for example a decoder's past keys. They are padded to a multiple of 64 if a trial with large random values as
-padding changes no result. So 64 tokens take two compilations. The compilations of a file are cached by shapes: another
-process that runs the same file on the same shapes neither imports nor lowers the file again.
+padding changes no result. So a decoder that generates 64 tokens is compiled twice, not for each token. The compilations
+of a file are cached by shapes: another process that runs the same file on the same shapes neither imports nor lowers
+the file again.
 `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})` fixes dimensions.
 
 Images are NCHW in the file. A TRANSPOSE at the beginning of the network changes them to NHWC, and another at the end

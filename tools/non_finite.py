@@ -72,7 +72,7 @@ are four exceptions:
 - *Convolutions with a computed filter* give ±3.4e38 on xnnpack-cpu instead of an infinity.
 - *A NaN that arises inside a model*, for example from LOG of -1 or from a sum with infinite partial sums, does not
   always stay NaN on openvino-cpu. RELU, RELU1 and RELU6, fused or not, return a number for it. EXP returns an infinity.
-  A NaN input has the same effect. The NaN of 0 / 0 stays NaN.
+  A NaN among the model's inputs has the same effect. The NaN of 0 / 0 stays NaN.
 
 ## Operations
 
