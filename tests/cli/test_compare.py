@@ -32,7 +32,8 @@ def test_nothing_differs(file: Path) -> None:
     assert result.exit_code == 0, result.output
     first, _, *rows = result.stdout.splitlines()
     assert first == (
-        f"three.tflite: {REFERENCE} beside {REFERENCE}: nothing differs in {len(rows)} operations ({len(rows)} same)"
+        f"three.tflite: {REFERENCE} compared with {REFERENCE}: "
+        f"nothing differs in {len(rows)} operations ({len(rows)} same)"
     )
 
 

@@ -43,7 +43,7 @@ def compare(*words: str | Path) -> tuple[int, str, str]:
 def test_the_same(file: Path, tmp_path: Path) -> None:
     code, out, err = compare(file, "--against", record(file, tmp_path, 0))
     assert (code, err) == (0, "")
-    assert out.startswith("square: nnapi-reference beside phone.npz: nothing differs in 2 runs\n")
+    assert out.startswith("square: nnapi-reference compared with phone.npz: nothing differs in 2 runs\n")
 
 
 def test_a_run_that_differs(file: Path, tmp_path: Path) -> None:
@@ -67,5 +67,5 @@ def test_recordings_that_do_not_fit(file: Path, tmp_path: Path) -> None:
     assert (code, err) == (2, "nnapi: phone.npz has no run with the inputs and outputs of other\n")
     assert compare(file, "--against", tmp_path / "none.npz")[2].endswith("none.npz: no such file or folder\n")
     code, _, err = compare(file, "--against", phone, "--devices", "a,b")
-    assert (code, err) == (2, "nnapi: --devices takes one name beside a recording, not 2\n")
+    assert (code, err) == (2, "nnapi: --devices takes one name with a recording, not 2\n")
     assert compare(file, file, "--against", phone)[2].startswith("nnapi: a recording has inputs of its own")

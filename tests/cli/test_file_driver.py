@@ -89,7 +89,8 @@ def test_engines_give_the_same(engine: str, package: str, tmp_path: Path) -> Non
     nnapi.export(model(), path := tmp_path / "two.tflite")
     result = CliRunner().invoke(app, ["compare", str(path), "--against", engine])
     assert result.exit_code == 0, result.output
-    assert f"two.tflite: {engine} beside nnapi-reference: nothing differs in 2 operations (2 same)" in result.stdout
+    title = f"two.tflite: {engine} compared with nnapi-reference: nothing differs in 2 operations (2 same)"
+    assert title in result.stdout
     assert ("The file itself in litert: off by 0" in result.stdout) == (engine == "litert")
 
 
@@ -97,7 +98,7 @@ def test_engines_give_the_same(engine: str, package: str, tmp_path: Path) -> Non
     ("words", "message"),
     [
         (["--against", "abacus"], "--against takes litert, onnxruntime or a recording (.npz), not abacus"),
-        (["--against", "litert", "--devices", "a,b"], "--devices takes one name beside --against, not 2"),
+        (["--against", "litert", "--devices", "a,b"], "--devices takes one name with --against, not 2"),
     ],
 )
 def test_mistakes(words: list[str], message: str) -> None:

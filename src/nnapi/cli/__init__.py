@@ -11,7 +11,7 @@ from nnapi.garbage_collection import pause_collecting
 
 COMMANDS = {
     "check": "Run conformance examples, and list what failed with the first value that is wrong.",
-    "compare": "Find the first operation whose result differs between two devices, given the same inputs.",
+    "compare": "Find the first operation whose result differs between two devices on equal inputs.",
     "devices": "List the devices, and the drivers that cannot be used with the reason why.",
     "explain": "Show the plan for a model: its partitions, and for each operation the device, costs and reasons.",
     "export": "Write a model as a .tflite or .onnx file.",

@@ -78,7 +78,7 @@ def compare(
     as_json: Json = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with the graph, colored by error.")] = None,
 ) -> None:
-    """Find the first operation whose result differs between two devices, given the same inputs.
+    """Find the first operation whose result differs between two devices on equal inputs.
 
     Each operation runs as a model of its own on both devices; rounding does not count as a difference. Then the whole
     model runs, and the table shows how differences have grown. Another engine may replace the second device
@@ -87,7 +87,7 @@ def compare(
     """
     if against and against.endswith(EXAMPLES):
         if html or inputs:
-            raise Mistake("a recording has inputs of its own, and no graph: give neither files nor --html beside it")
+            raise Mistake("a recording has inputs of its own, and no graph: give neither files nor --html with it")
         raise typer.Exit(
             _print_recording(load(model, int16_as_float, shapes, weights), Path(against), devices, as_json)
         )
@@ -110,7 +110,7 @@ def compare(
             raise typer.Exit(fail(f"{base.name} does not run {model.name}: {error}", ExitCode.REFUSED)) from None
     steps, first = found.steps, found.first
     data = [asdict(one) for one in steps]
-    title = f"{model.name}: {tried.name} beside {base.name}"
+    title = f"{model.name}: {tried.name} compared with {base.name}"
     if html:
         page = comparison_page(graph_data(nnapi.compile(loaded, REFERENCE).plan), data, title)
         html.write_text(page, encoding="utf-8", errors="replace")
@@ -145,7 +145,7 @@ def compare(
 def _print_recording(model: nnapi.Model, recording: Path, devices: str | None, as_json: bool) -> int:
     names = (devices or REFERENCE).split(",")
     if len(names) > 1:
-        raise Mistake(f"--devices takes one name beside a recording, not {len(names)}")
+        raise Mistake(f"--devices takes one name with a recording, not {len(names)}")
     found = compare_recording(model, recording, nnapi.device(names[0]))
     beyond = [one for one in found if one.reason]
     if as_json:
@@ -155,7 +155,7 @@ def _print_recording(model: nnapi.Model, recording: Path, devices: str | None, a
     else:
         out, nothing = console(), f"nothing differs in {pluralize(len(found), 'run')}"
         words = f"{beyond[0].name} is the first that differs" if beyond else nothing
-        out.print(Text(f"{model.name}: {names[0]} beside {recording.name}: {words}", style="bold"))
+        out.print(Text(f"{model.name}: {names[0]} compared with {recording.name}: {words}", style="bold"))
         rows = ((Text(one.name), *_format_distance(one.distance), Text(one.reason)) for one in found)
         out.print(indent(table("run", "off by", "dB", "why", rows=rows, right=["off by", "dB"])))
     return ExitCode.DIFFERENT if beyond else ExitCode.SUCCESS
@@ -195,7 +195,7 @@ def _is_like(type: OperandType, spec: OperandSpec, value: Array | None) -> bool:
 def _find_devices(devices: str | None, against: str | None) -> list[nnapi.Device]:
     names = devices.split(",") if devices else [REFERENCE if against else "xnnpack-cpu"]
     if len(names) > (1 if against else 2):
-        words = "one name beside --against" if against else "two names"
+        words = "one name with --against" if against else "two names"
         raise Mistake(f"--devices takes {words}, not {len(names)}")
     if against is None:
         return [nnapi.device(name) for name in [REFERENCE, *names][-2:]]
@@ -218,8 +218,8 @@ def _summarize(found: Divergence) -> str:
 
 
 def _table(steps: Sequence[Step]) -> Any:
-    right = ["#", "off by", "dB", "in the whole", "dB there"]
-    rows = table("#", "operation", "given the same", *right[1:], "why", right=right)
+    right = ["#", "off by", "dB", "whole model", "dB (whole)"]
+    rows = table("#", "operation", "on equal inputs", *right[1:], "why", right=right)
     for step in steps:
         distances = [*_format_distance(step.alone), *_format_distance(step.grown)]
         rows.add_row(str(step.number), step.operation, step.verdict, *distances, Text(step.reason))
