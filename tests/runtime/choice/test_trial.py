@@ -150,7 +150,7 @@ def test_pairs_go_on_in_the_next_process(machine: Machine) -> None:
     machine.first.seconds, machine.second.seconds = 14e-3, 7e-3
     compilation = machine.compile()
     found = machine.begin(compilation)
-    machine.use(compilation, 4)
+    machine.use(compilation, 1)
     pairs = len(found.challengers[0].evidence.logs)
     assert 0 < pairs < 4
     found.keep_progress()

@@ -21,8 +21,9 @@ from nnapi.trace.log import Log
 
 log = Log("nnapi.ExecutionPlan")
 
-REPEATS = ((1.25e-3, 8), (6e-3, 6), (12e-3, 3))
-"""Seconds of a run, and how often shorter runs are repeated. The shortest counts: about four find cold caches."""
+REPEATS = ((1.25e-3, 8), (6e-3, 6))
+"""Seconds of a run, and how often shorter runs are repeated. The shortest counts: about four find cold caches. For
+longer runs, more pairs of single runs tell more in the same time."""
 CLEARLY_FASTER, CLEARLY_SLOWER = 1.1, 1.4
 """Ratios to the active plan from which no more runs are needed, the second after two: cold caches lengthen a run, the
 third by less than a tenth."""

@@ -107,7 +107,8 @@ class Trial:
         self._skips = 0
         """The number of next runs that do not count, because they find cold caches."""
         self._opponent: Challenger | None = None
-        """The challenger that ran once, and is compared with the next run."""
+        self._before = 0.0
+        """The challenger that ran once, and the seconds of the run before it: that run and the next count."""
         self._turn = make_lock()
         self._pending: deque[tuple[Challenger, Inputs, Sequence[Array], Sequence[Array]]] = deque()
         self._worked = 0.0
@@ -130,7 +131,7 @@ class Trial:
         is_beside = begin < self._worked  # runs beside preparations and comparisons take longer
         if self._opponent is not None:  # the run after a measurement finds caches as cold
             if self._opponent.is_on_trial and not is_beside:
-                self._opponent.add_pair(seconds)
+                self._opponent.add_pair(math.sqrt(self._before * seconds))
             self._opponent = None
             return
         if self._skips:
@@ -155,7 +156,7 @@ class Trial:
                 self._skips = 1
             else:
                 self._challenge(challenger, None, inputs, outputs)
-                self._opponent = challenger
+                self._opponent, self._before = challenger, seconds
         except Exception as error:
             self.stop(f"a measurement fails: {error}")
         finally:
@@ -395,6 +396,5 @@ class Trial:
         found, _, cost = Stopwatch(active or self.active_seconds, self.threads).time(measure)
         self.cost, challenger.cost = self.cost + cost, cost
         number = len(challenger.evidence.logs) + (active is None)
-        is_due = number in JUDGED or challenger.standing is Standing.FASTER
-        if found is not None and is_due:
+        if found is not None and (number in JUDGED or challenger.standing is Standing.FASTER):
             self._pending.append((challenger, copy_arrays(inputs), copy_arrays(outputs), found))
