@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.executors.restarting import Restarting, copy_to
+from nnapi.runtime.executors.restarting import Lasting, Restarting, copy_to
 
 Run = Callable[[], None]
 
@@ -72,9 +71,9 @@ class CompiledWithStates:
         read = [state.tobytes for state in bytes_of]  # bytes compare faster than arrays
         is_reset, is_marked = ([array.tobytes() for array in arrays] for arrays in (reset, marks))
 
-        def go_on() -> _Lasting:
+        def go_on() -> Lasting[None]:
             self._lasting = self._lasting or self._make_lasting()
-            return _Lasting(partial(copy_to, bytes_of, reset), self._lasting.bind(inputs, states, outputs))
+            return Lasting(partial(copy_to, bytes_of, reset), self._lasting.bind(inputs, states, outputs))
 
         self._runs.bind(inputs, self._fresh.bind(inputs, (), outputs), go_on)
 
@@ -90,8 +89,3 @@ class CompiledWithStates:
     def close(self) -> None:
         for each in filter(None, (self._fresh, self._lasting)):
             each.close()
-
-
-class _Lasting(NamedTuple):
-    reset: Run
-    run: Run

@@ -1,6 +1,6 @@
 """A compiled subgraph: a burst behind LiteRT's tensors."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.executors.restarting import Restarting
+from nnapi.runtime.executors.restarting import Lasting, Restarting, copy_to
 
 
 class Tensor(NamedTuple):
@@ -119,27 +119,19 @@ class RestartingGraph:
         self._is_reset = False
         return results
 
-    def _continue(self) -> "_Lasting":
-        self._lasting = self._make_lasting()
-        return _Lasting(self._lasting, self.inputs, self._states)
+    def _continue(self) -> Lasting[list[Array]]:
+        self._lasting = graph = self._make_lasting()
+        inputs = [graph.inputs[index] for index in self.inputs]
+        states = [graph.inputs[state.number] for state in self._states]
 
+        def reset() -> None:
+            for array, state in zip(states, self._states, strict=True):
+                array.fill(state.zero_point)
 
-class _Lasting(NamedTuple):
-    """Runs of a graph with ``states`` on the ``inputs`` of another."""
+        def run() -> list[Array]:
+            copy_to(inputs, self.inputs.values())
+            results = graph.run()
+            copy_to(states, results[-len(states) :])
+            return results[: -len(states)]
 
-    graph: ReadyGraph
-    inputs: Mapping[int, Array]
-    states: Sequence[Tensor]
-
-    def reset(self) -> None:
-        for state in self.states:
-            self.graph.inputs[state.number].fill(state.zero_point)
-
-    def run(self) -> list[Array]:
-        for index, array in self.inputs.items():
-            self.graph.inputs[index][...] = array
-        results = self.graph.run()
-        count = len(results) - len(self.states)
-        for state, after in zip(self.states, results[count:], strict=True):
-            self.graph.inputs[state.number][...] = after
-        return results[:count]
+        return Lasting(reset, run)

@@ -5,24 +5,21 @@ run after a reset uses a fast compilation, which has no states. The next run rep
 which has them, and continues with it until the next reset.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from nnapi.model.operand import Array
 
-R = TypeVar("R", covariant=True)
+R = TypeVar("R")
 
 
-class Lasting(Protocol[R]):
-    """A run of the slow compilation on the same inputs."""
+class Lasting(NamedTuple, Generic[R]):
+    """The slow compilation: how to reset its states, and to run it on the same inputs."""
 
-    def reset(self) -> None:
-        """Reset its states."""
-        ...
-
-    def run(self) -> R: ...
+    reset: Callable[[], None]
+    run: Callable[[], R]
 
 
 class Restarting(Generic[R]):
@@ -53,6 +50,6 @@ class Restarting(Generic[R]):
         return lasting.run()
 
 
-def copy_to(places: Sequence[Array], arrays: Sequence[Array]) -> None:
+def copy_to(places: Iterable[Array], arrays: Iterable[Array]) -> None:
     for place, array in zip(places, arrays, strict=True):
         np.copyto(place, array)
