@@ -10,6 +10,12 @@ from rich.console import Console
 from nnapi.cli.progress import _estimate, progress
 
 
+@pytest.fixture(autouse=True)
+def _cursor_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test run in a terminal without a cursor draws the same."""
+    monkeypatch.setenv("TERM", "xterm")
+
+
 def drawn(patience: float, until: str, *, terminal: bool = True) -> str:
     """Return the output of a task with two steps."""
     console = Console(file=io.StringIO(), force_terminal=terminal, width=80)
@@ -43,6 +49,11 @@ def test_short_work_shows_nothing() -> None:
 def test_no_terminal_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
     assert drawn(0, "", terminal=False) == "a result\n"
     assert capsys.readouterr().err == ""
+
+
+def test_a_terminal_without_a_cursor_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    assert drawn(0, "") == "a result\n"
 
 
 def test_long_work_without_a_terminal_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

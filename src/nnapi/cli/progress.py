@@ -23,10 +23,10 @@ def progress(
 ) -> Iterator[Callable[[str], None]]:
     """Show a bar of ``total`` steps while work lasts; call the yielded function at the beginning of each step.
 
-    The bar is on the terminal of the results, else on that of stderr. Without either, stderr gets a line each
-    ``pause``.
+    The bar is on the terminal of the results, else on that of stderr. Without either, or where they cannot move the
+    cursor (TERM=dumb), stderr gets a line each ``pause``.
     """
-    where = out if out.is_terminal else Console(file=sys.stderr)
+    where = out if out.is_interactive else Console(file=sys.stderr)
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=30),
@@ -36,7 +36,7 @@ def progress(
         TimeRemainingColumn(),
         console=where,
         transient=True,
-        disable=not where.is_terminal,
+        disable=not where.is_interactive,
     )
     task = bar.add_task("", total=total)
     start, begun, current = time.monotonic(), 0, ""
@@ -50,7 +50,7 @@ def progress(
         begun += 1
 
     def show() -> None:
-        if where.is_terminal:
+        if where.is_interactive:
             if not ended.wait(patience):
                 bar.start()
             return
