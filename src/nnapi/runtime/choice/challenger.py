@@ -9,9 +9,9 @@ import numpy as np
 from nnapi.drivers.base import Request
 from nnapi.drivers.wrapping import find_direct
 from nnapi.errors import NnapiError
+from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.choice.evidence import Evidence, Standing
-from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import Comparison
 from nnapi.runtime.executors.prepared_partitions import ClaimedError, ReadyPlan
 from nnapi.runtime.executors.stopwatch import Stopwatch
@@ -160,12 +160,12 @@ class Challenger:
         if self.is_on_trial and self.evidence.is_likely_faster(self._margin):
             self.standing = Standing.FASTER
 
-    def judge(self, question: Question, inputs: Inputs, expected: Sequence[Array], found: Sequence[Array]) -> None:
+    def judge(self, model: Model, inputs: Inputs, expected: Sequence[Array], found: Sequence[Array]) -> None:
         """Exclude the plan if its results differ by more than rounding explains."""
         from nnapi.runtime.choice.third_opinion import find_fault  # on demand: known models declare no operations
 
-        if fault := find_fault(question, inputs, expected, found):
-            log.warning("%s of %s is excluded: %s", self.name, question.model.name, fault)
+        if fault := find_fault(model, inputs, expected, found):
+            log.warning("%s of %s is excluded: %s", self.name, model.name, fault)
             self.exclude(fault)
 
     def exclude(self, reason: str, *, is_lasting: bool = True) -> None:

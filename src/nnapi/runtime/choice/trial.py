@@ -225,7 +225,7 @@ class Trial:
         options = question.options._replace(threads=plan.threads)
         found = challenger.prepare(lambda: prepare_plan(plan, question.devices, options, question.cache), sample)
         if found is not None:
-            challenger.judge(question, sample, expected, found)
+            challenger.judge(question.model, sample, expected, found)
             limit = HOPELESS * min([seconds, *(each.seconds for each in self.challengers if each.is_on_trial)])
             while challenger.seconds > limit and challenger.time_again(sample):
                 pass
@@ -266,7 +266,7 @@ class Trial:
             challenger, inputs, expected, found = self._pending[0]
             if not challenger.reason:
                 with self._working():
-                    challenger.judge(self._held or self.question, inputs, expected, found)
+                    challenger.judge((self._held or self.question).model, inputs, expected, found)
             if self._pending:  # else a run has ended the trial
                 self._pending.popleft()
         best = max((each.log_gain for each in self.challengers if each.is_faster), default=None)
