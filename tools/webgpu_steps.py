@@ -18,7 +18,7 @@ from nnapi.cli.inputs import read_arrays
 from nnapi.testing.divergence import Step, Verdict, find_divergence
 
 HEAD = """\
-| model | operations | same | off by one | off by more | refused | the whole |
+| model | operations | same | off by one | off by more | refused | whole model off by |
 |---|---|---|---|---|---|---|"""
 
 
@@ -49,7 +49,7 @@ def count_steps(name: str, steps: Sequence[Step]) -> Row:
 
 
 def list_wrong(steps: Sequence[Step]) -> Iterator[Step]:
-    """Operations that are off by more than one code, or by more than rounding where their results are no codes."""
+    """Operations that are off by more than one quantization step, or by more than rounding without a scale."""
     for step in steps:
         is_off = step.alone is not None and step.alone.in_steps and step.alone.largest > 1
         if is_off or step.verdict in (Verdict.DIFFERS, Verdict.FAILED):
