@@ -199,16 +199,16 @@ INTRODUCTION = """# ONNX
 <!-- Written by `python -m benchmarks.onnx_nodes`; a test compares it with what becomes of the tests. -->
 
 `nnapi.load("model.onnx")` reads ONNX from opset 6 on, with the library `onnx` (`pip install 'nnapi[onnx]'`). The
-importer has a rule for an operator, replaces it by the operators of its definition in ONNX, or refuses it with a
-reason. One error lists all refusals of a file. Constants are computed while the file is read. int64 becomes int32 and
-float64 becomes float32, with a note in `Model.notes`.
+importer converts most operators by rules. It replaces an operator without a rule by the operators of its definition in
+ONNX, or refuses it with a reason. One error lists all refusals of a file. Constant expressions are computed while the
+file is read. int64 becomes int32 and float64 becomes float32, with a note in `Model.notes`.
 
 Dynamic dimensions stay dynamic where NNAPI can express that. Otherwise the model is compiled for the shapes of each
 run, and the last eight compilations are kept; `explain()` lists how long each took. Some inputs grow by one at each
-run, for example a decoder's past keys. They are padded to a multiple of 64 if a trial with large random values as
-padding changes no result. So a decoder that generates 64 tokens is compiled twice, not for each token. The compilations
-of a file are cached by shapes: another process that runs the same file on the same shapes neither imports nor lowers
-the file again.
+run, for example a decoder's past keys. nnapi pads them to a multiple of 64 if a test shows that padding changes no
+result; the test pads with large random values. So a decoder that generates 64 tokens is compiled twice, not for each
+token. The compilations of a file are cached by shapes: another process that runs the same file on the same shapes
+neither imports nor lowers the file again.
 `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})` fixes dimensions.
 
 Images are NCHW in the file. A TRANSPOSE at the beginning of the network changes them to NHWC, and another at the end
@@ -225,13 +225,14 @@ The library `onnx` has four sets of models:
 | simple | 23 | 7 | sequences, texts and gradients |
 | light | 9 | 6 load | the weights are not in the file and would take more than 256 MB |
 
-Networks that either of PyTorch's exporters writes agree with ONNX Runtime to 1e-4. If ONNX Runtime's tool quantizes
-them, each operation agrees within 1 quantization step.
+The results of networks from either of PyTorch's exporters agree with ONNX Runtime's to 1e-4. For networks that ONNX
+Runtime's tool quantized, the results of each operation agree within 1 quantization step.
 
 The 64 architectures of `python -m benchmarks.architectures` have random weights; PyTorch 2.13 or 2.14 exported them. 61
 of them load, and their results agree with ONNX Runtime to 4e-6 of the largest value. nnapi also exported these
-networks: in LiteRT and ONNX Runtime, the exported files agree as closely, and none ended a process. The outputs of ViT
-and MLP-Mixer are zeros without training; there, the inputs of the last layer agree.
+networks. The results of the exported files in LiteRT and ONNX Runtime agree as closely, and no file crashed an engine.
+Without training, the outputs of ViT and MLP-Mixer are zeros, so the inputs of their last layers were compared instead;
+they agree.
 [Performance](performance.md#networks-slower-than-onnx-runtime) lists the networks that are slower than ONNX Runtime.
 
 | kind of network | outcome |

@@ -175,7 +175,7 @@ def test_a_computed_scale_has_the_normalized_axes_or_one_element(axes: list[int]
 
 
 REFUSED: list[tuple[str, Any, tuple[Any, ...], dict[str, Any], str]] = [
-    ("BatchNormalization", X, (S, B, M, V), {"training_mode": 1}, "NNAPI models do not learn"),
+    ("BatchNormalization", X, (S, B, M, V), {"training_mode": 1}, "NNAPI has no training"),
     ("InstanceNormalization", X[:, :, 0, 0], (S, B), {}, "NNAPI has it for images, the input is of rank 2"),
     ("InstanceNormalization", X[..., None], (S, B), {}, "NNAPI has it for images, the input is of rank 5"),
     ("LRN", X, (), {"size": 4}, "it adds up 4 channels"),
@@ -199,5 +199,5 @@ def test_scales_of_other_axes_and_learned_statistics_are_refused() -> None:
     with pytest.raises(BadDataError, match="its scale has other axes than the normalized ones"):
         loaded(nodes)
     learning = helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y", "mean"])
-    with pytest.raises(BadDataError, match="NNAPI models do not learn"):
+    with pytest.raises(BadDataError, match="NNAPI has no training"):
         loaded([learning], {"s": S, "b": B, "m": M, "v": V}, opset=9)

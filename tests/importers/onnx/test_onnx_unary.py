@@ -123,7 +123,7 @@ def test_no_elements_are_dropped(ratio: float | None, training: bool | None, ops
     given = {name: constants[name] for name in names[1:] if name}
     nodes = [helper.make_node("Dropout", names if opset > 11 else ["x"], ["y", "mask"])]
     if refused:
-        with pytest.raises(BadDataError, match="it is to drop elements at random"):
+        with pytest.raises(BadDataError, match="in training mode, it drops elements at random"):
             loaded(nodes, given, opset)
         return
     np.testing.assert_array_equal(computed(loaded(nodes, given, opset)), X)

@@ -129,8 +129,8 @@ def test_types_that_nnapi_stores_otherwise_are_noted(elem: int, notes: tuple[str
 @pytest.mark.parametrize(
     ("info", "reason"),
     [
-        (helper.make_tensor_sequence_value_info("x", 1, [2]), "it is a sequence, NNAPI has tensors only"),
-        (onnx.ValueInfoProto(name="x"), "it is a None, NNAPI has tensors only"),
+        (helper.make_tensor_sequence_value_info("x", 1, [2]), "it is of type sequence, NNAPI has tensors only"),
+        (onnx.ValueInfoProto(name="x"), "it is of type None, NNAPI has tensors only"),
         (declared(shape=(2, 0)), "it has no elements"),
         (declared(elem=TensorProto.STRING), "x is of type STRING, which NNAPI does not have"),
     ],

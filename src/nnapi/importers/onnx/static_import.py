@@ -132,7 +132,7 @@ def _read_inputs(conversion: Conversion, graph: onnx.GraphProto) -> list[Value]:
 
 def _read_input(scope: Scope, info: onnx.ValueInfoProto) -> Tensor:
     kind = info.type.WhichOneof("value")
-    expressible(kind == "tensor_type", f"it is a {str(kind).removesuffix('_type')}, NNAPI has tensors only")
+    expressible(kind == "tensor_type", f"it is of type {str(kind).removesuffix('_type')}, NNAPI has tensors only")
     declared = info.type.tensor_type
     shape = declared_shape(declared) if declared.HasField("shape") else None
     empty = any(each.HasField("dim_value") and each.dim_value == 0 for each in declared.shape.dim)

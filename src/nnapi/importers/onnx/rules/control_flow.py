@@ -72,7 +72,8 @@ def loop(node: Node) -> Sequence[Result | None]:
         results = _unroll(node, body, steps, carried)
         if results is not None:
             return results
-    expressible(len(body.output) == len(carried) + 1, "it collects the results of steps that cannot be counted")
+    scans = len(body.output) - len(carried) - 1
+    expressible(not scans, "it has scan outputs, but its number of iterations is not constant")
     return _while(node, body, limit, going, carried)
 
 

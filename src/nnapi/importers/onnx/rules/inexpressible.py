@@ -10,9 +10,9 @@ BY_REASON = {
     "NNAPI has no maps from names to numbers": "ZipMap DictVectorizer CastMap CategoryMapper",
     "NNAPI has no operations on bits": "BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor",
     "NNAPI has no complex numbers": "DFT STFT",
-    "NNAPI's only random operation draws classes": "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform "
-    "RandomUniformLike",
-    "NNAPI models do not learn": "Adagrad Adam Gradient Momentum",
+    "NNAPI's only random operation is RANDOM_MULTINOMIAL": "Bernoulli Multinomial RandomNormal RandomNormalLike "
+    "RandomUniform RandomUniformLike",
+    "NNAPI has no training": "Adagrad Adam Gradient Momentum",
     "NNAPI's suppression of boxes gives boxes, not their indices": "NonMaxSuppression",
     "NNAPI does not decode images": "ImageDecoder",
     "NNAPI samples images on grids only": "DeformConv",

@@ -21,7 +21,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 
 @rule("BatchNormalization")
 def batch_normalization(node: Node) -> Tensor:
-    expressible(not node.attribute("training_mode") and not node.wants(1), "NNAPI models do not learn")
+    expressible(not node.attribute("training_mode") and not node.wants(1), "NNAPI has no training")
     epsilon = float(node.attribute("epsilon"))
     if all(node.tensor(i).array is not None for i in range(1, 5)):
         scale, bias, mean, variance = (node.array(i).astype(np.float64) for i in range(1, 5))

@@ -89,7 +89,7 @@ def identity(node: Node) -> list[Tensor | None]:
     if node.kind == "Dropout":
         training = node.has(2) and bool(node.array(2).any())
         keeps_all = node.has(1) and node.array(1) == 0
-        expressible(not training or keeps_all, "it is to drop elements at random")
+        expressible(not training or keeps_all, "in training mode, it drops elements at random")
     same = replace(node.tensor(0), name=node.name)
     if not node.wants(1):
         return [same]

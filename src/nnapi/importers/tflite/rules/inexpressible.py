@@ -12,7 +12,8 @@ BY_REASON = {
     "NNAPI has no complex numbers": "RFFT2D IMAG REAL COMPLEX_ABS",
     "NNAPI has no images of rank 5": "CONV_3D CONV_3D_TRANSPOSE",
     "NNAPI has no operations on bits": "BITWISE_XOR RIGHT_SHIFT BITCAST STABLEHLO_SHIFT_LEFT",
-    "NNAPI's only random operation draws classes": "RANDOM_STANDARD_NORMAL RANDOM_UNIFORM STABLEHLO_RNG_BIT_GENERATOR",
+    "NNAPI's only random operation is RANDOM_MULTINOMIAL": "RANDOM_STANDARD_NORMAL RANDOM_UNIFORM "
+    "STABLEHLO_RNG_BIT_GENERATOR",
     "NNAPI has no inverse trigonometric function": "ATAN2",
     "NNAPI stores nothing sparsely": "EMBEDDING_LOOKUP_SPARSE",
     "of StableHLO the importer reads arithmetic and moves only": "STABLEHLO_CBRT STABLEHLO_CONVOLUTION "
