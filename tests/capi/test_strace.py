@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 
 from nnapi.capi import installation
-
-pytest.importorskip("nnapi.capi._bridge", reason=str(installation.library_problem()))
 from nnapi.capi.strace import Begin, End, decode, encode
 from nnapi.cli.strace import listen
 from nnapi.testing.corpus import Corpus

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -112,3 +113,11 @@ def test_mistakes(tmp_path: Path) -> None:
     )
     result = CliRunner().invoke(app, ["strace", "--", "true"], env=dict(os.environ))
     assert (result.exit_code, result.stderr) == (0, "nnapi: no call to libneuralnetworks.so\n")
+
+
+def test_names_the_reason_where_the_library_was_not_built() -> None:
+    program = "import sys; sys.modules['nnapi.capi._bridge'] = None; from nnapi.cli import main; main()"
+    words = [sys.executable, "-c", program, "strace", "--", "true"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "and the package again: pip install " in done.stderr

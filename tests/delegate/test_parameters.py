@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from nnapi.capi import installation
 from nnapi.formats.tflite.operators import OPERATORS, options_table
 from nnapi.formats.tflite.reader import File
 from tests.networks import find_networks
 
 cases = pytest.importorskip("tests.delegate.delegate_cases", reason="ai-edge-litert is not installed")
-from nnapi.delegate import delegate as room  # noqa: E402  # it needs the bridge, as the cases do
+pytest.importorskip("nnapi.capi._bridge", reason=str(installation.library_problem()))
+from nnapi.delegate import delegate as room  # noqa: E402
 from nnapi.delegate.graph import LiteRtGraph  # noqa: E402
 from nnapi.delegate.parameters import can_read_parameters, size_of  # noqa: E402
 from nnapi.delegate.partition import NodeSubset, NotClaimed  # noqa: E402

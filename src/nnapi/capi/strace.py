@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nnapi.capi.call_text import CallFormatter
 from nnapi.capi.handles import Handles
 from nnapi.capi.prototype import Function
 from nnapi.codes import ResultCode
@@ -53,6 +52,8 @@ class CallReporter:
     """Reports the calls of this process while somebody listens. Safe to use from several threads."""
 
     def __init__(self, address: str, handles: Mapping[str, Handles], say: Callable[[str], None]) -> None:
+        from nnapi.capi.call_text import CallFormatter  # needs the bridge, which `nnapi strace` must say is missing
+
         self._formatter = CallFormatter(handles)
         self._here = threading.local()
         self._socket: socket.socket | None = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
