@@ -29,7 +29,7 @@ def plan(python: str | Path, **variables: str) -> str:
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make")
 def test_names_the_packages_that_the_c_library_needs(tmp_path: Path) -> None:
     headers = f"python{sys.version_info[0]}.{sys.version_info[1]}-dev"
-    assert "apt install gcc)" in plan(sys.executable, CC="no-compiler")
+    assert "apt install gcc" in plan(sys.executable, CC="no-compiler")
 
     python = tmp_path / "python"
     python.write_text(PATCHED.format(python=sys.executable, include=tmp_path))
