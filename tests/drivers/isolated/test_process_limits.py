@@ -1,6 +1,9 @@
 """A driver's process cannot use what its limits deny, and can use what they permit."""
 
+import ctypes
+import errno
 import os
+import platform
 import socket
 import struct
 import subprocess
@@ -19,6 +22,19 @@ from tests.drivers.isolated.isolated_cases import Trying, model
 X = np.array([1, -2, 3, -4], np.float32)
 
 
+def has_seccomp() -> bool:
+    """Whether the system knows the call that sets a filter: qemu-user does not."""
+    machine = process_limits.MACHINES.get(platform.machine())
+    if machine is None:
+        return True  # then forbid says so
+    library, get_action_avail = ctypes.CDLL(None, use_errno=True), 2
+    action = ctypes.byref(ctypes.c_uint32(process_limits.ALLOW))
+    return library.syscall(machine.seccomp, get_action_avail, 0, action) == 0 or ctypes.get_errno() != errno.ENOSYS
+
+
+needs_seccomp = pytest.mark.skipif(not has_seccomp(), reason="the system has no seccomp, as under qemu-user")
+
+
 def tried(what: str, **options: object) -> str:
     """Return the error of a driver's attempt in its process; None if it succeeds."""
     with Device(Isolated(Trying(what), **options)) as found:  # type: ignore[arg-type]
@@ -29,6 +45,7 @@ def tried(what: str, **options: object) -> str:
     return ""
 
 
+@needs_seccomp
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["socket", "thread's socket", "pair"])
 def test_sockets(what: str) -> None:
@@ -40,6 +57,7 @@ def test_sockets(what: str) -> None:
 CHANGES = ["fifo {}", "node {}", "mode {}", "owner {}", "times {}"]
 
 
+@needs_seccomp
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["write {}", "append {}", "make {}", "remove {}", "rename {}", "cut {}", *CHANGES])
 def test_files(what: str, tmp_path: Path) -> None:
@@ -53,6 +71,7 @@ def test_files(what: str, tmp_path: Path) -> None:
     assert tried(what.format(file)) == ""
 
 
+@needs_seccomp
 @pytest.mark.slow
 def test_attributes(tmp_path: Path) -> None:
     """Not every file system has them; where they are refused, none is asked."""
@@ -60,6 +79,7 @@ def test_attributes(tmp_path: Path) -> None:
     assert "PermissionError" not in tried(f"attribute {tmp_path}")
 
 
+@needs_seccomp
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", ["network", "files"])
 @pytest.mark.parametrize(("what", "otherwise"), [("trace", "ProcessLookupError"), ("descriptor", "")])
@@ -98,6 +118,7 @@ def test_an_engine_works_within_limits() -> None:
         assert compile(model(), found).run(X)[0].tolist() == [1, 2, 3, 4]
 
 
+@needs_seccomp
 def test_what_is_forbidden_is_refused_and_ends_nothing() -> None:
     code = "import os, socket; from nnapi.drivers.isolated import process_limits\n"
     code += "process_limits.forbid(sockets=True, writing=True)\n"
