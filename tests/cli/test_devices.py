@@ -36,6 +36,7 @@ class Npu:
 @pytest.fixture
 def invented(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nnapi, "devices", lambda: [nnapi.Device(Npu())])  # type: ignore[arg-type]
+    monkeypatch.setattr(installation, "library_problem", lambda: None)
     monkeypatch.setattr(nnapi, "unavailable_devices", lambda: [Unavailable("gpu", "ImportError: no CUDA [12]")])
 
 

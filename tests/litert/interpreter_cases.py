@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+from nnapi.capi import installation  # noqa: E402
 from nnapi.litert import Interpreter  # noqa: E402  # LiteRT is the class that it derives from
 
+needs_library = pytest.mark.skipif(
+    installation.library_problem() is not None, reason=str(installation.library_problem())
+)
+"""For graphs of which LiteRT computes partitions: its delegate is a library."""
 rng = np.random.default_rng(3)
 Pair = tuple[Any, Any]
 

@@ -15,6 +15,7 @@ from nnapi.litert import CompiledModel, Interpreter, compiled_model  # noqa: E40
 from nnapi.litert.compiled_model import PLACEHOLDER  # noqa: E402
 from nnapi.litert.tensor_buffer import ArrayBuffer  # noqa: E402
 from nnapi.runtime.device import Device, device  # noqa: E402
+from tests.litert.interpreter_cases import needs_library  # noqa: E402
 from tests.litert.model_cases import dense, open_batch, signatures, svdf, two_steps, whole_numbers  # noqa: E402
 from tests.litert.test_litert_interpreter import with_atan2  # noqa: E402
 
@@ -261,6 +262,7 @@ def test_engines_on_the_processor_are_the_cpu(monkeypatch: pytest.MonkeyPatch) -
     assert "xnnpack-cpu" in next(line for line in model.explain().splitlines() if line.startswith("CPU: "))
 
 
+@needs_library
 def test_litert_computes_what_nnapi_cannot_express() -> None:
     model = CompiledModel.from_buffer(with_atan2())
     assert not model.is_fully_accelerated()

@@ -15,7 +15,7 @@ from tests.tflite_writer import Graph, T, const, single, write
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
 from nnapi.litert import Interpreter  # noqa: E402  # LiteRT is the class that it derives from
 from tests.dynamic_range_cases import CASES, make_input  # noqa: E402
-from tests.litert.interpreter_cases import both, feed, rng, run, values  # noqa: E402
+from tests.litert.interpreter_cases import both, feed, needs_library, rng, run, values  # noqa: E402
 from tests.litert.model_cases import OUT, SUM, X, Y, dense, open_batch, signatures, two_steps, whole_numbers  # noqa: E402
 
 pytestmark = pytest.mark.engine
@@ -194,7 +194,7 @@ def test_what_nnapi_cannot_express_is_named() -> None:
         ours.allocate_tensors()
 
 
-@pytest.mark.parametrize("preserve", [False, True])
+@pytest.mark.parametrize("preserve", [pytest.param(False, marks=needs_library), True])
 def test_what_nnapi_cannot_express_falls_back(preserve: bool) -> None:
     pair = both(with_atan2(), fallback=True, experimental_preserve_all_tensors=preserve)
     for interpreter in pair:

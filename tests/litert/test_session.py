@@ -8,9 +8,10 @@ import pytest
 from tests.tflite_writer import Graph, T, const, write
 
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
-from tests.litert.interpreter_cases import both, feed, run  # noqa: E402
+from tests.litert.interpreter_cases import both, feed, needs_library, run  # noqa: E402
 
 
+@needs_library
 def test_partitions_have_the_shapes_that_litert_infers() -> None:
     x, a, b = T("FLOAT32", (2, 6)), T("FLOAT32", (2, 6)), T("FLOAT32", (1, 1), signature=(-1, -1))
     c, y = T("FLOAT32", (1, 1), signature=(-1, -1)), T("FLOAT32", (1, 1), signature=(-1, -1))

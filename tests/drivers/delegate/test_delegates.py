@@ -28,7 +28,7 @@ from nnapi.drivers.delegate.driver import DelegateDriver
 from nnapi.drivers.delegate.plugin import explain_loading
 
 pytestmark = [pytest.mark.engine, pytest.mark.skipif(COMPILER is None, reason="no C compiler")]
-needs_own = pytest.mark.skipif(not installation.delegate().is_file(), reason="our own delegate is not built")
+needs_own = pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
 SHAPE = (1, 5, 4, 2)
 X = np.arange(40, dtype=np.float32).reshape(SHAPE)
 
