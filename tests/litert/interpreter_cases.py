@@ -15,7 +15,7 @@ from nnapi.litert import Interpreter  # noqa: E402  # LiteRT is the class that i
 needs_library = pytest.mark.skipif(
     installation.library_problem() is not None, reason=str(installation.library_problem())
 )
-"""For graphs of which LiteRT computes partitions: its delegate is a library."""
+"""For graphs that are divided between LiteRT and nnapi: nnapi's delegate is a C library."""
 rng = np.random.default_rng(3)
 Pair = tuple[Any, Any]
 

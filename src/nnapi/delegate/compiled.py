@@ -8,7 +8,7 @@ import numpy as np
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.executors.restarting import Lasting, Restarting, copy_to
+from nnapi.runtime.executors.restarting import Restarting, StatefulRun, copy_to
 
 Run = Callable[[], None]
 
@@ -54,12 +54,12 @@ MARK = 0x5A
 
 class CompiledWithStates:
     """Two compilations of a partition with states. LiteRT resets states to their ``zero_points``. A run that finds them
-    reset uses ``fresh`` and leaves a mark in them; if the next run finds the mark, nobody has touched the states."""
+    reset uses ``fresh`` and leaves a mark in them; if the next run finds the mark, no program has changed them."""
 
-    def __init__(self, fresh: Compiled, make_lasting: Callable[[], Compiled], zero_points: Sequence[int]) -> None:
-        self._fresh, self._make_lasting, self._zero_points = fresh, make_lasting, zero_points
+    def __init__(self, fresh: Compiled, make_stateful: Callable[[], Compiled], zero_points: Sequence[int]) -> None:
+        self._fresh, self._make_stateful, self._zero_points = fresh, make_stateful, zero_points
         self.compilation = fresh.compilation
-        self._lasting: Compiled | None = None
+        self._stateful: Compiled | None = None
         self._runs = Restarting[None]()
 
     def bind(self, inputs: Sequence[Array], states: Sequence[Array], outputs: Sequence[Array]) -> Run:
@@ -71,21 +71,21 @@ class CompiledWithStates:
         read = [state.tobytes for state in bytes_of]  # bytes compare faster than arrays
         is_reset, is_marked = ([array.tobytes() for array in arrays] for arrays in (reset, marks))
 
-        def go_on() -> Lasting[None]:
-            self._lasting = self._lasting or self._make_lasting()
-            return Lasting(partial(copy_to, bytes_of, reset), self._lasting.bind(inputs, states, outputs))
+        def make_stateful_run() -> StatefulRun[None]:
+            self._stateful = self._stateful or self._make_stateful()
+            return StatefulRun(partial(copy_to, bytes_of, reset), self._stateful.bind(inputs, states, outputs))
 
-        self._runs.bind(inputs, self._fresh.bind(inputs, (), outputs), go_on)
+        self._runs.bind(inputs, self._fresh.bind(inputs, (), outputs), make_stateful_run)
 
         def run() -> None:
             found = [take() for take in read]
-            begins = found == is_reset
-            self._runs.run(is_reset=begins, is_untouched=found == is_marked)
-            if begins:
+            starts_anew = found == is_reset
+            self._runs.run(is_reset=starts_anew, is_untouched=found == is_marked)
+            if starts_anew:
                 copy_to(bytes_of, marks)
 
         return run
 
     def close(self) -> None:
-        for each in filter(None, (self._fresh, self._lasting)):
+        for each in filter(None, (self._fresh, self._stateful)):
             each.close()

@@ -81,8 +81,8 @@ class LoopTimeoutError(MissedDeadlineTransientError):
 
 
 class DriverDiedError(DeadObjectError):
-    """The process of a driver has ended. ``by_itself`` is whether nobody ended it, ``was_alone`` whether it served only
-    one request."""
+    """The process of a driver has ended. ``by_itself``: nnapi did not end it. ``was_alone``: it served only one
+    request."""
 
     by_itself = False
     was_alone = False

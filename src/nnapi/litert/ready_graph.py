@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.executors.restarting import Lasting, Restarting, copy_to
+from nnapi.runtime.executors.restarting import Restarting, StatefulRun, copy_to
 
 
 class Tensor(NamedTuple):
@@ -92,13 +92,13 @@ class RestartingGraph:
     """A subgraph with states: ``fresh`` resets them at every run; the graph that has ``states`` as inputs and as last
     outputs is made on demand."""
 
-    def __init__(self, fresh: ReadyGraph, make_lasting: Callable[[], ReadyGraph], states: Sequence[Tensor]) -> None:
-        self._fresh, self._make_lasting, self._states = fresh, make_lasting, states
-        self._lasting: ReadyGraph | None = None
+    def __init__(self, fresh: ReadyGraph, make_stateful: Callable[[], ReadyGraph], states: Sequence[Tensor]) -> None:
+        self._fresh, self._make_stateful, self._states = fresh, make_stateful, states
+        self._stateful: ReadyGraph | None = None
         self._is_reset = True
         self.inputs, self.positions, self.results = fresh.inputs, fresh.positions, fresh.results
         self._runs = Restarting[list[Array]]()
-        self._runs.bind([*self.inputs.values()], fresh.run, self._continue)
+        self._runs.bind([*self.inputs.values()], fresh.run, self._make_stateful_run)
 
     @property
     def devices(self) -> set[str]:
@@ -111,7 +111,7 @@ class RestartingGraph:
         return self._fresh.explain()
 
     def close(self) -> None:
-        for graph in filter(None, (self._fresh, self._lasting)):
+        for graph in filter(None, (self._fresh, self._stateful)):
             graph.close()
 
     def run(self) -> list[Array]:
@@ -119,8 +119,8 @@ class RestartingGraph:
         self._is_reset = False
         return results
 
-    def _continue(self) -> Lasting[list[Array]]:
-        self._lasting = graph = self._make_lasting()
+    def _make_stateful_run(self) -> StatefulRun[list[Array]]:
+        self._stateful = graph = self._make_stateful()
         inputs = [graph.inputs[index] for index in self.inputs]
         states = [graph.inputs[state.number] for state in self._states]
 
@@ -134,4 +134,4 @@ class RestartingGraph:
             copy_to(states, results[-len(states) :])
             return results[: -len(states)]
 
-        return Lasting(reset, run)
+        return StatefulRun(reset, run)

@@ -167,7 +167,7 @@ def test_the_tuner_works_while_it_prepares_and_compares(machine: Machine, monkey
     found, marks = make(machine), list[float]()
     rival = Mock(reason="", is_faster=False, is_on_trial=False, evidence=Mock(logs=[]))
     rival.judge.side_effect = lambda *arguments: marks.append(found._worked)
-    monkeypatch.setattr(found, "_try", lambda *arguments: marks.append(found._worked) or rival)
+    monkeypatch.setattr(found, "_make_challenger", lambda *arguments: marks.append(found._worked) or rival)
     found.begin_on([X])
     found.prepare()
     assert found._worked == machine.clock.now

@@ -81,8 +81,8 @@ def test_the_inputs_may_move_between_the_first_and_the_second_run(total: Sum) ->
 
 
 def test_arrays_are_copied_in_pairs() -> None:
-    places = [np.zeros(2), np.zeros((1, 3))]
-    copy_to(places, [np.ones(2), np.full((1, 3), 2.0)])
-    assert [place.tolist() for place in places] == [[1, 1], [[2, 2, 2]]]
+    targets = [np.zeros(2), np.zeros((1, 3))]
+    copy_to(targets, [np.ones(2), np.full((1, 3), 2.0)])
+    assert [target.tolist() for target in targets] == [[1, 1], [[2, 2, 2]]]
     with pytest.raises(ValueError, match="shorter"):
-        copy_to(places, [np.ones(2)])
+        copy_to(targets, [np.ones(2)])

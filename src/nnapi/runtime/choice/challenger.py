@@ -187,7 +187,7 @@ class Challenger:
 
 
 def compare_with(best: Challenger, before: str, challengers: Sequence[Challenger]) -> list[Comparison]:
-    """Return the comparisons of the winner: with the plan before, and by way of it with the others."""
+    """Return the comparisons of the winner with the plan before and, computed from those, with the others."""
     found = [Comparison(before, 0.0, [-log for log in best.evidence.logs], Standing.SLOWER)]
     for each in challengers:
         if each is not best:

@@ -14,8 +14,8 @@ import numpy as np
 PRIOR = 2.0
 """Standard deviation of the effect, in standard deviations of the noise."""
 SURE = 10.0
-"""Bayes factor for a faster plan to take over, and for a slower one to be dropped. A plan that is 5 %
-slower takes over in less than 1 % of the trials, even in noise of 20 %."""
+"""Bayes factor for a faster plan to take over, and for a slower one to be dropped. A plan that is 5 % slower
+takes over in less than 1 % of the trials, even in noise of 20 %."""
 LEAST, MOST = 4, 24
 """Pairs before a plan may take over; pairs after which plans count as equally fast, unless one is likely faster."""
 RESOLUTION = 0.005

@@ -22,8 +22,8 @@ WORTH_SHARING = 3e-4
 """Seconds of a run on one thread below which waking other threads costs more than it helps."""
 TINY = 2e-5
 """Seconds of a run on the nominal processor below which no trial pays: a preparation takes longer than thousands."""
-CHALLENGERS, HOPELESS = 5, 4.0
-"""Number of plans that are tried, at most, and the predicted ratio to the fastest plan beyond which none is."""
+MOST_CHALLENGERS, SLOWEST = 5, 4.0
+"""The largest number of plans that a trial compares, and their largest predicted ratio to the fastest plan."""
 
 
 class Prediction(NamedTuple):
@@ -85,10 +85,10 @@ def list_plans(question: Question, threads: int | None) -> list[Plan]:
 
 
 def list_challengers(question: Question, threads: int | None, excluded: Collection[str]) -> list[Plan]:
-    """List the most promising plans, but those of ``excluded`` identities."""
+    """List the plans that are predicted to be fastest, without those of ``excluded`` identities."""
     plans = sorted(list_plans(question, threads), key=lambda plan: plan.predicted)
-    limit = HOPELESS * plans[0].predicted
-    return [plan for plan in plans if plan.identity not in excluded and plan.predicted < limit][:CHALLENGERS]
+    limit = SLOWEST * plans[0].predicted
+    return [plan for plan in plans if plan.identity not in excluded and plan.predicted < limit][:MOST_CHALLENGERS]
 
 
 def list_exclusions(claims: Sequence[ClaimedError]) -> dict[tuple[str, Model, int], str]:

@@ -211,11 +211,11 @@ class Trial:
         if not self._plans or question is None or sample is None or reference is None:
             return False
         with self._working():
-            self.challengers.append(self._try(self._plans[0], question, sample, *reference))
+            self.challengers.append(self._make_challenger(self._plans[0], question, sample, *reference))
             self._plans.popleft()
         return True
 
-    def _try(
+    def _make_challenger(
         self, plan: Plan, question: Question, sample: Inputs, seconds: float, expected: Sequence[Array]
     ) -> Challenger:
         known = self._known.get(plan.identity)

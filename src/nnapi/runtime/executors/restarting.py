@@ -15,41 +15,45 @@ from nnapi.model.operand import Array
 R = TypeVar("R")
 
 
-class Lasting(NamedTuple, Generic[R]):
-    """The slow compilation: how to reset its states, and to run it on the same inputs."""
+class StatefulRun(NamedTuple, Generic[R]):
+    """The slow compilation: how to reset its states, and how to run it on the same inputs."""
 
     reset: Callable[[], None]
     run: Callable[[], R]
 
 
 class Restarting(Generic[R]):
+    """Chooses the compilation of each run. ``R`` is the type of the results."""
+
     def __init__(self) -> None:
         self._first: list[Array] | None = None
         """The inputs of the run after the last reset, while it is the only one since."""
 
-    def bind(self, inputs: Sequence[Array], begin: Callable[[], R], make_lasting: Callable[[], Lasting[R]]) -> None:
+    def bind(
+        self, inputs: Sequence[Array], begin: Callable[[], R], make_stateful: Callable[[], StatefulRun[R]]
+    ) -> None:
         """Run on these inputs from now on; ``begin`` runs the fast compilation."""
-        self._inputs, self._begin, self._make_lasting = inputs, begin, make_lasting
-        self._lasting: Lasting[R] | None = None
+        self._inputs, self._begin, self._make_stateful = inputs, begin, make_stateful
+        self._stateful: StatefulRun[R] | None = None
 
     def run(self, *, is_reset: bool, is_untouched: bool = True) -> R:
-        """Begin anew if the states were reset since the last run; else go on, from the run before unless the program
-        has touched the states."""
+        """Run without states if they were reset since the last run, else with them. If the last run had none, first
+        repeat it with states, unless the program has changed them since."""
         if is_reset:
             results = self._begin()
             self._first = [array.copy() for array in self._inputs]
             return results
-        lasting = self._lasting = self._lasting or self._make_lasting()
+        stateful = self._stateful = self._stateful or self._make_stateful()
         if self._first is not None and is_untouched:
             now = [array.copy() for array in self._inputs]
-            lasting.reset()
+            stateful.reset()
             copy_to(self._inputs, self._first)
-            lasting.run()
+            stateful.run()
             copy_to(self._inputs, now)
         self._first = None
-        return lasting.run()
+        return stateful.run()
 
 
-def copy_to(places: Iterable[Array], arrays: Iterable[Array]) -> None:
-    for place, array in zip(places, arrays, strict=True):
-        np.copyto(place, array)
+def copy_to(targets: Iterable[Array], arrays: Iterable[Array]) -> None:
+    for target, array in zip(targets, arrays, strict=True):
+        np.copyto(target, array)
