@@ -35,10 +35,10 @@ NUMBERS = ("ad01", "dtln", "hello", "add_trivial", "text")
 TAIL = """
 ## Models with wrong results, although nnapi decodes them correctly
 
-- `posenet_mnv1_100_257_int8` finds no person. Its quantization was calibrated on pixels 0 to 255, but its weights expect
-  -1 to 1. So one quantization step of the input is 1, which is half of the range that the weights expect. The quantized
-  logits of the heat maps are at most 0, so no score exceeds 0.5. With the same weights as floats and pixels scaled to
-  -1 to 1, the nose scores 1.00 in `grace_hopper.bmp` and in `face.jpg`.
+- `posenet_mnv1_100_257_int8` finds no person. Its quantization was calibrated on pixels 0 to 255, but its weights
+  expect -1 to 1. So one quantization step of the input is 1, which is half of the range that the weights expect. The
+  quantized logits of the heat maps are at most 0, so no score exceeds 0.5. With the same weights as floats and pixels
+  scaled to -1 to 1, the nose scores 1.00 in `grace_hopper.bmp` and in `face.jpg`.
 - `blazepose_landmark_lite_f16` expects the crop that MediaPipe makes around a detected person: from head to feet, the
   hips in the middle. On a portrait, the model reports a person with wrong landmarks. Put the portrait into the upper
   half of a square picture that is twice as high: then the shoulders are right.
