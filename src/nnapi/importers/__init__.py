@@ -29,7 +29,7 @@ def load(
     int16_as_float: bool = False,
     weights: Weights | None = None,
 ) -> Model:
-    """Load the model in a file, ready to be compiled; constants are views of the mapped file, which must not change.
+    """Load the model in a file. Its constants are views of the mapped file, which must not change while it is used.
 
     ``source`` is a path, the file's bytes, or a file that is open for reading in binary mode; the model begins at the
     file's position. A file that cannot be mapped, such as a pipe or a member of an archive, is read into memory. The
@@ -37,16 +37,16 @@ def load(
 
     ``shapes`` sets dynamic dimensions of an .onnx file's inputs, by name, as in ``{"x": (1, 3, 224, 224)}``.
 
-    With ``int16_as_float``, all 16-bit quantized tensors of a .tflite file become float32, because NNAPI has no
-    operations on them. This includes inputs and outputs. A note in ``Model.notes`` states the largest difference.
+    With ``int16_as_float``, all 16-bit quantized tensors of a .tflite file become float32, inputs and outputs too:
+    NNAPI has no operations on 16-bit tensors. A note in ``Model.notes`` states the largest difference.
 
     With ``weights="dynamic-range"``, 8-bit and 4-bit weights beside float inputs in a .tflite file stay quantized.
-    Devices may then compute with the quantized weights and quantize the inputs, as TensorFlow Lite does:
+    Devices may then quantize the inputs too and compute on integers, as TensorFlow Lite does; see
     :meth:`Model.permit_dynamic_range`. By default such weights are dequantized.
 
     Raises OSError if the file cannot be opened. Raises BadDataError if it is not a model, is damaged, or uses
-    operations that NNAPI cannot express; the message lists all of these. Raises OutOfMemoryError or OpFailedError if
-    the process runs out of memory or of file descriptors.
+    operations that NNAPI cannot express; the message lists these operations. Raises OutOfMemoryError or OpFailedError
+    if the process runs out of memory or of file descriptors.
     """
     return import_cache.load(*_open(source), ImportOptions(shapes or {}, int16_as_float, weights))
 

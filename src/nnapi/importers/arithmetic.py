@@ -32,7 +32,7 @@ def compare(node: Node, code: OperationCode, x: Value, y: Value) -> Value:
 
 
 def choose(node: Node, condition: Value, x: Value, y: Value) -> Value:
-    """Select x where the condition holds, else y; all have one shape."""
+    """Select x where the condition is true, else y; all three have the same shape."""
     return node.apply(OperationCode.SELECT, condition, x, y, type=x.type)
 
 

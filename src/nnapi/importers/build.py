@@ -1,4 +1,4 @@
-"""Describe the graph of an import to a model."""
+"""Build a model from the graph of an import."""
 
 import math
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def build(graph: Graph, model: Model, inputs: Sequence[Value], outputs: Sequence
 
 
 def _write_outputs(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value]) -> list[Value]:
-    """Give each output an operation that writes it: NNAPI has no output that is an input or constant."""
+    """Copy outputs that are inputs, constants or repeated: NNAPI requires an operation that writes each output."""
     taken = set(inputs)
     written = []
     for value in outputs:

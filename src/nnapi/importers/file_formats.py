@@ -35,7 +35,7 @@ def is_dynamic_range(weights: str | None) -> bool:
 
 
 class FileFormat(NamedTuple):
-    """``read`` gets a memory and the path of the file, or a description where there is no file."""
+    """A format: its name, and functions that recognize and read it. ``read`` takes the file's content and its path."""
 
     name: str
     recognize: Callable[[Content], bool]
@@ -44,7 +44,7 @@ class FileFormat(NamedTuple):
 
 def _read_tflite(memory: Memory, path: str, options: ImportOptions) -> Model:
     need(not options.shapes, "shapes are for .onnx; a .tflite file says which dimensions are dynamic", BadDataError)
-    from nnapi.importers import tflite  # on demand: reading the schema takes as long as a small model
+    from nnapi.importers import tflite  # on demand: reading the schema takes as long as importing a small model
 
     dynamic_range = is_dynamic_range(options.weights)
     return tflite.read(memory, path, int16_as_float=options.int16_as_float, dynamic_range=dynamic_range)
@@ -80,7 +80,7 @@ OTHERS = {
 
 
 def read_model(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Model:
-    """Read the model in a memory; raise BadDataError where the content is unknown or damaged."""
+    """Read the model in a memory; raise BadDataError if its format is unknown or it is damaged."""
     name = os.path.basename(path)
     try:
         with translate_errors(path):

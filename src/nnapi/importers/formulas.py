@@ -20,7 +20,7 @@ SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 
 
 class Term:
-    """A value in a formula; numbers beside it become constants of its type. ``node`` is the file format's Node."""
+    """A value in a formula. Python numbers in the formula become constants of its type; ``node`` emits operations."""
 
     def __init__(self, node: Any, value: Value) -> None:
         self.node, self.value = node, value
@@ -82,7 +82,7 @@ def choose(condition: Term, x: Term | float, y: Term) -> Term:
 
 
 def select(node: Node, condition: Value, x: Value, y: Value, shape: Shape) -> Value:
-    """Broadcast all to one shape, and select x where the condition holds, else y."""
+    """Broadcast the three values to ``shape``, and select x where the condition is true, else y."""
     condition, x, y = (broadcast(node, value, shape) for value in (condition, x, y))
     return node.apply(O.SELECT, condition, x, y, type=x.type.with_dimensions(()))
 
@@ -96,7 +96,7 @@ def cosine(x: Term) -> Term:
 
 
 def error_function(x: Term, scale: float = 1.0) -> Term:
-    """Approximate erf(``scale`` x) by the hyperbolic tangent of a polynomial, at most 1.5e-7 off."""
+    """Approximate erf(``scale`` x) by tanh of a polynomial, with an absolute error of at most 1.5e-7."""
     u = (x * (scale / SCALE)).apply(O.RELU1)
     square = u * u
     *rest, last = ERROR_FUNCTION
@@ -115,7 +115,7 @@ def gelu(x: Term, *, is_approximate: bool) -> Term:
 
 
 def nearest_integer(x: Term) -> Term:
-    """Round to the nearest integer, halves to even, by twice the rounded half."""
+    """Round to the nearest integer, halves to even."""
     low = floor(x)
     rest = x - low
     even = floor((low + 1) * 0.5) * 2
@@ -123,7 +123,7 @@ def nearest_integer(x: Term) -> Term:
 
 
 def divide_towards_zero(x: Term, y: Term) -> Term:
-    """Divide integers, rounding towards zero; NNAPI rounds down."""
+    """Divide integers, rounding towards zero; NNAPI's DIV rounds down."""
     size = abs(x) / abs(y)
     return choose((x < 0).compare(O.NOT_EQUAL, y < 0), -size, size)
 

@@ -36,10 +36,10 @@ SAME_SCALE = 1e-6
 
 @dataclass(eq=False, slots=True)
 class Value:
-    """An operand. ``array`` is a constant's value, ``in_file`` whether it is a view of the file.
+    """An operand. ``array`` is the value of a constant; ``in_file`` tells whether it is a view of the file.
 
-    ``is_dynamic_shape``: the array is a tensor's shape, with -1 for dynamic dimensions. ``row``: the elements of a
-    value beyond NNAPI's rank, which is not written itself.
+    ``is_dynamic_shape``: the array is a tensor's shape, with -1 for dynamic dimensions. ``row``: for a value of more
+    dimensions than NNAPI allows, a value of lower rank with the same elements; operations write only the row.
     """
 
     type: OperandType
@@ -61,7 +61,7 @@ class Value:
 
     @property
     def constant(self) -> Array:
-        """Return the value of a constant; raise Refused where it is computed."""
+        """Return the array of a constant; raise Refused if the operand is computed."""
         if self.array is None:
             raise Refused(f"{self.name} is computed, NNAPI needs a constant")
         return self.array
@@ -72,7 +72,7 @@ class Value:
 
     @property
     def is_quantized(self) -> bool:
-        """Return whether the value is quantized; an int32 bias with a scale is."""
+        """Return whether the value is quantized; an int32 bias with a scale counts as quantized."""
         return self.type.is_quantized or (self.type.code == INT32 and self.type.scale > 0)
 
     @property
@@ -93,13 +93,13 @@ class Step:
 
 
 class Allowance:
-    """The bytes of constants that an import may still create: a small file must not become a large model."""
+    """The number of bytes of constants that an import may still create, so that no small file makes a huge model."""
 
     def __init__(self, file_size: int, made_up: int = MADE_UP) -> None:
         self.left = made_up + MADE_UP_PER_BYTE * file_size
 
     def grants(self, count: int) -> bool:
-        """Take ``count`` bytes if they are left; return whether they were."""
+        """Take ``count`` bytes from the allowance and return True, or return False if fewer are left."""
         if count > self.left:
             return False
         self.left -= count
@@ -120,7 +120,7 @@ class Graph:
     # Constants
 
     def scalar(self, code: OperandCode, value: Any) -> Value:
-        """Return a scalar operand; equal ones are shared."""
+        """Return a scalar operand; equal scalars share one operand."""
         found = self._scalars.get((code, value))
         if found is None:
             type = OperandType(code)
@@ -128,18 +128,18 @@ class Graph:
         return found
 
     def constant(self, array: Array, type: OperandType | None = None, name: str = "") -> Value:
-        """Return a constant tensor; the default type follows from the array (int32, float, bool)."""
+        """Return a constant tensor. By default its type follows from the array's dtype (int32, float, bool)."""
         if type is None:
             codes = {"f4": FLOAT32, "f2": OperandCode.TENSOR_FLOAT16, "i4": INT32, "b1": BOOL8, "u1": BOOL8}
             type = OperandType(codes[array.dtype.str[1:]], array.shape)
         return Value(type, name, _freeze(np.ascontiguousarray(array.view(type.dtype).reshape(type.dimensions))))
 
     def reserve(self, count: int) -> None:
-        """Take ``count`` bytes from the allowance; raise Refused where too few are left."""
+        """Take ``count`` bytes from the allowance; raise Refused if fewer are left."""
         expressible(self.allowance.grants(count), f"it would take {count} bytes of constants that are not in the file")
 
     def full(self, type: OperandType, value: float = 0, name: str = "") -> Value:
-        """Return a constant tensor of one stored value; raise Refused where its size is dynamic or too large."""
+        """Return a constant tensor filled with one stored value; raise Refused if its size is dynamic or too large."""
         expressible(type.is_known, f"{name or 'a constant'} has dynamic dimensions {list(type.dimensions)}")
         self.reserve(type.nbytes)
         return Value(type, name, _freeze(np.full(type.dimensions, value, type.dtype)))
@@ -154,7 +154,7 @@ class Graph:
     # Operations
 
     def emit(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
-        """Append an operation that writes ``outputs``; raise Refused, with NNAPI's message, where it is not valid."""
+        """Append an operation that writes ``outputs``; raise Refused with NNAPI's message if it is not valid."""
         if code not in REGISTRY:
             raise Refused(f"NNAPI's {code.name} is not available")
         for value in inputs:
@@ -169,12 +169,12 @@ class Graph:
             raise Refused(f"NNAPI's {code.name}: {error.message}") from None
 
     def write_whole(self, value: Value) -> None:
-        """Write a value by a reshape of its row, unless it is written already."""
+        """Append a RESHAPE from a value's ``row`` to the value, unless an operation writes the value already."""
         if value.row is not None and value not in self.written and value.array is None:
             self.emit(OperationCode.RESHAPE, [value.row, self.ints(value.shape)], [value])
 
     def _emit(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
-        """Append an operation by its signature; raise BadDataError where that does not take the operands."""
+        """Append an operation, or compute it if all inputs are constants; raise BadDataError if no signature fits."""
         operation, is_dynamic_shape, is_known = REGISTRY[code], False, True
         for value in inputs:
             is_dynamic_shape = is_dynamic_shape or value.is_dynamic_shape
@@ -228,8 +228,8 @@ class Graph:
         return results
 
     def _emit_real(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
-        """Compute on dequantized values and quantize the results. Return False without quantized values, or where NNAPI
-        lacks the operation on floats too."""
+        """Emit the operation on dequantized inputs, and quantize its results. Return False if no operand is quantized,
+        or if NNAPI lacks the operation on floats too."""
         if not any(value.is_quantized for value in (*inputs, *outputs)):
             return False
         reals = [
@@ -246,7 +246,7 @@ class Graph:
         return True
 
     def _emit_bytes(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
-        """Move booleans as bytes. Return False without boolean results, or where the operation does not take bytes."""
+        """Emit the operation on booleans as bytes. Return False if no result is boolean or it does not take bytes."""
         if not any(value.type.code == BOOL8 for value in outputs):
             return False
         moved = [Value(_byte_type(value.shape), f"{value.name}:bytes") for value in outputs]
@@ -276,7 +276,7 @@ class Graph:
         return self._reals[value]
 
     def real_at_run(self, value: Value) -> Value:
-        """Dequantize a constant by an operation, so that the model stores the quantized values."""
+        """Append a DEQUANTIZE of a constant, so that the model stores the quantized values; return the float value."""
         if value not in self._decoded:
             real = self._decoded[value] = Value(OperandType(FLOAT32, value.shape), f"{value.name}:real")
             self.steps.append(Step(OperationCode.DEQUANTIZE, [value], [real]))
@@ -284,7 +284,7 @@ class Graph:
         return self._decoded[value]
 
     def widen(self, value: Value, target: Value) -> bool:
-        """Make ``target`` the float32 constant of another constant's values; return whether that was possible."""
+        """Convert constant ``value`` to float32, as the array of ``target``; return whether that was possible."""
         if value.array is None or target.type.code != FLOAT32 or target.shape != value.shape:
             return False
         granted = self.allowance.grants(target.type.nbytes)
@@ -316,7 +316,7 @@ def normalize_call(
     inputs: Sequence[Value],
     declared: Sequence[OperandType],
 ) -> Call:
-    """Return the normalized call for these types of the inputs; raise NotYetKnown as :func:`normalize`."""
+    """Return the normalized call for input ``types``; raise NotYetKnown like :func:`normalize`."""
     count = len(inputs)
     positions = tuple(range(count)), tuple(range(count, count + len(declared)))
     given = [None if value.omitted else type for value, type in zip(inputs, types, strict=True)]
@@ -325,8 +325,8 @@ def normalize_call(
 
 
 def _passes(operation: Operation, match: Match, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
-    """Return whether an operation takes a shape with dynamic dimensions: as values that it only moves, or as the shape
-    of a RESHAPE."""
+    """Return whether an operation accepts a shape with dynamic dimensions: it only moves the shape's values, or it is a
+    RESHAPE to this shape."""
     moved = match.inputs.get(output_slot(operation, 0).like or "", ())
     if all(i in moved for i, value in enumerate(inputs) if value.is_dynamic_shape):
         return operation.does(Trait.MOVES | Trait.RESTATES) and all(value.array is not None for value in outputs)
@@ -336,7 +336,7 @@ def _passes(operation: Operation, match: Match, inputs: Sequence[Value], outputs
 def _settle(
     operation: Operation, match: Match, inputs: Sequence[OperandType], outputs: Sequence[OperandType]
 ) -> list[OperandType]:
-    """Return the output types with the quantization that the operation fixes; raise BadDataError where they differ."""
+    """Return the output types with the quantization that the operation fixes; raise BadDataError if theirs differs."""
     settled = []
     for position, type in enumerate(outputs):
         if type.code in ZERO_POINTS:

@@ -1,4 +1,4 @@
-"""Cache the facts of imported files that compiling their models from a compilation cache needs."""
+"""Cache facts of imported files: their inputs, outputs and digests. Compiling from a cache needs nothing else."""
 
 import os
 import time
@@ -27,8 +27,8 @@ SETTLED = 2_000_000_000
 
 
 class Origin(SourceFile):
-    """An origin of one file, read for a ``purpose``: options and shapes. It pickles its model by path, and caches the
-    model's facts unless ``is_cached``."""
+    """The file that a model was imported from. ``purpose`` states the import's options and shapes. A model of this
+    origin is pickled by its path; its facts are cached unless ``is_cached``."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Origin(SourceFile):
         return (_load_again, (self.path, hash_content(model))) if self.is_same and not self.purpose else None
 
     def keep(self, model: Model) -> None:
-        """Cache the facts of the model, unless the file was changed a moment ago."""
+        """Cache the facts of the model, unless the file changed within 2 s: another change might keep its times."""
         if self.is_cached:
             return
         file, others = self.file, [other.file for other in self.others]
@@ -60,19 +60,19 @@ class Origin(SourceFile):
 
 
 def make_key(file: Identity, purpose: str = "") -> str:
-    """Return the name of a file's record for some options, which depends on the importer's code."""
+    """Return the name of the record of a file and a purpose; it changes with the importer's code."""
     return f"{file.key} {find_last_change().hex()}{purpose}"
 
 
 def _load_again(path: str, digest: bytes) -> Model:
-    """Load an unpickled model's file; raise BadDataError where it holds another model."""
+    """Load the file of an unpickled model; raise BadDataError if it holds another model by now."""
     model = load(Memory.from_file(path), path)
     need(hash_content(model) == digest, f"{path} does not hold the model that was pickled", BadDataError)
     return model
 
 
 def load(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Model:
-    """Return the model in a memory, from the cache or else read."""
+    """Return the model in a memory: from the cache, or else by reading it."""
     purpose = "" if options == NO_OPTIONS else repr((dict(options.shapes), *options[1:]))
     model = load_for(memory, path, purpose, partial(file_formats.read_model, memory, path, options))
     if isinstance(model, DynamicModel):
@@ -81,7 +81,7 @@ def load(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Mode
 
 
 def load_for(memory: Memory, path: str, purpose: str, read: Callable[[], Model]) -> Model:
-    """Return the model that ``read`` returns, from the cache if it knows the file's model of this purpose."""
+    """Return the file's model for a purpose: from the cache, or else by calling ``read``."""
     file = identify(memory)
     if file is None:
         return read()
@@ -93,7 +93,7 @@ def load_for(memory: Memory, path: str, purpose: str, read: Callable[[], Model])
 
 
 def _recall(file: Identity, memory: Memory, path: str, purpose: str, read: Callable[[], Model]) -> Model | None:
-    """Return the cached model of a file, described on demand; None where it is not cached."""
+    """Return a cached file's LazyModel, which calls ``read`` on demand; None if the file is not cached."""
     try:
         known = recall_record(RecordKind.MODELS, make_key(file, purpose), _parse)
     except (OSError, MemoryError):  # no memory or descriptor is left: reading the file will report it
@@ -121,7 +121,7 @@ def _parse(data: Any) -> Known:
 
 
 def _read(origin: Origin, memory: Memory, digest: bytes, read: Callable[[], Model]) -> Model:
-    """Read the model without tracing it; raise BadDataError where the file holds another model by now."""
+    """Read the model without tracing; raise BadDataError if the file holds another model by now."""
     with mute():
         model = read()
     now = identify(memory)

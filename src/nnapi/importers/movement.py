@@ -71,7 +71,7 @@ def take(node: Node, value: Value, begin: Sequence[int], size: Sequence[int], to
 
 
 def pick_rows(node: Node, value: Value, indices: Value | Array) -> Value:
-    """Gather along the first axis; ``indices`` are flattened, if constant."""
+    """Gather along the first axis; constant ``indices`` are flattened first."""
     if not isinstance(indices, Value):
         indices = node.graph.ints(indices.reshape(-1))
     shape = (*indices.shape, *value.shape[1:])
@@ -79,7 +79,7 @@ def pick_rows(node: Node, value: Value, indices: Value | Array) -> Value:
 
 
 def flatten_coordinates(node: Node, indices: Value, shape: Sequence[int]) -> Value:
-    """Return coordinates, the last axis of ``indices``, as flat indices into the leading axes of ``shape``."""
+    """Return flat indices into the leading axes of ``shape``; the last axis of ``indices`` holds coordinates."""
     *outer, depth = indices.shape
     columns = split(node, indices, indices.rank - 1, depth)
     strides = [math.prod(shape[axis + 1 : depth]) for axis in range(depth)]
@@ -92,7 +92,7 @@ def without_axis(shape: Shape, axis: int) -> Shape:
 
 
 def merge_axes(shape: Shape, order: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Merge axes that stay neighbors; return the merged shape, and the order of its axes."""
+    """Merge axes that a transpose by ``order`` keeps adjacent; return the merged shape and the order of its axes."""
     runs: list[list[int]] = []
     for axis in (axis for axis in order if shape[axis] != 1):
         last = runs[-1][-1] if runs else axis
@@ -107,7 +107,7 @@ def merge_axes(shape: Shape, order: Sequence[int]) -> tuple[list[int], list[int]
 
 
 def collapse(shape: Shape, kinds: Sequence[object]) -> tuple[Shape, list[int]]:
-    """Merge adjacent dimensions of one kind; return the shape and, for each axis, the axis of the result."""
+    """Merge adjacent dimensions of the same kind; return the new shape and, for each old axis, its new axis."""
     sizes: list[int] = []
     positions: list[int] = []
     last: object = object()
@@ -122,7 +122,7 @@ def collapse(shape: Shape, kinds: Sequence[object]) -> tuple[Shape, list[int]]:
 
 
 def pad_by_concatenation(node: Node, value: Value, pads: Sequence[Sequence[int]], number: int) -> Value:
-    """Pad by constants of one stored number, for types that NNAPI's PAD does not take."""
+    """Pad by concatenating constants of one stored value, for types that NNAPI's PAD does not take."""
     for axis, widths in enumerate(pads):
         shape = node.static_shape_of(value)
         types = (value.type.with_dimensions((*shape[:axis], width, *shape[axis + 1 :])) for width in widths)

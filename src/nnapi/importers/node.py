@@ -17,7 +17,7 @@ LIMIT = 2**31
 
 
 class Node(ABC):
-    """``outputs`` are the values to write; temporaries are named after the first, or after ``kind``."""
+    """An operation of a file. ``outputs`` are the values to write; temporaries get the first one's name or ``kind``."""
 
     def __init__(self, graph: Graph, kind: str, outputs: list[Value]) -> None:
         self.graph = graph
@@ -29,7 +29,7 @@ class Node(ABC):
     @property
     @abstractmethod
     def count(self) -> int:
-        """Return the number of inputs, with omitted ones."""
+        """Return the number of inputs, including omitted ones."""
 
     @abstractmethod
     def has(self, i: int) -> bool:
@@ -37,7 +37,7 @@ class Node(ABC):
 
     @abstractmethod
     def input(self, i: int) -> Value:
-        """Return input ``i``; raise Refused where it is not given."""
+        """Return input ``i``; raise Refused if it is omitted."""
 
     @abstractmethod
     def note(self, message: str) -> None:
@@ -51,7 +51,7 @@ class Node(ABC):
         return self.input(i) if self.has(i) else self.graph.no_value()
 
     def numbers(self, i: int) -> list[int]:
-        """Return the integers of a constant input; raise Refused where it is computed."""
+        """Return the integers of constant input ``i``; raise Refused if it is computed."""
         value = self.input(i)
         array = value.constant
         expressible(not value.is_dynamic_shape, f"{value.name} depends on dimensions that only a run knows")
@@ -60,13 +60,13 @@ class Node(ABC):
         return numbers
 
     def number(self, i: int) -> int:
-        """Return the one integer of a constant input."""
+        """Return the integer in constant input ``i``, which has one element."""
         found = self.numbers(i)
         expressible(len(found) == 1, f"{self.input(i).name} holds {len(found)} numbers, must be 1")
         return found[0]
 
     def axis(self, axis: int, rank: int) -> int:
-        """Return a possibly negative axis as 0 to ``rank`` - 1; raise Refused outside."""
+        """Return an axis from 0 to ``rank`` - 1; negative axes count from the end. Raise Refused for others."""
         expressible(-rank <= axis < rank, f"axis {axis} is outside rank {rank}")
         return axis_of(axis, rank)
 
@@ -87,13 +87,13 @@ class Node(ABC):
         return self.graph.scalar(FLAG, bool(value))
 
     def real(self, value: float, like: Value) -> Value:
-        """Return a float scalar beside a tensor: FLOAT16 beside float16."""
+        """Return a float scalar for an operation on ``like``: FLOAT16 if that is float16, else FLOAT32."""
         return self.graph.scalar(OperandCode.FLOAT16 if like.type.code == FLOAT16 else REAL, float(value))
 
     # Tensors
 
     def like(self, value: Value, number: float) -> Value:
-        """Return a constant of one element in the type of a float or int32 tensor."""
+        """Return a constant of one element, of the type of a float or int32 tensor."""
         type = OperandType(value.type.code, (1,))
         return self.graph.constant(np.full(1, number, type.dtype), type)
 
@@ -123,7 +123,7 @@ class Node(ABC):
     def apply(
         self, code: OperationCode, *inputs: Value, shape: Shape | None = None, type: OperandType | None = None
     ) -> Value:
-        """Return an operation's result, by default of the first input's type and the node's output shape."""
+        """Append an operation and return its result, by default of the first input's type and the output's shape."""
         leader = type or inputs[0].type
         if shape is None:
             shape = self.output.shape
@@ -143,7 +143,7 @@ class Node(ABC):
         return self.emit(OperationCode.RESHAPE, value, wanted, to=to)
 
     def static_shape_of(self, value: Value) -> Shape:
-        """Return the dimensions of a value; raise Refused where one is dynamic."""
+        """Return the dimensions of a value; raise Refused if one is dynamic."""
         if not value.type.is_known:
             raise Refused(f"{value.name} has dynamic dimensions {list(value.shape)}")
         return value.shape

@@ -7,7 +7,7 @@ from nnapi.errors import BadDataError
 
 
 class Refused(Exception):
-    """An operation cannot be expressed, for ``reason``, the first of ``reasons``."""
+    """NNAPI cannot express an operation, for all of ``reasons``; ``reason`` is the first."""
 
     def __init__(self, reason: str, *further: str) -> None:
         super().__init__(reason)
@@ -21,7 +21,7 @@ def expressible(condition: object, reason: str) -> None:
 
 
 class Refusal(NamedTuple):
-    """A refused operation: its kind, the tensor that it writes, and the reason."""
+    """A refused operation: its kind, the name of the tensor that it writes, and the reason."""
 
     operation: str
     name: str

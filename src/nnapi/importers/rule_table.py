@@ -8,8 +8,8 @@ Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
 class RuleTable(Generic[Rule]):
-    """The rules in a package's modules, whose operations ``families`` lists; its ``inexpressible.REASONS`` refuse
-    others."""
+    """The rules in a package's modules. ``families`` lists each module's operations; the package's
+    ``inexpressible.REASONS`` explains why others are refused."""
 
     def __init__(self, package: str, families: Mapping[str, Sequence[str]]) -> None:
         self.package = package
@@ -30,7 +30,7 @@ class RuleTable(Generic[Rule]):
         return register
 
     def __getitem__(self, kind: str) -> Rule:
-        """Return the rule of an operation that has one, from a completely imported module, in any thread."""
+        """Return the rule of an operation that has one; import its module if needed. Safe in any thread."""
         found = self._found.get(kind)
         if found is None:
             import_module(f"{self.package}.{self.modules[kind]}")  # waits while another thread imports it

@@ -24,7 +24,7 @@ class Identity(NamedTuple):
 
 
 def identify(memory: Memory) -> Identity | None:
-    """Return the identity of the file that a memory maps whole, else None."""
+    """Return the identity of the file if the memory maps all of it, else None."""
     stat = memory.stat()
     return None if stat is None or stat.st_size != memory.size else _identify(stat)
 
@@ -34,7 +34,7 @@ def _identify(stat: os.stat_result) -> Identity:
 
 
 class SourceFile:
-    """A file, with the ``others`` whose data its model uses; an origin of models that no cache knows."""
+    """The file that a model was read from, for models that are not cached. ``others`` are its external data files."""
 
     def __init__(self, file: Identity, path: str | os.PathLike[str], others: Sequence["SourceFile"] = ()) -> None:
         self.file, self.path, self.others = file, os.path.abspath(path), others
@@ -44,7 +44,7 @@ class SourceFile:
         return cls(_identify(os.stat(path)), path, [cls.at(each) for each in others])
 
     def need_unchanged(self) -> None:
-        """Raise BadDataError where a file was changed in place; writes through a mapping may go undetected."""
+        """Raise BadDataError if a file was changed in place; writes through a mapping may go undetected."""
         now = self.identify()
         if now and now[:2] == self.file[:2] and (now.size, now.modified) != (self.file.size, self.file.modified):
             raise BadDataError(f"{self.path} has changed since it was loaded: load it again")

@@ -12,9 +12,9 @@ __all__ = ["read", "read_file"]
 
 
 def read(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
-    """Read the model in a mapped ONNX file; ``shapes`` fixes dynamic dimensions of inputs.
+    """Read the model in a mapped ONNX file; ``shapes`` sets dynamic dimensions of inputs, by name.
 
-    Return a DynamicModel if operations depend on other dynamic dimensions. Raise UnsupportedOperationsError listing
+    Return a DynamicModel if operations depend on dynamic dimensions that remain. Raise UnsupportedOperationsError with
     the operators that NNAPI cannot express, BadDataError for a damaged file, OpFailedError without the library onnx.
     """
     file = File(memory, path)

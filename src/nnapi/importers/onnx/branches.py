@@ -1,4 +1,4 @@
-"""Subgraphs: inlined, or models that NNAPI's IF and WHILE refer to."""
+"""Convert subgraphs: inline them, or make models that NNAPI's IF and WHILE refer to."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def inline_graph(outer: Scope, graph: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]:
-    """Insert the nodes of a subgraph instead of the node that has it; return its outputs."""
+    """Insert the nodes of a subgraph in its node's graph, on these inputs; return the subgraph's outputs."""
     inner = nested_conversion(outer, outer.opsets)
     inner.tensors = outer.tensors.copy()
     return inner.run_subgraph(graph, inputs)
 
 
 class Branch:
-    """A subgraph with inputs like ``like``; tensors that it captures from outside become further inputs."""
+    """A subgraph as a model. Its inputs have the types of ``like``; tensors captured from outside follow as inputs."""
 
     def __init__(self, outer: Scope, graph: onnx.GraphProto, like: Sequence[Tensor]) -> None:
         self.name = graph.name
@@ -53,7 +53,7 @@ class Branch:
         return Tensor(name, tensor.elem, tensor.dims, value=Value(value.type, name))
 
     def model(self, captured: Sequence[Tensor], results: Sequence[Tensor], *, counts: bool = False) -> Value:
-        """Return the subgraph as a model of its own inputs, then ``captured``; with ``counts`` it is a loop's body."""
+        """Return the model; its inputs are the subgraph's, then ``captured``. With ``counts`` it is a loop's body."""
         further = [self.captured.get(tensor) or self._input(tensor, tensor.name) for tensor in captured]
         outputs = [value_in_file_order(self.conversion, tensor) for tensor in results]
         inputs = [tensor.materialize() for tensor in (*self.own, *further)]
@@ -90,7 +90,7 @@ def model_operand(model: Model) -> Value:
 
 
 def loop_condition(outer: Scope, states: Sequence[Value]) -> Value:
-    """Return a loop's condition. The state begins with step and continuation flag, and ends with the step limit."""
+    """Return a loop's condition, step < limit and the flag, as a model operand. ``states`` are step, flag, …, limit."""
     graph = Graph(outer.state.allowance)
     inputs = [Value(value.type.replace(), f"state {i}") for i, value in enumerate(states)]
     within, both = (Value(OperandType(OperandCode.TENSOR_BOOL8, (1,)), name) for name in ("within", "going on"))

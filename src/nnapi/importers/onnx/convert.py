@@ -35,7 +35,7 @@ class Conversion(Scope):
         super().__init__(state, graph, opsets, depth)
 
     def begin(self, graph: onnx.GraphProto) -> None:
-        """Add the constants of a graph. Names of a subgraph hide those outside."""
+        """Add the constants of a graph. Names of a subgraph hide the same names outside."""
         for name in {name for proto in graph.node for name in proto.output} & set(self.tensors):
             del self.tensors[name]
         for proto in graph.initializer:
@@ -50,7 +50,7 @@ class Conversion(Scope):
     def run(
         self, nodes: Sequence[onnx.NodeProto], outputs: Iterable[str], outer: functions.Attributes | None = None
     ) -> None:
-        """Convert nodes in their order; ``outputs`` are read from outside."""
+        """Convert nodes in their order; ``outputs`` are the names read outside of them."""
         outputs = list(outputs)
         nodes = join_products(nodes, outputs)
         self.readers = Readers(nodes, outputs)
@@ -60,7 +60,7 @@ class Conversion(Scope):
             self._convert(functions.resolve_attributes(proto, outer or {}))
 
     def run_subgraph(self, graph: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """Convert a subgraph and return its outputs; raise Refused where a node cannot be expressed."""
+        """Convert a subgraph and return its outputs; raise Refused if NNAPI cannot express a node."""
         self.begin(graph)
         self.tensors.update(zip((info.name for info in graph.input), inputs, strict=True))
         self._run_whole("its subgraph uses", graph.node, [each.name for each in graph.output])
@@ -73,7 +73,7 @@ class Conversion(Scope):
         outputs: Sequence[str],
         outer: functions.Attributes | None = None,
     ) -> None:
-        """Convert all nodes; raise Refused, with reasons that begin with ``reason``, where one cannot be expressed."""
+        """Convert all nodes. If NNAPI cannot express one, raise Refused with reasons that begin with ``reason``."""
         refusals, before = self.state.refusals, len(self.state.refusals)
         self.run(nodes, outputs, outer)
         if len(refusals) > before:
@@ -96,7 +96,7 @@ class Conversion(Scope):
             self.tensors.setdefault(name, placeholder(name))
 
     def _bind(self, proto: onnx.NodeProto) -> None:
-        """Convert a node and name its results; if an input was refused, only look for a rule."""
+        """Convert a node and name its results. If an input was refused, only check that the node has a rule."""
         domain = "" if proto.domain in DEFAULT else proto.domain
         tensors = self.find(proto.input)
         node = Node(self, proto, tensors, self.schema(proto.op_type, domain))
@@ -112,7 +112,7 @@ class Conversion(Scope):
                 self.tensors[name] = as_tensor(node, name, result)
 
     def _examine_subgraphs(self, proto: onnx.NodeProto) -> None:
-        """Raise Refused with the reasons of the subgraphs of a node that cannot be converted itself."""
+        """Raise Refused if a subgraph of a node is refused; for nodes whose inputs were refused."""
         reasons: list[str] = []
         for graph in [each for attribute in proto.attribute for each in (attribute.g, *attribute.graphs)]:
             inner = nested_conversion(self, self.opsets)
@@ -130,7 +130,7 @@ class Conversion(Scope):
         return compute_constants(self.state.file, node.proto, self.opsets[""], node.tensors)
 
     def _find_method(self, node: Node, domain: str) -> Method:
-        """Return the conversion of a node: a function of the file, a rule, or ONNX's function."""
+        """Return the function that converts a node: by a function of the file, a rule, or ONNX's own function."""
         local = self.state.functions.get((node.proto.domain, node.kind))
         if local is not None:
             return lambda node: self._inline(functions.local_body(local, node.proto, self.opsets), node)

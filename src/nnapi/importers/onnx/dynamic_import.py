@@ -1,4 +1,4 @@
-"""Import files whose operations depend on dynamic dimensions, for each shape anew."""
+"""Import files whose operations depend on dynamic dimensions: anew for each set of input shapes."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -30,9 +30,9 @@ def list_dynamic_inputs(file: File, shapes: Shapes) -> dict[str, Shape]:
 
 
 def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperationsError) -> DynamicModel:
-    """Return the model of a file that was refused, with ``error``, while dimensions are dynamic.
+    """Return the model of a file whose import failed with ``error`` because dimensions are dynamic.
 
-    Raises the refusals that remain once all dimensions are static, with a hint at load(shapes=…).
+    Raises UnsupportedOperationsError for refusals that static dimensions do not remove, with a hint at load(shapes=…).
     """
     dynamic = list_dynamic_inputs(file, shapes)
     if not dynamic:
@@ -62,7 +62,7 @@ def _read_for(file: File, path: str, shapes: Shapes, names: Sequence[str], input
 
 
 def _find_inexpressible(file: File, path: str, shapes: Shapes, dynamic: Mapping[str, Shape]) -> list[Refusal]:
-    """Return the refusals that do not depend on the sizes: those whose reasons are the same for every guess."""
+    """Return the refusals that do not depend on the dynamic sizes: the import fails with them for each guessed size."""
     found: dict[Refusal, None] | None = None
     for size in GUESSES:
         guess = {name: tuple(each or size for each in shape) for name, shape in dynamic.items()}
@@ -70,7 +70,7 @@ def _find_inexpressible(file: File, path: str, shapes: Shapes, dynamic: Mapping[
             read_file(file, path, {**shapes, **guess})
         except UnsupportedOperationsError as error:
             found = {each: None for each in error.refusals if found is None or each in found}
-        except NnapiError:  # the guessed sizes contradict the file; those of a run may not
+        except NnapiError:  # the guessed sizes contradict the file; the sizes in a run may fit
             return []
         else:
             return []

@@ -21,7 +21,7 @@ JOINED = {"MatMulInteger": "DynamicQuantizeMatMul", "ConvInteger": "DynamicQuant
 
 
 class Product(NamedTuple):
-    """The nodes of a product: quantization of the input, product, cast, product of the scales, scaling."""
+    """The nodes of a product. ``scales`` multiplies both scales; ``scaling`` multiplies the product by the result."""
 
     quantization: onnx.NodeProto
     product: onnx.NodeProto
@@ -42,7 +42,7 @@ class Product(NamedTuple):
 
 
 def join_products(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> Sequence[onnx.NodeProto]:
-    """Return the nodes of a graph with such products fused; ``outputs`` are read from outside."""
+    """Return the nodes of a graph with such products fused; ``outputs`` are the names read outside of it."""
     if not any(node.op_type in JOINED for node in nodes):
         return nodes
     makers = {name: node for node in nodes for name in node.output}
@@ -86,6 +86,6 @@ def _is(node: onnx.NodeProto, kind: str) -> bool:
 
 
 def _other(node: onnx.NodeProto, name: str) -> str:
-    """Return the input of a node of two inputs that is not ``name``."""
+    """Return the other input of a node with two inputs, one of which is ``name``."""
     first, second = map(str, node.input)
     return second if first == name else first

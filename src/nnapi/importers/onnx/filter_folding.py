@@ -12,7 +12,7 @@ from nnapi.model.operand import Array, OperandType
 
 
 class Linear(NamedTuple):
-    """The input index of the activation, the filter axis of the output channels, and whether their order is fixed."""
+    """The input index of the fuse code, the filter axis of the output channels, and whether their order is fixed."""
 
     activation: int
     axis: int
@@ -71,7 +71,7 @@ class FilterFolding:
 
 
 def _split(step: Step) -> tuple[Value | None, Array | None]:
-    """Return the computed input and the constant per channel of a step; None where it has none."""
+    """Return a step's computed input and its constant, one value per channel; None for those that it lacks."""
     if step.code == OperationCode.GATHER:
         value, axis, indices = step.inputs
         if axis.array is None or value.array is not None or not value.rank or indices.rank != 1:
@@ -88,7 +88,7 @@ def _split(step: Step) -> tuple[Value | None, Array | None]:
 
 
 def _accepts_constants(maker: Step, last: Step) -> bool:
-    """Return whether a step is linear, of constants, without an activation, and with its channels last."""
+    """Return whether ``maker`` can absorb constants: linear, constant filter, no activation, channels last."""
     kind = LINEAR.get(maker.code)
     if kind is None or len(maker.inputs) <= kind.activation:
         return False

@@ -1,4 +1,4 @@
-"""Results that are known during the import: constants, dimensions, and what ONNX's reference computes of constants."""
+"""Compute results during the import: constants, dimensions, and nodes on constants, by ONNX's reference evaluator."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DYNAMIC_SHAPES = "it computes with dimensions that only a run knows; fix them by
 
 
 def can_fold(kind: str, tensors: Sequence[Tensor | None]) -> bool:
-    """Return whether a node is folded; raise Refused where it computes with dynamic dimensions."""
+    """Return whether a node can be folded; raise Refused if it computes with dynamic dimensions."""
     if kind in NEVER or any(tensor is not None and tensor.array is None for tensor in tensors):
         return False
     if any(tensor is not None and tensor.is_dynamic_shape for tensor in tensors):
@@ -69,7 +69,7 @@ def _broadcast(arrays: Sequence[Array]) -> int:
 
 
 def _estimate_shape(kind: str, arrays: Sequence[Array]) -> list[int]:
-    """Return the dimensions that an operator's constants ask for, or too large ones where that is not simple."""
+    """Return the result's dimensions from an operator's constants. Hard cases return a size beyond the limit."""
     last = arrays[-1].reshape(-1) if arrays else np.zeros(0)
     if kind in ("ConstantOfShape", "BlackmanWindow", "HammingWindow", "HannWindow") and last.size <= 8:
         return [abs(int(each)) for each in last]
@@ -90,11 +90,11 @@ def _estimate_shape(kind: str, arrays: Sequence[Array]) -> list[int]:
 
 
 def fold(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]) -> list[Any]:
-    """Compute a node on constants; raise Refused where ONNX's reference cannot."""
+    """Compute a node on constants; raise Refused if ONNX's reference evaluator cannot."""
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
 
-    if proto.op_type == "GatherElements":  # the reference fails beyond 64 elements along the axis
+    if proto.op_type == "GatherElements":  # ONNX's evaluator fails beyond 64 elements along the axis
         return [_gather_elements(proto, *(tensor.constant for tensor in tensors if tensor is not None))]
     names = [name for name in dict.fromkeys(proto.input) if name]
     inputs = [helper.make_tensor_value_info(name, 0, None) for name in names]
@@ -106,7 +106,7 @@ def fold(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]) ->
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             found = iter(ReferenceEvaluator(model).run(None, feeds))
-    except (Exception, RecursionError) as error:  # a damaged node may make the reference raise anything
+    except (Exception, RecursionError) as error:  # for a damaged node, ONNX's evaluator may raise anything
         raise Refused(f"it cannot be computed on its constants ({type(error).__name__}: {error})") from None
     return [next(found) if name else None for name in proto.output]
 
@@ -122,7 +122,7 @@ def _gather_elements(proto: onnx.NodeProto, data: Array, indices: Array) -> Arra
 def compute_constants(
     file: File, proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]
 ) -> list[Tensor | None] | None:
-    """Return results that are known now, constants and dimensions; None where they are not."""
+    """Return the results of a node that is a constant, reads dimensions or can be folded; else None."""
     name = next(iter(proto.output), "")
     attributes = {each.name: each for each in proto.attribute}
     if proto.op_type in ("Shape", "Size") and tensors[0] is not None and tensors[0].array is None:

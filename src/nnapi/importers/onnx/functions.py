@@ -26,7 +26,7 @@ class Body:
 def body_of(
     proto: onnx.NodeProto, schema: Any, opset: int, opsets: Mapping[str, int], tensors: Sequence[Tensor | None]
 ) -> Body | None:
-    """Return ONNX's function of an operator, or None; ``opset`` is that of its domain."""
+    """Return ONNX's function for an operator, or None; ``opset`` is the version of the operator's domain."""
     import onnx
 
     if schema is None:
@@ -47,7 +47,7 @@ def body_of(
 
 
 def _nearest(versions: Sequence[int], opset: int) -> int:
-    """Return the newest version up to ``opset``, else the oldest: within a schema the meaning is the same."""
+    """Return the newest version up to ``opset``, else the oldest; all versions of one schema mean the same."""
     return max((each for each in versions if each <= opset), default=min(versions))
 
 
@@ -62,7 +62,7 @@ def _body(function: onnx.FunctionProto, proto: onnx.NodeProto, defaults: Attribu
 
 
 def resolve_attributes(proto: onnx.NodeProto, attributes: Attributes) -> onnx.NodeProto:
-    """Return a node with attributes resolved that refer to the function's."""
+    """Return a node of a function; references to the function's attributes are replaced by their values."""
     if not any(each.ref_attr_name for each in proto.attribute):
         return proto
     import onnx

@@ -38,7 +38,7 @@ class Readers:
                 self._readers.setdefault(name, []).append(None)
 
     def fusion(self, name: str, tensors: Mapping[str, Tensor]) -> Fusion:
-        """Return the activation and quantization after a name, each only where it is the single reader."""
+        """Return the activation and quantization that read a tensor; each must be the only reader of its input."""
         node = self.only(name)
         activation = FuseCode.FUSED_NONE if node is None else _activation(node, tensors)
         if node is not None and activation != FuseCode.FUSED_NONE:
@@ -49,7 +49,7 @@ class Readers:
         return name in self._readers
 
     def only(self, name: str) -> onnx.NodeProto | None:
-        """Return the single reader of a name; None where there are others, or reads from outside or a subgraph."""
+        """Return the single reader of a tensor; None if it has several, or one in a subgraph or outside the graph."""
         readers = self._readers.get(name, [])
         return readers[0] if len(readers) == 1 else None
 
@@ -81,7 +81,7 @@ def _activation(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) -> FuseCode
 
 
 def _find_quantized_type(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) -> OperandType | None:
-    """Return the quantized type of QuantizeLinear's result, None where NNAPI has none."""
+    """Return the quantized type of QuantizeLinear's result; None if NNAPI lacks this type."""
     if node.op_type != "QuantizeLinear" or node.domain or len(node.input) < 2:
         return None
     scale = tensors.get(node.input[1])
@@ -92,7 +92,7 @@ def _find_quantized_type(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) ->
 
 
 def quantized_type(scale: Tensor | None, point: Tensor | None) -> OperandType | None:
-    """Return the quantized type for a constant scale and zero point, None where NNAPI has none."""
+    """Return the quantized type for a constant scale and zero point; None if NNAPI lacks this type."""
     if scale is None or scale.array is None or scale.array.size != 1 or scale.array.dtype.kind != "f":
         return None
     number = float(scale.array.reshape(()))

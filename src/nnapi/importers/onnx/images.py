@@ -1,4 +1,4 @@
-"""Images: NCHW in the file, of height 1 where it has NCW; NHWC in the graph."""
+"""Images: NCHW in the file, NHWC in the graph. An NCW tensor is an image of height 1."""
 
 from nnapi.importers.graph import Value
 from nnapi.importers.movement import transpose

@@ -1,7 +1,7 @@
 """The axis order and rank of a file's tensors in the graph.
 
 Images are NCHW in the file, NHWC in NNAPI. Results stay NHWC (``Tensor.is_nhwc``) until an operation needs the file's
-order, so that a network transposes its inputs and outputs only. Tensors beyond NNAPI's rank have merged dimensions.
+order, so most networks transpose only inputs and outputs. Tensors of more than four dimensions have merged dimensions.
 """
 
 import math
@@ -48,7 +48,7 @@ def stored_image(node: Node, i: int) -> Value:
 
 
 def from_image(node: Node, value: Value) -> Tensor:
-    """Return an NHWC image as a result of the rank of input 0."""
+    """Return an NHWC image as a result whose shape in the file has the rank of input 0."""
     rank = node.tensor(0).rank
     n, height, width, c = value.shape if value.rank == 4 else (DYNAMIC,) * 4
     return node.result(value, (n, c, height, width) if rank == 4 else (n, c, width), is_nhwc=True)
@@ -59,7 +59,7 @@ def flatten_shape(shape: Shape, axis: int) -> Shape:
 
 
 def align(node: Node, *indices: int, quantized: bool = False) -> tuple[list[Value], Layout]:
-    """Return inputs that broadcast to each other, float or plain bytes, with the result's layout."""
+    """Return inputs in a layout in which they broadcast, as floats or plain bytes, and the result's layout."""
     tensors = [node.tensor(i) for i in indices]
     shape = broadcast_shape([tensor.dims for tensor in tensors])
     is_nhwc = any(tensor.is_nhwc and tensor.rank == len(shape) for tensor in tensors)
@@ -75,13 +75,13 @@ def align(node: Node, *indices: int, quantized: bool = False) -> tuple[list[Valu
 
 
 def real_input(node: Node) -> tuple[Value, Layout]:
-    """Return input 0 as :func:`align` does."""
+    """Return input 0 and its layout, as :func:`align` does."""
     (value,), layout = align(node, 0)
     return value, layout
 
 
 def align_from(node: Node, i: int, leader: int, axis: int) -> None:
-    """Align input ``i`` with another one's dimensions from ``axis`` on, by ones behind it."""
+    """Append axes of 1 to input ``i`` so that it begins at ``axis`` of input ``leader``, as before opset 7."""
     tensor, rank = node.tensor(i), node.tensor(leader).rank
     shape = tensor.dims + (1,) * (rank - node.axis(axis, rank) - tensor.rank)
     if tensor.array is not None:
@@ -118,7 +118,7 @@ def _lower_rank(node: Node, values: Sequence[Value], shapes: Sequence[Shape], sh
 
 
 def view_around(node: Node, value: Value, shape: Shape, axis: int) -> Value:
-    """Reshape a value to three dimensions: before an axis, the axis, behind it."""
+    """Reshape a value to three dimensions: all axes before ``axis`` merged, ``axis``, all axes behind it merged."""
     return node.view(value, (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])))
 
 
@@ -127,7 +127,7 @@ NHWC_AXES = {4: (0, 3, 1, 2), 3: (0, 3, 2)}
 
 
 def read_as_stored(node: Node, i: int) -> tuple[Value, dict[int, int], bool]:
-    """Return input ``i`` in its stored layout, the axis of the value for each axis of the file, and whether it is
+    """Return input ``i`` in its current layout, a map from the file's axes to the value's, and whether the layout is
     NHWC."""
     tensor = node.tensor(i)
     if tensor.nhwc is not None:

@@ -30,8 +30,8 @@ HIGHEST_RANK = 4
 class Node(AnyNode):
     """A node with its inputs as tensors.
 
-    ``since`` is the opset of its operator's definition. ``kind`` and ``wanted`` override the operator and the quantized
-    type of the result.
+    ``since`` is the opset that introduced its operator's definition. ``kind`` overrides the operator; ``wanted``
+    overrides the quantized type of the result.
     """
 
     def __init__(
@@ -63,14 +63,14 @@ class Node(AnyNode):
 
     @property
     def wanted(self) -> OperandType | None:
-        """Return the quantized type of the result, None where it is not quantized."""
+        """Return the quantized type of the result; None if it is not quantized."""
         return self.fusion.quantized
 
     def activation_operand(self) -> Value:
         return self.i32(self.fusion.activation)
 
     def claim_activation(self, value: Value) -> Value:
-        """Record that a result includes the activation that follows."""
+        """Record that ``value`` includes the activation that follows the node; return it."""
         if self.fusion.activation != FuseCode.FUSED_NONE:
             self.conversion.activated.add(value)
         return value
@@ -91,7 +91,7 @@ class Node(AnyNode):
         return self.tensors[i] if i < len(self.tensors) else None
 
     def tensor(self, i: int) -> Tensor:
-        """Return input ``i``; raise Refused where it is not given."""
+        """Return tensor input ``i``; raise Refused if it is omitted."""
         tensor = self.given(i)
         if tensor is None:
             raise Refused(f"input {i} is not given")
@@ -102,7 +102,7 @@ class Node(AnyNode):
         return self.tensor(i).dims
 
     def static_shape(self, i: int) -> Shape:
-        """Return the dimensions of input ``i``; raise Refused where one is dynamic."""
+        """Return the dimensions of input ``i``; raise Refused if one is dynamic."""
         tensor = self.tensor(i)
         expressible(
             tensor.is_known,
@@ -111,7 +111,7 @@ class Node(AnyNode):
         return tensor.dims
 
     def static_size(self, i: int, axis: int) -> int:
-        """Return one dimension of input ``i``; raise Refused where it is dynamic."""
+        """Return one dimension of input ``i``; raise Refused if it is dynamic."""
         size = self.shape(i)[axis]
         expressible(size, f"{self.tensor(i).name} is dynamic along axis {axis}; fix it by load(shapes=…) or --shape")
         return size
@@ -129,13 +129,13 @@ class Node(AnyNode):
         return value.decode(errors="replace") if isinstance(value, bytes) else value
 
     def array(self, i: int) -> Array:
-        """Return a constant input in the file's type; raise Refused where it is computed."""
+        """Return constant input ``i`` in the file's type; raise Refused if it is computed."""
         tensor = self.tensor(i)
         expressible(not tensor.is_dynamic_shape, f"{tensor.name} depends on dimensions that only a run knows")
         return tensor.constant
 
     def integers(self, i: int, attribute: str) -> Sequence[int] | None:
-        """Return integers of an input, or of an attribute in older opsets; None where neither is given."""
+        """Return the integers of input ``i``, or in older opsets of an attribute; None if neither is given."""
         if self.has(i):
             found: Sequence[int] = self.array(i).reshape(-1).tolist()
             return found
@@ -145,11 +145,11 @@ class Node(AnyNode):
     # Values
 
     def input(self, i: int) -> Value:
-        """Return input ``i`` as float values in the file's axis order; bytes without a scale stay integers."""
+        """Return input ``i`` in the file's axis order, dequantized; bytes without a scale stay integers."""
         return self.dequantize_unless_bytes(i, self.stored(i))
 
     def dequantize_unless_bytes(self, i: int, value: Value) -> Value:
-        """Return the value of input ``i`` as floats, or as plain bytes if it has no scale."""
+        """Return ``value``, which comes from input ``i``, dequantized; as plain bytes if the file's type is a byte."""
         return self.bare(value) if self.tensor(i).elem in BYTES else self.graph.real(value)
 
     def bare(self, value: Value) -> Value:
@@ -167,7 +167,7 @@ class Node(AnyNode):
     def stored(self, i: int, *, of_constants: bool = False) -> Value:
         """Return input ``i`` in the file's axis order; it may be quantized.
 
-        With ``of_constants``, so may float constants that the file stores quantized.
+        With ``of_constants``, float constants that the file stores quantized are returned quantized too.
         """
         tensor = self.tensor(i)
         if of_constants and tensor.quantized is not None:
@@ -179,7 +179,7 @@ class Node(AnyNode):
         return self.reshape(value, tuple(shape) or (1,))
 
     def constant(self, array: Array, like: Value | None = None) -> Value:
-        """Return a constant tensor, in the type of ``like`` where that is given."""
+        """Return a constant tensor, of the type of ``like`` if that is given."""
         shape, type = array.shape or (1,), None
         if like is not None:
             type = OperandType(like.type.code, shape, like.type.scale, like.type.zero_point)
@@ -193,7 +193,7 @@ class Node(AnyNode):
     # Results
 
     def result(self, value: Value, shape: Shape | None = None, *, elem: int = 0, is_nhwc: bool = False) -> Tensor:
-        """Return a result; ``shape`` is that in the file, () for a scalar, of any rank."""
+        """Return a result of the node. ``shape`` is its shape in the file: () for a scalar, of any rank."""
         return Tensor(self.name, elem, value.shape if shape is None else shape, value=value, is_nhwc=is_nhwc)
 
     def constant_result(self, array: Array) -> Tensor:
@@ -207,12 +207,12 @@ class Node(AnyNode):
     def apply(
         self, code: OperationCode, *inputs: Value, shape: Shape | None = None, type: OperandType | None = None
     ) -> Value:
-        """Return an operation's result, by default of the first input's type; dimensions follow from the inputs."""
+        """Append an operation and return its result, by default of the first input's type; its shape is inferred."""
         leader = type or inputs[0].type
         return self.several(code, inputs, [OperandType(leader.code, shape or (), leader.scale, leader.zero_point)])[0]
 
     def several(self, code: OperationCode, inputs: Sequence[Value], types: Sequence[OperandType]) -> list[Value]:
-        """Return all results of an operation."""
+        """Append an operation and return all of its results, of these types."""
         if not all(value.is_known for value in inputs):
             found = shapes_of(code, inputs, types)
             types = [type.with_dimensions(shape) if shape else type for type, shape in zip(types, found, strict=True)]
@@ -244,12 +244,12 @@ class Node(AnyNode):
         return self.apply(OperationCode.CAST, value, type=OperandType(code))
 
     def like_any(self, value: Value, number: float) -> Value:
-        """Return a constant of one stored element in the type of a tensor."""
+        """Return a constant of one element, a stored value of the tensor's type."""
         type = value.type.with_dimensions((1,))
         return self.graph.constant(np.full(1, number, type.dtype), type)
 
     def spread(self, type: OperandType, number: float, shape: Shape) -> Value:
-        """Return a constant of one stored value in a static shape."""
+        """Return a constant filled with one stored value; raise Refused if ``shape`` is dynamic."""
         expressible(
             DYNAMIC not in shape, f"its shape {describe_shape(shape)} is dynamic; fix it by load(shapes=…) or --shape"
         )
@@ -257,7 +257,7 @@ class Node(AnyNode):
 
 
 def identity(scope: Scope, tensor: Tensor) -> Node:
-    """Return a node that reads a tensor, and names values after it."""
+    """Return an Identity node that reads ``tensor``; values that it makes are named after the tensor."""
     from onnx import helper
 
     return Node(scope, helper.make_node("Identity", [tensor.name], [tensor.name]), [tensor], None)
@@ -273,14 +273,14 @@ def value_in_file_order(scope: Scope, tensor: Tensor) -> Value:
     return scope.in_file_order[tensor]
 
 
-# Dimensions of results whose inputs have dynamic ones: inferred for two sizes, and dynamic where the results differ
+# Dimensions of results of dynamic inputs: inferred for two sizes of the inputs; dynamic where the two results differ
 
 SIZES = (720, 1680)
 """Sizes tried for a dynamic dimension; both have many divisors, which reshapes need."""
 
 
 def shapes_of(code: OperationCode, inputs: Sequence[Value], outputs: Sequence[OperandType]) -> list[Shape]:
-    """Return the dimensions of an operation's results, () where they cannot be inferred."""
+    """Return the dimensions of an operation's results; () if they cannot be inferred."""
     try:
         tried = [_infer_shapes(code, inputs, outputs, size) for size in SIZES]
     except (NnapiError, NotYetKnown):

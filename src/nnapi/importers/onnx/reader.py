@@ -1,4 +1,4 @@
-"""Read ONNX files: the protocol buffer by the library ``onnx``, constants as arrays, external data mapped."""
+"""Read ONNX files with the library ``onnx``; constants become arrays, and external data is mapped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INSTALL = "reading ONNX needs the library onnx: pip install 'nnapi[onnx]'"
 
 
 class File:
-    """An ONNX model, and the folder of its external data, None where it is not read from a file."""
+    """An ONNX model. ``folder`` is where its external data lies; None if the model is not read from a file."""
 
     def __init__(self, memory: Memory, path: str) -> None:
         self.size = memory.size
@@ -49,7 +49,7 @@ class File:
 
     @property
     def inputs(self) -> list[onnx.ValueInfoProto]:
-        """Return the inputs of the graph without constants, which old files list too."""
+        """Return the inputs of the graph. Constants, which old files also list as inputs, are left out."""
         constants = {each.name for each in self.proto.graph.initializer}
         return [each for each in self.proto.graph.input if each.name not in constants]
 
@@ -68,12 +68,12 @@ class File:
                 return known[1], False
             array = _from_bytes(np.frombuffer(proto.raw_data, np.uint8), proto, name, shape)
             if self.is_shared:
-                self._arrays[id(proto)] = proto, array  # each read of raw_data copies it
+                self._arrays[id(proto)] = proto, array  # kept, because each read of raw_data copies it
             return array, False
         return _from_list(proto, name), False
 
     def order(self, array: Array) -> Array:
-        """Return an array in C order; imports for several shapes share the copies of the file's large ones."""
+        """Return an array in C order; imports for several shapes share the copies of large constants."""
         key = array.ctypes.data, array.shape, array.strides, array.dtype
         if key in self._ordered:
             return self._ordered[key]
@@ -159,7 +159,7 @@ def _from_bytes(content: Array, proto: onnx.TensorProto, name: str, shape: tuple
 
 
 def _from_list(proto: onnx.TensorProto, name: str) -> Array:
-    """Return values listed one by one, or of a type that only the library unpacks."""
+    """Return a constant that lists its values one by one, or whose type only the library ``onnx`` unpacks."""
     from onnx import numpy_helper
 
     if proto.data_type not in (*DTYPES, INT4, UINT4, STRING):

@@ -21,7 +21,7 @@ Operand: TypeAlias = "Tensor | float | Sequence[int] | Array | None"
 
 
 def as_tensor(node: Node, name: str, result: Result | None) -> Tensor:
-    """Return a result as the tensor ``name``, with the file's dimensions up to NNAPI's rank."""
+    """Return a rule's result as the tensor ``name``, reshaped to the file's dimensions if NNAPI allows the rank."""
     if result is None:
         raise Refused(f"its output {name} is not computed")
     if isinstance(result, Value):
@@ -38,7 +38,7 @@ def as_tensor(node: Node, name: str, result: Result | None) -> Tensor:
 
 
 def _find_elem(node: Node, value: Value) -> int:
-    """Return the type of an input with the same operand type, else the usual one."""
+    """Return the ONNX type of a result: that of an input of the same operand type, else the operand type's default."""
     is_plain = (value.type.scale, value.type.zero_point) == (1.0, 0)
     if value.is_quantized and not is_plain:
         return _find_quantized_elem(node, value)
@@ -49,7 +49,7 @@ def _find_elem(node: Node, value: Value) -> int:
 
 
 def _find_quantized_elem(node: Node, value: Value) -> int:
-    """Return a byte type where the operator passes its quantized input through, else float."""
+    """Return the byte type of an input if the operator's result has its type, else float."""
     schema = node.schema
     for i, tensor in enumerate(node.tensors if schema is not None and schema.outputs else ()):
         same = schema.inputs[min(i, len(schema.inputs) - 1)].type_str == schema.outputs[0].type_str
@@ -80,8 +80,8 @@ def apply_rule(node: Node, kind: str, tensors: Sequence[Tensor | None], wanted: 
 
 
 def compose(node: Node, kind: str, *operands: Operand, **attributes: Any) -> Tensor:
-    """Apply an operator of the default domain under a new name; fold constants. A number has the type of the first
-    tensor."""
+    """Apply an operator of ONNX's default domain and return its first result; fold constants. Python numbers become
+    constants of the first tensor's type."""
     from onnx import helper
 
     scope, name = node.conversion, f"{node.name}:{kind}{next(node.conversion.state.numbers)}"

@@ -36,10 +36,10 @@ class ImportState:
 
 
 class Scope:
-    """The tensors of a graph by name, and NNAPI's graph.
+    """The tensors of an ONNX graph by name, and the NNAPI graph under construction.
 
-    ``nhwc_images`` and ``in_file_order`` cache transposed values; ``activated`` are values that include the activation
-    after them.
+    ``nhwc_images`` and ``in_file_order`` cache transposed values. ``activated`` holds values that already include the
+    activation that reads them.
     """
 
     def __init__(self, state: ImportState, graph: Graph, opsets: dict[str, int], depth: int = 0) -> None:
@@ -67,7 +67,7 @@ class Scope:
         return any(value in step.inputs for step in self.graph.steps)
 
     def find(self, names: Sequence[str]) -> list[Tensor | None]:
-        """Return the tensors of inputs, None for omitted ones, without omitted ones at the end."""
+        """Return the tensors of these names, None for omitted inputs; omitted inputs at the end are dropped."""
         tensors = [self.tensors[name] if name else None for name in names]
         while tensors and tensors[-1] is None:
             tensors.pop()

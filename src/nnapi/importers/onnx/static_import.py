@@ -1,4 +1,4 @@
-"""Import an ONNX file as one model, with dynamic dimensions where NNAPI can express them."""
+"""Import an ONNX file as one model, with those dynamic dimensions that NNAPI can express."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 
 def read_file(file: File, path: str, shapes: Shapes | None = None, values: Values | None = None) -> Model:
-    """Return the model in a file; raise the errors of :func:`read`. Inputs in ``values`` are read as these constants;
-    the model has them still."""
+    """Return the model in a file; raise the errors of :func:`read`. Inputs in ``values`` are read as these constants,
+    but stay inputs of the model."""
     file.is_shared |= bool(shapes or values)
     try:
         model = _import(file, os.path.basename(path), shapes or {}, values or {})
-    except INCONSISTENT as error:  # names that are not UTF-8 are bytes, for example
+    except INCONSISTENT as error:  # for example, names that are not UTF-8 are bytes
         raise BadDataError(f"it is damaged ({type(error).__name__}: {error})") from None
     if file.mapped:
         model.origin = SourceFile.at(path, file.mapped)

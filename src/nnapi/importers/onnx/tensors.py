@@ -61,10 +61,10 @@ def declared_shape(type: Any) -> Shape:
 class Tensor:
     """A tensor of the file.
 
-    ``array`` is a constant in the file's type. ``value`` is its value in the graph, a constant's on demand; its
-    dimensions may differ from ``shape``. ``is_nhwc``: it is NHWC, the file's tensor NCHW. ``is_dynamic_shape``: the
-    array is a shape, -1 for dynamic dimensions. ``is_refused``: NNAPI cannot express the tensor. ``quantized``: the
-    stored values of a float constant.
+    ``array`` is a constant in the file's type. ``value`` is the operand in the graph, made on demand for a constant;
+    its dimensions may differ from ``shape``. ``is_nhwc``: the operand is NHWC, while the file's tensor is NCHW.
+    ``is_dynamic_shape``: the array is a shape, with -1 for dynamic dimensions. ``is_refused``: NNAPI cannot express
+    the tensor. ``quantized``: the stored values of a float constant.
     """
 
     name: str
@@ -84,14 +84,14 @@ class Tensor:
 
     @property
     def dims(self) -> Shape:
-        """Return the shape; raise Refused where the rank is unknown."""
+        """Return the shape; raise Refused if the rank is unknown."""
         if self.shape is None:
             raise Refused(f"the rank of {self.name} is not known before a run; fix dimensions by load(shapes=…)")
         return self.shape
 
     @property
     def constant(self) -> Array:
-        """Return the value of a constant; raise Refused where it is computed."""
+        """Return the array of a constant; raise Refused if the tensor is computed."""
         if self.array is None:
             raise Refused(f"{self.name} is computed, NNAPI needs a constant")
         return self.array
@@ -130,7 +130,7 @@ def elem_name(elem: int) -> str:
 
 
 def code_of(elem: int, name: str) -> O:
-    """Return the code of the operand type that holds an ONNX type; raise Refused where none does."""
+    """Return the code of the operand type for an ONNX element type; raise Refused if NNAPI has none."""
     code = CODES.get(elem)
     if code is None:
         raise Refused(f"{name} is of type {elem_name(elem)}, which NNAPI does not have")
@@ -142,7 +142,7 @@ def operand_type(elem: int, shape: Shape, name: str) -> OperandType:
 
 
 def as_stored(array: Array, type: OperandType, name: str) -> Array:
-    """Return a constant as its operand type stores it; raise Refused where values do not fit."""
+    """Return a constant as its operand type stores it; raise Refused if values do not fit."""
     if array.dtype == type.dtype:
         return array
     if array.dtype.kind in "iu" and type.code == O.TENSOR_INT32 and array.size:
@@ -156,7 +156,7 @@ def as_stored(array: Array, type: OperandType, name: str) -> Array:
 
 
 def fix_shape(name: str, shape: Shape | None, wanted: Shape) -> Shape:
-    """Return the given dimensions of an input; raise BadDataError where they contradict the file's."""
+    """Return the dimensions ``wanted`` for an input; raise BadDataError if they contradict the file's ``shape``."""
     fits = shape is None or (
         len(shape) == len(wanted) and all(have in (DYNAMIC, want) for have, want in zip(shape, wanted, strict=True))
     )

@@ -39,7 +39,7 @@ class Import:
         static_shapes: bool = False,
     ) -> None:
         """``keeps_state``: variables become inputs and outputs behind the model's own; they may be rounded.
-        ``static_shapes`` refuses operators whose result has a shape that only a run determines."""
+        ``static_shapes``: refuse operators whose result's shape depends on values that only a run knows."""
         self.file = file
         self.name = name
         self.refusals: list[Refusal] = []
@@ -57,7 +57,7 @@ class Import:
         self._open: set[int] = set()
 
     def model(self, whole: int = 0) -> Model:
-        """Return a subgraph as a model; UnsupportedOperationsError lists every refused operation."""
+        """Return a subgraph as a model; raise UnsupportedOperationsError with every refused operation."""
         *inner, _ = inner_first(whole, self._list_referred)
         for index in (index for index in inner if index in self._as_models):
             self._convert(index)
@@ -68,14 +68,14 @@ class Import:
         return model
 
     def subgraph(self, index: int) -> Model | None:
-        """Return subgraph ``index`` as a model for control flow, None where something in it was refused."""
+        """Return subgraph ``index`` as a model for IF or WHILE; None if one of its operators was refused."""
         self.file.subgraph(index)
         need(index in self._models, f"subgraph {index} refers to itself", BadDataError)
         return self._models[index]
 
     @contextmanager
     def entered_subgraph(self, index: int) -> Iterator[None]:
-        """Mark subgraph ``index`` as in conversion; raise BadDataError where that is recursive."""
+        """Mark subgraph ``index`` as being converted; raise BadDataError if it refers to itself."""
         need(index not in self._open, f"subgraph {index} refers to itself", BadDataError)
         need(len(self._open) <= DEEPEST, f"calls of subgraphs lie more than {DEEPEST} deep in each other", BadDataError)
         self._open.add(index)
@@ -83,7 +83,7 @@ class Import:
         self._open.remove(index)
 
     def _list_referred(self, index: int) -> list[int]:
-        """Return the subgraphs that subgraph ``index`` refers to; the conversion reports damage."""
+        """Return the subgraphs that subgraph ``index`` refers to; [] if it is damaged, which its conversion reports."""
         found: list[int] = []
         try:
             for operator in self.file.subgraph(index).operators if self.file.subgraph_count > 1 else ():
@@ -96,7 +96,7 @@ class Import:
         return [each for each in found if 0 <= each < self.file.subgraph_count]
 
     def _convert(self, index: int, keeps_state: bool = False) -> Model | None:
-        """Convert subgraph ``index`` after those that it refers to."""
+        """Convert subgraph ``index``; callers first convert the subgraphs that it refers to."""
         subgraph = self.file.subgraph(index)
         conversion = Conversion(self, subgraph)
         if keeps_state:
@@ -201,7 +201,7 @@ class Conversion:
                     self._values.setdefault(index, _placeholder(self.subgraph.tensors[index]))
 
     def _exceeds_rank(self, operator: Operator) -> bool:
-        """Return whether an operator exceeds NNAPI's rank, on inputs whose elements are available as rows."""
+        """Return whether an operator needs the rules for high ranks, and all its inputs are available as rows."""
         tensors = self.subgraph.tensors
         used = [index for index in (*operator.inputs, *operator.outputs) if index >= 0]
         if operator.kind not in HIGH_RANK or all(len(tensors[index].shape) <= HIGHEST_RANK for index in used):
@@ -305,11 +305,11 @@ class Conversion:
         return self.graph.full(type, type.zero_point, tensor.name)
 
     def _is_real(self, tensor: Tensor) -> bool:
-        """Return whether ``int16_as_float`` dequantizes the tensor: a 16-bit activation, or a bias beside one."""
+        """Return whether ``int16_as_float`` dequantizes the tensor: a 16-bit activation or a 64-bit bias."""
         return self.whole.int16_as_float and tensor.type in ("INT16", "INT64") and bool(tensor.scales)
 
     def _type(self, tensor: Tensor) -> OperandType:
-        """Return the operand type of a tensor, float32 where ``int16_as_float`` dequantizes it."""
+        """Return the operand type of a tensor; float32 if ``int16_as_float`` dequantizes it."""
         is_computed = tensor.region is None
         is_wide = tensor.type == "INT16" or (tensor.type == "INT32" and is_computed and bool(tensor.scales))
         if not self.whole.int16_as_float or not is_wide or not tensor.scales:

@@ -19,13 +19,13 @@ FUSED = {1: OperationCode.RELU, 2: OperationCode.RELU1, 3: OperationCode.RELU6, 
 
 
 def is_alike(x: OperandType, y: OperandType) -> bool:
-    """Return whether values of both types are stored alike, except for rounding of the scale."""
+    """Return whether two types store values alike; their scales may differ by rounding."""
     same = (x.code, x.zero_point) == (y.code, y.zero_point)
     return same and abs(x.scale - y.scale) <= SAME_SCALE * y.scale
 
 
 class Scope(Protocol):
-    """The conversion of the subgraph that an operator belongs to."""
+    """The conversion of the subgraph that a node's operator belongs to."""
 
     graph: Graph
     subgraph: Subgraph
@@ -66,7 +66,7 @@ class TfliteNode(Node):
         return 0 <= i < self.count and self.operator.inputs[i] != OMITTED
 
     def index(self, i: int) -> int:
-        """Return the tensor that input ``i`` is; raise Refused where it is not given."""
+        """Return the index of the tensor of input ``i``; raise Refused if it is omitted."""
         if not self.has(i):
             raise Refused(f"input {i} is not given")
         return self.operator.inputs[i]
@@ -75,7 +75,7 @@ class TfliteNode(Node):
         return self.scope.subgraph.tensors[self.index(i)]
 
     def is_scalar(self, i: int) -> bool:
-        """Return whether input ``i`` has no axes in the file; NNAPI's value then has one element."""
+        """Return whether input ``i`` is a scalar in the file; its operand then has shape [1]."""
         return self.tensor(i).shape == () and self.input(i).shape == (1,)
 
     def input(self, i: int) -> Value:
@@ -88,7 +88,7 @@ class TfliteNode(Node):
         self.scope.bind(self.operator.inputs[i], value)
 
     def make_states(self, values: Mapping[int, Value]) -> list[Value]:
-        """Return outputs for the new states of variables, ``values`` by input index, if the caller keeps them."""
+        """Return values for the new states of variables, in the order of ``values``; [] unless states are kept."""
         if not all(self.has(i) and self.operator.inputs[i] in self.scope.states for i in values):
             return []
         states = [self.temporary(value.type, "state") for value in values.values()]
@@ -97,7 +97,7 @@ class TfliteNode(Node):
         return states
 
     def row(self, i: int) -> Value:
-        """Return input ``i`` within NNAPI's rank, as a row if necessary."""
+        """Return input ``i``, or its row if it has more than four dimensions."""
         value = self.input(i)
         if value.row is not None or value.rank <= HIGHEST_RANK:
             return value.row or value
@@ -119,7 +119,7 @@ class TfliteNode(Node):
         self.bind(i, out)
 
     def deliver(self, value: Value, i: int = 0) -> None:
-        """Let output ``i`` be a value, converted to the output's type if necessary."""
+        """Make ``value`` output ``i``; convert it to the output's type if necessary."""
         target = self.outputs[i]
         if is_alike(value.type, target.type):
             if value.name.startswith(f"{self.outputs[0].name}:"):
@@ -134,7 +134,7 @@ class TfliteNode(Node):
         self.scope.note(message)
 
     def activation(self, code: int, result: Value | None = None) -> Value:
-        """Return the FuseCode of an activation; one that NNAPI cannot fuse follows as an operation."""
+        """Return the FuseCode of an activation. If NNAPI cannot fuse it, a second operation applies it."""
         if code == 0:
             return self.i32(0)
         expressible(0 <= code < SIGN_BIT, f"its fused activation {code} is not one of NNAPI's")
@@ -145,12 +145,12 @@ class TfliteNode(Node):
         return self.i32(code)
 
     def activate_after(self, code: int) -> None:
-        """Append the fused activation as an operation of its own, where NNAPI's operation has none."""
+        """Apply the fused activation by an operation of its own, for operations of NNAPI that fuse none."""
         expressible(code in FUSED, f"its fused activation {code} is not one of NNAPI's")
         self._after = FUSED[code]
 
     def emit(self, code: OperationCode, *inputs: Value, to: Value | Sequence[Value] | None = None) -> Value:
-        """Append an operation, and a pending activation of the operator's first output."""
+        """Append an operation; if it writes the node's output, append the pending activation too."""
         targets = [self.output] if to is None else [to] if isinstance(to, Value) else list(to)
         if self._after is None or self.output not in targets:
             return super().emit(code, *inputs, to=targets)

@@ -28,8 +28,8 @@ SPARSE = ("FLOAT32", "FLOAT16", "INT8")
 
 
 def operand_type(tensor: Tensor) -> OperandType:
-    """Return the operand type of a tensor, int32 for int64, one element for a scalar; raise Refused where NNAPI has
-    none. 8-bit integers without a scale get scale 1 and zero point 0."""
+    """Return the operand type of a tensor; raise Refused if NNAPI has none. INT64 becomes int32; a scalar gets shape
+    [1]; 8-bit integers without a scale get scale 1 and zero point 0."""
     dimensions = tensor.shape or (1,)
     if tensor.type not in TYPES:
         raise Refused(f"{tensor} is of type {tensor.type}, which NNAPI does not have")
@@ -78,7 +78,7 @@ def read_constant(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
 
 
 def read_stored(tensor: Tensor, content: memoryview) -> Array:
-    """Return a dense constant as the file stores it: two INT4 in each byte of a row."""
+    """Return a dense constant as the file stores it; INT4 values are unpacked, two from each byte."""
     assert tensor.region is not None
     (dtype, _), shape, (offset, have) = TYPES[tensor.type], tensor.shape or (1,), tensor.region
     if tensor.type == "INT4":
@@ -89,7 +89,7 @@ def read_stored(tensor: Tensor, content: memoryview) -> Array:
 
 
 def as_real(values: Array, tensor: Tensor) -> Array:
-    """Dequantize symmetric values, of one scale or of one for each channel."""
+    """Dequantize values whose zero point is 0, with one scale or one per channel."""
     scales = np.asarray(tensor.scales, np.float64)
     expressible(not bytes(tensor.zero_points).strip(b"\0"), f"{tensor} is {tensor.type} with a zero point")
     if scales.size > 1:
@@ -100,7 +100,7 @@ def as_real(values: Array, tensor: Tensor) -> Array:
 
 
 def dequantize_blocks(values: Array, scales: Array, size: int, name: str) -> Array:
-    """Dequantize rows of values that have a scale for every ``size`` of them."""
+    """Dequantize values that have one scale per block of ``size`` values along the last axis."""
     shape = (*values.shape[:-1], values.shape[-1] // size) if size > 0 and values.shape[-1] % size == 0 else None
     need(
         scales.shape == shape,
@@ -112,7 +112,7 @@ def dequantize_blocks(values: Array, scales: Array, size: int, name: str) -> Arr
 
 
 def _nibbles(packed: Array) -> Array:
-    """Unpack signed 4-bit integers, the low 4 bits of each byte first."""
+    """Unpack signed 4-bit integers; the low 4 bits of each byte come first."""
     nibbles = np.stack([packed & 15, packed >> 4], -1).reshape(-1).astype(np.int8)
     return nibbles - ((nibbles & 8) << 1)
 

@@ -29,7 +29,7 @@ def direct(node: Node) -> Tensor:
 
 @rule("Relu", "Clip")
 def clip(node: Node) -> Tensor:
-    if node.tensor(0).value in node.conversion.activated:  # the operation before has applied it
+    if node.tensor(0).value in node.conversion.activated:  # the previous operation has applied it
         tensor = node.tensor(0)
         tensor.materialize().name = node.name
         return replace(tensor, name=node.name)
@@ -53,7 +53,7 @@ def _as_bound(node: Node, x: Value, number: float) -> Value:
 
 
 def _find_bounds(node: Node) -> tuple[float | None, float | None]:
-    """Return the bounds of Relu or Clip: infinite where omitted, None where computed."""
+    """Return the lower and upper bound of Relu or Clip: infinite if omitted, None if computed."""
     if node.kind == "Relu":
         return 0.0, math.inf
     found: list[float | None] = []
@@ -71,7 +71,7 @@ def _find_bounds(node: Node) -> tuple[float | None, float | None]:
 
 @rule("PRelu")
 def prelu(node: Node) -> Tensor:
-    """Lower PRelu; in old opsets the slope lies along the channels."""
+    """Lower PRelu; in old opsets a slope of one axis belongs to the channels."""
     if node.since < 7 and node.tensor(1).rank == 1 and node.shape(1) != (1,):
         align_from(node, 1, 0, 1)
     (x, slope), layout = align(node, 0, 1)
@@ -84,7 +84,7 @@ def _elu(x: Term) -> Term:
 
 
 def _softplus(x: Term) -> Term:
-    """log(exp(x) + 1), as max(x, 0) + log(1 + exp(-|x|)), which stays finite."""
+    """Return log(exp(x) + 1), computed as max(x, 0) + log(1 + exp(-|x|)), which stays finite."""
     return relu(x) + log(exp(-abs(x)) + 1)
 
 

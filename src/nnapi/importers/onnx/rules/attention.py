@@ -20,7 +20,7 @@ LOWEST = {FLOAT16: -6e4}
 
 
 class Heads(NamedTuple):
-    """Queries, keys and values as [batches, heads, rows, width], keys and values with those of earlier runs."""
+    """Query, key and value as [batches, heads, rows, width]. Key and value begin with the rows of earlier runs."""
 
     query: Tensor
     key: Tensor
@@ -45,7 +45,7 @@ def _swap(node: Node, x: Tensor) -> Tensor:
 
 
 def _divide(node: Node, x: Tensor, heads: int) -> Tensor:
-    """Divide [batches, rows, heads × width] into heads."""
+    """Reshape [batches, rows, heads × width] to [batches, heads, rows, width]."""
     batches, rows, width = x.dims
     return _swap(node, _reshape(node, x, batches, rows, heads, width // heads))
 
@@ -62,7 +62,7 @@ def _concatenate(node: Node, past: Tensor | None, now: Tensor) -> Tensor:
 
 
 def _padding(node: Node, i: int, heads: Heads) -> Tensor | None:
-    """Return the mask in input ``i`` as scores: it holds lengths, or ones and zeros for keys or for pairs."""
+    """Return the mask in input ``i`` as terms to add to the scores. It holds lengths, or 1 and 0 for keys or pairs."""
     if not node.has(i):
         return None
     mask, (batches, _, rows, _), keys = node.tensor(i), heads.query.dims, heads.key.dims[2]
@@ -79,7 +79,7 @@ def _padding(node: Node, i: int, heads: Heads) -> Tensor | None:
 
 
 def _causal(node: Node, heads: Heads, window: int = -1) -> Tensor:
-    """Return the scores that leave each row the keys up to its own, the last ``window`` of them."""
+    """Return terms for the scores that mask the keys after each row, and those more than ``window`` rows before."""
     rows, keys = np.ogrid[: heads.query.dims[2], : heads.key.dims[2]]
     ahead = keys - rows - heads.past
     left = (ahead <= 0) & (ahead > -window if window > 0 else True)
@@ -103,14 +103,14 @@ def _attend(node: Node, heads: Heads, masks: Sequence[Tensor | None]) -> Tensor:
 
 
 def _masks(node: Node, i: int, heads: Heads) -> list[Tensor | None]:
-    """Return the scores of the mask in input ``i``, those in input 5, and a causal mask's."""
+    """Return terms to add to the scores: of the mask in input ``i``, of input 5 and, if causal, of the causal mask."""
     masks = [_padding(node, i, heads), node.given(5)]
     return [*masks, _causal(node, heads)] if node.attribute("unidirectional", 0) else masks
 
 
 @rule("com.microsoft:Attention")
 def attention(node: Node) -> list[Result | None]:
-    """Lower attention with the projections of queries, keys and values."""
+    """Lower Attention, which includes the projections to queries, keys and values."""
     _refuse(node, (6,), ("do_rotary", "past_present_share_buffer"))
     x, heads, past = node.tensor(0), int(node.attribute("num_heads")), node.given(4)
     _, _, depth = node.static_shape(0)
@@ -132,7 +132,7 @@ def attention(node: Node) -> list[Result | None]:
 
 @rule("com.microsoft:MultiHeadAttention")
 def multi_head_attention(node: Node) -> list[Result | None]:
-    """Lower attention after the projections; queries, keys and values may lie in one tensor."""
+    """Lower MultiHeadAttention of projected inputs; queries, keys and values may lie in one tensor."""
     _refuse(node, (8, 9))
     heads, biases = int(node.attribute("num_heads")), node.given(3)
     parts = [node.tensor(0), node.given(1), node.given(2)]
@@ -157,7 +157,7 @@ def multi_head_attention(node: Node) -> list[Result | None]:
 
 @rule("com.microsoft:GroupQueryAttention")
 def group_query_attention(node: Node) -> list[Result | None]:
-    """Lower causal attention whose keys and values several heads share."""
+    """Lower GroupQueryAttention: causal attention in which several heads share keys and values."""
     _refuse(node, range(11, 17), ("smooth_softmax",) if node.attribute("smooth_softmax", 0) > 0 else ())
     heads, shared = int(node.attribute("num_heads")), int(node.attribute("kv_num_heads"))
     parts = [node.tensor(0), node.given(1), node.given(2)]
@@ -188,7 +188,7 @@ def group_query_attention(node: Node) -> list[Result | None]:
 def _rotate(
     node: Node, x: Tensor, positions: Tensor | Array, caches: tuple[int, int], interleaved: bool, size: int = 0
 ) -> Tensor:
-    """Rotate pairs of the first ``size`` numbers of each head by the angles of positions [batches, rows]."""
+    """Rotate pairs of elements, the first ``size`` of each head, by the angles of ``positions`` [batches, rows]."""
     batches, heads, rows, width = x.dims
     cosine, sine = (
         _reshape(node, compose(node, "Gather", node.tensor(i), positions, axis=0), batches * rows, 1, -1)
@@ -229,7 +229,7 @@ def rotary_embedding(node: Node) -> Result:
 
 @rule("com.microsoft:EmbedLayerNormalization")
 def embed_layer_normalization(node: Node) -> list[Result | None]:
-    """Normalize the sum of the embeddings of words, positions and segments; count the mask's ones."""
+    """Normalize the sum of word, position and segment embeddings; count the mask's ones."""
     batches, rows = node.static_shape(0)
     positions = node.given(8) or np.arange(rows).reshape(1, rows)
     total = compose(node, "Gather", node.tensor(2), node.tensor(0), axis=0)

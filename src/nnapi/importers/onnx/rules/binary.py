@@ -30,7 +30,7 @@ EXTREMES = {"Max": OperationCode.MAXIMUM, "Min": OperationCode.MINIMUM}
 
 @rule(*ARITHMETIC)
 def arithmetic(node: Node) -> Tensor:
-    """Lower arithmetic; bytes wrap around, so they are computed as int32."""
+    """Lower arithmetic. Bytes are computed as int32, because ONNX lets them wrap around."""
     code, elem = ARITHMETIC[node.kind], node.tensor(0).elem
     if node.kind != "Div" and computes_quantized(node, 0, 1):
         values, layout = align(node, 0, 1, quantized=True)
@@ -48,7 +48,7 @@ def arithmetic(node: Node) -> Tensor:
 
 
 def _align_operands(node: Node) -> tuple[list[Value], Layout]:
-    """Return the inputs; before opset 7 the second lies along the first from ``axis`` on."""
+    """Return the inputs aligned; before opset 7 the second input's axes begin at attribute ``axis``."""
     axis = node.attribute("axis") if node.since < 7 else None
     if axis is not None:
         align_from(node, 1, 0, axis)
@@ -70,7 +70,7 @@ def power(node: Node) -> Tensor:
 
 @rule("Mod")
 def mod(node: Node) -> Tensor:
-    """Lower Mod to x - q y; q is x / y rounded down, with ``fmod`` towards zero."""
+    """Lower Mod to x - q y; q is x / y rounded down, or rounded towards zero with ``fmod``."""
     values, layout = align(node, 0, 1)
     elem, fmod = node.tensor(0).elem, bool(node.attribute("fmod"))
     x, y = (Term(node, node.cast(value, INT32) if elem in BYTES else value) for value in values)

@@ -60,7 +60,7 @@ def skip_layer_normalization(node: Node) -> list[Result | None]:
 
 @rule("com.microsoft:BiasGelu", "com.microsoft:Gelu", "com.microsoft:FastGelu")
 def gelu(node: Node) -> Result:
-    """Lower Gelu of the input plus a bias; FastGelu approximates it."""
+    """Lower Gelu of the input plus a bias; for FastGelu use its approximation."""
     approximate = "tanh" if node.kind == "FastGelu" else "none"
     return compose(node, "Gelu", add(node, node.tensor(0), node.given(1)), approximate=approximate)
 
@@ -94,13 +94,13 @@ def _attributes(node: Node, kind: str) -> dict[str, Any]:
 
 @rule("com.microsoft:QuantizeLinear", "com.microsoft:DequantizeLinear")
 def convert_quantized(node: Node) -> Tensor:
-    """Apply the operators of the default domain in the opset before 16-bit types."""
+    """Lower com.microsoft's QuantizeLinear and DequantizeLinear as ONNX's."""
     return apply_rule(node, node.kind, node.tensors)
 
 
 @rule("com.microsoft:MatMulNBits")
 def matmul_n_bits(node: Node) -> Result:
-    """Unpack weights of a few bits, [N, blocks, bytes] with a scale for each block, and multiply."""
+    """Lower MatMulNBits: unpack weights [N, blocks, bytes], with a scale for each block, and multiply."""
     columns, rows, bits, size = (int(node.attribute(name, 4)) for name in ("N", "K", "bits", "block_size"))
     expressible(not node.has(4), "its rows are in another order (g_idx)")
     expressible(bits in (2, 4, 8), f"its weights have {bits} bits")
@@ -123,7 +123,7 @@ def matmul_n_bits(node: Node) -> Result:
 
 
 def _unpack(packed: Array, bits: int) -> Array:
-    """Unpack numbers of ``bits`` bits from the bytes along the last axis, the lowest first."""
+    """Unpack integers of ``bits`` bits from bytes along the last axis; the lowest bits come first."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     found: Array = (packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)
     return found.reshape(*packed.shape[:-1], -1)
@@ -131,7 +131,7 @@ def _unpack(packed: Array, bits: int) -> Array:
 
 @rule("com.microsoft:DynamicQuantizeMatMul")
 def dynamic_quantize_matmul(node: Node) -> Result:
-    """Multiply by weights that stay quantized where an engine takes those, which quantizes inputs by rows."""
+    """Lower DynamicQuantizeMatMul: weights stay quantized if an engine supports this; it quantizes inputs by rows."""
     node.note(f"DynamicQuantizeMatMul: {ROWS_OR_FLOAT}")
     weights = compose(node, "DequantizeLinear", node.tensor(1), node.tensor(2), node.given(3), axis=-1)
     node.conversion.state.dynamic_range = True
@@ -141,7 +141,7 @@ def dynamic_quantize_matmul(node: Node) -> Result:
 
 @rule("com.microsoft:DynamicQuantizeConv")
 def dynamic_quantize_conv(node: Node) -> Result:
-    """Convolve by a filter that stays quantized where an engine takes that, which quantizes each image."""
+    """Lower DynamicQuantizeConv: the filter stays quantized if an engine supports this; it quantizes each image."""
     node.note(f"ConvInteger: {ROWS_OR_FLOAT}")
     scale, axis = node.array(2), 1 - node.tensor(1).rank
     expressible(scale.size in (1, *scale.shape[axis : axis + 1]), f"its scales are of shape {list(scale.shape)}")

@@ -60,7 +60,7 @@ def apply_models(node: Node, code: OperationCode, inputs: Sequence[Value], branc
 
 @rule("Loop")
 def loop(node: Node) -> Sequence[Result | None]:
-    """Inline a loop with a static number of steps; others become WHILE."""
+    """Inline a loop with a static number of steps; lower other loops to WHILE."""
     body = node.attribute("body")
     limit = node.tensor(0) if node.has(0) else None
     going = node.tensor(1) if node.has(1) else None
@@ -78,7 +78,7 @@ def loop(node: Node) -> Sequence[Result | None]:
 
 
 def _unroll(node: Node, body: Any, steps: int, carried: list[Tensor]) -> Sequence[Result | None] | None:
-    """Return the results, or None where the end of the loop is computed."""
+    """Return the results of the inlined steps; None if a computed condition ends the loop."""
     expressible(steps <= MOST_STEPS, f"its {steps} steps are too many to unroll")
     scanned: list[Sequence[Tensor]] = []
     for step in range(max(steps, 0)):
@@ -95,7 +95,7 @@ def _unroll(node: Node, body: Any, steps: int, carried: list[Tensor]) -> Sequenc
 
 
 def _collect(steps: Sequence[Sequence[Tensor]], count: int) -> list[list[Tensor]]:
-    """Return the results of all steps for each of ``count`` outputs."""
+    """Regroup results by output: return, for each of ``count`` outputs, its results in all steps."""
     return [[results[i] for results in steps] for i in range(count)]
 
 
@@ -114,7 +114,7 @@ def _stack(node: Node, tensors: Sequence[Tensor], axis: int) -> Tensor:
 def _while(
     node: Node, body: Any, limit: Tensor | None, going: Tensor | None, carried: Sequence[Tensor]
 ) -> list[Tensor]:
-    """Lower to WHILE. The state is step, continuation flag, carried and captured tensors, and the limit."""
+    """Lower to WHILE. The state holds step, continuation flag, carried tensors, captured tensors and step limit."""
     step = constant("step", np.array(0, np.int64))
     on = going or constant("going", np.array(True))
     bound = limit or constant("limit", np.array(ENDLESS, np.int64))
@@ -122,7 +122,7 @@ def _while(
     kept = [*inner.captured, bound]
     states = [value_in_file_order(node.conversion, tensor) for tensor in (step, on, *carried, *kept)]
     body_model = inner.model(kept, inner.results, counts=True)
-    # The quantization of bytes may be known only within the body.
+    # The body may determine the quantization of bytes.
     states = [
         node.restate(state, own.type.scale, own.type.zero_point)
         for state, own in zip(states, inner.values, strict=True)

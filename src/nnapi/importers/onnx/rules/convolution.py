@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Windows(NamedTuple):
-    """A sliding window; pairs are (height, width), pads (top, bottom) and (left, right)."""
+    """A sliding window. Pairs are (height, width); ``pads`` is ((top, bottom), (left, right))."""
 
     size: Pair
     stride: Pair
@@ -45,7 +45,7 @@ class Windows(NamedTuple):
 
 
 def find_windows(node: Node, kernel: Shape) -> Windows:
-    """Return the windows of a node on input 0."""
+    """Return the sliding window of a node, with pads computed for the image in input 0."""
     size = node.shape(0)[2:]
     stride, dilation, around = _read_windows(node, kernel)
     mode = node.attribute("auto_pad", "NOTSET")
@@ -72,7 +72,7 @@ def _two(values: Sequence[T], missing: T) -> tuple[T, T]:
 
 
 def same_padding(size: int, kernel: int, stride: int, dilation: int, mode: str) -> Pair:
-    """Return the pads for ceil(size / stride) results."""
+    """Return the pads before and behind for ceil(size / stride) results; ``mode`` is SAME_UPPER or SAME_LOWER."""
     expressible(size != DYNAMIC, "it pads a dynamic axis; fix it by load(shapes=…)")
     total = max((-(-size // stride) - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
     return (total // 2, total - total // 2) if mode == "SAME_UPPER" else (total - total // 2, total // 2)
@@ -91,7 +91,7 @@ def conv(node: Node) -> Tensor:
 
 
 def convolve(node: Node, x: Value, filter: Value, bias: Value, type: OperandType | None = None) -> Tensor:
-    """Convolve input 0 by a filter [out, height, width, in per group] into ``type``, None for float."""
+    """Convolve input 0 by a filter [out, height, width, in per group]; ``type`` is the result's, by default float."""
     shape = node.shape(0)
     window = find_windows(node, node.shape(1)[2:])
     groups, channels = int(node.attribute("group", 1)), shape[1]
@@ -120,7 +120,7 @@ def convolve(node: Node, x: Value, filter: Value, bias: Value, type: OperandType
 
 
 def convolve_dynamic_range(node: Node, filter: Tensor) -> Tensor | None:
-    """Convolve floats by a constant filter that the model stores quantized; return None where an engine cannot."""
+    """Convolve floats by a filter that the model stores quantized; return None if no engine supports this filter."""
     stored = filter.quantized
     is_signed = stored is not None and stored.type.code != QUANT8 and not stored.type.zero_point
     if stored is None or not is_signed or stored.rank not in (3, 4) or node.attribute("group", 1) != 1:
@@ -130,7 +130,7 @@ def convolve_dynamic_range(node: Node, filter: Tensor) -> Tensor | None:
 
 
 def pad_and_stride(node: Node, window: Windows) -> list[Value]:
-    """Return left, right, top, bottom padding and the strides across and down."""
+    """Return left, right, top and bottom padding, then horizontal and vertical stride."""
     (top, bottom), (left, right) = window.pads
     return [node.i32(each) for each in (left, right, top, bottom, *window.stride[::-1])]
 
@@ -163,7 +163,7 @@ def _bias(node: Node, x: Value, units: int) -> Value:
 
 @rule("ConvTranspose")
 def conv_transpose(node: Node) -> Tensor:
-    """Lower ConvTranspose. Filters are IOHW; a dilated one is expanded with zeros."""
+    """Lower ConvTranspose. Filters are IOHW; a dilated filter is expanded with zeros."""
     x = image(node, 0)
     window, extra = _windows_of_transpose(node)
     groups, weights = node.attribute("group"), node.array(1)
@@ -188,7 +188,7 @@ def conv_transpose(node: Node) -> Tensor:
 def _convolve_transposed(
     node: Node, window: Windows, extra: tuple[Pair, Pair], x: Value, weights: Array, bias: Value
 ) -> Value:
-    """Lower one group. Negative pads are added behind, as zeros; in ``extra`` only the bias applies."""
+    """Lower one group. ``extra`` pads the result, because its pads are negative; only the bias applies there."""
     filter = node.constant(weights.transpose(1, 2, 3, 0), x)
     late = any(map(any, extra))
     first = zeros(node, x, weights.shape[1]) if late else bias
@@ -201,7 +201,7 @@ def _convolve_transposed(
 
 
 def _windows_of_transpose(node: Node) -> tuple[Windows, tuple[Pair, Pair]]:
-    """Return the windows, and the elements to add to the result because its pads are negative."""
+    """Return the window, and the elements to add to the result where ONNX's pads are negative."""
     size, kernel = node.shape(0)[2:], node.shape(1)[2:]
     stride, dilation, around = _read_windows(node, kernel)
     axes = len(kernel)

@@ -41,7 +41,7 @@ def slice_axes(node: Node) -> Tensor:
 
 
 def _slice_along(node: Node, value: Value, chosen: Mapping[int, range]) -> Value:
-    """Slice the axes of a value."""
+    """Slice a value along the axes in ``chosen``."""
     begin, size = [0] * value.rank, [-1] * value.rank
     for axis, each in chosen.items():
         if each.step == 1:
@@ -100,7 +100,7 @@ def gather(node: Node) -> Tensor:
 
 
 def normalize_indices(node: Node, i: int, size: int) -> Value:
-    """Return input ``i``, indices, with negative ones counted from the end."""
+    """Return the indices in input ``i``; negative indices, which count from the end, become positive."""
     if node.tensor(i).array is not None:
         array = node.array(i)
         expressible(not array.size or array.min() >= 0 or size != DYNAMIC, "indices count from a dynamic end")
@@ -114,7 +114,7 @@ def normalize_indices(node: Node, i: int, size: int) -> Value:
 
 
 def count_from_start(indices: Array, size: int) -> Array:
-    """Count negative constant indices from the end; raise Refused outside."""
+    """Make negative constant indices, which count from the end, positive; raise Refused for any out of range."""
     found: Array = indices + (indices < 0) * size
     expressible(bool(((found >= 0) & (found < size)).all()), f"an index is outside {size}")
     return found
@@ -122,7 +122,7 @@ def count_from_start(indices: Array, size: int) -> Array:
 
 @rule("GatherElements")
 def gather_elements(node: Node) -> Tensor:
-    """Gather from the flattened input; along the axis the index replaces the coordinate."""
+    """Lower GatherElements: gather from the flattened input; along the axis, the index replaces the coordinate."""
     tensor, shape, own = node.tensor(0), node.static_shape(1), node.static_shape(0)
     axis, count = node.axis(int(node.attribute("axis", 0)), tensor.rank), math.prod(shape)
     node.graph.reserve(8 * count)
@@ -135,7 +135,7 @@ def gather_elements(node: Node) -> Tensor:
 
 
 def flatten_computed(node: Node, i: int, own: Shape) -> Value:
-    """Return computed coordinates, the last axis of input ``i``, as flat indices into the shape ``own``."""
+    """Return flat indices into shape ``own``; the last axis of computed input ``i`` holds coordinates."""
     count = math.prod(node.static_shape(i)[:-1])
     node.note("computed indices must lie within their axes")
     given = Term(node, node.view(node.input(i), (count, len(own))))
@@ -144,7 +144,7 @@ def flatten_computed(node: Node, i: int, own: Shape) -> Value:
 
 
 def flatten_constants(indices: Array, own: Shape) -> Array:
-    """Return constant coordinates along the last axis as flat indices into the shape ``own``."""
+    """Return flat indices into shape ``own``; the last axis of constant ``indices`` holds coordinates."""
     flat = np.zeros(indices.shape[:-1], np.int64)
     for k, size in enumerate(own):
         flat = flat * size + count_from_start(indices[..., k], size)
@@ -221,7 +221,7 @@ def one_hot(node: Node) -> Tensor:
 
 @rule("Where")
 def where(node: Node) -> Tensor:
-    """Lower Where; NNAPI's three inputs have one shape, and are not booleans."""
+    """Lower Where. NNAPI's SELECT needs three inputs of one shape, and no booleans as values."""
     (condition, x, y), layout = align(node, 0, 1, 2)
     shape, elem = broadcast_shape([value.shape for value in (condition, x, y)]), node.tensor(1).elem
     if elem != BOOL:

@@ -25,7 +25,7 @@ from nnapi.model.operand import ChannelQuantization, OperandType, Shape
 
 @rule("MatMul")
 def matmul(node: Node) -> Tensor:
-    """Lower MatMul, to FULLY_CONNECTED if the right matrix is constant; vectors get a second axis."""
+    """Lower MatMul, to FULLY_CONNECTED if the right matrix is constant; vectors become matrices first."""
     a, b = node.shape(0), node.shape(1)
     expressible(node.tensor(0).elem not in BYTES, "NNAPI multiplies no matrices of bytes without a scale")
     expressible(a and b, "one of its inputs is a scalar")
@@ -46,7 +46,7 @@ def matmul(node: Node) -> Tensor:
 
 
 def fully_connected_quantized(node: Node, a: Shape, b: Shape, *, transposed: bool) -> Value | None:
-    """Multiply quantized input 0 by a constant matrix of shape ``b``; return None where they are not quantized."""
+    """Multiply quantized input 0 by a constant matrix of shape ``b``; return None if one is not quantized."""
     if node.wanted is None or not is_quantized_float(node.tensor(0)):
         return None
     x = node.stored(0)
@@ -87,7 +87,7 @@ def fully_connected(node: Node, x: Value, shape: Shape, weights: Value, bias: Va
 
 
 def multiply_dynamic_range(node: Node, tensor: Tensor, weights: Tensor) -> Tensor | None:
-    """Multiply floats by a constant matrix that the model stores quantized; return None where it has a zero point."""
+    """Multiply floats by a constant matrix that stays quantized; return None if it has a zero point."""
     matrix, shape = weights.quantized, tensor.dims
     if matrix is None or matrix.rank != 2 or matrix.type.code == QUANT8 or matrix.type.zero_point or not shape:
         return None
@@ -108,7 +108,7 @@ def batch_product(node: Node, left: tuple[Value, Shape], right: tuple[Value, Sha
 
 
 def _stack(node: Node, value: Value, shape: Shape, batches: Shape) -> tuple[Value, Shape]:
-    """Return the matrices of all batches, repeated if necessary, and their shape with one axis of batches."""
+    """Return a value's matrices, repeated to all ``batches``, and the shape with all batches merged into one axis."""
     own, matrix, count = shape[:-2], shape[-2:], math.prod(batches)
     is_static = DYNAMIC not in (*own, *batches)
     expressible(is_static, "its dynamic batches stretch; fix them by load(shapes=…) or --shape")
@@ -151,7 +151,7 @@ def gemm(node: Node) -> Tensor:
 
 
 def _bias(node: Node, units: int, beta: float) -> Value | None:
-    """Return C as the bias of FULLY_CONNECTED, None where it is not a constant for each unit."""
+    """Return Gemm's C as the bias of FULLY_CONNECTED; None unless it is constant, with one element or one per unit."""
     if not node.has(2) or beta == 0:
         return None
     array = node.tensor(2).array
@@ -196,7 +196,7 @@ def einsum(node: Node) -> Tensor:
 
 
 def _lay(node: Node, value: Value, letters: str, sizes: dict[str, int], *groups: Sequence[str]) -> Value:
-    """Transpose a value, and merge its axes by groups up to NNAPI's rank."""
+    """Transpose a value to the order of ``groups``; merge the axes of each group if the rank requires it."""
     shape, order = tuple(sizes[each] for each in letters), [letters.index(each) for group in groups for each in group]
     if len(shape) <= HIGHEST_RANK:
         value = node.view(value, shape)
@@ -216,7 +216,7 @@ def _sum_others(node: Node, value: Value, letters: str, kept: set[str]) -> tuple
 
 
 def _contract(node: Node, values: Sequence[tuple[Value, str]], right: str, sizes: dict[str, int]) -> tuple[Value, str]:
-    """Multiply two values as matrices: batches, rows, columns."""
+    """Multiply two values as matrices, over the letters not in ``right``; return the product and its letters."""
     (x, a), (y, b) = values
     both = [each for each in a if each in b]
     batch, inner = [each for each in both if each in right], [each for each in both if each not in right]

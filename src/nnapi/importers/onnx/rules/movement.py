@@ -1,4 +1,4 @@
-"""Shapes and axes: reshape, transpose, concatenate, split, repeat, pad, blocks of pixels."""
+"""Movement: reshape, transpose, concatenate, split, repeat, pad, blocks of pixels."""
 
 import math
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ def unsqueeze(node: Node) -> Tensor:
 
 @rule("Transpose")
 def transpose_axes(node: Node) -> Tensor:
-    """Lower Transpose; from NHWC to NCHW it is free, as the value stays the NHWC image."""
+    """Lower Transpose. From NHWC to NCHW it costs nothing, because the value stays an NHWC image."""
     tensor = node.tensor(0)
     shape = tensor.dims
     order = node.attribute("perm") or list(range(len(shape)))[::-1]
@@ -88,7 +88,7 @@ def transpose_axes(node: Node) -> Tensor:
 
 
 def permute_any_rank(node: Node, value: Value, shape: Shape, order: Sequence[int]) -> Value:
-    """Transpose a value of any rank by moving neighbors as one axis."""
+    """Transpose a value of any rank; axes that stay adjacent are merged."""
     if len(shape) <= HIGHEST_RANK:
         return permute_axes(node, value, order)
     merged, order_of_merged = merge_axes(shape, order)
@@ -100,7 +100,7 @@ def permute_any_rank(node: Node, value: Value, shape: Shape, order: Sequence[int
 
 
 def permute_axes(node: Node, value: Value, order: Sequence[int]) -> Value:
-    """Transpose a value of NNAPI's rank; an order without effect costs nothing."""
+    """Transpose a value of at most four dimensions; an order that moves no element costs no transpose."""
     if list(order) == sorted(order):
         return value
     moving = [axis for axis in order if value.shape[axis] != 1]
@@ -111,7 +111,7 @@ def permute_axes(node: Node, value: Value, order: Sequence[int]) -> Value:
 
 @rule("Concat")
 def concat(node: Node) -> Tensor:
-    """Lower Concat. Inputs without elements, which a Split may make, are omitted if others have elements."""
+    """Lower Concat. Inputs without elements, which Split may produce, are omitted if others have elements."""
     filled = [tensor for tensor in node.tensors if tensor is None or tensor.array is None or tensor.array.size]
     node.tensors = filled or node.tensors
     tensors = [node.tensor(i) for i in range(node.count)]
@@ -133,7 +133,7 @@ def concat(node: Node) -> Tensor:
 
 
 def concatenate_values(node: Node, values: Sequence[Value], axis: int) -> Value:
-    """Concatenate values; quantized values of different scales are dequantized."""
+    """Concatenate values; quantized values of different scales are dequantized first."""
     kinds = {(value.type.code, value.type.scale, value.type.zero_point) for value in values}
     if len(kinds) > 1 and node.wanted is not None and {value.type.code for value in values} == {node.wanted.code}:
         return node.apply(OperationCode.CONCATENATION, *values, node.i32(axis), type=node.wanted)
@@ -248,7 +248,7 @@ def trilu(node: Node) -> Tensor:
 
 @rule("ReverseSequence")
 def reverse_sequence(node: Node) -> Tensor:
-    """Reverse the first ``length`` elements of each row, by a gather with the index of each element."""
+    """Reverse the first ``length`` elements of each row by a GATHER of each element."""
     shape, lengths = node.static_shape(0), node.array(1).reshape(-1)
     time, batch = int(node.attribute("time_axis", 0)), int(node.attribute("batch_axis", 1))
     expressible({time, batch} == {0, 1} and len(shape) >= 2, "its axes are not the first two")
@@ -264,7 +264,7 @@ def reverse_sequence(node: Node) -> Tensor:
 
 @rule("DepthToSpace")
 def depth_to_space(node: Node) -> Tensor:
-    """Lower DepthToSpace; NNAPI has DCR, the channels of CRD are reordered."""
+    """Lower DepthToSpace. NNAPI's order is DCR; for CRD the channels are permuted first."""
     x, size = stored_image(node, 0), int(node.attribute("blocksize"))
     channels = node.shape(0)[1]
     expressible(size > 0 and channels % (size * size) == 0, f"blocks of {size} from {channels} channels")
@@ -276,7 +276,7 @@ def depth_to_space(node: Node) -> Tensor:
 
 @rule("SpaceToDepth")
 def space_to_depth(node: Node) -> Tensor:
-    """Lower SpaceToDepth; NNAPI has DCR, the channels of CRD are reordered."""
+    """Lower SpaceToDepth. NNAPI's order is DCR; for CRD the channels are permuted."""
     x, size = stored_image(node, 0), int(node.attribute("blocksize"))
     result = node.apply(OperationCode.SPACE_TO_DEPTH, x, node.i32(size))
     if node.attribute("mode") == "CRD":
@@ -311,7 +311,7 @@ def pad(node: Node) -> Tensor:
 
 
 def _widths(node: Node, rank: int) -> Widths:
-    """Return the elements to add, or remove if negative, before and behind each axis."""
+    """Return the elements to add before and behind each axis; negative numbers remove elements."""
     pads = node.integers(1, "pads") or []
     axes = [node.axis(int(axis), rank) for axis in node.array(3).reshape(-1)] if node.has(3) else list(range(rank))
     expressible(len(pads) == 2 * len(axes), f"{len(pads)} pads for {len(axes)} axes")

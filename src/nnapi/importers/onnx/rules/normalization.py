@@ -1,4 +1,4 @@
-"""Normalizations and soft maxima."""
+"""Normalizations and softmax."""
 
 import math
 
@@ -64,7 +64,7 @@ def instance_normalization(node: Node) -> Tensor:
 
 @rule("LRN")
 def local_response_normalization(node: Node) -> Tensor:
-    """Lower LRN; ONNX divides the factor by the number of channels."""
+    """Lower LRN; ONNX divides alpha by the number of summed channels, NNAPI does not."""
     x, size = image(node, 0), int(node.attribute("size"))
     expressible(size % 2 == 1, f"it adds up {size} channels; NNAPI adds an odd number, the channel in the middle")
     alpha, beta, bias = (float(node.attribute(name)) for name in ("alpha", "beta", "bias"))
@@ -74,7 +74,7 @@ def local_response_normalization(node: Node) -> Tensor:
 
 
 def _read_axis(node: Node, quantized: bool = False) -> tuple[Value, int]:
-    """Return the input and its normalized axis; up to opset 12 all axes from ``axis`` on are one."""
+    """Return the input and its normalized axis; up to opset 12 all axes from ``axis`` on are merged."""
     shape = node.shape(0)
     axis = node.axis(int(node.attribute("axis")), len(shape))
     x = node.stored(0) if quantized else node.input(0)
@@ -127,7 +127,7 @@ def lp_normalization(node: Node) -> Tensor:
     "com.microsoft:SimplifiedLayerNormalization",
 )
 def layer_normalization(node: Node) -> list[Tensor]:
-    """Divide by the deviation over the last axes; LayerNormalization subtracts the mean before."""
+    """Divide by the standard deviation over the last axes; LayerNormalization first subtracts the mean."""
     tensor, shape = node.tensor(0), node.shape(0)
     axis = node.axis(int(node.attribute("axis", -1)), len(shape))
     for i in range(axis, len(shape)):

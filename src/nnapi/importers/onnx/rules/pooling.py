@@ -24,7 +24,7 @@ GLOBAL = {"GlobalAveragePool": OperationCode.MEAN, "GlobalMaxPool": OperationCod
 
 @rule(*POOLS)
 def pool(node: Node) -> Tensor:
-    """Lower pooling; padding counts neither in NNAPI's average nor in its maximum."""
+    """Lower pooling. In NNAPI, padding counts neither in the average nor in the maximum."""
     expressible(not node.wants(1), "NNAPI gives no indices of the largest values")
     x, window = stored_image(node, 0), pool_windows(node)
     if node.kind == "AveragePool" and node.attribute("count_include_pad"):
@@ -38,7 +38,7 @@ def pool(node: Node) -> Tensor:
 
 
 def pool_windows(node: Node) -> Windows:
-    """Return the windows of a pool. With ``ceil_mode`` the last may end beyond the image, but begins inside."""
+    """Return the window of a node. With ``ceil_mode`` its last position may end, not begin, beyond the image."""
     shape, window = node.shape(0), _given_windows(node)
     if not node.attribute("ceil_mode") or node.attribute("auto_pad") != "NOTSET":
         return window
@@ -63,7 +63,7 @@ def apply_pool(node: Node, code: OperationCode, x: Value, window: Windows) -> Va
 
 
 def _with_zeros(node: Node, x: Value, window: Windows) -> tuple[Value, Windows]:
-    """Pad the image with zeros that count in the average; those of ``ceil_mode`` do not."""
+    """Pad the image with zeros that count in the average; the pads that ``ceil_mode`` adds do not count."""
     own = _given_windows(node).pads
     (_, bottom), (_, right) = ((0, high - mine[1]) for (_, high), mine in zip(window.pads, own, strict=True))
     image = pad_with(node, x, [(0, 0), *own, (0, 0)], 0.0)
@@ -71,7 +71,7 @@ def _with_zeros(node: Node, x: Value, window: Windows) -> tuple[Value, Windows]:
 
 
 def _max_pool_dilated(node: Node, x: Value, window: Windows) -> Value:
-    """Return the maximum over the strided images, one for each filter tap of the window."""
+    """Return the maximum of the image at each filter tap, strided: a dilated max pool."""
     lowest = _lowest(x)
     x = pad_with(node, x, [(0, 0), *window.pads, (0, 0)], lowest)
     _, height, width, _ = node.static_shape_of(x)

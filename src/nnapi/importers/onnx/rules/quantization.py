@@ -55,7 +55,7 @@ def _note_infinite_scale(node: Node) -> None:
 
 
 def quantize_to(node: Node, value: Value, type: OperandType) -> Value:
-    """Quantize a value, unless it has the type."""
+    """Quantize a value, unless it already has the type."""
     if (value.type.code, value.type.scale, value.type.zero_point) == (type.code, type.scale, type.zero_point):
         return value
     return node.apply(OperationCode.QUANTIZE, node.graph.real(value), type=type)
@@ -86,7 +86,7 @@ def as_int32(node: Node, value: Value) -> Value:
 
 
 def _along(node: Node, i: int, shape: Shape) -> Value:
-    """Return a scale or zero point in a shape that broadcasts to the input."""
+    """Return the scale or zero point in input ``i``, in a shape that broadcasts to the shape of input 0."""
     if not node.has(i):
         return node.graph.no_value()
     own = node.shape(i)
@@ -119,7 +119,7 @@ def dequantize(node: Node) -> Tensor:
 
 
 def _as_quantized(node: Node, value: Value, type: OperandType) -> Value | None:
-    """Return the value in a quantized type, which an unread input takes on; else None."""
+    """Return the value in a quantized type if it has the type's scale, or is an unread input; else None."""
     if (value.type.scale, value.type.zero_point) == (type.scale, type.zero_point):
         return value
     plain = (value.type.scale, value.type.zero_point) == (1.0, 0)
@@ -140,7 +140,7 @@ def _dequantize_by_arithmetic(node: Node) -> Tensor:
 
 
 def _dequantize_constant(node: Node, values: Array, point: Tensor | None) -> Tensor:
-    """Return a constant with its float values and its quantized values."""
+    """Return a constant that has both its float values and its quantized values."""
     expressible(
         not node.attribute("block_size") and node.array(1).ndim <= 1,
         "it has a scale for each block, NNAPI for each tensor or channel",

@@ -19,7 +19,7 @@ def is_quantized_float(tensor: Tensor) -> bool:
 
 
 def computes_quantized(node: Node, *indices: int) -> bool:
-    """Return whether the result is quantized, and the inputs have its type code."""
+    """Return whether NNAPI can compute quantized: the result is quantized, and these inputs have its type code."""
     tensors = [node.tensor(i) for i in indices]
     if node.wanted is None or not all(is_quantized_float(tensor) for tensor in tensors):
         return False
@@ -27,7 +27,7 @@ def computes_quantized(node: Node, *indices: int) -> bool:
 
 
 def filter_beside(node: Node, x: Value, i: int) -> Value | None:
-    """Return constant input ``i`` in a quantized type that NNAPI takes as a filter of ``x``, else None."""
+    """Return constant input ``i`` in a quantized type that NNAPI accepts as the filter for ``x``, else None."""
     filter = node.tensor(i).quantized
     if filter is None or filter.array is None:
         return None
@@ -43,7 +43,7 @@ def filter_beside(node: Node, x: Value, i: int) -> Value | None:
 
 
 def reshape_and_transpose(value: Value, shape: tuple[int, ...], order: tuple[int, ...]) -> Value:
-    """Reshape, then transpose a constant filter."""
+    """Reshape a constant filter, then transpose it."""
     array = np.ascontiguousarray(value.constant.reshape(shape).transpose(order))
     channel = value.type.channel
     if channel is not None:
@@ -59,12 +59,12 @@ def to_ohwi(filter: Value) -> Value:
 
 
 def zeros(node: Node, x: Value, units: int) -> Value:
-    """Return the bias of a product that has none."""
+    """Return a bias of zeros for the product of ``x`` and a filter of ``units`` output channels."""
     return node.graph.full(OperandType(x.type.code, (units,)), name=f"{node.name}:bias")
 
 
 def quantize_bias(node: Node, bias: Tensor | None, x: Value, filter: Value) -> Value | None:
-    """Return a bias as int32 in the scale of input times filter, zeros where omitted, None where computed."""
+    """Return a bias as int32, in the scale of input times filter; zeros if omitted, None if computed."""
     units = filter.shape[0]
     channel = filter.type.channel
     scales = np.asarray(channel.scales if channel else filter.type.scale, np.float64) * x.type.scale

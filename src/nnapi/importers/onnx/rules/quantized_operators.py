@@ -1,4 +1,4 @@
-"""Operators with scales and zero points as inputs: float operators between DequantizeLinear and QuantizeLinear."""
+"""Operators with scales and zero points as inputs: DequantizeLinear, a float operator, QuantizeLinear."""
 
 from collections.abc import Sequence
 
@@ -17,12 +17,12 @@ from nnapi.importers.refusals import Refused, expressible
 
 
 def _dequantize(node: Node, i: int, axis: int = 1) -> Tensor:
-    """Dequantize input ``i``, which its scale and zero point follow."""
+    """Dequantize input ``i``; the next two inputs are its scale and zero point."""
     return compose(node, "DequantizeLinear", node.tensor(i), node.tensor(i + 1), node.given(i + 2), axis=axis)
 
 
 def _requantize(node: Node, kind: str, tensors: Sequence[Tensor | None], i: int) -> Tensor:
-    """Apply a float operator, and quantize the result by inputs ``i`` and ``i + 1``."""
+    """Apply a float operator, and quantize its result; inputs ``i`` and ``i + 1`` are scale and zero point."""
     type = quantized_type(node.tensor(i), node.given(i + 1))
     if type is None:
         raise Refused("the scale or zero point of its result is computed, or one for each channel")
@@ -46,7 +46,7 @@ def qlinear_conv(node: Node) -> Result:
 
 @rule("com.microsoft:QGemm")
 def qgemm(node: Node) -> Result:
-    """Lower QGemm; without a scale its result is float."""
+    """Lower QGemm; without an output scale its result is float."""
     axis = 0 if node.attribute("transB") else 1
     tensors = [_dequantize(node, 0), _dequantize(node, 3, axis), _bias(node, 6)]
     return _requantize(node, "Gemm", tensors, 7) if node.has(7) else apply_rule(node, "Gemm", tensors)
@@ -98,7 +98,7 @@ def conv_integer(node: Node) -> Result:
 
 
 def _whole(node: Node, i: int, *, ones_behind: int = 0) -> Value:
-    """Return input ``i`` as int32 less its zero point, which has ``ones_behind`` axes of 1 behind it."""
+    """Return input ``i`` as int32 less its zero point, to which ``ones_behind`` axes of 1 are appended."""
     whole = as_int32(node, node.stored(i))
     if not node.has(i + 2):
         return whole

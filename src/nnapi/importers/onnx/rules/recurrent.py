@@ -41,7 +41,7 @@ def lstm(node: Node) -> Sequence[Tensor | None]:
 
 
 def _lstm_run(node: Node, k: int, x: Value) -> list[Value]:
-    """Return all outputs, the last output and the last state. ONNX's gates are input, output, forget, cell."""
+    """Return all outputs, the last output and the last cell state. ONNX orders gates as input, output, forget, cell."""
     weights, recurrent = node.array(1)[k], node.array(2)[k]
     units = recurrent.shape[1]
     expressible(weights.shape[0] == recurrent.shape[0] == 4 * units, "its weights are not of four gates")
@@ -60,13 +60,13 @@ def _lstm_run(node: Node, k: int, x: Value) -> list[Value]:
 
 
 def _biases(node: Node, k: int, count: int) -> Array:
-    """Return the biases of a direction, those of the input first."""
+    """Return the biases of direction ``k``: first those of the input, then those of the recurrence."""
     return node.array(3)[k] if node.has(3) else np.zeros(count, node.array(1).dtype)
 
 
 @rule("GRU")
 def gru(node: Node) -> Sequence[Tensor | None]:
-    """Lower GRU; drivers recognize these steps where their engine has the cell."""
+    """Lower GRU to steps; drivers whose engine has a GRU cell recognize these steps."""
     expressible(_activations(node)[:2] == ["sigmoid", "tanh"], "it squashes by other functions")
     resets_late, units = bool(node.attribute("linear_before_reset")), node.array(2).shape[2]
 
@@ -100,7 +100,7 @@ def rnn(node: Node) -> Sequence[Tensor | None]:
 
 
 def _recurrent(node: Node, k: int, gates: int, sizes: Sequence[int], x: Value) -> list[Callable[[Term], Term]]:
-    """Return the products of a step with the last output, one for each group of ``sizes`` rows of the weights."""
+    """Return functions of the last output: its product with ``sizes[j]`` rows of the recurrent weights, plus a bias."""
     weights, units = node.array(2)[k], node.array(2).shape[2]
     expressible(weights.shape == (gates * units, units), f"its weights are {list(weights.shape)}")
     bias, ends = _biases(node, k, 2 * gates * units)[gates * units :], np.cumsum(sizes)[:-1]
@@ -108,14 +108,14 @@ def _recurrent(node: Node, k: int, gates: int, sizes: Sequence[int], x: Value) -
 
 
 def _product(node: Node, weights: Array, bias: Array, like: Value) -> Callable[[Term], Term]:
-    """Return the product with weights [units, depth] and the sum with a bias."""
+    """Return a function that multiplies by weights [units, depth] and adds a bias."""
     operands = (node.constant(weights, like), node.constant(bias, like), node.i32(0))
     return lambda x: Term(node, node.apply(OperationCode.FULLY_CONNECTED, x.value, *operands))
 
 
 def _unroll_steps(node: Node, sizes: Sequence[int], cell: Callable[[int, Value], Cell]) -> list[list[Value]]:
-    """Return all outputs and the last one of each direction. One product serves the input of all steps; its columns are
-    divided by ``sizes``."""
+    """Return all outputs and the last output of each direction. One product computes the input's share for all steps;
+    its columns are divided by ``sizes``."""
     expressible(node.attribute("clip") is None, "it clips what is squashed")
     x, units, rows = _sequence(node), node.array(2).shape[2], sum(sizes)
     steps, batch, depth = node.static_shape_of(x)
@@ -172,7 +172,7 @@ def _state(node: Node, i: int, k: int, units: int, x: Value) -> Value:
 
 
 def _outputs(node: Node, runs: Sequence[Sequence[Value]]) -> Sequence[Tensor | None]:
-    """Return Y, [time, directions, …], and the last states, [directions, …]."""
+    """Return Y, [time, directions, batch, units], and the last states, [directions, batch, units]."""
     steps, batch, units = node.static_shape_of(runs[0][0])
     first = bool(node.attribute("layout"))
     along = [node.view(run[0], (steps, 1, batch, units)) for run in runs]

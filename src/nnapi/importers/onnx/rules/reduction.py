@@ -29,7 +29,7 @@ def _square(x: Term) -> Term:
 
 
 class Reduction(NamedTuple):
-    """NNAPI's reduction, and the functions before and after it."""
+    """NNAPI's reduction, and the formulas to apply before and after it."""
 
     code: OperationCode
     before: Formula = _same
@@ -79,7 +79,7 @@ def reduce(node: Node) -> Tensor:
 
 
 def _input_for_axes(node: Node, axes: Collection[int], keep: bool) -> tuple[Value, dict[int, int], bool]:
-    """Return the input in its stored layout, or in the file's where the remaining axes would be permuted."""
+    """Return input 0 in its current layout, or in the file's if the axes that remain would be permuted."""
     value, axis_of, is_nhwc = read_as_stored(node, 0)
     left = [axis_of[axis] for axis in range(node.tensor(0).rank) if axis not in axes]
     if is_nhwc and not keep and left != sorted(left):
@@ -109,12 +109,12 @@ def _compute(x: Term, axes: Sequence[int]) -> Term:
     code, before, after = REDUCTIONS[x.node.kind]
     if before is not exp:
         return after(reduce_axes(code, before(x), axes))
-    top = reduce_axes(OperationCode.REDUCE_MAX, x, axes)  # subtracted, so that exponentials stay finite
+    top = reduce_axes(OperationCode.REDUCE_MAX, x, axes)  # subtracted below, so that exponentials stay finite
     return after(reduce_axes(code, before(x - top), axes)) + top
 
 
 def _stays_quantized(node: Node, x: Value) -> bool:
-    """Return whether the input's scale, to which NNAPI rounds a mean, is fine enough for the result."""
+    """Return whether the result may stay quantized: a mean needs a scale at most as large as the result's."""
     return node.kind != "ReduceMean" or (node.wanted is not None and x.type.scale <= node.wanted.scale)
 
 
@@ -140,7 +140,7 @@ def cumulative_sum(node: Node) -> Tensor:
 
 @rule("CumProd")
 def cumulative_product(node: Node) -> Tensor:
-    """Multiply each element by those before it; each pass doubles their number."""
+    """Lower CumProd: in pass k, multiply each element by the one 2**k positions earlier."""
     laid, elem = _view_along(node), node.tensor(0).elem
     expressible(elem not in BYTES, "NNAPI multiplies no bytes that stand for themselves")
     is_reverse, distance = bool(node.attribute("reverse")), 1
@@ -153,7 +153,7 @@ def cumulative_product(node: Node) -> Tensor:
 
 
 def _move_along(node: Node, value: Value, distance: int, is_reverse: bool) -> Value:
-    """Shift elements along the middle axis of three, filling with ones."""
+    """Shift elements by ``distance`` along the middle of three axes, and fill with ones."""
     outer, count, inner = value.shape
     ones = node.spread(value.type, 1, (outer, distance, inner))
     if count == distance:

@@ -1,7 +1,7 @@
 """Resize, Upsample and GridSample.
 
-Resizing is a linear map along each axis, which ONNX's reference gives; NNAPI's operations are used where equal.
-GridSample gathers pixels at computed locations as rows of the image, and interpolates.
+Resizing is a linear map along each axis, computed by ONNX's reference evaluator; NNAPI's operations are used where
+they give the same result. GridSample gathers pixels, rows of the flattened image, and interpolates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,7 +87,7 @@ def _read_arguments(node: Node) -> Arguments:
 
 
 def _map(node: Node, arguments: Arguments, i: int) -> Array:
-    """Return the weights of each element along an axis for each result: the unit matrix, resized."""
+    """Return the linear map along axis ``i``, [results, elements], by resizing the unit matrix."""
     from onnx import helper
 
     size = node.shape(0)[arguments.axes[i]]
@@ -136,7 +136,7 @@ def _apply_directly(node: Node, value: Value, maps: Mapping[int, Array]) -> Valu
 
 
 def _apply_map(node: Node, value: Value, axis: int, map: Array) -> Value:
-    """Apply a linear map along an axis, as a gather where each result is one element."""
+    """Apply a linear map along an axis; use a gather if each result is one element."""
     if ((map == 0) | (map == 1)).all() and (map.sum(1) == 1).all():
         return node.apply(OperationCode.GATHER, value, node.i32(axis), node.graph.ints(map.argmax(1)))
     value = node.graph.real(value)
@@ -155,7 +155,7 @@ MOST_PIXELS = 1 << 24
 
 
 class Tap(NamedTuple):
-    """The x offset and row offset of a pixel near each location; a single tap has no weights."""
+    """The x offset and row offset of a pixel near each location, with its weights; None if only one pixel is used."""
 
     x: Term
     y: Term
@@ -173,7 +173,7 @@ def grid_sample(node: Node) -> Tensor:
         f"its grid has shape {list(grid)}, must be [{count}, height, width, 2]",
     )
     mode, padding = str(node.attribute("mode", "linear")), node.attribute("padding_mode", "zeros")
-    edge = int(padding == "zeros")  # around the image, picked where a location lies outside
+    edge = int(padding == "zeros")  # padding around the image, read for locations outside
     height, width = (size + 2 * edge for size in sizes)
     expressible(count * height * width <= MOST_PIXELS, "its images have too many pixels")
     images = image(node, 0)
@@ -202,7 +202,7 @@ def _count_pixels(node: Node, sizes: Sequence[int], is_aligned: bool) -> Term:
 
 
 def _find_taps(mode: str, location: Term) -> list[tuple[Term, Term | None]]:
-    """Return the pixels around a location with their weights along both axes; None for a single pixel."""
+    """Return the pixels around a location, each with its weights along both axes; None if there is only one pixel."""
     if mode == "nearest":
         return [(nearest_integer(location), None)]
     expressible(mode in ("linear", "cubic"), f"its mode is {mode}, must be nearest, linear or cubic")
@@ -218,7 +218,7 @@ def _find_taps(mode: str, location: Term) -> list[tuple[Term, Term | None]]:
 
 def _reflect(location: Term, sizes: Sequence[int], is_aligned: bool) -> Term:
     edge = 0.0 if is_aligned else -0.5
-    height, width = (max(size - 1 - 2 * edge, 1) for size in sizes)  # a single pixel has no span, all locations are 0
+    height, width = (max(size - 1 - 2 * edge, 1) for size in sizes)  # for a single pixel every location is 0
     span, twice = _pair(location.node, width, height), _pair(location.node, 2 * width, 2 * height)
     beyond = abs(location + -edge)
     rest = beyond - floor(beyond / twice) * twice
@@ -226,7 +226,7 @@ def _reflect(location: Term, sizes: Sequence[int], is_aligned: bool) -> Term:
 
 
 def _clamp_tap(location: Term, weight: Term | None, count: int, sizes: tuple[int, int], code: int) -> Tap:
-    """Clamp a tap to the image; cast weights to the images' type."""
+    """Return the tap at a location, as offsets into the flattened images; cast its weights to type ``code``."""
     node, (height, width) = location.node, sizes
     x, y = _columns(location * _pair(node, 1, width))
     if count > 1:

@@ -1,4 +1,4 @@
-"""Scatter operators: updates are concatenated behind the data, and each row of the result is gathered."""
+"""Scatter operators: updates are concatenated behind the data, and each row of the result is gathered from both."""
 
 import math
 
@@ -59,7 +59,7 @@ def scatter_nd(node: Node) -> Tensor:
 
 
 def _scatter_along(node: Node, own: Shape, axis: int) -> Tensor:
-    """Lower ScatterElements with computed indices, which cover all other axes."""
+    """Lower ScatterElements with computed indices, which must cover all other axes completely."""
     shape = node.static_shape(1)
     others = [k for k in range(len(own)) if k != axis]
     covers = len(shape) == len(own) and all(shape[k] == own[k] for k in others)
@@ -76,8 +76,8 @@ def _scatter_along(node: Node, own: Shape, axis: int) -> Tensor:
 
 
 def _pick_last(node: Node, at: Value, sources: tuple[Value, Value], shape: tuple[int, int, int]) -> Value:
-    """Replace rows of data, [rows, size, width], each by the last update whose index in ``at``, [rows, count], names
-    it."""
+    """Return data, rows of [rows, size, width], with updates at the indices ``at``, [rows, count]; the last update of
+    an index wins."""
     way = node.attribute("reduction", "none")
     expressible(way == "none", f"its reduction is {way}, with computed indices")
     (rows, size, width), count = shape, at.shape[1]
@@ -97,7 +97,7 @@ def _pick_last(node: Node, at: Value, sources: tuple[Value, Value], shape: tuple
 
 
 def _write_rows(node: Node, positions: Array, shape: Shape) -> Tensor:
-    """Replace or combine rows of input 0 with those of input 2; rows of the same index one after another."""
+    """Write or combine rows of input 2 into input 0 at ``positions``; rows of the same position one after another."""
     count, width = shape
     way = node.attribute("reduction", "none")
     expressible(way == "none" or way in COMBINED, f"its reduction is {way}, must be none, {' or '.join(COMBINED)}")

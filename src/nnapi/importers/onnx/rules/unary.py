@@ -1,4 +1,4 @@
-"""Operations on each element: NNAPI's own, and formulas of them."""
+"""Elementwise unary operators: NNAPI's own operations, and formulas of them."""
 
 import math
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def _with_sign_of(x: Term, size: Term) -> Term:
 
 
 def _arctangent(x: Term) -> Term:
-    """Compute the arctangent; above 1 by the reciprocal, whose square stays finite."""
+    """Return the arctangent. For |x| > 1, use the reciprocal, whose square stays finite."""
     size = abs(x)
     is_large = size > 1
     inverse = 1 / size.apply(OperationCode.MAXIMUM, 1)
@@ -34,7 +34,7 @@ def _arctangent(x: Term) -> Term:
 
 
 def _arctangent_of_small(x: Term) -> Term:
-    """Halve the angle twice by x / (1 + sqrt(1 + x²)), then sum the series, which converges fast."""
+    """Return the arctangent of x in 0 … 1: halve the angle twice by x / (1 + sqrt(1 + x²)), then sum the series."""
     for _ in range(2):
         x = x / (sqrt(x * x + 1) + 1)
     square, series = x * x, x.beside(1 / 17)
@@ -44,7 +44,7 @@ def _arctangent_of_small(x: Term) -> Term:
 
 
 def _arcsine(x: Term) -> Term:
-    """2 atan(x / (1 + sqrt(1 - x²)))."""
+    """Return the arcsine, 2 atan(x / (1 + sqrt(1 - x²)))."""
     return _arctangent_of_small(x / (sqrt((1 - x) * (x + 1)) + 1)) * 2
 
 
@@ -104,7 +104,7 @@ def logical_not(node: Node) -> Tensor:
 
 @rule("IsNaN", "IsInf")
 def is_special(node: Node) -> Tensor:
-    """Lower IsNaN and IsInf: a NaN differs from itself, an infinity exceeds the largest number."""
+    """Lower IsNaN and IsInf: a NaN differs from itself; the size of an infinity exceeds the largest float."""
     value, layout = real_input(node)
     kind = "NaN" if node.kind == "IsNaN" else "infinite"
     expressible(value.type.code in FLOATS, f"only floats may be {kind}")

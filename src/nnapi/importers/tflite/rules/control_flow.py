@@ -1,4 +1,4 @@
-"""IF, WHILE and composites: operations that are subgraphs of the file."""
+"""IF, WHILE and composites: operators that refer to subgraphs of the file."""
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.formats.tflite.reader import list_subgraphs

@@ -1,4 +1,4 @@
-"""Convolutions, and the operands of all sums of products."""
+"""Convolutions; and input, weights and bias of all operators that sum products."""
 
 import numpy as np
 
@@ -48,7 +48,7 @@ def transpose_conv(node: TfliteNode) -> None:
 
 @rule("CUSTOM:Convolution2DTransposeBias")
 def transpose_conv_with_bias(node: TfliteNode) -> None:
-    """Lower MediaPipe's operator; its parameters are the padding scheme, with NNAPI's values, and the strides."""
+    """Lower MediaPipe's Convolution2DTransposeBias. Its parameters are NNAPI's padding code, then the strides."""
     parameters = node.operator.custom_options
     expressible(len(parameters) >= 12, f"its parameters take {len(parameters)} bytes, must be at least 12")
     scheme, across, down = np.frombuffer(parameters, "<i4", 3).tolist()
@@ -70,7 +70,7 @@ def read_operands(node: TfliteNode, channel: int) -> tuple[Value, Value, Value]:
 
 
 def read_weights(node: TfliteNode, i: int, j: int) -> tuple[Value, Value]:
-    """Return input and weights; quantized weights of a float input are dequantized."""
+    """Return input ``i`` and weights ``j``; quantized weights of a float input are dequantized."""
     x, weights = node.input(i), node.input(j)
     if not (x.is_float and weights.is_quantized):
         return x, weights
@@ -82,7 +82,7 @@ def read_weights(node: TfliteNode, i: int, j: int) -> tuple[Value, Value]:
 
 
 def keep_weights(node: TfliteNode, weights: Value) -> Value | None:
-    """Return weights dequantized at run time, None where that is not requested or not possible."""
+    """Return weights dequantized by an operation at run time; None if the import does not keep weights or cannot."""
     is_possible = weights.array is not None and weights.rank <= HIGHEST_RANK and weights.type.dtype.itemsize == 1
     if not (node.scope.keeps_weights and is_possible):
         return None
@@ -91,7 +91,7 @@ def keep_weights(node: TfliteNode, weights: Value) -> Value | None:
 
 
 def bias_of(node: TfliteNode, i: int, x: Value, weights: Value, channels: int) -> Value:
-    """Return the bias, zeros by default; a quantized one gets the scale of input times weights."""
+    """Return bias ``i``, by default zeros; the scale of a quantized bias is that of input times weights."""
     is_quantized = x.is_quantized
     scale = 0.0 if weights.type.channel or not is_quantized else x.type.scale * weights.type.scale
     if not node.has(i):
@@ -108,7 +108,7 @@ def bias_of(node: TfliteNode, i: int, x: Value, weights: Value, channels: int) -
 
 
 def with_type(value: Value, type: OperandType) -> Value:
-    """Return a constant with another type of the same storage."""
+    """Return a constant with another type that is stored in the same way."""
     return Value(type, value.name, value.constant.reshape(type.dimensions), value.in_file)
 
 
@@ -118,13 +118,13 @@ def real_bias(node: TfliteNode, i: int, bias: Value) -> Value:
 
 
 def padding_and_strides(node: TfliteNode) -> tuple[Value, Value, Value]:
-    """Return the padding scheme with NNAPI's value, and the strides."""
+    """Return NNAPI's padding code, then the strides."""
     o = node.options
     expressible(o.padding in PADDING, f"its padding scheme is {o.padding}, must be 0 (SAME) or 1 (VALID)")
     return node.i32(PADDING[o.padding]), node.i32(o.stride_w), node.i32(o.stride_h)
 
 
 def layout_and_dilations(node: TfliteNode) -> tuple[Value, ...]:
-    """Return layout and dilations, nothing for defaults."""
+    """Return layout flag and dilations; an empty tuple if the dilations are 1."""
     across, down = node.options.dilation_w, node.options.dilation_h
     return () if (across, down) == (1, 1) else (node.flag(False), node.i32(across), node.i32(down))

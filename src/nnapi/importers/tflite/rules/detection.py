@@ -15,7 +15,7 @@ from nnapi.model.operand import OperandType
 
 @rule(DETECTION)
 def detection_postprocess(node: TfliteNode) -> None:
-    """Lower it: TFLite's outputs are boxes, classes, scores, count, NNAPI's scores, boxes, classes, count."""
+    """Lower TFLite_Detection_PostProcess. Its outputs are boxes, classes, scores, count; NNAPI's begin with scores."""
     parameters = Parameters(node.operator.custom_options)
     deltas, scores, anchors = node.reals()
     number = parameters.number
@@ -61,14 +61,14 @@ class Parameters:
             raise BadDataError(f"its parameters cannot be read: {error.message}") from None
 
     def number(self, name: str, default: float | None = None) -> Any:
-        """Return a number; raise BadDataError where it is missing without a default, or not a number."""
+        """Return a number; raise BadDataError if it is not a number, or is missing and has no default."""
         need(name in self._map or default is not None, f"its parameters have no {name}", BadDataError)
         value = self._map.get(name, default)
         need(isinstance(value, int | float), f"its parameter {name} is {value!r}, must be a number", BadDataError)
         return value
 
     def indices(self, name: str) -> list[int]:
-        """Return a vector of non-negative integers; raise BadDataError where it is something else."""
+        """Return a vector of non-negative integers; raise BadDataError for anything else."""
         value = self._map.get(name)
         found = [each for each in value if isinstance(each, int) and each >= 0] if isinstance(value, tuple) else []
         need(

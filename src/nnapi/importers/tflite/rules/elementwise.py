@@ -53,7 +53,7 @@ def elu(node: TfliteNode) -> None:
 
 @rule("LEAKY_RELU")
 def leaky_relu(node: TfliteNode) -> None:
-    """Lower LEAKY_RELU to PRELU with one slope; a quantized slope is one quantized value."""
+    """Lower LEAKY_RELU to PRELU with a single slope, quantized if the input is."""
     x, slope = node.input(0), float(node.options.alpha)
     if not x.is_quantized:
         node.emit(OperationCode.PRELU, x, node.like(x, slope))

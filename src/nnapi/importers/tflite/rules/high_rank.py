@@ -1,5 +1,5 @@
-"""Operations on more dimensions than NNAPI's, on *rows*: values of a few dimensions with the same elements in order. A
-network upsamples by them: an image [1, h, 1, w, 1, c] times ones [1, 1, 2, 1, 2, 1]."""
+"""Operators on tensors of more than four dimensions, computed on *rows*: values of lower rank with the same elements.
+For example, networks upsample by multiplying an image [1, h, 1, w, 1, c] by ones [1, 1, 2, 1, 2, 1]."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ OF_EACH = [kind for kind in OF_HIGH_RANK if kind not in f"{MOVES} {REDUCTIONS}".
 
 
 class RowNode(TfliteNode):
-    """An elementwise operator on rows."""
+    """An elementwise operator whose inputs and outputs are rows."""
 
     def __init__(self, node: TfliteNode, rows: Sequence[Value], count: int) -> None:
         super().__init__(node.scope, node.operator)
@@ -65,7 +65,7 @@ def transpose_axes(node: TfliteNode) -> None:
 
 
 def _move_one_by_one(node: TfliteNode, row: Value, sizes: Sequence[int], order: Sequence[int]) -> Value:
-    """Move each axis to its position, past the axes before it, which are merged."""
+    """Transpose a row axis by axis: move each to its position past the axes before it, which are merged."""
     now = list(range(len(sizes)))
     for position, axis in enumerate(order):
         at = now.index(axis)
@@ -107,7 +107,7 @@ def cut(node: TfliteNode) -> None:
 
 @HIGH_RANK.rule("SLICE")
 def slice_block(node: TfliteNode) -> None:
-    """Lower SLICE; uncut axes are merged with their neighbors."""
+    """Lower SLICE; adjacent axes that are not cut are merged."""
     shape, begin, size = shape_of(node, 0), node.numbers(1), node.numbers(2)
     cuts = [first != 0 or count not in (-1, width) for first, count, width in zip(begin, size, shape, strict=True)]
     merged, where = collapse(shape, [axis if is_cut else -1 for axis, is_cut in enumerate(cuts)])
@@ -145,7 +145,7 @@ def reduce(node: TfliteNode) -> None:
 
 @HIGH_RANK.rule(*OF_EACH)
 def compute_each(node: TfliteNode) -> None:
-    """Apply the ordinary rule to rows; a product with ones only repeats."""
+    """Apply the operator's ordinary rule to rows; a multiplication by ones only repeats elements."""
     out = node.static_shape_of(node.output)
     if node.kind == "MUL" and not node.options.activation:
         for i in (0, 1):
@@ -170,7 +170,7 @@ def _is_one(value: Value) -> bool:
 
 
 def spread(node: TfliteNode, i: int, shape: Shape) -> Value:
-    """Broadcast input ``i``; return its row."""
+    """Broadcast input ``i`` to ``shape``; return the result's row."""
     own = (1,) * (len(shape) - node.input(i).rank) + shape_of(node, i)
     fits = len(own) == len(shape) and all(have in (1, want) for have, want in zip(own, shape, strict=True))
     need(fits, f"{list(own)} does not stretch to {list(shape)}", BadDataError)

@@ -18,7 +18,7 @@ from nnapi.model.operand import OperandType
 
 @rule("SLICE")
 def slice_block(node: TfliteNode) -> None:
-    """Lower SLICE; the initial state of a variable is passed through: NNAPI does not slice its type."""
+    """Lower SLICE. NNAPI does not slice a state's type; a variable's initial state is passed through."""
     if node.scope.subgraph.tensors[node.operator.outputs[0]].is_variable and node.input(0).shape == node.output.shape:
         node.bind(0, node.input(0))
         return
@@ -27,7 +27,7 @@ def slice_block(node: TfliteNode) -> None:
 
 @dataclass(frozen=True)
 class Along:
-    """The range of a strided slice along one axis; None stands for the end of the axis."""
+    """The range of a strided slice along one axis; None means the end of the axis."""
 
     begin: int | None
     end: int | None
@@ -40,7 +40,7 @@ FULL = Along(None, None, 1, False)
 
 @rule("STRIDED_SLICE")
 def strided_slice(node: TfliteNode) -> None:
-    """Lower STRIDED_SLICE; NNAPI has no ellipsis, no new axes, and does not slice int32 or booleans."""
+    """Lower STRIDED_SLICE. NNAPI's has no ellipsis and no new axes, and does not accept int32 or booleans."""
     o, x = node.options, node.input(0)
     computed = any(node.input(i).array is None for i in (1, 2, 3))
     if computed:
@@ -120,7 +120,7 @@ def _by_strides(node: TfliteNode, x: Value, along: Sequence[Along], to: Value | 
 
 
 def _by_blocks(node: TfliteNode, x: Value, along: Sequence[Along]) -> Value:
-    """Slice by SLICE, and GATHER where the stride is not 1; dropped axes keep a dimension of 1."""
+    """Slice by SLICE, and by GATHER if the stride is not 1; dropped axes keep dimension 1."""
     begin, size = [0] * x.rank, [-1] * x.rank
     positions: dict[int, list[int]] = {}
     for axis, (part, dimension) in enumerate(zip(along, x.shape, strict=True)):
@@ -229,7 +229,7 @@ def hashtable_lookup(node: TfliteNode) -> None:
 
 @rule("LSH_PROJECTION")
 def lsh_projection(node: TfliteNode) -> None:
-    kinds = {1: 3, 2: 2}  # SPARSE and DENSE: TFLite's code, NNAPI's code
+    kinds = {1: 3, 2: 2}  # SPARSE and DENSE: TFLite's code to NNAPI's code
     kind = node.options.type
     expressible(kind in kinds, f"its type is {kind}, must be 1 (SPARSE) or 2 (DENSE)")
     hashes, x = node.input(0), node.input(1)
@@ -238,14 +238,14 @@ def lsh_projection(node: TfliteNode) -> None:
 
 @rule("SCATTER_ND")
 def scatter_nd(node: TfliteNode) -> None:
-    """Lower SCATTER_ND; updates of the same index are summed."""
+    """Lower SCATTER_ND; updates with the same index are summed."""
     indices, updates, shape = node.input(0), node.graph.real(node.input(1)), node.numbers(2)
     node.deliver(_add_at(node, indices, updates, shape))
 
 
 @rule("SPARSE_TO_DENSE")
 def sparse_to_dense(node: TfliteNode) -> None:
-    """Add the differences of the values from the default."""
+    """Lower SPARSE_TO_DENSE: add each value's difference from the default at its index."""
     indices, shape = node.input(0), node.numbers(1)
     values, default = node.input(2), node.input(3)
     depth = indices.shape[-1] if indices.rank > 1 else 1
@@ -272,7 +272,7 @@ def segment_sum(node: TfliteNode) -> None:
 
 
 def _add_at(node: TfliteNode, indices: Value, updates: Value, shape: list[int]) -> Value:
-    """Add updates to zeros of ``shape`` at coordinates, the last axis of ``indices``."""
+    """Return zeros of ``shape`` plus ``updates``; the last axis of ``indices`` holds their coordinates."""
     *outer, depth = node.static_shape_of(indices)
     expressible(0 < depth <= len(shape), f"it has {depth} indices for {len(shape)} axes")
     positions, count = math.prod(shape[:depth]), math.prod(outer)
@@ -289,7 +289,7 @@ def _add_at(node: TfliteNode, indices: Value, updates: Value, shape: list[int]) 
 
 @rule("DYNAMIC_UPDATE_SLICE")
 def dynamic_update_slice(node: TfliteNode) -> None:
-    """Gather the update along each axis to its destination, and select between it and the input."""
+    """Lower DYNAMIC_UPDATE_SLICE: gather the update to its position, then select between it and the input."""
     x, update, start = node.input(0), node.input(1), node.input(2)
     shape = node.static_shape_of(x)
     expressible(update.rank == x.rank, f"its update has rank {update.rank}, its input {x.rank}")
@@ -324,12 +324,12 @@ def _clamp(node: TfliteNode, value: Value, low: int, high: int) -> Value:
 
 @rule("SELECT", "SELECT_V2", "STABLEHLO_SELECT")
 def select(node: TfliteNode) -> None:
-    """Lower SELECT; TFLite broadcasts, NNAPI does not."""
+    """Lower SELECT. TFLite broadcasts its inputs, NNAPI does not."""
     condition, x, y = node.inputs
     shapes = {condition.shape, x.shape, y.shape}
     if len(shapes) > 1:
         known = [node.static_shape_of(value) for value in (condition, x, y)]
-        if node.kind == "SELECT" and condition.rank == 1 and x.rank > 1:  # one condition for each row
+        if node.kind == "SELECT" and condition.rank == 1 and x.rank > 1:  # each row has one condition
             condition = node.reshape(condition, (*condition.shape, *(1 for _ in x.shape[1:])))
             known[0] = condition.shape
         shape = np.broadcast_shapes(*known)

@@ -15,7 +15,7 @@ from nnapi.importers.tflite.rules.convolution import bias_of, read_weights, with
 
 @rule("FULLY_CONNECTED")
 def fully_connected(node: TfliteNode) -> None:
-    """Lower FULLY_CONNECTED; NNAPI's result is of rank 2, its weights have one scale: see :func:`pointwise`."""
+    """Lower FULLY_CONNECTED. NNAPI's result has rank 2 and its weights one scale; for others see :func:`pointwise`."""
     o = node.options
     expressible(o.weights_format == 0, "its weights are shuffled for one kind of processor")
     x, weights = read_weights(node, 0, 1)
@@ -41,7 +41,7 @@ def fully_connected(node: TfliteNode) -> None:
 
 
 def pointwise(node: TfliteNode, x: Value, weights: Value, bias: Value, act: Value, shape: tuple[int, ...]) -> None:
-    """Lower FULLY_CONNECTED with a scale for each unit to a convolution of single pixels."""
+    """Lower FULLY_CONNECTED with one scale per unit to a convolution of 1×1 images."""
     units, depth = weights.shape
     filter = with_type(weights, weights.type.with_dimensions((units, 1, 1, depth)))
     batch = math.prod(x.shape) // depth

@@ -1,4 +1,4 @@
-"""Custom operations of MediaPipe's networks, composed of others; those of landmarks are of version 2, with rank 3."""
+"""Custom operators of MediaPipe's networks, composed of NNAPI's operations. Landmark operators are of version 2."""
 
 import math
 from functools import partial, reduce
@@ -43,7 +43,7 @@ def read_windows(node: TfliteNode) -> Windows:
 
 @rule("CUSTOM:MaxPoolingWithArgmax2D")
 def max_pooling_with_argmax(node: TfliteNode) -> None:
-    """Return the maxima, and the index of the first one in each window as a float, plus 0.1 for truncation."""
+    """Lower to the maxima, and the first one's float index in each window, plus 0.1 for truncation."""
     w, x = read_windows(node), node.graph.real(node.input(0))
     n, height, width, c = node.static_shape_of(x)
     tiles = (height % w.height, width % w.width) == (0, 0) and (w.stride_h, w.stride_w) == (w.height, w.width)
@@ -82,7 +82,7 @@ def max_unpooling(node: TfliteNode) -> None:
 
 
 class Affine(NamedTuple):
-    """The matrix of an affine map of the plane: factors [2, 2], translation [2, 1]."""
+    """An affine map of the plane: factors [2, 2] and translation [2, 1]."""
 
     factors: Value
     added: Value
@@ -141,7 +141,7 @@ def transform_bilinear(node: TfliteNode) -> None:
 
 
 class Side:
-    """Positions along an axis: the pixels before and behind, and their weights, zero beyond the image."""
+    """Positions along an axis: the pixels before and behind them, and their weights, 0 beyond the image."""
 
     def __init__(self, position: Term, length: int) -> None:
         low = floor(position)
@@ -158,14 +158,14 @@ class Side:
 
 
 class Turn(NamedTuple):
-    """The cosine and the sine of an angle, each [1, 1]."""
+    """A rotation: the cosine and sine of its angle, each [1, 1]."""
 
     cos: Term
     sin: Term
 
 
 def read_turn(node: TfliteNode, left: Value, right: Value, target: float) -> Turn:
-    """Return the rotation that gives the line between two points the wanted angle."""
+    """Return the rotation that turns the line from ``left`` to ``right`` to the angle ``target``, in radians."""
     along, up = (Term(node, each) for each in split(node, subtract(node, right, left), 1, 2))
     length = sqrt(along * along + up * up).apply(OperationCode.MAXIMUM, LEAST)
     cos, sin = along / length, up / length
@@ -173,7 +173,7 @@ def read_turn(node: TfliteNode, left: Value, right: Value, target: float) -> Tur
 
 
 def read_box(node: TfliteNode, points: Value, turn: Turn) -> tuple[list[Term], list[Term]]:
-    """Return width and height of the rotated points' bounding box, and its center before the rotation."""
+    """Return the rotated points' bounding box: its width and height, and its center rotated back."""
     rows = ((turn.cos, turn.sin * -1), (turn.sin, turn.cos))
     rotation = concatenate(node, [concatenate(node, [each.value for each in row], 1) for row in rows], 0)
     upright = multiply_matrices(node, points, rotation, is_transposed=True)
@@ -189,7 +189,7 @@ def read_box(node: TfliteNode, points: Value, turn: Turn) -> tuple[list[Term], l
 
 @rule("CUSTOM:Landmarks2TransformMatrix")
 def landmarks_to_matrix(node: TfliteNode) -> None:
-    """Return the matrix from pixels of an upright crop around landmarks to those of the image."""
+    """Return the matrix that maps pixels of an upright crop around landmarks to pixels of the image."""
     parameters, points = Parameters(node.operator.custom_options), node.graph.real(node.input(0))
     number, shape = parameters.number, node.static_shape_of(points)
     expressible(len(shape) == 3 and shape[0] == 1 and shape[2] == 3, f"its landmarks are {list(shape)}")

@@ -1,4 +1,4 @@
-"""Shapes and axes: reshape, transpose, concatenate, split, repeat, pad, fill, blocks of pixels."""
+"""Movement: reshape, transpose, concatenate, split, repeat, pad, fill, blocks of pixels."""
 
 import math
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def reshape(node: TfliteNode) -> None:
 
 
 def _dimensions(shape: Sequence[int]) -> list[int]:
-    """Return a shape; [], or [0] in old files, is one element."""
+    """Return a shape as a list; [], in old files [0], means one element."""
     return [1] if list(shape) in ([], [0]) else list(shape)
 
 
@@ -168,7 +168,7 @@ def mirror_pad(node: TfliteNode) -> None:
     node.emit(OperationCode.MIRROR_PAD, node.input(0), node.input(1), node.i32(node.options.mode))
 
 
-# Shapes as tensors, and tensors filled with a value
+# SHAPE, and tensors filled with one value
 
 
 @rule("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
@@ -193,7 +193,7 @@ def space_to_batch(node: TfliteNode) -> None:
 
 @rule("BATCH_TO_SPACE_ND")
 def batch_to_space(node: TfliteNode) -> None:
-    """Lower BATCH_TO_SPACE_ND; NNAPI does not crop, SLICE does."""
+    """Lower BATCH_TO_SPACE_ND. NNAPI's operation does not crop; a SLICE does."""
     x, block, crops = node.input(0), node.numbers(1), node.numbers(2)
     if x.rank == 4 and not any(crops):
         node.emit(OperationCode.BATCH_TO_SPACE_ND, x, node.input(1))
@@ -213,7 +213,7 @@ def batch_to_space(node: TfliteNode) -> None:
 
 @rule("SHAPE")
 def shape(node: TfliteNode) -> None:
-    """Return the dimensions as a constant; dynamic ones are -1."""
+    """Lower SHAPE to a constant; dynamic dimensions become -1."""
     x = node.input(0)
     expressible(not node.is_scalar(0), "it asks for the dimensions of a scalar, of which there are none")
     dimensions = node.graph.ints([dimension or -1 for dimension in x.shape])

@@ -1,4 +1,4 @@
-"""Operators that an operation of NNAPI computes from the same inputs."""
+"""Operators that one operation of NNAPI computes from the same inputs."""
 
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import FAMILIES, rule

@@ -18,7 +18,7 @@ def quantize(node: TfliteNode) -> None:
     expressible(
         x.is_float or x.is_quantized, f"its input is {x.type.name}, NNAPI quantizes floats and quantized values"
     )
-    if node.output.is_float:  # int16_as_float dequantized its output
+    if node.output.is_float:  # int16_as_float has made the output float32
         node.deliver(node.graph.real(x))
     else:
         node.graph.quantize(node.graph.real(x), node.output)
@@ -41,7 +41,7 @@ def dequantize(node: TfliteNode) -> None:
 
 @rule("CAST", "STABLEHLO_CONVERT")
 def cast(node: TfliteNode) -> None:
-    """Convert stored values; NNAPI's CAST supports neither booleans nor signed bytes."""
+    """Lower CAST of stored values; NNAPI's CAST supports neither booleans nor signed bytes."""
     x, out = node.input(0), node.output
     source, target = x.type.code, out.type.code
     if source == target:
@@ -69,7 +69,7 @@ def cast(node: TfliteNode) -> None:
 
 
 def _as_numbers(node: TfliteNode, x: Value) -> Value:
-    """Return signed quantized values as float32, not dequantized."""
+    """Return the stored values of a signed quantized tensor as float32."""
     real, type = node.graph.real(x), x.type
     if type.channel is not None:
         shape = [-1 if axis == type.channel.dimension else 1 for axis in range(type.rank)]

@@ -1,4 +1,4 @@
-"""Random draws."""
+"""Random numbers."""
 
 from nnapi.codes import OperationCode
 from nnapi.importers.tflite.node import TfliteNode

@@ -1,4 +1,4 @@
-"""Recurrent cells and sequences. Their state, variables in TFLite, starts from zero at every run."""
+"""Recurrent cells and sequences. Their state, a variable in TFLite, is zero at the start of each run."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -41,7 +41,7 @@ def sequence_lstm(node: TfliteNode) -> None:
 
 @rule("LSTM")
 def lstm(node: TfliteNode) -> None:
-    """Lower one time step; old files have one matrix of all weights: see :func:`basic_lstm`."""
+    """Lower LSTM, one time step. Old files have all weights in one matrix: see :func:`basic_lstm`."""
     o = node.options
     if o.kernel_type == 1:
         basic_lstm(node)
@@ -101,7 +101,7 @@ def bidirectional_lstm(node: TfliteNode) -> None:
 
 @rule("RNN")
 def rnn(node: TfliteNode) -> None:
-    """Lower RNN; NNAPI's cell has RELU activations only, TANH is decomposed."""
+    """Lower RNN. NNAPI's cell supports RELU activations only; TANH is decomposed."""
     cell, act = _cell(node, range(5)), node.options.activation
     if act == TANH:
         out = _tanh_step(node, cell[0], *cell[1:5])
@@ -168,7 +168,7 @@ def svdf(node: TfliteNode) -> None:
 
 
 def _cell(node: TfliteNode, positions: Sequence[int], kept: Sequence[int] = ()) -> list[Value]:
-    """Return inputs of a cell as float values; weights at ``kept`` may stay quantized in the model."""
+    """Return the inputs at ``positions`` as floats; quantized weights in ``kept`` may stay quantized in the model."""
     values = []
     is_float = node.input(0).is_float
     for i in positions:
@@ -190,7 +190,7 @@ def _cell(node: TfliteNode, positions: Sequence[int], kept: Sequence[int] = ()) 
 
 
 def _scalars(node: TfliteNode, x: Value) -> tuple[Value, ...]:
-    """Return activation and clips; the activation has the same value in TFLite and NNAPI."""
+    """Return the activation code, which TFLite and NNAPI share, and the two clipping limits."""
     o = node.options
     return (node.i32(o.activation), node.real(o.cell_clip, x), node.real(o.proj_clip, x))
 
@@ -199,7 +199,7 @@ def _scalars(node: TfliteNode, x: Value) -> tuple[Value, ...]:
 
 
 def _is_integer_cell(node: TfliteNode) -> bool:
-    """Return whether it is QUANTIZED_LSTM's cell: signed 8-bit activations and weights, 16-bit state."""
+    """Return whether the cell is QUANTIZED_LSTM's: signed 8-bit activations and weights, 16-bit cell state."""
     weights = (*range(1, 9), 16)
     return (
         node.tensor(0).type == "INT8"
@@ -247,7 +247,7 @@ def _integer_operand(node: TfliteNode, i: int) -> Value:
 
 
 def _intermediate_scales(node: TfliteNode, hidden: Value) -> list[Value]:
-    """Return the scales of the gates, and zero point and scale of the hidden state before projection."""
+    """Return the scales of the four gates, then zero point and scale of the hidden state before projection."""
     tensors = [node.scope.subgraph.tensors[i] for i in node.operator.intermediates if i >= 0]
     scales = [tensor.scales[0] if tensor.scales else 0.0 for tensor in tensors[:4]]
     scales += [0.0] * (4 - len(scales))

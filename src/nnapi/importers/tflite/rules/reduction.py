@@ -19,7 +19,7 @@ def reduce(node: TfliteNode) -> None:
     """Lower a reduction; integers are computed as float32, exact up to 2**24."""
     code, x, keep = node.code, node.input(0), bool(node.options.keep_dims)
     if node.input(1).array is not None and not node.numbers(1):
-        node.deliver(x)  # TFLite reduces nothing along no axes
+        node.deliver(x)  # without axes, TFLite returns the input
         return
     tail = (node.input(1), node.i32(keep) if code == OperationCode.MEAN else node.flag(keep))
     if x.type.code != INT32:
