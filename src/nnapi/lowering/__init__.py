@@ -1,1 +1,1 @@
-"""From NNAPI operations to those of another format or engine: the walk over a model and what its rules share."""
+"""Conversion of NNAPI models to other formats and engines: the walk over a model, and code that the rules share."""

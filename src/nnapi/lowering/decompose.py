@@ -1,7 +1,7 @@
-"""Canonical decompositions: an operation that an engine lacks, as simpler operations of NNAPI.
+"""Replace an operation that an engine lacks by simpler NNAPI operations.
 
-Results are those of the reference: to the bit where they are integers, quantized values and booleans, else within the
-rounding of float32. The rules are in ``decompositions/``, one file per family of operations.
+Results equal the reference driver's: exactly for integers, quantized values and booleans, else within the rounding of
+float32. The rules are in ``decompositions/``, one file per family of operations.
 """
 
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ Types = Mapping[int, OperandType | None]
 def decompose_call(
     model: Model, call: OperationCall, normal: Call, types: Types, values: Mapping[int, Array]
 ) -> Decomposition | None:
-    """Return the finished decomposition of a call, one step of it; None where there is none.
+    """Return the decomposition of a call into simpler calls, which may be decomposed in turn; None without a rule.
 
-    ``normal`` is the call in normal form; ``types`` and ``values`` are those of the model's operands that are known.
+    ``normal`` is the call in normal form. ``types`` and ``values`` hold the model's known types and constants.
     """
     decomposition = Decomposition(normal, types, values)
     given = [type for index in call.inputs if (type := types[index]) is not None]
@@ -43,7 +43,7 @@ def decompose_call(
 
 
 def _repeat_in_float(decomposition: Decomposition, model: Model, call: OperationCall, types: Types) -> list[Tensor]:
-    """The same operation on float32, which the reference's kernel computes in: converted before and after."""
+    """Repeat the operation in float32, as the reference's kernel does: convert inputs to float32 and results back."""
     inputs = [_as_float(decomposition, model, index, types[index]) for index in call.inputs]
     stored = decomposition.call.stored_results()
     outputs = [decomposition._operand(_float_type(type), "") for type in stored]
@@ -67,7 +67,7 @@ def _float_type(type: OperandType) -> OperandType:
 
 
 def _as_float(decomposition: Decomposition, model: Model, index: int, type: OperandType | None) -> int:
-    """An input of the call, as float32 where it is quantized or float16."""
+    """Return the index of an input in the decomposition, as float32 if it is quantized or float16."""
     tensor = decomposition.take(index)
     if tensor is None or type is None:
         omitted = decomposition._operand(_float_type(model.operands[index].type), "")

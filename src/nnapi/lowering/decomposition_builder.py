@@ -1,4 +1,4 @@
-"""The builder of a decomposition: simpler calls from one call's operands to its results."""
+"""The builder of a decomposition: rules call its methods to replace one call by simpler calls."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,8 +17,8 @@ from nnapi.ops.quantized_values import same_quantization
 
 FLOAT32 = OperandCode.TENSOR_FLOAT32
 RULES = Rules("nnapi.lowering.decompositions")
-"""The rule of each operation that has a decomposition: called with a :class:`Decomposition` and the call's arguments by
-name, tensors as the builder's, and gives the tensor of each result."""
+"""The rules of operations that have a decomposition. A rule takes a :class:`Decomposition` and the call's arguments by
+name, with a :class:`Tensor` for each tensor; it returns the tensor of each result."""
 decomposition = RULES.lower
 MOVABLE = frozenset(
     {
@@ -28,15 +28,15 @@ MOVABLE = frozenset(
         OperandCode.TENSOR_QUANT8_ASYMM_SIGNED,
     }
 )
-"""Types that TRANSPOSE and CONCATENATION take."""
+"""Types that TRANSPOSE and CONCATENATION support."""
 CLAMPS = {FuseCode.FUSED_RELU: "relu", FuseCode.FUSED_RELU1: "relu1", FuseCode.FUSED_RELU6: "relu6"}
 
 
 class Decomposition(Builder):
-    """The decomposition of one call while a rule makes it.
+    """The decomposition of one call, built by a rule.
 
-    Images are NHWC, whatever the call's layout: they are transposed around. The fused activation of the call is
-    applied to its first result. ``origins`` are the operands of the model behind those of the decomposition.
+    Rules see NHWC images; an NCHW call gets transposes before and after. The fused activation of the call is applied to
+    its first result. ``origins`` maps an operand of the decomposition to the model's operand.
     """
 
     def __init__(self, call: Call, given: Mapping[int, OperandType | None], values: Mapping[int, Array]) -> None:
@@ -44,7 +44,7 @@ class Decomposition(Builder):
         self.call = call
         self.origins: dict[int, int] = {}
         self.is_stored = False
-        """Whether results have the layout of the call and its activation already."""
+        """Whether the rule's results already have the call's layout and activation."""
         self._tensors: dict[int, Tensor] = {}
         self._given, self._known = given, values
         self._zeros: dict[int, Tensor] = {}
@@ -68,7 +68,7 @@ class Decomposition(Builder):
         return self.call.bind(self.take, lambda x: self.permute(x, NCHW_TO_NHWC))
 
     def complete(self, made: Tensor | Sequence[Tensor]) -> Model:
-        """Return the finished model whose outputs are the results of the call, as its operands keep them."""
+        """Finish and return the model; its outputs are the call's results, quantized as the call's operands are."""
         results = [made] if isinstance(made, Tensor) else list(made)
         kept, slots = self.call.requantized_results(), self.call.operation.outputs
         images = self.call.images
@@ -76,7 +76,7 @@ class Decomposition(Builder):
             result = results[position]
             if not same_quantization(result.type, type):
                 result = self._requantize(result, type)
-            if not position and self.call.activation and not self.is_stored:  # in the final scale
+            if not position and self.call.activation and not self.is_stored:  # clamp after requantizing
                 result = getattr(self, CLAMPS[self.call.activation])(result)
             if not self.is_stored and position < len(slots) and slots[position].name in images:
                 result = self.permute(result, NHWC_TO_NCHW)
@@ -86,7 +86,7 @@ class Decomposition(Builder):
             same = result.type.code == type.code and result.shape == type.dimensions
             require(same, f"its decomposition gives {result.type}, not {type}")
             self.output(result)
-        self.model.assign_roles(self._inputs, self._outputs)  # unlike elsewhere, either may be empty
+        self.model.assign_roles(self._inputs, self._outputs)  # inputs or outputs may be empty here
         self.model.freeze()
         return self.model
 
@@ -97,21 +97,21 @@ class Decomposition(Builder):
     # Methods for rules
 
     def value(self, tensor: Tensor) -> Array | None:
-        """Return the value of a constant; None for a computed tensor."""
+        """Return the value of a constant tensor; None for a computed one."""
         return self._values.get(tensor.index)
 
     def number(self, like: Tensor, value: float) -> Tensor:
-        """Return a number that is broadcast to any tensor of the type."""
+        """Return a constant of one element with the dtype of ``like``, for broadcasting."""
         return self.constant(np.array([value], like.type.dtype))
 
     def zeros(self, count: int) -> Tensor:
-        """Return a constant of ``count`` float32 zeros, the same for all callers."""
+        """Return a constant of ``count`` float32 zeros; the same count returns the same tensor."""
         if count not in self._zeros:
             self._zeros[count] = self.constant(np.zeros(count, np.float32))
         return self._zeros[count]
 
     def restate(self, tensor: Tensor, shape: Sequence[int]) -> Tensor:
-        """Return the same elements under other dimensions: of a constant as a constant."""
+        """Return the same elements with another shape; a reshaped constant is a constant."""
         if tuple(shape) == tensor.shape:
             return tensor
         value = self.value(tensor)
@@ -120,7 +120,7 @@ class Decomposition(Builder):
         return self.reshape(tensor, np.array(shape, np.int32))
 
     def permute(self, tensor: Tensor, order: Sequence[int]) -> Tensor:
-        """Return the tensor with its axes in another order; itself where they are in that order."""
+        """Return the tensor with its axes permuted; itself if ``order`` changes nothing."""
         if list(order) == sorted(order):
             return tensor
         value, channel = self.value(tensor), tensor.type.channel
@@ -140,7 +140,7 @@ class Decomposition(Builder):
         return self.restate(self.pick(self.restate(tensor, (count,)), 0, indices.ravel().tolist()), indices.shape)
 
     def pick(self, tensor: Tensor, axis: int, indices: Sequence[int] | range) -> Tensor:
-        """Return the elements at these positions along an axis; those of a constant are a constant."""
+        """Return the elements at ``indices`` along an axis; the result for a constant is a constant."""
         if list(indices) == list(range(tensor.shape[axis])):
             return tensor
         value, channel = self.value(tensor), tensor.type.channel
@@ -152,7 +152,7 @@ class Decomposition(Builder):
         return self.constant(picked, tensor.type.replace(dimensions=picked.shape, channel=channel))
 
     def block(self, tensor: Tensor, axis: int, begin: int, size: int) -> Tensor:
-        """Return ``size`` elements along an axis from ``begin`` on."""
+        """Return ``size`` elements along an axis, from index ``begin`` on."""
         if size == tensor.shape[axis] or self.value(tensor) is not None:
             return self.pick(tensor, axis, range(begin, begin + size))
         first, count = [0] * len(tensor.shape), list(tensor.shape)
@@ -160,7 +160,7 @@ class Decomposition(Builder):
         return self.slice(tensor, np.array(first, np.int32), np.array(count, np.int32))
 
     def concatenate(self, parts: Sequence[Tensor], axis: int) -> Tensor:
-        """Return tensors side by side."""
+        """Return the tensors concatenated along an axis."""
         if len(parts) == 1:
             return parts[0]
         shape = list(parts[0].shape)
@@ -170,7 +170,7 @@ class Decomposition(Builder):
         return self.concatenation(list(parts), axis, out=parts[0].type.with_dimensions(tuple(shape)))
 
     def _concatenate_integers(self, parts: Sequence[Tensor], shape: Sequence[int], axis: int) -> Tensor:
-        """Concatenate int32 tensors by padding each with zeros and adding them: CONCATENATION does not take int32."""
+        """Concatenate int32 tensors, which CONCATENATION does not support: extend each with zeros and add them."""
         total, begin = None, 0
         for part in parts:
             size = part.shape[axis]
@@ -190,7 +190,7 @@ def outer_and_inner(shape: Shape, axis: int) -> tuple[int, int]:
 
 
 def read_stored(b: Decomposition, x: Tensor) -> Tensor:
-    """Return quantized values minus their zero point, as float32."""
+    """Return quantized values minus their zero point, as float32 integers."""
     real = b.dequantize(x, out=OperandType(FLOAT32, x.shape))
     return round_half_up(b, b.div(real, b.number(real, x.type.scale), 0))
 
@@ -201,5 +201,5 @@ def round_half_up(b: Decomposition, x: Tensor) -> Tensor:
 
 
 def write_stored(b: Decomposition, x: Tensor, type: OperandType) -> Tensor:
-    """Return integers plus the zero point, as quantized values."""
+    """Quantize integers that are quantized values of ``type`` minus its zero point."""
     return b.quantize(b.mul(x, b.number(x, type.scale), 0), out=type.with_dimensions(x.shape))

@@ -1,7 +1,7 @@
-"""Lower a model for an engine: each call by its rule, or refused with the reason.
+"""Lower a model for an engine: apply the rule of each call, or record the reason for its refusal.
 
-The drivers of engines share this module; nothing here is specific to one. A driver supplies :class:`Rules`, a
-:class:`Context` for them, and a :class:`Lowering` that defines the engine's values.
+The drivers of all engines share this module. A driver supplies :class:`Rules`, a :class:`Context` for them, and a
+:class:`Lowering` that defines the engine's values.
 """
 
 from abc import ABC, abstractmethod
@@ -26,33 +26,32 @@ if TYPE_CHECKING:
     from nnapi.drivers.workload import Work
 
 NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
-CONSTANT, TEMPORARY = Lifetime.CONSTANT, Lifetime.TEMPORARY  # a member of an enumeration is slow to look up
+CONSTANT, TEMPORARY = Lifetime.CONSTANT, Lifetime.TEMPORARY  # access to members of an enumeration is slow
 DEQUANTIZE = OperationCode.DEQUANTIZE
 MANY = 16
-"""A call with this many inputs or more is compared with earlier calls before it is normalized."""
+"""Minimum number of inputs of a call whose normal form is cached and reused for similar calls."""
 DEEPEST = 8
-"""The most decompositions within each other."""
+"""Maximum depth of nested decompositions."""
 
 
 class Unsupported(Exception):
-    """The engine cannot compute a call; the message is the reason."""
+    """Raised when the engine cannot compute a call; the message is the reason."""
 
 
 def require(condition: object, reason: str) -> None:
-    """Refuse the call, for that reason, unless the condition holds."""
+    """Raise Unsupported with ``reason`` unless the condition holds."""
     if not condition:
         raise Unsupported(reason)
 
 
 def need_supported(verdicts: Sequence[Verdict]) -> None:
-    """Raise OpFailedError with the reasons where a model that is to be prepared has refused operations."""
+    """Raise OpFailedError with the reasons of all refused operations, if there are any."""
     refused = [verdict.reason for verdict in verdicts if not verdict.supported]
     need(not refused, "; ".join(refused), OpFailedError)
 
 
 class Context:
-    """One call being lowered, for its rule. Images are NHWC whatever the model's layout: transposes are added around
-    the rule."""
+    """The call that a rule lowers. Rules see NHWC images: an NCHW call gets transposes before and after."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -71,7 +70,7 @@ C = TypeVar("C", bound=Context)
 
 
 class KnownTypes(dict[int, OperandType | None]):
-    """Types of operands by index, None for an omitted one; asking for one that is not known yet raises NotYetKnown."""
+    """Types of operands by index, None for an omitted one. Reading a type before it is known raises NotYetKnown."""
 
     def __init__(self, model: Model, types: dict[int, OperandType | None] | None = None) -> None:
         super().__init__(types or {})
@@ -85,14 +84,14 @@ class KnownTypes(dict[int, OperandType | None]):
 
 
 def match_of(call: OperationCall) -> Match:
-    """Return how a call fits its operation's signature; Unsupported for operations of extensions."""
+    """Return the match of a call with its operation's signature; raise Unsupported for extension operations."""
     if call.match is None:
         raise Unsupported("the engine knows no extension or OEM operation")
     return call.match
 
 
 def normalize_call(model: Model, call: OperationCall, types: KnownTypes, value_of: Callable[[int], Any]) -> Call:
-    """Return the call in normal form, by the types and values known so far; raise as :func:`normalize`."""
+    """Return the call in normal form, by the types and values known so far; raise the errors of :func:`normalize`."""
     match = match_of(call)
     declared = tuple([model.operands[index].type for index in call.outputs])
     operation = REGISTRY[call.code]
@@ -100,8 +99,8 @@ def normalize_call(model: Model, call: OperationCall, types: KnownTypes, value_o
 
 
 def check_results(model: Model, call: Call, *, lax: bool = False) -> Iterator[tuple[Operand, OperandType]]:
-    """Yield the operands of a call's results with their types, checked against the declared ones; with ``lax`` only the
-    quantization of model outputs is checked."""
+    """Yield the operand and the type of each result; raise OpFailedError if the type contradicts the declared one. With
+    ``lax``, quantization is checked for model outputs only."""
     for index, result in zip(call.outputs, call.requantized_results(), strict=True):
         operand = model.operands[index]
         if result is not operand.type:
@@ -111,37 +110,37 @@ def check_results(model: Model, call: Call, *, lax: bool = False) -> Iterator[tu
 
 
 class Lowering(ABC, Generic[V, C]):
-    """One model that is lowered for an engine whose values are of type V.
+    """The lowering of one model for an engine whose values are of type V.
 
-    Every operation that cannot be lowered has its reason in ``verdicts``. ``shapes`` are those of the inputs, None for
-    one that is omitted; a shape of rank 0 means the model's.
+    ``verdicts`` has one entry per operation, with the reason if it cannot be lowered. ``shapes`` are those of the
+    inputs: None for an omitted input, an empty tuple for the model's declared shape.
     """
 
     rules: ClassVar[Rules]
     no_rule: ClassVar[str] = "the engine has no operator with this meaning"
     failures: ClassVar[tuple[type[Exception], ...]] = ()
-    """The exceptions by which the engine refuses an operation; the last line of the message is the reason."""
+    """The exceptions with which the engine refuses an operation; the last line of the message is the reason."""
     folds_dequantize: ClassVar[bool] = False
-    """Whether the result of DEQUANTIZE on a constant is a constant too, so that nothing computes it at run time."""
+    """Whether DEQUANTIZE of a constant is folded into a constant, so that no operator computes it at run time."""
     as_types: ClassVar[tuple[str, ...]] = ()
-    """Arguments that rules convert to values themselves: rules get their types."""
+    """Names of arguments that rules get as types, because the rules make the engine's values themselves."""
     decompose: ClassVar[Callable[..., Any] | None] = None
-    """:func:`decompose_call`, if calls that no rule accepts are lowered as their decompositions; else None."""
+    """:func:`decompose_call` if calls without a working rule are lowered as decompositions; else None."""
     depth: int = 0
-    """The number of decompositions around this one."""
+    """The number of decompositions that contain this one."""
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         self.model = model
         self.when = "when it runs"
-        """The phrase in refusals for the time at which a call fails with these shapes."""
+        """The phrase in refusals that says when a call with these shapes fails."""
         self.verdicts: tuple[Verdict, ...] = ()
         self.types = KnownTypes(model)
         self.constants: dict[int, Array] = {}
         self.quantized: dict[int, int] = {}
-        """The quantized constant of each operand that DEQUANTIZE computes from one, both by index."""
+        """The quantized constant behind each folded DEQUANTIZE: index of its result to index of its input."""
         self.values: dict[int, V] = {}
         self.parts: dict[int, list[Work]] = {}
-        """The work of the operations that each decomposed call is lowered as, by its number."""
+        """For each decomposed call, by number: the work of the operations that replace it."""
         self._repeatable: dict[Any, Call] = {}
         for operand in model.operands:
             lifetime = operand.lifetime
@@ -160,35 +159,35 @@ class Lowering(ABC, Generic[V, C]):
             elif shape:
                 self.types[index] = model.operands[index].type.with_dimensions(shape)
 
-    # Methods of the engine's lowering
+    # Methods that an engine implements
 
     @abstractmethod
     def context(self, call: Call) -> C:
-        """Return the context of the call's rule."""
+        """Return the context for the rule of this call."""
 
     @abstractmethod
     def make_value(self, operand: Operand) -> V:
-        """Return the value of an operand that no rule has computed. May raise Unsupported."""
+        """Return the value of an input or constant, which no rule computes. May raise Unsupported."""
 
     @abstractmethod
     def transpose(self, context: C, value: V, order: tuple[int, ...]) -> V:
-        """Transpose a value of rank 4 by NHWC_TO_NCHW or NCHW_TO_NHWC."""
+        """Transpose a value of rank 4 by ``order``: NHWC_TO_NCHW or NCHW_TO_NHWC."""
 
     @abstractmethod
     def accept_results(self, call: OperationCall, context: C, results: list[V]) -> list[V]:
-        """Return a rule's results as the values of the model's operands; this accepts the call."""
+        """Accept a call that its rule lowered; return the rule's results as the values of the model's operands."""
 
     def add_input(self, operand: Operand) -> None:
-        """Add an input of the model to the engine's graph, where it is not enough to make its value at first use."""
+        """Add a model input to the engine's graph. Not needed if :meth:`make_value` adds it at first use."""
 
     def check_call(self, call: OperationCall) -> None:
-        """Raise Unsupported where the engine restricts a valid call."""
+        """Raise Unsupported for a valid call that the engine restricts."""
 
     def check_result(self, operand: Operand, type: OperandType) -> None:
-        """Raise Unsupported where the engine does not compute the type of a result."""
+        """Raise Unsupported if the engine does not compute a result of this type."""
 
     def continue_after(self, call: OperationCall) -> None:
-        """Declare the results of a refused call as inputs, so that the calls that read them get their verdicts."""
+        """Declare the results of a refused call as known, so that the calls that read them get verdicts too."""
         for index in call.outputs:
             self.types.setdefault(index, self.model.operands[index].type)
 
@@ -202,7 +201,7 @@ class Lowering(ABC, Generic[V, C]):
         return part
 
     def adopt_part(self, call: OperationCall, part: Self) -> None:
-        """Take the results of a lowered decomposition as those of the call."""
+        """Use the results of a lowered decomposition as the results of the call."""
         self.values.update(zip(call.outputs, map(part.value, part.model.outputs), strict=True))
 
     # Methods shared by all engines
@@ -214,7 +213,7 @@ class Lowering(ABC, Generic[V, C]):
         return self
 
     def _judge(self, call: OperationCall) -> Verdict:
-        """Lower a call; return its verdict."""
+        """Lower a call and return its verdict."""
         try:
             self._lower(call)
             return Verdict(True, parts=tuple(self.parts.get(call.number, ())))
@@ -228,7 +227,7 @@ class Lowering(ABC, Generic[V, C]):
         return Verdict(False, f"{call}: {reason}")
 
     def value(self, index: int) -> V:
-        """Return the value of an operand."""
+        """Return the value of an operand, made at first use."""
         value = self.values.get(index)
         if value is None:
             value = self.values[index] = self.make_value(self.model.operands[index])
@@ -243,7 +242,7 @@ class Lowering(ABC, Generic[V, C]):
             self._lower_as_parts(call, refusal)
 
     def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:
-        """Lower a call as its decomposition; raise the refusal where that cannot be done."""
+        """Lower a call as its decomposition; raise ``refusal`` if that is not possible."""
         if self.decompose is None or self.depth == DEEPEST or REGISTRY[call.code].shape_function is None:
             raise refusal
         from nnapi.drivers.workload import find_work  # on demand: most models have no such calls
@@ -258,7 +257,7 @@ class Lowering(ABC, Generic[V, C]):
                 part._lower(inner)
         except Unsupported as refused:
             if self.depth and str(refusal) == self.no_rule:
-                raise refused from None  # the inner reason says more
+                raise refused from None  # the inner reason is more specific
             if self.depth or str(refused) == str(refusal) or not isinstance(refusal, Unsupported):
                 raise refusal from None
             raise Unsupported(f"{refusal}, and decomposed: {refused}") from None
@@ -305,8 +304,8 @@ class Lowering(ABC, Generic[V, C]):
         return normal
 
     def _normalize_once(self, call: OperationCall) -> Call:
-        """Return the call in normal form; it is cached for calls that differ only in computed operands, such as the
-        steps of a recurrent cell."""
+        """Return the call in normal form. Calls that differ only in computed operands, such as the steps of a recurrent
+        cell, share a cached one."""
         types, constants, inputs = self.types, self.constants, call.inputs
         declared = tuple([self.model.operands[index].type for index in call.outputs])
         key = call.code, declared, *[index if index in constants else types.get(index, index) for index in inputs]
@@ -327,8 +326,8 @@ class Lowering(ABC, Generic[V, C]):
 
 
 def assume_shapes(model: Model, omitted: Container[int] = ()) -> list[Shape | None]:
-    """Return the shapes of the inputs, with 1 for dynamic dimensions, as most are batch sizes. Dynamic inputs that are
-    among the ``omitted`` have None."""
+    """Return the shapes of the inputs, with 1 for each dynamic dimension, as most are batch sizes. A dynamic input in
+    ``omitted`` gets None."""
     operands = [model.operands[index] for index in model.inputs]
     return [
         None if x.index in omitted and not x.type.is_known else tuple(dimension or 1 for dimension in x.type.dimensions)
@@ -337,10 +336,10 @@ def assume_shapes(model: Model, omitted: Container[int] = ()) -> list[Shape | No
 
 
 def find_omissible(model: Model) -> frozenset[int]:
-    """Return the inputs that operations read only as optional operands.
+    """Return the model inputs that operations read only as optional operands.
 
-    Inputs that decide a shape are excluded: a call would be accepted as if they were omitted, and refused once a run
-    passes them.
+    Excluded are inputs that decide a shape. A call would be accepted as if such an input were omitted, and refused when
+    a run passes it.
     """
     inputs = set(model.inputs)
     optional: set[int] = set()

@@ -1,4 +1,4 @@
-"""The lowering rules of operations, whose modules are imported at first use."""
+"""The lowering rules of operations; their modules are imported at first use."""
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
@@ -13,10 +13,10 @@ R = TypeVar("R", bound=Rule)
 
 
 class Rules(Mapping[int, Rule]):
-    """The lowering rule of each operation that has one, by operation code: a package's own, else that of ``base``.
+    """Lowering rules by operation code: the rules of ``package``, and those of ``base`` for all other operations.
 
-    The modules that a family gives its name to, as ``recurrent`` to ``recurrent_lstm``, are imported when a rule for
-    one of its operations is first looked for: a model needs few families, and a process should not start with all.
+    Modules named after a family (``recurrent``, ``recurrent_lstm``) are imported at the first look-up of one of its
+    operations. A model needs few families, and importing all would slow the start of a process.
     """
 
     def __init__(self, package: str = "", base: "Rules | None" = None) -> None:
@@ -29,7 +29,7 @@ class Rules(Mapping[int, Rule]):
         if self.package and family and family not in self._imported:
             for module in iter_modules(import_module(self.package).__path__):
                 if f"{module.name}_".startswith(f"{family}_"):
-                    import_module(f"{self.package}.{module.name}")  # waits while another thread imports it
+                    import_module(f"{self.package}.{module.name}")  # waits if another thread is importing it
             self._imported.add(family)
         return self.own.get(code) or (self.base.find(code) if self.base is not None else None)
 
@@ -46,8 +46,8 @@ class Rules(Mapping[int, Rule]):
         return sum(1 for _ in self)
 
     def lower(self, *operations: OperationCode) -> Callable[[R], R]:
-        """Register a rule. It gets a context and the call's arguments by name, tensors as the engine's values, and
-        returns the value of each result."""
+        """Register a rule for operations. The rule takes a context and the call's arguments by name, with the engine's
+        values for tensors. It returns the value of each result."""
 
         def register(rule: R) -> R:
             self.own.update(dict.fromkeys(operations, rule))

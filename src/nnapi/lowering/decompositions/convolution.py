@@ -44,7 +44,7 @@ def grouped_conv_2d(
 def transpose_conv_2d(
     b: Decomposition, input: Tensor, filter: Tensor, bias: Tensor, padding: Padding, stride: Pair
 ) -> Tensor:
-    """Insert zeros between the cells, then convolve with the flipped filter."""
+    """Insert zeros between the image's elements, then convolve with the flipped filter."""
     n, h, w, c = input.shape
     _, kh, kw, _ = filter.shape
     (top, bottom), (left, right) = padding
@@ -57,14 +57,14 @@ def transpose_conv_2d(
         first, size = max(0, -before), x.shape[axis] + min(0, before) + min(0, after)
         x = b.block(x, axis, first, size)
     inside = [[max(0, before), max(0, after)] for before, after in around]
-    if any(map(any, inside)):  # padding of the convolution itself must be narrower than its filter
+    if any(map(any, inside)):  # the padding of CONV_2D must be narrower than the filter
         x = b.pad(x, [[0, 0], *inside, [0, 0]])
     flipped = b.pick(b.pick(filter, 1, range(kh)[::-1]), 2, range(kw)[::-1])
     return convolve(b, x, flipped, bias, b.call.results[0])
 
 
 def _move_apart(b: Decomposition, x: Tensor, axis: int, stride: int) -> Tensor:
-    """Insert zeros between the elements along the second of four axes; the last one has size 1."""
+    """Insert ``stride`` - 1 zeros between elements along ``axis``, which is 1; the last of the four axes has size 1."""
     n, size, inner, _ = x.shape
     if stride == 1 or size == 1:
         return x
@@ -76,5 +76,5 @@ def _move_apart(b: Decomposition, x: Tensor, axis: int, stride: int) -> Tensor:
 def depthwise_conv_2d(
     b: Decomposition, input: Tensor, filter: Tensor, bias: Tensor, multiplier: int, **window: Any
 ) -> Tensor:
-    """Convert to GROUPED_CONV_2D: every channel is a group, the filter's last axis becomes its first."""
+    """Convert to GROUPED_CONV_2D with one group per channel; the filter's last axis becomes its first."""
     return grouped_conv_2d(b, input, b.permute(filter, (3, 1, 2, 0)), bias, input.shape[3], **window)

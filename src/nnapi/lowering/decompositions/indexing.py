@@ -9,7 +9,7 @@ from nnapi.ops.shapes import axis_of
 
 @decomposition(Op.ARGMAX)
 def argmax(b: Decomposition, input: Tensor, axis: int) -> Tensor:
-    """Reverse the input: among equals TOPK_V2 returns the last, ARGMAX the first."""
+    """Reverse the axis first: among equal values, TOPK_V2 returns the last index and ARGMAX the first."""
     rank = len(input.shape)
     axis = axis_of(axis, rank)
     x = b.permute(input, [*(i for i in range(rank) if i != axis), axis])
@@ -30,7 +30,7 @@ def embedding_lookup(b: Decomposition, lookups: Tensor, values: Tensor) -> Tenso
 
 @decomposition(Op.HASHTABLE_LOOKUP)
 def hashtable_lookup(b: Decomposition, lookups: Tensor, keys: Tensor, values: Tensor) -> list[Tensor]:
-    """Gather the rows of the first equal keys; rows without one are zeros."""
+    """Gather the row whose key equals each lookup; a lookup without a key gives a row of zeros."""
     wanted, count = lookups.shape[0], keys.shape[0]
     same = b.equal(b.restate(lookups, (wanted, 1)), b.restate(keys, (1, count)))
     most, indices = b.topk_v2(as_numbers(b, same), 1)

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED by a convolution of one pixel, BATCH_MATMUL by one of these for each matrix."""
+"""FULLY_CONNECTED by CONV_2D on images of one pixel, BATCH_MATMUL by one FULLY_CONNECTED per matrix."""
 
 import math
 from functools import reduce
@@ -28,7 +28,7 @@ def fully_connected(b: Decomposition, input: Tensor, weights: Tensor, bias: Tens
 
 @decomposition(Op.BATCH_MATMUL)
 def batch_matmul(b: Decomposition, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
-    """Multiply matrix by matrix, the right one transposed like weights."""
+    """Multiply matrix by matrix with FULLY_CONNECTED, whose weights are the right matrix transposed."""
     type = b.call.results[0]
     *batch, rows, columns = type.dimensions
     require(math.prod(batch) <= MOST_MATRICES, f"its {math.prod(batch)} matrices are too many to multiply one by one")
@@ -57,7 +57,7 @@ def batch_matmul(b: Decomposition, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y:
 def _multiply_integers(
     b: Decomposition, left: Tensor, right: Tensor, of_left: list[int], of_right: list[int]
 ) -> Tensor:
-    """Multiply all rows by all columns of each pair of matrices and add along the last axis."""
+    """Multiply rows by columns elementwise for each pair of int32 matrices, then add along the last axis."""
     *_, rows, columns = b.call.results[0].dimensions
     count, depth = len(of_left), left.shape[1]
     require(depth <= MOST_PRODUCTS, f"its {depth} products of integers are too many to decompose")

@@ -1,4 +1,4 @@
-"""Reshapes, slices, paddings and blocks: by RESHAPE, TRANSPOSE, CONCATENATION and GATHER."""
+"""Reshapes, slices, padding and block moves by RESHAPE, TRANSPOSE, CONCATENATION and GATHER."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -86,7 +86,7 @@ def tile(b: Decomposition, input: Tensor, multiples: Array) -> Tensor:
 
 @decomposition(Op.PAD, Op.PAD_V2)
 def pad(b: Decomposition, input: Tensor, paddings: Array, pad_value: float | None = None) -> Tensor:
-    """Put constants before and behind a tensor, axis by axis."""
+    """Concatenate constants before and after the tensor, axis by axis."""
     x, value = input, input.type.zero_point if pad_value is None else pad_value
     for axis, around in enumerate(paddings.tolist()):
         parts = [x]
@@ -134,7 +134,7 @@ def space_to_depth(b: Decomposition, input: Tensor, block_size: int) -> Tensor:
 
 @decomposition(Op.SPACE_TO_BATCH_ND)
 def space_to_batch(b: Decomposition, input: Tensor, block_shape: Array, paddings: Array) -> Tensor:
-    """Handle columns first, so that rows are the outer blocks in the result's batches."""
+    """Move columns first, so that row offsets are outermost in the result's batch dimension."""
     around = np.array([[0, 0], *paddings.tolist(), [0, 0]], np.int32)
     x = b.pad(input, around) if around.any() else input
     (n, h, w, c), (high, wide) = x.shape, block_shape.tolist()

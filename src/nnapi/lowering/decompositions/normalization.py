@@ -11,7 +11,7 @@ from nnapi.ops.shapes import axis_of
 
 
 def _below_largest(b: Decomposition, x: Tensor, beta: float, axis: int) -> Tensor:
-    """Return the elements less their maximum along an axis, times beta."""
+    """Return (x - maximum along ``axis``) · beta."""
     return b.mul(b.sub(x, b.reduce_max(x, [axis], True), 0), b.number(x, beta), 0)
 
 
@@ -37,7 +37,7 @@ def l2_normalization(b: Decomposition, input: Tensor, axis: int) -> Tensor:
 def local_response_normalization(
     b: Decomposition, input: Tensor, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Tensor:
-    """Sum neighboring squares as products with a band of ones."""
+    """Sum the squares of neighboring channels by a product with a band matrix of ones."""
     rank = len(input.shape)
     axis = axis_of(axis, rank)
     order = [*(i for i in range(rank) if i != axis), axis]

@@ -30,7 +30,7 @@ def max_pool_2d(b: Decomposition, input: Tensor, padding: Padding, stride: Pair,
 
 @decomposition(Op.AVERAGE_POOL_2D)
 def average_pool_2d(b: Decomposition, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
-    """Average with zero padding, divided by the cells within the image; quantized results are the nearest values."""
+    """Divide sums over the zero-padded image by the number of elements inside it; round quantized means to nearest."""
     counts = np.maximum(count_cells(input.shape[1:3], padding, stride, size), 1).astype(np.float32)
     if not input.type.is_quantized:
         return b.div(_add_windows(b, input, padding, stride, size), b.constant(counts), 0)

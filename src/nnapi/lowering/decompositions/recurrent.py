@@ -17,12 +17,12 @@ MOST_STEPS = 256
 SQUASHED_BY = {0: "", 1: "relu", 3: "relu6", 4: "tanh", 6: "logistic"}
 States = tuple[Tensor, ...]
 Step = Callable[[Tensor, States], States]
-"""From the input at one time and the states to the next states, the output first."""
+"""One time step: takes the input and the states, returns the next states, of which the first is the output."""
 DIRECTIONS = {
     Op.BIDIRECTIONAL_SEQUENCE_LSTM: "unidirectional_sequence_lstm",
     Op.BIDIRECTIONAL_SEQUENCE_RNN: "unidirectional_sequence_rnn",
 }
-"""The method of the builder for one direction."""
+"""The builder's method for one direction of each operation."""
 PREFIXES = ("fw_", "bw_")
 RENAMED = {"activation_state_in": "output_state_in"}
 STATES = ("output_state_in", "cell_state_in", "hidden_in")
@@ -108,7 +108,7 @@ def over_time(b: Decomposition, step: Step, x: Tensor, states: States, time_majo
 def lstm(
     b: Decomposition, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor, **operands: Any
 ) -> Sequence[Tensor]:
-    """The scratch buffer is unspecified; here it is zeros."""
+    """Lower one step. The specification leaves the scratch buffer unspecified; here it is zeros."""
     states = output_state_in, cell_state_in
     h, c = lstm_step(b, cell_of(operands), input, states)
     gates = b.call.results[0].dimensions[1] // c.shape[1]
@@ -163,10 +163,10 @@ def both_directions(
 def _list_operands(
     b: Decomposition, prefix: str, input: Tensor, aux_input: Tensor | None, operands: Mapping[str, Any]
 ) -> tuple[Tensor, dict[str, Any]]:
-    """Return the input and the operands of one direction, by the names that they have in an operation for one.
+    """Return the input and the operands of one direction, named as in the unidirectional operation.
 
-    An auxiliary input without weights is the backward cell's input. One with weights is concatenated with the input, as
-    are the weights.
+    An auxiliary input without weights is the input of the backward cell. An auxiliary input with weights is
+    concatenated with the input, and its weights with the input's weights.
     """
     own = {name.removeprefix(prefix): operand for name, operand in operands.items() if name.startswith(prefix)}
     cell = {RENAMED.get(name, name): operand for name, operand in own.items() if not name.startswith("aux_")}
@@ -188,7 +188,7 @@ def svdf(
     rank: int,
     activation: int,
 ) -> Sequence[Tensor]:
-    """Append the features of this input to the state, which is shifted afterwards."""
+    """Append the features of this input to the state, multiply by the time weights, then shift the state."""
     batch, (filters, memory) = input.shape[0], weights_time.shape
     features = b.restate(fully_connect(b, input, weights_feature), (batch, filters, 1))
     nothing = b.mul(features, b.number(features, 0), 0)

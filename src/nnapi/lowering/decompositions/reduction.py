@@ -1,4 +1,4 @@
-"""Reductions: combine one half with the other until one element is left."""
+"""Reductions: combine the first half of the elements with the second until one element is left."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from nnapi.model.operand import Array
 from nnapi.ops.reduce import reduced_axes
 
 MOST_EXACT = 2**16
-"""Most 8-bit values whose sum is exact in float32."""
+"""Maximum number of 8-bit values whose sum is exact in float32."""
 COMBINATIONS: Mapping[Op, Callable[[Decomposition, Tensor, Tensor], Tensor]] = {
     Op.REDUCE_SUM: lambda b, x, y: b.add(x, y, 0),
     Op.REDUCE_PROD: lambda b, x, y: b.mul(x, y, 0),
@@ -43,7 +43,7 @@ def fold(b: Decomposition, input: Tensor, axes: Array, keep_dims: bool) -> Tenso
 
 @decomposition(Op.MEAN)
 def mean(b: Decomposition, input: Tensor, axes: Array, keep_dims: int) -> Tensor:
-    """The mean of quantized values is rounded down."""
+    """Divide the sum by the number of elements; round means of quantized values down."""
     count = math.prod(input.shape[axis] for axis in reduced_axes(len(input.shape), axes))
     if not input.type.is_quantized:
         return b.div(b.reduce_sum(input, axes, keep_dims > 0), b.number(input, count), 0)

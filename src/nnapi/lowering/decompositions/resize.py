@@ -19,7 +19,7 @@ def resize_nearest_neighbor(b: Decomposition, input: Tensor, size: Pair, **sampl
 
 @decomposition(Op.RESIZE_BILINEAR)
 def resize_bilinear(b: Decomposition, input: Tensor, size: Pair, **sampling: bool) -> Tensor:
-    """Interpolate quantized values as integers, so that halves round as in the reference."""
+    """Interpolate quantized values as integers less their zero point, so that halves round as in the reference."""
     x = read_stored(b, input) if input.type.is_quantized else input
     for axis, out in zip((1, 2), size, strict=True):
         low, high, share = neighbors(x.shape[axis], out, **sampling)

@@ -1,1 +1,1 @@
-"""Canonical rules from NNAPI's operations to TensorFlow Lite's operators; engines add their own to these."""
+"""Canonical rules from NNAPI operations to TensorFlow Lite operators; drivers override some of them."""

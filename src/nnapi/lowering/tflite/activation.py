@@ -13,7 +13,7 @@ def activation(context: Context, input: Tensor) -> Tensor:
 
 @lower(Op.ELU)
 def elu(context: Context, input: Tensor, alpha: float) -> Tensor:
-    """max(x, 0) + alpha (exp(min(x, 0)) - 1); TensorFlow Lite's own has an alpha of 1."""
+    """Compute max(x, 0) + alpha · (exp(min(x, 0)) - 1); the ELU of TensorFlow Lite has an alpha of 1."""
     require(alpha > 0, f"alpha is {alpha}: not above 0 it would act above zero as well")
     if alpha == 1:
         return context.emit("ELU", [input])

@@ -7,7 +7,7 @@ from nnapi.lowering.tflite.context import Context, lower
 
 @lower(Op.ADD, Op.SUB, Op.MUL, Op.DIV)
 def arithmetic(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
-    """NNAPI rounds quotients of integers down, TensorFlow Lite's DIV rounds them towards zero."""
+    """Emit FLOOR_DIV for integers: NNAPI rounds quotients down, TensorFlow Lite's DIV rounds them towards zero."""
     if context.kind == "DIV" and lhs.type == "i32":
         return context.emit("FLOOR_DIV", [lhs, rhs])
     return context.emit(context.kind, [lhs, rhs], activation=context.activation)
@@ -20,14 +20,14 @@ def plain(context: Context, **inputs: Tensor) -> Tensor:
 
 @lower(Op.MAXIMUM, Op.MINIMUM)
 def extreme(context: Context, a: Tensor, b: Tensor) -> Tensor:
-    """Requantize to the result's scale first, which does not change the order."""
+    """Requantize both inputs to the result's scale first, which preserves their order."""
     out = context.result()
     return context.emit(context.kind, [context.requantize(a, out), context.requantize(b, out)], out)
 
 
 @lower(Op.EQUAL, Op.NOT_EQUAL, Op.LESS, Op.LESS_EQUAL, Op.GREATER, Op.GREATER_EQUAL)
 def compare(context: Context, x: Tensor, y: Tensor) -> Tensor:
-    """Compare quantized values as float32, ordered booleans as 0 and 1."""
+    """Compare quantized values as float32; order booleans as 0 and 1."""
     if x.type == "bool" and context.kind not in ("EQUAL", "NOT_EQUAL"):
         x, y = (context.cast(each, each.like(type="i32")) for each in (x, y))
     return context.emit(context.kind, [context.real(x), context.real(y)])

@@ -28,24 +28,24 @@ TYPES: Mapping[int, str] = {
     OperandCode.TENSOR_QUANT16_SYMM: "i16",
     OperandCode.TENSOR_BOOL8: "bool",
 }
-"""Element types by operand code. No operator computes float16: inputs and outputs of that type are converted."""
+"""Element types by operand code. Operators compute float16 tensors in float32; inputs and outputs are converted."""
 QUANTIZED = {
     "u8": OperandCode.TENSOR_QUANT8_ASYMM,
     "i8": OperandCode.TENSOR_QUANT8_ASYMM_SIGNED,
     "i16": OperandCode.TENSOR_QUANT16_SYMM,
 }
 RENAMED = {"RELU1": "RELU_N1_TO_1", "REDUCE_SUM": "SUM", "ARGMAX": "ARG_MAX", "ARGMIN": "ARG_MIN", "PAD_V2": "PADV2"}
-"""TensorFlow Lite's names of operations with other names in NNAPI."""
+"""TensorFlow Lite's names of operations that NNAPI names differently."""
 ACTIVATIONS = ("", "RELU", "RELU_N1_TO_1", "RELU6")
-"""Operators that fuse an activation, by its code."""
+"""The operator of each activation, by its FuseCode; empty for none."""
 SHIFT = 128
-"""Difference between an unsigned quantized value and the signed one with the same meaning."""
+"""Difference between an unsigned quantized value and the signed value that represents the same number."""
 RULES = Rules("nnapi.lowering.tflite")
 lower = RULES.lower
 
 
 def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tensor:
-    """Return the tensor of an operand with its quantization; Unsupported if it has none."""
+    """Return the tensor of an operand type, with its quantization; raise Unsupported if TensorFlow Lite has none."""
     element, shape = TYPES.get(type.code), type.dimensions
     if element is None:
         raise Unsupported(f"TensorFlow Lite has no {type.name}, which {name} is")
@@ -58,14 +58,14 @@ def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tenso
 
 
 def flip_sign(tensor: Tensor) -> Tensor:
-    """Return a tensor of 8 bits as unsigned, or as signed, 128 apart; a constant stays constant."""
+    """Return an unsigned 8-bit tensor as signed, or a signed one as unsigned: values and zero point shift by 128."""
     type, shift = ("i8", -SHIFT) if tensor.type == "u8" else ("u8", SHIFT)
     data = None if tensor.data is None else flip_values(tensor.data)
     return tensor.like(type=type, zero_point=tensor.zero_point + shift, data=data)
 
 
 def flip_values(values: Array) -> Array:
-    """Flip the sign of values of 8 bits: the highest bit is inverted."""
+    """Convert 8-bit values from unsigned to signed or back: invert the highest bit."""
     flipped = np.bitwise_xor(values.view(np.uint8), np.uint8(SHIFT))
     return flipped if values.dtype == np.int8 else flipped.view(np.int8)
 
@@ -75,15 +75,15 @@ def image_paddings(padding: Padding) -> list[Sequence[int]]:
 
 
 class Context(lowering.Context, ABC):
-    """One call being lowered, its tensors and the operators it becomes.
+    """One call that is being lowered, and the operators that a rule has appended for it.
 
-    ``value_of`` returns the stored value of an operand by its index, None for a computed one; ``tensor_at`` its tensor.
+    ``value_of`` returns an operand's stored value by index, None for a computed operand; ``tensor_at`` its tensor.
     """
 
     in_float: ClassVar[frozenset[str]] = frozenset()
-    """Operators that :meth:`emit` computes in float32 for quantized tensors."""
+    """Operators that :meth:`emit` computes in float32 if their output is quantized."""
     keeps_axes: ClassVar[bool] = False
-    """Whether operators keep removed axes with size 1, and RESHAPE removes those."""
+    """Whether operators keep reduced or shrunk axes with size 1, which a RESHAPE then removes."""
 
     def __init__(self, call: Call, value_of: Callable[[int], Array | None], tensor_at: Callable[[int], Tensor]) -> None:
         super().__init__(call)
@@ -99,16 +99,16 @@ class Context(lowering.Context, ABC):
 
     @property
     def kind(self) -> str:
-        """TensorFlow Lite's name of the operation."""
+        """Return TensorFlow Lite's name of the operation."""
         return RENAMED.get(self.operation_name, self.operation_name)
 
     def type(self, name: str) -> OperandType:
-        """Return the operand type of a tensor argument, as NHWC."""
+        """Return the type of a tensor argument; images are NHWC."""
         type: OperandType = self.call.arguments[name]
         return type
 
     def value(self, name: str) -> Array:
-        """Return the stored value of an argument that must be constant."""
+        """Return the stored value of an argument; raise Unsupported if it is computed."""
         value = self._value_of(self.call.operands[name][0])
         if value is None:
             raise Unsupported(f"{name} is computed, the engine needs it constant")
@@ -118,7 +118,7 @@ class Context(lowering.Context, ABC):
         return self._value_of(self.call.operands[name][0]) is None
 
     def stored_tensor(self, name: str) -> Tensor:
-        """Return the tensor of an argument that rules get as a type."""
+        """Return the tensor of an argument that rules get as an operand type."""
         return self._tensor_at(self.call.operands[name][0])
 
     # Results
@@ -128,27 +128,27 @@ class Context(lowering.Context, ABC):
         return tensor_of(type, name)
 
     def result(self, position: int = 0) -> Tensor:
-        """Return a new tensor of a result's type, as NHWC."""
+        """Return a new tensor for a result; images are NHWC."""
         return self.tensor_of(self.call.results[position], f"output {position}")
 
     def results(self, count: int) -> list[Tensor]:
         return [self.result(position) for position in range(count)]
 
     def float_like(self, tensor: Tensor) -> Tensor:
-        """Return a new float32 tensor of a quantized one's dimensions; any other tensor unchanged."""
+        """Return a new float32 tensor of the same shape if the tensor is quantized; else the tensor itself."""
         return tensor.like(type="f32", scale=0.0, zero_point=0) if tensor.is_quantized else tensor
 
     def real_result(self, position: int = 0) -> Tensor:
-        """Return a new float32 tensor of a result's dimensions, for :meth:`store`."""
+        """Return a new float32 tensor with the shape of a result, for :meth:`store`."""
         return self.float_like(self.result(position))
 
     def store(self, real: Tensor, position: int = 0) -> Tensor:
-        """Convert a float32 result to its own type: quantized or float32."""
+        """Convert a float32 tensor to the type of a result, which is quantized or float32."""
         result = self.result(position)
         return self.emit("QUANTIZE", [real], result) if result.is_quantized else real
 
     def fit_to_operand(self, tensor: Tensor, made: OperandType, kept: OperandType) -> Tensor:
-        """Requantize a result for its operand."""
+        """Requantize a result to the quantization of its operand."""
         if same_quantization(made, kept):
             return tensor
         return self.requantize(tensor, self.tensor_of(kept, tensor.name))
@@ -179,7 +179,7 @@ class Context(lowering.Context, ABC):
     def fit_windows(
         self, x: Tensor, size: Sequence[int], padding: Padding, stride: Pair, dilation: Pair = (1, 1)
     ) -> tuple[int | None, Pair, Pair]:
-        """Return padding scheme (None if neither fits) and equivalent strides and dilations, or raise Unsupported."""
+        """Return padding scheme (None if neither SAME nor VALID fits), strides and dilations. May raise Unsupported."""
         if not any(map(any, padding)):
             return VALID, stride, dilation
         axes = zip(x.shape[1:3], size, stride, dilation, strict=True)
@@ -187,13 +187,13 @@ class Context(lowering.Context, ABC):
         return SAME if is_same else None, stride, dilation
 
     def stored_value(self, name: str, value: float) -> float:
-        """Convert a scalar in the quantization of the argument ``name`` to that of its tensor."""
+        """Convert a scalar from the quantization of the argument ``name`` to that of the argument's tensor."""
         return value
 
     # Quantization
 
     def real(self, tensor: Tensor) -> Tensor:
-        """Return a quantized tensor dequantized; any other tensor unchanged."""
+        """Return a dequantized tensor; a tensor that is not quantized is returned itself."""
         if not tensor.is_quantized or tensor.type not in QUANTIZED:
             return tensor
         if tensor not in self._reals:
@@ -206,7 +206,7 @@ class Context(lowering.Context, ABC):
         return self._reals[tensor]
 
     def requantize(self, tensor: Tensor, like: Tensor) -> Tensor:
-        """Return the tensor with the scale and zero point of ``like``; unchanged if it has no scale."""
+        """Return the tensor with the type, scale and zero point of ``like``; itself if it has no scale."""
         if not tensor.is_quantized or tensor.same_quantization(like):
             return tensor
         require(like.type in ("u8", "i8"), f"TensorFlow Lite does not requantize {like.type}")
@@ -224,7 +224,7 @@ class Context(lowering.Context, ABC):
     # Shapes
 
     def reshape(self, tensor: Tensor, shape: Shape, output: Tensor | None = None) -> Tensor:
-        """Return the same elements with other dimensions; a copy if ``output`` is given."""
+        """Return the same elements with another shape: in ``output`` if that is given, else maybe the tensor itself."""
         if output is None and tensor.shape == shape:
             return tensor
         return self.emit("RESHAPE", [tensor, constant(shape)], output or tensor.like(shape=shape))
@@ -238,7 +238,7 @@ class Context(lowering.Context, ABC):
         return self.emit("TRANSPOSE", [tensor, constant(order)], tensor.like(shape=shape))
 
     def pad(self, tensor: Tensor, paddings: Sequence[Sequence[int]], value: Tensor | None = None) -> Tensor:
-        """Pad with zeros, or with a constant of one element, before and after along each axis."""
+        """Pad each axis with (before, after) elements: zeros, or ``value``, a constant of one element."""
         if not any(any(pair) for pair in paddings):
             return tensor
         shape = tuple(size + sum(pair) for size, pair in zip(tensor.shape, paddings, strict=True))
@@ -264,12 +264,13 @@ class Context(lowering.Context, ABC):
     # Arithmetic
 
     def fill(self, tensor: Tensor, value: float) -> Tensor:
-        """Return a constant of one element with a tensor's type and quantization, and the stored value ``value``."""
+        """Return a constant of one element, the stored value ``value``, with the type and quantization of
+        ``tensor``."""
         data = np.full(1, value, DTYPES[tensor.type])
         return Tensor(tensor.type, (1,), tensor.scale, tensor.zero_point, data=data)
 
     def map(self, kind: str, x: Tensor, out: Tensor | None = None) -> Tensor:
-        """Apply a function of each element, by TensorFlow Lite's name or NNAPI's."""
+        """Emit a function of each element, by its name in TensorFlow Lite or NNAPI."""
         return self.emit(RENAMED.get(kind, kind), [x], out or x.like())
 
     def combine(self, kind: str, a: Tensor, b: Tensor) -> Tensor:
@@ -277,12 +278,12 @@ class Context(lowering.Context, ABC):
         return self.emit(kind, [a, b], a.like(shape=np.broadcast_shapes(a.shape, b.shape)), activation=0)
 
     def activate(self, x: Tensor) -> Tensor:
-        """Emit the call's activation of float32 values as an operator."""
+        """Emit the call's activation as an operator on float32 values."""
         kind = ACTIVATIONS[self.activation]
         return self.emit(kind, [x], x.like()) if kind else x
 
     def product(self, x: Tensor, weights: Tensor, bias: Tensor | None) -> Tensor:
-        """Return rows times the transposed weights, plus a bias."""
+        """Return x · weightsᵀ + bias."""
         out = x.like(shape=(x.shape[0], weights.shape[0]))
         return self.emit("FULLY_CONNECTED", [x, weights, bias], out, activation=0)
 

@@ -23,7 +23,7 @@ def convolve(
     multiplier: int = 0,
     **_: Any,
 ) -> Tensor:
-    """Pad the input where neither scheme does. TensorFlow Lite infers groups from the filter's depth."""
+    """Pad the image if neither SAME nor VALID fits. TensorFlow Lite infers groups from the filter's depth."""
     scheme, stride, dilation = context.fit_windows(input, filter.shape[1:3], padding, stride, dilation)
     if scheme is None:
         input, scheme = context.pad(input, image_paddings(padding)), VALID
@@ -38,7 +38,7 @@ def convolve(
 def transpose_conv_2d(
     context: Context, input: Tensor, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair
 ) -> Tensor:
-    """Compute the whole result, and slice its border off where no scheme does. Negative padding pads the input."""
+    """Compute the whole result and slice off its border if no scheme fits. Negative padding pads the input."""
     out, size = context.result(), filter.shape[1:3]
     zeros, padding = separate_zeros(padding, stride)
     x = context.pad(input, image_paddings(zeros))
@@ -52,7 +52,7 @@ def transpose_conv_2d(
         else:
             bordered = [e + sum(pair) for e, pair in zip(result, padding, strict=True)]
             whole = out.like(shape=(out.shape[0], *bordered, out.shape[3]))
-    # an input of one cell has no next one
+    # with one row or column there is no distance to keep
     down, across = (s if i > 1 else min(s, e) for s, i, e in zip(stride, image, result, strict=True))
     context.sum_products("TRANSPOSE_CONV", x, "filter", 0, whole, **stride_options(scheme, (down, across)))
     if whole is out:

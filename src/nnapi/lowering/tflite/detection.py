@@ -1,4 +1,4 @@
-"""The last step of single-shot detectors."""
+"""DETECTION_POSTPROCESSING, the last step of single-shot detectors."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from nnapi.lowering.tflite.context import Context, lower
 def detection_postprocessing(
     context: Context, scores: Tensor, deltas: Tensor, anchors: Tensor, **numbers: Any
 ) -> Sequence[Tensor]:
-    """Convert TFLite's results: it returns float32 and leaves entries without detection unwritten."""
+    """Convert the results of TFLite, which are float32 and contain unwritten entries after the last detection."""
     threshold, most = numbers["iou_threshold"], numbers["max_classes_per_detection"]
     require(scores.shape[0] == 1, f"scores has {scores.shape[0]} images, TFLite's operation takes one")
     require(0 < threshold <= 1, f"iou_threshold is {threshold}, TFLite takes one above 0 and at most 1")
@@ -39,7 +39,7 @@ def detection_postprocessing(
 
 
 def _content(numbers: Mapping[str, Any], classes: int) -> bytes:
-    """Return TFLite's options. It accepts scores from the threshold on, NNAPI's operation those above it."""
+    """Return TFLite's options. TFLite accepts scores equal to the threshold, NNAPI only higher ones."""
     from flatbuffers import flexbuffers  # only detectors need it
 
     above = np.nextafter(np.float32(numbers["score_threshold"]), np.float32(np.inf))
@@ -57,7 +57,7 @@ def _content(numbers: Mapping[str, Any], classes: int) -> bytes:
 
 
 def _keep_found(context: Context, values: Tensor, count: Tensor, out: Tensor) -> Tensor:
-    """Copy the entries with a detection, 0 for the others."""
+    """Copy the entries that hold a detection; set the others to 0."""
     indices = np.arange(values.shape[1], dtype=np.float32).reshape(1, -1, *[1] * (len(values.shape) - 2))
     numbered = constant(np.broadcast_to(indices, values.shape), "f32")
     listed = context.emit("LESS", [numbered, count], values.like(type="bool"))

@@ -1,4 +1,4 @@
-"""Elements by their position, their key or their order."""
+"""Selection of elements by position, key or order."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ def select(context: Context, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 @lower(Op.ARGMAX, Op.ARGMIN)
 def extreme_position(context: Context, input: Tensor, axis: int) -> Tensor:
-    """Of a single axis the position has one dimension, TensorFlow Lite's none."""
+    """Reshape the position: for an input of rank 1, NNAPI's result has rank 1 and TensorFlow Lite's rank 0."""
     out, axis = context.result(), axis_of(axis, len(input.shape))
     kept = tuple(size for i, size in enumerate(input.shape) if i != axis)
     position = out if out.shape == kept else out.like(shape=kept)
@@ -45,7 +45,7 @@ def look_up(context: Context, **inputs: Tensor) -> Sequence[Tensor]:
 
 @lower(Op.LSH_PROJECTION)
 def lsh_projection(context: Context, hash: Tensor, input: Tensor, weight: Tensor | None, type: int) -> Tensor:
-    """The deprecated sparse type lacks offsets. LiteRT needs weights, here ones."""
+    """Refuse the deprecated sparse type, which adds no offsets. LiteRT requires weights: without any they are ones."""
     require(type != 1, "TensorFlow Lite's LSH_PROJECTION has no sparse type without offsets")
     is_same = DTYPES[input.type] == context.type("input").dtype
     require(is_same, f"the bytes of input are hashed, which is {context.type('input').name} and becomes {input.type}")

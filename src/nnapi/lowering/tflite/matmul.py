@@ -7,7 +7,7 @@ from nnapi.lowering.tflite.context import Context, lower
 from nnapi.model.operand import OperandType
 
 MOST_PRODUCTS = 256
-"""The most products of integers that are decomposed."""
+"""Maximum inner dimension of an int32 product, which is decomposed into as many multiplications."""
 
 
 @lower(Op.FULLY_CONNECTED)
@@ -25,7 +25,7 @@ def batch_matmul(context: Context, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y:
 
 
 def _multiply_integers(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
-    """Sum columns times rows: TensorFlow Lite does not multiply matrices of int32."""
+    """Add the products of columns and rows: TensorFlow Lite does not multiply int32 matrices."""
     out, count = context.result(), lhs.shape[-1]
     require(count <= MOST_PRODUCTS, f"its {count} products of integers are too many to decompose")
     start, total = [0] * (len(lhs.shape) - 1), None

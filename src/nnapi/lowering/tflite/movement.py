@@ -1,4 +1,4 @@
-"""Elements moved without arithmetic."""
+"""Operations that move elements without arithmetic."""
 
 from collections.abc import Sequence
 from math import prod
@@ -73,7 +73,7 @@ def slice_block(context: Context, input: Tensor, begin: Array, size: Array) -> T
 
 @lower(Op.STRIDED_SLICE)
 def strided_slice(context: Context, input: Tensor, begin: Array, end: Array, strides: Array, **masks: int) -> Tensor:
-    """Lower STRIDED_SLICE. If it removes all axes, NNAPI leaves one dimension, TensorFlow Lite none."""
+    """Lower STRIDED_SLICE. If all axes are removed, NNAPI's result has rank 1, TensorFlow Lite's rank 0."""
     out = context.result()
     removed = [masks["shrink_axis_mask"] >> axis & 1 for axis in range(len(input.shape))]
     taken = out
@@ -103,7 +103,7 @@ def batch_to_space(context: Context, input: Tensor, block_shape: Array) -> Tenso
 
 @lower(Op.CHANNEL_SHUFFLE)
 def channel_shuffle(context: Context, input: Tensor, num_groups: int, axis: int) -> Tensor:
-    """Split the axis into groups and members, and swap the two."""
+    """Split the axis into groups and channels of a group, and transpose these two."""
     axis, shape = axis_of(axis, len(input.shape)), input.shape
     rows = prod(shape[:axis]), num_groups, shape[axis] // num_groups, prod(shape[axis + 1 :])
     out = context.result()

@@ -1,4 +1,4 @@
-"""Values relative to those around them."""
+"""Normalization of values relative to others of the same axis or window."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ def log_softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tens
 
 
 def subtract_largest(context: Context, x: Tensor, beta: float) -> Tensor:
-    """Return values along the last axis minus the largest, times beta: products of large values may be infinite."""
+    """Return (x - maximum along the last axis) · beta; beta · x alone could overflow. Return x itself if beta is 1."""
     if beta == 1:
         return x
     last = len(x.shape) - 1
@@ -54,7 +54,7 @@ def local_response_normalization(
 
 @lower(Op.INSTANCE_NORMALIZATION)
 def instance_normalization(context: Context, input: Tensor, gamma: float, beta: float, epsilon: float) -> Tensor:
-    """(x - mean) · gamma / √(variance + epsilon) + beta, over the height and the width of each image."""
+    """Compute (x - mean) · gamma / √(variance + epsilon) + beta, over height and width of each image."""
     means, image = input.like(shape=(input.shape[0], 1, 1, input.shape[3])), constant([1, 2])
     centered = context.combine("SUB", input, context.emit("MEAN", [input, image], means, keep_dims=1))
     squares = context.combine("MUL", centered, centered)
@@ -65,7 +65,7 @@ def instance_normalization(context: Context, input: Tensor, gamma: float, beta: 
 
 
 def along_last(context: Context, x: Tensor, axis: int, compute: Callable[[Tensor], Tensor]) -> Tensor:
-    """Compute along the last axis, with ``axis`` moved there and back."""
+    """Move ``axis`` to the end, compute along the last axis, and move it back."""
     rank = len(x.shape)
     order = list(range(rank))
     order[axis_of(axis, rank)], order[-1] = order[-1], order[axis_of(axis, rank)]

@@ -22,8 +22,8 @@ def average(
 ) -> Tensor:
     """Append the mean of each window.
 
-    Padding that is neither SAME nor VALID is decomposed: the mean over the zero-padded image, times the window's size
-    divided by the number of its elements inside the image.
+    Padding that is neither SAME nor VALID is decomposed: the zero-padded image is averaged. The means are multiplied by
+    the window's size, divided by the number of its elements inside the image.
     """
     scheme, stride, _ = context.fit_windows(x, size, padding, stride)
     if scheme is not None:
@@ -40,7 +40,7 @@ def average(
 
 @lower(Op.L2_POOL_2D)
 def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
-    """Decompose padding that is neither SAME nor VALID into the root of the mean of squares."""
+    """Compute √(mean of squares) if the padding is neither SAME nor VALID."""
     scheme, steps, _ = context.fit_windows(input, size, padding, stride)
     if scheme is not None:
         options = pooling_options(scheme, steps, size)
@@ -52,7 +52,7 @@ def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, 
 
 @lower(Op.MAX_POOL_2D)
 def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
-    """Pad with the lowest value where padding is neither SAME nor VALID."""
+    """Pad with the lowest value of the type if the padding is neither SAME nor VALID."""
     scheme, stride, _ = context.fit_windows(input, size, padding, stride)
     if scheme is None:
         dtype = DTYPES[input.type]

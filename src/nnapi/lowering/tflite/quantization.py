@@ -1,4 +1,4 @@
-"""Between float32 and quantized values, and between types."""
+"""Conversion between float32 and quantized values, and between types."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def convert(context: Context, input: Tensor) -> Tensor:
 
 @lower(Op.CAST)
 def cast(context: Context, input: Tensor) -> Tensor:
-    """Clamp integers to bytes, as NNAPI does; TensorFlow Lite drops the higher bits."""
+    """Clamp int32 to the range of unsigned bytes, as NNAPI does; TensorFlow Lite drops the higher bits."""
     out = context.result()
     if input.same_quantization(out):
         return context.reshape(input, out.shape, out)

@@ -12,13 +12,13 @@ from nnapi.ops.quantized_lstm import gate_scales
 
 TANH = 4
 ACTIVATIONS = (1, 3, 4)
-"""RELU, RELU6 and TANH: TensorFlow Lite leaves the output unset without one, and has no LOGISTIC."""
+"""RELU, RELU6 and TANH. TensorFlow Lite has no LOGISTIC, and without an activation leaves the output unset."""
 
 
 def lstm_operator(
     kind: str, input: Tensor, states: Sequence[Tensor], outputs: list[Tensor], arguments: Mapping[str, Any]
 ) -> Operator:
-    """Return a cell with the operands and options of ``arguments``; Unsupported for unsupported ones."""
+    """Return an LSTM operator with the operands and options of ``arguments``. May raise Unsupported."""
     check_projection(arguments["projection_weights"])
     activation = arguments["activation"]
     refusal = f"activation is {activation}, the engine's LSTM computes 1 (RELU), 3 (RELU6) and 4 (TANH)"
@@ -31,7 +31,7 @@ def lstm_operator(
 
 
 def check_projection(projection: Tensor | None) -> None:
-    """Refuse a projection to more outputs than cells, for which the sums have no buffer."""
+    """Refuse a projection to more outputs than cells: TFLite's buffer for the sums would be too small."""
     outputs, cells = (0, 0) if projection is None else projection.shape
     refusal = f"{cells} cells are projected to {outputs} outputs, more than the engine keeps room for"
     require(outputs <= cells, refusal)
@@ -72,7 +72,7 @@ def quantized_lstm(
     for each in (*weights, *norms):
         require(each is None or each.is_constant, f"{each} is computed, TensorFlow Lite needs it constant")
     inputs = [input, *weights, output_in, cell_state_in, *norms]
-    intermediates = [Tensor("i16", (1,), scale) for scale in gate_scales(operands).values()]  # before activation
+    intermediates = [Tensor("i16", (1,), scale) for scale in gate_scales(operands).values()]  # gate sums
     intermediates.append(Tensor("i8", (1,), float(hidden_state_scale), hidden_state_zero_point))
     options = {"activation": TANH, "cell_clip": float(cell_clip or 0), "proj_clip": 0.0}
     context.operators.append(Operator("LSTM", inputs, [hidden, state], options, intermediates))

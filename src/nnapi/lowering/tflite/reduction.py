@@ -1,4 +1,4 @@
-"""Many values to one along axes."""
+"""Reductions along axes."""
 
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor, constant
@@ -9,7 +9,7 @@ from nnapi.ops.reduce import reduced_axes
 
 @lower(Op.MEAN, Op.REDUCE_ALL, Op.REDUCE_ANY, Op.REDUCE_MAX, Op.REDUCE_MIN, Op.REDUCE_PROD, Op.REDUCE_SUM)
 def reduce(context: Context, input: Tensor, axes: Array, keep_dims: int, out: Tensor | None = None) -> Tensor:
-    """Lower a reduction. If it reduces all axes, NNAPI leaves one dimension, TensorFlow Lite none."""
+    """Lower a reduction. If all axes are reduced, NNAPI's result has rank 1, TensorFlow Lite's rank 0."""
     out = out or context.result()
     along = reduced_axes(len(input.shape), axes)
     if not along:

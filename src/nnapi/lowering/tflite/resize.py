@@ -1,4 +1,4 @@
-"""Images of another size."""
+"""Resizing of images."""
 
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor, constant

@@ -13,5 +13,5 @@ def function(context: Context, **operands: Tensor) -> Tensor:
 
 @lower(Op.RSQRT)
 def reciprocal_root(context: Context, input: Tensor) -> Tensor:
-    """Compute in float32: TensorFlow Lite takes signed quantized values alone and rounds them otherwise."""
+    """Compute in float32: TensorFlow Lite's RSQRT supports only signed quantized values, and rounds differently."""
     return context.store(context.map("RSQRT", context.real(input), context.real_result()))
