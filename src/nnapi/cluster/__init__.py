@@ -1,1 +1,1 @@
-"""Runs in other processes: a picklable callable, and shards on Ray."""
+"""Runs in other processes: a picklable callable for workers, and inputs in shards on a Ray cluster."""

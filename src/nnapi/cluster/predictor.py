@@ -1,5 +1,5 @@
-"""A model as a picklable callable for Ray Data's ``map_batches``, joblib or Spark. Each process compiles it at the
-first call, once for all copies."""
+"""A model as a picklable callable for Ray Data's ``map_batches``, joblib or Spark. Each process compiles the model at
+the first call, once for all copies of the callable."""
 
 import os
 import pickle
@@ -25,7 +25,7 @@ from nnapi.runtime.device import Device
 from nnapi.runtime.run_many import RunMany
 
 MOST_READY = 4
-"""Compilations that a process caches, the most recently used."""
+"""Number of compilations that a process caches, the most recently used."""
 
 Batch = Mapping[str, Any]
 
@@ -45,19 +45,19 @@ class Pickled(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """A model with its digest: the path of a file, its bytes or the model itself."""
+    """A model with its digest: the path of a file, the bytes of a file, or the model itself."""
 
     digest: bytes
     path: str | None = None
     content: bytes | Model | Pickled | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle a model separately: mostly the receiving process has already compiled it."""
+        """Pickle a model in a pickle of its own, which is unpickled only if the receiving process must compile it."""
         content = Pickled(pickle.dumps(self.content)) if isinstance(self.content, Model) else self.content
         return Source, (self.digest, self.path, content)
 
     def load(self) -> Model:
-        """Return the model; BadDataError if the file at the path has another digest."""
+        """Return the model; raise BadDataError if the file at the path has another digest."""
         if isinstance(self.content, Model):
             return self.content
         if isinstance(self.content, Pickled):
@@ -73,13 +73,13 @@ class Source:
 
 
 class Predictor:
-    """A compiled model that can be sent to other processes. Call it with arrays, or with a dictionary of columns for a
-    batch.
+    """A compiled model that can be sent to other processes. Call it with one array per input, or with a batch: a
+    dictionary of columns.
 
-    ``model`` is a path that every process can open, the bytes of a file, or a model; bytes and models are sent with the
-    predictor. ``devices`` are names. ``preference``, ``threads`` (1 by default), ``relaxed``, ``precision`` are as for
-    :func:`nnapi.compile`. The ``~`` of a ``cache`` is the home directory of the calling process. ``columns`` names the
-    columns of a batch for the model's inputs in order, if their names differ; ``requests`` counts concurrent rows.
+    ``model`` is a path that every process can open, the bytes of a file, or a model; the predictor contains bytes and
+    models. ``preference``, ``threads`` (1 by default), ``relaxed``, ``precision`` and ``cache`` are as for
+    :func:`nnapi.compile`; each process expands the ``~`` of ``cache``. ``devices`` may be names. ``columns`` names the
+    batch's columns for the inputs, in order, if names differ; ``requests`` counts concurrent rows.
     """
 
     def __init__(
@@ -105,19 +105,19 @@ class Predictor:
 
     @property
     def compilation(self) -> Compilation:
-        """Return the compilation of this process, compiled at first use."""
+        """Return the compilation of this process; compile the model at first use."""
         return _compile_once(self.source, self.settings)
 
     def __call__(self, *inputs: Any) -> Any:
-        """Return the outputs for arrays, one per input; or, for a dictionary of columns, one of as many rows: the
-        outputs by name, and the other columns unchanged. Leading dimensions of 1 may be missing from a row, and then
-        from the outputs' rows."""
+        """Return the outputs for ``inputs``, one array each. For a dictionary of columns, return one of as many rows:
+        the outputs by name, and the other columns. Leading dimensions of 1 may be missing from rows, and are removed
+        from results."""
         if len(inputs) == 1 and isinstance(inputs[0], Mapping):
             return self._predict_batch(inputs[0])
         return self.compilation.run(*inputs)
 
     def run_many(self, inputs: Iterable[Any]) -> RunMany:
-        """Run as :meth:`Compilation.run_many`: from an iterator to an iterator, as Spark's ``mapPartitions`` needs."""
+        """Run as :meth:`Compilation.run_many`, from an iterator to an iterator, for Spark's ``mapPartitions``."""
         return self.compilation.run_many(inputs, requests=self._requests)
 
     def _predict_batch(self, batch: Batch) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class Predictor:
 
 
 def name_outputs(model: Model) -> list[str]:
-    """Return the outputs' names in a batch: their own if all differ, else ``output0`` on."""
+    """Return the outputs' names in a batch: the model's if all differ, else ``output0``, ``output1`` and so on."""
     names = [model.operands[index].name for index in model.outputs]
     are_distinct = all(names) and len(set(names)) == len(names)
     return names if are_distinct else [f"output{number}" for number in range(len(names))]
@@ -184,7 +184,7 @@ def _add_dimensions(row: Any, rank: int) -> Any:
 
 
 def _join(model: Model, results: Sequence[Sequence[Array]]) -> list[Any]:
-    """Return a column for each output: an array, or a list if shapes differ."""
+    """Return a column for each output: an array, or a list of arrays if their shapes differ."""
     columns: list[Any] = []
     for index in range(len(model.outputs)):
         rows = [outputs[index] for outputs in results]

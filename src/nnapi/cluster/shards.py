@@ -1,4 +1,4 @@
-"""Inputs in shards, each a task on a Ray cluster. If a worker dies, another runs its shard again."""
+"""Run inputs in shards, one Ray task per shard. If a worker dies, another worker runs its shard again."""
 
 import logging
 import os
@@ -13,12 +13,12 @@ from nnapi.errors import BadDataError, OpFailedError
 from nnapi.runtime.run_many import Progress, RunMany, count_inputs
 
 Work: TypeAlias = Callable[[Any], Any]
-"""The work on each input of a shard; a worker keeps what it caches in memory."""
+"""The function that a worker applies to each input of a shard. Its caches live as long as the worker."""
 
 RAY = "ray"
 SHARD = 16
 SHARDS_AHEAD = 3
-"""Shards for each processor that may run ahead of the next result."""
+"""Submitted shards per processor, counted from the next result."""
 RETRIES = 3
 LOOPBACK = "127.0.0.1"
 
@@ -62,7 +62,7 @@ class Cluster:
                 ray.cancel(waiting, force=False)
 
     def _wait(self, shard: Any, first: int, last: int) -> Any:
-        """Return the results of a shard; OpFailedError if its workers die, or the cluster is gone."""
+        """Return the results of a shard; raise OpFailedError if its workers die or the cluster is unreachable."""
         try:
             return self._ray.get(shard)
         except self._ray.exceptions.RayError as error:
@@ -73,7 +73,7 @@ class Cluster:
 
 
 def run_shard(work: Work, shard: Iterable[Any]) -> list[Any]:
-    """Run the inputs one after the other on a worker; return each result or exception."""
+    """Run the inputs in order on a worker; return each result or :class:`Failure`."""
     return [_run_one(work, given) for given in shard]
 
 
@@ -90,8 +90,8 @@ def _run_one(work: Work, given: Any) -> Any:
 
 @contextmanager
 def connect(url: str) -> Iterator[Cluster]:
-    """Connect to ``ray://HOST:PORT``; for ``ray`` to RAY_ADDRESS, else to a private cluster of this machine's
-    processors.
+    """Connect to ``ray://HOST:PORT``. For ``ray``, connect to RAY_ADDRESS, else start a private cluster on this
+    machine's processors.
 
     Ray's usage reports are off unless RAY_USAGE_STATS_ENABLED is set. OpFailedError if Ray is missing or silent.
     """
@@ -99,7 +99,7 @@ def connect(url: str) -> Iterator[Cluster]:
         raise BadDataError(f"{url!r} is not a cluster: use ray or ray://HOST:PORT")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     address = url if url != RAY else os.environ.get("RAY_ADDRESS")
-    if address is None:  # else Ray replaces 127.0.0.1 by a network address and listens there
+    if address is None:  # else Ray replaces 127.0.0.1 by a network address and listens on it
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     try:
         import ray

@@ -1,1 +1,1 @@
-"""Persistent files: one format, validation, pruning."""
+"""Persistent files and records: their format, validation and pruning."""

@@ -1,6 +1,6 @@
-"""The version of the code that wrote a cached entry; entries of other code are not used.
+"""The version of the code that prepares cache entries; an entry of another version is not used.
 
-A checkout changes without a new version of the package.
+The package's version does not suffice: in a checkout, code changes without a new version.
 """
 
 import os

@@ -11,7 +11,7 @@ WORD = 8
 
 
 def digest(*parts: Any) -> bytes:
-    """Return 32 bytes that depend on all parts, which are contiguous bytes, and on the bounds between them."""
+    """Return the 32-byte digest of contiguous buffers; it also depends on the length of each buffer."""
     return digest_each(parts)
 
 
@@ -25,7 +25,7 @@ def digest_each(parts: Iterable[Any]) -> bytes:
 
 
 def sha256(data: bytes) -> bytes:
-    """Return the SHA-256 of bytes by Python's own module: OpenSSL takes 3 MB and as much time as a small model."""
+    """Return the SHA-256 of bytes, by CPython's own module: OpenSSL takes 3 MB and as long as a small model."""
     try:
         made = import_module("_sha2" if sys.version_info >= (3, 12) else "_sha256").sha256(data)
     except (ImportError, AttributeError):

@@ -6,7 +6,7 @@ from functools import cache
 
 
 class RecordKind(StrEnum):
-    """Kinds of records; the value is the folder in the cache directory."""
+    """Kinds of records; each value is the name of a folder in :func:`default_directory`."""
 
     PLANS = "plans"
     MODELS = "models"
@@ -25,12 +25,12 @@ HOLDS = {
 
 
 def default_directory() -> str:
-    """Return NNAPI_CACHE_DIR, or nnapi in the user's cache directory; below the null device without a home."""
+    """Return NNAPI_CACHE_DIR, or ``nnapi`` in the user's cache directory; below /dev/null if the user has no home."""
     return _find_directory(*map(os.environ.get, ("NNAPI_CACHE_DIR", "XDG_CACHE_HOME", "HOME")))
 
 
 def find_setting_file(name: str) -> str:
-    """Return the path of a file in the user's configuration directory, which may not exist."""
+    """Return the path of a file in the user's configuration directory; the file may not exist."""
     folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.environ.get("HOME", ""), ".config")
     return os.path.join(folder, "nnapi", name)
 

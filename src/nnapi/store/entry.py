@@ -1,8 +1,8 @@
 """The format of persistent files: writing, validation, pruning.
 
-A file begins with its content, so that an engine can map it. A short text (the plan of a compilation) and a header
-follow: file name, purpose, digest of everything. Invalid files (truncated, altered, copied, unreadable) are ignored
-with a logged reason and written anew. Files are replaced, never changed, as other processes may have mapped them.
+A file begins with its payload, so that an engine can map it. A short text (the plan of a compilation) and a JSON header
+follow: file name, purpose, digest of everything. Readers ignore invalid files (truncated, altered, copied, unreadable)
+and log the reason. Files are replaced, never changed, because other processes may have mapped them.
 """
 
 import json
@@ -21,13 +21,13 @@ from nnapi.trace.log import Log
 log = Log("nnapi.CompilationCache")
 
 MAGIC = b"\nNNAPI-CACHE-6\n"
-"""The end of every file; increase the number with every change of content or format."""
+"""The last bytes of every file. Increase the number with every change of content or format."""
 TAIL = struct.Struct(f"<I{len(MAGIC)}s")
 FIELDS = {"name", "purpose", "plan", "size", "digest", "label"}
 LETTERS = 64
 PAIRS = [chr(ord("A") + (byte & 15)) + chr(ord("A") + (byte >> 4)) for byte in range(256)]
 SUFFIX = "10"
-"""Model cache, file 0: the end of every name, as in the reference runtime."""
+"""The last two letters of every name, as in the reference runtime: a model cache file (1), the first (0)."""
 
 
 class Label(NamedTuple):
@@ -46,7 +46,7 @@ class Mapped(Protocol):
 
 
 class Content(NamedTuple):
-    """A valid file: purpose, plan (may be empty), content, and the memory that has mapped it, if any."""
+    """A valid file: purpose, plan (may be empty), payload, and the memory that maps the file, if any."""
 
     purpose: str
     plan: bytes
@@ -55,7 +55,7 @@ class Content(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A cached file; ``label`` is None if unreadable."""
+    """A cached file; ``size`` is in bytes, ``used`` in seconds since 1970, ``label`` None if unreadable."""
 
     path: str
     size: int
@@ -64,16 +64,16 @@ class Entry(NamedTuple):
 
 
 def name_of_key(key: bytes) -> str:
-    """Return a file name: two letters for each of the 32 bytes (low half first), kind and number."""
+    """Return the file name of a 32-byte key: two letters a byte, the low half first, then the suffix."""
     return "".join([PAIRS[byte] for byte in key]) + SUFFIX
 
 
 def read_entry(
     path: str | os.PathLike[str], open_mapped: Callable[[str | os.PathLike[str]], Mapped] | None = None
 ) -> Content | None:
-    """Return a file's content; None, with a logged reason, if it is missing or invalid.
+    """Return the content of a file; None if the file is missing or, with a logged reason, invalid.
 
-    ``open_mapped`` maps a file whose content is used in place; reading is faster for a small one.
+    ``open_mapped`` maps the file, so that its payload is not copied; for a small file, reading is faster.
     """
     memory = None
     try:
@@ -100,7 +100,7 @@ def read_entry(
 
 
 def write_entry(path: str | os.PathLike[str], label: Label, content: Content) -> None:
-    """Write a file atomically; OSError if that fails."""
+    """Write a file atomically; raise OSError if that fails."""
     plan, payload = content.plan, content.payload
     meta = {"name": os.path.basename(path), "purpose": content.purpose}
     meta |= {"plan": len(plan), "size": len(plan) + len(payload)}  # type: ignore[dict-item]
@@ -134,7 +134,7 @@ def _sign(meta: dict[str, Any], plan: bytes | memoryview, payload: bytes | memor
 
 
 def _read_header(data: memoryview) -> dict[str, Any] | None:
-    """Return the header at the end of a file, with ``length`` from the header's start on; None for other formats."""
+    """Return the header of a file, with ``length``, its bytes up to the end of the file; None for other formats."""
     end = len(data) - TAIL.size
     if end < 0:
         return None
@@ -153,7 +153,7 @@ def _read_header(data: memoryview) -> dict[str, Any] | None:
 
 
 def list_entries(directory: str | os.PathLike[str]) -> list[Entry]:
-    """Return the entries of a directory, the least recently used first; empty without a directory."""
+    """Return the entries of a directory, the least recently used first; none if it does not exist."""
     found = []
     for path in _list_files(directory):
         with suppress(FileNotFoundError):  # another process has removed it
@@ -184,8 +184,8 @@ def _describe(path: str) -> Entry:
 
 
 def prune(directory: str | os.PathLike[str], limit: int) -> list[Entry]:
-    """Remove unfinished and foreign files, then the least recently used entries beyond ``limit`` bytes; return those
-    removed."""
+    """Remove unfinished files, files of other formats, then the least recently used entries until ``limit`` bytes
+    remain. Return the removed entries."""
     remove_abandoned(directory)
     kept = sorted(list_entries(directory), key=lambda entry: (entry.label is not None, entry.used))
     total = sum(entry.size for entry in kept)
@@ -201,7 +201,7 @@ def prune(directory: str | os.PathLike[str], limit: int) -> list[Entry]:
 
 
 def prune_if_full(directory: str | os.PathLike[str], limit: int) -> None:
-    """Prune after a write; files are read only if they exceed the limit."""
+    """Prune if the directory exceeds ``limit`` bytes; only then are its files read."""
     remove_abandoned(directory)
     total = 0
     for path in _list_files(directory):

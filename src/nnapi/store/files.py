@@ -8,14 +8,14 @@ from typing import BinaryIO
 
 UNFINISHED = ".nnapi-"
 ABANDONED = 3600
-"""Seconds after which an unfinished file is abandoned."""
+"""Age in seconds after which an unfinished file counts as abandoned."""
 PRIVATE, PUBLIC = 0o600, 0o666
 PRIVATE_DIRECTORY = 0o700
 FOREIGN_WRITERS = 0o022
 
 
 def make_directory(path: str | os.PathLike[str]) -> None:
-    """Create a directory and its missing parents with access for this user alone; OSError if that fails."""
+    """Create a directory and missing parents, accessible to this user only; raise OSError if that fails."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(os.path.abspath(path))
@@ -29,7 +29,7 @@ def make_directory(path: str | os.PathLike[str]) -> None:
 
 
 def find_foreign_writer(stat: os.stat_result) -> str | None:
-    """Return who else can have written a file; None if only this user or root."""
+    """Return why other users can have written a file; None if only this user or root can."""
     if stat.st_uid not in (0, os.geteuid()):
         return f"it belongs to user {stat.st_uid}"
     return "other users may write to it" if stat.st_mode & FOREIGN_WRITERS else None
@@ -37,8 +37,8 @@ def find_foreign_writer(stat: os.stat_result) -> str | None:
 
 @contextmanager
 def replace_file(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[BinaryIO]:
-    """Open a file that replaces another when the block ends; after an error the old file is unchanged and OSError
-    raised."""
+    """Open a temporary file that replaces ``path`` when the block ends. After an error, the old file is unchanged and
+    the error is raised again."""
     temporary = os.path.join(os.path.dirname(path), UNFINISHED + os.urandom(8).hex())
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
@@ -49,14 +49,14 @@ def replace_file(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[
         with suppress(OSError):
             os.unlink(temporary)
         if isinstance(error, OSError) and error.filename == temporary:
-            error.filename, error.filename2 = os.fspath(path), None  # the caller does not know the temporary file
+            error.filename, error.filename2 = os.fspath(path), None  # callers do not know the temporary file
         raise
 
 
 def remove_abandoned(directory: str | os.PathLike[str]) -> None:
     for name in os.listdir(directory):
         if name.startswith(UNFINISHED):
-            with suppress(FileNotFoundError):  # its writer has finished it, or another process has removed it
+            with suppress(FileNotFoundError):  # its writer has renamed it, or another process has removed it
                 path = os.path.join(directory, name)
                 if time.time() - os.stat(path).st_mtime > ABANDONED:
                     os.unlink(path)

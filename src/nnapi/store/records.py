@@ -24,7 +24,7 @@ def path_of(kind: RecordKind, key: str) -> str:
 
 
 def recall_record(kind: RecordKind, key: str, parse: Callable[[Any], T]) -> T | None:
-    """Return the record of a key, as ``parse`` reads it; None if missing or unreadable."""
+    """Return ``parse`` of the JSON value stored under a key; None if the record is missing or unreadable."""
     path = path_of(kind, key)
     content = read_entry(path)
     if content is None or content.purpose != key:
@@ -50,7 +50,7 @@ def forget_record(kind: RecordKind, key: str) -> None:
 def keep_record(
     kind: RecordKind, key: str, content: Any, *, model: str = "", device: str = "", version: str = ""
 ) -> None:
-    """Store JSON values under a key, with a description for people; errors are logged."""
+    """Store a JSON value under a key. The label (model, device, version) is for people; errors are logged."""
     path = path_of(kind, key)
     directory = os.path.dirname(path)
     label = Label(model, device, version, time.time())
