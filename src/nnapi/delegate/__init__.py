@@ -1,1 +1,1 @@
-"""The Python side of libnnapi_delegate.so: LiteRT's graphs, the claimed partitions, and their runs."""
+"""The Python side of libnnapi_delegate.so: LiteRT's graphs, the claimed partitions and their runs."""

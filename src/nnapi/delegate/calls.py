@@ -1,5 +1,5 @@
-"""The functions that libnnapi_delegate.so calls through the bridge of libneuralnetworks.so; importing connects them.
-Delegates and partitions are numbers in C. A failing function returns 0 and sets nnapi_last_error of its thread."""
+"""The functions that libnnapi_delegate.so calls through the bridge; importing this module registers them. In C,
+delegates and partitions are numbers. A failing function returns 0 and sets nnapi_last_error of its thread."""
 
 import os
 from collections.abc import Callable
@@ -69,7 +69,7 @@ def _text(pointer: Any) -> str:
 
 
 def _report(kind: type[BaseException], error: BaseException, traceback: Any) -> None:
-    """Set the message of a failure; cffi then returns 0."""
+    """Set nnapi_last_error; cffi then returns 0 to the caller."""
     is_explained = isinstance(error, (NnapiError, NotClaimed))
     message = str(error) if is_explained else f"{kind.__name__}: {error}"
     lib.nnapi_bridge_say(f"nnapi: {message}".encode(errors="replace"))

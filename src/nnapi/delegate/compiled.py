@@ -1,4 +1,4 @@
-"""Compiled models that run on the memory of others, also with states."""
+"""Compilations that run on LiteRT's tensor memory, with or without variable tensors (states)."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,7 +19,7 @@ class Compiled:
         self._burst = compilation.burst(borrow=True)
 
     def bind(self, inputs: Sequence[Array], states: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        """Return a run on these arrays; 64-bit values must fit in 32 bits. States are read and written."""
+        """Return a run on these arrays that updates ``states``; BadDataError if an int64 input exceeds 32 bits."""
         inputs, outputs = [*inputs, *states], [*outputs, *states]
         memory, compute = self._burst.bind(*(array.shape for array in inputs))
         pairs = list(zip(memory, inputs, strict=True))
@@ -49,12 +49,12 @@ class Compiled:
 
 
 MARK = 0x5A
-"""The bits in which each byte of the mark differs from a reset state."""
+"""The XOR of each byte of a marked state and the same byte of a reset state."""
 
 
 class CompiledWithStates:
-    """Two compilations of a partition with states. LiteRT resets states to their ``zero_points``. A run that finds them
-    reset uses ``fresh`` and leaves a mark in them; if the next run finds the mark, no program has changed them."""
+    """Two compilations of a partition, ``fresh`` and stateful. LiteRT resets states to ``zero_points``. A run on reset
+    states uses ``fresh`` and leaves a mark in them. An intact mark tells the next run that no program changed them."""
 
     def __init__(self, fresh: Compiled, make_stateful: Callable[[], Compiled], zero_points: Sequence[int]) -> None:
         self._fresh, self._make_stateful, self._zero_points = fresh, make_stateful, zero_points
@@ -63,7 +63,7 @@ class CompiledWithStates:
         self._runs = Restarting[None]()
 
     def bind(self, inputs: Sequence[Array], states: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        """Return a run on these arrays, which continues from the states unless they were reset."""
+        """Return a function that runs on these arrays and continues from ``states``, unless LiteRT has reset them."""
         ends = list(zip(states, self._zero_points, strict=True))
         reset = [np.full(state.shape, zero_point, state.dtype).view(np.uint8) for state, zero_point in ends]
         marks = [array ^ np.uint8(MARK) for array in reset]

@@ -1,4 +1,4 @@
-"""A delegate: the nodes of a graph that it claims, and the reasons for the others."""
+"""The delegate: it chooses the nodes of a graph to claim, and explains why it leaves others."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,15 +15,15 @@ log = logging.getLogger("nnapi.Delegate")
 
 
 class Delegate:
-    """A loaded delegate, shared by any number of interpreters."""
+    """A delegate with its options; any number of interpreters may share it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._partitions: dict[tuple[int, tuple[int, ...]], Partition] = {}
-        """Partitions compiled when nodes were chosen, by context and nodes, until LiteRT asks for them."""
+        """Partitions compiled by :meth:`choose` that LiteRT has not opened yet, by context and nodes."""
 
     def choose(self, context: Any) -> Sequence[int]:
-        """Choose the nodes to claim: all that NNAPI can express and the devices support."""
+        """Return the numbers of the nodes to claim; their partitions are compiled."""
         plan = ffi.new("TfLiteIntArray**")
         need(not context.GetExecutionPlan(context, plan), "LiteRT gives no plan", OpFailedError)
         graph = LiteRtGraph(context, list_integers(plan[0]))
@@ -40,7 +40,7 @@ class Delegate:
         return claimed
 
     def open_part(self, context: Any, params: Any) -> Partition:
-        """Return the partition of nodes that LiteRT has fused into one."""
+        """Return the compiled partition for ``params``, a TfLiteDelegateParams."""
         return self._partitions.pop((_address(context), NodeSubset.of(params).nodes))
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class Delegate:
             self._partitions.popitem()[1].close()
 
     def _compile(self, graph: LiteRtGraph, subsets: Sequence[NodeSubset], context: Any) -> dict[NodeSubset, Partition]:
-        """Compile all subsets; NotClaimed with all reasons."""
+        """Compile all subsets; raise NotClaimed with the reasons of all nodes that cannot be claimed."""
         models, reasons = {}, dict[int, str]()
         engines = self._settings.list_engines()
         for subset in subsets:
@@ -59,7 +59,7 @@ class Delegate:
             except NotClaimed as error:
                 reasons |= error.reasons
         partitions: dict[NodeSubset, Partition] = {}
-        threads = max(0, context.recommended_num_threads) or None  # negative where it is not set
+        threads = max(0, context.recommended_num_threads) or None  # negative: the program has set none
         for subset, model in ({} if reasons else models).items():
             try:
                 partitions[subset] = Partition(graph, subset, model, self._settings, threads)
@@ -86,7 +86,7 @@ class Delegate:
 
 
 def _list_subsets(context: Any, claimed: Sequence[int]) -> list[NodeSubset]:
-    """List the partitions that LiteRT would make of nodes."""
+    """List the partitions that LiteRT would make of the claimed nodes (PreviewDelegatePartitioning)."""
     if not claimed:
         return []
     params, count = ffi.new("TfLiteDelegateParams**"), ffi.new("int*")
@@ -97,7 +97,7 @@ def _list_subsets(context: Any, claimed: Sequence[int]) -> list[NodeSubset]:
 
 
 def _explain_left(graph: LiteRtGraph, left: Mapping[int, str]) -> Iterator[str]:
-    """Explain the nodes left to LiteRT, those of one kind and reason together."""
+    """Yield a line for all nodes left to LiteRT that have the same kind and reason."""
     reasons = sorted((node.kind, left[node.number]) for node in graph.nodes if node.number in left)
     for (kind, reason), same in groupby(reasons):
         count = len(list(same))

@@ -1,5 +1,5 @@
-"""A graph of LiteRT in the memory of its interpreter, with the interface of a file for the importer. Constants are not
-copied: the "file" is the memory from the first of them to the last."""
+"""A graph in the memory of LiteRT's interpreter, with the interface of a file for the importer. Constants are not
+copied: the "file" is the memory from the first constant to the last."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ TYPES = (
     *("NONE", "FLOAT32", "INT32", "UINT8", "INT64", "STRING", "BOOL", "INT16", "COMPLEX64", "INT8", "FLOAT16"),
     *("FLOAT64", "COMPLEX128", "UINT64", "RESOURCE", "VARIANT", "UINT32", "UINT16", "INT4", "BFLOAT16"),
 )
-"""Names of element types by LiteRT's numbers, which differ from the file's."""
+"""Names of element types by TfLiteType; the numbers in files differ."""
 CONSTANT = 1
-"""The kind of memory of tensors that lie in the file."""
+"""kTfLiteMmapRo, the allocation type of tensors that lie in the file."""
 AFFINE, BLOCKWISE = 1, 2
 NO_RECORD = Record(Source(memoryview(b"")), 0, ())
 
 
 @dataclass(slots=True, eq=False)
 class Node(Operator):
-    """An operator of an interpreter: LiteRT's number, and its parameters, which live as long as the interpreter."""
+    """A node of an interpreter: its number, and its parameters, which live as long as the interpreter."""
 
     number: int = 0
     parameters: Any = None
@@ -52,7 +52,7 @@ class LiteRtGraph(File):
     """A graph of an interpreter, read like a file with one subgraph. Valid until the interpreter is freed."""
 
     def __init__(self, context: Any, numbers: Sequence[int]) -> None:
-        """``numbers`` are the nodes; ``left`` are the numbers of nodes that stay LiteRT's, with the reasons."""
+        """``numbers`` are those of the nodes. ``left`` maps nodes that the delegate cannot claim to the reason."""
         self._context = context
         self.subgraph_count = 1
         self.nodes = [_read_node(context, number) for number in numbers]
@@ -69,7 +69,7 @@ class LiteRtGraph(File):
         self._part = Subgraph("", self.tensors, (), (), [])
 
     def select(self, numbers: Sequence[int], inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Select nodes for :meth:`subgraph`. ``inputs`` are all tensors that they do not write."""
+        """Select nodes for :meth:`subgraph`. ``inputs`` are all tensors that the nodes read but do not write."""
         wanted = set(numbers)
         self._part = Subgraph(
             "",
@@ -80,7 +80,7 @@ class LiteRtGraph(File):
         )
 
     def resize(self, shapes: Mapping[int, Shape]) -> None:
-        """Set the shapes of tensors by index. Those of all other computed tensors become dynamic."""
+        """Set the shapes of tensors by index. All other computed tensors get dynamic shapes."""
         for index, tensor in enumerate(self.tensors):
             if not tensor.region and not tensor.is_variable:
                 tensor.shape = shapes.get(index, (0,) * len(tensor.shape))
@@ -90,12 +90,12 @@ class LiteRtGraph(File):
         return [node for node in self.nodes if id(node) in wanted]
 
     def uses_outside(self, tensors: Sequence[int], numbers: Sequence[int]) -> bool:
-        """Return whether other nodes use one of the tensors."""
+        """Return whether nodes other than ``numbers`` read or write one of the tensors."""
         others = (node for node in self.nodes if node.number not in numbers)
         return not set(tensors).isdisjoint(index for node in others for index in (*node.inputs, *node.outputs))
 
     def is_given(self, index: int) -> bool:
-        """Return whether an unwritten tensor is an input: neither constant nor state."""
+        """Return whether a tensor that no node writes is an input: neither a constant nor a state."""
         tensor, given = self.tensors[index], self._context.tensors[index]
         return not (tensor.region or tensor.is_variable or given.allocation_type == CONSTANT)
 

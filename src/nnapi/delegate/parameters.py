@@ -1,5 +1,5 @@
-"""The parameters of operators as LiteRT passes them to delegates: C structures with the schema's fields in order.
-LiteRT only appends members, so the layout is the same in every version."""
+"""Parameters of operators (``builtin_data``): C structs with the fields of the schema's options table, in order. LiteRT
+only appends fields, so this layout fits every version."""
 
 import struct
 from functools import cache
@@ -10,17 +10,17 @@ from nnapi.formats.tflite.operators import options_table
 from nnapi.formats.tflite.reader import Options
 
 FROM_ONE = "padding", "mode"
-"""Options that LiteRT numbers from one, with zero for an unknown value, and the schema from zero."""
+"""Enumerations that start at 1 in LiteRT's structs, where 0 is an unknown value, and at 0 in the schema."""
 UNREAD = {"ARG_MAX": ("type",), "ARG_MIN": ("type",), "CAST": ("source", "target")}
-"""Element types, which LiteRT numbers differently."""
+"""Element types by operator, not read because LiteRT's numbers differ from the schema's."""
 VECTOR = 8
-"""Maximum elements of a vector of integers; their count follows it."""
+"""Maximum length of an integer vector in a struct; the vector's length follows it."""
 
 
 @cache
 def _structure(kind: str) -> tuple[struct.Struct, list[tuple[str, int]]] | None:
-    """Return the structure of an operator's parameters, with the name and length of each member; None where its members
-    are not the schema's fields."""
+    """Return the C struct of an operator's parameters, with the name and number of elements of each field. None if the
+    fields are not those of the schema."""
     table = options_table(kind)
     fields = {name: field for name, field in table.fields.items() if name != "_"}
     if not fields or table.is_second or any(field.is_vector and field.code != "i" for field in fields.values()):
@@ -33,7 +33,7 @@ def _structure(kind: str) -> tuple[struct.Struct, list[tuple[str, int]]] | None:
 
 
 def can_read_parameters(kind: str) -> bool:
-    """Return whether the parameters of an operator can be read."""
+    """Return whether the parameters of an operator can be read from its C struct."""
     return not options_table(kind).fields or _structure(kind) is not None
 
 
@@ -42,12 +42,12 @@ def _need_structure(kind: str) -> tuple[struct.Struct, list[tuple[str, int]]]:
 
 
 def size_of(kind: str) -> int:
-    """Return the bytes that :func:`read_parameters` reads."""
+    """Return the size in bytes of an operator's C struct, up to the last field that is read."""
     return _need_structure(kind)[0].size
 
 
 def read_parameters(kind: str, content: Any) -> Options:
-    """Read the parameters from the bytes of the C structure."""
+    """Return the options in the bytes of an operator's C struct."""
     structure, members = _need_structure(kind)
     numbers = iter(structure.unpack(content))
     found: dict[str, Any] = {}

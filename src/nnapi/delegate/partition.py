@@ -1,4 +1,4 @@
-"""Partitions that the delegate claims: nodes compiled together, run on LiteRT's memory."""
+"""Partitions that the delegate claims: nodes that are compiled together and run on LiteRT's tensor memory."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from nnapi.runtime.device import Device
 
 NAME = "litert"
 LEAST_WORK = 10_000
-"""Multiply-accumulates plus bytes below which the call of a partition, 1 to 4 µs, costs more than it saves."""
+"""Sum of multiply-accumulates and bytes. A partition with less saves less time than its call takes, 1 to 4 µs."""
 MOST_SHAPES = 8
-"""The maximum number of cached compilations of one partition, each for other shapes."""
+"""Maximum number of cached compilations of one partition, one for each combination of input shapes."""
 
 
 class NodeSubset(NamedTuple):
-    """The numbers of nodes, and their inputs and outputs as LiteRT lists them, with constants."""
+    """Numbers of nodes, and indices of their inputs and outputs; ``inputs`` include constants, as in LiteRT's lists."""
 
     nodes: tuple[int, ...]
     inputs: tuple[int, ...]
@@ -38,19 +38,19 @@ class NodeSubset(NamedTuple):
 
     @classmethod
     def of(cls, params: Any) -> NodeSubset:
-        """Read TfLiteDelegateParams."""
+        """Return the subset that a TfLiteDelegateParams describes."""
         return cls(*map(list_integers, (params.nodes_to_replace, params.input_tensors, params.output_tensors)))
 
 
 class Ready(NamedTuple):
-    """A compiled partition, and the shapes of its outputs."""
+    """A compiled partition and the shapes of its outputs."""
 
     compiled: Compiled | CompiledWithStates
     shapes: list[Shape]
 
 
 class NotClaimed(Exception):
-    """Some nodes cannot be claimed: ``reasons`` by number."""
+    """Raised if nodes cannot be claimed; ``reasons`` maps each node's number to the reason."""
 
     def __init__(self, reasons: dict[int, str]) -> None:
         super().__init__("; ".join(dict.fromkeys(reasons.values())))
@@ -58,8 +58,8 @@ class NotClaimed(Exception):
 
 
 def convert(graph: LiteRtGraph, subset: NodeSubset, *, keeps_state: bool = True) -> Model:
-    """Convert nodes to a model; NotClaimed where NNAPI cannot express them. With ``keeps_state``, states follow the
-    inputs and outputs, else each run resets them."""
+    """Convert nodes to a model; raise NotClaimed if NNAPI cannot express them. With ``keeps_state``, states are
+    additional inputs and outputs; else each run resets them."""
     graph.select(*subset)
     importing = Import(graph, NAME, keeps_state=keeps_state, dynamic_range=True, static_shapes=True)
     try:
@@ -71,7 +71,7 @@ def convert(graph: LiteRtGraph, subset: NodeSubset, *, keeps_state: bool = True)
 
 
 def need_enough_work(subset: NodeSubset, model: Model) -> None:
-    """Raise NotClaimed for a partition with less work than its call costs."""
+    """Raise NotClaimed if a partition has less work than its call costs."""
     work = [find_work(model, call) for call in model.operations]
     if sum(each.macs + each.nbytes for each in work) < LEAST_WORK:
         reason = "the call of so small a partition costs more than LiteRT's kernels"
@@ -79,14 +79,14 @@ def need_enough_work(subset: NodeSubset, model: Model) -> None:
 
 
 def need_fast_engines(graph: LiteRtGraph, subset: NodeSubset, part: Partition, engines: Sequence[Device]) -> None:
-    """Raise NotClaimed with the nodes that only the reference supports: LiteRT is faster."""
+    """Raise NotClaimed with the nodes that only the reference device supports, since LiteRT is faster."""
     if not engines or part.runs_only_on(engines):
         return
     slow = {}
     for node in graph.nodes:
         if node.number in subset.nodes:
             alone = NodeSubset((node.number,), node.inputs, node.outputs)
-            with suppress(NotClaimed):  # a node that cannot be converted without its neighbors
+            with suppress(NotClaimed):  # a node that cannot be converted alone
                 if not all(convert(graph, alone).supported_operations(engines)):
                     slow[node.number] = "of all devices only the reference takes it"
     if slow:
@@ -94,12 +94,12 @@ def need_fast_engines(graph: LiteRtGraph, subset: NodeSubset, part: Partition, e
 
 
 class Partition:
-    """Nodes compiled for the shapes of their inputs, first for those when they were chosen."""
+    """Nodes compiled for shapes of their inputs: when they are chosen, and again when the inputs are resized."""
 
     def __init__(
         self, graph: LiteRtGraph, subset: NodeSubset, model: Model, settings: Settings, threads: int | None
     ) -> None:
-        """``model`` is the result of :func:`convert`. NotClaimed if compilation fails."""
+        """Compile ``model``, the result of :func:`convert`; raise NotClaimed if that fails."""
         self._graph, self._subset, self._settings, self._threads = graph, subset, settings, threads
         graph.select(*subset)
         nodes = graph.subgraph(0)
@@ -116,7 +116,7 @@ class Partition:
             raise
 
     def _compile(self, model: Model, shapes: tuple[Shape, ...]) -> Ready:
-        """Compile a model for input shapes; NotClaimed if that fails."""
+        """Compile a model for input shapes and cache the result; raise NotClaimed if that fails."""
         results = [model.operands[index].type.dimensions for index in model.outputs[: len(self._outputs)]]
         model.borrowed = self._memory
         ready: Compiled | CompiledWithStates
@@ -138,15 +138,15 @@ class Partition:
         return self._compiled[shapes]
 
     def runs_only_on(self, engines: Sequence[Device]) -> bool:
-        """Return whether those devices compute all of it."""
+        """Return whether the partition runs only on these devices."""
         return {each.name for each in self._ready.compiled.compilation.devices} <= {each.name for each in engines}
 
     def explain(self) -> str:
         return self._ready.compiled.compilation.explain()
 
     def prepare(self, context: Any) -> None:
-        """Compile for the present shapes of the inputs, unless that was done, and resize the outputs; BadDataError
-        where NNAPI cannot express these shapes."""
+        """Select or make the compilation for the inputs' current shapes, and resize the outputs. Raise BadDataError if
+        NNAPI cannot express these shapes."""
         shapes = tuple(list_integers(context.tensors[tensor.index].dims) for tensor in self._inputs)
         if shapes not in self._compiled:
             for tensor, shape in zip(self._inputs, shapes, strict=True):
@@ -165,21 +165,21 @@ class Partition:
                 _resize(context, tensor, shape)
 
     def bind(self, context: Any) -> Run:
-        """Return a run on the tensors at their present addresses."""
+        """Return a function that runs on the tensors' current memory."""
         inputs, outputs, states = (
             [_view(context, tensor) for tensor in tensors] for tensors in (self._inputs, self._outputs, self._states)
         )
         return self._ready.compiled.bind(inputs, states, outputs)
 
     def close(self) -> None:
-        """Stop reading LiteRT's memory: the interpreter is about to be freed."""
+        """Close all compilations, and stop reading LiteRT's memory, since the interpreter is about to be freed."""
         self._memory.revoke()
         for ready in self._compiled.values():
             ready.compiled.close()
 
 
 def _resize(context: Any, tensor: Tensor, shape: Shape) -> None:
-    """Resize a tensor as Prepare of an operator does; LiteRT frees the new dimensions."""
+    """Resize a tensor with ResizeTensor, as an operator's Prepare does; LiteRT frees the array of dimensions."""
     need(0 not in shape, f"the shape of {tensor} is known only when it runs", BadDataError)
     wanted = ffi.cast("TfLiteIntArray*", lib.malloc(4 * (len(shape) + 1)))
     wanted.size = len(shape)
@@ -192,7 +192,7 @@ def _resize(context: Any, tensor: Tensor, shape: Shape) -> None:
 
 
 def _view(context: Any, tensor: Tensor) -> Array:
-    """View the memory of a tensor as NNAPI stores it, except for 64 bits."""
+    """Return a view of a tensor's memory in NNAPI's element type, except for 64-bit integers."""
     given, (dtype, _) = context.tensors[tensor.index], TYPES[tensor.type]
     need(given.data, f"{tensor} has no memory", BadDataError)
     return np.frombuffer(ffi.buffer(given.data, given.bytes), dtype).reshape(list_integers(given.dims) or (1,))

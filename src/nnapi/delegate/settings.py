@@ -10,17 +10,17 @@ from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device, device, devices
 
 OPTIONS = "devices", "threads", "cache", "explain", "dynamic"
-"""``dynamic`` has no effect: graphs with dynamic tensors are always accepted."""
+"""Names of options. ``dynamic`` has no effect: graphs with dynamic tensors are always accepted."""
 ALIASES = {"accelerator_name": "devices", "num_threads": "threads", "cache_dir": "cache"}
-"""Names of the same options in other delegates."""
+"""Names that other delegates have for these options."""
 
 
 class Settings:
-    """The options of a delegate: ``devices`` by name, separated by commas; ``threads``; ``cache``, a directory;
-    ``explain``, a file to append a report on each graph to."""
+    """The options of a delegate: ``devices``, names separated by commas; ``threads``; ``cache``, a directory.
+    ``explain`` is a file to which a report on each graph is appended."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        """Raise BadDataError for an unknown option or an invalid value."""
+        """Parse the options; raise BadDataError for an unknown option or an invalid value."""
         named = {ALIASES.get(name, name): value for name, value in options.items()}
         unknown = [name for name in named if name not in OPTIONS]
         need(not unknown, f"no option {', '.join(unknown)}; there are {', '.join(OPTIONS)}", BadDataError)
@@ -33,7 +33,7 @@ class Settings:
         self.explain = named.get("explain") or None
 
     def list_engines(self) -> list[Device]:
-        """List the devices that may be faster than LiteRT: without named devices, all but the reference."""
+        """Return the devices that may be faster than LiteRT: all but the reference; none if ``devices`` names any."""
         return [] if self.devices else [each for each in devices() if each.type != DeviceTypeCode.DEVICE_CPU]
 
     def compile(self, model: Model, threads: int | None) -> Compilation:

@@ -1,5 +1,5 @@
-"""Drop-in replacements of LiteRT's ``Interpreter`` and ``CompiledModel`` for Python, which compute on this library's
-devices. LiteRT must be installed: it reads the file and infers shapes, so names, indexes and errors are its own."""
+"""Drop-in replacements for LiteRT's ``Interpreter`` and ``CompiledModel`` that compute on NNAPI devices. LiteRT must be
+installed: it reads the file and infers shapes, so names, indices and errors are LiteRT's."""
 
 import typing
 
@@ -15,7 +15,7 @@ __all__ = ["Delegate", "Interpreter", "OpResolverType", "SignatureRunner", "dele
 
 
 def __getattr__(name: str) -> type:
-    """Import CompiledModel on demand: only LiteRT from 2.2 on has its interface, in a library of its own."""
+    """Import CompiledModel on demand: LiteRT has it from 2.2 on, in a library of its own."""
     if name == "CompiledModel":
         from nnapi.litert.compiled_model import CompiledModel
 

@@ -1,4 +1,4 @@
-"""LiteRT's compiled model, on this library's devices."""
+"""LiteRT's CompiledModel on NNAPI devices."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -18,30 +18,30 @@ from nnapi.model.operand import Array
 from nnapi.runtime.device import Device, devices
 
 PLACEHOLDER = "<placeholder signature>"
-"""LiteRT's key for a model without signatures."""
+"""LiteRT's signature key for a model without signatures."""
 Tensors = Mapping[str, int]
-"""Indices of inputs or outputs by name, in the subgraph's order."""
+"""Tensor indices of inputs or outputs by name, in the order of the subgraph."""
 
 
 class Signature:
-    """A subgraph with a key. ``inputs`` and ``outputs`` map its names to indices of tensors, in its order."""
+    """A subgraph with a signature key. ``inputs`` and ``outputs`` map names to tensor indices, in graph order."""
 
     def __init__(self, key: str, session: Session, graph: Subgraph, inputs: Tensors, outputs: Tensors) -> None:
         self.key, self.session, self.inputs, self.outputs = key, session, inputs, outputs
         self._tensors = graph.tensors
 
     def list_inputs(self) -> dict[str, Array]:
-        """Return the arrays that the prepared graph reads, by name."""
+        """Return the input arrays of the prepared graph, by name."""
         held = self.session.allocate().inputs
         return {name: held[index] for name, index in self.inputs.items()}
 
     def list_outputs(self) -> dict[str, Array]:
-        """Return the latest results by name, zeros at first."""
+        """Return the latest results by name; zeros before the first run."""
         graph = self.session.allocate()
         return {name: graph.results[graph.positions[index]] for name, index in self.outputs.items()}
 
     def describe(self, tensors: Tensors, arrays: Mapping[str, Array]) -> dict[str, dict[str, Any]]:
-        """Return a dictionary for each input or output, by its name: the tensor's name and index, dtype and shape."""
+        """Return a dictionary for each input or output, by name: the tensor's name and index, dtype and shape."""
         named = {name: {"name": self._tensors[index].name, "index": index} for name, index in tensors.items()}
         return {name: named[name] | describe_array(array) for name, array in arrays.items()}
 
@@ -54,7 +54,7 @@ class Signature:
             raise RuntimeError(f"input {name} cannot be resized to {[*shape]}: {error}") from error
 
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Compute on LiteRT's buffers, which are in the subgraph's order. Inputs of other sizes resize the subgraph."""
+        """Run on LiteRT's buffers, in the subgraph's order. An input of another size resizes the subgraph."""
         if len(inputs) != len(self.inputs) or len(outputs) != len(self.outputs):
             counts = f"{len(self.inputs)} input and {len(self.outputs)} output buffers"
             raise RuntimeError(f"signature {self.key} takes {counts}, not {len(inputs)} and {len(outputs)}")
@@ -83,7 +83,7 @@ class Signature:
 
 
 def list_signatures(interpreter: Interpreter) -> list[Signature]:
-    """List the signatures of a file; without any, one with the names of the main subgraph's tensors."""
+    """Return the signatures of a file; without any, a placeholder with the main subgraph's tensor names."""
     file, found = interpreter.file.read(), []
     for number, (key, *named) in file.signatures():
         graph = file.subgraph(number)
@@ -110,14 +110,14 @@ CPU, GPU, NPU = HardwareAccelerator
 Accelerator: TypeAlias = "HardwareAccelerator | None"
 V = TypeVar("V")
 ON_PROCESSOR = "-cpu"
-"""The end of names of engines that are accelerators by type and compute on the processor."""
+"""Suffix of devices of type ACCELERATOR that compute on the CPU, such as xnnpack-cpu."""
 HOST_MEMORY = 1
-"""LiteRT's number of the kind of memory in which it shares buffers with NumPy."""
+"""LiteRT's number for host memory, the type of buffers that it shares with NumPy."""
 
 
 class CompiledModel(litert.CompiledModel):  # type: ignore[misc]  # LiteRT has no types
-    """A .tflite file compiled for accelerators. Methods are LiteRT's, but for :meth:`explain`. They raise RuntimeError
-    for a name or an index that does not exist."""
+    """A .tflite file compiled for accelerators. The methods are LiteRT's, except :meth:`explain`. They raise
+    RuntimeError for a name or an index that does not exist."""
 
     def __init__(self, source: str | bytes, options: Options, environment: Any, **choices: Any) -> None:
         super().__init__([], environment)
@@ -134,12 +134,12 @@ class CompiledModel(litert.CompiledModel):  # type: ignore[misc]  # LiteRT has n
         options: Any = None,
         **choices: Any,
     ) -> Self:
-        """As LiteRT's. GPU and NPU are the devices of these types, CPU the engines on the processor. Of ``options``,
-        only the accelerators and the CPU's ``num_threads`` have an effect; ``environment`` has none.
+        """Compile a file as LiteRT does. GPU and NPU select devices of these types, CPU the engines on the processor.
+        Of ``options``, only the accelerators and the CPU's ``num_threads`` have an effect; ``environment`` has none.
 
-        In addition, ``devices`` are the names of those to choose from, and ``cache`` is a directory as for
-        :func:`nnapi.compile`. ``fallback=False`` refuses models that NNAPI cannot express; by default LiteRT computes
-        those on the CPU, if that is asked for.
+        In addition, ``devices`` names the devices to choose from; ``cache`` is a directory as for
+        :func:`nnapi.compile`. With CPU and ``fallback``, the default, LiteRT runs models that NNAPI cannot express;
+        else they raise RuntimeError.
         """
         return cls(os.fspath(model_path), _resolve(options, hardware_accel), environment, **choices)
 
@@ -152,18 +152,18 @@ class CompiledModel(litert.CompiledModel):  # type: ignore[misc]  # LiteRT has n
         options: Any = None,
         **choices: Any,
     ) -> Self:
-        """As :meth:`from_file`, from the content of a file."""
+        """Compile the content of a file, as :meth:`from_file` does."""
         return cls(bytes(model_data), _resolve(options, hardware_accel), environment, **choices)
 
     def explain(self) -> str:
-        """Explain which devices each accelerator has, and which of them runs which operation, and why."""
+        """Explain which devices each accelerator has, which of them runs which operation, and why."""
         asked = f"asked for {self._asked.name}, {'' if self.is_fully_accelerated() else 'not '}fully accelerated"
         found = [f"{each.name}: {', '.join(_list_devices(each)) or 'no device'}" for each in HardwareAccelerator]
         graphs = [f"signature {each.key}\n{each.session.allocate().explain()}" for each in self._open()]
         return "\n\n".join(("\n".join((asked, *found, *self._refusals)), *graphs))
 
     def is_fully_accelerated(self) -> bool:
-        """Return whether the accelerators asked for run all operations; the CPU counts if it is the only one."""
+        """Return whether the requested accelerators run all operations; CPU counts only if it is the only one."""
         used = {name for each in self._open() for name in each.session.allocate().devices}
         return bool(used) and used <= {*_list_devices(self._asked & ~CPU or CPU)}
 
@@ -178,7 +178,7 @@ class CompiledModel(litert.CompiledModel):  # type: ignore[misc]  # LiteRT has n
         return len(self._open())
 
     def get_signature_index(self, key: str) -> int:
-        """Return the index of a signature, -1 if there is none of this key."""
+        """Return the index of a signature by key; -1 if no signature has it."""
         return next((n for n, each in enumerate(self._open()) if each.key == key), -1)
 
     def get_input_tensor_details(self, signature_key: str) -> dict[str, Any]:
@@ -214,7 +214,7 @@ class CompiledModel(litert.CompiledModel):  # type: ignore[misc]  # LiteRT has n
         signature.resize(_pick([*signature.inputs], input_index, "input"), dims, strict=strict)
 
     def run_by_name(self, signature_key: str, input_map: Mapping[str, Any], output_map: Mapping[str, Any]) -> None:
-        """As LiteRT's, but each input needs a buffer."""
+        """Run as LiteRT does, but require a buffer for each input and output."""
         signature = self._named(signature_key)
         inputs = [_pick(input_map, name, "buffer for input") for name in signature.inputs]
         signature.run(inputs, [_pick(output_map, name, "buffer for output") for name in signature.outputs])
@@ -229,7 +229,7 @@ class CompiledModel(litert.CompiledModel):  # type: ignore[misc]  # LiteRT has n
         return _pick({each.key: each for each in self._open()}, key, "signature")
 
     def _open(self) -> list[Signature]:
-        """Return the signatures; RuntimeError if the model is closed."""
+        """Return the signatures; raise RuntimeError if the model is closed."""
         if self._model is None:
             raise RuntimeError("the model is closed")
         return self._model
@@ -243,8 +243,8 @@ class CompiledModel(litert.CompiledModel):  # type: ignore[misc]  # LiteRT has n
         fallback: bool = True,
         cache: Any = None,
     ) -> list[Signature]:
-        """Compile all signatures without the CPU, if other accelerators are asked for and take everything, else with
-        it."""
+        """Compile all signatures for the requested accelerators other than CPU. If these do not run all of the model,
+        compile again with CPU, if requested."""
         path, content = (source, None) if isinstance(source, str) else (None, source)
         for accelerators in dict.fromkeys((self._asked & ~CPU or CPU, self._asked)):
             names = _list_devices(accelerators, [devices] if isinstance(devices, str) else devices)
@@ -275,7 +275,7 @@ def _resolve(options: Options | None, accelerators: HardwareAccelerator | None) 
 
 
 def _list_devices(accelerators: HardwareAccelerator, names: Sequence[str] | None = None) -> list[str]:
-    """List the names of an accelerator's devices, among ``names`` if given."""
+    """Return the names of the devices of these accelerators, limited to ``names`` if given."""
     found = [device.name for device in devices() if _find_accelerator(device) in accelerators]
     return [name for name in found if names is None or name in names]
 
@@ -292,7 +292,7 @@ def _require(buffers: Sequence[ArrayBuffer], index: int, noun: str) -> dict[str,
 
 
 def _pick(found: Sequence[V] | Mapping[str, V], key: Any, noun: str) -> V:
-    """Return an item of a sequence or mapping; RuntimeError if there is none."""
+    """Return an item of a sequence or mapping; raise RuntimeError if there is none."""
     keys = found if isinstance(found, Mapping) else range(len(found))
     if key not in keys:
         raise RuntimeError(f"there is no {noun} {key!r}, only {', '.join(map(str, keys)) or 'none'}")

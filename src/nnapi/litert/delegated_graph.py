@@ -1,4 +1,4 @@
-"""A subgraph that LiteRT runs with this library's delegate, because NNAPI cannot express all of it."""
+"""A subgraph that LiteRT runs with the NNAPI delegate, because NNAPI cannot express all of it."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from nnapi.model.operand import Array
 
 
 class DelegatedGraph:
-    """As a :class:`ReadyGraph`."""
+    """A subgraph run by LiteRT, with the interface of a :class:`ReadyGraph`."""
 
     devices = frozenset({"LiteRT"})
 
@@ -28,8 +28,8 @@ class DelegatedGraph:
         outputs: Sequence[int],
         reason: str,
     ) -> None:
-        """``make_interpreter`` allocates one of LiteRT's with delegates; ``options`` are the delegate's. ``reason``
-        explains why NNAPI does not run the subgraph alone. RuntimeError if LiteRT cannot run it."""
+        """``make_interpreter`` takes a list of delegates; ``options`` are those of the NNAPI delegate. ``reason`` says
+        why NNAPI does not run the subgraph alone. RuntimeError if LiteRT cannot run it."""
         self._subgraph, self._reason = subgraph, reason
         handle, self._report = mkstemp("nnapi")
         os.close(handle)

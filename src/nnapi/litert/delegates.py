@@ -1,4 +1,4 @@
-"""Delegates of LiteRT that programs name, and the devices that replace them."""
+"""Delegates that programs pass to LiteRT, and the NNAPI devices that replace them."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -8,26 +8,26 @@ from nnapi.capi import installation
 from nnapi.runtime.device import devices
 
 NNAPI = "nnapi", "neuralnetworks"
-"""Words in the names of libraries that delegate to NNAPI, for which any device will do."""
+"""Words in the names of NNAPI delegates; any device may replace these."""
 NAMED = "devices", "accelerator_name"
-"""Options of such delegates that name devices."""
+"""Options of NNAPI delegates that name devices."""
 
 
 class Delegate:
-    """A delegate that a program names, with its devices; None for all of them."""
+    """A replacement of a delegate library: the names of ``devices`` to use, None for any."""
 
     def __init__(self, library: str, options: Mapping[str, Any] | None = None) -> None:
-        """Raise ValueError if no device replaces it."""
+        """Find the devices for a library; raise ValueError if none replaces it."""
         self.devices = _find_devices(os.fspath(library), options or {})
 
 
 def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Delegate:
-    """Return the delegate of a library, which is not loaded. ValueError if no device replaces it."""
+    """Return the replacement of a delegate library, without loading it; raise ValueError if no device replaces it."""
     return Delegate(library, options)
 
 
 def delegate_path() -> str:
-    """Return the path of the delegate for LiteRT's own interpreters; FileNotFoundError if it was not built."""
+    """Return the path of libnnapi_delegate.so for LiteRT's interpreters; FileNotFoundError if it was not built."""
     library = installation.delegate()
     if not library.is_file():
         raise FileNotFoundError(f"{library} has not been built: pip found no C compiler")
@@ -35,7 +35,7 @@ def delegate_path() -> str:
 
 
 def list_devices(delegates: Iterable[Any] | None) -> list[str] | None:
-    """List the devices of an interpreter's delegates, in the order given; None for any."""
+    """Return the names of the devices that replace an interpreter's delegates, in their order; None for any device."""
     named = dict.fromkeys(name for each in delegates or () for name in _of(each) or ())
     return [*named] or None
 
@@ -52,7 +52,7 @@ def _of(delegate: Any) -> list[str] | None:
 
 
 def _find_devices(library: str, options: Mapping[str, Any]) -> list[str] | None:
-    """Find the devices whose engine a library's name contains, as ``libxnnpack_delegate.so`` does; None for any."""
+    """Return the devices whose engine a library's name contains, as in ``libxnnpack_delegate.so``; None for any."""
     present = [device.name for device in devices()]
     stem = os.path.basename(library).lower()
     if any(word in stem for word in NNAPI) and library not in present:

@@ -1,4 +1,4 @@
-"""Run an unchanged Python program for LiteRT, with this library's interpreter and compiled model."""
+"""Run an unchanged Python program for LiteRT on NNAPI devices, with this package's Interpreter and CompiledModel."""
 
 import sys
 from argparse import ArgumentParser
@@ -16,7 +16,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def find_names(module: str, *, explain: bool, **options: Any) -> Mapping[str, object]:
-    """Return our names for a module of LiteRT's, with the options of :func:`add_options`."""
+    """Return the names that replace those of a LiteRT module, with the options of :func:`add_options`."""
     if module.endswith("compiled_model"):
         return {"CompiledModel": _make_compiled_model(explain, **options)}
     ours = {name: getattr(litert, name) for name in litert.__all__}

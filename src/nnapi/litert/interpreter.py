@@ -1,4 +1,4 @@
-"""LiteRT's interpreter, with this library's devices instead of its kernels."""
+"""LiteRT's Interpreter on NNAPI devices instead of LiteRT's kernels."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -17,14 +17,14 @@ from nnapi.litert.session import Graph, Session, Settings, SubgraphFile
 from nnapi.model.operand import Array
 
 UNUSED = 2
-"""References to an unused lease: the interpreter's, and that of the call that counts."""
+"""References to a lease without views: the interpreter's, and the argument of getrefcount."""
 
 TEXT = "SO"
-"""Kinds of arrays of strings, which have any length: LiteRT's interpreter converts and stores them."""
+"""NumPy kinds of string arrays. LiteRT's interpreter converts and stores strings, whose length varies."""
 
 
 class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no types
-    """A LiteRT model, run by this library's devices. LiteRT's interpreter describes the file, but allocates no
+    """A LiteRT model that runs on NNAPI devices. LiteRT's own interpreter describes the file, but allocates no
     tensors."""
 
     def __init__(
@@ -42,11 +42,11 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
         weights: Weights | None = None,
         **named: Any,
     ) -> None:
-        """As LiteRT's. In addition, ``devices`` are names, which a delegate may give too; ``fallback`` lets LiteRT
-        compute what NNAPI cannot express; ``cache`` is a directory as for :func:`nnapi.compile`; ``weights`` are as for
-        :func:`nnapi.load`: with ``"dynamic-range"`` 8-bit weights of float operations stay quantized.
+        """As LiteRT's. In addition, ``devices`` are names, which a delegate may also give. With ``fallback``, LiteRT
+        runs operators that NNAPI cannot express. ``cache`` is as for :func:`nnapi.compile`, ``weights`` as for
+        :func:`nnapi.load`: ``"dynamic-range"`` keeps 8-bit weights of float operations quantized.
 
-        With ``experimental_preserve_all_tensors`` every operator's result is an output, so that nothing is fused.
+        With ``experimental_preserve_all_tensors``, each result is an output, so that nothing is fused.
         """
         super().__init__(
             model_path,
@@ -96,7 +96,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
             self.set_otherwise(tensor_index, value)
 
     def set_otherwise(self, tensor_index: int, value: Any, subgraph_index: int = 0) -> None:
-        """Set a value that must be converted, lies in another subgraph, or is refused."""
+        """Set a value outside the fast path: it needs conversion, lies in another subgraph, or is refused."""
         graph = self.session(subgraph_index).graph
         array, given = None if graph is None else graph.inputs.get(tensor_index), np.asarray(value)
         if graph is not None and array is not None and array.dtype.kind in TEXT:
@@ -137,7 +137,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
             self._ensure_safe()
         graph = self._main.graph
         if graph is None:
-            self._interpreter.Invoke()  # LiteRT raises the error that nothing is allocated
+            self._interpreter.Invoke()  # LiteRT raises its error: nothing is allocated
             return
         try:
             graph.results = graph.run()
@@ -150,11 +150,11 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
                 session.graph.reset()
 
     def get_signature_runner(self, signature_key: str | None = None) -> "SignatureRunner":
-        given = super().get_signature_runner(signature_key)  # chooses the only signature, refuses unknown keys
+        given = super().get_signature_runner(signature_key)  # finds the only signature, refuses unknown keys
         return SignatureRunner(self, given._signature_key)
 
     def explain(self) -> str:
-        """Explain which operation runs where, and at what cost; RuntimeError until allocated."""
+        """Explain which device runs each operation, and at what cost; raise RuntimeError before allocate_tensors."""
         if self._main.graph is None:
             raise RuntimeError("nothing is allocated: call allocate_tensors first")
         return self._main.graph.explain()
@@ -174,16 +174,16 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
         return details
 
     def _make_native(self) -> Any:
-        """Make another interpreter of LiteRT, without delegates, which may allocate."""
+        """Return a second interpreter of LiteRT, without delegates, whose tensors may be allocated."""
         kind = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         return litert.Interpreter(*self.file.path_and_content, experimental_op_resolver_type=kind)._interpreter
 
 
 class SignatureRunner(litert.SignatureRunner):  # type: ignore[misc]  # LiteRT has no types
-    """A signature on this library's devices, prepared again for new input shapes."""
+    """A signature on NNAPI devices; new input shapes prepare it again."""
 
     def __call__(self, **inputs: Any) -> dict[str, Array]:
-        """Return the outputs by name. ValueError if the inputs are not the signature's."""
+        """Run the signature and return the outputs by name; raise ValueError for wrong input names."""
         if len(inputs) != len(self._inputs):
             raise ValueError(f"the signature takes {len(self._inputs)} inputs, {len(inputs)} are given")
         unknown = [name for name in inputs if name not in self._inputs]
@@ -205,7 +205,7 @@ class SignatureRunner(litert.SignatureRunner):  # type: ignore[misc]  # LiteRT h
 
 
 class _Lease:
-    """The owner of views of an interpreter's memory, which counts them."""
+    """The base object of views of an interpreter's memory: its reference count tells whether views exist."""
 
     def borrow(self, array: Array) -> Array:
         return np.asarray(_BorrowedView(self, array))

@@ -1,4 +1,4 @@
-"""A compiled subgraph: a burst behind LiteRT's tensors."""
+"""A compiled subgraph with LiteRT's inputs and outputs, run by a burst."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,7 +13,7 @@ from nnapi.runtime.executors.restarting import Restarting, StatefulRun, copy_to
 
 
 class Tensor(NamedTuple):
-    """A tensor as LiteRT describes it."""
+    """A tensor as LiteRT describes it: index, dtype, shape and zero point."""
 
     number: int
     dtype: np.dtype[Any]
@@ -24,8 +24,8 @@ class Tensor(NamedTuple):
 class ReadyGraph:
     """A compilation with LiteRT's inputs and outputs.
 
-    ``inputs`` are the arrays that a run reads, by tensor index. ``run`` returns the outputs in the order of
-    ``positions``, valid until the next run.
+    ``inputs`` are the arrays that a run reads, by tensor index. ``run`` returns the outputs, which are valid until the
+    next run. ``positions`` maps a tensor's index to its position among the outputs.
     """
 
     def __init__(self, compilation: Compilation, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
@@ -41,11 +41,11 @@ class ReadyGraph:
 
     @property
     def devices(self) -> set[str]:
-        """The names of the devices that compute."""
+        """Return the names of the devices that run the subgraph."""
         return {device.name for device in self.compilation.devices}
 
     def reset(self) -> None:
-        """Do nothing, as the graph has no states of its own."""
+        """Do nothing: the graph has no states."""
 
     def explain(self) -> str:
         return self.compilation.explain()
@@ -55,7 +55,7 @@ class ReadyGraph:
         self.compilation.close()
 
     def _resolve(self, memory: Sequence[Array], outputs: Sequence[Tensor]) -> Callable[[], list[Array]]:
-        """Return the run as one call: the burst's own if no conversion is needed."""
+        """Return the function for a run: the burst's own if no input or output needs conversion."""
         ends = zip(self.inputs.values(), memory, strict=True)
         wide = [(array, narrow) for array, narrow in ends if array.dtype == np.int64]
         is_same = all(
@@ -73,14 +73,14 @@ class ReadyGraph:
 
 
 def _describe_memory(memory: Array, tensor: Tensor) -> Array:
-    """View an input's memory as LiteRT describes the tensor; separate memory for 64 bits."""
+    """Return a view of an input's memory in LiteRT's dtype and shape; a new array for 64-bit integers."""
     if tensor.dtype == np.int64:
         return np.zeros(tensor.shape, tensor.dtype)
     return memory.view(tensor.dtype).reshape(tensor.shape)
 
 
 def _as_described(result: Array, tensor: Tensor) -> Array:
-    """Convert an output to LiteRT's description."""
+    """Convert an output to LiteRT's dtype and shape."""
     if tensor.dtype == np.bool_:
         result = result.view(np.bool_)
     elif result.dtype != tensor.dtype:
@@ -89,8 +89,8 @@ def _as_described(result: Array, tensor: Tensor) -> Array:
 
 
 class RestartingGraph:
-    """A subgraph with states: ``fresh`` resets them at every run; the graph that has ``states`` as inputs and as last
-    outputs is made on demand."""
+    """A subgraph with states. ``fresh`` resets them at every run. ``make_stateful`` makes, on demand, the graph whose
+    last inputs and outputs are ``states``."""
 
     def __init__(self, fresh: ReadyGraph, make_stateful: Callable[[], ReadyGraph], states: Sequence[Tensor]) -> None:
         self._fresh, self._make_stateful, self._states = fresh, make_stateful, states

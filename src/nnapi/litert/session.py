@@ -1,4 +1,4 @@
-"""One subgraph of an interpreter: its requested shapes, and the graph prepared for them."""
+"""A subgraph of an interpreter: the requested input shapes, and the graph prepared for them."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -39,8 +39,8 @@ class Settings(NamedTuple):
 
 
 class Session:
-    """A subgraph, with LiteRT's states of shapes and allocation. ``native`` is LiteRT's interpreter of the file, which
-    is never allocated; ``make_native`` makes one that infers shapes."""
+    """A subgraph, resized and allocated as LiteRT does. ``native`` is LiteRT's interpreter of the file, which never
+    allocates tensors; ``make_native`` makes one that does, to infer shapes."""
 
     def __init__(
         self, file: "SubgraphFile", index: int, native: Any, make_native: Callable[[], Any], settings: Settings
@@ -61,7 +61,7 @@ class Session:
             self.release()
 
     def allocate(self) -> Graph:
-        """Return the graph for the requested shapes, prepared if necessary; RuntimeError if it cannot be prepared."""
+        """Return the graph for the requested shapes, prepared on demand; raise RuntimeError if that fails."""
         if self.graph is None:
             graph = self._file.read().subgraph(self.index)
             self._shapes = self._infer_shapes(graph)
@@ -82,7 +82,7 @@ class Session:
             graph.close()
 
     def shape(self, index: int) -> Shape | None:
-        """Return the shape of a tensor if it differs from the one that LiteRT knows, else None."""
+        """Return the shape of a tensor, or None if LiteRT's interpreter knows it."""
         graph = self.graph
         if graph is not None and index in graph.positions:
             shape: Shape = graph.results[graph.positions[index]].shape
@@ -90,8 +90,8 @@ class Session:
         return self._shapes.get(index) if self._resized else None
 
     def _infer_shapes(self, graph: Subgraph) -> dict[int, Shape]:
-        """Return the shape of each tensor. LiteRT infers them for resized inputs and for outputs without a shape; else
-        they are the file's."""
+        """Return the shape of each tensor. LiteRT infers shapes if inputs were resized or an output has no shape; else
+        they come from the file."""
         native = self._native
         is_vague = any(not graph.tensors[index].shape for index in graph.outputs)
         if self._resized or is_vague:
@@ -100,7 +100,7 @@ class Session:
                 native.ResizeInputTensor(index, shape, False, self.index)
             native.AllocateTensors(self.index)
         shapes = {}
-        for index in range(len(graph.tensors)):  # LiteRT appends temporary tensors to those of the file
+        for index in range(len(graph.tensors)):  # LiteRT appends temporary tensors
             with suppress(ValueError):  # scratch tensors have no shape in the file
                 shapes[index] = tuple(map(int, native.TensorSize(index, self.index)))
         return shapes
@@ -114,8 +114,8 @@ class Session:
         return RestartingGraph(fresh, lambda: self._compile(graph, lasting, variables), self._list(graph, variables))
 
     def _import(self, *, keeps_state: bool) -> Model:
-        """Return the subgraph as a model for the shapes of its tensors; if they do not fit, the file's dynamic ones
-        remain. With ``keeps_state`` variables follow as inputs and outputs, else each run resets them."""
+        """Return the subgraph as a model with the inferred shapes, or with the file's dynamic shapes if those do not
+        fit. With ``keeps_state``, variables are additional inputs and outputs; else each run resets them."""
         graph = self._file.read().subgraph(self.index)
         has_state = keeps_state and bool(list_variables(graph))
         is_dynamic = any(0 in tensor.shape for tensor in graph.tensors)
@@ -130,7 +130,7 @@ class Session:
             return self._file.load_part(self.index, outputs, {}, keeps_state)
 
     def _list_outputs(self, graph: Subgraph) -> tuple[int, ...]:
-        """Return the outputs; if all tensors are wanted, followed by all other results for which NNAPI has a type."""
+        """Return the indices of the outputs; with ``all_tensors``, also of all results whose type NNAPI has."""
         if not self._settings.all_tensors:
             return graph.outputs
         written = (index for operator in graph.operators for index in operator.outputs if index >= 0)
@@ -141,7 +141,7 @@ class Session:
         return ReadyGraph(self._settings.compile(model), self._list(graph, inputs), self._list(graph, outputs))
 
     def _delegate(self, graph: Subgraph, reason: str) -> DelegatedGraph:
-        """Let LiteRT run the subgraph, with the delegate unless every tensor is wanted."""
+        """Return a graph that LiteRT runs, with the NNAPI delegate unless ``all_tensors`` is set."""
         settings = self._settings
         cache = settings.cache if isinstance(settings.cache, str | os.PathLike) else ""
         options = {"devices": ",".join(settings.devices or ()), "cache": cache}
@@ -174,7 +174,7 @@ class SubgraphFile:
     def __init__(
         self, path: str | os.PathLike[str] | None, content: bytes | None, weights: Weights | None = None
     ) -> None:
-        """``weights`` are as :func:`nnapi.load` takes them."""
+        """Read the model of a path or of bytes; ``weights`` are as for :func:`nnapi.load`."""
         self._weights, self._dynamic_range = weights, is_dynamic_range(weights)
         self.source: str | bytes = os.fspath(path) if path else content or b""
         self.name = os.path.basename(self.source) if isinstance(self.source, str) else "model"
@@ -185,11 +185,11 @@ class SubgraphFile:
 
     @property
     def path_and_content(self) -> tuple[str | None, bytes | None]:
-        """The first arguments of LiteRT's interpreters, of which one is None."""
+        """Return the first two arguments of LiteRT's Interpreter; one of them is None."""
         return (self.source, None) if isinstance(self.source, str) else (None, self.source)
 
     def read(self) -> File:
-        """Parse the file again each time: callers may change the result."""
+        """Parse the file anew, since callers may change the result."""
         return File(self._memory.view().data.toreadonly())
 
     def load(self) -> Model:

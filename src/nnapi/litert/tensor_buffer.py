@@ -1,4 +1,4 @@
-"""LiteRT's buffers of tensors, in memory that NumPy shares."""
+"""LiteRT's TensorBuffer in memory shared with NumPy."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from ai_edge_litert.tensor_buffer import TensorBuffer
 from nnapi.model.operand import Array
 
 ALIGNMENT = 64
-"""Bytes to which LiteRT aligns memory that it shares."""
+"""Alignment in bytes that LiteRT requires of shared memory."""
 
 
 class ArrayBuffer(TensorBuffer):  # type: ignore[misc]  # LiteRT has no types
-    """A buffer of LiteRT's, zeros at first, of the type and shape of an array. ``array`` are its elements."""
+    """A TensorBuffer with the dtype and shape of ``like``, initially zeros; ``array`` is a view of its elements."""
 
     def __init__(self, like: Array) -> None:
         memory = np.zeros(like.nbytes + ALIGNMENT, np.uint8)
@@ -26,8 +26,8 @@ class ArrayBuffer(TensorBuffer):  # type: ignore[misc]  # LiteRT has no types
 
 
 def find_elements(buffer: Any) -> Array:
-    """Return the elements of a buffer of LiteRT's: a copy if it is not a :class:`ArrayBuffer`."""
-    if buffer.capsule is not None and isinstance(buffer, ArrayBuffer):  # raises ValueError if the buffer is destroyed
+    """Return the elements of a TensorBuffer, as a copy unless it is an :class:`ArrayBuffer`."""
+    if buffer.capsule is not None and isinstance(buffer, ArrayBuffer):  # ValueError if the buffer is destroyed
         return buffer.array
     details = buffer.get_tensor_details()
     elements: Array = buffer.read(int(np.prod(details["shape"])), details["dtype"])
