@@ -1,1 +1,1 @@
-"""Tests of drivers: the corpus format, comparison, single operations; for driver authors too."""
+"""Test drivers, also of other projects: the corpus format, comparison of results, single operations."""

@@ -1,4 +1,4 @@
-"""Models built from examples, through the public calls of a model."""
+"""Build models from examples, through the public calls of a model."""
 
 from typing import Any
 
@@ -22,14 +22,14 @@ ALIGNMENT = 64
 
 
 def build(example: Example, classes: Any = runtime_classes) -> Model:
-    """Build and finish the model of an example. ``classes`` is the module of Model and Memory."""
+    """Build and finish the model of an example. ``classes`` is the module whose Model and Memory are used."""
     model = describe(example, classes)
     model.finish()
     return model
 
 
 def run_example(example: Example, device: Device) -> list[Array]:
-    """Return the outputs of an example on one device, with one thread; raises what building and running raise."""
+    """Return the outputs of an example on one device, with one thread; raise the errors of building and running."""
     compilation = compile(build(example), [device], threads=1)
     return compilation.run(*(example.inputs[index] for index in example.main.inputs))
 
@@ -50,7 +50,7 @@ def _list_references(graph: Graph) -> list[int]:
 
 
 class _Builder:
-    """Builds the graphs of an example by number; every CONSTANT_REFERENCE lies in one memory."""
+    """Builds an example's models, by number of their graph; one memory holds all CONSTANT_REFERENCE values."""
 
     def __init__(self, example: Example, classes: Any) -> None:
         self.example, self.classes = example, classes

@@ -1,4 +1,4 @@
-"""Compare outputs with those that an example expects."""
+"""Compare outputs with an example's expected outputs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -42,14 +42,14 @@ EXACT_WHEN_STRICT = frozenset({"TENSOR_INT32", "INT32"})
 
 
 def tolerance_for(type: str, criterion: Criterion, *, strict: bool = False) -> Tolerance | None:
-    """Return the tolerance of an output type; None for types that no rule judges."""
+    """Return the tolerance of an output type; None if no rule compares this type."""
     if strict and type in EXACT_WHEN_STRICT:
         return EXACT
     return TOLERANCES[type](criterion) if type in TOLERANCES else None
 
 
 def judge(example: Example, outputs: Sequence[Array], *, strict: bool = False) -> str | None:
-    """Describe the first difference of stored outputs, if any; ``strict`` demands exact int32 values."""
+    """Describe the first difference of outputs, as stored; None if there is none. ``strict`` compares int32 exactly."""
     if len(outputs) != len(example.main.outputs):
         return f"{len(outputs)} outputs came out of {len(example.main.outputs)}"
     for position, (operand_index, actual) in enumerate(zip(example.main.outputs, outputs, strict=True)):
@@ -68,7 +68,7 @@ def judge(example: Example, outputs: Sequence[Array], *, strict: bool = False) -
 
 
 def compare(actual: Array, expected: Array, tolerance: Tolerance | None, label: str = "output") -> str | None:
-    """Describe the first difference of dimensions or elements, if any. NaN never agrees; equal infinities do."""
+    """Describe the first difference in dimensions or elements, if any. NaN never agrees; equal infinities do."""
     if actual.shape != expected.shape:
         return f"{label} has dimensions {list(actual.shape)}, expected {list(expected.shape)}"
     if tolerance is None:
@@ -87,7 +87,7 @@ def compare(actual: Array, expected: Array, tolerance: Tolerance | None, label: 
 
 
 def as_double(array: Array) -> Array:
-    """Return elements as float64, booleans as 0 and 1."""
+    """Return the elements as float64; booleans become 0 and 1."""
     return np.asarray(array.view(np.uint8) if array.dtype == np.bool_ else array, np.float64)
 
 
@@ -96,7 +96,7 @@ def _show(value: Any) -> str:
 
 
 def _compare_frequencies(example: Example, label: str, actual: Array) -> str | None:
-    """Compare how often RANDOM_MULTINOMIAL drew each class with its probability."""
+    """Compare the frequency of each class that RANDOM_MULTINOMIAL drew with the class's probability."""
     logits = as_double(next(array for array in example.inputs.values() if array is not None)).reshape(-1)
     strange = np.argwhere((actual < 0) | (actual >= logits.size)).tolist()
     if strange:

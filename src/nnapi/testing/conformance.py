@@ -1,4 +1,4 @@
-"""The conformance run: every variant of every example that applies, results as values."""
+"""Run the conformance corpus: every applicable variant of every example, with one Result each."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -52,9 +52,9 @@ def run(
 ) -> Iterator[Result]:
     """Run the variants that apply to the examples, in the order of the index, and yield each result.
 
-    ``devices`` are used together; without them the runtime chooses. Several ``jobs`` are processes that find registered
-    devices by name; the main module must be importable. ``runtime`` names the module of the classes. Raises KeyError
-    for an unknown variant and UnavailableDeviceError for an unknown device at once.
+    Each model runs on all ``devices`` together; by default the runtime chooses. With several ``jobs``, that many
+    processes find the devices by name, so the main module must be importable. ``runtime`` names the module whose Model,
+    Compilation and Execution are used. Raises KeyError for an unknown variant, UnavailableDeviceError for a device.
     """
     chosen = [VARIANTS[name] for name in variants]
     found = None if devices is None else tuple(device(d) if isinstance(d, str) else d for d in devices)
@@ -67,7 +67,7 @@ def run(
 
 
 def match_name(pattern: str) -> Filter:
-    """Return a filter by operation, by wildcards, or by a part of the example's name."""
+    """Return a filter by name of an operation, by wildcards, or by a part of the example's name."""
     if pattern in OperationCode.__members__:
         return lambda entry: pattern in entry.ops
     if any(sign in pattern for sign in "*?["):

@@ -22,7 +22,7 @@ PLAIN = ("name", "spec", "min_feature", "expect_failure", "relaxed", "multinomia
 
 
 def _find_published() -> Path:
-    """Return the folder of the public examples: the checkout's, or that of the package nnapi-conformance."""
+    """Return the folder of the public examples: in the checkout, or in the package nnapi-conformance."""
     name = "nnapi_conformance"
     checkout = Path(__file__).resolve().parents[3] / "conformance" / name
     spec = None if checkout.is_dir() else find_spec(name)
@@ -38,7 +38,7 @@ class CorpusError(Mistake, ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the index: enough to choose examples without opening their files."""
+    """A line of the index: the data to select an example by without opening its file."""
 
     file: str
     name: str
@@ -87,12 +87,12 @@ class Corpus:
         return [entry for entry in self.entries if filter is None or filter(entry)]
 
     def examples(self, filter: Filter | None = None) -> Iterator[Example]:
-        """Yield the examples; only files that hold one of them are opened, one at a time."""
+        """Yield the examples. Only files that hold a selected example are opened, one at a time."""
         for file, names in by_file(self.select(filter)):
             yield from self.load(file, names)
 
     def load(self, file: str, names: Iterable[str] | None = None) -> Iterator[Example]:
-        """Yield the examples of one file, all or those of the names. Raises CorpusError for an unknown name."""
+        """Yield the examples of one file: all, or those in ``names``. Raises CorpusError for an unknown name."""
         kept = None if names is None else set(names)
         missing = set(kept or ())
         path = self.root / file
@@ -119,12 +119,12 @@ class Corpus:
 
 
 def open_published() -> Corpus:
-    """Open the public conformance examples. Raises CorpusError where nnapi-conformance is not installed."""
+    """Open the public conformance examples. Raises CorpusError if nnapi-conformance is not installed."""
     return Corpus(PUBLISHED)
 
 
 def _arrays(archive: Any) -> Arrays:
-    """Return a function that reads each array of an open file once."""
+    """Return a function that returns an array of an open file by key, and reads each array once."""
 
     @cache
     def read(key: str) -> Array:
@@ -214,7 +214,7 @@ def write_to(file: BinaryIO, examples: Iterable[Example]) -> None:
 
 @dataclass
 class _Store:
-    """Arrays to be written, by key; equal arrays share a key."""
+    """Arrays to write, by key; equal arrays share a key."""
 
     arrays: dict[str, Array] = field(default_factory=dict)
     keys: dict[tuple[str, Shape, bytes], str] = field(default_factory=dict)
@@ -238,7 +238,7 @@ def _describe_example(example: Example, store: _Store) -> dict[str, Any]:
 
 
 def _describe(value: Any, store: _Store) -> Any:
-    """Return the fields of a value by name, with arrays and scales as keys."""
+    """Return the fields of a value by name; arrays and scales are replaced by their keys."""
     if isinstance(value, np.ndarray):
         return store.add(value)
     if isinstance(value, tuple):

@@ -45,8 +45,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a device to a call: its tensors and flags by the names of their parameters, and whether it accepts
-    them."""
+    """A device's answer to a call: the call's tensors and flags by parameter name, and whether it accepts the call."""
 
     operands: Mapping[str, Operand]
     taken: bool
@@ -61,8 +60,8 @@ def survey_device(
 ) -> Profile:
     """Return the profile of a device from its declarations and answers; ``progress`` gets each operation's name.
 
-    With a ``file``, the profile is written there. The answers so far are in FILE.part, from which the next survey of
-    the device goes on.
+    With a ``file``, the profile is written there. An unfinished survey leaves its answers in FILE.part; the next survey
+    of the device continues from them.
     """
     part = file and file.with_name(f"{file.name}.part")
     limits = _read_part(part, device) if part else {}
@@ -81,7 +80,8 @@ def survey_device(
 
 
 def _read_part(part: Path, device: Device) -> dict[OperationCode, OperationLimits | None]:
-    """Return the limits of the operations that were asked, None if refused; none if another device was asked."""
+    """Return the limits of the operations surveyed so far, None for refused ones; {} if ``part`` is of another
+    device."""
     if not part.exists():
         return {}
     profile, refused = read_profile(part), part.read_text(encoding="utf-8").partition("\n")[0].removeprefix(REFUSED)
@@ -104,7 +104,7 @@ def _describe(device: Device, limits: Mapping[OperationCode, OperationLimits | N
 
 
 def ask(device: Device, operation: Operation, draws: int = DRAWS) -> list[Answer]:
-    """Return a device's answers to calls of an operation that its feature level has."""
+    """Return a device's answers to random calls of an operation, as far as its feature level includes them."""
     rng = np.random.default_rng([operation.code, draws])
     answers: list[Answer] = []
     asked: Counter[tuple[int, int]] = Counter()
@@ -126,7 +126,7 @@ def ask(device: Device, operation: Operation, draws: int = DRAWS) -> list[Answer
 
 
 def _is_taken(device: Device, model: Model) -> bool:
-    """Return the device's verdict on the last operation; False if its process ends by the question."""
+    """Return whether the device accepts the model's last operation; False if the question ends its process."""
     try:
         return need_verdicts(device.driver, model)[-1].supported
     except DriverDiedError as death:
@@ -136,7 +136,7 @@ def _is_taken(device: Device, model: Model) -> bool:
 
 
 def find_limits(answers: Sequence[Answer]) -> OperationLimits | None:
-    """Return limits that explain the refusals: of types, then ranks, constants, flags, dimensions; None if all were
+    """Return limits that explain the refusals: of types, dimensions, ranks, constants, flags. None if all were
     refused."""
     if not any(answer.taken for answer in answers):
         return None
@@ -172,7 +172,7 @@ def _is_refused(answer: Answer, name: str, limits: OperandLimits) -> bool:
 def _find_values(
     key: str, value_of: Callable[[OperandType], int], given: Sequence[tuple[Operand, bool]]
 ) -> dict[str, Any]:
-    """Return the accepted values of types, if others were refused often enough."""
+    """Return the accepted types or ranks as a limit, if another one was refused often enough."""
     taken = {value_of(operand.type) for operand, is_taken in given if is_taken}
     refused = Counter(value_of(operand.type) for operand, is_taken in given if not is_taken)
     enough = any(count >= EVIDENCE and value not in taken for value, count in refused.items())
@@ -194,7 +194,7 @@ def _find_flags(given: Sequence[tuple[Operand, bool]]) -> dict[str, Any]:
 
 
 def _find_largest(given: Sequence[tuple[Operand, bool]]) -> dict[str, Any]:
-    """Return the largest accepted dimension, if it explains all refusals that nothing else does."""
+    """Return the largest accepted dimension as a limit, if it explains all refusals left by other limits."""
     sizes = [(max(operand.type.dimensions, default=0), taken) for operand, taken in given]
     largest = max((size for size, taken in sizes if taken), default=0)
     refused = [size for size, taken in sizes if not taken]

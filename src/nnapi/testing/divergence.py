@@ -29,15 +29,15 @@ class Verdict(StrEnum):
     NEAR = "within tolerance"
     DIFFERS = "differs"
     UNJUDGED = "not judged"
-    """Finite floats differ, but inputs or outputs have NaN or infinities, for which no result is defined."""
+    """Finite floats differ, but inputs or outputs contain NaN or infinity, for which NNAPI defines no result."""
     REFUSED = "refused"
     FAILED = "failed"
-    """The device claims the operation, but fails to run it."""
+    """The device claims support for the operation, but fails to run it."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One operation. ``alone`` is its difference given the same inputs, ``grown`` the difference in the whole model."""
+    """One operation. ``alone`` is its difference on equal inputs; ``grown`` is the difference in the whole model."""
 
     number: int
     operation: str
@@ -50,7 +50,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Divergence:
-    """All operations in the order of execution; ``failure`` explains why the whole model does not run."""
+    """The operations in run order. ``failure`` is the reason why the whole model does not run, or ""."""
 
     steps: tuple[Step, ...]
     failure: str = ""
@@ -61,7 +61,7 @@ class Divergence:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every operation that the device claims ran and was judged."""
+        """Return whether every operation that the device claims ran and was compared."""
         return not self.failure and not any(step.verdict in (Verdict.UNJUDGED, Verdict.FAILED) for step in self.steps)
 
 
@@ -72,7 +72,7 @@ def find_divergence(
     base: Device | None = None,
     progress: Callable[[OperationCall], None] = lambda call: None,
 ) -> Divergence:
-    """Compare each operation on ``tried`` with ``base`` (the reference); ``progress`` gets each call."""
+    """Compare each operation on ``tried`` with ``base`` (by default the reference); call ``progress`` before each."""
     example = _as_example(model, inputs)
     values: Values = {}
     steps = []
@@ -101,7 +101,7 @@ def find_divergence(
 
 
 def each_alone(model: Model, inputs: Sequence[Array | None]) -> Iterator[tuple[OperationCall, Example]]:
-    """Yield the operations of a finished model, each as an example of its own with the reference's inputs."""
+    """Yield each operation of a finished model, with an example of it alone on the reference's intermediate results."""
     return _run_each(_as_example(model, inputs), model, device(REFERENCE))
 
 
@@ -116,7 +116,7 @@ def _run_each(example: Example, model: Model, base: Device) -> Iterator[tuple[Op
 
 
 def _with_input(part: Example) -> Example:
-    """Return the example; its first constant tensor becomes an input if it has none, as a model needs one."""
+    """Return the example; if it has no input, make its first constant tensor one, as a model needs an input."""
     if part.main.inputs:
         return part
     operands = part.main.operands
@@ -126,7 +126,7 @@ def _with_input(part: Example) -> Example:
 
 
 def measure_outputs(model: Model, right: Sequence[Array], found: Sequence[Array]) -> Distance:
-    """Return the distance of a whole model's outputs from the expected ones."""
+    """Return the distance between a model's outputs ``found`` and the expected outputs ``right``."""
     operands = example_of(model, model.name, {}, {}).main.operands
     return _measure([(operands[i], a, b) for i, a, b in zip(model.outputs, right, found, strict=True)])
 
@@ -155,7 +155,7 @@ def _try(part: Example, tried: Device) -> tuple[Verdict, str, list[Array]]:
 
 
 def _find_unlike(pairs: Sequence[tuple[OperandSpec, Array | None, Array]]) -> str:
-    """Describe the first NaN or infinity that only one of two results has; "" where both have the same."""
+    """Describe the first NaN or infinity that only one of two results has; "" if there is none."""
     for operand, right, found in pairs:
         if right is None or right.dtype.kind != "f" or right.shape != found.shape or operand.is_ignored:
             continue
@@ -172,7 +172,7 @@ def _find_unlike(pairs: Sequence[tuple[OperandSpec, Array | None, Array]]) -> st
 def _run_whole(
     model: Model, inputs: Sequence[Array | None], tried: Device, is_helped: bool
 ) -> tuple[dict[int, Array], str]:
-    """Run the whole model with fallbacks for refused operations; return all results and the failure."""
+    """Run the whole model, ``is_helped`` by the reference for refused operations. Return all results and an error."""
     helpers = [device(REFERENCE)] if is_helped and tried.name != REFERENCE else []
     wanted = [index for call in model.operations for index in call.outputs]
     try:

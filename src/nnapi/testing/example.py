@@ -1,4 +1,4 @@
-"""Examples as values: a model, its inputs and the expected outputs."""
+"""Examples: a model, its inputs and the expected outputs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True)
 class ChannelSpec:
-    """Scales along a dimension. ``hide`` marks scales that only produced the data and are not passed to the API."""
+    """Scales along a dimension. ``hide`` marks scales that were used to compute data but are not passed to the API."""
 
     channel_dim: int
     scales: tuple[float, ...]
@@ -35,7 +35,7 @@ class ChannelSpec:
 
 @dataclass(frozen=True, eq=False)
 class OperandSpec:
-    """One operand. ``dimensions`` are those passed to the API: 0 is an unspecified dimension."""
+    """One operand. ``dimensions`` are those passed to the API; 0 is an unspecified dimension."""
 
     type: str
     dimensions: Shape = ()
@@ -54,7 +54,7 @@ class OperandSpec:
 
     @property
     def operand_type(self) -> OperandType:
-        """The argument of add_operand; scales by channel follow in a call of their own."""
+        """Return the argument of add_operand; per-channel scales are set by a separate call."""
         return OperandType(self.code, self.dimensions, self.scale, self.zero_point)
 
     @property
@@ -73,7 +73,7 @@ class OperationSpec:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A model: operands, operations in an order in which they can run, inputs and outputs."""
+    """A model: operands, operations in run order, inputs and outputs."""
 
     operands: tuple[OperandSpec, ...]
     operations: tuple[OperationSpec, ...]
@@ -141,13 +141,13 @@ class Example:
 
     @property
     def level(self) -> int | None:
-        """Feature level of the stated version, or of the folder; None if neither states one."""
+        """Return the feature level of the stated version, or of the folder; None if neither states one."""
         folder = Path(self.file).parent.name.removesuffix("_cts_only")
         return LEVELS.get(self.min_feature, LEVELS.get(folder))
 
     @property
     def output_buffer_bytes(self) -> tuple[int, ...]:
-        """Length of the buffer for each model output: that of the expected data, at least 1."""
+        """Return the buffer length of each model output in bytes: that of the expected data, at least 1."""
         return tuple(max(1, self.outputs[index].nbytes) for index in self.main.outputs)
 
     def with_operands(self, others: Mapping[int, OperandSpec]) -> "Example":
@@ -162,23 +162,23 @@ class Example:
 
 
 def with_expected(example: Example, results: Mapping[int, Array]) -> Example:
-    """Return the example with these results as its expected outputs, and their dimensions."""
+    """Return the example with these results, by operand index, as expected outputs; dimensions follow from them."""
     return replace(example.with_dimensions({i: result.shape for i, result in results.items()}), outputs=results)
 
 
 def with_tolerance(example: Example) -> Example:
-    """Return the example with the float tolerance of its precision."""
+    """Return the example with the float tolerance that follows from its precision."""
     half = example.relaxed or "TENSOR_FLOAT16" in example.types
     return replace(example, tolerance=Criterion("fp16" if half else "fp32"))
 
 
 def with_dynamic_outputs(example: Example) -> Example:
-    """Return the example with every dimension of its outputs unspecified; ranks stay."""
+    """Return the example with every dimension of its outputs unspecified; ranks remain."""
     return _with_unspecified(example, example.main.outputs)
 
 
 def with_unknown_dimensions(example: Example) -> Example:
-    """Return the example with unspecified dimensions of inputs and results, except for scales by channel."""
+    """Return the example with unspecified dimensions of all inputs and results without per-channel scales."""
     known = (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE, Source.NO_VALUE)
     operands = enumerate(example.main.operands)
     return _with_unspecified(example, [i for i, o in operands if o.lifetime not in known and not o.channel_quant])
@@ -189,7 +189,7 @@ def _with_unspecified(example: Example, indices: Iterable[int]) -> Example:
 
 
 def as_signed(example: Example) -> Example:
-    """Return the example with each TENSOR_QUANT8_ASYMM operand signed: zero point and all its data less 128."""
+    """Return the example with TENSOR_QUANT8_ASYMM operands made signed: 128 is subtracted from zero points and data."""
     operands, inputs, outputs = dict[int, OperandSpec](), dict(example.inputs), dict(example.outputs)
     for index, operand in enumerate(example.main.operands):
         if operand.type == "TENSOR_QUANT8_ASYMM":

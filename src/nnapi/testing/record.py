@@ -1,4 +1,4 @@
-"""Examples recorded from models and executions."""
+"""Record examples from models and executions."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -33,9 +33,9 @@ def example_of(
     outputs: Mapping[int, Array] | None = None,
     spec: str = "",
 ) -> Example:
-    """Return a model, finished or not, as an example; without ``outputs`` it cannot be judged."""
+    """Return a model, finished or not, as an example; without ``outputs`` its results cannot be checked."""
     models = list_nested(model)[::-1]
-    positions = {id(each): number for number, each in enumerate(models, -1)}  # the main model comes first
+    positions = {id(each): number for number, each in enumerate(models, -1)}  # the main model comes first, as number -1
     main, *others = (_graph(each, positions) for each in models)
     return Example(
         name=name,
@@ -83,7 +83,7 @@ def _operand(operand: Operand, positions: Mapping[int, int]) -> OperandSpec:
 
 
 def _data(operand: Operand) -> Array | None:
-    """Return a constant's value; None if it cannot be read."""
+    """Return a constant's value as an array; None if it cannot be read."""
     value: Any = operand.value
     with suppress(NnapiError, ValueError):
         if isinstance(value, tuple):

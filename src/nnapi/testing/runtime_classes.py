@@ -1,4 +1,4 @@
-"""The runtime's classes that run conformance examples; another module may replace this one."""
+"""The runtime's classes that run conformance examples. Another module with these names can be used instead."""
 
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model

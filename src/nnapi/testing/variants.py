@@ -1,4 +1,4 @@
-"""The variants in which an example is run."""
+"""The variants in which an example can run: plain, in a burst, with a cache and others."""
 
 import tempfile
 from collections.abc import Callable, Sequence
@@ -31,12 +31,12 @@ CACHE_TOKEN = bytes(range(32))
 
 
 class Skip(Exception):
-    """The reason why an example cannot be run in this variant here; not a failure."""
+    """An example cannot run in this variant on these devices, for this reason; this is not a failure."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The devices of a run (None: the runtime chooses), the strictness, and the module of the classes."""
+    """The devices of a run (None: the runtime chooses), the strictness, and the name of the module of API classes."""
 
     devices: tuple[Device, ...] | None = None
     strict: bool = False
@@ -44,14 +44,14 @@ class Setting:
 
     @property
     def classes(self) -> Any:
-        """The module whose Model, Compilation, Execution… are called."""
+        """Return the module whose Model, Compilation, Execution… are used."""
         return import_module(self.runtime)
 
 
 @dataclass(frozen=True)
 class Variant:
-    """``check`` runs an example whose harness ``applies`` and describes what is wrong, if anything; it may raise Skip,
-    or what a run raises."""
+    """A way to run an example. ``applies`` selects examples by their harness. ``check`` runs one and describes a fault,
+    if there is any; it raises Skip, or the errors of a run."""
 
     name: str
     applies: Callable[[Harness], bool]
@@ -59,7 +59,7 @@ class Variant:
 
 
 def plain(example: Example, setting: Setting) -> str | None:
-    """Compile, bind buffers of exactly the expected sizes, compute. A loop without end must miss its deadline."""
+    """Compile, bind buffers of exactly the expected sizes, and compute. An infinite loop must miss its deadline."""
     execution = setting.classes.Execution(_compile_supported(example, setting))
     if not example.harness.infinite_loop_timeout:
         return _execute(execution, example, setting, execution.compute)
@@ -100,7 +100,7 @@ def with_fence(example: Example, setting: Setting) -> str | None:
 
 
 def with_cache(example: Example, setting: Setting) -> str | None:
-    """Compile twice with one token; the second compilation is run, and its 8-bit values may be 3 steps off."""
+    """Compile twice with one token and run the second compilation; its 8-bit values may differ by 3 steps."""
     lenient = replace(example, tolerance=replace(example.tolerance, quant8_atol=3))
     with tempfile.TemporaryDirectory(prefix="nnapi-cache-") as folder:
         for _ in range(2):
@@ -110,7 +110,7 @@ def with_cache(example: Example, setting: Setting) -> str | None:
 
 
 def in_device_memory(example: Example, setting: Setting) -> str | None:
-    """Run as plain, with inputs and outputs in opaque memories, each made for its one role."""
+    """Run with each input and output in an opaque memory that was created for this role only."""
     classes = setting.classes
     execution = classes.Execution(_compile_supported(example, setting))
     for position, index in enumerate(example.main.inputs):
@@ -132,7 +132,7 @@ def in_device_memory(example: Example, setting: Setting) -> str | None:
 
 
 def complies(example: Example, setting: Setting) -> str | None:
-    """Check that the model needs exactly the feature level of the example: it is invalid at every lower one."""
+    """Check that the model needs exactly the example's feature level."""
     model = _model(example, setting.runtime)
     level = model.feature_level
     if level == example.level:
@@ -142,7 +142,7 @@ def complies(example: Example, setting: Setting) -> str | None:
 
 
 def is_refused(example: Example, setting: Setting) -> str | None:
-    """Check a model that is wrong on purpose: describing, compiling or running it must fail, but finish must not."""
+    """Check an intentionally wrong model: describing, compiling or running it must fail, but ``finish`` must not."""
     try:
         model = describe(example, setting.classes)
     except NnapiError:
@@ -187,7 +187,7 @@ def _model(example: Example, calls: str) -> Model:
 
 
 def _compile_supported(example: Example, setting: Setting, cache: str | None = None) -> Compilation:
-    """Return a finished compilation; Skip if the devices do not accept the whole model."""
+    """Return a finished compilation; raise Skip if the devices do not support the whole model."""
     model = _model(example, setting.runtime)
     for reason in _refusals(model, setting.devices or ()):
         raise Skip(reason)
@@ -203,7 +203,7 @@ def _compile(model: Model, setting: Setting, cache: str | None = None) -> Compil
 
 
 def _refusals(model: Model, devices: Sequence[Device]) -> list[str]:
-    """Return the last device's reasons for operations that no device accepts."""
+    """Return the last device's reasons for the operations that no device supports."""
     verdicts = [need_verdicts(device.driver, model) for device in devices]
     return [
         answers[-1].reason
@@ -213,7 +213,7 @@ def _refusals(model: Model, devices: Sequence[Device]) -> list[str]:
 
 
 def _opaque(execution: Execution, setting: Setting, role: str, position: int) -> Memory:
-    """Make a memory for one input or output; Skip if it cannot be allocated."""
+    """Create a memory for one input or output; raise Skip if it cannot be allocated."""
     desc: MemoryDesc = setting.classes.MemoryDesc()
     add_role = desc.add_input_role if role == "input" else desc.add_output_role
     add_role(execution.compilation, position)
@@ -225,7 +225,7 @@ def _opaque(execution: Execution, setting: Setting, role: str, position: int) ->
 
 
 def _bind(execution: Execution, example: Example) -> list[bytearray]:
-    """Bind the example's inputs, and new buffers for its outputs, which are returned."""
+    """Bind the example's inputs, and new buffers for its outputs; return these buffers."""
     for position, index in enumerate(example.main.inputs):
         array = example.inputs[index]
         execution.set_input(position, None if array is None else np.ascontiguousarray(array))
@@ -242,7 +242,7 @@ def _execute(execution: Execution, example: Example, setting: Setting, run: Call
 
 
 def _results(execution: Execution, buffers: Sequence[bytearray]) -> list[Array]:
-    """Return the contents of the buffers, in the shapes that the execution reports."""
+    """Return the buffers as arrays, in the shapes that the execution reports."""
     results = []
     for position, buffer in enumerate(buffers):
         rank = execution.output_operand_rank(position)

@@ -1,1 +1,1 @@
-"""Random models beside the reference: drawing, judging and shrinking them."""
+"""Random models, compared with the reference: drawing, judging and shrinking them."""

@@ -44,7 +44,7 @@ RESCALED = 0.25
 
 
 class NoCall(Exception):
-    """The operation's shape function accepted no draw; the message is its last reason."""
+    """The operation's shape function accepted no draw. The message is the reason of the last refusal."""
 
 
 def random_call(
@@ -57,8 +57,8 @@ def random_call(
 ) -> Example:
     """Return a model of one call that the operation's shape function accepts, without expected outputs.
 
-    The first of the operands ``given`` is the first tensor of the call; others are used if they fit. ``special`` is the
-    probability of values that are not finite, or denormal. Raises NoCall if all draws are rejected.
+    The first operand in ``given`` is the first tensor of the call; the others are used if they fit. ``special`` is the
+    probability that an element is denormal or not finite. Raises NoCall if all draws are rejected.
     """
     if is_control_flow(operation):
         return random_control_flow(operation, rng)
@@ -74,7 +74,7 @@ def random_call(
 
 
 def random_attempt(operation: Operation, rng: np.random.Generator) -> Example:
-    """Return one draw that is legal by its types, though perhaps not by its dimensions and values."""
+    """Return one draw. Its types are legal; its dimensions and values may not be."""
     if is_control_flow(operation):
         return random_control_flow(operation, rng)
     draft = _draft(operation, rng)
@@ -128,7 +128,7 @@ class _Draft:
             name = f"{parameter.name} {number}" if isinstance(slot, Several) else parameter.name
             if isinstance(parameter, ScalarParameter):
                 self.inputs.append(self._add_scalar(parameter, name, code))
-            else:  # lists (CONCATENATION, PACK) mostly hold tensors of one shape
+            else:  # the tensors of a list (CONCATENATION, PACK) mostly have one shape
                 leader = self.operands[first] if number else None
                 self.inputs.append(self._add_tensor(parameter, name, code, leader))
 
@@ -185,7 +185,7 @@ class _Draft:
         return parameter.name in self.proposal.omitted or self.rng.random() < self.ranges.omission
 
     def _join(self, value: OperandSpec) -> int:
-        """Add an existing tensor, whose elements are not known here."""
+        """Add an existing tensor of the graph; zeros are used as its elements, which are not known here."""
         self.tensors.append(value)
         return self._add(replace(value, lifetime=Source.SUBGRAPH_INPUT), np.zeros(value.dimensions, DTYPES[value.code]))
 
@@ -200,7 +200,7 @@ class _Draft:
         return random_dimensions(parameter.name, rank, self.ranges, self.rng)
 
     def _quantize(self, code: OperandCode, dimensions: tuple[int, ...], parameter: Parameter) -> OperandSpec:
-        """Return an operand with the scales that its type needs; a bias gets those of its sum."""
+        """Return an operand with the scales that its type needs; a bias gets the scale of input times filter."""
         spec = OperandSpec(type_name(code), dimensions)
         if code == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
             channel = (parameter.channel or 0) if isinstance(parameter, TensorParameter) else 0
@@ -234,7 +234,7 @@ class _Draft:
         return len(self.operands) - 1
 
     def settle_outputs(self) -> None:
-        """Set dimensions, scales and zero points of the outputs; raises as the operation does."""
+        """Set dimensions, scales and zero points of the outputs; raise the errors of the shape function."""
         inputs, outputs = tuple(self.inputs), tuple(self.outputs)
         types = [self.operands[index].full_type for index in inputs]
         declared = tuple(self.operands[index].full_type.with_dimensions(()) for index in outputs)
@@ -258,7 +258,7 @@ class _Draft:
 
     def example(self) -> Example:
         if not any(operand.lifetime == Source.SUBGRAPH_INPUT for operand in self.operands):
-            # A model of constants runs nothing.
+            # A model needs an input: make one of a constant.
             index = next(i for i in self.inputs if self.operands[i].data is not None)
             self.operands[index] = replace(self.operands[index], lifetime=Source.SUBGRAPH_INPUT, data=None)
         given = {i: self.values[i] for i in find_operands(self.operands, Source.SUBGRAPH_INPUT)}

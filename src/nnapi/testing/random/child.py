@@ -1,4 +1,4 @@
-"""Examples judged in a separate process, so that a crash or a hang is a failure like others."""
+"""Judge examples in a separate process, so that a crash or a hang counts as a failure of the example."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ PATIENCE = 60.0
 
 
 class Child:
-    """A process that judges examples on one device, started when first needed and again after each end."""
+    """A process that judges examples on one device. It starts at first use, and again after it ended."""
 
     def __init__(self, device: str, *, special: bool = False, patience: float = PATIENCE) -> None:
         self.device, self.special, self.patience = device, special, patience
@@ -24,7 +24,7 @@ class Child:
         self._pipe: Connection | None = None
 
     def judge(self, example: Example) -> Judgement:
-        """Judge an example; if the process ends, or does not answer in time, that is a failure."""
+        """Judge an example. It is a failure if the process ends or does not answer in time."""
         pipe = self._pipe
         if pipe is None or not self._process.is_alive():
             pipe = self._start()
@@ -79,7 +79,7 @@ def _describe_end(code: int | None) -> str:
 def _serve(pipe: Connection, name: str, special: bool) -> None:
     from nnapi.runtime.device import device
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Ctrl-C the parent ends this process
     engine = device(name)
     while True:
         try:

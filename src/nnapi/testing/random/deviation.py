@@ -1,15 +1,14 @@
 """Permitted distance of a device's results from the reference's, measured with perturbed operands.
 
-Rounding errors may have any size, because sums may cancel. So the reference also computes with perturbed operands: a
-device may differ by SPARE times as much as this changes the reference's results.
+Rounding errors have no bound, because sums may cancel. So the reference also computes with perturbed operands. A device
+may differ by SPARE times the change that the perturbation makes in the reference's results.
 
 - Operations that only choose, compare or move values do not round; 0 stays exactly 0, also as a zero point.
 - Hidden quantized values may be one step off. A visible result of the device is the next operation's input.
-- If a small difference of a hidden value may make a large one, both sides are tried.
-- Results that are NaN or infinite are not judged, nor are later steps of such a sequence: the specification defines
-  neither. Moved and chosen elements are judged all the same; in examples with such values, so are comparisons and
-  finite results.
-- Quantized results may be one step off from the same operation on float values, as fixed point has few bits.
+- Where a small difference of a hidden value can cause a large one in a result, both outcomes are tried.
+- Results that are NaN or infinite, and later steps of such a sequence, are undefined in the specification, so they are
+  not judged; moved and chosen elements are. In examples drawn with such values, so are comparisons and finite results.
+- Quantized results may be one step off from the same operation on float values, because fixed point has few bits.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -63,14 +62,14 @@ Values = dict[int, Array | None]
 
 @dataclass
 class Expectation:
-    """The right value of a result and the allowed error of each element, infinite where any value is right."""
+    """The right value of a result, and the permitted error of each element: infinite if any value is right."""
 
     value: Array
     allowance: Array
 
 
 class Computation:
-    """An example on the reference, operation by operation, with ROUNDS perturbed computations."""
+    """The reference's computation of an example, operation by operation, with ROUNDS perturbed copies."""
 
     def __init__(self, example: Example, *, special: bool = False, rounds: int = ROUNDS) -> None:
         self.example, self.special = example, special
@@ -82,13 +81,13 @@ class Computation:
             call for number, call in enumerate(self.operations) if call.type in CHOOSING and not self.rescales(number)
         ]
         self._chosen = {index for call in chosen for index in call.outputs}
-        self._rng = np.random.default_rng(0)  # fixed, so that each analysis of an example perturbs it alike
+        self._rng = np.random.default_rng(0)  # fixed, so that an example is always perturbed alike
         self.values: Values = {i: find_given(example, i) for i in range(len(self.operands))}
         self.others: list[Values] = [dict(self.values) for _ in range(rounds)]
         self._parts = [_Runner(part_of(example, number)) for number in range(len(self.operations))]
 
     def run(self, number: int) -> None:
-        """Compute an operation from the known values; raises what the reference raises."""
+        """Compute operation ``number`` from the known values; raise the errors of the reference."""
         runner, name = self._parts[number], self.operations[number].type
         inputs, outputs = runner.part.inputs, runner.part.outputs
         uncertain = [index for index in inputs if self._is_uncertain(index)]
@@ -113,16 +112,16 @@ class Computation:
 
     @property
     def has_doubtful_index(self) -> bool:
-        """Whether an operation reads integers that are not defined: a device may find them outside of the tensor."""
+        """Return whether an operation reads undefined integers: a device's index may lie outside the tensor."""
         integers = {i for i in self._doubtful if self.operands[i].type == "TENSOR_INT32"}
         return any(not integers.isdisjoint(call.inputs) for call in self.operations)
 
     def _repeat(self, runner: "_Runner", name: str, bounds: Mapping[int, Array]) -> None:
-        """Compute with perturbed operands, and with values at both sides of their ``bounds``."""
+        """Compute the perturbed copies, with values on both sides of their ``bounds``."""
         inputs, outputs = runner.part.inputs, runner.part.outputs
         factor = 1 + _terms(name, [self.values[i] for i in inputs], [self.values[i] for i in outputs]) / IN_A_ROW
         scales = inputs[1:] if name == "RESIZE_BILINEAR" else ()
-        exact = {index for index in scales if not self._value(index).ndim}  # they determine the dimensions
+        exact = {index for index in scales if not self._value(index).ndim}  # they determine dimensions
         for turn, other in enumerate(self.others):
             given: Values = {index: other[index] for index in inputs}
             if turn % 2:
@@ -145,7 +144,7 @@ class Computation:
         return value is not None and value.dtype == np.float32 and bool(np.any(np.abs(value) > OVERFLOWING))
 
     def _compare(self, pair: Sequence[int], output: int, bounds: Mapping[int, Array]) -> None:
-        """Give both answers of a comparison where the two may be equal: all true first, then all false, then random."""
+        """Set the perturbed results of comparing values that may be equal: all true, then all false, then random."""
         numbers, off = [], np.zeros(())
         for index in pair:
             operand, value = self.operands[index], self._value(index)
@@ -161,14 +160,14 @@ class Computation:
             other[output] = np.asarray(np.where(either, answer, right != 0), right.dtype)
 
     def _is_root(self, name: str, inputs: Sequence[int]) -> bool:
-        """Whether negative values have an uncertain exponent, which may be an integer only as it is stored."""
+        """Return whether POW has negative bases with an uncertain exponent: it may be an integer only by rounding."""
         if name != "POW" or not self._is_uncertain(inputs[-1]):
             return False
         base = self.values[inputs[0]]
         return base is not None and bool(np.any(base < 0))
 
     def _is_beyond_judging(self, name: str, inputs: Sequence[int]) -> bool:
-        """Whether the specification defines no result, or a sum of products may become infinite."""
+        """Return whether the specification defines no result, or a sum of products may overflow."""
         if any(index in self._doubtful for index in inputs):
             return True
         if self.special and name in TWO_COMPARED:
@@ -180,7 +179,7 @@ class Computation:
         return any(self._is_special(index) for index in inputs)
 
     def _is_large(self, index: int) -> bool:
-        """Whether sums of products of such values may overflow."""
+        """Return whether sums of products of a value's elements may overflow."""
         array = self.values[index]
         return array is not None and array.dtype in LARGE and bool((np.abs(array) > LARGE[array.dtype]).any())
 
@@ -191,7 +190,7 @@ class Computation:
         self._lost |= dict(zip(operation.outputs, found, strict=False))
 
     def _note_poles(self, divisor: int, quotient: int) -> None:
-        """Permit any quotient where a perturbed divisor has another sign: x / x shows no change, but 0 / 0 is NaN."""
+        """Permit any quotient where a perturbed divisor changes sign: x / x shows no change, but 0 / 0 is NaN."""
         sign, shape = np.sign(self._value(divisor)), self._value(quotient).shape
         others = [other[divisor] for other in self.others]
         crosses = [np.sign(other) != sign for other in others if other is not None and other.shape == sign.shape]
@@ -199,7 +198,7 @@ class Computation:
             self._lost[quotient] = np.where(np.broadcast_to(np.any(crosses, 0), shape), np.inf, 0)
 
     def _is_uncertain(self, index: int) -> bool:
-        """Whether a device may have another value than the reference."""
+        """Return whether a device's value may differ from the reference's."""
         value = self.values[index]
         return value is not None and any(
             other[index] is not value and not np.array_equal(other[index], value, equal_nan=value.dtype.kind == "f")  # type: ignore[arg-type]
@@ -207,12 +206,12 @@ class Computation:
         )
 
     def _is_special(self, index: int, permitted: Callable[[Array], Array] = np.isfinite) -> bool:
-        """Whether some of a value's floats are not finite, or not ``permitted``, in any of the computations."""
+        """Return whether any of a value's floats, in any copy, is not ``permitted``: by default, not finite."""
         arrays = [values[index] for values in (self.values, *self.others)]
         return any(a is not None and a.dtype.kind == "f" and not permitted(a).all() for a in arrays)
 
     def _nudge(self, array: Array | None, turn: int, factor: float = 1.0, least: float = 0.0) -> Array | None:
-        """Return values perturbed by ``factor`` times the usual step, and at least by ``least``."""
+        """Return values perturbed by ``factor`` times their type's step, and by at least ``least``."""
         if array is None or array.dtype not in STEP:
             return array
         sign = np.full(array.shape, 1 - 2 * turn) if turn < 2 else self._rng.uniform(-1, 1, array.shape)
@@ -221,7 +220,7 @@ class Computation:
             return np.asarray(array * (1 + factor * step * sign) + least * sign, array.dtype)
 
     def expect(self, index: int) -> Expectation:
-        """Return a result and the permitted distance of a device's."""
+        """Return the reference's value of a result and the permitted error of a device's."""
         operand, value = self.operands[index], self._value(index)
         if index in self._doubtful:
             return Expectation(value, np.full(value.shape, np.inf))
@@ -251,7 +250,7 @@ class Computation:
         return Expectation(value, allowance + SPARE * np.maximum(moved, np.where(moved > 0, _usual(moved), 0)))
 
     def settle(self, index: int, shown: Array) -> None:
-        """Continue with the device's result; only float16 may have been rounded."""
+        """Continue with the device's result ``shown``; only float16 results may have been rounded."""
         self._doubtful.discard(index)
         self._lost.pop(index, None)
         self.values[index] = shown
@@ -261,7 +260,7 @@ class Computation:
             other[index] = self._nudge(shown, turn, least=LEAST * is_half) if is_rounded else shown
 
     def blur(self, number: int) -> None:
-        """Perturb hidden results: quantized values by one step, floats in their last digits."""
+        """Perturb hidden results: quantized values by one step, floats by their last digits."""
         name, outputs = self.operations[number].type, self.operations[number].outputs
         if name in CHOOSING and name not in REQUANTIZING and not self.rescales(number):
             if self._rounds_to_float16(number):
@@ -279,13 +278,13 @@ class Computation:
                 other[index] = self._one_off(index, other[index], turn)
 
     def _rounds_to_float16(self, number: int) -> bool:
-        """Whether an operation rounds only because its result is float16; a hidden value need not be rounded."""
+        """Return whether an operation rounds only to store float16; a device need not round a hidden value."""
         operation, operands = self.operations[number], self.operands
         given, made = operands[operation.inputs[0]].type, operands[operation.outputs[0]].type
         return made == "TENSOR_FLOAT16" and given != made
 
     def rescales(self, number: int) -> bool:
-        """Whether an operation rounds some of its quantized values to another scale."""
+        """Return whether an operation has quantized operands of different scales."""
         operation, operands = self.operations[number], self.operands
         used = [operands[i] for i in (*operation.inputs, *operation.outputs)]
         return len({(each.scale, each.zero_point) for each in used if each.scale}) > 1
@@ -294,7 +293,7 @@ class Computation:
         if array is None:
             return None
         if array.dtype.kind == "f":
-            stays = self.special and turn == ROUNDS - 1  # keep 0, which a denormal value may become
+            stays = self.special and turn == ROUNDS - 1  # denormal values may become 0, and 0 stays 0
             return np.asarray(
                 self._nudge(array, turn) + array.dtype.type(0 if stays else HIDDEN * (1 - 2 * (turn % 2)))
             )
@@ -305,7 +304,7 @@ class Computation:
         return np.asarray(np.clip(array.astype(np.int64) + steps, limits.min, limits.max), array.dtype)
 
     def real(self, number: int) -> dict[int, Array]:
-        """Return an operation's results on float values, in quantization steps that are not rounded."""
+        """Return an operation's results computed on float values, in quantization steps without rounding."""
         part = part_of(self.example, number)
         twin = on_float_values(part, self.values)
         if twin is None:
@@ -325,7 +324,7 @@ class Computation:
 
 
 class _Runner:
-    """An operation, prepared once on the reference, for inputs of the same shapes."""
+    """An operation that the reference prepared once, for inputs of fixed shapes."""
 
     def __init__(self, part: Part) -> None:
         self.part = part
@@ -339,7 +338,7 @@ class _Runner:
         return dict(zip(self.part.outputs, results, strict=True))
 
     def _with_shapes(self, values: Mapping[int, Array | None]) -> Example:
-        """Return the operation with the dimensions of the values, and unspecified ones of its results."""
+        """Return the operation with dimensions of the values as inputs, and unspecified dimensions of results."""
         example = self.part.example
         given = zip(example.main.inputs, (values[index] for index in self.part.inputs), strict=True)
         return with_dynamic_outputs(example).with_dimensions(
@@ -348,7 +347,7 @@ class _Runner:
 
 
 def _terms(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> float:
-    """Return the approximate number of terms of each result."""
+    """Return the approximate number of terms that are summed for each result."""
     tensors = [array for array in inputs if array is not None and array.ndim]
     results = [array.size for array in outputs if array is not None]
     if not tensors or not min(results, default=0) or not tensors[0].size or name in PAIRWISE:
@@ -359,13 +358,13 @@ def _terms(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | 
 
 
 def _usual(moved: Array) -> float:
-    """Return the root mean square of the differences that are not 0: clamped values hide theirs."""
+    """Return the root mean square of the nonzero differences; clamped values show a difference of 0."""
     known = moved[np.isfinite(moved) & (moved > 0)]
     return float(np.sqrt(np.mean(np.square(known)))) if known.size else 0.0
 
 
 def _without_denormals(array: Array | None) -> Array | None:
-    """Return the values with denormal ones as 0, as many engines read them."""
+    """Return the values with denormal ones replaced by 0, as many engines do."""
     if array is None or array.dtype != np.float32:
         return array
     return np.where(np.abs(array) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), array), array)

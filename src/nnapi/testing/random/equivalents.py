@@ -78,7 +78,7 @@ def _separate_activation(model: _Rewritten, operation: OperationSpec) -> bool:
     code = model.constants(operation).get("activation", 0)
     match = match_call(operation, model.operands)
     if not code or not match.overload.fuses or not _keeps_scale(model, operation):
-        return False  # recurrent cells apply an activation in each step
+        return False  # recurrent cells apply their activation in each step
     (position,) = match.inputs["activation"]
     (result,) = operation.outputs
     inputs = _replace_argument(operation.inputs, position, model.constant("INT32", 0, np.int32))
@@ -88,7 +88,7 @@ def _separate_activation(model: _Rewritten, operation: OperationSpec) -> bool:
 
 
 def _keeps_scale(model: _Rewritten, operation: OperationSpec) -> bool:
-    """Whether a pooling has its input's scale: else the clamp is rounded before or after."""
+    """Return whether a pooling keeps its input's scale; else clamping before and after rounding differ."""
     first, result = model.operands[operation.inputs[0]], model.operands[operation.outputs[0]]
     same = (first.scale, first.zero_point) == (result.scale, result.zero_point)
     return same or not operation.type.endswith("POOL_2D")
@@ -100,7 +100,7 @@ def _change_layout(model: _Rewritten, operation: OperationSpec) -> bool:
         return False
     match, slots = match_call(operation, model.operands), REGISTRY[OperationCode[operation.type]].outputs
     if "output_shape" in match.inputs:
-        return False  # its dimensions would have to be transposed as well
+        return False  # the values of ``output_shape`` would have to be transposed too
     to, back = (NCHW_TO_NHWC, NHWC_TO_NCHW) if first else (NHWC_TO_NCHW, NCHW_TO_NHWC)
     inputs = _replace_argument(operation.inputs, match.inputs["layout"][0], model.constant("BOOL", not first, np.bool_))
     for slot in match.overload.inputs:
@@ -125,7 +125,7 @@ def _pad_explicitly(model: _Rewritten, operation: OperationSpec) -> bool:
     if "padding_scheme" not in known or operation.type == "TRANSPOSE_CONV_2D" or 0 in image or "stride_w" not in known:
         return False
     if "filter_w" not in known and 0 in model.operands[operation.inputs[1]].dimensions:
-        return False  # only the filter's value has its dimensions
+        return False  # the filter's dimensions are unspecified
     rows, columns = image[2:] if known.get("layout") else image[1:3]
     sides: list[int] = []
     for axis, dimension, name in ((2, columns, "w"), (1, rows, "h")):
@@ -163,7 +163,7 @@ def equivalent_variants(example: Example) -> Iterator[tuple[str, Example]]:
 
 
 def with_inputs(example: Example) -> Example:
-    """Return the example with every constant tensor as a model input."""
+    """Return the example with every constant tensor made a model input."""
     operands, inputs = dict[int, OperandSpec](), dict(example.inputs)
     for index, operand in enumerate(example.main.operands):
         if operand.lifetime in CONSTANTS and operand.type.startswith("TENSOR"):
@@ -173,7 +173,7 @@ def with_inputs(example: Example) -> Example:
 
 
 def with_constants(example: Example) -> Example:
-    """Return the example with every input but the first as a constant."""
+    """Return the example with every input except the first made a constant."""
     operands, inputs = dict[int, OperandSpec](), dict(example.inputs)
     for index in example.main.inputs[1:]:
         operand, data = example.main.operands[index], inputs[index]

@@ -1,4 +1,4 @@
-"""A failure in words: operations and their operands."""
+"""Describe a failure: its operations and their operands."""
 
 from contextlib import suppress
 

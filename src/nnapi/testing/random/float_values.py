@@ -1,4 +1,4 @@
-"""Quantized operations computed on float values."""
+"""Compute quantized operations on float values."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +12,7 @@ from nnapi.testing.random.subgraphs import CONSTANTS, Part
 
 
 def on_float_values(part: Part, values: Mapping[int, Array | None]) -> Example | None:
-    """Return an operation on dequantized values; None if nothing in it is quantized."""
+    """Return an operation with its quantized operands dequantized; None if none is quantized."""
     example, main = part.example, part.example.main
     operation = REGISTRY[OperationCode[main.operations[0].type]]
     if not any(o.scale or o.channel_quant for o in main.operands) or operation.name in ("CAST", "QUANTIZED_16BIT_LSTM"):
@@ -34,7 +34,7 @@ def on_float_values(part: Part, values: Mapping[int, Array | None]) -> Example |
 
 
 def _with_scaled_bias(main: Graph) -> list[OperandSpec]:
-    """Return the operands. The bias of a filter with scales per channel gets the scales of its sums."""
+    """Return the operands; a bias of a filter with per-channel scales gets scales of input times filter."""
     operands, inputs = list(main.operands), main.operations[0].inputs
     quant = operands[inputs[1]].channel_quant if len(inputs) > 2 else None
     if quant and not operands[inputs[2]].channel_quant:

@@ -1,4 +1,4 @@
-"""Random graphs, grown call by call from results of earlier calls."""
+"""Draw random graphs: call by call, on results of earlier calls."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -80,14 +80,14 @@ def _vary(example: Example, rng: np.random.Generator) -> Example:
 
 
 def with_masked_rows(example: Example, rng: np.random.Generator) -> Example:
-    """Return the example with rows, columns or blocks of its float inputs infinite, mostly −inf, like a mask."""
+    """Return the example with rows, columns or blocks of float inputs set to an infinity, mostly -∞, like a mask."""
     return replace(example, inputs={index: _mask(array, rng) for index, array in example.inputs.items()})
 
 
 def _mask(array: Array | None, rng: np.random.Generator) -> Array | None:
     if array is None or array.dtype.kind != "f" or not array.ndim:
         return array
-    blocks = [1 if rng.random() < 0.5 else dimension for dimension in array.shape]  # 1: as long as the tensor
+    blocks = [1 if rng.random() < 0.5 else dimension for dimension in array.shape]  # 1: the whole dimension
     filler = array.dtype.type(pick(rng, (-np.inf, -np.inf, np.inf)))
     return np.where(rng.random(blocks) < 0.4, filler, array)
 
@@ -101,14 +101,14 @@ def find_readers(turn: int) -> tuple[Operation, tuple[Operation, ...]]:
 
 
 def find_image_readers(turn: int) -> tuple[Operation, tuple[Operation, ...]]:
-    """Return an operation, and the operations on images, which read its result beside a QUANTIZE."""
+    """Return an operation, and readers of its result: the operations on images, and a QUANTIZE."""
     return JOINABLE[turn % len(JOINABLE)], (*IMAGES, QUANTIZE)
 
 
 def random_readers(
     rng: np.random.Generator, first: Operation, readers: Sequence[Operation], special: float = 0.0
 ) -> Example:
-    """Draw an operation and others that read its result, mostly beside a visible view of it. Raises NoCall."""
+    """Draw an operation and readers of its result, mostly with a view of the result as an output. Raises NoCall."""
     chain = (DEQUANTIZE, first) if rng.random() < QUANTIZED else (first,)
     readers = (*readers, QUANTIZE) if rng.random() < QUANTIZED else readers
     for _ in range(PAIR_TRIES):
@@ -128,7 +128,7 @@ def random_single(rng: np.random.Generator, special: float, operations: tuple[Op
 
 
 def _pick_operation(rng: np.random.Generator, operations: tuple[Operation, ...]) -> Operation:
-    """Draw an operation; more parameters and fused activations make it likelier."""
+    """Draw an operation; those with more parameters or fused activations are more probable."""
     longest = np.array([max(len(overload.inputs) for overload in operation.overloads) for operation in operations])
     fused = [any(overload.fuses for overload in operation.overloads) for operation in operations]
     weights = (8.0 + np.minimum(13, longest)) * np.where(fused, 3, 1)
@@ -180,14 +180,14 @@ class _Grown:
         return [o for o in reversed(usable) if o.dimensions and 0 not in o.dimensions and not o.is_ignored]
 
     def extend(self, operation: Operation) -> bool:
-        """Add a call that takes a value of the graph, if one draw finds one that fits."""
+        """Try one draw of a call that reads a value of the graph; return whether it fits and was added."""
         values = self._values()
         if not values:
             return False
         return self._read(operation, values[0] if self.rng.random() < LAST else pick(self.rng, values))
 
     def _read(self, operation: Operation, first: OperandSpec) -> bool:
-        """Add a call whose first tensor is that value, if one draw fits."""
+        """Try one draw of a call whose first tensor is ``first``; return whether it fits and was added."""
         others = [value for value in self._values() if value is not first]
         try:
             self.add(random_call(operation, self.rng, 1, given=[first, *others], special=self.special))
@@ -196,7 +196,7 @@ class _Grown:
         return True
 
     def begin(self, operations: Sequence[Operation]) -> bool:
-        """Add a chain of calls; return whether a draw fits."""
+        """Add a chain of calls; return whether all draws fit."""
         first, *others = operations
         try:
             self.add(random_call(first, self.rng, special=self.special))
@@ -205,7 +205,7 @@ class _Grown:
         return all(self._read(operation, self._values()[0]) for operation in others)
 
     def read_last(self, operations: Sequence[Operation]) -> bool:
-        """Add readers of a result of the last call; return whether any fits."""
+        """Add readers of one result of the last call; return whether any of them fits."""
         results = [value for value in self._values() if int(value.name[1:]) in self.calls[-1].outputs]
         if not results:
             return False
@@ -216,7 +216,7 @@ class _Grown:
         return bool(fitting)
 
     def show_view(self) -> None:
-        """Add an unread view of a value that a call reads, so that it is an output."""
+        """Add a view of a value that a call reads; the view is unread, so it becomes an output."""
         read = {i for call in self.calls for i in call.inputs}
         shared = [value for value in self._values() if int(value.name[1:]) in read]
         if shared:
@@ -226,7 +226,7 @@ class _Grown:
         return any(self._read(pick(self.rng, VIEWS), shared) for _ in range(TRIES))
 
     def add(self, example: Example) -> None:
-        """Add a call; its operands that are named by an index belong to the graph already."""
+        """Add the call of an example; operands named ``#INDEX`` are in the graph already."""
         position = {}
         for index, operand in enumerate(example.main.operands):
             if operand.name.startswith("#"):
@@ -240,7 +240,7 @@ class _Grown:
         self.calls += [renumber(call, position) for call in example.main.operations]
 
     def finish(self) -> Example:
-        """Return the example. Unread results are outputs, others by chance."""
+        """Return the example. Unread results are outputs; other results are outputs by chance."""
         read = {i for call in self.calls for i in call.inputs}
         written = [i for call in self.calls for i in call.outputs]
         shown = pick(self.rng, (0.0, 0.3, 1.0))

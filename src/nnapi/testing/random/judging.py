@@ -1,4 +1,4 @@
-"""The judgment of one random example on a device: agreed, refused, or the fault."""
+"""Judge one random example on a device: agreed, refused, or failed."""
 
 import math
 from collections.abc import Mapping
@@ -39,13 +39,13 @@ class Outcome(StrEnum):
     AGREED = "agreed"
     REFUSED = "refused"
     INVALID = "invalid"
-    """The reference refuses the data, and so does the device."""
+    """The reference refuses the example, and the device does not compute it either."""
     FAILED = "failed"
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The outcome of an example. ``example`` is the partition that ran, with expected outputs."""
+    """The outcome of an example. ``example`` is the part that ran, with expected outputs."""
 
     outcome: Outcome
     reason: str = ""
@@ -56,8 +56,9 @@ class Judgement:
 def judge(example: Example, device: Device, *, special: bool = False) -> Judgement:
     """Run an example on a device and on the reference, and judge whether they agree.
 
-    Refused operations are removed first. Each visible result is judged by the device's own earlier results. The
-    reference also runs equivalent variants and float values. ``special`` judges results of non-finite values.
+    Operations that the device refuses are removed first. The expected value of a visible result is computed from the
+    device's own earlier results. The reference must also agree with equivalent variants and with float values. With
+    ``special``, comparisons and finite results are judged in examples with NaN or infinity.
     """
     computation = Computation(example, rounds=0)
     wrong = _refusal(computation)
@@ -96,7 +97,7 @@ def _refusal(computation: Computation) -> NnapiError | None:
 def _judge_claimed(
     example: Example, device: Device, special: bool, wrong: NnapiError | None, has_doubtful_index: bool
 ) -> Judgement:
-    """Judge an example that the device claims. ``wrong``: the reference refuses the data, so the device may."""
+    """Judge an example that the device claims. ``wrong``: the reference refuses the data, so the device may fail."""
     last = example.main.operations[-1].type
     try:
         outputs = dict(zip(example.main.outputs, run_example(example, device), strict=True))
@@ -116,7 +117,7 @@ def _judge_claimed(
 
 
 def judge_outputs(example: Example, device: Device, outputs: Mapping[int, Array], special: bool = False) -> Judgement:
-    """Judge a device's outputs of an example, without its variants."""
+    """Judge a device's outputs of an example; do not run equivalent variants."""
     judgement = _compare(example, device, outputs, Computation(example, special=special))
     if judgement.outcome == Outcome.FAILED:
         judgement = _compare(example, device, outputs, Computation(example, special=special, rounds=CAREFUL))
@@ -173,7 +174,7 @@ def _violation(operand: OperandSpec, index: int, actual: Array, expected: Expect
 
 
 def _is_near(actual: Array, expected: Expectation, real: Array, loss: float) -> bool:
-    """Whether quantized values are near the reference's or the float value, or off by the loss of rounding twice."""
+    """Return whether quantized values are near the reference's or within ``loss`` steps of the float values."""
     off = max(1.0, loss + 0.5) + NEARLY
     low = np.minimum(as_double(expected.value) - expected.allowance, real - off)
     high = np.maximum(as_double(expected.value) + expected.allowance, real + off)
@@ -182,7 +183,7 @@ def _is_near(actual: Array, expected: Expectation, real: Array, loss: float) -> 
 
 
 def _contradiction(computation: Computation, number: int) -> str | None:
-    """Describe where the reference's own quantized values are far from the float values."""
+    """Describe the first quantized result of the reference that is far from the float result, if any."""
     for index, real in computation.real(number).items():
         operand = computation.operands[index]
         value = computation.values[index]
@@ -201,7 +202,7 @@ def _contradiction(computation: Computation, number: int) -> str | None:
 
 
 def _find_rounding_loss(computation: Computation, number: int, index: int) -> float:
-    """Return the loss in steps of a result that is rounded to its input's scale, then to another one."""
+    """Return the loss in steps of rounding to the input's scale first, then to the result's."""
     operation, operands = computation.operations[number], computation.operands
     first, result = operands[operation.inputs[0]], operands[index]
     same = (first.scale, first.zero_point) == (result.scale, result.zero_point)
@@ -211,7 +212,7 @@ def _find_rounding_loss(computation: Computation, number: int, index: int) -> fl
 
 
 def _find_sum_loss(computation: Computation, number: int, index: int) -> float:
-    """Return the loss in steps of a float32 sum of products that may be far larger than the result."""
+    """Return the loss in steps of a float32 sum of products whose terms may be far larger than the sum."""
     operation, operands = computation.operations[number], computation.operands
     if not operation.type.endswith(("CONV_2D", "FULLY_CONNECTED")):
         return 0.0
@@ -221,7 +222,7 @@ def _find_sum_loss(computation: Computation, number: int, index: int) -> float:
 
 
 def _find_change(example: Example, outputs: Mapping[int, Array], device: Device) -> str | None:
-    """Describe how an equivalent variant differs; None if the outputs are the same."""
+    """Describe the difference of an equivalent variant; None if its outputs are the same."""
     try:
         others = run_example(example, device)
     except NnapiError as error:

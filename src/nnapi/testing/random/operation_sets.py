@@ -1,4 +1,4 @@
-"""Groups of operations by their declared traits."""
+"""Select operations by their declared traits."""
 
 from nnapi.model.facts import Trait
 from nnapi.model.operation import REGISTRY

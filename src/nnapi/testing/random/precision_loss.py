@@ -1,4 +1,4 @@
-"""Precision that an engine may lose by its order of computation."""
+"""Estimate the precision that an engine may lose by its order of computation."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ APART = 2
 
 
 def estimate_losses(name: str, inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> list[Array]:
-    """Estimate the loss of each element of the first results; infinite if no digit may be left."""
+    """Return the loss of each element of the first results, infinite if no digit may be left; [] if none is known."""
     if any(array is None for array in (*inputs[:1], *outputs)) or inputs[0].dtype.kind != "f":
         return []
     with np.errstate(all="ignore"):
@@ -47,7 +47,7 @@ def estimate_losses(name: str, inputs: Sequence[Any], outputs: Sequence[Any], pr
 def by_running_sums(
     x: Array, radius: Array, bias: Array, alpha: Array, beta: Array, axis: Array | None = None, *, rounding: float
 ) -> Array:
-    """Return the loss of running sums of squares in a window: the error of the largest sum stays in all that follow."""
+    """Return LRN's loss with running sums of squares: an error in the largest sum remains in all later sums."""
     squares = np.moveaxis(np.square(x.astype(np.float64)), int(-1 if axis is None else axis), -1)
     count, reach = squares.shape[-1], min(int(radius), squares.shape[-1])
     sums = np.concatenate([np.zeros((*squares.shape[:-1], 1)), np.cumsum(squares, -1)], -1)
@@ -64,7 +64,7 @@ def by_running_sums(
 
 
 def by_means(x: Array, gamma: Array, epsilon: Array, *, is_nchw: bool, rounding: float) -> Array:
-    """Return the loss of an image's mean, summed one by one: the error shifts all results alike."""
+    """Return INSTANCE_NORMALIZATION's loss if an image's mean is summed one by one: all results shift alike."""
     image = (2, 3) if is_nchw else (1, 2)
     numbers = x.astype(np.float64)
     count = numbers.shape[image[0]] * numbers.shape[image[1]]
@@ -74,7 +74,7 @@ def by_means(x: Array, gamma: Array, epsilon: Array, *, is_nchw: bool, rounding:
 
 
 def by_interpolation(x: Array, result: Array, *, is_nchw: bool) -> Array:
-    """Return the loss of positions between pixels in float32, which large differences of neighbors show."""
+    """Return RESIZE_BILINEAR's loss by float32 positions, which grows with the difference of neighbors."""
     numbers = x.astype(np.float64)
     steps = [
         np.abs(np.diff(numbers, axis=axis)).max(initial=0) * x.shape[axis] for axis in ((2, 3) if is_nchw else (1, 2))
@@ -83,7 +83,7 @@ def by_interpolation(x: Array, result: Array, *, is_nchw: bool) -> Array:
 
 
 def by_products(factors: Array, axes: Array, result: Array, exponents: float) -> Array:
-    """Return infinity where the large factors alone, or the small ones alone, overflow or lose digits."""
+    """Return REDUCE_PROD's loss: infinite where the factors above 1 alone, or below 1 alone, exceed the exponents."""
     rank = factors.ndim
     along = tuple({int(axis) % rank for axis in np.asarray(axes).reshape(-1)})
     with np.errstate(all="ignore"):
@@ -93,7 +93,7 @@ def by_products(factors: Array, axes: Array, result: Array, exponents: float) ->
 
 
 def by_coupled_gates(given: Mapping[str, Any], results: Mapping[str, Array | None], rounding: float) -> list[Array]:
-    """Return the losses of results: the input gate is 1 minus the forget gate, and near 1 that has few digits."""
+    """Return the loss of LSTM cells whose input gate is 1 minus the forget gate, which cancels digits near 1."""
     moved = dict.fromkeys(results, 0.0)
     for direction in ("fw_", "bw_") if "fw_cell_bias" in given else ("",):
         cell = _in_float64(cell_of(given, direction))
@@ -118,7 +118,7 @@ def _in_float64(cell: Cell[Array]) -> Cell[Array]:
 
 
 def _lose(cell: Cell[Array], direction: str, given: Mapping[str, Any], rounding: float) -> tuple[float, float]:
-    """Return the largest losses of an element of a cell's state and of its output."""
+    """Return the largest loss of any element of a cell's state, and of its output."""
 
     def step(x: Array, aux: Array | None, h: Array, c: Array, lost: Array) -> tuple[Array, ...]:
         lets_in = gate(cell, "cell", ACTIVATIONS[cell.activation], x, aux, h, c)
@@ -138,7 +138,7 @@ def _clip(lost: Array, limit: float) -> Array:
 
 
 def _inputs(cell: Cell[Array], direction: str, given: Mapping[str, Any]) -> tuple[Array, Array | None]:
-    """Return a cell's inputs in the order in which it reads them."""
+    """Return a cell's input and auxiliary input in the order in which it reads them: [time, batch, size]."""
     x, aux = given["input"], given.get("aux_input")
     if x.ndim == 2:
         return x[np.newaxis].astype(np.float64), None

@@ -1,4 +1,4 @@
-"""A session of random examples, with its counts and its failures as files."""
+"""Run a session of random examples: count outcomes, and write failures to files."""
 
 import time
 from collections import Counter, defaultdict
@@ -27,7 +27,7 @@ OFTEN = 3
 
 @dataclass(frozen=True)
 class Failure:
-    """A failure, shrunk: which example of which seed it was, what is wrong, the file that replays it."""
+    """A shrunk failure: the seed and number of its example, the reason, and the file that replays it."""
 
     seed: int
     number: int
@@ -54,7 +54,7 @@ class Report:
 
 
 def example_of(seed: int, number: int, values: str = "ordinary", only: tuple[Operation, ...] = ()) -> Example | None:
-    """Return the example of that number in the session of that seed; None where the draw came to nothing."""
+    """Return example ``number`` of the session with this seed; None if no draw was accepted."""
     rng = np.random.default_rng([seed, number])
     try:
         turn, rest = divmod(number, PAIRED)
@@ -80,7 +80,7 @@ def run(
     cases: int | None = None,
     progress: Callable[[Report], None] = lambda report: None,
 ) -> Report:
-    """Judge random examples for ``seconds`` or ``cases``. Call ``progress`` after each, write shrunk failures."""
+    """Judge random examples for ``seconds``, or ``cases`` of them; write shrunk failures to ``folder``."""
     report = Report(seed, device)
     begin = time.monotonic()
     with Child(device, special=VALUES[values] > 0) as child:
@@ -132,13 +132,13 @@ def _write(example: Example, device: str, folder: Path | None) -> Path | None:
     if folder is None:
         return None
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{Path(device).name}_{example.name}.npz"  # a profile's device is named by its path
+    file = folder / f"{Path(device).name}_{example.name}.npz"  # the name of a profile's device is a path
     write(file, [example])
     return file
 
 
 def replayable(example: Example) -> Example:
-    """Return the example as a conformance run takes it."""
+    """Return the example in the form that a conformance run accepts."""
     operands = example.main.operands
     outputs = {
         index: example.outputs.get(index, np.zeros(operands[index].dimensions, operands[index].operand_type.dtype))

@@ -1,4 +1,4 @@
-"""Shrinking of a failure: fewer operations, smaller dimensions, plainer values, for as long as it still fails."""
+"""Shrink a failing example: fewer operations, smaller dimensions, plainer values, as long as it still fails."""
 
 import time
 from collections import defaultdict
@@ -23,7 +23,7 @@ LIMIT = 15.0
 
 
 def shrink(example: Example, fails: Fails, limit: float = LIMIT) -> Example:
-    """Return the smallest example found in that time that still fails."""
+    """Return the smallest example found within ``limit`` seconds that still fails."""
     end = time.monotonic() + limit
     before = None
     while example is not before:
@@ -47,7 +47,7 @@ def _as_long_as(example: Example, ways: Ways, fails: Fails, end: float) -> Examp
 
 
 def _fewer_operations(example: Example) -> Iterator[Example]:
-    """Yield examples with the last operation, halves, and all but one."""
+    """Yield examples with the last operation only, with either half, and without each single operation."""
     count = len(example.main.operations)
     if count < 2 or example.referenced:
         return
@@ -65,14 +65,14 @@ def _fewer_operations(example: Example) -> Iterator[Example]:
 
 
 def _set_known_dimensions(example: Example) -> Iterator[Example]:
-    """Yield the example with static dimensions, if any was unspecified."""
+    """Yield the example with all dimensions specified, if any was unspecified."""
     given = {index: array.shape for index, array in example.inputs.items() if array is not None}
     if any(example.main.operands[index].dimensions != shape for index, shape in given.items()):
         yield example.with_dimensions(given)
 
 
 def _smaller_dimensions(example: Example) -> Iterator[Example]:
-    """Yield examples with a smaller dimension, at one position or wherever it occurs."""
+    """Yield examples with a smaller dimension: everywhere it occurs, or in one operand only."""
     if example.referenced:
         return
     by_dimension: defaultdict[int, list[Place]] = defaultdict(list)
@@ -90,7 +90,7 @@ def _smaller_dimensions(example: Example) -> Iterator[Example]:
 
 
 def resize(example: Example, dimensions: Mapping[Place, int]) -> Example:
-    """Return the example with other dimensions, its data cut, and unspecified dimensions of results."""
+    """Return the example with these dimensions. Data is cut to them; dimensions of results become unspecified."""
     operands, inputs = [], dict(example.inputs)
     written = {i for operation in example.main.operations for i in operation.outputs}
     for index, operand in enumerate(example.main.operands):
@@ -133,9 +133,9 @@ def with_value(example: Example, index: int, array: Array) -> Example:
 
 
 def _plainer(array: Array, operand: OperandSpec) -> Iterator[Array]:
-    """Yield plainer values: zero, one, the first element throughout, integers."""
+    """Yield plainer data: zeros, ones, the first element everywhere, integers."""
     if operand.type == "TENSOR_INT32" and not operand.scale:
-        return  # positions and dimensions: other values mean something else
+        return  # indices and dimensions: other values may be illegal
     zero, same = (np.full_like(array, value) for value in (operand.zero_point, array.flat[0]))
     is_float = array.dtype.kind == "f"
     rounded = np.where(np.isfinite(array), np.round(array), array).astype(array.dtype)

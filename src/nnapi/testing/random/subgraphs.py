@@ -13,14 +13,14 @@ CONSTANTS = (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE)
 
 
 def find_given(example: Example, index: int) -> Array | None:
-    """Return the value of a constant or an input; None if an operand is neither, or omitted."""
+    """Return the value of a constant or input; None for an omitted operand and for other kinds."""
     operand = example.main.operands[index]
     return operand.data if operand.lifetime in CONSTANTS else example.inputs.get(index)
 
 
 @dataclass(frozen=True)
 class Part:
-    """One operation as an example; ``inputs`` and ``outputs`` are its operands' indices in the whole graph."""
+    """One operation as an example. ``inputs`` and ``outputs`` are its operands' indices in the whole graph."""
 
     example: Example
     inputs: tuple[int, ...]
@@ -28,7 +28,7 @@ class Part:
 
 
 def part_of(example: Example, number: int) -> Part:
-    """Return one operation as an example. Float constants become inputs, so that the judge can perturb them."""
+    """Return operation ``number`` as an example. Float constants become inputs, so that they can be perturbed."""
     operation = example.main.operations[number]
     order = tuple(dict.fromkeys((*operation.inputs, *operation.outputs)))
     positions = {old: new for new, old in enumerate(order)}
@@ -54,13 +54,13 @@ def renumber(operation: OperationSpec, positions: Mapping[int, int]) -> Operatio
 
 
 def match_call(operation: OperationSpec, operands: Sequence[OperandSpec]) -> Match:
-    """Return the overload of a call and its arguments; raises as :meth:`Operation.match` does."""
+    """Return the match of a call; raise like :meth:`Operation.match`."""
     given, made = ([operands[i].full_type for i in indices] for indices in (operation.inputs, operation.outputs))
     return REGISTRY[OperationCode[operation.type]].match(given, made)
 
 
 def keep_operations(example: Example, numbers: Collection[int], values: Mapping[int, Array | None]) -> Example:
-    """Return the example with only those operations; results of the others become inputs from ``values``."""
+    """Return the example with these operations only; results of other operations become inputs from ``values``."""
     main = example.main
     operations = [main.operations[number] for number in sorted(numbers)]
     written = {i for operation in operations for i in operation.outputs}

@@ -1,4 +1,4 @@
-"""Random scalars, tensors and dimensions from one small pool per attempt, so that operands fit together."""
+"""Draw scalars, tensors and dimensions from one small pool per attempt, so that operands fit each other."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Ranges:
     given: Shape | None = None
 
     def quantization(self, code: int, rng: np.random.Generator) -> dict[str, Any]:
-        """Return scale and zero point of an operand of that type, as fields; none if the type has none."""
+        """Return fields ``scale`` and ``zero_point`` for an operand type; {} if the type has none."""
         if code not in ZERO_POINTS:
             return {}
         if code in CUSTOMARY and rng.random() < 0.8:
@@ -89,7 +89,7 @@ def _scale(rng: np.random.Generator) -> float:
 
 
 def random_scalar(parameter: Parameter, code: OperandCode, rng: np.random.Generator) -> Array:
-    """Return a scalar that satisfies the parameter's check, if a few tries find one."""
+    """Return a random scalar; retry a few times if the parameter's check rejects it."""
     check = parameter.check if isinstance(parameter, ScalarParameter) else None
     value: Any = 0
     for _ in range(TRIES):
@@ -111,7 +111,7 @@ def _scalar(parameter: Parameter, code: OperandCode, rng: np.random.Generator) -
 
 
 def random_values(parameter: TensorParameter, first: OperandSpec | None, rng: np.random.Generator) -> Array | None:
-    """Return values for a parameter that decides the shape (sizes, paddings, permutations); None for others."""
+    """Return elements of a ValuesParameter (sizes, paddings, permutations); None for other parameters."""
     if not isinstance(parameter, ValuesParameter):
         return None
     dimensions = first.dimensions if first else (1,)
@@ -159,7 +159,7 @@ def _data(operand: OperandSpec, ranges: Ranges, rng: np.random.Generator) -> Arr
     if operand.code == OperandCode.TENSOR_BOOL8:
         return rng.integers(0, 2, shape).astype(np.bool_)
     if dtype.kind == "f":
-        with np.errstate(over="ignore"):  # what is too large for float16 is infinite
+        with np.errstate(over="ignore"):  # values beyond the range of float16 become infinite
             return _floats(ranges, shape, rng).astype(dtype)
     if operand.code == OperandCode.TENSOR_INT32:
         low, high = (-100, 100) if operand.scale else ranges.integers
@@ -174,7 +174,7 @@ def _data(operand: OperandSpec, ranges: Ranges, rng: np.random.Generator) -> Arr
 
 
 def _floats(ranges: Ranges, shape: Shape, rng: np.random.Generator) -> Array:
-    """Return values of the range, some of them special."""
+    """Return floats in the attempt's range, some of them ties or special values."""
     numbers = rng.uniform(*ranges.floats, shape)
     if rng.random() < 0.3:
         numbers = np.where(rng.random(shape) < 0.2, rng.choice(TIES, shape), numbers)

@@ -1,1 +1,1 @@
-"""Arguments that fit each other, one proposer per operation."""
+"""Propose arguments that fit each other, with one function per operation."""

@@ -42,7 +42,7 @@ def propose_channel_shuffle(draw: Draw) -> Proposal:
 
 
 def _divisible(draw: Draw, shape: Shape, count: int) -> tuple[Shape, int]:
-    """Draw an axis; a shape that is not given becomes divisible along it."""
+    """Draw an axis; unless the shape is given, make it divisible by ``count`` along this axis."""
     axis = draw.axis(len(shape))
     if draw.ranges.given is None:
         shape = tuple(e * count if i == axis % len(shape) else e for i, e in enumerate(draw.bound(shape, 5000)))

@@ -14,7 +14,7 @@ def propose_equal_shapes(draw: Draw) -> Proposal:
 @proposes("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "POW", "PRELU", "LOGICAL_AND", "LOGICAL_OR")
 @proposes("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
 def propose_two_tensors(draw: Draw) -> Proposal:
-    """Propose equal dimensions, or either one stretched along some axes, or of a lower rank."""
+    """Propose equal dimensions, or one tensor that broadcasts: along some axes, or by a lower rank."""
     shape = draw.shape()
     first, second = draw.tensors
     if draw.chance(0.3):

@@ -61,7 +61,7 @@ def propose_slice(draw: Draw) -> Proposal:
 
 @proposes("STRIDED_SLICE")
 def propose_strided_slice(draw: Draw) -> Proposal:
-    """Propose slices forwards and backwards, with ends beyond the tensor, and masks."""
+    """Propose forward and backward slices, ends beyond the tensor, and masks."""
     shape = draw.shape()
     begin, end, strides = [], [], []
     for dimension in shape:

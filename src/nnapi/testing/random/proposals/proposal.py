@@ -1,4 +1,4 @@
-"""Arguments of an operation that fit each other. The others are drawn independently."""
+"""Proposals: arguments of an operation that fit each other. All other arguments are drawn independently."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ MOST = 40_000
 
 @dataclass
 class Proposal:
-    """Dimensions, scalars, lists and quantization by parameters' names; ``outputs`` is the number of outputs."""
+    """Dimensions, scalars, lists and quantization by parameter name; ``outputs`` is the number of outputs."""
 
     shapes: dict[str, Shape] = field(default_factory=dict)
     scalars: dict[str, Any] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Proposal:
 
 
 class Draw:
-    """The source of a proposal: the parameters that are present, the overload's name, the ranges, the generator."""
+    """The data that a proposal is drawn from: overload, names of its parameters, ranges and random generator."""
 
     def __init__(self, overload: str, slots: Iterable[Slot], ranges: Ranges, rng: np.random.Generator) -> None:
         slots = tuple(slots)
@@ -56,19 +56,19 @@ class Draw:
         return int(self.pick(*(dimension for dimension in DIMENSIONS if dimension <= most)))
 
     def shape(self, *ranks: int) -> Shape:
-        """Return the dimensions of the first tensor: the given ones, or any with few enough elements."""
+        """Return the dimensions of the first tensor: given ones, or new ones of one of these ranks."""
         ranks = ranks or (1, 2, 3, 4)
         given = self.need_rank(*ranks)
         return self.bound(tuple(self.dimension() for _ in range(self.pick(*ranks)))) if given is None else given
 
     def need_rank(self, *ranks: int) -> Shape | None:
-        """Return the dimensions of the first tensor, if they are fixed; raises BadDataError for a wrong rank."""
+        """Return the given dimensions of the first tensor, None without any; raise BadDataError for a wrong rank."""
         given = self.ranges.given
         need(given is None or len(given) in ranks, f"the tensor does not have a rank of {ranks}", BadDataError)
         return given
 
     def bound(self, shape: Shape, most: int = MOST) -> Shape:
-        """Return the dimensions, the largest of them reduced until there are few enough elements."""
+        """Halve the largest dimension until the tensor has at most ``most`` elements; return the dimensions."""
         dimensions = list(shape)
         while math.prod(dimensions) > most:
             largest = dimensions.index(max(dimensions))
@@ -81,12 +81,12 @@ class Draw:
         return axis - rank if self.chance(0.3) else axis
 
     def draw_layout(self) -> None:
-        """Draw whether channels come first, where the operation has a layout."""
+        """Draw the layout, if the operation has a layout flag."""
         if "layout" in self.names:
             self.proposal.scalars["layout"] = self.chance(0.4)
 
     def store(self, shape: Shape) -> Shape:
-        """Return the dimensions of an NHWC image as they are stored in the layout that was drawn."""
+        """Return the stored dimensions of an image, given as NHWC: NCHW if this layout was drawn."""
         return (shape[0], shape[3], shape[1], shape[2]) if self.proposal.scalars.get("layout") else shape
 
     def padding_scheme(self) -> int | None:
@@ -98,12 +98,12 @@ class Draw:
         return scheme
 
     def given_image(self) -> Shape | None:
-        """Return the given NHWC dimensions of the first tensor, if there are any."""
+        """Return the dimensions of the first tensor as NHWC; None if they are not given."""
         given = self.need_rank(4)
         return (given[0], given[2], given[3], given[1]) if given and self.proposal.scalars.get("layout") else given
 
     def image(self, name: str = "input", **dimensions: int) -> Shape:
-        """Propose an NHWC image, with any dimensions that are not given here. Returns its dimensions."""
+        """Propose an NHWC image; draw the dimensions that are not in ``dimensions``. Return its dimensions."""
         self.draw_layout()
         shape = self.given_image()
         if shape is None:

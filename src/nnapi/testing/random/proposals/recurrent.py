@@ -1,4 +1,4 @@
-"""Proposals for recurrent operations: weights and states of one size."""
+"""Proposals for recurrent operations: weights and states of matching sizes."""
 
 from nnapi.model.operand import Shape
 from nnapi.testing.random.proposals.proposal import Draw, Proposal, proposes
@@ -25,7 +25,7 @@ INPUT_GATE = ("input_to_input_weights", "recurrent_to_input_weights", "input_gat
 
 @proposes("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM")
 def propose_lstm(draw: Draw) -> Proposal:
-    """Propose a cell, or one for each direction; an omitted operand is omitted for all gates together."""
+    """Propose an LSTM cell, or one for each direction; optional weights are omitted for all gates together."""
     input, batch = _propose_input(draw)
     proposal = draw.proposal
     for prefix in ("fw_", "bw_") if "fw_cell_bias" in draw.names else ("",):
@@ -72,7 +72,7 @@ def _cell(draw: Draw, prefix: str, batch: int, size: int) -> None:
 
 @proposes("QUANTIZED_16BIT_LSTM")
 def propose_16bit_lstm(draw: Draw) -> Proposal:
-    """Propose scales that its arithmetic is made for; all weights share theirs."""
+    """Propose the scales that QUANTIZED_16BIT_LSTM supports; all weights share one scale."""
     proposal = propose_lstm(draw)
     weights = (draw.pick(1 / 128, 1 / 64, 0.0117), draw.upto(255))
     proposal.quantization = {name: weights for name in draw.names if name.endswith("_weights")}

@@ -1,4 +1,4 @@
-"""Proposals for convolutions, poolings and resizes. The result is drawn first, and the image follows."""
+"""Proposals for convolutions, poolings and resizes: the result's size is drawn first, the image's follows from it."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ WORK = 3_000_000
 
 
 class Axis(NamedTuple):
-    """One spatial axis: dimensions of image, window and result, and how the window moves."""
+    """One spatial axis: dimensions of image, window and result, and the window's stride, dilation and padding."""
 
     dimension: int
     size: int
@@ -59,7 +59,7 @@ class Windows(NamedTuple):
 
 
 def draw_windows(draw: Draw, channels: int) -> Windows:
-    """Draw both axes, the image (NHWC) with ``channels``, and the scalars of the overload in the proposal."""
+    """Draw both axes and an NHWC image with ``channels``; set the overload's scalars in the proposal."""
     dilates = "dilation_w" in draw.names
     proposal, scheme = draw.proposal, draw.padding_scheme()
     draw.draw_layout()
@@ -79,7 +79,7 @@ def draw_windows(draw: Draw, channels: int) -> Windows:
 
 
 def most_channels(windows: Windows, each: int = 1) -> int:
-    """Return the number of channels that keeps the work within its bound."""
+    """Return the largest number of channels, at most 256, that keeps the amount of computation within WORK."""
     elements = windows.image[0] * max(windows.cost, windows.rows.dimension * windows.columns.dimension // 8) * each
     return max(1, min(256, WORK // max(1, elements)))
 
