@@ -1,1 +1,1 @@
-"""Models as a client describes them: operands, operations, constants."""
+"""Models, described by a client: operands, operations, constants."""

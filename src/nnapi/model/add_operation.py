@@ -27,7 +27,7 @@ class Described(Graph, Protocol):
 def add_call(
     model: Described, code: int, inputs: Sequence[int], outputs: Sequence[int], known: KnownMatch | None = None
 ) -> None:
-    """Append an operation, with the match ``known`` if it still holds."""
+    """Append an operation; reuse the match ``known`` if the operand types still agree."""
     need(inputs is not None and outputs is not None, "inputs or outputs is None", UnexpectedNullError)
     need(not isinstance(code, str), f"{code!r} is not a code: nnapi.OperationCode has them by name", BadDataError)
     model.state.need("building", to="add an operation")
@@ -47,7 +47,7 @@ def add_call(
 
 
 def order_calls(model: Described) -> tuple[OperationCall, ...]:
-    """Return the operations in run order, without trailing defaults; BadDataError where the graph is invalid."""
+    """Return the operations in run order, without trailing default inputs; BadDataError for an invalid graph."""
 
     def check_fit(call: OperationCall) -> None:
         if call.code in REGISTRY:
@@ -65,7 +65,7 @@ def _match(
     number: int,
     known: KnownMatch | None = None,
 ) -> KnownMatch:
-    """Match an operation, reusing ``known`` for equal types; BadDataError names the operation of that number."""
+    """Match operation ``number``, or reuse ``known`` if its types are equal; BadDataError names the operation."""
     operands = [model.operands[index] for index in inputs]
     types, results = [operand.type for operand in operands], [model.operands[index].type for index in outputs]
     references = [operand.value if operand.lifetime is SUBGRAPH else None for operand in operands]

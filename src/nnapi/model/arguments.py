@@ -58,7 +58,7 @@ Arranged = list[tuple[Slot, list[Argument]]]
 
 
 def arrange(operation: Operation, given: Sequence[Any], named: Mapping[str, Any]) -> Arranged:
-    """Fit arguments to the first overload that accepts them; BadDataError of the overload that came furthest."""
+    """Fit arguments to the first overload that accepts them; raise the BadDataError of the one that fits longest."""
     furthest, failure = -1, BadDataError("takes no arguments")
     for overload in operation.overloads:
         arranged: Arranged = []
@@ -88,7 +88,7 @@ def default_of(slot: Slot) -> Any:
 
 
 def _assign_names(overload: Overload, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments by name; unnamed ones go in order to the parameters not yet named."""
+    """Return arguments by name; positional ones go, in order, to the parameters that are not named."""
     names = [slot.name for slot in overload.inputs]
     unknown = next((name for name in named if name not in names), None)
     need(unknown is None, f"has no operand {unknown}; it has {', '.join(names)}", BadDataError)
@@ -110,7 +110,7 @@ def _assign_names(overload: Overload, given: Sequence[Any], named: Mapping[str, 
 
 
 def _list_values(overload: Overload, bound: Mapping[str, Any]) -> list[tuple[Slot, list[Any]]]:
-    """Return the values of each parameter, with defaults up to the last one given or required."""
+    """Return the values of each parameter, and defaults up to the last parameter that is given or required."""
     count = len(overload.inputs)
     if not overload.is_variadic:
         last = max((i for i, slot in enumerate(overload.inputs, 1) if slot.name in bound), default=0)
@@ -150,7 +150,7 @@ def _pick_type(slot: Parameter, codes: Mapping[str, int]) -> OperandType:
 
 
 def _scalar(slot: ScalarParameter, value: Any, codes: Mapping[str, int], *, exact: bool) -> Argument:
-    """Return a scalar argument; with ``exact``, bool and int differ."""
+    """Return a scalar argument; with ``exact``, a bool is not accepted as an int."""
     if isinstance(value, str):
         value = _read_word(slot, value)
     accepted = slot.accepts(codes)
@@ -188,7 +188,7 @@ def _read_word(slot: ScalarParameter, word: str) -> int:
 
 
 def constant(value: Any, type: OperandType | None, accepted: Mapping[int, int], name: str) -> Argument:
-    """Make a constant of the given type, else of the accepted or matching type."""
+    """Make a constant of ``type``, by default of an accepted type or the type that matches the array."""
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -196,7 +196,7 @@ def constant(value: Any, type: OperandType | None, accepted: Mapping[int, int], 
     if type is None:
         kind = {"u": "i"}.get(array.dtype.kind, array.dtype.kind)
         code = TENSOR_OF.get(array.dtype) if isinstance(value, np.ndarray) else None
-        # NumPy's types for Python's numbers: integers have 4 bytes on 32-bit machines.
+        # The dtypes that NumPy gives Python's numbers: 8 bytes, or 4 for integers on 32-bit machines.
         if code is None and (array.dtype.itemsize == 8 or array.dtype == np.int_ or kind == "b"):
             choice = CONVERTED.get(kind, ())
             code = next((code for code in choice if code in accepted), choice[0] if choice else None)

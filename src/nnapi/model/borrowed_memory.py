@@ -17,12 +17,12 @@ class BorrowedMemory:
         self._is_valid = True
 
     def revoke(self) -> None:
-        """End all access; return when no thread copies from the memory any more."""
+        """End all access; wait until no thread copies from the memory."""
         with self._lock:
             self._is_valid = False
 
     def copy(self, model: Graph) -> list[Description] | None:
-        """Describe a finished model with copied constants; None after :meth:`revoke`."""
+        """Describe a finished model, with copies of its constants; None after :meth:`revoke`."""
         with self._lock:
             if not self._is_valid:
                 return None

@@ -47,7 +47,7 @@ class Builder(Operations):
         self._values: dict[int, Array] = {}
 
     def input(self, type: OperandType, name: str = "") -> Tensor:
-        """Add a model input. A dimension of 0 is only known when the model runs."""
+        """Add a model input. A dimension of 0 is unspecified until the model runs."""
         index = self._operand(type, name)
         self._inputs.append(index)
         return Tensor(self, index, type, name)
@@ -67,7 +67,7 @@ class Builder(Operations):
             self._outputs.append(each.index)
 
     def finish(self) -> Model:
-        """Identify inputs and outputs in the order in which they were added, validate, and freeze the model."""
+        """Identify the inputs and outputs, in the order in which they were added; validate and freeze the model."""
         self.model.identify_inputs_and_outputs(self._inputs, self._outputs)
         self.model.finish()
         return self.model
@@ -108,7 +108,7 @@ class Builder(Operations):
         return tensors[0] if len(tensors) == 1 and not isinstance(operation.outputs[0], Several) else tensors
 
     def _unwrap(self, value: Any) -> Any:
-        """Replace Tensors, also in lists, by arguments of this model."""
+        """Replace tensors of this builder, also in lists, by arguments; return other values unchanged."""
         if isinstance(value, Tensor):
             need(value.builder is self, f"{value!r} belongs to another model", BadDataError)
             return Argument(value.type, self._values.get(value.index), value.index)

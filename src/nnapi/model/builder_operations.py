@@ -11,7 +11,7 @@ from nnapi.model.operation import REGISTRY, Operation
 
 
 class _OperationMethods(type):
-    """A class with a function for each operation, so that ``help(Builder.softmax)`` needs no builder."""
+    """A metaclass that makes a function for each operation, so that ``help(Builder.softmax)`` needs no instance."""
 
     def __getattr__(cls, name: str) -> Callable[..., Any]:
         return _find(name, cls)

@@ -26,14 +26,14 @@ OPTIONS = {"out": None, "scale": None, "zero_point": 0, "name": ""}
 
 
 def method_name(operation: Operation) -> str:
-    """The operation's name as a Python method: ``conv_2d``, ``if_``."""
+    """Return the operation's name as a Python method: ``conv_2d``, ``if_``."""
     name = operation.name.lower()
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
 @cache
 def signature(operation: Operation) -> Signature:
-    """Return the parameters; those of only some overloads as ``name=...``."""
+    """Return the method's signature; parameters that only some overloads have are shown as ``name=...``."""
     overloads = [list(overload.inputs) for overload in operation.overloads]
     slots = {slot.name: slot for overload in overloads for slot in overload}
     common = [name for name in slots if all(name in [slot.name for slot in overload] for overload in overloads)]
@@ -44,7 +44,7 @@ def signature(operation: Operation) -> Signature:
             shown.append(Shown(name, Shown.VAR_POSITIONAL))
             leading = position
             continue
-        after = list(slots.values())[position:leading]  # Python shows a default only where all that follow have one
+        after = list(slots.values())[position:leading]  # a default is legal only if all later parameters have one
         default = REQUIRED if any(default_of(other) is REQUIRED for other in after) else default_of(slot)
         default = ... if name not in common else Shown.empty if default is REQUIRED else default
         shown.append(
@@ -55,14 +55,14 @@ def signature(operation: Operation) -> Signature:
 
 
 def _find_summary(operation: Operation) -> str:
-    """Return the operation's line in the docstring of its module; "" for an extension's and without docstrings."""
+    """Return the operation's line in its module's docstring; "" for an extension's, or without docstrings."""
     text = REGISTRY.find_module(operation.code).__doc__ or "" if operation.code in REGISTRY else ""
     return next((line for line in text.splitlines() if line.startswith(f"{operation.name}: ")), "")
 
 
 @cache
 def documentation(operation: Operation) -> str:
-    """Return a sentence, overloads, operands with types, ranks and levels, and outputs."""
+    """Return the method's docstring: summary, overloads, operands with types, ranks and levels, outputs."""
     own = f"{operation.name}: {operation.doc}" if operation.doc else ""
     lines = [own or _find_summary(operation) or f"Append {operation.name}.", ""]
     if len(operation.overloads) > 1:

@@ -1,4 +1,4 @@
-"""The normalized call of an operation: arguments by name, explicit padding, pairs, images as NHWC."""
+"""The normalized call of an operation: named arguments, explicit padding, pairs, images as NHWC."""
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ HIGHEST_RANK = 8
 
 
 class NotYetKnown(Exception):
-    """A scalar or shape that the call depends on is computed; ``operand`` is its index."""
+    """A call depends on a scalar or shape that only a run knows; ``operand`` is its index."""
 
     def __init__(self, name: str, operand: int) -> None:
         super().__init__(f"{name} (operand {operand}) is not known before the model runs")
@@ -80,7 +80,7 @@ class Call:
 
     @property
     def images(self) -> frozenset[str]:
-        """The names of the images that are stored as NCHW."""
+        """Return the names of the images that are stored as NCHW."""
         return self.operation.images if self.nchw else frozenset()
 
     def stored_results(self) -> tuple[OperandType, ...]:
@@ -94,7 +94,7 @@ class Call:
         )
 
     def requantized_results(self) -> tuple[OperandType, ...]:
-        """Return the result types of the operands, which may differ in quantization from the operation's."""
+        """Return the result types with the output operands' quantization, which may differ from the operation's."""
         types = self.stored_results()
         if not self.declared or all(map(is_, types, self.declared)):
             return types
@@ -116,8 +116,8 @@ def normalize(
 ) -> Call:
     """Return the normalized call for concrete types (None for an omitted operand).
 
-    ``value_of`` gives known arrays. Raises NotYetKnown where a required value is unknown, OpFailedError (BadDataError
-    for operations of the old dispatch) for bad values.
+    ``value_of`` returns the arrays of constants. Raises NotYetKnown if a required value is unknown. Raises
+    OpFailedError, or the operation's ``failure`` if it has one, for illegal values.
     """
     arguments, operands, activation, nchw = _normal_arguments(operation, match, inputs, type_of, value_of)
     results = _results(operation, arguments, declared)
@@ -137,7 +137,7 @@ def number_of_results(
 def _normal_arguments(
     operation: Operation, match: Match, inputs: tuple[int, ...], type_of: TypeOf, value_of: ValueOf
 ) -> tuple[Arguments, dict[str, tuple[int, ...]], FuseCode, bool]:
-    """Return normalized arguments, their operands, the activation, and whether images are NCHW."""
+    """Return normalized arguments, the operand indices behind each, the activation, and whether images are NCHW."""
     arguments: Arguments = {}
     operands: dict[str, tuple[int, ...]] = {}
     for name, slot, positions, reading, detail in _plan_steps(match, len(inputs)):
@@ -190,7 +190,7 @@ def _plan_steps(match: Match, count: int) -> list[Step]:
     overload = match.overload
     if (found := _readings.get((id(overload), count))) is None:
         found = _Reading(overload, [_step(slot, match.inputs.get(slot.name, ())) for slot in overload.inputs])
-        _readings[id(overload), count] = found  # the value keeps the overload alive, so that no other gets its id
+        _readings[id(overload), count] = found  # the value keeps the overload alive, so that no other has its id
     return found.steps
 
 
@@ -315,7 +315,7 @@ def _output_name(operation: Operation, arguments: Arguments, position: int) -> s
 
 
 def output_slot(operation: Operation, position: int) -> TensorParameter:
-    """Return the parameter of an output; a list covers all further ones."""
+    """Return the parameter of an output. If the last parameter is a list, all further outputs belong to it."""
     slot = operation.outputs[position if position < len(operation.outputs) else -1]
     parameter = slot.parameter if isinstance(slot, Several) else slot
     assert isinstance(parameter, TensorParameter | ScalarParameter), parameter
@@ -334,7 +334,7 @@ def _result(
 
 
 def find_fixed_quantization(slot: TensorParameter, code: int, arguments: Arguments) -> tuple[float, int] | None:
-    """Return the (scale, zero point) that an operation requires of an output; None if free."""
+    """Return the (scale, zero point) that an operation requires of an output; None if any is legal."""
     quant = getattr(slot, "quant", None)
     if isinstance(quant, str):
         leader = arguments[quant][0] if isinstance(arguments[quant], list) else arguments[quant]
@@ -343,7 +343,7 @@ def find_fixed_quantization(slot: TensorParameter, code: int, arguments: Argumen
 
 
 def check_declared(result: OperandType, declared: OperandType, *, is_model_output: bool, lax: bool = False) -> None:
-    """Raise OpFailedError where a result contradicts its declared dimensions or, unless ``lax``, quantization."""
+    """Raise OpFailedError if a result contradicts its declared dimensions or, unless ``lax``, quantization."""
     if result is declared:
         return
     known: Shape = tuple(0 if dimension == UNKNOWN else dimension for dimension in result.dimensions)

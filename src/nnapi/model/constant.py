@@ -14,7 +14,7 @@ from nnapi.model.operand import DTYPES, Array, stores
 
 
 def can_change(array: Array) -> bool:
-    """Whether the bytes are writable, here or through the base of a view."""
+    """Return whether an array's bytes are writable, through the array or through the base of a view."""
     owner: Any = array
     while isinstance(owner, np.ndarray):
         if owner.flags.writeable:
@@ -72,12 +72,12 @@ def bind(operand: Operand) -> None:
             raise BadDataError(f"{operand} lives in a memory of size 0")
         if memory.protect & ~PROTECTIONS:
             raise BadDataError(f"{operand} lives in a memory with protection {memory.protect}")
-        with suppress(UnmappableError):  # the compilation raises it
+        with suppress(UnmappableError):  # the compilation will raise it
             map_value(operand)
 
 
 def map_value(operand: Operand) -> None:
-    """Return a constant in a memory as an array; UnmappableError names the operand."""
+    """Replace a constant's region of a memory by an array; UnmappableError names the operand."""
     if isinstance(operand.value, tuple):
         memory, offset, length = operand.value
         try:

@@ -30,7 +30,7 @@ def hash_content(model: Model) -> bytes:
 
 
 def is_as_hashed(model: Model) -> bool:
-    """Whether the files of the model's constants are unchanged since its digest was computed."""
+    """Return whether the files of the model's constants are unchanged since its digest was computed."""
     try:
         model.need_mapped()
     except NnapiError:
@@ -72,9 +72,9 @@ def _describe_code(code: int) -> tuple[bytes, int]:
 
 
 def _list_parts(model: Model, known: Mapping[Model, bytes], releases_pages: bool) -> Iterator[bytes | Array]:
-    """Yield the description without constants, then the bytes of each constant.
+    """Yield the model's description without constants, then the bytes of each constant.
 
-    ``releases_pages`` releases the pages of large ones afterwards.
+    With ``releases_pages``, the pages of a large constant are released after its bytes are read.
     """
     yield marshal.dumps(_describe(model, known), MARSHAL)
     for value in constants(model):

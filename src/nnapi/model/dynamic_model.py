@@ -42,8 +42,8 @@ class DynamicModel(LazyModel):
         self._refuse()
 
     def specialize(self, shapes: Shapes, *, is_cached: bool = True) -> Model:
-        """Return the model for inputs of these shapes, from the cache if it ``is_cached`` there; raises the errors of
-        the import."""
+        """Return the model for these input shapes: from the cache if ``is_cached``, else from the file. Raise the
+        errors of the import."""
         describe = partial(self._describe_for, shapes)
         return self.load_for(shapes, describe) if is_cached else describe()
 

@@ -25,8 +25,8 @@ class ExtensionType(NamedTuple):
 class Extension(NamedTuple):
     """A driver's extension: its name and its operand types by number (0 to 65535).
 
-    A name has lower-case letters, digits, dots and underscores, and at least one dot. The driver itself accepts or
-    refuses operations.
+    A name consists of lower-case letters, digits, underscores and at least one dot. Operations are not declared; the
+    driver accepts or refuses them.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Extension(NamedTuple):
 
 
 class Extensions:
-    """Assigned prefixes, from 1 on by first use, and the drivers' descriptions. Thread-safe."""
+    """Prefixes of extensions, numbered from 1 in the order of first use, and the drivers' descriptions. Thread-safe."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
@@ -70,12 +70,12 @@ class Extensions:
             return (self._names.index(name) + 1) << 16 | code
 
     def name(self, type: int) -> str | None:
-        """Return the extension of a type code; None for built-in codes and unassigned prefixes."""
+        """Return the name of the extension of a type code; None for built-in codes and unassigned prefixes."""
         prefix = type >> 16
         return self._names[prefix - 1] if 0 < prefix <= len(self._names) else None
 
     def describe(self, device: str, extension: Extension) -> None:
-        """Record a device's declaration of an extension. Contradicting devices disable it for all."""
+        """Record a device's declaration of an extension. If devices declare it differently, no device can use it."""
         extension.check()
         with self._lock:
             first, known = self._described.setdefault(extension.name, (device, extension))

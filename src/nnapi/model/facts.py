@@ -23,13 +23,13 @@ class Kind(StrEnum):
 class Trait(Flag):
     NONE = 0
     FOLDS = auto()
-    """Reads each element once; importers compute it where all operands are constant."""
+    """Reads each element once; importers compute it if all operands are constant."""
     MOVES = auto()
-    """Each result element is an unchanged element of the first tensor, or a filler."""
+    """Each result element is an unchanged element of the first tensor, or a fill value."""
     RESTATES = auto()
     """The result has the elements of the first tensor in the same order."""
     CHOOSES = auto()
-    """The result is one of the operands or compares them; it is rounded at most once."""
+    """Each result element is an operand's element or a comparison; it is rounded at most once."""
     REQUANTIZES = auto()
     """Selects values, but may round quantized values to another scale."""
     PAIRS = auto()
@@ -45,7 +45,7 @@ class Trait(Flag):
 
 
 class Facts(NamedTuple):
-    """``summed`` are the dimensions of the filter that are summed for one result element; None without a filter."""
+    """The cost class and traits. ``summed`` slices the filter's dimensions that are summed per result element."""
 
     kind: Kind = Kind.OTHER
     traits: Trait = Trait.NONE

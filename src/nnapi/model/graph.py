@@ -37,7 +37,7 @@ class Operand:
         if not isinstance(other, Operand):
             return NotImplemented
         mine, others = (tuple(getattr(each, name) for name in self.__slots__) for each in (self, other))
-        return mine == others  # as tuples, an array being equal to itself
+        return mine == others  # tuples compare by identity first, so an array equals itself
 
     def __str__(self) -> str:
         return f"{printable(self.name) or 'operand'} ({self.index}): {self.type}"
@@ -56,7 +56,7 @@ class Signature(NamedTuple):
 
 
 class OperationCall(NamedTuple):
-    """One addOperation: code, operand indices, and their match (None for OEM and extensions)."""
+    """One addOperation: code, operand indices, and their match (None for OEM and extension operations)."""
 
     number: int
     code: int
@@ -94,7 +94,7 @@ def constants(model: Graph) -> list[Array]:
 
 
 def find_computed(model: Graph, wanted: Sequence[str | int]) -> list[int]:
-    """Return indices of computed operands by name or index; BadDataError for unknown or ambiguous names."""
+    """Return the indices of computed operands by name or index; BadDataError for unknown or ambiguous names."""
     computed = sorted(index for call in model.operations for index in call.outputs)
     found = []
     for each in wanted:

@@ -8,7 +8,7 @@ from nnapi.model.model import Model, Operand
 
 
 class LazyModel(Model):
-    """A finished model that calls ``describe`` once, when more than inputs and outputs is read."""
+    """A finished model that calls ``describe`` once, at the first access to more than its inputs and outputs."""
 
     def __init__(
         self, name: str, inputs: Sequence[Operand], outputs: Sequence[Operand], describe: Callable[[], Model]

@@ -4,7 +4,7 @@ from nnapi.errors import BadStateError
 
 
 class State:
-    """``remedies`` say by state how to go on."""
+    """The state of an object. ``remedies`` maps states to advice that the error message gives."""
 
     def __init__(self, owner: str, value: str, **remedies: str) -> None:
         self._owner, self.value, self._remedies = owner, value, remedies

@@ -33,8 +33,8 @@ class Facet(NamedTuple):
 
 @dataclass(frozen=True)
 class Overload:
-    """One argument list; ``normal`` converts its arguments, ``lengths`` are the numbers of inputs unless defaults
-    decide."""
+    """One argument list. ``normal`` normalizes its arguments; ``lengths`` are the legal numbers of inputs, by default
+    those that the parameters' defaults permit."""
 
     name: str
     inputs: tuple[Slot, ...]
@@ -57,7 +57,7 @@ class Overload:
         return any(isinstance(slot, ActivationParameter) for slot in self.inputs)
 
     def spread(self, count: int) -> list[tuple[Slot, slice]]:
-        """Assign ``count`` positions to the slots; BadDataError for an illegal number."""
+        """Assign ``count`` inputs to the parameters; raise BadDataError for an illegal number."""
         if not self.is_variadic:
             legal = self.legal_lengths
             if count not in legal:
@@ -89,7 +89,7 @@ class Match(NamedTuple):
 
 
 class KnownMatch(NamedTuple):
-    """A match and its origin; it holds for equal types and models."""
+    """A match, and the code, types and models that it was made for. It holds for equal ones."""
 
     match: Match
     code: int
@@ -127,7 +127,7 @@ class MatchedOverload(NamedTuple):
 
 
 class Mismatch(NamedTuple):
-    """The reason why an overload does not fit, and the number of matched steps."""
+    """The reason why an overload does not match, and the number of steps that matched before."""
 
     message: str
     progress: int

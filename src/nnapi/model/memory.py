@@ -76,13 +76,13 @@ def mappings(arrays: Iterable[Array]) -> list[Mapping]:
 
 
 def release_pages(arrays: Iterable[Array]) -> None:
-    """Release the pages of file mappings behind arrays, which stay valid: accesses read them again."""
+    """Release the pages of file mappings behind arrays. The arrays stay valid: an access reads their pages again."""
     for mapping in mappings(arrays):
         mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def need_whole(mappings: Iterable[Mapping]) -> None:
-    """Raise UnmappableError if a mapped file was truncated: reading missing bytes ends the process."""
+    """Raise UnmappableError if a mapped file was truncated; reading its missing bytes would end the process."""
     for mapping in mappings:
         size = mapping.size()
         if size < mapping.end:
@@ -90,7 +90,7 @@ def need_whole(mappings: Iterable[Mapping]) -> None:
 
 
 def need_memory(memory: object, what: str) -> None:
-    """Raise UnexpectedNullError for None, BadDataError for anything else that is not a memory."""
+    """Raise UnexpectedNullError for None, BadDataError for any other object that is not a memory."""
     need(memory is not None, f"memory for {what} is None", UnexpectedNullError)
     remedy = f"{what}: {type(memory).__name__} is not a Memory: Memory.from_array shares an array"
     need(isinstance(memory, Memory), remedy, BadDataError)
@@ -186,7 +186,7 @@ class Memory(Closeable):
         assert self._fd is not None
         need(self._finalizer.alive, "the memory has been closed", UnmappableError)
         need(self.protect & PROTECTIONS, "the memory may be neither read nor written", UnmappableError)
-        lead = self._offset % mmap.ALLOCATIONGRANULARITY  # the system maps from page bounds, NNAPI from any byte
+        lead = self._offset % mmap.ALLOCATIONGRANULARITY  # a mapping begins at a page, a memory at any byte
         try:
             need(self._offset + self.size <= os.fstat(self._fd).st_size, "the file is too short", UnmappableError)
             mapping = Mapping(

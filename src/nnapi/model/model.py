@@ -53,8 +53,8 @@ class Model(Closeable, NotebookDisplay):
 
     Where a C function returns an error code, its method raises the exception of that code. After :meth:`finish` the
     model can be shared by threads, compilations and other models; calls that would change it raise BadStateError. The
-    ``name`` of a model or operand appears in messages and traces. An operand's ``index`` counts the calls of
-    :meth:`add_operand`. ``allow`` gives or withdraws a permission.
+    ``name`` of a model or operand appears in messages and traces. :meth:`add_operand` numbers operands from 0. Methods
+    with the argument ``allow`` give or withdraw a permission.
     """
 
     state: State
@@ -87,12 +87,12 @@ class Model(Closeable, NotebookDisplay):
     def add_operand(self, type: OperandType, name: str = "") -> int:
         """Add an operand and return its index (``..._addOperand``); ``name`` appears in messages.
 
-        BadDataError for an invalid type.
+        Raises BadDataError for an invalid type.
         """
         return self._add_operand(type, name).index
 
     def add_constant(self, type: OperandType, array: Array, name: str = "") -> int:
-        """Add an operand with a mapped array of its dimensions and storage type as its value, without a copy."""
+        """Add an operand whose value is a mapped array of its dtype and dimensions; the array is not copied."""
         operand = self._add_operand(type, name)
         operand.lifetime, operand.in_memory, operand.value = CONSTANT, True, array
         return operand.index
@@ -101,8 +101,8 @@ class Model(Closeable, NotebookDisplay):
         """Make operand ``index`` a constant (``ANeuralNetworksModel_setOperandValue``).
 
         ``value`` is a number, bytes or an array of the operand's storage type; None omits the operand. ``length``,
-        if given, must be that of the value in bytes. A read-only array is not copied. Another array of at most 128
-        bytes is copied at this call, a larger one at :meth:`finish`.
+        if given, must be the length of the value in bytes. Read-only arrays are not copied. Writable arrays are
+        copied: at this call if they have at most 128 bytes, else at :meth:`finish`.
         """
         if value is None and length:
             raise UnexpectedNullError(f"no value, but a length of {length}, for operand {index}")
@@ -172,17 +172,17 @@ class Model(Closeable, NotebookDisplay):
     def add_operation(self, code: int, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Append an operation on operand indices ``inputs`` and ``outputs`` (``ANeuralNetworksModel_addOperation``).
 
-        Types, counts and ranks of operands are checked here; values are checked by the computation. Operations may
-        be added in any order.
+        Types, counts and ranks of operands are checked here, values by compilations and runs. Operations may be added
+        in any order.
         """
         from nnapi.model.add_operation import (
-            add_call,  # on demand: it imports the declarations of operations, which known models do not need
+            add_call,  # on demand: it imports the declarations of operations, which cached models do not need
         )
 
         add_call(self, code, inputs, outputs)
 
     def add_matched_operation(self, known: KnownMatch, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Append an operation with a known match, which is made again if the types differ."""
+        """Append an operation; reuse its match ``known`` unless the operand types differ."""
         from nnapi.model.add_operation import add_call
 
         add_call(self, known.code, inputs, outputs, known)
@@ -213,15 +213,15 @@ class Model(Closeable, NotebookDisplay):
         self.precision = Precision.FLOAT16 if allow else Precision.FLOAT32
 
     def permit_precision(self, precision: Precision) -> None:
-        """Permit float32 to be computed in this precision; the C API has no counterpart for bfloat16."""
+        """Permit float32 to be computed in this precision. The C API lacks bfloat16."""
         self.state.need("building", to="change precision")
         self.precision = precision
 
     def permit_dynamic_range(self, allow: bool) -> None:
         """Permit devices to compute with the quantized values of constant weights behind DEQUANTIZE.
 
-        Each run then quantizes the input, as TensorFlow Lite does for dynamic-range models; :data:`DYNAMIC_RANGE`
-        describes the effect on results. The C API has no counterpart.
+        Each run then quantizes these operations' inputs, as TensorFlow Lite does for dynamic-range models;
+        :data:`DYNAMIC_RANGE` describes the effect on results. The C API has no counterpart.
         """
         self.state.need("building", to="change precision")
         self.dynamic_range = bool(allow)
@@ -229,8 +229,8 @@ class Model(Closeable, NotebookDisplay):
     def permit_rounded_states(self, allow: bool) -> None:
         """Permit devices to compute quantized recurrent cells in floats and to round only the states.
 
-        States may then be off by more than a quantization step. This is for clients that pass the states only to the
-        next run, as TensorFlow Lite does with variables. The C API has no counterpart.
+        States may then be off by more than one quantization step. Permit this if states are only passed to the next
+        run, like variables in TensorFlow Lite. The C API has no counterpart.
         """
         self.state.need("building", to="change precision")
         self.rounded_states = bool(allow)
@@ -241,7 +241,7 @@ class Model(Closeable, NotebookDisplay):
         self.freeze()
 
     def freeze(self) -> None:
-        """Finish without a trace entry: for models made during a compilation."""
+        """Finish without a trace entry; for models that are made during a compilation."""
         from nnapi.model.add_operation import order_calls
 
         self.state.need("building", to="finish")
@@ -258,11 +258,11 @@ class Model(Closeable, NotebookDisplay):
     # Asking
 
     def extension_operand_type(self, extension: str, code: int) -> int:
-        """Return the code of any extension's operand type (``..._getExtensionOperandType``), before or after finish."""
+        """Return the code of an extension's operand type (``..._getExtensionOperandType``), in any state."""
         return EXTENSIONS.type(extension, code)
 
     def extension_operation_type(self, extension: str, code: int) -> int:
-        """Return the code of an extension's operation (``..._getExtensionOperationType``), before or after finish."""
+        """Return the code of an extension's operation (``..._getExtensionOperationType``), in any state."""
         return EXTENSIONS.type(extension, code)
 
     @property
@@ -281,7 +281,7 @@ class Model(Closeable, NotebookDisplay):
 
     @property
     def feature_level(self) -> int:
-        """Feature level (1 to 8) that a device needs for the whole model."""
+        """Return the feature level (1 to 8) that a device needs for the whole model."""
         return max((facet.level for facet in self.facets), default=1)
 
     def supported_operations(self, devices: Sequence[Supports]) -> list[bool]:
@@ -314,7 +314,7 @@ class Model(Closeable, NotebookDisplay):
         return found or (build, (Model, describe(self)))
 
     def with_precision(self, precision: Precision) -> Model:
-        """Return the model, and those it refers to, with this ``precision`` permitted."""
+        """Return the model with this ``precision`` permitted, also in the models that it refers to."""
         from nnapi.model.pickling import build, describe
 
         if precision is self.precision:
@@ -368,14 +368,14 @@ class Model(Closeable, NotebookDisplay):
         return operand
 
     def _get_to_change(self, index: int, what: str) -> Operand:
-        """Return an operand whose value or type parameters are about to change."""
+        """Return an operand in order to change it; raise BadStateError unless the model is being built."""
         self.state.need("building", to=what)
         operand = self.need_operand(index)
         self.is_altered = self.is_altered or index < self.used
         return operand
 
     def need_operand(self, index: int, label: str = "") -> Operand:
-        """Return the operand of an index; BadDataError, which begins with ``label``, if there is none."""
+        """Return an operand by index; raise BadDataError, beginning with ``label``, if there is none."""
         if not (0 <= index < len(self.operands)):
             label = f"{label}: " if label else ""
             raise BadDataError(f"{label}operand {index} does not exist, the model has {len(self.operands)}")

@@ -10,7 +10,7 @@ M = TypeVar("M", bound=Graph)
 
 
 def inner_first(first: T, referred: Callable[[T], Iterable[T]]) -> list[T]:
-    """Return ``first`` and all that it refers to, each once, referents first; cycles are cut."""
+    """Return ``first`` and all that it refers to, each once and after its own references; cycles are cut."""
     found: list[T] = []
     seen = {first}
     path = [(first, iter(referred(first)))]
@@ -36,7 +36,7 @@ def list_call_references(model: M, call: OperationCall) -> list[M]:
 
 
 def list_nested(model: M) -> list[M]:
-    """Return all nested models once, the model itself last; reversed, each precedes its references."""
+    """Return all models that a model refers to, each once and before its referrers; the model itself is last."""
     return inner_first(model, lambda each: reversed(list_references(each)))
 
 
@@ -48,7 +48,7 @@ def depths(model: M) -> dict[M, int]:
 
 
 def paths(model: M) -> dict[M, str]:
-    """Return the operands that lead to each nested model, the first and the last of many."""
+    """Describe the operands that lead to each nested model; of a long path, only the first and the last."""
     found = {model: ""}
     ways: dict[M, tuple[str, ...]] = {model: ()}
     for outer in reversed(list_nested(model)):

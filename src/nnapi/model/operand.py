@@ -148,7 +148,7 @@ class OperandType:
 
     @property
     def rank(self) -> int:
-        """Number of dimensions; 0 for a scalar and for a tensor of unknown rank."""
+        """Return the number of dimensions; 0 for a scalar and for a tensor of unspecified rank."""
         return len(self.dimensions)
 
     @property
@@ -165,7 +165,7 @@ class OperandType:
 
     @property
     def is_known(self) -> bool:
-        """Whether rank and all dimensions are specified."""
+        """Return whether rank and all dimensions are specified."""
         return self.is_scalar or (bool(self.dimensions) and 0 not in self.dimensions)
 
     @property
@@ -174,12 +174,12 @@ class OperandType:
 
     @property
     def size(self) -> int:
-        """Number of elements; 0 with unspecified dimensions, 1 for a scalar."""
+        """Return the number of elements; 0 with unspecified dimensions, 1 for a scalar."""
         return 1 if self.is_scalar else (math.prod(self.dimensions) if self.dimensions else 0)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of a value; 0 if its size is unspecified."""
+        """Return the size of a value in bytes; 0 if it is unspecified."""
         return self.size * self.dtype.itemsize if self.code in DTYPES else 0
 
     @property
@@ -209,7 +209,7 @@ _put_code, _put_dimensions, _put_scale, _put_zero_point, _put_channel, _put_data
 
 
 def as_float32(value: float) -> float:
-    """Round to the precision of a C float; infinite beyond its range."""
+    """Round to the precision of a C float; return infinity beyond its range."""
     try:
         rounded: float = _FLOAT32.unpack(_FLOAT32.pack(value))[0]
     except OverflowError:
@@ -230,7 +230,7 @@ def tensor(
     """Return the type of a tensor: ``tensor("float32", (3, 4))``, ``tensor(np.uint8, (1, 8), scale=0.5)``.
 
     ``dtype`` is a name of the specification or NumPy, a NumPy dtype, or an :class:`OperandCode`. A dimension of 0 or
-    None is unspecified; no dimensions mean an unspecified rank. ``scale``, ``zero_point`` and ``channel`` are as of
+    None is unspecified; no dimensions mean an unspecified rank. ``scale``, ``zero_point`` and ``channel`` are those of
     :class:`OperandType`. Raises BadDataError for an unknown dtype.
     """
     code = dtype if isinstance(dtype, int) else _read_dtype(dtype)
@@ -283,7 +283,7 @@ def _add_extension_type(code: int) -> None:
 
 
 def stores(type: OperandType, dtype: np.dtype[Any]) -> bool:
-    """Whether arrays of the dtype hold stored values of the operand type; for extensions the size decides."""
+    """Return whether arrays of a dtype hold stored values of the operand type; for extensions, the size decides."""
     return dtype == type.dtype or (type.is_extension and dtype.itemsize == type.dtype.itemsize)
 
 
@@ -302,7 +302,7 @@ def _check_quantization(type: OperandType) -> None:
 
 
 def combine(a: Shape, b: Shape) -> Shape | None:
-    """Combine two partial shapes; None if they contradict each other."""
+    """Combine two partially specified shapes; return None if they contradict each other."""
     if a == b or not a or not b:
         return a or b
     if len(a) != len(b) or any(x and y and x != y for x, y in zip(a, b, strict=True)):

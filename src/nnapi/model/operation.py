@@ -1,4 +1,4 @@
-"""Operations: signature, shape function and reference kernels, from which all else is derived."""
+"""Operations: signature, shape function and reference kernels, from which everything else is derived."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,12 +84,12 @@ class Operation:
 
     @cached_property
     def images(self) -> frozenset[str]:
-        """The names of the inputs and outputs that are images."""
+        """Return the names of the inputs and outputs that are images."""
         slots = (*self.outputs, *(slot for overload in self.overloads for slot in overload.inputs))
         return frozenset(slot.name for slot in slots if isinstance(slot, TensorParameter) and slot.image)
 
     def does(self, trait: Trait) -> bool:
-        return self.facts.traits._value_ & trait._value_ != 0  # flags themselves take ten times as long
+        return self.facts.traits._value_ & trait._value_ != 0  # operators of Flag take ten times as long
 
     def __repr__(self) -> str:
         return f"<Operation {self.name}>"
@@ -97,7 +97,7 @@ class Operation:
     # Functions attached to the declaration
 
     def shape(self, function: F) -> F:
-        """Register the shape function: arguments to one output's dimensions or a list; None if data-dependent."""
+        """Register the shape function, which returns the dimensions of the outputs; None if they depend on data."""
         self.shape_function = function
         return function
 
@@ -110,7 +110,7 @@ class Operation:
     def kernel(
         self, function: F | None = None, *, kind: str = "real", scaled: Sequence[str] = (), types: Sequence[int] = ()
     ) -> F | Callable[[F], F]:
-        """Register a kernel, by default for all ``types`` (codes of the first tensor)."""
+        """Register a kernel for these codes of the first tensor, by default for all."""
 
         def register(function: F) -> F:
             self.kernels.append(Kernel(function, "linear" if scaled else kind, tuple(scaled), tuple(types)))
@@ -119,7 +119,7 @@ class Operation:
         return register(function) if function else register
 
     def check(self, function: F) -> F:
-        """Register a function of the types, which raises BadDataError or returns a facet of the call."""
+        """Register a check of operand types, which raises BadDataError or may return a facet of the call."""
         self.checks.append(function)
         return function
 
@@ -152,7 +152,7 @@ class Operation:
     def _match_overloads(
         self, inputs: tuple[OperandKind, ...], outputs: tuple[OperandKind, ...]
     ) -> list[MatchedOverload | Mismatch]:
-        """Match every overload with operands of these kinds; cached, as models have few combinations."""
+        """Match every overload with operands of these kinds. Cached, because models have few combinations of kinds."""
         key = (inputs, outputs)
         found = self._matches.get(key)
         if found is None:
@@ -185,7 +185,7 @@ class Operation:
 
 
 class Registry(Mapping[int, Operation]):
-    """Operations by code; their modules in ``nnapi.ops`` are imported at first use."""
+    """Operations by code. The modules in ``nnapi.ops`` are imported at first use."""
 
     def __init__(self, package: str) -> None:
         self._package = package
@@ -202,12 +202,12 @@ class Registry(Mapping[int, Operation]):
     def _import(self, code: int) -> Operation:
         if code not in self:
             raise KeyError(code)
-        self.find_module(code)  # waits while another thread imports it: no operation is seen half made
+        self.find_module(code)  # waits while another thread imports it, so the operation is complete
         operation = self._complete[code] = self._added[code]
         return operation
 
     def find_module(self, code: int) -> ModuleType:
-        """Return the module that declares an operation; its docstring has a line for it."""
+        """Return the module that declares an operation; its docstring has a line about the operation."""
         name = OperationCode(code).name
         return import_module(f"{self._package}.{import_module(self._package).HOMES.get(name, name.lower())}")
 

@@ -1,4 +1,4 @@
-"""Parameters of operations, which make up signatures.
+"""Parameters of operations: the elements of signatures.
 
 A parameter accepts types from given feature levels (``types={TENSOR_FLOAT32: 1}``) or the type of another parameter
 (``like="input"``, translated by ``via``).
@@ -29,9 +29,9 @@ def upto(rank: int) -> tuple[int, ...]:
 class Parameter:
     """One input or output of an operation.
 
-    ``declared`` is one type from level ``since`` on, or several with levels. Else the type follows the parameter
-    ``like``, by the table ``via``. ``optional`` ones may have no value; those with a ``default`` may be omitted at the
-    end of the list, from ``since`` on. Devices may fill an ``unspecified`` output differently.
+    ``declared`` is one type, legal from level ``since`` on, or several with their levels. Without it, the type follows
+    the parameter ``like``, by the table ``via``. An ``optional`` parameter may have no value. Trailing parameters with
+    a ``default`` may be omitted from ``since`` on. NNAPI does not define the values of an ``unspecified`` output.
     """
 
     name: str
@@ -68,9 +68,9 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class TensorParameter(Parameter):
-    """A tensor; an ``image`` is NCHW with the layout flag.
+    """A tensor. An ``image`` is NCHW if the layout flag is set, else NHWC.
 
-    ``channel`` is the axis of per-channel scales. A ``late_rank`` is checked when computing.
+    ``channel`` is the axis of per-channel scales. With ``late_rank``, the rank is checked when a call is computed.
     """
 
     rank: Ranks = None
@@ -97,7 +97,7 @@ class TensorParameter(Parameter):
 
 @dataclass(frozen=True)
 class ValuesParameter(TensorParameter):
-    """A TENSOR_INT32 whose values decide the result's shape; kernels receive the values."""
+    """A TENSOR_INT32 whose values determine the result's shape; kernels receive these values."""
 
     declared: Levels | int | None = OperandCode.TENSOR_INT32
     rank: Ranks = field(default=1, kw_only=True)
@@ -106,7 +106,7 @@ class ValuesParameter(TensorParameter):
 
 @dataclass(frozen=True, kw_only=True)
 class ScalarParameter(Parameter):
-    """A scalar; ``check`` returns a message for a bad value."""
+    """A scalar; ``check`` returns a message for an illegal value."""
 
     check: Callable[[Any], str | None] | None = None
 
@@ -121,7 +121,7 @@ class ActivationParameter(ScalarParameter):
 
 @dataclass(frozen=True)
 class LayoutParameter(ScalarParameter):
-    """False for NHWC, true for NCHW; only the framework sees it. ``default=REQUIRED`` if mandatory."""
+    """False for NHWC, true for NCHW; kernels do not receive it. ``default=REQUIRED`` makes it mandatory."""
 
     name: str = "layout"
     declared: Levels | int | None = OperandCode.BOOL
@@ -130,15 +130,15 @@ class LayoutParameter(ScalarParameter):
 
 
 class ModelParameter(Parameter):
-    """A model that the operation computes."""
+    """A model that the operation runs."""
 
 
 class AnyParameter(TensorParameter):
-    """Operands of any type."""
+    """An operand of any type."""
 
 
 class Several(NamedTuple):
-    """At least ``least`` operands of one kind, a list for kernels; the first decides the type."""
+    """A list of at least ``least`` operands, which kernels receive as a list; the first decides the type."""
 
     parameter: TensorParameter
     least: int = 1
@@ -151,12 +151,12 @@ class Several(NamedTuple):
 Slot = Parameter | Several
 
 
-# As declarations call them:
+# Short names for declarations:
 Tensor, Values, Scalar = TensorParameter, ValuesParameter, ScalarParameter
 Activation, Layout = ActivationParameter, LayoutParameter
 
 
-# Checks of scalar values: a message where the value is bad.
+# Checks of scalar values: return a message for an illegal value.
 
 
 def positive(value: float) -> str | None:

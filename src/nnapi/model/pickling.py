@@ -1,4 +1,4 @@
-"""A finished model as plain values that can be pickled."""
+"""Describe finished models by plain values, which can be pickled."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -15,7 +15,7 @@ Code = tuple[str | None, int]
 
 
 class Description(NamedTuple):
-    """One model. A value is an array, or the index of a referenced model among the descriptions."""
+    """One model. The value of an operand is an array, or the index of a referenced model's description."""
 
     name: str
     operands: Sequence[tuple[str, Code, OperandType, Lifetime, Any]]
@@ -29,7 +29,7 @@ class Description(NamedTuple):
 
 
 def describe(model: Graph) -> list[Description]:
-    """Describe a model with mapped constants and those it refers to, itself last."""
+    """Describe a model and the models that it refers to, itself last; its constants must be mapped."""
     models = list_nested(model)
     indices = {each: index for index, each in enumerate(models)}
     return [
@@ -68,7 +68,7 @@ def build(make: Callable[[str], M], descriptions: Sequence[Description]) -> M:
             if lifetime is Lifetime.SUBGRAPH:
                 model.set_operand_value_from_model(index, models[value])
             elif lifetime is Lifetime.CONSTANT:
-                value.flags.writeable = False  # no other reference exists, so no copy is needed
+                value.flags.writeable = False  # no other reference to it exists, so no copy is needed
                 model.set_operand_value(index, value)
             elif lifetime is Lifetime.NO_VALUE:
                 model.set_operand_value(index, None)

@@ -13,14 +13,14 @@ class Precision(StrEnum):
     FLOAT16 = "float16"
     """The permission of ``..._relaxComputationFloat32toFloat16``."""
     BFLOAT16 = "bfloat16"
-    """Less precise than NNAPI permits: used only if a program names it."""
+    """Less precise than NNAPI permits; used only if a program requests it by name."""
 
 
 PrecisionName = Literal["float32", "float16", "bfloat16"]
 
 
 def read_precision(name: str) -> Precision:
-    """Return the precision of a name; BadDataError for another word."""
+    """Return the precision with this name; raise BadDataError for an unknown name."""
     try:
         return Precision(name)
     except ValueError:

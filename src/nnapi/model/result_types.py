@@ -62,7 +62,7 @@ class _Results:
         self.out, self.scale, self.zero_point = out, scale, zero_point
 
     def placeholder(self, position: int) -> OperandType:
-        """Return some legal type, to match the inputs before the outputs are known."""
+        """Return a legal type for an output, to match the inputs before the outputs' types are known."""
         slot = output_slot(self.operation, position)
         code = self.out[position].code if self.out else next(iter(slot.accepts(self.codes)), OperandCode.TENSOR_FLOAT32)
         free = (math.inf, 0) if code in ZERO_POINTS else (0.0, 0)

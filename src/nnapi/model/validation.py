@@ -71,7 +71,7 @@ def _check_extension(call: OperationCall) -> None:
 
 
 def run_order(model: Graph) -> list[OperationCall]:
-    """Return the operations in run order, the latest ready one first; BadDataError names an operation in a cycle."""
+    """Return operations in run order, of several ready ones the latest; BadDataError names operations in a cycle."""
     lifetimes = (Lifetime.TEMPORARY, Lifetime.OUTPUT)
     computed = {operand.index for operand in model.operands if operand.lifetime in lifetimes}
     readers: dict[int, list[int]] = defaultdict(list)
@@ -98,7 +98,7 @@ def run_order(model: Graph) -> list[OperationCall]:
 
 
 def count_needed_inputs(model: Graph, call: OperationCall) -> int:
-    """Return the number of inputs without trailing constant defaults, which lower feature levels lack."""
+    """Return the number of inputs without trailing default constants; lower levels lack these parameters."""
     if call.match is None or call.match.overload.is_variadic:
         return len(call.inputs)
     overload = call.match.overload
