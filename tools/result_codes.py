@@ -5,37 +5,40 @@ from nnapi.errors import NnapiError, error_for
 
 ADVICE = {
     ResultCode.OUT_OF_MEMORY: """\
-Close compilations and bursts that are no longer used, run fewer at once, or give the process more memory.""",
+Close compilations and bursts that are no longer used, run fewer computations at once,
+or give the process more memory.""",
     ResultCode.INCOMPLETE: """\
-No action is needed: no call returns it.""",
+No action is needed.""",
     ResultCode.UNEXPECTED_NULL: """\
-The message names the argument. In C, a handle that was freed or never created has the same effect.""",
+The message names the argument. In C, a handle that was freed or never created counts as a null pointer.""",
     ResultCode.BAD_DATA: """\
-The message names the operation, the operand, the value and the rule. When a compilation is finished, the code means
-that none of the chosen devices supports an operation. The message then lists each device's reason.""",
+The message names the operation, the operand, the value and the rule. If the call that finishes a compilation fails
+with this code, the model has an operation that none of the chosen devices supports. The message then lists each
+device's reason.""",
     ResultCode.OP_FAILED: """\
-The message contains the driver's error. If the program named the devices, the runtime tries no other device. Otherwise,
-the runtime repeats the partition on the CPU.""",
+The message contains the driver's error. If the program named the devices, the runtime does not try another device. If
+the program named no devices, the runtime repeats the failed partition on the CPU. It reports this error only if the CPU
+fails too.""",
     ResultCode.BAD_STATE: """\
-The order of the calls is not permitted. Examples: a model was changed after finish, an execution that is not reusable
-was used twice, or two threads used one burst. The message names the state.""",
+The message names the state. Three examples of such calls: a program changes a finished model, computes twice with an
+execution that is not reusable, or uses one burst in two threads at once.""",
     ResultCode.UNMAPPABLE: """\
-The file is shorter than the memory that was created from it, was truncated later, or may not be read. Or the memory is
-a hardware buffer of pixels, which no device here interprets.""",
+The file of the memory may be too short, or may not permit reading or writing. Or the memory is a hardware buffer of
+pixels, but none of nnapi's devices interprets pixels.""",
     ResultCode.OUTPUT_INSUFFICIENT_SIZE: """\
 Read the dimensions of the output, bind a larger buffer, and run again.""",
     ResultCode.UNAVAILABLE_DEVICE: """\
-`nnapi devices` says which drivers cannot be used, and why.""",
+`nnapi devices` lists the drivers that cannot be used, with the reasons.""",
     ResultCode.MISSED_DEADLINE_TRANSIENT: """\
 Try again, allow more time, or give the work a higher priority. A WHILE has its own time limit.""",
     ResultCode.MISSED_DEADLINE_PERSISTENT: """\
-Allow more time. The same work will miss the same limit again.""",
+Allow more time.""",
     ResultCode.RESOURCE_EXHAUSTED_TRANSIENT: """\
 Try again when fewer compilations or executions are in progress.""",
     ResultCode.RESOURCE_EXHAUSTED_PERSISTENT: """\
 Use another device, or a smaller model.""",
     ResultCode.DEAD_OBJECT: """\
-The driver's process has ended. If the driver has [its own process](isolation.md), the next call starts it again.""",
+If the driver runs in [its own process](isolation.md), the next call starts that process again.""",
 }
 """Advice to a caller that gets the code."""
 
@@ -44,10 +47,13 @@ HEAD = """\
 
 <!-- Written by `python -m tools.result_codes`; a test compares this page with the code. -->
 
-Calls return these codes in C, and raise these exceptions in Python. In C, `nnapi_last_error()` returns the reason why
-the last call of a thread failed. In Python, `str(error)` is the reason and `error.code` the code; `error.where` is
-the operation, if the error concerns one. All exceptions are subclasses of `NnapiError`. `MissedDeadlineError` and
-`ResourceExhaustedError` have two subclasses each, one transient and one persistent.
+In C, functions return these codes. In Python, functions raise these exceptions.
+
+In C, `nnapi_last_error()` returns the message of the last error in the calling thread. In Python, `str(error)` is the
+message, and `error.code` is the code. If the error concerns an operation, `error.where` names the operation.
+
+All exceptions are subclasses of `NnapiError`. The two exceptions for missed deadlines are also subclasses of
+`MissedDeadlineError`. The two exceptions for exhausted resources are also subclasses of `ResourceExhaustedError`.
 
 | code | `ANEURALNETWORKS_` | Python |
 | --- | --- | --- |

@@ -77,7 +77,7 @@ class OutOfMemoryError(NnapiError, code=ResultCode.OUT_OF_MEMORY):
 
 
 class IncompleteError(NnapiError, code=ResultCode.INCOMPLETE):
-    """Never raised at feature level 8."""
+    """NNAPI defines this code, but nnapi never reports it."""
 
 
 class UnexpectedNullError(NnapiError, code=ResultCode.UNEXPECTED_NULL):
@@ -93,7 +93,7 @@ class OpFailedError(NnapiError, code=ResultCode.OP_FAILED):
 
 
 class BadStateError(NnapiError, code=ResultCode.BAD_STATE):
-    """The call is not permitted in the state the object is in."""
+    """The call is not permitted in the current state of the object."""
 
 
 class UnmappableError(NnapiError, code=ResultCode.UNMAPPABLE):
@@ -101,7 +101,7 @@ class UnmappableError(NnapiError, code=ResultCode.UNMAPPABLE):
 
 
 class OutputInsufficientSizeError(NnapiError, code=ResultCode.OUTPUT_INSUFFICIENT_SIZE):
-    """An output buffer is too small for the computed result; `dimensions` are those of the result."""
+    """An output buffer is too small. `dimensions` are the dimensions of the result."""
 
     dimensions: tuple[int, ...] = ()
 
@@ -115,11 +115,11 @@ class MissedDeadlineError(NnapiError):
 
 
 class MissedDeadlineTransientError(MissedDeadlineError, code=ResultCode.MISSED_DEADLINE_TRANSIENT):
-    """The work did not finish within its time limit; trying again may succeed."""
+    """The work did not finish within its time limit. Another try may succeed."""
 
 
 class MissedDeadlinePersistentError(MissedDeadlineError, code=ResultCode.MISSED_DEADLINE_PERSISTENT):
-    """The work did not finish within its time limit, and trying again will fail too."""
+    """The work did not finish within its time limit. Another try would fail too."""
 
 
 class ResourceExhaustedError(NnapiError):
@@ -127,15 +127,15 @@ class ResourceExhaustedError(NnapiError):
 
 
 class ResourceExhaustedTransientError(ResourceExhaustedError, code=ResultCode.RESOURCE_EXHAUSTED_TRANSIENT):
-    """A device ran out of some resource; trying again may succeed."""
+    """A device ran out of some resource. Another try may succeed."""
 
 
 class ResourceExhaustedPersistentError(ResourceExhaustedError, code=ResultCode.RESOURCE_EXHAUSTED_PERSISTENT):
-    """A device ran out of some resource, and trying again will fail too."""
+    """A device ran out of some resource. Another try would fail too."""
 
 
 class DeadObjectError(NnapiError, code=ResultCode.DEAD_OBJECT):
-    """The object behind the handle is gone, for example because its driver crashed."""
+    """The object no longer exists, for example because the process of its driver ended."""
 
 
 def _list_errors(base: type[NnapiError]) -> Iterator[type[NnapiError]]:
