@@ -1,6 +1,6 @@
 """A driver of one's own: Fibonacci numbers, on an operand type that NNAPI does not have.
 
-docs/writing-a-driver.md explains it line by line.
+docs/writing-a-driver.md explains it.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from nnapi.errors import need
 
 NAME = "com.example.fibonacci"
 INT64 = 0  # an operand type of the extension: a tensor of 64-bit integers
-FIBONACCI = 0  # its operation: takes how many (TENSOR_INT32 [1]), gives that many numbers
+FIBONACCI = 0  # an operation of the extension: from a count (TENSOR_INT32 [1]) to the first Fibonacci numbers
 
 
 class FibonacciDriver:
