@@ -18,7 +18,7 @@ from nnapi.cli.inputs import read_arrays
 from nnapi.testing.divergence import Step, Verdict, find_divergence
 
 HEAD = """\
-| model | operations | same | off by one | off by more | refused | whole model off by |
+| model | operations | same | off by one step | off by more | refused | whole model off by (steps) |
 |---|---|---|---|---|---|---|"""
 
 
