@@ -1,1 +1,1 @@
-"""How a model becomes results: devices, compilations, executions, events."""
+"""The runtime: devices, compilations, executions, bursts, events and memories."""

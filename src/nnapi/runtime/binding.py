@@ -1,4 +1,4 @@
-"""Arguments of an execution: buffers and memories, tested in the specification's order: nulls, state, index, type,
+"""Bindings of buffers and memories to an execution. Checks have the specification's order: nulls, state, index, type,
 memory or length, already set, length."""
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from nnapi.runtime.memory import DeviceMemory, ImageMemory
 
 @dataclass(slots=True)
 class Argument:
-    """A bound input or output: bytes or a memory (neither when omitted), and the known dimensions."""
+    """A bound input or output: a buffer, a region (memory, offset, length) or an opaque memory; none if omitted."""
 
     type: OperandType
     buffer: Array | None = None
@@ -34,14 +34,14 @@ class Argument:
         return self.type.dimensions
 
     def bytes(self) -> Array:
-        """Return the bytes; a memory is mapped here."""
+        """Return the bytes of the buffer, or of the region, which is mapped at first use."""
         if self.buffer is None:
             assert self.region is not None
             self.buffer = self.region[0].view(*self.region[1:])
         return self.buffer
 
     def array(self) -> Array | None:
-        """Return the value as an input of a run, without padding."""
+        """Return the value as an array for a run, without padding; None if omitted."""
         if self.opaque is not None:
             return self._opaque_array(self.opaque)
         if self.is_omitted:
@@ -57,7 +57,7 @@ class Argument:
         return contents
 
     def fill(self, array: Array) -> bool:
-        """Store a result; False where the buffer is too small for it."""
+        """Copy a result to the buffer or memory; return False if the buffer is too small."""
         if self.opaque is not None:
             self.opaque.store(array)
         elif not self.is_omitted:
@@ -85,7 +85,7 @@ class Binding:
         self.arguments: list[Argument | None] = [None] * len(self.operands)
         self.padded = False
         self.is_touched = False
-        """Whether a call reached the last test of its length: padding is fixed from then on."""
+        """Whether a binding got as far as the check of its length. Padding cannot be changed afterwards."""
 
     def operand(self, index: int) -> Operand:
         count = len(self.operands)
@@ -95,14 +95,14 @@ class Binding:
         return self.operands[index]
 
     def find_missing(self) -> str | None:
-        """Return a message on the first argument that has not been set."""
+        """Return the message for the first argument that has not been set; None if all have."""
         for index, argument in enumerate(self.arguments):
             if argument is None:
                 return f"{self.role} {index} ({self.operands[index]}) has not been set"
         return None
 
     def set(self, index: int, buffer: Any, type: OperandType | None, length: int | None) -> None:
-        """Bind a buffer; None omits the argument."""
+        """Bind a buffer to operand ``index``; None omits the operand."""
         operand = self.operand(index)
         if buffer is None:
             dimensions = self._combine_dimensions(operand, type)
@@ -126,7 +126,7 @@ class Binding:
         self.arguments[index] = Argument(bound, data[:length])
 
     def set_from_memory(self, index: int, memory: Memory, offset: int, length: int, type: OperandType | None) -> None:
-        """Bind a region of a memory; offset and length 0 for a whole opaque one."""
+        """Bind a region of a memory; an opaque memory is bound whole, with offset and length 0."""
         operand = self.operand(index)
         dimensions = self._combine_dimensions(operand, type)
         if isinstance(memory, DeviceMemory):
@@ -176,7 +176,7 @@ class Binding:
         return type
 
     def _combine_dimensions(self, operand: Operand, type: OperandType | None, shape: Shape | None = None) -> Shape:
-        """Return the dimensions of an argument: the model's, completed by the caller's."""
+        """Return the declared dimensions, completed by ``type``, else ``shape``; BadDataError if they differ."""
         if type is not None:
             check_type(type)
         if operand.type.is_scalar or (type is None and shape is None):
@@ -188,7 +188,7 @@ class Binding:
 
 
 def as_bytes(operand: Operand, buffer: Any, *, writable: bool) -> tuple[Array, Shape | None]:
-    """Return the buffer's bytes without a copy, and its shape if it is an array of the operand's elements."""
+    """Return a view of the buffer's bytes, and its shape if it is an array of the operand's elements, else None."""
     if not isinstance(buffer, np.ndarray):
         try:
             data = np.frombuffer(buffer, np.uint8)

@@ -26,20 +26,20 @@ COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_burs
 
 
 class Runnable(Protocol):
-    """A compilation, as a burst uses it."""
+    """The part of a compilation that a burst uses."""
 
     @property
     def prepared(self) -> Prepared:
-        """The prepared plan; BadStateError until there is one."""
+        """The prepared plan; raise BadStateError if there is none."""
         ...
 
     model: Model
     bursts: "WeakSet[Burst]"
-    """:meth:`Burst.use` is called for another plan."""
+    """The open bursts; :meth:`Burst.use` changes the plan of each."""
 
 
 class Burst(Closeable):
-    """Runs of one compilation, one at a time. BadStateError for a compilation that is not ready.
+    """Runs of one compilation, one at a time. Raises BadStateError if the compilation is not ready.
 
     With ``borrow`` the outputs of :meth:`run` may be the device's own memory, which the next run overwrites.
     """
@@ -50,10 +50,10 @@ class Burst(Closeable):
         self._shared = compilation.prepared
         self._prepared = open_session(self._shared)
         self._outlived: list[Prepared] = []
-        """Sessions of earlier plans with bound memory."""
+        """Sessions of earlier plans, kept open because callers hold their bound memory."""
         self._has_bound = False
         self._current = object()
-        """Another object from each change on, so that bound runs look for the plan again."""
+        """Replaced by a new object at every change of plan: bound runs compare it to notice the change."""
         self._wanted: tuple[Prepared, Observer | None] | None = None
         self._observer: Observer | None = getattr(self._shared, "observer", None)
         self._is_closed = False
@@ -63,12 +63,12 @@ class Burst(Closeable):
         self._is_dynamic = is_dynamic(self._model)
         self._fast_path = find_fast_path(self._model, self._prepared, borrow)
         compilation.bursts.add(self)
-        if (prepared := compilation.prepared) is not self._shared:  # the plan has changed meanwhile
+        if (prepared := compilation.prepared) is not self._shared:  # the plan has changed since
             self.use(unwrap(prepared), getattr(prepared, "observer", None))
         log.debug("burst of %r", compilation)
 
     def use(self, shared: Prepared, observer: Observer | None) -> None:
-        """Use this prepared plan from the next run on, and report the runs. That run's thread changes the plan."""
+        """Use a prepared plan and ``observer`` from the next run on; that run's thread makes the change."""
         if not self._is_closed:
             self._wanted = shared, observer
             self._fast_path, self._current = self._run_renewed, object()
@@ -78,7 +78,7 @@ class Burst(Closeable):
         return self._fast_path(inputs) if self._fast_path is not None else None
 
     def _renew(self) -> None:
-        """Change over to the wanted plan; the lock is held."""
+        """Switch to the requested plan. The caller holds the lock."""
         while (wanted := self._wanted) is not None:
             self._wanted = None
             shared, observer = wanted
@@ -94,7 +94,7 @@ class Burst(Closeable):
             self._fast_path = find_fast_path(self._model, self._prepared, self._borrow)
 
     def run(self, *inputs: Any) -> list[Array]:
-        """Run on ``inputs``, as :meth:`Compilation.run`. BadStateError while another thread uses the burst."""
+        """Run on ``inputs``, as :meth:`Compilation.run`. BadStateError if another thread is using the burst."""
         self.take()
         try:
             if spans.active:
@@ -114,7 +114,7 @@ class Burst(Closeable):
             self._lock.release()
 
     def bind(self, *shapes: Shape) -> Bound:
-        """Return memory for inputs of those shapes, the device's own if it offers any, and a function that runs on it.
+        """Return memory for inputs of these shapes, the device's own if possible, and a function that runs on it.
 
         Outputs are valid until the next run, the memory until the burst is closed.
         """
@@ -124,7 +124,7 @@ class Burst(Closeable):
         arrays = check_inputs(self._model, inputs)
 
         def find_run() -> Callable[[], list[Array]] | None:
-            """Return the fast path of the active plan, on the bound memory if that is its own."""
+            """Return the active plan's fast path on the bound memory; None if it has none."""
             if bound and unwrap(self._prepared) is session:
                 return report_runs(bound.run, inputs, self._observer) if self._observer else bound.run
             direct = find_direct(self._prepared, shapes, True) if all(shapes) else None
@@ -167,7 +167,7 @@ class Burst(Closeable):
         return list(execute(self._prepared, Request(check_inputs(self._model, inputs), borrow=self._borrow)).outputs)
 
     def take(self) -> None:
-        """Lock the burst until :meth:`release`; BadStateError while another thread uses it."""
+        """Lock the burst until :meth:`release`; raise BadStateError if another thread is using it."""
         if not self._lock.acquire(False):
             raise BadStateError(IN_USE)
 

@@ -81,7 +81,7 @@ def _read(given: Code | str, known: Mapping[str, Code], codes: type[Code], what:
 
 
 def read_seconds(duration: Duration, what: str) -> int:
-    """Return a duration, in seconds or a timedelta, as nanoseconds."""
+    """Convert a duration, in seconds or as a timedelta, to nanoseconds."""
     seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
     is_valid = isinstance(seconds, int | float) and 0 <= seconds < 2**63 / 1e9
     need(is_valid, f"{what} is {duration!r}, must be seconds or a timedelta, at least 0", BadDataError)

@@ -56,18 +56,18 @@ COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_comp
 START = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_startCompute")
 
 PREFERRED, PADDED_LEVEL = 64, 5
-"""Alignment and padding in bytes that the host's devices prefer; the feature level from which they prefer padding."""
+"""Alignment and padding that host devices prefer, in bytes; the feature level from which they prefer padding."""
 
 Options = tuple[PreferenceCode | None, PriorityCode | None, int | None, int | None]
-"""Preference, priority, time limit and threads."""
+"""Preference, priority, time limit in ns, and threads; None for the default."""
 
 
 class Compilation(Closeable, NotebookDisplay):
-    """A prepared model. Any number of threads may share a finished compilation.
+    """A model prepared for devices. Any number of threads may share a finished compilation.
 
     Without ``devices`` the runtime chooses devices (``ANeuralNetworksCompilation_create``). With ``devices`` nothing
-    falls back to the CPU (``ANeuralNetworksCompilation_createForDevices``). BadStateError for a model that is not
-    finished. ``index`` counts the model's inputs or outputs.
+    falls back to the CPU (``ANeuralNetworksCompilation_createForDevices``). Raises BadStateError if the model is not
+    finished. ``index`` is a position in the model's inputs or outputs.
     """
 
     def __init__(self, model: Model, devices: Devices | None = None) -> None:
@@ -91,7 +91,7 @@ class Compilation(Closeable, NotebookDisplay):
         self.state = State("the compilation is", "preparing", preparing="finish() it first")
         self._ready: ReadyPlan | None = None
         self.fast_path: FastPath | None = None
-        """The fast path of a run, if the plan has one."""
+        """The fast path of the plan; None if it has none."""
         self._is_dynamic = is_dynamic(model)
         self._keeping: dict[tuple[int, ...], Compilation] = {}
         self._single: Single | None = None
@@ -118,14 +118,14 @@ class Compilation(Closeable, NotebookDisplay):
     def set_caching(self, directory: str | os.PathLike[str], token: bytes) -> None:
         """Cache prepared models in a directory, under a 32-byte token (``..._setCaching``).
 
-        If the directory cannot be used, the compilation succeeds all the same.
+        A directory that cannot be used does not fail the compilation.
         """
         need(directory is not None and token is not None, "directory or token is None", UnexpectedNullError)
         self.state.need("preparing", to="set caching")
         self._cache = Cache(directory, token)
 
     def set_threads(self, threads: int | None) -> None:
-        """Set the number of threads of a run; None, the default, leaves it to the preference."""
+        """Set the number of threads per run. With None, the default, the runtime chooses by the preference."""
         self.state.need("preparing", to="set the number of threads")
         need(threads is None or threads > 0, f"threads is {threads}, must be above 0", BadDataError)
         self._threads = threads
@@ -133,7 +133,7 @@ class Compilation(Closeable, NotebookDisplay):
     def add_extension_attribute(self, extension: str, code: int, data: bytes | None) -> None:
         """Add ``data`` under a ``code`` of a vendor's ``extension`` (``..._addExtensionAttribute``).
 
-        Only for one explicitly chosen device.
+        BadDataError unless the compilation is for exactly one chosen device.
         """
         need(extension is not None, "the extension's name is None", UnexpectedNullError)
         self.state.need("preparing", to="add an attribute")
@@ -145,8 +145,8 @@ class Compilation(Closeable, NotebookDisplay):
     def finish(self) -> None:
         """Plan the model over the devices and prepare it (``ANeuralNetworksCompilation_finish``).
 
-        BadDataError, with the reasons, if no device accepts one of the operations; MissedDeadline* after the time
-        limit. A failed finish is final.
+        BadDataError, with the reasons, if no device supports an operation; MissedDeadline* after the time limit. A
+        failed finish cannot be repeated.
         """
         self.state.need("preparing", to="finish")
         self.state.value = "failed"
@@ -174,7 +174,7 @@ class Compilation(Closeable, NotebookDisplay):
             log.info("%s", summary(ready.plan))
 
     def use(self, ready: ReadyPlan, observer: Observer | None, trial: Trial | None = None) -> None:
-        """Use this plan from the next run on, also in bursts; report the runs to the observer; keep ``trial`` alive."""
+        """Switch to a plan at the next run, also in bursts; report runs to ``observer``; keep ``trial`` alive."""
         if self.state.value == "closed":
             return
         self._trial = trial or self._trial
@@ -185,11 +185,11 @@ class Compilation(Closeable, NotebookDisplay):
             burst.use(ready.prepared, observer)
         if has_changed and self._single is not None:
             self._single.change(ready, self._candidates)
-        if self.state.value == "closed":  # by another thread meanwhile
+        if self.state.value == "closed":  # by another thread
             self.close()
 
     def pin(self) -> None:
-        """Keep the active plan: end trials and begin none."""
+        """Keep the active plan from now on: end its trial."""
         ready = self._need_ready()
         trial, self._trial = self._trial, None
         if trial is not None:
@@ -221,7 +221,7 @@ class Compilation(Closeable, NotebookDisplay):
     def __call__(self, *inputs: Any, **named: Any) -> Outputs:
         """Run on ``inputs`` in order, or ``named``: ``compilation(image=x)``, ``compilation({"image": x})``.
 
-        ``model.input_info`` lists the names. Raises BadDataError for a name that is unknown or missing.
+        ``model.input_info`` lists the names. BadDataError for an unknown or missing name.
         """
         by_name = {**inputs[0], **named} if len(inputs) == 1 and isinstance(inputs[0], Mapping) else named
         is_one_way = by_name is not named or not (inputs and named)
@@ -245,13 +245,13 @@ class Compilation(Closeable, NotebookDisplay):
     def run_many(
         self, inputs: Iterable[Any], *, requests: int | None = None, progress: Progress | None = None
     ) -> RunMany:
-        """Run on each of any number of inputs, several in flight; yield the results of :meth:`run` in order.
+        """Run on each of many inputs, several at a time; yield the results of :meth:`run` in order.
 
-        Each of the ``inputs`` is an array, or a tuple or list with one array per input of the model. It must not change
-        until its result has come. ``requests`` is the number of runs in flight, by default enough to use all cores. If
-        no number of threads is set, each run has one thread, and the plan is prepared again for this. An input that
-        fails raises an error with its number; iteration may continue. ``progress`` is called with the number of
-        results, and with the number of inputs if it is known.
+        Each of the ``inputs`` is an array, or a tuple or list with one array per model input. Do not change it before
+        its result has come. ``requests`` is the number of concurrent runs, by default enough for all cores. If the
+        number of threads is not set, the plan is prepared again with one thread per run. An input that fails raises an
+        error with its number; iteration may continue. ``progress`` is called with the number of results, and of inputs,
+        None if unknown.
         """
         from nnapi.runtime.run_many import count_requests, prepare_single, start
 
@@ -263,7 +263,7 @@ class Compilation(Closeable, NotebookDisplay):
         return start(inputs, single or self, self.run if single else None, count, progress)
 
     def start(self, *inputs: Any) -> Result:
-        """Run on ``inputs`` in the background; ``result()`` of the returned object, or ``await``, gives the arrays."""
+        """Run on ``inputs`` in the background. Call ``result()`` of the returned :class:`Result`, or ``await`` it."""
         with START, translate_errors("the run cannot be begun"):
             from nnapi.runtime.event import Result  # on demand
 
@@ -277,14 +277,14 @@ class Compilation(Closeable, NotebookDisplay):
             return Burst(self, borrow=borrow)
 
     def close(self) -> None:
-        """Free the prepared plan (``ANeuralNetworksCompilation_free``), once running executions and bursts end."""
+        """Free the prepared plan (``ANeuralNetworksCompilation_free``) after running executions and bursts."""
         self.state.value, self._ready, self.fast_path, self._single = "closed", None, None, None
         self._keeping.clear()
         if self._trial is not None:
             self._trial.stop()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the model, the names of the devices and the options; unpickling compiles again."""
+        """Pickle the model, the names of chosen devices and the options; unpickling compiles again."""
         self._need_ready()
         names = [device.name for device in self._candidates] if self.is_explicit else None
         cache = False if self._cache is None or self._cache.is_own else (self._cache.directory, self._cache.token)
@@ -300,40 +300,40 @@ class Compilation(Closeable, NotebookDisplay):
 
     @property
     def plan(self) -> Plan:
-        """The plan; BadStateError until finish has succeeded."""
+        """The plan; BadStateError before finish has succeeded."""
         return self._need_ready().plan
 
     @property
     def prepared(self) -> Prepared:
-        """The prepared plan; BadStateError until finish has succeeded."""
+        """The prepared plan; BadStateError before finish has succeeded."""
         return self._need_ready().prepared
 
     @property
     def devices(self) -> list[Device]:
-        """The devices that compute; empty until finish has succeeded."""
+        """The devices in the plan; empty before finish has succeeded."""
         names = self._ready.plan.devices if self._ready else ()
         return [device for device in self._candidates if device.name in names]
 
     def devices_of(self, role: str, index: int) -> list[Device]:
-        """Return the devices whose steps use an operand; ``role`` is ``"input"`` or ``"output"``."""
+        """Return the devices whose steps use an operand, by ``role`` (``"input"`` or ``"output"``) and index."""
         indices = self.model.inputs if role == "input" else self.model.outputs
         names = self.plan.devices_of(indices[index])
         return [device for device in self._candidates if device.name in names]
 
     def preferred_memory_alignment_for_input(self, index: int) -> int:
-        """Bytes to which an input's address should be aligned (``..._getPreferredMemoryAlignmentForInput``)."""
+        """Alignment in bytes for the address of an input (``..._getPreferredMemoryAlignmentForInput``)."""
         return self._prefer_bytes("input", index)
 
     def preferred_memory_padding_for_input(self, index: int) -> int:
-        """Number of bytes; an input's length should be rounded up to a multiple of it."""
+        """Bytes to a multiple of which the length of an input should be rounded up."""
         return self._prefer_bytes("input", index, least_level=PADDED_LEVEL)
 
     def preferred_memory_alignment_for_output(self, index: int) -> int:
-        """Bytes to which an output's address should be aligned."""
+        """Alignment in bytes for the address of an output."""
         return self._prefer_bytes("output", index)
 
     def preferred_memory_padding_for_output(self, index: int) -> int:
-        """Number of bytes; an output's length should be rounded up to a multiple of it."""
+        """Bytes to a multiple of which the length of an output should be rounded up."""
         return self._prefer_bytes("output", index, least_level=PADDED_LEVEL)
 
     def _prefer_bytes(self, role: str, index: int, least_level: int = 1) -> int:
@@ -344,21 +344,21 @@ class Compilation(Closeable, NotebookDisplay):
         return PREFERRED if any(level >= least_level for level in levels) else 1
 
     def noted_plan(self, trial: str | None = None) -> Plan:
-        """The plan with notes on the ``trial`` and on the precision of each device."""
+        """Return the plan with notes on ``trial`` and on each device's precision."""
         return add_precisions(self.plan, self.devices, self._need_ready().find_precision_refusals(), trial)
 
     def explain(self) -> str:
-        """Explain device, refusals and cost of each operation, the trials, and the time of finish."""
+        """Explain each operation's device, refusals and cost, the trial, and the seconds that finish took."""
         plan = self.noted_plan(self._trial.describe() if self._trial else None)
         return f"{as_text(plan)}\n\n{describe_wait(plan, self._waited)}"
 
     def explanation(self) -> dict[str, Any]:
-        """The content of :meth:`explain` as plain values, ready for JSON."""
+        """Return the content of :meth:`explain` as values for JSON."""
         trial, plan = self._trial and self._trial.describe(), self.noted_plan()
         return as_data(plan) | {"waited_seconds": self._waited, "trial": trial or None}
 
     def need_one_device(self, what: str) -> None:
-        """Raise BadDataError unless the compilation was made for exactly one explicitly chosen device."""
+        """Raise BadDataError unless the compilation is for exactly one chosen device; ``what`` begins the message."""
         one = self.is_explicit and len(self._candidates) == 1
         need(one, f"{what} only for a compilation for exactly one chosen device: name it", BadDataError)
 
@@ -379,7 +379,7 @@ def compile_with(
     cache: CacheLocation | None = None,
     attributes: Sequence[Attribute] = (),
 ) -> Compilation:
-    """Return a finished compilation with options set; None leaves the default."""
+    """Return a finished compilation with options; None leaves an option at its default."""
     compilation = Compilation(model, devices)
     preference, priority, timeout, threads = options
     if preference is not None:

@@ -27,18 +27,18 @@ log = Log("nnapi.Manager")
 GROUP = "nnapi.drivers"
 REFERENCE = "nnapi-reference"
 PROFILE = ".toml"
-"""Suffix of device names that are files of profiles."""
+"""Suffix of device names that are paths of profiles."""
 RUNTIME_FEATURE_LEVEL = 8
 RETRY = 3600.0
-"""Seconds after which hardware that could not be used is searched for again."""
+"""Seconds after which missing hardware is searched for again."""
 
 
 class Device(Closeable):
-    """A device of this machine (``ANeuralNetworksDevice``); the same object for the life of the process."""
+    """A device (``ANeuralNetworksDevice``); one object per device for the life of the process."""
 
     def __init__(self, driver: Driver, queue: DeviceQueue | None = None) -> None:
-        """``queue`` limits executions at a time, by default to the number of processors. BadDataError for an extension
-        whose description is not valid."""
+        """``queue`` limits concurrent executions, by default to the number of processors. BadDataError if a driver's
+        extension is not valid."""
         self.driver = driver
         self.queue = queue or DeviceQueue(os.cpu_count() or 1)
         for extension in self.driver.info.extensions:
@@ -76,48 +76,48 @@ class Device(Closeable):
 
     @cached_property
     def caches(self) -> Caches | None:
-        """The driver, if it can cache prepared models."""
+        """The driver if it can cache prepared models, else None."""
         return self.driver if isinstance(self.driver, Caches) else None
 
     @property
     def layer(self) -> Layer:
-        """The layer of the driver in traces: IPC if the driver has its own process, which records the other layers."""
+        """The driver's layer in traces: IPC if it has its own process, where the other layers are recorded."""
         if getattr(self.driver, "is_remote", False):
             return Layer.IPC
         return Layer.CPU if self.type == DeviceTypeCode.DEVICE_CPU else Layer.DRIVER
 
     def wait(self) -> None:
-        """Wait until the device can be used (``ANeuralNetworksDevice_wait``); DeadObjectError when it is gone."""
+        """Wait until the device can be used (``ANeuralNetworksDevice_wait``); DeadObjectError if it is gone."""
         if wait := getattr(self.driver, "wait", None):
             wait()
 
     def close(self) -> None:
-        """Release resources that the driver holds between uses, such as a process; the next use acquires them again."""
+        """Release resources that the driver holds between uses, such as a process. The next use acquires them again."""
         if close := getattr(self.driver, "close", None):
             close()
 
     @property
     def is_out(self) -> bool:
-        """Whether the driver's engine cannot be used in this process, but may work in others."""
+        """Whether the driver's engine does not work in this process, although it may in others."""
         return isinstance(self.driver, Breakable) and bool(self.driver.outage())
 
     @property
     def starts_slowly(self) -> bool:
-        """Whether its engine or process has to be started for the first model."""
+        """Whether the first model has to wait for the start of an engine or process."""
         return bool(getattr(self.driver, "starts_slowly", False) or getattr(self.driver, "is_remote", False))
 
     @property
     def is_measured(self) -> bool:
-        """Whether plans use measured timings of the device; False for a profile, which only declares costs."""
+        """Whether timings of the device are measured; False for a simulated device, which declares costs."""
         return bool(getattr(self.driver, "is_measured", True))
 
     @property
     def is_by_name(self) -> bool:
-        """Whether callers must name the device to use it, because the runtime never chooses it."""
+        """Whether only callers that name the device use it; the runtime never chooses it."""
         return bool(getattr(self.driver, "is_by_name", False))
 
     def supports(self, model: Model) -> Sequence[bool]:
-        """Return for each operation of the model, in order, whether the device takes it."""
+        """Return whether the device supports each operation of the model, in order."""
         from nnapi.runtime.verdicts.verdicts import find_verdicts  # on demand: known models need none
 
         return [verdict.supported for verdict in find_verdicts(self.driver, model)]
@@ -130,7 +130,7 @@ class Device(Closeable):
 
 
 class Unavailable(NamedTuple):
-    """A registered driver that could not be loaded."""
+    """A registered driver that could not be loaded, with the reason."""
 
     name: str
     reason: str
@@ -138,11 +138,11 @@ class Unavailable(NamedTuple):
 
 _lock = make_lock()
 _found: tuple[list[Device], list[Unavailable]] | None = None
-_profiled: dict[str, Device] = {}  # by file
+_profiled: dict[str, Device] = {}  # by path of the profile
 
 
 def _is_enabled(entry: Entry) -> bool:
-    """Apply DEBUG_NN_CPUONLY=1, and DEBUG_NN_ENABLED_DEVICES, a pattern for all names but the reference."""
+    """Whether DEBUG_NN_CPUONLY=1 and the pattern DEBUG_NN_ENABLED_DEVICES permit an entry; they spare the reference."""
     if entry.name == REFERENCE:
         return True
     pattern = os.environ.get("DEBUG_NN_ENABLED_DEVICES", "")
@@ -150,7 +150,8 @@ def _is_enabled(entry: Entry) -> bool:
 
 
 def _is_isolated(driver: Driver) -> bool:
-    """Whether NNAPI_ISOLATED (names, or "all" but the reference), NNAPI_SERVICE or the driver asks for a process."""
+    """Whether a driver gets a process, by NNAPI_ISOLATED (names, or "all" but the reference), NNAPI_SERVICE or
+    itself."""
     if getattr(driver, "is_remote", False):
         return False
     name, wanted = driver.info.name, _isolated_names()
@@ -164,7 +165,7 @@ def _isolated_names() -> set[str]:
 
 
 def _apart(driver: Driver, entry: Entry) -> Driver:
-    from nnapi.drivers.isolated import Isolated  # on demand: it is rare
+    from nnapi.drivers.isolated import Isolated  # on demand: rarely needed
 
     if service := os.environ.get("NNAPI_SERVICE"):
         return Isolated(driver.info.name, known=driver, service=service)
@@ -180,14 +181,14 @@ def _explain(name: str, error: Exception) -> Unavailable:
 
 
 def make_drivers(loaded: Any) -> Any:
-    """Return the driver or drivers of an entry point: a Driver, or a callable that makes one or a list."""
+    """Return what an entry point holds: a Driver, or the result of a callable, one driver or a list."""
     if isinstance(loaded, Probed):
         return loaded.make(_find_answer(loaded))
     return loaded() if isinstance(loaded, type) or not isinstance(loaded, Driver) else loaded
 
 
 def _find_answer(search: Probed) -> Any:
-    """Return the answer that an earlier process recorded, else ask now."""
+    """Return the recorded result of a search for hardware, or search now and record it."""
     key = search.identify()
     recorded = recall_record(RecordKind.PROBES, key, dict)
     if recorded is not None and "answer" in recorded:
@@ -232,20 +233,20 @@ EXTENSIONS.discover = _discover
 
 
 def devices() -> list[Device]:
-    """Return the devices, the CPU reference last (``ANeuralNetworks_getDeviceCount``, ``_getDevice``)."""
+    """Return all devices, the CPU reference last (``ANeuralNetworks_getDeviceCount``, ``_getDevice``)."""
     return list(_discover()[0])
 
 
 def unavailable_devices() -> list[Unavailable]:
-    """Return the registered drivers that could not be loaded."""
+    """Return the registered drivers that could not be loaded, with the reasons."""
     return list(_discover()[1])
 
 
 def device(name: str) -> Device:
-    """Return the device of that name; UnavailableDeviceError, listing the devices, if there is none.
+    """Return the device with a ``name``; UnavailableDeviceError, with the names of all devices, if there is none.
 
-    If a library in NNAPI_FOREIGN has only one device, the name of the library is enough. A name that ends with
-    ``.toml`` is a profile: the path of a file, or a profile that comes with nnapi (docs/profiles.md).
+    If a library in NNAPI_FOREIGN has only one device, the library's name is enough. A name that ends with ``.toml`` is
+    a profile: the path of a file, or a profile that comes with nnapi (docs/profiles.md).
     """
     if name.endswith(PROFILE):
         return _find_profiled(name)
@@ -261,11 +262,11 @@ def device(name: str) -> Device:
 
 
 Devices = Sequence[Device | str] | Device | str
-"""One device or several, by name or object."""
+"""One device or several, as names or objects."""
 
 
 def list_candidates(named: Devices | None) -> list[Device]:
-    """Return the named devices, else those that the runtime may choose; errors as of :func:`device`."""
+    """Return the named devices, or those that the runtime may choose; raise the errors of :func:`device`."""
     if named is None:
         return [each for each in devices() if not each.is_by_name]
     several = [named] if isinstance(named, str | Device) else named
@@ -273,8 +274,8 @@ def list_candidates(named: Devices | None) -> list[Device]:
 
 
 def _find_profiled(name: str) -> Device:
-    """Return the device of a profile, the same for each call; BadDataError for a file that is not a profile."""
-    from nnapi.drivers.profiles.reading import find_profile  # on demand: it is rare
+    """Return the device of a profile, the same at each call; BadDataError for an invalid profile."""
+    from nnapi.drivers.profiles.reading import find_profile  # on demand: rarely needed
 
     path = os.path.realpath(find_profile(name))
     return _profiled.get(path) or _profiled.setdefault(path, _make_profiled(path))

@@ -1,4 +1,4 @@
-"""The queue of a device: a limited number of executions at a time, by priority, then by arrival."""
+"""The queue of a device: a limit of concurrent executions. Others wait, ordered by priority, then arrival."""
 
 import itertools
 import os
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class DeviceQueue:
-    """Lets ``slots`` executions in at once. Free slots need no lock: popping from a list and appending are atomic."""
+    """A queue with ``slots``. Free slots need no lock, because a list's pop and append are atomic."""
 
     def __init__(self, slots: int) -> None:
         self._free: list[None] = [None] * slots
@@ -27,7 +27,7 @@ class DeviceQueue:
         _queues.add(self)
 
     def enter(self, priority: PriorityCode, deadline: int | None = None) -> None:
-        """Take a slot. MissedDeadlinePersistentError when none was free before the deadline (monotonic ns)."""
+        """Take a slot; raise MissedDeadlinePersistentError if none is free before ``deadline``, in monotonic ns."""
         if self._waiting:
             self._wait(priority, deadline)
             return
@@ -38,12 +38,12 @@ class DeviceQueue:
 
     def leave(self) -> None:
         self._free.append(None)
-        if self._waiting:  # later threads see the free slot themselves
+        if self._waiting:  # a thread that comes later sees the free slot
             with self._lock:
                 self._call()
 
     def in_turn(self, run: Callable[[], T], priority: PriorityCode) -> Callable[[], T]:
-        """Return a function that runs in a slot, inlined for runs of microseconds."""
+        """Return ``run`` in a slot; :meth:`enter` and :meth:`leave` are inlined for runs of microseconds."""
         pop, append, waiting = self._free.pop, self._free.append, self._waiting
 
         def wait_and_run() -> T:
@@ -74,7 +74,7 @@ class DeviceQueue:
             self._give_up(ticket)
 
     def _call(self) -> None:
-        """Give free slots to waiting executions; the lock is held."""
+        """Give free slots to waiting executions. The caller holds the lock."""
         while self._waiting:
             try:
                 self._free.pop()
@@ -86,13 +86,13 @@ class DeviceQueue:
 
     def _give_up(self, ticket: tuple[int, int, threading.Event]) -> None:
         with self._lock:
-            if ticket[2].is_set():  # it got a slot at the last moment
+            if ticket[2].is_set():  # it got a slot just in time
                 return
             self._waiting.remove(ticket)
         raise MissedDeadlinePersistentError("the time limit passed while others were computing")
 
     def reset(self) -> None:
-        """Free all slots, in a forked child: threads that held one or waited do not exist there."""
+        """Free all slots in a forked child, where the threads that held them or waited do not exist."""
         self._free[:] = [None] * self._slots
         self._waiting.clear()
 

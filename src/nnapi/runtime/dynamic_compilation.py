@@ -1,4 +1,4 @@
-"""The compilation of a dynamic model: one compilation for each combination of shapes."""
+"""The compilation of a model with dynamic inputs: one compilation for each combination of shapes."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,21 +15,21 @@ from nnapi.runtime.specializations import Specializations
 
 
 class DynamicCompilation(Compilation):
-    """A compilation that is specialized at the first run of each combination of shapes; the last few are cached.
+    """A compilation that is specialized at the first run of each combination of shapes; the latest few are cached.
 
-    Where inputs grow by one at each run and a mask makes padding exact, one compilation serves many lengths.
+    If inputs grow by one at each run and a mask makes padding exact, one compilation serves many lengths.
     """
 
     def __init__(
         self, model: Model, compile: Callable[[Model, str | None], Compilation], *, in_buckets: bool = False
     ) -> None:
-        """``compile`` gets a model and the name of the only device to ask, None for all. ``in_buckets``: lengths are
-        padded to multiples of 64."""
+        """``compile`` gets a model and the name of the only device to ask, or None for all. With ``in_buckets``,
+        lengths are padded to multiples of 64."""
         super().__init__(model)
         declared = tuple(model.operands[index].type.dimensions for index in model.inputs)
 
         def compile_for(shapes: Shapes, device: str | None, is_cached: bool) -> Compilation:
-            """Compile the model for shapes; one whose dimensions NNAPI can express as dynamic as it is."""
+            """Compile the model for shapes, or unchanged if NNAPI can express its dynamic dimensions."""
             if isinstance(model, DynamicModel):
                 return compile(model.specialize(shapes, is_cached=is_cached), device)
             return compile(model, device)
@@ -38,12 +38,12 @@ class DynamicCompilation(Compilation):
         self.state.value = "ready"
 
     def at(self, shapes: Shapes) -> Compilation:
-        """Return the compilation for shapes of the inputs; make it if necessary."""
+        """Return the compilation for input ``shapes``; compile at first use."""
         self.state.need("ready")
         return self._specializations.at(shapes)
 
     def run(self, *inputs: Any, keep: Sequence[str | int] = ()) -> list[Array]:
-        """As :meth:`Compilation.run`, on inputs of any shapes that the model's dimensions permit."""
+        """Run as :meth:`Compilation.run`, on any ``inputs`` that fit the model's dimensions; ``keep`` is as there."""
         self.state.need("ready")
         arrays = self._check(inputs)
         if keep:
@@ -51,12 +51,12 @@ class DynamicCompilation(Compilation):
         return self._specializations.run(arrays)
 
     def start(self, *inputs: Any) -> Result:
-        """As :meth:`Compilation.start`; new shapes are compiled before the return."""
+        """Run as :meth:`Compilation.start` on ``inputs``; new shapes are compiled before this returns."""
         arrays = self._check(inputs)
         return self.at(tuple(array.shape for array in arrays)).start(*arrays)
 
     def explain(self) -> str:
-        """Return the cost of each specialization, and where its operations run."""
+        """Explain each specialization: time to compile, number of runs, and where its operations run."""
         return self._specializations.explain() or f"{self.model.name} is compiled at the first run of each shape"
 
     def close(self) -> None:

@@ -34,7 +34,7 @@ COLLAPSED: dict[ResultCode, type[NnapiError]] = {
     ResultCode.UNMAPPABLE: OpFailedError,
     ResultCode.DEAD_OBJECT: OpFailedError,
 }
-"""The result codes that events report instead of these."""
+"""The errors that an event raises, for result codes that it does not report."""
 
 
 class Event(Closeable):
@@ -45,8 +45,8 @@ class Event(Closeable):
     ) -> None:
         """Start ``work`` in the background.
 
-        A fenced event has a file descriptor that becomes readable at the end. ``observed`` is called once, after the
-        first wait or :meth:`close`.
+        A ``fenced`` event has a file descriptor that becomes readable at the end. ``observed`` is called once, after
+        the first wait or :meth:`close`.
         """
         self._done = threading.Event()
         self._error: NnapiError | None = None
@@ -60,9 +60,9 @@ class Event(Closeable):
 
     @staticmethod
     def from_sync_fence_fd(fd: int) -> FenceEvent:
-        """Return an event over ``fd``, any pollable descriptor (``ANeuralNetworksEvent_createFromSyncFenceFd``).
+        """Return an event for ``fd``, any pollable descriptor (``ANeuralNetworksEvent_createFromSyncFenceFd``).
 
-        The descriptor is duplicated. BadDataError for 0 and below, and for closed descriptors.
+        The descriptor is duplicated. BadDataError if it is 0, negative or closed.
         """
         need(fd is not None and fd > 0, f"file descriptor {fd} must be above 0", BadDataError)
         return FenceEvent(fd)
@@ -81,10 +81,11 @@ class Event(Closeable):
         if self._fd is not None:
             os.eventfd_write(self._fd, 1)
         self._done.set()
-        self._call_listeners()  # listeners that were added meanwhile
+        self._call_listeners()  # listeners added since
 
     def call_when_done(self, call: Callable[[NnapiError | None], None]) -> None:
-        """Call ``call`` with the error when the work ends, before waiting threads go on; now if it has ended."""
+        """Call ``call`` with the error or None when the work ends, before waiting threads go on; now if it has
+        ended."""
         self._listeners.append(call)
         if self.is_done:
             self._call_listeners()
@@ -93,16 +94,16 @@ class Event(Closeable):
         while True:
             try:
                 call = self._listeners.pop(0)
-            except IndexError:  # none is left; a test before might race with another thread
+            except IndexError:  # empty; a test beforehand could race with another thread
                 return
             call(self._error)
 
     @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksEvent_wait")
     def wait(self) -> None:
-        """Wait for the computation; raises its error, in every thread (``ANeuralNetworksEvent_wait``)."""
+        """Wait for the computation; raise its error, in every thread that waits (``ANeuralNetworksEvent_wait``)."""
         self.close()
         if self._error is not None:
-            raise copy.copy(self._error)  # each thread raises its own: raising writes to the exception
+            raise copy.copy(self._error)  # a copy for each thread: raising writes to the exception
 
     @property
     def is_done(self) -> bool:
@@ -122,12 +123,12 @@ class Event(Closeable):
             return os.dup(fd)
 
     def _keep_fd(self, fd: int) -> None:
-        """Close a descriptor with the event, but not at the end of the process: threads may still signal then."""
+        """Own a descriptor and close it with the event, except at exit, when threads may still signal."""
         self._fd = fd
         weakref.finalize(self, os.close, fd).atexit = False
 
     def close(self) -> None:
-        """Wait, and ignore the outcome (``ANeuralNetworksEvent_free``)."""
+        """Wait for the end and ignore the outcome (``ANeuralNetworksEvent_free``)."""
         self._done.wait()
         observed, self._observed = self._observed, None
         if observed is not None:
@@ -143,7 +144,7 @@ class Event(Closeable):
 
 
 class FenceEvent(Event):
-    """An event that others signal through a descriptor."""
+    """An event that code outside nnapi signals through a descriptor."""
 
     def __init__(self, fd: int) -> None:
         with translate_errors(what := f"file descriptor {fd} cannot be duplicated"):
@@ -162,7 +163,7 @@ class FenceEvent(Event):
         return ready[0][1] if ready else 0
 
     def wait(self) -> None:
-        """Wait until the descriptor is readable; OpFailedError where it reports an error."""
+        """Wait until the descriptor is readable; raise OpFailedError if it reports an error."""
         state = self._poll(None)
         need(not state & (select.POLLERR | select.POLLNVAL), "the fence reports an error")
 
@@ -175,7 +176,7 @@ class FenceEvent(Event):
 
 
 class Result(Event, NotebookDisplay):
-    """The event of a run, with its outputs: ``outputs = await compilation.start(x)``."""
+    """A run in the background, and its outputs: ``outputs = await compilation.start(x)``."""
 
     def __init__(self, compilation: Runnable, inputs: Sequence[Any]) -> None:
         prepared, request = compilation.prepared, Request(check_inputs(compilation.model, inputs))
@@ -184,7 +185,7 @@ class Result(Event, NotebookDisplay):
         super().__init__(lambda: self._outputs.extend(execute(prepared, request).outputs))
 
     def result(self) -> list[Array]:
-        """Wait for the outputs, in the order of ``model.outputs``; raise the error of the run."""
+        """Wait, and return the outputs in the order of ``model.outputs``; raise the run's error."""
         self.wait()
         return list(self._outputs)
 

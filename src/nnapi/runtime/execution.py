@@ -29,16 +29,16 @@ from nnapi.runtime.extension_attributes import add_attribute
 from nnapi.trace import Layer, Phase, Section, spans
 
 MAXIMUM_LOOP_TIMEOUT = 15_000_000_000
-"""Most nanoseconds of a WHILE, whatever the execution asks for."""
+"""Maximum nanoseconds that a WHILE may run, whatever the execution sets."""
 COMPLETED = "make another, or set_reusable(True) before the first computation"
 
 
 class Execution(Closeable):
-    """One computation, or after :meth:`set_reusable` several, one after another, on the same buffers.
+    """One computation or, after :meth:`set_reusable`, several in sequence, on the same buffers.
 
-    The caller's buffers must stay valid and unchanged until the ``compilation``'s computation completes. States:
-    preparation, computation, completed. ``index`` counts the model's inputs or outputs, ``length`` and ``offset`` count
-    bytes, a ``duration`` nanoseconds.
+    The caller's buffers must stay valid and unchanged until the computation of the ``compilation`` completes. States
+    are preparation, computation, completed. ``index`` is a position in the model's inputs or outputs; ``length`` and
+    ``offset`` are bytes; a ``duration`` is in nanoseconds.
     """
 
     state: State
@@ -102,18 +102,18 @@ class Execution(Closeable):
         self._measured = bool(measure)
 
     def set_timeout(self, duration: int) -> None:
-        """Nanoseconds for the computation, 0 for no limit (``..._setTimeout``); for one explicitly chosen device."""
+        """Limit a computation to a ``duration``, 0 for none (``..._setTimeout``); for one explicitly chosen device."""
         self.compilation.need_one_device("a time limit is set")
         self.state.need("preparation", to="set the time limit")
         self._timeout = read_nanoseconds(duration)
 
     def set_loop_timeout(self, duration: int) -> None:
-        """Nanoseconds that each WHILE may run (``..._setLoopTimeout``); at most 15 s, 2 s by default."""
+        """Limit each WHILE to a ``duration`` (``..._setLoopTimeout``), at most 15 s; 2 s by default."""
         self.state.need("preparation", to="set the loop timeout")
         self._loop_timeout = min(read_nanoseconds(duration), MAXIMUM_LOOP_TIMEOUT)
 
     def set_reusable(self, reusable: bool) -> None:
-        """Permit several computations, one after another, if ``reusable`` (``..._setReusable``)."""
+        """Permit several computations in sequence, if ``reusable`` (``..._setReusable``)."""
         self.state.need("preparation", to="change reusability")
         self._startable = ("preparation", "completed") if reusable else ("preparation",)
 
@@ -130,7 +130,7 @@ class Execution(Closeable):
     def add_extension_attribute(self, extension: str, code: int, data: bytes | None) -> None:
         """Add ``data`` under a ``code`` of a vendor's ``extension`` (``..._addExtensionAttribute``).
 
-        Only for one explicitly chosen device.
+        BadDataError unless the compilation is for exactly one chosen device.
         """
         need(extension is not None, "the extension's name is None", UnexpectedNullError)
         self.compilation.need_one_device("attributes are added")
@@ -147,9 +147,9 @@ class Execution(Closeable):
 
     @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_burstCompute")
     def burst_compute(self, burst: Burst) -> None:
-        """Run and wait within a burst (``ANeuralNetworksExecution_burstCompute``).
+        """Run and wait, in a burst (``ANeuralNetworksExecution_burstCompute``).
 
-        BadDataError for the burst of another compilation, BadStateError while another thread uses the burst.
+        BadDataError for the burst of another compilation, BadStateError if another thread is using the burst.
         """
         need(burst is not None, "burst is None", UnexpectedNullError)
         need(burst.compilation is self.compilation, "the burst belongs to another compilation", BadDataError)
@@ -161,7 +161,7 @@ class Execution(Closeable):
 
     @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_startCompute")
     def start_compute(self) -> Event:
-        """Run in the background (``ANeuralNetworksExecution_startCompute``); the event has the outcome."""
+        """Run in the background (``ANeuralNetworksExecution_startCompute``); the event reports the outcome."""
         self._begin()
         try:  # refused at once, not through the event: opaque memories without an input's data
             for argument in self._inputs.arguments:
@@ -175,11 +175,11 @@ class Execution(Closeable):
 
     @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_startComputeWithDependencies")
     def start_compute_with_dependencies(self, dependencies: Sequence[Event] = (), duration: int = 0) -> Event:
-        """Run once the events ``dependencies`` are done (``ANeuralNetworksExecution_startComputeWithDependencies``).
+        """Run after the events ``dependencies`` (``ANeuralNetworksExecution_startComputeWithDependencies``).
 
-        ``duration`` limits the nanoseconds after all fences are signalled; it needs one explicitly chosen device. The
-        call waits for events without a fence and ignores their outcome; a failed fence fails the computation. The
-        returned event has a fence. The execution counts as running until the event is waited for or closed.
+        ``duration`` limits the time after all fences have signalled; it needs one explicitly chosen device. This call
+        waits for events without a fence and ignores their outcome; a failed fence fails the computation. The returned
+        event has a fence. The execution counts as running until the event is waited for or closed.
         """
         need(dependencies is not None, "dependencies are None", UnexpectedNullError)
         need(not isinstance(dependencies, Event), "dependencies are a list of events, got one event", BadDataError)
@@ -203,16 +203,16 @@ class Execution(Closeable):
     # Results
 
     def output_operand_rank(self, index: int) -> int:
-        """Rank of an output after the run (``ANeuralNetworksExecution_getOutputOperandRank``); 0 for a scalar.
+        """Return an output's rank after the run (``ANeuralNetworksExecution_getOutputOperandRank``); 0 for a scalar.
 
-        OutputInsufficientSizeError, with the needed ``dimensions``, for a buffer that was too small.
+        OutputInsufficientSizeError, with the required ``dimensions``, if the buffer was too small.
         """
         return len(self._need_output_shape(index))
 
     def output_operand_dimensions(self, index: int) -> Shape:
-        """Dimensions of an output after the run (``ANeuralNetworksExecution_getOutputOperandDimensions``).
+        """Return an output's dimensions after the run (``ANeuralNetworksExecution_getOutputOperandDimensions``).
 
-        Raises the error of :meth:`output_operand_rank`, and BadDataError for a scalar.
+        Errors are those of :meth:`output_operand_rank`, and BadDataError for a scalar.
         """
         shape = self._need_output_shape(index)
         need(shape, f"output {index} has no dimensions", BadDataError)
@@ -221,7 +221,7 @@ class Execution(Closeable):
     def duration(self, code: DurationCode) -> int | None:
         """Return the nanoseconds of the phase ``code`` (``ANeuralNetworksExecution_getDuration``).
 
-        None where the device does not measure it. BadStateError unless timing was asked for and the run succeeded.
+        None if the device does not measure it. BadStateError if timing was not set or the run failed.
         """
         need(code in [*DurationCode], f"duration code is {code}, must be 0..3, of DurationCode", BadDataError)
         self.state.need("completed")
@@ -295,7 +295,7 @@ class Execution(Closeable):
     def _run(self, deadline: int | None) -> None:
         try:
             arrays = [argument.array() for argument in self._inputs.arguments if argument is not None]
-            if self.compilation.is_ready:  # another plan may have taken over
+            if self.compilation.is_ready:  # a trial may have changed the plan
                 self._prepared = self.compilation.prepared
             self._outcome = self._run_fast_path(arrays, deadline) or execute(
                 self._prepared, Request(arrays, deadline, self._loop_timeout, attributes=self._attributes)
@@ -306,7 +306,7 @@ class Execution(Closeable):
             raise
 
     def _run_fast_path(self, arrays: Sequence[Array | None], deadline: int | None) -> Outcome | None:
-        """Run on the compilation's fast path, if it has one that covers everything asked for."""
+        """Run on the compilation's fast path; return None if it has none, or if an option needs the general path."""
         run = self.compilation.fast_path
         if run is None or deadline is not None or spans.active or self._measured or self._attributes:
             return None
@@ -318,14 +318,14 @@ class Execution(Closeable):
         self._complete()
 
     def _fail(self, error: NnapiError) -> None:
-        """Keep the error, and invalidate opaque memories bound to outputs."""
+        """Store the error, and clear the opaque memories bound to outputs."""
         self._error = error
         for argument in self._outputs.arguments:
             if argument is not None and argument.opaque is not None:
                 argument.opaque.invalidate()
 
     def _deliver(self, arrays: Sequence[Array]) -> None:
-        """Copy results to the caller's buffers; refuse those that are too small after testing all."""
+        """Copy results to the caller's buffers; after the last one, raise an error if any buffer was too small."""
         for index, (array, argument) in enumerate(zip(arrays, self._outputs.arguments, strict=True)):
             assert argument is not None
             shape = self._shapes[index] = () if argument.type.is_scalar else array.shape

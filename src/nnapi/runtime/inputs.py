@@ -1,4 +1,4 @@
-"""The inputs of a run: tested arrays, or zeros."""
+"""The inputs of a run: checked arrays, or zeros."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -11,12 +11,12 @@ from nnapi.model.operand import DTYPES, Array, Shape, combine, stores
 from nnapi.runtime.by_name import order_inputs
 
 ASSUMED_DIMENSION = 1
-"""The assumed size of a dynamic dimension, mostly a batch; drivers assume the same."""
+"""The size assumed for a dynamic dimension, which mostly is the batch. Drivers assume the same."""
 
 
 def check_inputs(model: Model, inputs: Sequence[Any]) -> list[Array | None]:
-    """Return the inputs, or one mapping by name, as arrays of the storage types; BadDataError names one that does not
-    fit."""
+    """Return inputs, in order or one mapping by name, as arrays of the storage types. BadDataError names one that does
+    not fit."""
     if len(inputs) == 1 and isinstance(inputs[0], Mapping):
         inputs = order_inputs(model, inputs[0])
     if len(inputs) != len(model.inputs):
@@ -32,7 +32,7 @@ def _check_input(operand: Operand, value: Any) -> Array | None:
     type = operand.type
     is_plain = isinstance(value, np.ndarray) and value.dtype == DTYPES.get(type.code) and value.shape == type.dimensions
     if is_plain and type.dimensions and 0 not in type.dimensions:
-        return cast(Array, value)  # the usual case
+        return cast(Array, value)  # the common case
     if value is None:
         return None
     try:
@@ -56,13 +56,13 @@ def _check_input(operand: Operand, value: Any) -> Array | None:
 
 
 def has_known_ranks(model: Model) -> bool:
-    """Whether :func:`make_zeros` can make every input."""
+    """Return whether :func:`make_zeros` can make every input: all ranks are known."""
     types = [model.operands[index].type for index in model.inputs]
     return all(type.is_scalar or type.rank for type in types)
 
 
 def make_zeros(model: Model, shapes: Sequence[Shape] | None = None) -> list[Array]:
-    """Return zeros for each input, by default of the declared shapes."""
+    """Return zeros for each input, of ``shapes`` or the declared shapes."""
     types = [model.operands[index].type for index in model.inputs]
     if shapes is None:
         shapes = [tuple(dimension or ASSUMED_DIMENSION for dimension in type.dimensions) for type in types]

@@ -28,7 +28,7 @@ from nnapi.runtime.compilation import Compilation
 
 @dataclass(frozen=True)
 class Role:
-    """A use of a memory: this input or output of this compilation."""
+    """A use of a memory: as this input or output of this compilation."""
 
     compilation: Compilation
     kind: str
@@ -41,7 +41,7 @@ class MemoryDesc:
     def __init__(self) -> None:
         self.roles: list[Role] = []
         self.type: OperandType | None = None
-        """Type of the operands in all roles, without dimensions."""
+        """The operand type of all roles, without dimensions."""
         self._dimensions: Shape = ()
         self._state = State("the descriptor is", "open", open="finish() it first")
 
@@ -54,7 +54,7 @@ class MemoryDesc:
         self._add_role(compilation, "output", index, frequency)
 
     def set_dimensions(self, dimensions: Sequence[int]) -> None:
-        """Set ``dimensions``, 0 for unknown ones; several calls are combined (``..._setDimensions``)."""
+        """Set ``dimensions``, 0 for unknown ones; several calls must agree (``..._setDimensions``)."""
         need(dimensions is not None, "dimensions are None", UnexpectedNullError)
         self._state.need("open", to="set dimensions")
         scalar = self.type is not None and self.type.is_scalar
@@ -62,7 +62,7 @@ class MemoryDesc:
         self._dimensions = self._combine(tuple(dimensions))
 
     def finish(self) -> None:
-        """Freeze the descriptor (``..._finish``). Raises BadDataError if it has no role; it then stays unfinished."""
+        """Freeze the descriptor (``..._finish``). BadDataError if it has no role; it can then still be changed."""
         self._state.need("open", to="finish")
         need(self.roles, "the descriptor has no role", BadDataError)
         self._state.value = "finished"
@@ -122,7 +122,7 @@ class MemoryDesc:
 
 
 class DeviceMemory(Memory):
-    """An opaque memory: only its roles may use it, always as a whole. It starts without data."""
+    """An opaque memory. Only its roles may use it, always as a whole. It holds no data at first."""
 
     def __init__(self, desc: MemoryDesc, type: OperandType, buffer: Buffer) -> None:
         self.roles = tuple(desc.roles)
@@ -136,25 +136,25 @@ class DeviceMemory(Memory):
 
     @property
     def dimensions(self) -> Shape:
-        """Dimensions of the data, or those declared while there is none."""
+        """Dimensions of the data; the declared dimensions if there is none."""
         contents = self.load() if self.has_data else None
         return self.declared.dimensions if contents is None or self.declared.is_scalar else contents.shape
 
     def load(self) -> Array:
-        """Return the data, read only; OpFailedError while there is none."""
+        """Return the data, read only; OpFailedError if there is none."""
         need(self._buffer.has_data, "the memory holds no data")
         return self._buffer.load()
 
     def store(self, array: Array) -> None:
-        """Make an array the data, without a copy."""
+        """Use an array as the data, without a copy."""
         self._buffer.store(array)
 
     def invalidate(self) -> None:
-        """Forget the data: a computation that was to write it failed."""
+        """Clear the data, because the computation that should have written it failed."""
         self._buffer.clear()
 
     def need_role(self, compilation: Compilation, kind: str, index: int) -> None:
-        """Raise BadDataError unless the memory was made for this use."""
+        """Raise BadDataError if ``kind`` (input or output) ``index`` of the compilation is not a role of the memory."""
         is_role = Role(compilation, kind, index) in self.roles
         need(is_role, f"the memory was not made to be {kind} {index} of this compilation", BadDataError)
 
@@ -169,9 +169,9 @@ class DeviceMemory(Memory):
 
 
 def copy_memory(source: Memory, target: Memory) -> None:
-    """Copy the whole of one memory into another (``ANeuralNetworksMemory_copy``).
+    """Copy all of ``source`` to ``target`` (``ANeuralNetworksMemory_copy``).
 
-    Raises BadDataError if sizes or types do not fit, or if the source has no data; an opaque target is then empty.
+    BadDataError if sizes or types differ, or if the source has no data. After an error, an opaque target has no data.
     """
     need_memory(source, "source")
     need_memory(target, "target")
@@ -217,14 +217,14 @@ class HardwareBufferFormat(IntEnum):
 
 
 PIXEL_BYTES = 4
-"""Bytes of a pixel of format R8G8B8A8_UNORM."""
+"""Bytes per pixel of format R8G8B8A8_UNORM."""
 
 
 class HardwareBuffer:
     """A buffer like Android's AHardwareBuffer, in an anonymous shared file.
 
-    A buffer of ``format`` BLOB has ``width`` bytes. A buffer of R8G8B8A8_UNORM has ``layers`` × ``height`` × ``width``
-    pixels. Other formats raise BadDataError. ``usage`` is stored, without an effect.
+    With ``format`` BLOB it has ``width`` bytes. With R8G8B8A8_UNORM it has ``layers`` × ``height`` × ``width`` pixels.
+    Other formats raise BadDataError. ``usage`` is stored and has no effect.
     """
 
     def __init__(
@@ -251,7 +251,7 @@ class HardwareBuffer:
 
     @property
     def stride(self) -> int:
-        """Pixels of a row, or bytes of a BLOB."""
+        """Pixels per row; for a BLOB, its bytes."""
         return self.width
 
     def lock(self) -> memoryview:
@@ -261,21 +261,21 @@ class HardwareBuffer:
         return memoryview(self._mapping)
 
     def unlock(self) -> None:
-        """End the access that :meth:`lock` began (``AHardwareBuffer_unlock``)."""
+        """End the access that :meth:`lock` began (``AHardwareBuffer_unlock``); BadStateError if there is none."""
         need(self._locked, "the buffer is not locked", BadStateError)
         self._locked = False
 
     def memory(self) -> Memory:
-        """Return a memory over the buffer (``..._createFromAHardwareBuffer``).
+        """Return the memory of the buffer (``..._createFromAHardwareBuffer``).
 
-        A BLOB may be any input, output or constant. An image may only be a whole input or output, of a device that
-        knows its pixel format.
+        A BLOB may be any input, output or constant. An image may only be a whole input or output, on a device that
+        supports its pixel format.
         """
         return self._memory
 
 
 class ImageMemory(Memory):
-    """The pixels of a hardware buffer. No device here uses them: a run on them raises UnmappableError."""
+    """The pixels of a hardware buffer. No device here supports them: a run raises UnmappableError."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size, PROTECTIONS, np.empty(0, np.uint8))

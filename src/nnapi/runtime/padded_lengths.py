@@ -1,9 +1,9 @@
-"""Inputs of many lengths, as the past keys of a decoder or sentences: one compilation for several lengths, by padding.
+"""Inputs of many lengths, such as a decoder's past keys or sentences: one compilation serves several by padding.
 
-Padding is exact where a mask removes it from every result, which is tested with large random values.
+Padding is exact if a mask removes it from every result; a run with large random padding tests that.
 """
 
-from __future__ import annotations  # NumPy loads its random part at first use
+from __future__ import annotations  # NumPy imports its random module at first use
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,18 +18,18 @@ from nnapi.model.operand import Array, Shape
 Shapes = tuple[Shape, ...]
 Run = Callable[[Sequence[Array]], list[Array]]
 Bind = Callable[[Shapes], Bound]
-"""Gives memory for inputs of those shapes, and a run on it."""
+"""Returns memory for inputs of the given shapes, and a function that runs on it."""
 
 BUCKET = 64
 """Lengths are padded to multiples of this."""
 LOUD = 100.0
-"""Standard deviation of the random padding of a test."""
+"""Standard deviation of the random padding in a test run."""
 CLOSE = 1e-3
-"""Difference that float results may have, relative to the largest."""
+"""Maximum difference of float results in a test run, relative to the largest value."""
 
 
 class Axis(NamedTuple):
-    """A growing axis of an input or output; ``extra`` is its excess over the shortest."""
+    """A growing axis of an input or output. Its size is the common length plus ``extra``."""
 
     tensor: int
     axis: int
@@ -38,7 +38,7 @@ class Axis(NamedTuple):
 
 @dataclass(frozen=True)
 class Growth:
-    """Shapes that differ in one length: the axes that grow with it."""
+    """Shapes that depend on one length: the axes that grow with it, and the shapes of one run."""
 
     axes: tuple[Axis, ...]
     shapes: Shapes
@@ -50,7 +50,7 @@ class Growth:
         return tuple(map(tuple, found))
 
     def length_of(self, shapes: Shapes) -> int | None:
-        """Return the length of shapes of this growth, None for others."""
+        """Return the length if shapes belong to this growth, else None."""
         tensor, axis, extra = self.axes[0]
         if len(shapes) != len(self.shapes) or axis >= len(shapes[tensor]):
             return None
@@ -59,7 +59,7 @@ class Growth:
 
 
 def find_growth(before: Shapes, now: Shapes) -> Growth | None:
-    """Return the growth between two runs that differ by one in some axes only."""
+    """Return the growth between two runs, if each axis that differs has grown by one; else None."""
     if [len(shape) for shape in before] != [len(shape) for shape in now]:
         return None
     pairs = [
@@ -75,8 +75,8 @@ def find_growth(before: Shapes, now: Shapes) -> Growth | None:
 
 
 def find_lengths(declared: Shapes, shapes: Shapes) -> Growth:
-    """Return the growth of inputs in one length; ``declared`` has 0 for dynamic dimensions, of which the first axis is
-    the batch. Raise BadDataError where there are several lengths."""
+    """Return the growth for inputs with one dynamic length; ``declared`` shapes have 0 for dynamic dimensions. The
+    first axis counts as the batch. BadDataError if there are several lengths."""
     pairs = [
         (i, axis, size)
         for i, (dimensions, shape) in enumerate(zip(declared, shapes, strict=True))
@@ -94,12 +94,12 @@ def find_lengths(declared: Shapes, shapes: Shapes) -> Growth:
 
 
 def bucket_for(length: int) -> int:
-    """Return the length to pad to: a decoder's next 62 tokens fit too."""
+    """Return the length to pad to, so that a decoder's next 62 tokens fit too."""
     return -(-(length + BUCKET - 2) // BUCKET) * BUCKET
 
 
 class _PaddedMemory:
-    """Memory of a compilation for padded inputs; zeros follow the last length that was written."""
+    """Memory for a compilation's padded inputs. Beyond the last written length, the padding is zeros."""
 
     def __init__(self, axes: Sequence[Axis], bound: Bound) -> None:
         self.run = bound.run
@@ -126,7 +126,7 @@ class _PaddedMemory:
 
 
 class Padded:
-    """Runs of any length up to ``capacity`` by one compilation of that length, in memory that ``bind`` gives.
+    """Runs of any length up to ``capacity`` on one compilation for that length; ``bind`` makes its memory.
 
     Several threads may run, each in memory of its own.
     """
@@ -137,16 +137,16 @@ class Padded:
         self._idle: list[_PaddedMemory] = []
 
     def widen(self, capacity: int, bind: Bind) -> Padded:
-        """Return the runs by a compilation of another length."""
+        """Return the runs on a compilation for another capacity."""
         return Padded(self.growth, capacity, bind, self.outputs)
 
     def length_of(self, shapes: Shapes) -> int | None:
-        """Return the length of shapes that fit, None for others."""
+        """Return the length if shapes fit, else None."""
         length = self.growth.length_of(shapes)
         return length if length is not None and length <= self.capacity else None
 
     def run(self, inputs: Sequence[Array], length: int, noise: np.random.Generator | None = None) -> list[Array]:
-        """Run on inputs of a length; ``noise`` pads float inputs with large values instead of zeros."""
+        """Run on inputs of ``length``; ``noise`` pads float inputs with large random values instead of zeros."""
         try:
             memory = self._idle.pop()
         except IndexError:
@@ -163,7 +163,7 @@ class Padded:
 
 
 def try_padding(growth: Growth, inputs: Sequence[Array], exact: Run, padded: Bind, capacity: int) -> Padded | None:
-    """Return the padded runs of a growth, None where padding is not exact. ``exact`` takes the inputs."""
+    """Return padded runs if padding is exact, else None. ``exact`` runs ``inputs`` unpadded, for comparison."""
     length = growth.length_of(tuple(array.shape for array in inputs))
     assert length is not None
     expected = exact(inputs)
@@ -178,7 +178,7 @@ def try_padding(growth: Growth, inputs: Sequence[Array], exact: Run, padded: Bin
 
 
 def shorten(growth: Growth, inputs: Sequence[Array]) -> list[Array]:
-    """Return inputs that are shorter by one."""
+    """Return the inputs shortened by one element along each growing axis."""
     length = growth.length_of(tuple(array.shape for array in inputs))
     assert length is not None
     found = list(inputs)
@@ -188,7 +188,7 @@ def shorten(growth: Growth, inputs: Sequence[Array]) -> list[Array]:
 
 
 def _match(exact: Sequence[Array], padded: Sequence[Array], length: int, capacity: int) -> tuple[Axis, ...] | None:
-    """Return the axes of results that are longer by the padding, None where they differ otherwise."""
+    """Return the axes of results that padding lengthens; None if shapes differ in another way."""
     axes = []
     for number, (a, b) in enumerate(zip(exact, padded, strict=True)):
         if a.ndim != b.ndim:
@@ -203,7 +203,7 @@ def _match(exact: Sequence[Array], padded: Sequence[Array], length: int, capacit
 
 
 def _pad(array: Array, axis: int, length: int, capacity: int, noise: np.random.Generator | None) -> Array:
-    """Insert padding into an axis between length and capacity."""
+    """Extend an axis with padding from ``length`` to ``capacity``."""
     shape = list(array.shape)
     shape[axis] += capacity - length
     found: Array = np.zeros(shape, array.dtype)
@@ -216,7 +216,7 @@ def _pad(array: Array, axis: int, length: int, capacity: int, noise: np.random.G
 
 
 def _drop(array: Array, axis: int, length: int, capacity: int) -> Array:
-    """Remove the part of an axis between length and capacity."""
+    """Remove the padding of an axis, from ``length`` to ``capacity``."""
     before = (slice(None),) * axis
     return np.concatenate([array[(*before, slice(length))], array[(*before, slice(capacity, None))]], axis)
 

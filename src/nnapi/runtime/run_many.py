@@ -1,4 +1,4 @@
-"""Many runs of one compilation: several in flight on all cores, results in the order of the inputs.
+"""Many runs of one compilation: concurrent on all cores, with results in the order of the inputs.
 
 The caller's thread queues inputs in lots for other threads, each with its own burst, and computes instead of waiting.
 """
@@ -33,27 +33,28 @@ from nnapi.trace.log import Log
 log = Log("nnapi.ExecutionBuilder")
 
 Progress: TypeAlias = Callable[[int, int | None], None]
-"""Called after each result with the number of results, and of inputs if known."""
+"""Called after each result with the number of results, and the number of inputs or None."""
 Given: TypeAlias = Sequence[Any]
-"""The inputs of a run."""
+"""The inputs of one run."""
 RunOne: TypeAlias = Callable[..., list[Array]]
 Opener: TypeAlias = Callable[[], tuple[Burst, RunOne]]
 
 WORTH_QUEUING = 1.5e-5
-"""Seconds of a run below which several threads are slower than one: they wait for Python's lock."""
+"""Seconds of a run below which several threads are slower than one, because they wait for Python's GIL."""
 LOT = 1e-3
-"""Seconds of the runs of a lot, and most seconds of gathering its inputs; also of timing runs before any is queued."""
+"""Seconds that the runs of a lot should take, and that gathering its inputs may take. Runs are timed for as long before
+any lot is queued."""
 MOST = 64
-"""Inputs in a lot."""
+"""Maximum number of inputs in a lot."""
 HEEDLESS = DeviceTypeCode.DEVICE_CPU, DeviceTypeCode.DEVICE_GPU
-"""Devices that ignore the number of threads."""
+"""Types of devices that ignore the number of threads."""
 LOTS_AHEAD = 2
-"""Lots for each run in flight: one runs, one waits."""
+"""Lots begun per concurrent run: one runs, one waits."""
 
 
 @dataclass
 class Single:
-    """The plan of a compilation, prepared so that each run has one thread."""
+    """A compilation's plan, prepared again with one thread per run."""
 
     prepared: Prepared
     model: Model
@@ -61,7 +62,7 @@ class Single:
     bursts: WeakSet[Burst] = field(default_factory=WeakSet)
 
     def change(self, ready: ReadyPlan, devices: Sequence[Device]) -> None:
-        """Prepare another plan in the same way, for the bursts that are open and those of threads that start later."""
+        """Prepare a new plan in the same way; open and later bursts switch to it."""
         again = prepare_single(ready, devices, self.options)
         self.prepared = again.prepared if again else ready.prepared
         for burst in list(self.bursts):
@@ -69,7 +70,7 @@ class Single:
 
 
 def count_requests(threads: int | None, wanted: int | None) -> int:
-    """Return the number of runs in flight: ``wanted``, else enough to use all cores."""
+    """Return the number of concurrent runs: ``wanted``, else enough for all cores."""
     if wanted is None:
         return max(1, len(os.sched_getaffinity(0)) // (threads or 1))
     need(wanted > 0, f"requests is {wanted}, must be above 0", BadDataError)
@@ -77,8 +78,8 @@ def count_requests(threads: int | None, wanted: int | None) -> int:
 
 
 def prepare_single(ready: ReadyPlan, devices: Sequence[Device], options: PrepareOptions) -> Single | None:
-    """Prepare a plan again with ``options``, which are for one thread. None where it runs on one thread already, its
-    devices ignore the number, or it fails."""
+    """Prepare a plan again with ``options``, which ask for one thread. Return None if it already uses one thread, if
+    its devices ignore the number, or if that fails."""
     plan = ready.plan
     used = [device for device in devices if device.name in plan.devices]
     if plan.threads == 1 or all(device.type in HEEDLESS for device in used):
@@ -93,7 +94,7 @@ def prepare_single(ready: ReadyPlan, devices: Sequence[Device], options: Prepare
 
 
 class RunMany(Closeable, Iterator[Any]):
-    """The results of :meth:`Compilation.run_many`, in the order of the inputs.
+    """An iterator over the results of :meth:`Compilation.run_many`, in the order of the inputs.
 
     A failed input raises an error with its number; iteration may continue.
     """
@@ -101,7 +102,7 @@ class RunMany(Closeable, Iterator[Any]):
     def __init__(
         self, results: Generator[Any, None, None], total: int | None = None, progress: Progress | None = None
     ) -> None:
-        """``results`` yields the outputs of each input, or its exception."""
+        """``results`` yields each input's outputs or exception. ``total`` and ``progress`` are for :data:`Progress`."""
         self._results, self._total, self._progress = results, total, progress
         self._done = 0
 
@@ -116,20 +117,20 @@ class RunMany(Closeable, Iterator[Any]):
         return result
 
     def close(self) -> None:
-        """Begin no more runs, without waiting for those in flight."""
+        """Begin no more runs; do not wait for running ones."""
         self._results.close()
 
 
 def start(
     inputs: Iterable[Any], runnable: Runnable, repeat: RunOne | None, requests: int, progress: Progress | None
 ) -> RunMany:
-    """Run on each input, ``requests`` at once. ``repeat`` runs an input on which ``runnable`` fails."""
+    """Run on each input, ``requests`` at a time. ``repeat``, if given, runs an input again if ``runnable`` fails."""
     results = _run_all(inputs, partial(_open, runnable, repeat), requests)
     return RunMany(results, count_inputs(inputs), progress)
 
 
 def count_inputs(inputs: Iterable[Any]) -> int | None:
-    """Return the number of inputs; None where their source does not know."""
+    """Return the number of inputs; None if the iterable does not know it."""
     count = length_hint(inputs, -1)
     return None if count < 0 else count
 
@@ -149,13 +150,13 @@ def _open(runnable: Runnable, repeat: RunOne | None) -> tuple[Burst, RunOne]:
 
 
 class _Lot:
-    """Inputs that one thread runs one after the other, and the result of each."""
+    """Inputs that one thread runs in sequence, and their results."""
 
     def __init__(self, inputs: Sequence[Given]) -> None:
         self.inputs = inputs
         self.results: list[list[Array] | Exception] = []
         self.pace = 0.0
-        """Mean seconds of a run, once all have run."""
+        """Mean seconds per run, once all have run."""
         self._running = make_lock()
         self._running.acquire()
 
@@ -182,7 +183,7 @@ class _Lot:
 
 
 class _Source:
-    """The inputs in lots. An error of their source is raised after the runs of the inputs before it."""
+    """The inputs in lots. An error of the iterable is raised after the inputs before it have run."""
 
     def __init__(self, inputs: Iterable[Any]) -> None:
         self._inputs = iter(inputs)
@@ -190,7 +191,7 @@ class _Source:
         self.failure: Exception | None = None
 
     def take(self, most: int) -> _Lot | None:
-        """Return the next ``most`` inputs, fewer where they come slowly, None at the end."""
+        """Return a lot of up to ``most`` inputs, fewer if they arrive slowly; None at the end."""
         found: list[Given] = []
         begun = time.perf_counter()
         try:
@@ -205,7 +206,7 @@ class _Source:
 
 
 def _run_all(inputs: Iterable[Any], open_one: Opener, requests: int) -> Generator[list[Array] | Exception, None, None]:
-    """Yield the result of each input, or its exception. The first runs here, to be timed."""
+    """Yield each input's result or exception. The first ones run in this thread, to be timed."""
     process = os.getpid()
     source, queue, begun = _Source(inputs), SimpleQueue[_Lot | None](), deque[_Lot]()
     helpers, pace, watched = 0, 0.0, 0.0
@@ -242,27 +243,27 @@ def _run_all(inputs: Iterable[Any], open_one: Opener, requests: int) -> Generato
 
 
 def _help(queue: SimpleQueue[_Lot | None], first: _Lot, run: RunOne) -> None:
-    """Run a lot that is still queued, else wait for the first."""
+    """Run a lot that is still queued; if there is none, wait for ``first``."""
     try:
         lot = queue.get_nowait()
     except Empty:
         first.wait()
     else:
-        assert lot is not None  # None ends helpers and comes last
+        assert lot is not None  # None, the last item, ends helpers
         lot.run(run)
 
 
 def _start_helper(queue: SimpleQueue[_Lot | None], open_one: Opener) -> bool:
-    """Start a thread that runs lots until it gets None; False where the system refuses a thread."""
+    """Start a thread that runs lots until it gets None; return False if the system refuses a thread."""
 
     def help() -> None:
         try:
             burst, run = open_one()
-        except Exception:  # no memory, or closed meanwhile: the caller runs the lots and gets the error
+        except Exception:  # no memory, or closed: the caller runs the lots and gets the error
             return
         while (lot := queue.get()) is not None:
             lot.run(run)
-            del lot  # nothing is kept alive while it waits
+            del lot  # keep nothing alive while waiting
         burst.close()
 
     try:
@@ -282,7 +283,7 @@ def _end_helpers(queue: SimpleQueue[_Lot | None], helpers: int) -> None:
 
 
 def _name_input(error: Exception, number: int) -> Exception:
-    """Return the error with the number of its input, from 0."""
+    """Return the error with the number of its input, counted from 0."""
     if not isinstance(error, NnapiError):
         error.add_note(f"while input {number} was run")
         return error

@@ -1,4 +1,4 @@
-"""Settings of the runtime in a block: ``with nnapi.settings(tuning=False): …``."""
+"""Settings of the runtime for a ``with`` block: ``with nnapi.settings(tuning=False): …``."""
 
 import os
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Partitioning(IntEnum):
-    """The values of ``debug.nn.partition``, for automatic compilations."""
+    """The values of Android's property ``debug.nn.partition``, for compilations without named devices."""
 
     NONE = 0
     WITH_FALLBACK = 1
@@ -17,7 +17,7 @@ class Partitioning(IntEnum):
 
 
 class Settings(NamedTuple):
-    """Settings that override environment variables; None leaves it to them."""
+    """Settings that override environment variables; None does not override."""
 
     partitioning: Partitioning | None = None
     tuning: bool | None = None
@@ -29,10 +29,10 @@ _current: ContextVar[Settings] = ContextVar("nnapi.settings", default=NONE)
 
 @contextmanager
 def settings(*, partitioning: Partitioning | None = None, tuning: bool | None = None) -> Iterator[Settings]:
-    """Settings for the compilations that this thread, or this task, finishes inside the ``with`` block.
+    """Apply settings to the compilations that this thread, or this asyncio task, finishes inside the ``with`` block.
 
-    ``partitioning`` overrides DEBUG_NN_PARTITION. ``tuning`` overrides NNAPI_TUNING: if True, compilations try other
-    plans before they are finished; if False, they never do. None keeps the setting of an outer block or of the
+    ``partitioning`` overrides DEBUG_NN_PARTITION. ``tuning`` overrides NNAPI_TUNING: if True, compilations finish a
+    trial of other plans first; if False, there are no trials. None keeps the setting of an outer block or of the
     environment.
     """
     outer = _current.get()
@@ -48,9 +48,9 @@ def settings(*, partitioning: Partitioning | None = None, tuning: bool | None = 
 
 
 def partitioning() -> Partitioning:
-    """Return the mode of automatic compilations, by :func:`settings`, else by DEBUG_NN_PARTITION.
+    """Return the partitioning of compilations without named devices, by :func:`settings`, else by DEBUG_NN_PARTITION.
 
-    Other numbers mean no fallback, as in Android's runtime.
+    Unknown numbers mean no fallback, as in Android's runtime.
     """
     chosen = _current.get().partitioning
     if chosen is not None:
@@ -60,12 +60,12 @@ def partitioning() -> Partitioning:
 
 
 def is_tuning() -> bool:
-    """Whether other plans are tried: by :func:`settings`, else unless NNAPI_TUNING is 0."""
+    """Return whether trials take place: by :func:`settings`, else unless NNAPI_TUNING is 0."""
     chosen = _current.get().tuning
     return os.environ.get("NNAPI_TUNING", "") != "0" if chosen is None else chosen
 
 
 def waits_for_trials() -> bool:
-    """Whether compilations wait for trials: by :func:`settings`, else if NNAPI_TUNING is set and not 0."""
+    """Return whether compilations wait for trials: by :func:`settings`, else if NNAPI_TUNING is set and not 0."""
     chosen = _current.get().tuning
     return os.environ.get("NNAPI_TUNING", "") not in ("", "0") if chosen is None else chosen

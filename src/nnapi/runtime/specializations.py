@@ -1,4 +1,4 @@
-"""Compilations of one dynamic model by the shapes of a run: made on demand, the last few cached."""
+"""Compilations of one dynamic model, by the shapes of a run: made on demand, the latest few cached."""
 
 import math
 import time
@@ -26,15 +26,15 @@ from nnapi.runtime.padded_lengths import (
 Shapes = tuple[Shape, ...]
 
 MOST_SHAPES = 8
-"""Specializations that are cached, the last used."""
+"""Number of cached specializations, the most recently used."""
 SIMILAR = 4
-"""Inputs with at most this many times the elements of others run best on the same device."""
+"""Inputs whose numbers of elements differ by at most this factor are assumed to run best on the same device."""
 UNMASKED = 'dynamic="bucket" changes results: no input masks the padding of inputs'
 
 
 @dataclass
 class Specialization:
-    """A compilation for some shapes, the seconds it took, the number of its runs, and its padded runs."""
+    """A compilation for some shapes, the seconds it took to make, its number of runs, and its padded runs, if any."""
 
     compilation: Compilation
     seconds: float
@@ -43,11 +43,11 @@ class Specialization:
 
 
 class Specializations:
-    """The compilations by shapes, which ``compile`` makes. Several threads may run.
+    """Specializations by shapes; several threads may run.
 
-    ``compile`` gets shapes, the name of the only device to ask, None for all, and whether to cache the result: further
-    lengths of a text seldom come again. Lengths of inputs whose dimensions are ``bucketed``, 0 where they are dynamic,
-    are padded to multiples of BUCKET.
+    ``compile`` gets shapes, the name of the only device to ask (None for all), and whether to cache the model. Further
+    lengths of a text are not cached, as they seldom recur. ``bucketed`` are declared shapes, 0 for dynamic dimensions,
+    whose lengths are padded to multiples of BUCKET.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Specializations:
         self._unpaddable: set[tuple[object, ...]] = set()
         self._last: Shapes | None = None
         self._spent: dict[Shapes, float] = {}
-        """Seconds of padded runs by shapes; beyond those of a compilation the shapes get their own."""
+        """Seconds of padded runs by shapes; beyond those of a compilation, the shapes get a compilation."""
         self._lock = make_lock()
 
     def __len__(self) -> int:
@@ -70,7 +70,7 @@ class Specializations:
             return self._find(shapes).compilation
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        """Run by the compilation for the arrays' shapes, or by one for longer ones where padding is exact."""
+        """Run on the compilation for the arrays' shapes, or on one for a longer length if padding is exact."""
         shapes = tuple(array.shape for array in arrays)
         with self._lock:
             choose = self._choose if self._bucketed is None else self._choose_bucket
@@ -92,7 +92,7 @@ class Specializations:
             self._proven = None
 
     def explain(self) -> str:
-        """Return the cost, the number of runs and the explanation of each specialization."""
+        """Explain each specialization: seconds to compile, number of runs, and its plan."""
         return "\n\n".join(
             f"inputs {', '.join(str(list(shape)) for shape in shapes)}: compiled in {each.seconds:.2f} s, "
             f"{each.runs} runs{_describe(each.padded)}\n{each.compilation.explain()}"
@@ -100,7 +100,7 @@ class Specializations:
         )
 
     def _choose(self, shapes: Shapes, arrays: Sequence[Array]) -> tuple[Specialization, int | None]:
-        """Return the specialization to run, and the length of a padded run."""
+        """Return the specialization to run, and the length of a padded run, else None."""
         if shapes not in self._made:
             for wide, each in self._made.items():
                 length = None if each.padded is None else each.padded.length_of(shapes)
@@ -116,8 +116,8 @@ class Specializations:
         return found, None if found.padded is None else found.padded.length_of(shapes)
 
     def _choose_bucket(self, shapes: Shapes, arrays: Sequence[Array]) -> tuple[Specialization, int | None]:
-        """Return the specialization for the next multiple of BUCKET, and the length; BadDataError where padding is not
-        exact, which is tried once."""
+        """Return the specialization for the next multiple of BUCKET, and the length. Whether padding is exact is tried
+        once; BadDataError if not."""
         assert self._bucketed is not None
         growth = find_lengths(self._bucketed, shapes)
         length = need_value(growth.length_of(shapes), "the lengths of the inputs differ")
@@ -144,20 +144,20 @@ class Specializations:
         return self._keep(shapes, found)
 
     def _compile_like(self, like: Compilation | None, shapes: Shapes, is_cached: bool) -> Compilation:
-        """Compile for the one device that another compilation runs on, if that takes the model, else for all."""
+        """Compile for the single device of ``like``, if it has one that supports the model, else for all devices."""
         if like is not None and len(like.plan.devices) == 1:
             with suppress(NnapiError):
                 return self._compile(shapes, like.plan.devices[0], is_cached)
         return self._compile(shapes, None, is_cached)
 
     def _find_similar(self, shapes: Shapes) -> Compilation | None:
-        """Return the last compilation for shapes of about as many elements."""
+        """Return the latest compilation for shapes with a similar number of elements."""
         size = _count(shapes)
         similar = [each.compilation for own, each in self._made.items() if 1 / SIMILAR <= _count(own) / size <= SIMILAR]
         return similar[-1] if similar else None
 
     def _pad(self, growth: Growth, exact: Specialization, arrays: Sequence[Array]) -> Specialization | None:
-        """Return one specialization for the lengths of a growth, None where padding is not exact or fails."""
+        """Return one specialization for all lengths of a growth; None if padding is not exact or fails."""
         length = growth.length_of(growth.shapes)
         assert length is not None
         if exact.padded is not None or length < 2:
@@ -168,7 +168,7 @@ class Specializations:
             exact.compilation.pin()
             found = self._find(wide, exact.compilation, is_cached=True)
             found.padded = try_padding(growth, shorten(growth, arrays), _runs(exact), _binds(found), capacity)
-        except Exception:  # the padded length fails: compile for the length of the inputs
+        except Exception:  # fails for the padded length: compile for the inputs' length
             return None
         return found if found.padded is not None else None
 

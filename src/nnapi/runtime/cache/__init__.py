@@ -1,1 +1,1 @@
-"""The compilation cache: what drivers prepared and plans, as entries of the store."""
+"""The compilation cache: payloads of drivers and plans, stored as entries of ``store``."""

@@ -1,5 +1,5 @@
-"""The compilation cache: files with a driver's payload, and the plan of a whole model. No error of the cache fails a
-compilation."""
+"""The compilation cache: files with the payload of a driver and, for a whole model, the plan. Errors of the cache never
+fail a compilation."""
 
 import os
 import struct
@@ -25,23 +25,23 @@ from nnapi.trace.log import Log
 log = Log("nnapi.CompilationCache")
 
 LIMIT = 1 << 30
-"""Bytes of a directory; the entries used longest ago are removed."""
+"""Maximum bytes of a cache directory; the least recently used entries are removed."""
 OWN_LIMIT = 1 << 28
-"""Bytes of the runtime's own cache, in the user's cache directory, for models from files while tuning is on."""
+"""The same for the runtime's own cache. By default it is used for models from files, while tuning is on."""
 SHARES = 4
-"""Entries that fit into the runtime's own cache at least; a larger one is not cached."""
+"""The runtime's own cache stores an entry only if at least this many of its size fit."""
 
 OperationIndices = Sequence[tuple[int, int]]
-"""The identity of a partition: the index of its model (the whole is 0) and its number, for each operation. Empty for a
-whole model."""
+"""The identity of a partition: for each operation, the index of its model (0 for the main model) and its number. Empty
+for a whole model."""
 
 CacheLocation = str | os.PathLike[str] | tuple[str | os.PathLike[str], bytes] | bool
-"""A directory, or a directory and a token; True for the runtime's own, False for none."""
+"""A directory, or a directory and a token; True for the runtime's own cache, False for no cache."""
 
 
 class Cache:
-    """A directory, which may not exist, and a 32-byte token (``ANeuralNetworksCompilation_setCaching``). Errors of the
-    runtime's own cache are not reported."""
+    """A directory, which may be missing, and a 32-byte token (``ANeuralNetworksCompilation_setCaching``). Failed writes
+    to the runtime's own cache are logged as information only."""
 
     def __init__(self, directory: str | os.PathLike[str], token: bytes, *, is_own: bool = False) -> None:
         need(directory is not None and token is not None, "directory or token is None", UnexpectedNullError)
@@ -50,13 +50,13 @@ class Cache:
         self.directory, self.token, self.is_own = os.fspath(directory), bytes(token), is_own
         self.limit = OWN_LIMIT if is_own else LIMIT
         self.threads: int | None = None
-        """The client's number of threads, part of the names."""
+        """Number of threads set by the client. It is part of the file names."""
         self._contents: dict[str, Content | None] = {}
 
     def restore(
         self, device: Device, model: Model, options: PrepareOptions, operations: OperationIndices = ()
     ) -> Prepared | None:
-        """Restore the prepared model from an entry; None, with a log message, where none fits."""
+        """Restore the prepared model from its entry; return None if there is no entry that fits, and log why."""
         path, driver = self._path(device, options, operations), device.caches
         content = self._read(path)
         if content is None or driver is None:
@@ -76,7 +76,7 @@ class Cache:
         return restored
 
     def recall_plan(self, device: Device, options: PrepareOptions) -> bytes:
-        """Return the plan in the entry of a device for a whole model; empty where there is none."""
+        """Return the plan cached for a whole model on a device; empty if there is none."""
         content = self._read(self._path(device, options))
         return content.plan if content is not None else b""
 
@@ -89,10 +89,10 @@ class Cache:
         operations: OperationIndices = (),
         plan: bytes = b"",
     ) -> None:
-        """Write the driver's payload of a prepared model, if it has any, and the plan, unless the model has changed."""
+        """Write the driver's payload of a prepared model, and the plan; nothing if the model has changed."""
         if device.caches is None:
             return
-        if not is_as_hashed(model):  # before the payload, which takes memory too, is made
+        if not is_as_hashed(model):  # first, because the payload takes memory
             log.warning("nothing of %s is kept: it has changed while it was compiled", model.name)
             return
         try:
@@ -112,7 +112,7 @@ class Cache:
             self._write(path, device, model, Content(_describe_purpose(model, options), plan, content.payload))
 
     def forget(self, device: Device, options: PrepareOptions) -> None:
-        """Remove the entry of a device for a whole model, and its plan."""
+        """Remove a device's entry for the whole model, with its plan."""
         path = self._path(device, options)
         self._contents.pop(path, None)
         with suppress(OSError):
@@ -122,7 +122,7 @@ class Cache:
         if path not in self._contents:
             content = self._contents[path] = read_entry(path, Memory.from_file)
             if content is not None:
-                release_pages([content.file.view()])  # the digest has read all of it; an engine maps it again
+                release_pages([content.file.view()])  # the digest has read every page; an engine maps the file again
         return self._contents[path]
 
     def _write(self, path: str, device: Device, model: Model, content: Content) -> None:
@@ -142,7 +142,7 @@ class Cache:
         return os.path.join(self.directory, self.file_name(device, options, operations))
 
     def file_name(self, device: Device, options: PrepareOptions, operations: OperationIndices = ()) -> str:
-        """Return the name of an entry: the SHA-256 of the same values as in Android's runtime, in the same order."""
+        """Return the name of an entry: the SHA-256 of the values that Android's runtime hashes, in the same order."""
         parts = [self.token, *(struct.pack("<ii", *identity) for identity in operations)]
         parts += (device.name.encode(), device.version.encode())
         parts.append(struct.pack("<ii", options.preference, options.priority))
@@ -154,12 +154,12 @@ class Cache:
 
 
 def _describe_purpose(model: Model, options: PrepareOptions) -> str:
-    """Return the part of an entry's purpose that its name lacks."""
+    """Return the digest that an entry stores as its purpose: model, threads and variant, which its name lacks."""
     return digest(hash_content(model), f"{options.threads!r}{options.variant}".encode()).hex()
 
 
 def open_cache(model: Model, given: CacheLocation | None) -> Cache | None:
-    """Open the given cache, its directory made if necessary, else the runtime's own."""
+    """Open the cache at a directory, which is made if missing, or the runtime's own; return None for no cache."""
     if isinstance(given, tuple):
         return Cache(*given)
     model.need_mapped()
@@ -171,7 +171,7 @@ def open_cache(model: Model, given: CacheLocation | None) -> Cache | None:
 
 
 def open_own_cache(model: Model) -> Cache | None:
-    """Open the runtime's own cache for a model; None where its directory cannot be made."""
+    """Open the runtime's own cache for a model; return None if its directory cannot be made."""
     directory = directory_of(RecordKind.PREPARED)
     try:
         make_directory(directory)

@@ -1,1 +1,1 @@
-"""The choice of a plan: knowledge of a model on this machine, prediction, trials on real runs."""
+"""The choice of a plan: stored knowledge of a model, prediction, and trials during real runs."""

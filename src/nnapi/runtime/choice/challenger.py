@@ -1,4 +1,4 @@
-"""A plan on trial beside the active one."""
+"""A challenger: a plan that a trial compares with the active plan."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -22,15 +22,15 @@ from nnapi.trace.log import Log
 log = Log("nnapi.ExecutionPlan")
 
 REPEATS = ((1.25e-3, 8), (6e-3, 6))
-"""Seconds of a run, and how often shorter runs are repeated. The shortest counts: about four find cold caches. For
-longer runs, more pairs of single runs tell more in the same time."""
+"""Pairs: an upper limit of a run in seconds, and the number of runs below it. The shortest run counts, as about four
+find cold caches. For longer runs, more pairs of single runs tell more in the same time."""
 CLEARLY_FASTER, CLEARLY_SLOWER = 1.1, 1.4
-"""Ratios to the active plan from which no more runs are needed, the second after two: cold caches lengthen a run, the
-third by less than a tenth."""
+"""Ratios to the active plan's time that end the runs: clearly faster after any run, clearly slower after two. Cold
+caches slow the first runs, the third by less than a tenth."""
 DOUBT, FIRST = 0.3, 0.25
-"""Likely error of a pair's log ratio on a machine whose speed changes, and the pairs that a preparation is worth."""
+"""Likely error of a pair's log ratio if the machine's speed changes; the pairs that a preparation counts as."""
 MARGIN, DOUBTFUL_MARGIN = 1.02, 1.03
-"""Factors by which a challenger must be faster; the second if it is divided or its engine starts slowly."""
+"""Factors by which a challenger must be faster: by default; with several devices or an engine that starts slowly."""
 
 Inputs = Sequence[Array | None]
 Given = TypeVar("Given", Array, Array | None)
@@ -38,7 +38,7 @@ Infer = Callable[[Inputs], Sequence[Array]]
 
 
 def open_inference(ready: ReadyPlan, inputs: Inputs) -> Infer:
-    """Return the fastest function that runs a plan on inputs of these shapes."""
+    """Return the fastest function that runs a plan on inputs with the shapes of ``inputs``."""
     shapes = [array.shape for array in inputs if array is not None]
     direct = find_direct(ready.prepared, shapes, False) if all(shapes) and len(shapes) == len(inputs) else None
     return direct or (lambda given: ready.prepared.execute(Request(given)).outputs)  # type: ignore[return-value]
@@ -55,8 +55,8 @@ def count_runs(seconds: float) -> int:
 def time_runs(
     watch: Stopwatch, infer: Infer, inputs: Inputs, active: float | None = None
 ) -> tuple[float, Sequence[Array]]:
-    """Run a few times; fewer if the runs are clearly shorter or longer than the ``active`` plan's. Returns the seconds
-    of the shortest run, and the outputs."""
+    """Run a few times, fewer if clearly faster or slower than ``active``, the seconds of the active plan. Return the
+    seconds of the shortest run, and the outputs of the last."""
     shortest, count, expected = math.inf, 0, watch.expected
     with mute():
         while count < count_runs(min(shortest, expected or shortest)):
@@ -68,14 +68,14 @@ def time_runs(
 
 
 def time_warm(watch: Stopwatch, infer: Infer, inputs: Inputs) -> tuple[float, Sequence[Array]]:
-    """As :func:`time_runs` after a run, in which engines allocate memory."""
+    """Run once, so that the engine allocates memory, then run as :func:`time_runs`."""
     with mute():
         infer(inputs)
     return time_runs(watch, infer, inputs)
 
 
 class Challenger:
-    """A plan that is prepared and compared with the active one."""
+    """A plan that is prepared and compared with the active plan."""
 
     def __init__(self, plan: Plan, *, is_doubtful: bool, logs: Sequence[float] = ()) -> None:
         self.plan, self.name = plan, plan.identity
@@ -83,13 +83,13 @@ class Challenger:
         self.evidence = Evidence(logs)
         self.standing = Standing.ON_TRIAL
         self.reason = ""
-        """The reason of an exclusion."""
+        """Why the plan is excluded; empty if it is not."""
         self.seconds = 0.0
-        """Of a run in its last measurement."""
+        """Seconds of a run in the last measurement."""
         self.cost = 0.0
-        """Seconds that its last pair took; 0 before the first."""
+        """Seconds that the last pair took; 0 before the first pair."""
         self.first_gain = 0.0
-        """Log ratio of the active plan's seconds to its own when it was prepared."""
+        """Log of active seconds / own seconds, measured when the plan was prepared."""
         self._margin = DOUBTFUL_MARGIN if is_doubtful else MARGIN
         self._infer: Infer | None = None
 
@@ -103,21 +103,21 @@ class Challenger:
 
     @property
     def log_gain(self) -> float:
-        """Median log ratio of its preparation and its pairs, of which the first may have been disturbed."""
+        """Median of the log ratios of the preparation and all pairs; a median, because one may have been disturbed."""
         return float(np.median([self.first_gain, *self.evidence.logs]))
 
     @property
     def promise(self) -> float:
-        """The log ratio that is still possible, as far as few pairs tell; a first pair is worth most."""
+        """An optimistic log ratio: the median plus a margin for doubt, which shrinks with the number of pairs."""
         return self.log_gain + DOUBT / math.sqrt(len(self.evidence.logs) or FIRST)
 
     @property
     def price(self) -> float:
-        """Expected seconds of its next pair."""
+        """Expected seconds of this plan's part of the next pair."""
         return min(self.cost or math.inf, count_runs(self.seconds) * self.seconds)
 
     def prepare(self, make: Callable[[], ReadyPlan], inputs: Inputs) -> Sequence[Array] | None:
-        """Prepare it, warm it up and time it. Returns the outputs; None where it fails."""
+        """Prepare the plan, warm it up and time it. Return the outputs; None, and exclude the plan, if that fails."""
         try:
             self.ready = make()
             self._infer = open_inference(self.ready, inputs)
@@ -128,15 +128,15 @@ class Challenger:
             return None
 
     def time_again(self, inputs: Inputs) -> bool:
-        """Time it again; return whether it is clearly faster than before, as some engines are after some runs."""
+        """Time it again, as some engines get faster after some runs; return whether it is clearly faster."""
         before = self.seconds
         if self._infer is not None:
             self.seconds = min(before, time_runs(self._make_watch(), self._infer, inputs)[0])
         return self.seconds * CLEARLY_FASTER < before
 
     def measure_beside(self, active: float | None, inputs: Inputs) -> Sequence[Array] | None:
-        """Measure a pair; the active plan took ``active`` seconds, None if :meth:`add_pair` follows. Returns outputs,
-        None where it fails."""
+        """Run the plan for a pair. ``active`` is the active plan's seconds, None if :meth:`add_pair` follows. Return
+        the outputs; None, and exclude the plan, if it fails."""
         assert self._infer is not None
         try:
             self.seconds, outputs = time_runs(self._make_watch(), self._infer, inputs, active)
@@ -148,7 +148,7 @@ class Challenger:
         return outputs
 
     def add_pair(self, active: float) -> None:
-        """Compare this plan's last measurement with the active plan's seconds."""
+        """Add the pair of ``active``, the active plan's seconds, and this plan's last measurement."""
         self.evidence.add(active, self.seconds)
         self.standing = self.evidence.judge(self._margin)
 
@@ -156,12 +156,12 @@ class Challenger:
         return Stopwatch(self.seconds, self.plan.threads)
 
     def decide(self) -> None:
-        """Decide without further pairs, as no time is left: the plan is faster if that is likely."""
+        """End the trial of this plan for lack of time: it counts as faster if that is likely."""
         if self.is_on_trial and self.evidence.is_likely_faster(self._margin):
             self.standing = Standing.FASTER
 
     def judge(self, model: Model, inputs: Inputs, expected: Sequence[Array], found: Sequence[Array]) -> None:
-        """Exclude the plan if its results differ by more than rounding explains."""
+        """Exclude the plan if ``found`` differs from ``expected`` by more than rounding explains."""
         from nnapi.runtime.choice.third_opinion import find_fault  # on demand: known models declare no operations
 
         if fault := find_fault(model, inputs, expected, found):
@@ -169,7 +169,7 @@ class Challenger:
             self.exclude(fault)
 
     def exclude(self, reason: str, *, is_lasting: bool = True) -> None:
-        """End its measurements; if that is lasting, in later processes too."""
+        """End this plan's trial; if ``is_lasting``, later processes exclude it too."""
         self.reason = reason if is_lasting else ""
         self.standing = Standing.SLOWER
         log.info("%s is not tried any more: %s", self.name, reason)
@@ -187,7 +187,7 @@ class Challenger:
 
 
 def compare_with(best: Challenger, before: str, challengers: Sequence[Challenger]) -> list[Comparison]:
-    """Return the comparisons of the winner with the plan before and, computed from those, with the others."""
+    """Return the winner's comparisons: measured with the plan before, derived from that with the others."""
     found = [Comparison(before, 0.0, [-log for log in best.evidence.logs], Standing.SLOWER)]
     for each in challengers:
         if each is not best:

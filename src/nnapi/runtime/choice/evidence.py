@@ -1,8 +1,7 @@
 """A sequential test of paired times: is one plan faster than another?
 
-The statistic is the Bayes factor of a t test on the log ratios of pairs measured one after the other: an effect with a
-normal prior against none. It may be tested after each pair: without an effect it ever exceeds x with a probability of
-at most 1/x.
+The statistic is the Bayes factor of a t test on the log ratios of pairs: a normal prior of the effect against no
+effect. It may be tested after each pair: without an effect, it exceeds x in at most 1/x of all trials.
 """
 
 import math
@@ -12,20 +11,20 @@ from enum import StrEnum
 import numpy as np
 
 PRIOR = 2.0
-"""Standard deviation of the effect, in standard deviations of the noise."""
+"""Prior standard deviation of the effect, in standard deviations of the noise."""
 SURE = 10.0
-"""Bayes factor for a faster plan to take over, and for a slower one to be dropped. A plan that is 5 % slower
-takes over in less than 1 % of the trials, even in noise of 20 %."""
+"""Bayes factor at which a faster plan takes over or a slower one is dropped. A plan that is 5 % slower takes over in
+less than 1 % of trials, even in noise of 20 %."""
 LEAST, MOST = 4, 24
-"""Pairs before a plan may take over; pairs after which plans count as equally fast, unless one is likely faster."""
+"""Pairs that a plan needs to take over; pairs after which plans count as equally fast unless one is likely faster."""
 RESOLUTION = 0.005
-"""Least standard deviation of a log ratio, by the resolution of the clock."""
+"""Minimum standard deviation of a log ratio, given by the clock's resolution."""
 OUTLIER, SPREADS = 0.1, 4.0
-"""Distance from the median at which a log ratio is clipped, absolute and in median distances; the larger counts."""
+"""Log ratios are clipped at a distance from the median: the larger of this value and this many median deviations."""
 HOPELESS = 1.0
-"""Log ratio below which a plan is dropped after two pairs."""
+"""A plan is dropped after two pairs if all its log ratios are below minus this value."""
 DRIFT = 1.5
-"""Ratio to the recorded seconds, or its inverse, that begins new trials."""
+"""A new trial begins if runs take this many times the recorded seconds, or less than the inverse."""
 
 
 class Standing(StrEnum):
@@ -36,7 +35,7 @@ class Standing(StrEnum):
 
 
 class Evidence:
-    """The log ratios of active to challenger seconds. Above 0: the challenger is faster."""
+    """Log ratios (active seconds / challenger seconds) of pairs; above 0, the challenger is faster."""
 
     def __init__(self, logs: Iterable[float] = ()) -> None:
         self.logs = list(logs)
@@ -46,23 +45,23 @@ class Evidence:
 
     @property
     def log_gain(self) -> float:
-        """Mean log ratio without outliers; 0 without pairs."""
+        """Mean log ratio with outliers clipped; 0 without pairs."""
         return float(np.mean(self._clip())) if self.logs else 0.0
 
     @property
     def ratio(self) -> float:
-        """Speed relative to the active plan."""
+        """Speed of the challenger divided by that of the active plan."""
         return math.exp(self.log_gain)
 
     def is_likely_faster(self, margin: float, errors: float = 1.0) -> bool:
-        """Return whether the mean is above ``margin`` by more than so many standard ``errors``."""
+        """Return whether the mean log ratio exceeds that of ``margin`` by more than ``errors`` standard errors."""
         if len(self.logs) < LEAST:
             return False
         gains = self._clip()
         return bool(np.mean(gains) - math.log(margin) > errors * np.std(gains, ddof=1) / math.sqrt(len(gains)))
 
     def judge(self, margin: float) -> Standing:
-        """Return the standing of a challenger that must be faster by a factor of ``margin``."""
+        """Return the standing of a challenger that counts as faster from a factor of ``margin`` on."""
         count = len(self.logs)
         if count >= 2 and max(self.logs) < -HOPELESS:
             return Standing.SLOWER
@@ -93,7 +92,7 @@ def log_ratio(active: float, challenger: float) -> float:
 
 
 def bayes_factor(values: list[float]) -> float:
-    """Return the Bayes factor of a mean other than 0 against a mean of 0; at least two values."""
+    """Return the Bayes factor of a nonzero mean against a mean of 0; needs at least two values."""
     count, mean = len(values), float(np.mean(values))
     deviation = max(float(np.std(values, ddof=1)), RESOLUTION)
     freedom, spread = count - 1, 1 + count * PRIOR**2

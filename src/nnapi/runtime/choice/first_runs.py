@@ -1,4 +1,4 @@
-"""The first runs of a plan that an earlier process has chosen, compared with the recorded seconds."""
+"""The first runs of a recorded or cached plan, compared with its recorded seconds."""
 
 import weakref
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from nnapi.runtime.choice.trial import Owner
 
 SKIPPED, TIMED = 2, 8
-"""Runs for warming up, and timed runs after them."""
+"""Number of warm-up runs, and of timed runs after them."""
 
 
 class FirstRuns:
-    """Times the first runs; then the tuner watches the plan or begins a trial."""
+    """An observer that times the first runs, then lets the tuner watch the plan or begin a trial."""
 
     def __init__(self, owner: "Owner", question: Question, ready: ReadyPlan, mode: Partitioning) -> None:
         self._owner, self._question, self._ready, self._mode = weakref.ref(owner), question, ready, mode
@@ -30,6 +30,6 @@ class FirstRuns:
     def observe(self, inputs: Sequence[Array | None], outputs: Sequence[Array], begin: float, seconds: float) -> None:
         self._times.append(seconds)
         if len(self._times) == SKIPPED + TIMED and (owner := self._owner()):
-            from nnapi.runtime.choice import tuner  # on demand: many processes end before
+            from nnapi.runtime.choice import tuner  # on demand: many processes end earlier
 
             tuner.watch(self._question, self._ready, self._times[SKIPPED:], owner, self._mode)

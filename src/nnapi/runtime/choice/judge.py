@@ -1,4 +1,4 @@
-"""Comparison of the results of two plans, as a whole: rounding errors grow to many quantization steps in a network."""
+"""Comparison of two plans' results by whole outputs, as rounding errors grow to many quantization steps."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ from nnapi.model.operation import REGISTRY
 from nnapi.model.precision import Precision
 
 FLOAT, HALF, RELAXED, BFLOAT, QUANTIZED = 50.0, 25.0, 6.0, 3.0, 5.0
-"""Least decibels of results that agree: networks in float32, of float16 tensors, computed in float16, in bfloat16,
-quantized ones. Measured: engines agree to 8 or more (float16 to 7, quantized ones on zeros to 4.5, bfloat16 to 3.4),
-unrelated results to 3 or less. Below the limit, the reference decides."""
+"""Minimum decibels (signal to difference) at which results agree: float32, float16 tensors, float16 arithmetic,
+bfloat16 arithmetic, quantized. Measured: engines agree to 8 or more (float16 to 7, quantized on zeros to 4.5, bfloat16
+to 3.4), unrelated results to 3 or less. Below the limit, the reference decides."""
 STEPS = 2.0
-"""Quantization steps that a quantized result may differ by."""
+"""Quantization steps by which a quantized result may always differ."""
 TINY = 1e-5
-"""Difference that float results may have."""
+"""Absolute difference that float results may always have."""
 UNSTABLE = Trait.ORDERS | Trait.STEPS | Trait.DRAWS | Trait.COMPARES
-"""Traits of operations that turn a small difference into any other."""
+"""Traits of operations that can turn a small difference into a large one."""
 
 
 @dataclass(frozen=True)
 class Distance:
-    """The largest difference, in quantization steps where results have a scale, and the signal-to-difference ratio in
-    decibels; None where nothing differs."""
+    """The largest difference, in quantization steps if results are quantized, and the signal-to-difference ratio in
+    decibels, None if nothing differs."""
 
     largest: float
     in_steps: bool
@@ -35,11 +35,11 @@ class Distance:
 
 
 Pair = tuple[float, int, Array | None, Array]
-"""Scale (0 without one), zero point, expected and found result."""
+"""Scale (0 if not quantized), zero point, expected and found result."""
 
 
 def measure(pairs: Iterable[Pair]) -> Distance:
-    """Measure the distance of results from the expected ones; infinite for other dimensions."""
+    """Return the distance of found results from expected ones; infinite if shapes differ."""
     largest, signal, noise, in_steps = 0.0, 0.0, 0.0, True
     for scale, zero_point, right, found in pairs:
         in_steps = in_steps and bool(scale)
@@ -60,8 +60,8 @@ def measure(pairs: Iterable[Pair]) -> Distance:
 def find_difference(
     model: Model, expected: Sequence[Array], found: Sequence[Array], least: float | None = None
 ) -> str | None:
-    """Describe the first output that agrees to fewer than ``least`` decibels, by default to fewer than rounding
-    explains; None where all agree."""
+    """Describe the first output that agrees to fewer than ``least`` decibels, by default :func:`find_tolerance`; None
+    if all agree."""
     least, unstable = find_tolerance(model) if least is None else least, _find_unstable(model)
     for number, (index, right, given) in enumerate(zip(model.outputs, expected, found, strict=True)):
         operand = model.operands[index]
@@ -71,7 +71,7 @@ def find_difference(
         if given.dtype.kind == "f" and (lost := int(np.sum(~np.isfinite(given) & np.isfinite(right)))):
             return f"{label} has {lost} elements that are infinite or NaN"
         if given.dtype.kind == "f":
-            given = np.where(np.isfinite(right), given, right)  # judge only where a finite result is expected
+            given = np.where(np.isfinite(right), given, right)  # compare only where a finite result is expected
         if index in unstable:
             continue
         distance = measure([(operand.type.scale, operand.type.zero_point, right, given)])
@@ -85,7 +85,7 @@ def find_difference(
 
 
 def measure_agreement(model: Model, right: Sequence[Array], found: Sequence[Array]) -> float:
-    """Return the least decibels of an output; infinite where none differs. Unstable outputs do not count."""
+    """Return the lowest agreement of an output in dB; infinite if none differs. Unstable outputs do not count."""
     unstable, least = _find_unstable(model), np.inf
     for index, wanted, given in zip(model.outputs, right, found, strict=True):
         if index not in unstable:
@@ -96,7 +96,7 @@ def measure_agreement(model: Model, right: Sequence[Array], found: Sequence[Arra
 
 
 def find_tolerance(model: Model) -> float:
-    """Return the least decibels of results that agree."""
+    """Return the minimum decibels at which two results of a model agree."""
     codes = {operand.type.code for operand in model.operands}
     if model.dynamic_range or any(operand.type.scale for operand in model.operands):
         return QUANTIZED
@@ -106,7 +106,7 @@ def find_tolerance(model: Model) -> float:
 
 
 def _find_unstable(model: Model) -> set[int]:
-    """Return the operands that depend on an unstable operation, or on control flow, whose condition may change."""
+    """Return the operands that depend on an unstable operation, or on control flow, whose branch may differ."""
     found: set[int] = set()
     for call in model.operations:
         known = REGISTRY.get(call.code)

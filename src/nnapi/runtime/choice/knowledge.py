@@ -1,4 +1,4 @@
-"""Knowledge of the plan for a model on these devices, from the cache and from records, and the caching of plans."""
+"""Knowledge of the plan for a model, from the cache and from records, and the caching of plans."""
 
 import json
 from typing import NamedTuple
@@ -17,7 +17,7 @@ log = Log("nnapi.CompilationCache")
 
 
 class Cached(NamedTuple):
-    """The plan and its prepared model are in the compilation cache."""
+    """The compilation cache holds the plan and the prepared model."""
 
     plan: Plan
     device: Device
@@ -33,11 +33,11 @@ class Predicted(NamedTuple):
 
 
 class Unknown(NamedTuple):
-    """Nothing is known."""
+    """Neither the cache nor a record has a plan."""
 
 
 class Fixed(NamedTuple):
-    """No trials, for a reason. Only tiny models have a record of it."""
+    """No trial takes place, for ``reason``. Only tiny models have a record."""
 
     reason: str
     record: Record | None = None
@@ -87,23 +87,23 @@ def _recall_cached(question: Question) -> Cached | None:
 
 
 def cache_plan(question: Question, ready: ReadyPlan, *, is_decided: bool) -> None:
-    """Cache the prepared partitions; a decided plan too, where one device has the whole model."""
+    """Cache the prepared partitions; if ``is_decided`` and one device runs the whole model, also the plan."""
     cache, plan = question.cache, ready.plan
     if cache is None or not _may_cache(question):
         return
     options = question.options._replace(threads=plan.threads, variant=plan.variant)
-    is_for_all = len(question.usable) == len(question.devices)  # else for this process alone
+    is_for_all = len(question.usable) == len(question.devices)  # else the choice holds for this process only
     for partition in ready.partitions:
         is_whole = is_decided and partition.model is question.model and is_for_all
         text = _write_plan(question, plan) if is_whole else b""
         if not partition.is_restored:
             cache.keep(partition.device, partition.model, options, partition.prepared, partition.operations, text)
         elif text:
-            cache.keep_plan(partition.device, partition.model, options, text)  # it was prepared for another plan
+            cache.keep_plan(partition.device, partition.model, options, text)  # the cache has the payload
 
 
 def replace_cached(question: Question, before: Plan, ready: ReadyPlan) -> None:
-    """Cache a decided plan; forget the one ``before`` it."""
+    """Cache a decided plan, and remove the entry of the plan ``before`` it."""
     cache = question.cache
     if cache is not None and before.is_simple and before.identity != ready.plan.identity:
         for device in question.devices:
@@ -127,5 +127,5 @@ def _write_plan(question: Question, plan: Plan) -> bytes:
 
 
 def _may_cache(question: Question) -> bool:
-    """Whether plans may be cached: the profile of a device that is not here may change."""
+    """Return whether plans may be cached. A simulated device's may not, since its profile can change."""
     return all(device.is_measured for device in question.devices)

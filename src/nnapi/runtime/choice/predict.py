@@ -1,4 +1,4 @@
-"""The plan that is predicted to be fastest, by the timings that drivers ship."""
+"""Prediction of the fastest plan, from the timings that drivers ship."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -19,15 +19,15 @@ from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.planning.planner import make_first_plan, make_plan, make_plans
 
 WORTH_SHARING = 3e-4
-"""Seconds of a run on one thread below which waking other threads costs more than it helps."""
+"""Seconds of a run on one thread; for shorter runs, waking other threads costs more than it saves."""
 TINY = 2e-5
-"""Seconds of a run on the nominal processor below which no trial pays: a preparation takes longer than thousands."""
+"""Seconds of a run on the nominal processor; below it, a preparation takes longer than thousands of runs."""
 MOST_CHALLENGERS, SLOWEST = 5, 4.0
-"""The largest number of plans that a trial compares, and their largest predicted ratio to the fastest plan."""
+"""Maximum number of challengers; maximum ratio of their predicted time to the fastest plan's."""
 
 
 class Prediction(NamedTuple):
-    """The timings for a question, and their number of threads; None leaves it to the drivers."""
+    """Timings by device, and the number of threads they are for; None leaves the number to the drivers."""
 
     tables: Tables
     threads: int | None
@@ -35,8 +35,8 @@ class Prediction(NamedTuple):
 
 
 def look_up(question: Question) -> Prediction:
-    """Return the timings for a question and the number of threads: the given one, else 1, or for a single fast answer
-    that takes long enough all processors."""
+    """Return timings and a number of threads: the one in the options, else 1. A single fast answer that takes longer
+    than WORTH_SHARING gets all processors."""
     model, options = question.model, question.options
     if not question.has_choice or len(question.usable) < 2:
         return Prediction({}, options.threads)
@@ -53,13 +53,13 @@ def look_up(question: Question) -> Prediction:
 
 
 def is_tiny(model: Model) -> bool:
-    """Whether a model is too small for trials to pay."""
+    """Return whether a model is too small for a trial to pay."""
     return _predict_least(model, {}) < TINY
 
 
 def predict_plan(question: Question, found: Prediction, claims: Sequence[ClaimedError]) -> Plan:
-    """Return the plan that is predicted to be fastest, without the ``claims``. Where the fastest device takes the whole
-    model, no other is asked. BadDataError for operations nobody takes."""
+    """Return the plan predicted to be fastest, without the operations in ``claims``. If the fastest device runs the
+    whole model, no other is asked. BadDataError if no device supports an operation."""
     model, preference = question.model, question.options.preference
     try:
         plan = None
@@ -78,26 +78,26 @@ def predict_plan(question: Question, found: Prediction, claims: Sequence[Claimed
 
 
 def list_plans(question: Question, threads: int | None) -> list[Plan]:
-    """List the plans worth a trial: as much as possible on each device, other divisions and variants."""
+    """Return the plans worth a trial: as much as possible on each device, other partitions, and variants."""
     tables = find_tables(question.usable, threads or 1, question.model)
     answers = DeviceAnswers(question.model, question.usable, question.options.preference, None, tables)
     return [plan.on_threads(threads) for plan in make_plans(answers)]
 
 
 def list_challengers(question: Question, threads: int | None, excluded: Collection[str]) -> list[Plan]:
-    """List the plans that are predicted to be fastest, without those of ``excluded`` identities."""
+    """Return the plans predicted to be fastest, without those whose identity is in ``excluded``."""
     plans = sorted(list_plans(question, threads), key=lambda plan: plan.predicted)
     limit = SLOWEST * plans[0].predicted
     return [plan for plan in plans if plan.identity not in excluded and plan.predicted < limit][:MOST_CHALLENGERS]
 
 
 def list_exclusions(claims: Sequence[ClaimedError]) -> dict[tuple[str, Model, int], str]:
-    """Return the operations that devices failed to prepare, with the reasons."""
+    """Return the operations that devices claimed but failed to prepare, with the reasons."""
     return {(claim.device, claim.model, number): str(claim) for claim in claims for number in claim.culprits}
 
 
 def _predict_least(model: Model, tables: Mapping[str, Timings]) -> float:
-    """Predict the seconds of a model with each operation on its fastest device, without tables on the nominal one."""
+    """Predict the seconds of a model with each operation on its fastest device, else on the nominal processor."""
     total = 0.0
     for each in list_nested(model):
         for call in each.operations:

@@ -39,7 +39,7 @@ log = Log("nnapi.CompilationBuilder")
 
 
 def prepare(question: Question, mode: Partitioning) -> tuple[ReadyPlan, Knowledge]:
-    """Prepare the plan for a question. With WITH_FALLBACK, a failed preparation or run is repeated on the CPU."""
+    """Prepare the plan for a question. In mode WITH_FALLBACK, the CPU repeats a failed preparation or run."""
     if mode is Partitioning.NONE:
         cpu = find_cpu(question.devices)
         return _prepare_on_cpu(question.model, cpu, question.options), Fixed("everything is for the CPU")
@@ -74,7 +74,7 @@ def _decide(question: Question, guard: Guard | None) -> tuple[ReadyPlan, Knowled
 
 
 def _prepare_predicted(question: Question, knowledge: Knowledge, guard: Guard | None) -> tuple[ReadyPlan, Knowledge]:
-    """Prepare the predicted plan. A device is not asked again for operations that it failed to prepare."""
+    """Predict and prepare a plan. If a device fails to prepare operations, predict again without giving it these."""
     from nnapi.runtime.choice.predict import look_up, predict_plan  # on demand: known models need no prediction
 
     found = look_up(question)
@@ -101,7 +101,7 @@ def _prepare_predicted(question: Question, knowledge: Knowledge, guard: Guard | 
 
 
 def _prepare_recorded(question: Question, record: Record, guard: Guard | None) -> ReadyPlan | None:
-    """Prepare the plan of a record; None where that fails."""
+    """Prepare the plan of a record; return None if that fails."""
     plan = _find_recorded(question, record)
     if plan is None:
         return None
@@ -114,7 +114,7 @@ def _prepare_recorded(question: Question, record: Record, guard: Guard | None) -
 
 
 def _find_recorded(question: Question, record: Record) -> Plan | None:
-    """Return the plan of a record. Where one device has the whole model, no other is asked or loaded."""
+    """Return the plan of a record, None if its device is missing. A plan for one device asks no device."""
     if record.device:
         is_here = any(device.name == record.device for device in question.devices)
         return record.make_plan(question) if is_here else None
@@ -124,7 +124,7 @@ def _find_recorded(question: Question, record: Record) -> Plan | None:
 
 
 def with_fallback(ready: ReadyPlan, question: Question, mode: Partitioning) -> ReadyPlan:
-    """Repeat a failed run of the whole plan on the CPU, where that is permitted."""
+    """Return the plan with a wrapper that repeats failed runs on the CPU, if ``mode`` permits that."""
     spare = _find_spare(question, mode)
     if spare is None or set(ready.plan.devices) == {spare.name}:
         return ready
@@ -137,7 +137,7 @@ def _find_spare(question: Question, mode: Partitioning) -> Device | None:
 
 
 def find_cpu(devices: Sequence[Device]) -> Device | None:
-    """Return the reference, else the first device of type CPU."""
+    """Return the reference if it is among the devices, else the first device of type CPU, else None."""
     found = [device for device in devices if device.type == DeviceTypeCode.DEVICE_CPU]
     return next((device for device in found if device.name == REFERENCE), found[0] if found else None)
 
@@ -150,7 +150,7 @@ def _guard(cpu: Device, run: Run, prepared: Prepared) -> Prepared:
 
 
 def _can_replace(cpu: Device, model: Model) -> bool:
-    """Whether the CPU takes the whole model: it lacks operations of extensions and OEMs."""
+    """Return whether the CPU supports the whole model; it does not support extension and OEM operations."""
     return all(all(cpu.supports(each)) for each in list_nested(model))
 
 

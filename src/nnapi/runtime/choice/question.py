@@ -1,4 +1,4 @@
-"""The input of a choice of plan: a model, and the devices, options and cache of its compilation."""
+"""The input of a choice: the model, and the devices, options and cache of its compilation."""
 
 import os
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from nnapi.runtime.verdicts.exclusions import exclusions_of
 from nnapi.store.digest import digest
 
 FORMAT = 1
-"""Version of records, and of the timings behind them."""
+"""Version of records and of the timings they depend on; part of each key."""
 
 
 @cache
 def name_processor() -> str:
-    """Return the processor's name, and the number of its cores that this process may use."""
+    """Return the processor's name and the number of cores that this process may use."""
     name = os.uname().machine
     try:
         with open("/proc/cpuinfo") as lines:
@@ -39,7 +39,7 @@ class Question(NamedTuple):
 
     @property
     def usable(self) -> list[Device]:
-        """The devices whose engines work in this process."""
+        """The devices whose engines can run in this process."""
         return [device for device in self.devices if not device.is_out]
 
     @property
@@ -47,7 +47,7 @@ class Question(NamedTuple):
         return not self.find_reason()
 
     def find_reason(self) -> str:
-        """Return the reason against trials; empty where they may decide."""
+        """Return why trials may not decide; empty if they may."""
         if not is_tuning():
             return "tuning is off"
         if self.options.preference == PreferenceCode.PREFER_LOW_POWER:
@@ -58,7 +58,7 @@ class Question(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The key of the record: model, devices with versions, options and processor."""
+        """The key of the plan's record: a digest of model, devices with versions, options and processor."""
         cpus, options = len(os.sched_getaffinity(0)), self.options
         versions = [tuple(each) for each in _describe(self.usable)]
         others = repr((FORMAT, versions, int(options.preference), options.threads, cpus, name_processor())).encode()
@@ -66,7 +66,7 @@ class Question(NamedTuple):
 
     @property
     def conditions(self) -> list[Any]:
-        """The conditions of a cached plan beside the model and the file's name."""
+        """The conditions under which a cached plan holds, besides the model and the file's name."""
         return [_describe(self.devices), self.options.threads, len(os.sched_getaffinity(0)), self.has_choice]
 
 

@@ -1,4 +1,4 @@
-"""Records of decisions, shared by processes: a plan, and the plans that trials compared it with."""
+"""Records of plans, shared by processes: the chosen plan, and the plans that a trial compared it with."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -14,7 +14,7 @@ MEASURED, PREDICTED, TINY = "measured", "predicted", "tiny"
 
 
 class Comparison(NamedTuple):
-    """A plan beside the active one: its log ratios, its standing, and the reason of an exclusion."""
+    """A plan compared with the active one: log ratios of times, standing, and the reason if it is excluded."""
 
     description: str
     predicted: float
@@ -24,8 +24,8 @@ class Comparison(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A decision: the device and variant of a simple plan or the identity of a divided one, its threads, the median
-    seconds of its runs, and the plans that it was compared with."""
+    """A chosen plan. ``device`` and ``variant`` describe a plan on one device, ``identity`` a plan on several.
+    ``seconds`` is the median of its runs; ``comparisons`` are the plans compared with it."""
 
     state: str
     device: str
@@ -39,7 +39,7 @@ class Record(NamedTuple):
 
     @classmethod
     def of(cls, state: str, plan: Plan, seconds: float | None = None, comparisons: Sequence[Comparison] = ()) -> Self:
-        """Describe a plan, without a prediction before trials: it would ask all devices."""
+        """Describe a plan. Only a measured one gets its predicted seconds: predicting would ask all devices."""
         if plan.is_simple:
             run = plan.only_run
             what = run.device, plan.variant, "", len(run.operations)
@@ -52,7 +52,7 @@ class Record(NamedTuple):
         return plan if self.seconds is None else self.add_times(plan)
 
     def add_times(self, plan: Plan) -> Plan:
-        """Return the plan with what trials found: the compared plans, the fastest first, and a note on each."""
+        """Return the plan with a trial's results: the compared plans, the fastest first, and a note on each."""
         from nnapi.runtime.choice.evidence import Evidence  # on demand: it loads statistics
 
         found, notes, seconds = [], [], self.seconds or 0.0
@@ -66,14 +66,14 @@ class Record(NamedTuple):
 
 
 def plan_whole(question: Question, device: str, operations: int, threads: int | None, variant: str) -> Plan:
-    """Return the plan of a device that has the whole model. No other device is asked or loaded."""
+    """Return the plan that runs the whole model on one device; no device is asked or loaded."""
     model = question.model
     run = Run(device, model, tuple(range(operations)), model.inputs, model.outputs)
     return Plan(model, (run,), partial(_explain, question, device, threads)).on_threads(threads).with_variant(variant)
 
 
 def _explain(question: Question, device: str, threads: int | None) -> Explanation:
-    """Explain why a device runs a whole model, by the verdicts of all and the shipped timings."""
+    """Explain a whole model on one device by the verdicts of all devices and the shipped timings."""
     from nnapi.runtime.costs.prices import find_tables
     from nnapi.runtime.planning.device_answers import DeviceAnswers
 
@@ -94,7 +94,7 @@ def forget(key: str) -> None:
 
 
 def parse(data: Any) -> Record:
-    """Parse a record; ValueError, KeyError, TypeError or AttributeError for anything else."""
+    """Return the record in JSON data; raise ValueError, KeyError, TypeError or AttributeError for other data."""
     record = Record(**{name: data[name] for name in Record._fields})
     comparisons = [Comparison(*each) for each in record.comparisons]
     numbers = [record.predicted, record.seconds or 0.0, *(log for each in comparisons for log in each.logs)]

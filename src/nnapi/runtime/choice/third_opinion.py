@@ -1,4 +1,4 @@
-"""The reference's opinion on a challenger whose results differ from the active plan's."""
+"""Comparison of a challenger with the reference, if its results differ from the active plan's."""
 
 from collections.abc import Sequence
 
@@ -14,16 +14,16 @@ from nnapi.trace.log import Log
 log = Log("nnapi.ExecutionPlan")
 
 SLACK = 3.0
-"""Decibels by which a challenger may be farther from the reference than the active plan is."""
+"""Decibels by which a challenger may agree less with the reference than the active plan does."""
 
 
 def find_fault(
     model: Model, inputs: Sequence[Array | None], expected: Sequence[Array], found: Sequence[Array]
 ) -> str | None:
-    """Describe a difference between the active plan's results and a challenger's that is the challenger's fault.
+    """Describe how a challenger's results ``found`` are wrong; None if they are acceptable.
 
-    Some networks amplify rounding errors beyond any tolerance. So two plans that differ are compared with the
-    reference, and a challenger that is about as near to it as the active plan has no fault.
+    Some networks amplify rounding errors beyond any tolerance. Plans that differ are therefore compared with the
+    reference. A challenger that agrees with it about as well as the active plan is acceptable.
     """
     difference = find_difference(model, expected, found)
     right = _run_reference(model, inputs) if difference else None
@@ -35,7 +35,7 @@ def find_fault(
 
 
 def _run_reference(model: Model, inputs: Sequence[Array | None]) -> Sequence[Array] | None:
-    """Return the reference's results; None if it refuses the model."""
+    """Return the reference's results; None if it cannot run the model."""
     try:
         with mute():
             return device(REFERENCE).driver.prepare(model, PrepareOptions()).execute(Request(inputs)).outputs

@@ -1,5 +1,5 @@
-"""A trial: challengers run beside the active plan of a compilation, on the inputs of real runs, within a share of the
-time. At the end at most one takes over, between runs."""
+"""A trial: challengers run beside the active plan of a compilation, on the inputs of real runs, within a budget of
+time. At the end, the fastest challenger may replace the active plan, between two runs."""
 
 from __future__ import annotations
 
@@ -38,41 +38,41 @@ from nnapi.trace.log import Log
 log = Log("nnapi.ExecutionPlan")
 
 SHARE, GRACE = 0.05, 0.1
-"""Share of the time spent in runs that measurements may take, and seconds on top."""
+"""Budget of measurements: this share of the time spent in runs, plus this many seconds."""
 HOPELESS = 3.0
-"""Measured ratio to the fastest plan beyond which a challenger is dropped without a pair."""
+"""A challenger that takes this many times the fastest plan's time when prepared is dropped without a pair."""
 BEHIND = 0.3
-"""Log ratio to the fastest winner behind which a plan with fewer than two pairs is dropped."""
+"""A plan with fewer than two pairs is dropped if its log ratio is this much below the best faster challenger's."""
 RECENT = 8
-"""Runs of the active plan whose seconds are remembered."""
+"""Number of latest runs of the active plan whose seconds are kept."""
 SPIN = 0.0015
 """Seconds to wait before plans with several threads: idle threads of engines spin for a millisecond after a run."""
 GAP, LEAST_GAP, PAUSE = 2.0, 5e-3, 0.25
-"""The shortest gap between runs that the tuner uses, in runs and in seconds; and in seconds where the last runs had no
-gap, so that the next may only be late."""
+"""The tuner measures in gaps between runs that last at least this many runs and seconds. If the last runs had no gap,
+it waits the third number of seconds, as the next run may just be late."""
 JUDGED = frozenset({1, 2, 4, 8, 16})
-"""Numbers of the pairs whose results are compared."""
+"""Pairs, counted from 1, whose results are compared."""
 
 
 class Stage(Enum):
     WAITING = auto()
-    """For runs, and for the tuner to prepare challengers."""
+    """Waiting for the first runs, and for the tuner to prepare challengers."""
     COMPARING = auto()
     OVER = auto()
     WATCHING = auto()
-    """Over; a few runs are timed, to find drift."""
+    """Over; a few runs are timed to detect drift."""
 
 
 class Owner(Protocol):
-    """A compilation, as a trial uses it."""
+    """The part of a compilation that a trial uses."""
 
     def use(self, ready: ReadyPlan, observer: Observer | None, trial: Trial | None = None) -> None:
-        """Run this plan from the next run on and report the runs; keep a ``trial`` alive."""
+        """Run this plan from the next run on; report runs to ``observer``; keep ``trial`` alive."""
         ...
 
 
 class Trial:
-    """Compares challengers with the active plan. Runs report to :meth:`observe`; the tuner calls the rest."""
+    """Compares challengers with the active plan. Runs call :meth:`observe`; the tuner calls all other methods."""
 
     def __init__(
         self,
@@ -86,18 +86,18 @@ class Trial:
         self.question, self.active, self.key = question, active, question.key
         self.stage = Stage.WAITING
         self.is_reported = True
-        """Whether runs are reported to :meth:`observe`."""
+        """Whether runs call :meth:`observe`."""
         self.recorded: float | None = None
         self.spent = self.cost = 0.0
-        """Seconds in runs, and in measurements."""
+        """Seconds spent in runs of the active plan, and in measurements."""
         self.last_run = self.first_run = 0.0
         self._guard, self._notify = guard, notify
         self._known = {each.description: each for each in (record.comparisons if record else ())}
         self.challengers: list[Challenger] = []
         self._plans: deque[Plan] = deque()
-        """Challengers to prepare."""
+        """Challengers that are not prepared yet."""
         self._held: Question | None = None
-        """The question with a model whose constants stay alive."""
+        """The question, with a strong reference to the model's constants."""
         self._reference: tuple[float, Sequence[Array]] | None = None
         """The active plan's seconds and outputs on ``_sample``."""
         self._sample: Inputs | None = None
@@ -105,14 +105,14 @@ class Trial:
         self._gap = self._gap_before = self._seconds = 0.0
         self._is_dynamic = is_dynamic(question.model)
         self._skips = 0
-        """The number of next runs that do not count, because they find cold caches."""
+        """Number of next runs to ignore, because a measurement has cooled the caches."""
         self._opponent: Challenger | None = None
         self._before = 0.0
-        """The challenger that ran once, and the seconds of the run before it: that run and the next count."""
+        """Seconds of the active run before ``_opponent`` ran once. The next active run completes the pair."""
         self._turn = make_lock()
         self._pending: deque[tuple[Challenger, Inputs, Sequence[Array], Sequence[Array]]] = deque()
         self._worked = 0.0
-        """When the tuner last ended a preparation or comparison; infinite during one."""
+        """Time at which the tuner's last preparation or comparison ended; infinite during one."""
 
     # Runs
 
@@ -121,15 +121,15 @@ class Trial:
         return self.active.plan.threads
 
     def observe(self, inputs: Inputs, outputs: Sequence[Array], begin: float, seconds: float) -> None:
-        """Note a run of the active plan; measure a challenger after it if the budget allows and runs leave no gaps."""
+        """Note a run of the active plan. If the budget allows and runs leave no gaps, measure a challenger after it."""
         if self.stage is Stage.OVER:
             return
         gap = begin - self.last_run if self.last_run else 0.0
         self._gap, self._gap_before = min(gap, self._gap_before), gap  # a single run may have waited for the tuner
         self.last_run = time.perf_counter()
         self.spent += seconds
-        is_beside = begin < self._worked  # runs beside preparations and comparisons take longer
-        if self._opponent is not None:  # the run after a measurement finds caches as cold
+        is_beside = begin < self._worked  # slowed by the tuner's work
+        if self._opponent is not None:  # the run after a measurement has as cold caches
             if self._opponent.is_on_trial and not is_beside:
                 self._opponent.add_pair(math.sqrt(self._before * seconds))
             self._opponent = None
@@ -181,7 +181,7 @@ class Trial:
 
     @property
     def active_seconds(self) -> float:
-        """Median seconds of the last runs of the active plan; 0 before the first."""
+        """Median seconds of the latest runs of the active plan; 0 before the first run."""
         recent = list(self._recent)
         if recent:
             self._seconds = sorted(recent)[len(recent) // 2]
@@ -190,7 +190,7 @@ class Trial:
     # The tuner
 
     def prepare(self) -> None:
-        """Begin to compare: list the challengers, and run the active plan for the expected results."""
+        """Start comparing: list the challengers, and run the active plan for expected results."""
         sample, model = self._sample, hold(self.question.model)
         if sample is None or model is None:
             self.stop("the client has freed the model's constants")
@@ -206,7 +206,7 @@ class Trial:
         self.stage = Stage.COMPARING
 
     def prepare_next(self) -> bool:
-        """Prepare and run the next challenger; drop it if it is hopeless or wrong. Returns False if none is left."""
+        """Prepare and run the next challenger; drop it if it is far too slow or wrong. Return False if none is left."""
         question, sample, reference = self._held, self._sample, self._reference
         if not self._plans or question is None or sample is None or reference is None:
             return False
@@ -236,14 +236,14 @@ class Trial:
         return challenger
 
     def use_gap(self) -> None:
-        """Measure a pair, if no run has come for a while and the budget allows it."""
+        """Measure a pair if no run has come for a while and the budget allows it."""
         idle = time.perf_counter() - self.last_run
         least = max(LEAST_GAP if self._has_gaps else PAUSE, GAP * self.active_seconds)
         if self.stage is Stage.COMPARING and idle > least:
             self.measure_pair()
 
     def measure_pair(self, *, is_limited: bool = True) -> bool:
-        """Measure the active plan and one challenger. Returns False where none is left, or no budget."""
+        """Measure the active plan and a challenger. Return False if none is left or the budget is spent."""
         challenger, sample = self._find_next(twice=True, is_limited=is_limited), self._sample
         if challenger is None or sample is None or not self._turn.acquire(False):
             return False
@@ -261,7 +261,7 @@ class Trial:
         return True
 
     def judge(self) -> None:
-        """Compare the results of pairs; drop challengers far behind the best."""
+        """Compare the results of pairs; drop challengers that are far behind the best."""
         while self._pending and self._opponent is None:
             challenger, inputs, expected, found = self._pending[0]
             if not challenger.reason:
@@ -280,7 +280,7 @@ class Trial:
         return self.stage is Stage.COMPARING and not self._plans and not any(e.is_on_trial for e in self.challengers)
 
     def conclude(self) -> ReadyPlan:
-        """End the trial and record it. Returns the active plan."""
+        """End the trial and record its result. Return the plan to use."""
         self._opponent = None
         self.judge()
         winners = [each for each in self.challengers if each.is_faster and each.ready is not None]
@@ -314,13 +314,13 @@ class Trial:
             each.close()
 
     def keep_progress(self) -> None:
-        """Record the pairs so far for a later process."""
+        """Record the pairs so far, so that a later process continues."""
         if self.stage is Stage.COMPARING and any(each.evidence.logs for each in self.challengers):
             comparisons = [each.describe() for each in self.challengers]
             keep(self.question, self.key, Record.of(PREDICTED, self.active.plan, None, comparisons))
 
     def conclude_as_recorded(self, recorded: float | None) -> None:
-        """End without a comparison: an earlier process has recorded these seconds."""
+        """End without a comparison: an earlier process has recorded the plan's seconds."""
         self.recorded, self.is_reported = recorded, False
         self._end()
 
@@ -336,7 +336,7 @@ class Trial:
         self.stage = Stage.WATCHING
 
     def has_drifted(self) -> bool | None:
-        """Whether runs take much longer or shorter than recorded; None before enough were timed."""
+        """Return whether runs take much longer or shorter than recorded; None until enough are timed."""
         if len(self._recent) < RECENT or not self.recorded:
             return None
         return has_drifted(self.active_seconds, self.recorded)
@@ -347,7 +347,7 @@ class Trial:
         self.stage = Stage.WAITING
 
     def describe(self) -> str:
-        """Describe the progress; empty once the trial is over."""
+        """Describe the state of the trial; empty once it is over."""
         if self.stage is Stage.COMPARING:
             found = [f"{each.name} ({each.evidence.describe()})" for each in self.challengers if each.is_on_trial]
             return f"on trial: {'; '.join(found)}" if found else "on trial"
@@ -356,7 +356,7 @@ class Trial:
     # Within
 
     def _find_next(self, *, twice: bool = False, is_limited: bool = True) -> Challenger | None:
-        """Return the most promising challenger. None where the budget does not permit its next pair yet."""
+        """Return the most promising challenger; None if there is none or the budget does not permit its next pair."""
         waiting = [each for each in list(self.challengers) if each.is_on_trial]
         if not waiting:
             return None
@@ -384,7 +384,7 @@ class Trial:
     def _challenge(
         self, challenger: Challenger, active: float | None, inputs: Inputs, outputs: Sequence[Array]
     ) -> None:
-        """Measure a challenger; ``active`` is None if the next run of the active plan is its counterpart."""
+        """Measure a challenger. ``active`` is the active plan's seconds; None if its next run completes the pair."""
 
         def measure() -> Sequence[Array] | None:
             self._await_idle_threads()

@@ -1,4 +1,4 @@
-"""The immediate decision for a model: ``nnapi tune``, and compilations that wait for it."""
+"""An immediate trial: for ``nnapi tune``, and for compilations that wait for the decision."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -36,12 +36,12 @@ def tune(
     inputs: Sequence[Any] | None = None,
     progress: Progress = lambda text: None,
 ) -> Plan:
-    """Compare the plans of a model now; record the fastest for compilations with the same devices, threads and
+    """Compare the plans of a model now, and record the fastest for compilations with the same devices, threads and
     precision.
 
-    ``precision`` is as for :func:`nnapi.compile`. ``inputs`` are arrays as :meth:`Compilation.run` takes them; by
-    default zeros. An earlier record is removed.
-    ``progress`` is called with the number of pairs of runs so far, as text. Returns the plan.
+    ``precision`` is as for :func:`nnapi.compile`. ``inputs`` are arrays as for :meth:`Compilation.run`, by default
+    zeros. An earlier record is removed. ``progress`` is called with a text, such as the number of pairs so far. Returns
+    the plan.
     """
     if precision is not None:
         model = model.with_precision(read_precision(precision))
@@ -67,7 +67,8 @@ def decide_at_once(
     inputs: Inputs | None = None,
     progress: Progress = lambda text: None,
 ) -> ReadyPlan:
-    """Compare plans until one is faster or none is. Returns the fastest; ``ready`` without inputs or known ranks."""
+    """Compare plans until all are decided or LONGEST has passed. Return the fastest; ``ready`` if inputs are
+    unknown."""
     model = question.model
     if inputs is None and not has_known_ranks(model):
         return ready

@@ -1,4 +1,4 @@
-"""The tuner: one thread per process, from the first run on, that prepares challengers and lets winners take over."""
+"""The tuner: one thread per process, begun at the first run. It prepares challengers and lets winners take over."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from nnapi.trace.log import Log
 log = Log("nnapi.ExecutionPlan")
 
 DELAY = 0.25
-"""Seconds from the first run of a compilation until challengers are prepared."""
+"""Seconds between the first run of a compilation and the preparation of challengers."""
 TICK, IDLE_TICK, WATCH = 0.02, 0.5, 30.0
-"""Seconds between steps while runs come and while they do not, and between checks of chosen plans."""
+"""Seconds between steps while runs come; while none come; and between checks of decided plans for drift."""
 ACTIVE = 1.0
-"""Seconds after a run in which more are expected."""
+"""Seconds after a run during which more runs are expected."""
 INTERVAL = 0.02
-"""Seconds between attempts to interrupt the thread, so that it can clean up."""
+"""Seconds between attempts to interrupt the thread while it cleans up."""
 
 
 class StoppedError(BaseException):
-    """The process ends. Not an Exception: handlers of a driver's errors must let it pass."""
+    """Raised in the tuner's thread when the process ends. A BaseException, as drivers may catch every Exception."""
 
 
 class Tuner:
-    """Conducts the trials of a process, turn by turn."""
+    """Steps through all trials of the process, in turn."""
 
     def __init__(self) -> None:
         self._trials: list[tuple[weakref.ref[Trial], weakref.ref[Owner]]] = []
@@ -51,7 +51,7 @@ class Tuner:
         self._next_watch = 0.0
 
     def add(self, trial: Trial, owner: weakref.ref[Owner]) -> None:
-        """Conduct a trial. Neither it nor its owner is kept alive."""
+        """Add a trial. The tuner holds only weak references to it and its owner."""
         with self._lock:
             if not any(known() is trial for known, _ in self._trials):
                 self._trials.append((weakref.ref(trial), owner))
@@ -78,7 +78,7 @@ class Tuner:
             return
 
     def step(self) -> float:
-        """Take one step of each trial. Returns the seconds until the next."""
+        """Take one step of each trial. Return the seconds until the next call."""
         delay = WATCH
         now = time.perf_counter()
         is_time_to_watch = now >= self._next_watch
@@ -101,7 +101,7 @@ class Tuner:
         return delay
 
     def stop(self) -> None:
-        """Interrupt and join the thread; a call of an engine is awaited."""
+        """Interrupt and join the thread. A running call of an engine is waited for."""
         self._is_stopped = True
         self._wake.set()
         thread = self._thread
@@ -116,7 +116,7 @@ class Tuner:
                 trial.stop()
 
     def forget(self) -> None:
-        """Drop all trials, in a forked child without the thread."""
+        """Drop all trials, in a forked child, where the thread does not exist."""
         for reference, _ in self._trials:
             if trial := reference():
                 trial.stop()
@@ -124,8 +124,8 @@ class Tuner:
 
 
 def advance(trial: Trial, owner: Owner, now: float, *, is_time_to_watch: bool = False) -> None:
-    """Take the next step of a trial: prepare, compare, conclude, or watch."""
-    if trial.stage is Stage.OVER and trial.is_reported:  # it was stopped in a run
+    """Take the next step of a trial: prepare, compare, conclude, or check for drift."""
+    if trial.stage is Stage.OVER and trial.is_reported:  # stopped during a run
         owner.use(trial.active, None)
         trial.is_reported = False
     elif trial.stage is Stage.WAITING:
@@ -156,12 +156,12 @@ _tuner = Tuner()
 def begin(
     question: Question, ready: ReadyPlan, knowledge: Predicted | Unknown, owner: Owner, mode: Partitioning
 ) -> tuple[ReadyPlan, Trial | None]:
-    """Begin a trial, which the tuner conducts from the owner's first run on; where compilations wait for the decision,
-    decide here. Returns the plan to run."""
+    """Begin a trial, which the tuner continues from the owner's first run on. If compilations wait for trials, finish
+    it here. Return the plan to run."""
     record = knowledge.record if isinstance(knowledge, Predicted) else None
     guard = partial(with_fallback, question=question, mode=mode)
     if waits_for_trials():
-        from nnapi.runtime.choice.tune import decide_at_once  # on demand: by default nobody waits
+        from nnapi.runtime.choice.tune import decide_at_once  # on demand: by default nothing waits
 
         return decide_at_once(question, ready, record, guard), None
     reference = weakref.ref(owner)
@@ -169,8 +169,8 @@ def begin(
 
 
 def watch(question: Question, ready: ReadyPlan, seconds: Sequence[float], owner: Owner, mode: Partitioning) -> None:
-    """Watch a plan that an earlier process has chosen; begin a trial if its first runs took other ``seconds`` than
-    recorded."""
+    """Watch a recorded plan for drift. Begin a trial at once if the first runs, ``seconds``, differ from the recorded
+    time."""
     reference, recorded = weakref.ref(owner), ready.plan.measured
     guard = partial(with_fallback, question=question, mode=mode)
     trial = Trial(question, ready, None, guard, lambda trial: _tuner.add(trial, reference))
@@ -183,14 +183,14 @@ def watch(question: Question, ready: ReadyPlan, seconds: Sequence[float], owner:
 
 
 def _end() -> None:
-    """Stop the tuner before engines are unloaded."""
+    """Stop the tuner at exit, before engines are unloaded."""
     if _tuner._thread is not None:
         sys.unraisablehook = _report_unraisable
     _tuner.stop()
 
 
 def _report_unraisable(unraisable: sys.UnraisableHookArgs, /) -> None:
-    """Report an error of a finalizer, unless the tuner's own interruption caused it."""
+    """Report an error in a finalizer, unless it is the tuner's own StoppedError."""
     if not isinstance(unraisable.exc_value, StoppedError):
         sys.__unraisablehook__(unraisable)
 

@@ -16,20 +16,20 @@ from nnapi.trace.log import Log
 log = Log("nnapi.ExecutionPlan")
 
 NOMINAL = Cost(2e-6, 1 / 5e9, 1 / 4e9)
-"""The nominal processor: seconds for an operation, a MAC and a byte."""
+"""The nominal processor: seconds per operation, per multiply-accumulate (MAC) and per byte."""
 MOST = 1e9
-"""Most seconds of the inside of control flow: nested loops double the cost, and an infinite one would be a refusal."""
+"""Maximum seconds for the body of control flow. Nested loops double the cost, and an infinite cost means a refusal."""
 
 Tables = Mapping[str, Timings]
-"""The timings of devices by their names; without an entry the declared costs count."""
+"""Timings by device name; a device without any is predicted from declared costs."""
 
 
 GAINS = {Precision.FLOAT32: 1.0, Precision.FLOAT16: 1.2, Precision.BFLOAT16: 1.6}
-"""Measured ratios of the time in float32 to that in a precision."""
+"""Measured speed of float32 models in a precision, relative to float32."""
 
 
 def find_tables(devices: Sequence[Device], threads: int, model: Model) -> Tables:
-    """Return the timings of the devices for so many threads and the precision of a model, without impossible ones."""
+    """Return the devices' timings for ``threads`` and a model's precision; impossible timings are left out."""
     found = {}
     for device in devices:
         timings = device.driver.timings() if isinstance(device.driver, Timed) else None
@@ -60,7 +60,7 @@ def predict(cost: Cost, work: Work) -> float:
 
 
 class Prices(NamedTuple):
-    """The prices of a device: its ``timings``, else ``declared`` costs relative to the ``reference``."""
+    """The prices of a device: its ``timings``, else its ``declared`` costs times the timings of the ``reference``."""
 
     declared: Capabilities
     timings: Timings | None = None
@@ -68,16 +68,16 @@ class Prices(NamedTuple):
 
     @property
     def launch(self) -> float:
-        """Seconds to pass a tensor to the device."""
+        """Seconds to pass a tensor to the device, besides its bytes."""
         return self.timings.launch if self.timings else self.declared.launch_seconds
 
     @property
     def byte(self) -> float:
-        """Seconds to copy a byte to the device or from it."""
+        """Seconds to copy a byte to or from the device."""
         return self.timings.byte if self.timings else self.declared.seconds_per_byte
 
     def seconds(self, model: Model, call: OperationCall, preference: PreferenceCode, work: Work | None = None) -> float:
-        """Predict the seconds of one operation; joules of the same scale for LOW_POWER."""
+        """Predict the seconds of an operation; with LOW_POWER, its energy on the same scale."""
         if call.code in CONTROL_FLOW:
             return self._price_control_flow(model, call, preference)
         work = work or find_work(model, call)
@@ -110,7 +110,7 @@ def list_prices(devices: Sequence[Device], tables: Tables) -> list[Prices]:
 
 
 def performance(model: Model, call: OperationCall, capabilities: Capabilities) -> Performance:
-    """Return the declared performance for an operation, by the type of its first input."""
+    """Return the declared performance of an operation, by its first input's type."""
     code = model.operands[call.inputs[0]].type.code
     if model.relaxed and code in (OperandCode.TENSOR_FLOAT32, OperandCode.FLOAT32):
         return capabilities.relaxed

@@ -1,1 +1,1 @@
-"""Running a plan: prepared partitions, their fallback, the fast path, queues and worker threads."""
+"""Execution of plans: prepared partitions, fallback, the fast path, queues and worker threads."""

@@ -1,4 +1,4 @@
-"""Deadlines: nanoseconds of the monotonic clock, None for no limit."""
+"""Deadlines: times of the monotonic clock in nanoseconds, None for no limit."""
 
 import time
 from collections.abc import Callable
@@ -11,19 +11,19 @@ from nnapi.runtime.executors.workers import run_in_background
 T = TypeVar("T")
 
 UNLIMITED = 2**64 - 1
-"""A duration that the C API uses for no limit, as 0."""
+"""A duration that means no limit in the C API, as 0 does."""
 
 PATIENCE = 0.1
-"""Seconds beyond a deadline in which a driver may still report by itself that it passed."""
+"""Seconds after a deadline in which the driver itself may still report the missed deadline."""
 
 
 def deadline_after(duration: int) -> int | None:
-    """Return the time ``duration`` nanoseconds from now; None for 0 and UNLIMITED."""
+    """Return the deadline ``duration`` ns from now; None for 0 and UNLIMITED."""
     return time.monotonic_ns() + duration if 0 < duration < UNLIMITED else None
 
 
 def read_nanoseconds(duration: int) -> int:
-    """Return a duration that the caller gave; BadDataError for a fraction, which would be seconds."""
+    """Return a duration in ns as an integer; BadDataError for a fraction, which suggests seconds."""
     is_whole = duration == int(duration)
     need(is_whole, f"{duration!r} are not nanoseconds: {duration} s are {duration * 1e9:.0f} ns", BadDataError)
     return int(duration)
@@ -34,10 +34,10 @@ def pick_earlier(a: int | None, b: int | None) -> int | None:
 
 
 def run_in_time(work: Callable[[], T], deadline: int | None, who: str) -> T:
-    """Return what ``work`` returns; MissedDeadlineTransientError after the deadline, its thread is abandoned then."""
+    """Return the result of ``work``; after the deadline, raise MissedDeadlineTransientError and abandon its thread."""
     if deadline is None:
         return work()
-    from concurrent.futures import Future  # on demand: few set a limit
+    from concurrent.futures import Future  # on demand: few callers set a limit
 
     answer: Future[T] = Future()
     run_in_background(lambda: answer_with(answer, work))

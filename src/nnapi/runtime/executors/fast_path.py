@@ -1,4 +1,4 @@
-"""The fast path of a run: one test of types and shapes precedes the driver's. All else takes the general path."""
+"""The fast path of a run: one check of types and shapes, then the driver. Other inputs take the general path."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ log = Log("nnapi.ExecutionBuilder")
 BOOL, BYTE = dtype(bool), dtype("uint8")
 DType: TypeAlias = "dtype[Any]"
 FastPath: TypeAlias = Callable[[Sequence[Any]], "list[Array] | None"]
-"""Runs inputs that fit exactly; returns None for others, and for errors: those take the general path."""
+"""Runs inputs that fit exactly. Returns None for other inputs and after errors; callers then take the general path."""
 
 
 def is_dynamic(model: Model) -> bool:
-    """Whether the model has inputs of dynamic dimensions, so that a fast path fits the shapes of one run only."""
+    """Return whether the model has inputs with dynamic dimensions, so that a fast path fits one run's shapes only."""
     return not all(model.operands[index].type.is_known for index in model.inputs)
 
 
 def find_fast_path(
     model: Model, prepared: Prepared, borrow: bool = False, inputs: Sequence[Array | None] | None = None
 ) -> FastPath | None:
-    """Return the fast path, if there is one: for inputs as declared, or of the shapes of ``inputs``, which have run."""
+    """Return the fast path, or None: for inputs as declared, or of the shapes of ``inputs``, which have run."""
     types = [model.operands[index].type for index in model.inputs]
     shapes = [None if array is None else array.shape for array in inputs] if inputs else [t.dimensions for t in types]
     known = [shape for shape in shapes if shape and 0 not in shape]
@@ -45,7 +45,7 @@ def _accept(types: Sequence[OperandType], shapes: Sequence[Shape], infer: Infere
 
 
 def _accept_booleans(run: FastPath) -> FastPath:
-    """Accept NumPy's booleans too, as the bytes that they are stored in."""
+    """Accept NumPy booleans too, as bytes."""
 
     def run_on_bytes(inputs: Sequence[Any]) -> list[Array] | None:
         return run([array.view(BYTE) if getattr(array, "dtype", None) is BOOL else array for array in inputs])
@@ -54,7 +54,7 @@ def _accept_booleans(run: FastPath) -> FastPath:
 
 
 def _accept_one(stored: DType, shape: Shape, infer: Inference) -> FastPath:
-    """Accept one input: without the loop a tiny model is a tenth faster."""
+    """Accept one input: without a loop, a tiny model runs 10 % faster."""
 
     def run(inputs: Sequence[Any]) -> list[Array] | None:
         if len(inputs) != 1:

@@ -1,4 +1,4 @@
-"""A Prepared that reports the seconds of each run, for trials."""
+"""A wrapper around a prepared model that reports the seconds of each run to a trial."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -11,15 +11,15 @@ from nnapi.trace import spans
 
 
 class Observer(Protocol):
-    """An object that runs are reported to, such as a trial."""
+    """An object to which runs are reported, such as a trial."""
 
     @property
     def threads(self) -> int | None:
-        """Threads of the plan, as in :attr:`Plan.threads`."""
+        """The plan's threads, as in :attr:`Plan.threads`."""
         ...
 
     def observe(self, inputs: Sequence[Array | None], outputs: Sequence[Array], begin: float, seconds: float) -> None:
-        """Note a run. It must not raise, keep the arrays or write to them."""
+        """Note a run; ``begin`` is a ``time.perf_counter``. Must not raise, keep the arrays or write to them."""
         ...
 
 
@@ -41,7 +41,7 @@ def unwrap(prepared: Prepared) -> Prepared:
 
 
 class Observed(Wrapping):
-    """A Prepared that reports each run. Runs with a deadline, and runs that are traced, are not reported."""
+    """A prepared model that reports its runs, except runs with a deadline or while a trace is recorded."""
 
     def __init__(self, inner: Prepared, observer: Observer) -> None:
         super().__init__(inner)

@@ -1,4 +1,4 @@
-"""Preparation of the partitions of a plan: each by its device's driver, or from the compilation cache."""
+"""Preparation of a plan's partitions: each by its device's driver, or from the compilation cache."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,11 +18,11 @@ from nnapi.runtime.verdicts.exclusions import exclusions_of, note_death
 from nnapi.trace import Phase, Section, span
 
 Guard = Callable[[Run, Prepared], Prepared]
-"""Wraps the prepared model of a partition, for failures of its device."""
+"""Wraps a partition's prepared model, so that a failure of its device can be handled."""
 
 
 class PreparedPartition(NamedTuple):
-    """The prepared model of a partition; ``operations`` identify it in the cache."""
+    """A partition's prepared model; ``operations`` identify it in the cache."""
 
     device: Device
     model: Model
@@ -32,14 +32,14 @@ class PreparedPartition(NamedTuple):
 
 
 class ReadyPlan(NamedTuple):
-    """A prepared plan, and its partitions."""
+    """A prepared plan with its partitions."""
 
     plan: Plan
     prepared: Prepared
     partitions: Sequence[PreparedPartition] = ()
 
     def find_precision_refusals(self) -> dict[str, str]:
-        """Return why engines refused to compute in less than float32, by the name of the device."""
+        """Return, by device, why an engine refused to compute in less than float32."""
         return {
             device.name: prepared.precision_refusal
             for device, _, _, prepared, _ in self.partitions
@@ -48,7 +48,7 @@ class ReadyPlan(NamedTuple):
 
 
 class ClaimedError(Exception):
-    """A device failed to prepare operations that it had claimed."""
+    """A device failed to prepare operations (``culprits``) whose verdicts were positive."""
 
     def __init__(self, device: str, model: Model, culprits: Sequence[int], error: NnapiError) -> None:
         self.device, self.model, self.culprits, self.kind = device, model, culprits, type(error)
@@ -58,7 +58,7 @@ class ClaimedError(Exception):
 def prepare_plan(
     plan: Plan, devices: Sequence[Device], options: PrepareOptions, cache: Cache | None, guard: Guard | None = None
 ) -> ReadyPlan:
-    """Prepare every partition of a plan. ClaimedError for a device that cannot prepare what it claimed."""
+    """Prepare every partition of a plan; raise ClaimedError if a device fails to prepare operations that it claimed."""
     by_name = {device.name: device for device in devices}
     partitions: list[PreparedPartition] = []
 
@@ -74,19 +74,19 @@ def prepare_plan(
     if plan.is_simple:
         options = options._replace(variant=plan.variant)
         return ReadyPlan(plan, prepare_run(plan, plan.only_run), partitions)
-    from nnapi.runtime.executors.steps import PreparedPlan  # on demand: mostly, one device has the whole model
+    from nnapi.runtime.executors.steps import PreparedPlan  # on demand: most plans have one device
 
     return ReadyPlan(plan, PreparedPlan(plan, prepare_run), partitions)
 
 
 def queue_on_device(device: Device, run: Run, prepared: Prepared, options: PrepareOptions) -> OnDevice:
-    """Queue a prepared model on its device; a trace names the operations' numbers in the whole."""
+    """Return a prepared model in its device's queue; traces name the operations by their numbers in the whole model."""
     section = Section(device.layer, Phase.EXECUTION, device.name, model=run.model.name, operations=list(run.operations))
     return OnDevice(device, prepared, options.priority, section, partial(note_death, device.driver, run.model))
 
 
 def name_operations(operations: Sequence[int]) -> str:
-    """Format the numbers of operations."""
+    """Return the numbers of operations as text, the first four at most."""
     shown = ", ".join(f"#{number}" for number in operations[:4])
     return f"operation {shown}" if len(operations) == 1 else f"operations {shown}{'…' if operations[4:] else ''}"
 
@@ -99,7 +99,7 @@ def _prepare_partition(
         if cache is not None and device.caches is not None:
             restored = cache.restore(device, run.model, options, operations)
             if restored is None:
-                hash_content(run.model)  # hash what is prepared now: files of constants may change later
+                hash_content(run.model)  # hash before preparing: files of constants may change
         prepared = prepare_by_driver(device, run.model, options) if restored is None else restored
         return PreparedPartition(device, run.model, operations, prepared, is_restored=restored is not None)
     except MissedDeadlineError:
@@ -109,8 +109,8 @@ def _prepare_partition(
 
 
 def _find_operations(whole: Model, source: Model, run: Run) -> OperationIndices:
-    """Return, for each operation, the index of its model (the whole is 0, referenced models follow) and its own; none
-    for a simple plan."""
+    """Return a partition's identity: for each operation the index of its model (0 for the main one) and its number.
+    Empty for a whole model."""
     if run.model is whole:
         return ()
     index = list_nested(whole)[::-1].index(source)
@@ -118,7 +118,7 @@ def _find_operations(whole: Model, source: Model, run: Run) -> OperationIndices:
 
 
 def _find_culprits(device: Device, run: Run, options: PrepareOptions, error: NnapiError) -> Sequence[int]:
-    """Return the operations that the device cannot prepare alone; all where none fails alone. One that ends the
+    """Return the operations that the device cannot prepare alone; all if each can be. An operation that ends the
     driver's process again is excluded."""
     from nnapi.runtime.verdicts.submodel import make_submodel  # on demand: after failures only
 
@@ -136,7 +136,7 @@ def _find_culprits(device: Device, run: Run, options: PrepareOptions, error: Nna
 
 
 def prepare_by_driver(device: Device, model: Model, options: PrepareOptions) -> Prepared:
-    """Prepare a model by the device's driver; raises an NnapiError only."""
+    """Prepare a model by the device's driver; any error is raised as an NnapiError."""
     try:
         with span(device.layer, Phase.COMPILATION, "prepareModel", device=device.name, model=model.name):
             return run_in_time(partial(device.driver.prepare, model, options), options.deadline, device.name)

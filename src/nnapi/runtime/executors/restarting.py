@@ -1,8 +1,8 @@
-"""Runs of a graph with state that most programs reset before each run.
+"""Runs of a graph with states, which most programs reset before each run.
 
-Integer cells that read and write states are several times slower than those that begin at a known state. So the first
-run after a reset uses a fast compilation, which has no states. The next run repeats that run with a slow compilation,
-which has them, and continues with it until the next reset.
+Integer cells that read and write states are several times slower than cells that begin at a known state. So the first
+run after a reset uses a fast compilation without states. If another run follows, a slow compilation with states first
+repeats that run, then continues until the next reset.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,29 +16,29 @@ R = TypeVar("R")
 
 
 class StatefulRun(NamedTuple, Generic[R]):
-    """The slow compilation: how to reset its states, and how to run it on the same inputs."""
+    """The slow compilation: a function that resets its states, and one that runs it on the bound inputs."""
 
     reset: Callable[[], None]
     run: Callable[[], R]
 
 
 class Restarting(Generic[R]):
-    """Chooses the compilation of each run. ``R`` is the type of the results."""
+    """Chooses between the two compilations at each run. ``R`` is the type of the results."""
 
     def __init__(self) -> None:
         self._first: list[Array] | None = None
-        """The inputs of the run after the last reset, while it is the only one since."""
+        """Copies of the first inputs after a reset, until the next run."""
 
     def bind(
         self, inputs: Sequence[Array], begin: Callable[[], R], make_stateful: Callable[[], StatefulRun[R]]
     ) -> None:
-        """Run on these inputs from now on; ``begin`` runs the fast compilation."""
+        """Set the inputs of later runs; ``begin`` runs the fast compilation, ``make_stateful`` makes the slow one."""
         self._inputs, self._begin, self._make_stateful = inputs, begin, make_stateful
         self._stateful: StatefulRun[R] | None = None
 
     def run(self, *, is_reset: bool, is_untouched: bool = True) -> R:
-        """Run without states if they were reset since the last run, else with them. If the last run had none, first
-        repeat it with states, unless the program has changed them since."""
+        """Run the fast compilation if ``is_reset``, else the slow one. If the last run was fast, first repeat it with
+        the slow one, unless the program has written to the states since."""
         if is_reset:
             results = self._begin()
             self._first = [array.copy() for array in self._inputs]

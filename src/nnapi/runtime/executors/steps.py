@@ -1,4 +1,4 @@
-"""A prepared plan of several steps, which runs one after the other."""
+"""A prepared plan of several steps, which run one after the other."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ Prepare = Callable[[Plan, Run], Prepared]
 
 
 class PreparedPlan:
-    """The steps of a plan, each prepared by ``prepare``."""
+    """The steps of a plan; ``prepare`` prepares each partition."""
 
     def __init__(self, plan: Plan, prepare: Prepare) -> None:
         self.plan = plan
@@ -70,7 +70,7 @@ def _run_branch(step: _ReadyStep, inputs: Sequence[Array | None], request: Reque
 
 def _run_loop(step: _ReadyStep, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
     """Run a loop. As in NNAPI's plan, the time is checked before the condition's value: a loop that has just ended may
-    be too late. On the reference it never is, as on NNAPI's CPU executor."""
+    be too late. The reference, like NNAPI's CPU executor, checks it only if the loop goes on."""
     condition, body = step.parts
     end = time.monotonic_ns() + request.loop_timeout
     state = list(inputs)

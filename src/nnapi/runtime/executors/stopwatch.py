@@ -1,4 +1,4 @@
-"""The seconds of runs for comparisons, without those in which other processes have the processor."""
+"""Times of runs for comparisons, without the time in which other processes occupy the processor."""
 
 import time
 from collections.abc import Callable
@@ -7,11 +7,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 LONG = 1e-3
-"""Seconds of a run from which others are likely to interrupt it; asking takes 20 µs, twice."""
+"""Seconds of a run from which interruptions are likely. Reading the wait time takes 20 µs, twice per run."""
 
 
 def read_waited() -> float:
-    """Return the seconds that this thread has waited for a processor so far, as Linux counts them; 0 if it does not."""
+    """Return the seconds that this thread has waited for a processor, from Linux's schedstat; 0 if there is none."""
     try:
         with open("/proc/thread-self/schedstat", "rb", 0) as file:
             return int(file.read().split()[1]) * 1e-9
@@ -20,22 +20,22 @@ def read_waited() -> float:
 
 
 class Stopwatch:
-    """Times runs of about the same length. Of long ones the time counts in which the thread has a processor, or waits
-    for something else; of runs with several threads all counts, as others compute while one waits."""
+    """Times runs of similar length. For long runs on one thread, the time that the thread waits for a processor is left
+    out. For several threads it counts, as others compute while one waits."""
 
     def __init__(self, expected: float = 0.0, threads: int | None = 1) -> None:
-        """``expected`` seconds of the first run."""
+        """``expected`` is the likely seconds of the first run; ``threads`` those of the plan."""
         self.expected = self._last = expected
         self._is_alone = threads == 1
 
     def time(self, run: Callable[[], T]) -> tuple[T, float, float]:
-        """Return the result of a run, its beginning by ``time.perf_counter``, and its seconds."""
+        """Return the result of ``run``, its begin by ``time.perf_counter``, and its seconds."""
         is_long, begin = self._is_alone and self._last > LONG, time.perf_counter()
         before = read_waited() if is_long else 0.0
         start = time.perf_counter()
         result = run()
         seconds = time.perf_counter() - start
-        if is_long:  # the thread may have waited outside of the run too
+        if is_long:  # the thread may have waited outside of the run
             waited = read_waited() - before
             seconds = min(seconds, time.perf_counter() - begin - waited)
         self._last = seconds

@@ -1,4 +1,4 @@
-"""Threads for background work, reused. Work may wait for other work, so none is queued behind a busy thread."""
+"""Reused threads for background work. Work may wait for other work, so none is queued behind a busy thread."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 Work = Callable[[], None]
 
 MOST_IDLE = 8
-"""The maximum number of idle threads."""
+"""Maximum number of idle threads."""
 
 _idle: list[SimpleQueue[tuple[Work, Work | None]]] = []
-"""The mailboxes of threads that wait for work; appending and popping are atomic."""
+"""Queues of idle threads. Appending and popping are atomic."""
 
 
 def run_in_background(work: Work, then: Work | None = None) -> None:
-    """Run ``work``, which must not raise, on an idle thread or a new one; then ``then``, when the thread is idle again.
-    OpFailedError where the system gives no new thread, OutOfMemoryError where no memory is left for one."""
+    """Run ``work``, which must not raise, on an idle or new thread; then ``then``, once the thread is idle.
+    OpFailedError or OutOfMemoryError if no thread can be started."""
     try:
         mailbox = _idle.pop()
     except IndexError:
@@ -54,7 +54,7 @@ def _serve(mailbox: SimpleQueue[tuple[Work, Work | None]]) -> None:
             then()
         if not stays:
             return
-        del work, then  # nothing is kept alive while the thread waits
+        del work, then  # keep nothing alive while waiting
 
 
 os.register_at_fork(after_in_child=_idle.clear)  # threads do not survive a fork

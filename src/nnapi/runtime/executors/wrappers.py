@@ -1,4 +1,4 @@
-"""Wrappers around prepared models, each a Prepared: the queue of a device, and fallback."""
+"""Wrappers around prepared models: the queue of a device, and fallback to the CPU."""
 
 from collections.abc import Callable, Sequence
 
@@ -24,8 +24,8 @@ NoteDeath = Callable[[DriverDiedError], bool]
 
 
 class Fallback(Wrapping):
-    """A Prepared whose failed runs a second one repeats, made at first use, without a deadline. Errors that the caller
-    must handle (buffers too small, loops too long) are final."""
+    """A prepared model whose failed runs are repeated, without a deadline, by a second one that is made at first use.
+    Buffers that are too small and loops that run too long stay errors."""
 
     def __init__(self, what: str, first: Prepared, make_second: Callable[[], Prepared | None]) -> None:
         super().__init__(first)
@@ -57,8 +57,8 @@ class Fallback(Wrapping):
 
 
 class OnDevice(Wrapping):
-    """A model that a driver prepared, in the queue of its device. Raises an NnapiError only. A driver that misses the
-    deadline is abandoned, with its thread."""
+    """A prepared model in the queue of its device. Raises only NnapiErrors. A driver that misses the deadline is
+    abandoned, with its thread."""
 
     def __init__(
         self,
@@ -69,8 +69,8 @@ class OnDevice(Wrapping):
         note_death: NoteDeath | None = None,
         deaths: list[str] | None = None,
     ) -> None:
-        """``section`` traces each run. ``note_death`` is called when a run ends the driver's process; where it returns
-        true, ``deaths`` gets the reason and nothing runs any more."""
+        """``section`` traces each run. ``note_death`` is called when a run ends the driver's process. If it returns
+        true, the reason is added to ``deaths``, and later runs fail at once."""
         super().__init__(prepared)
         self._device, self._priority, self._section = device, priority, section
         self._queue = device.queue
@@ -107,7 +107,7 @@ class OnDevice(Wrapping):
         return self.wrap(Borrowed(self.inner)) if self._deaths else super().session()
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """Return the driver's fast path, in the queue of the device."""
+        """Return the driver's fast path, wrapped in the device's queue."""
         inner = None if self._deaths else find_direct(self.inner, shapes, borrow)
         if inner is None:
             return None
@@ -125,13 +125,13 @@ class OnDevice(Wrapping):
         return run
 
     def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        """Return the function as :meth:`direct` does, bound to the shapes."""
+        """Return the driver's bound run, wrapped in the device's queue."""
         bound = None if self._deaths else find_bound(self.inner, shapes)
         return bound and Bound(bound.inputs, self._queue.in_turn(bound.run, self._priority))
 
 
 def execute(prepared: Prepared, request: Request) -> Outcome:
-    """Run; a foreign exception becomes OpFailedError, a failed allocation OutOfMemoryError."""
+    """Run; convert other exceptions to OpFailedError, or OutOfMemoryError if memory is exhausted."""
     try:
         return prepared.execute(request)
     except NnapiError:

@@ -1,1 +1,1 @@
-"""From verdicts and costs to a plan: which device computes which operation, and why."""
+"""Planning: from verdicts and costs to a plan, which says where each operation runs, and why."""

@@ -1,22 +1,22 @@
-"""Plans worth comparing with the predicted best: as much as possible on each device, and the nearest other division."""
+"""Candidates besides the predicted best plan: as much as possible on each device, and the nearest other partition."""
 
 from nnapi.runtime.planning.partition import FORBIDDEN, Assignment, Problem
 
 DIVIDED = 2
-"""Candidates at most that use several devices."""
+"""Maximum number of candidates that use several devices."""
 NEAR = 1.15
-"""A plan is divided only if a single device is predicted to take this many times its time: predictions are not better
-than that, and engines on several threads hinder each other."""
+"""A plan uses several devices only if the best single device is predicted to take this many times as long. Predictions
+are no more exact, and engines with several threads hinder each other."""
 DEAR = 1.5
-"""Times the best plan's cost that a divided candidate may cost."""
+"""A candidate with several devices may cost this many times the best plan's cost."""
 MOST = 0.75
-"""Share of the operations that makes a device a candidate, whatever it costs."""
+"""A device with this share of the operations is a candidate, whatever its cost."""
 LARGEST = 8
-"""Dearest groups that are tried on other devices."""
+"""Number of the most expensive groups that are moved to other devices."""
 
 
 def list_candidates(problem: Problem, best: Assignment) -> list[Assignment]:
-    """Return the assignments to compare, each once: the one to begin with, then the others, the cheapest first."""
+    """Return the assignments to compare, without duplicates: the first to run, then the others, the cheapest first."""
     single = min(((device,) * len(best) for device in problem.devices), key=problem.cost)
     first = single if len(set(best)) > 1 and problem.cost(single) <= NEAR * problem.cost(best) else best
     found = {best: None} | {_put_mostly_on(problem, best, device): None for device in problem.devices}
@@ -31,13 +31,13 @@ def list_candidates(problem: Problem, best: Assignment) -> list[Assignment]:
 
 
 def _put_mostly_on(problem: Problem, best: Assignment, device: int) -> Assignment:
-    """Put all that a device takes on it; the rest stays as in ``best``."""
+    """Return ``best``, with everything that ``device`` supports moved there."""
     costs = problem.compute
     return tuple(device if costs[o][device] < FORBIDDEN else elsewhere for o, elsewhere in enumerate(best))
 
 
 def _is_almost_whole(problem: Problem, assignment: Assignment) -> bool:
-    """Whether one device has all that it takes, and that is most of the model."""
+    """Return whether one device runs everything that it supports, and that is most of the model."""
     leader = max(problem.devices, key=assignment.count)
     has_all = all(
         d == leader or costs[leader] == FORBIDDEN for costs, d in zip(problem.compute, assignment, strict=True)
@@ -46,7 +46,7 @@ def _is_almost_whole(problem: Problem, assignment: Assignment) -> bool:
 
 
 def _move_one_group(problem: Problem, best: Assignment) -> Assignment | None:
-    """Return the cheapest assignment that moves one group of connected operations to another device."""
+    """Return the cheapest assignment that moves one group of connected operations to another device, or None."""
     groups = sorted(_find_groups(problem, best), key=lambda g: -sum(problem.compute[o][best[o]] for o in g))
     moved = [
         tuple(device if o in group else elsewhere for o, elsewhere in enumerate(best))
@@ -58,7 +58,7 @@ def _move_one_group(problem: Problem, best: Assignment) -> Assignment | None:
 
 
 def _find_groups(problem: Problem, best: Assignment) -> list[set[int]]:
-    """Return the groups of operations of one device that tensors connect."""
+    """Return groups of operations on the same device that are connected by tensors."""
     group_of = [{operation} for operation in range(len(best))]
     pairs = [(flow.producer, consumer) for flow in problem.flows for consumer in flow.consumers]
     for producer, consumer in pairs:

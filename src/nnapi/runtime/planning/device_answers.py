@@ -1,4 +1,4 @@
-"""The answers of devices on a model: their verdicts, asked for on demand, and the predicted costs of its operations."""
+"""Verdicts of devices on a model, asked for on demand, and predicted costs of its operations."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -18,15 +18,15 @@ from nnapi.runtime.verdicts.verdicts import find_verdicts, need_verdicts
 from nnapi.trace import Phase, span
 
 CUT = 2e-5
-"""Seconds that a tensor between engines costs beside its move: they do not fuse across it, and convert its layout."""
+"""Seconds that a tensor between engines costs besides its move: no fusion across it, conversion of its layout."""
 
 Exclusions: TypeAlias = Mapping[tuple[str, Model, int], str]
-"""The reason of each exclusion by device name, model and operation number."""
+"""The reason of each exclusion, by device name, model and operation number."""
 
 
 class DeviceAnswers:
-    """The verdicts and predicted costs of a model's operations on each device. A device that fails when it is asked
-    takes nothing; if there ``is_no_choice`` its error is raised."""
+    """Verdicts and predicted costs of a model's operations on each device. A device that raises an error supports
+    nothing; with ``is_no_choice``, its error is raised."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class DeviceAnswers:
         return tuple(dict.fromkeys(self.exclusions.values()))
 
     def need_taken(self) -> None:
-        """Raise BadDataError, with each device's reason, for an operation that no device takes."""
+        """Raise BadDataError, with each device's reason, if no device supports an operation."""
         answers = self._answers
         if any(all(verdict.supported for verdict in verdicts) for _, verdicts in answers):
             return
@@ -77,7 +77,7 @@ class DeviceAnswers:
         return self.price([verdicts for _, verdicts in self._answers])
 
     def price(self, verdicts: Sequence[Sequence[Verdict]]) -> Problem:
-        """Return the costs of all operations under these verdicts."""
+        """Return the costs of all operations; refused ones cost FORBIDDEN."""
         model, prices = self.model, list_prices(self.devices, self.tables)
         compute = []
         for call, *answers in zip(model.operations, *verdicts, strict=True):
@@ -95,7 +95,7 @@ class DeviceAnswers:
         return Problem(compute, _find_flows(model), launches, bytes_, cut, cut_byte)
 
     def explain(self, assignment: Sequence[int]) -> Explanation:
-        """Explain the assignment, with the devices that could run everything."""
+        """Explain an assignment, with the alternatives on single devices."""
         names, problem = [device.name for device in self.devices], self.problem
         operations = {call.code: call.name for call in self.model.operations}
         decisions = tuple(

@@ -1,4 +1,4 @@
-"""The explanation of a plan as text and data: devices, refusals and costs of each operation."""
+"""Explanation of a plan as text and data: each operation's device, refusals and costs."""
 
 import math
 from collections import Counter
@@ -15,10 +15,10 @@ from nnapi.runtime.planning.plan import Alternative, Decision, If, Plan, Run, St
 
 
 def summary(plan: Plan) -> str:
-    """Return one line: operations by device, the partitions, why the rest is elsewhere, and the times if measured.
+    """Return one line: operations by device, partitions, why some are elsewhere, and times if measured. For example:
 
-    ``xnnpack-cpu 64 of 65 operations in 1 partition; 1 on nnapi-reference: CAST (#3): …; predicted 2.1 ms,
-    measured 2.0 ms, before everything on nnapi-reference: predicted 20.9 ms, measured 22.0 ms``
+    ``xnnpack-cpu 64 of 65 operations in 1 partition; 1 on nnapi-reference: CAST (#3): …; predicted 2.1 ms, measured 2.0
+    ms, before everything on nnapi-reference: predicted 20.9 ms, measured 22.0 ms``
     """
     placed = plan.count_operations()
     parts = Counter(step.device for step in plan.steps if isinstance(step, Run))
@@ -33,7 +33,7 @@ def summary(plan: Plan) -> str:
 
 
 def list_times(plan: Plan) -> list[str]:
-    """Return a line for the plan with its times, and one for each alternative."""
+    """Return a line with the plan's times, and one for each alternative."""
     return [
         f"{plan.name}: {_describe_both(plan.predicted, plan.measured)}{_describe_threads(plan)}",
         *_list_alternatives(plan),
@@ -56,13 +56,13 @@ def _describe_alternative(other: Alternative) -> str:
 
 
 def _find_reasons(plan: Plan, refusing: str, chosen: str) -> list[str]:
-    """Return the reasons why operations on the ``chosen`` device are not on the ``refusing`` one, each once."""
+    """Return why operations on the ``chosen`` device do not run on the ``refusing`` one, each reason once."""
     verdicts = [dict(decision.verdicts).get(refusing) for decision in plan.decisions if decision.chosen == chosen]
     return list(dict.fromkeys(verdict.reason for verdict in verdicts if verdict and not verdict.supported))
 
 
 def as_text(plan: Plan) -> str:
-    """Return the plan as text: summary, times, steps, each operation with verdicts and costs, notes."""
+    """Return the plan as text: summary, times, steps, each operation's verdicts and costs, notes."""
     lines = [summary(plan), "", _describe_both(plan.predicted, plan.measured) + _describe_threads(plan)]
     lines += [f"  {line}" for line in _list_alternatives(plan)]
     lines += ["", "steps"] + [f"  {number}. {_describe_step(step)}" for number, step in enumerate(plan.steps, 1)]
@@ -82,10 +82,9 @@ def list_notes(plan: Plan) -> list[str]:
 def add_precisions(
     plan: Plan, devices: Sequence[Device], refusals: Mapping[str, str], trial: str | None = None
 ) -> Plan:
-    """Return the plan with notes: the ``trial``, and the precision of each device if the model permits less than
-    float32.
+    """Return the plan with notes on ``trial`` and, if the model permits less than float32, on each device's precision.
 
-    ``refusals`` has the reason of each engine that refused the precision when it prepared the model.
+    ``refusals`` maps a device to the reason why its engine refused that precision.
     """
     permitted, notes = plan.model.precision, [trial] if trial else []
     for device in devices if permitted is not Precision.FLOAT32 else ():
@@ -108,7 +107,7 @@ def describe_wait(plan: Plan, seconds: float) -> str:
 
 
 def as_data(plan: Plan) -> dict[str, Any]:
-    """Return the plan as values for JSON; costs that are not finite are null."""
+    """Return the plan as values for JSON; infinite costs are null."""
     return {
         "model": plan.model.name,
         "summary": summary(plan),

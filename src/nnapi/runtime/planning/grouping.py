@@ -1,4 +1,4 @@
-"""The order of operations: those of one device together, as far as their inputs allow."""
+"""An order of operations that keeps those of one device together, as far as their inputs allow."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ from nnapi.model.model import Model, OperationCall
 
 
 def group_by_owner(model: Model, assignment: Mapping[int, object]) -> list[tuple[object, list[OperationCall]]]:
-    """Group operations by owner in an order that their inputs allow; the owner that gets furthest is next."""
+    """Group operations by owner, in an order that their inputs allow. The owner that can run most is next."""
     waiting = _Waiting(model, [assignment[call.number] for call in model.operations])
     groups: list[tuple[object, list[OperationCall]]] = []
     while waiting.ready:
@@ -16,7 +16,7 @@ def group_by_owner(model: Model, assignment: Mapping[int, object]) -> list[tuple
 
 
 class _Waiting:
-    """Operations that are not grouped yet, by their position in the model."""
+    """Operations that are not grouped yet, identified by position in the model."""
 
     def __init__(self, model: Model, owners: Sequence[object]) -> None:
         self._owners = owners
@@ -28,7 +28,7 @@ class _Waiting:
             for writer in producers:
                 self._readers[writer].append(position)
         self.ready: dict[object, set[int]] = {}
-        """The positions that each owner can begin with."""
+        """For each owner, the positions of operations whose inputs are all available."""
         for position, count in enumerate(self._missing):
             if not count:
                 self.ready.setdefault(owners[position], set()).add(position)
@@ -38,7 +38,7 @@ class _Waiting:
         return min(self.ready[owner])
 
     def reach(self, owner: object) -> list[int]:
-        """Return all that an owner can run now without another; cached until more becomes possible."""
+        """Return all operations that an owner can run before another owner must; cached until more become available."""
         if owner not in self._reach:
             missing: dict[int, int] = {}
             found = list(self.ready[owner])
@@ -51,7 +51,7 @@ class _Waiting:
         return self._reach[owner]
 
     def take(self, owner: object) -> list[int]:
-        """Remove and return all that the owner can run now."""
+        """Remove and return all operations that the owner can run now."""
         group = self.reach(owner)
         del self.ready[owner]
         chosen = set(group)

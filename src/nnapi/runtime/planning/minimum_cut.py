@@ -6,11 +6,11 @@ SOURCE, SINK = 0, 1
 
 
 class Network:
-    """Nodes (0 is the source, 1 the sink) and edges with integer capacities."""
+    """A flow network: nodes (0 is the source, 1 the sink) and edges with integer capacities."""
 
     def __init__(self) -> None:
         self._edges: list[list[int]] = [[], []]
-        """The edges that leave each node. Edge ``e`` and edge ``e ^ 1`` are each other's reverse."""
+        """Edges that leave each node. Edges ``e`` and ``e ^ 1`` are reverses of each other."""
         self._heads: list[int] = []
         self._residual: list[int] = []
 
@@ -36,7 +36,7 @@ class Network:
         return set(levels)
 
     def _find_levels(self) -> dict[int, int]:
-        """Return distances from the source over edges with residual capacity; unreachable nodes have none."""
+        """Return each reachable node's distance from the source, over edges with residual capacity."""
         levels, waiting = {SOURCE: 0}, deque([SOURCE])
         while waiting:
             node = waiting.popleft()
@@ -48,7 +48,7 @@ class Network:
         return levels
 
     def _find_path(self, levels: dict[int, int], untried: list[list[int]]) -> list[int]:
-        """Return the edges of a path to the sink, a level each, or none. ``untried`` edges lose dead ends."""
+        """Return the edges of a path to the sink, one per level, or none. Dead ends are removed from ``untried``."""
         path: list[int] = []
         node = SOURCE
         while node != SINK:

@@ -1,9 +1,9 @@
-"""The assignment of operations to devices: a pure function of costs.
+"""The assignment of operations to devices, a pure function of costs.
 
-An assignment costs what its operations cost, plus one move (a launch and a transfer by size) for every tensor and every
-device that reads it other than its producer's. The best assignment to two devices is a minimum cut (Stone 1977; one
-node for each tensor, so that its readers share a move). More devices are improved pair by pair (Boykov, Veksler and
-Zabih 2001), from the best of the simple assignments.
+An assignment costs the sum of its operations and of its moves. A tensor moves (a launch, and a transfer by size) to
+every device that reads it, except its producer's. The best assignment to two devices is a minimum cut (Stone 1977),
+with one node per tensor, so that its readers share a move. Assignments to more devices are improved pair by pair
+(Boykov, Veksler and Zabih 2001), from the best simple assignment.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import NamedTuple
 from nnapi.runtime.planning.minimum_cut import SINK, SOURCE, Network
 
 HOST = -1
-"""The source of model inputs and the target of model outputs."""
+"""The pseudo-device that produces model inputs and reads model outputs."""
 FORBIDDEN = math.inf
 """Cost of an operation on a device that refuses it."""
 RESOLUTION = 10**9
-"""Integer capacity of the cost of the assignment to beat."""
+"""The integer capacity that represents the cost of the assignment to improve."""
 UNCUTTABLE = 2 * RESOLUTION
 
 Assignment = tuple[int, ...]
-"""The device of each operation."""
+"""The index of each operation's device."""
 
 
 class Flow(NamedTuple):
-    """A tensor between operations; without a producer it comes from the host."""
+    """A tensor that operations or the host (``producer`` None) produce; ``to_host`` for a model output."""
 
     producer: int | None
     consumers: tuple[int, ...]
@@ -37,9 +37,9 @@ class Flow(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Costs in seconds: ``compute[operation][device]``, ``launch[device]`` for each tensor that enters a device, and
-    ``per_byte[device]`` for each byte that enters or leaves it. A tensor that moves between two devices costs ``cut``
-    and ``cut_byte`` in addition."""
+    """Costs in seconds: ``compute[operation][device]``, ``launch[device]`` per tensor that enters a device,
+    ``per_byte[device]`` per byte that enters or leaves it. A tensor between two devices also costs ``cut``, and
+    ``cut_byte`` per byte."""
 
     compute: Sequence[Sequence[float]]
     flows: Sequence[Flow]
@@ -48,14 +48,14 @@ class Problem(NamedTuple):
     cut: float = 0.0
     cut_byte: float = 0.0
     order: Sequence[int] = ()
-    """The devices in order of preference among equal costs; by default in the order of their numbers."""
+    """The order in which devices with equal costs are preferred; by default that of their indices."""
 
     @property
     def devices(self) -> Sequence[int]:
         return self.order or range(len(self.launch))
 
     def move(self, flow: Flow, source: int, target: int) -> float:
-        """Return the seconds to move a tensor from one device or the host to another."""
+        """Return the seconds to move a tensor between two devices, or between a device and the host."""
         if source == target:
             return 0.0
         per_byte = sum(self.per_byte[each] for each in (source, target) if each != HOST)
@@ -64,7 +64,7 @@ class Problem(NamedTuple):
         return per_byte * flow.nbytes + (self.launch[target] if target != HOST else 0.0)
 
     def cost(self, assignment: Sequence[int]) -> float:
-        """Return the seconds of an assignment; FORBIDDEN where a device refuses an operation."""
+        """Return the seconds of an assignment; FORBIDDEN if a device refuses one of its operations."""
         total = sum(costs[device] for costs, device in zip(self.compute, assignment, strict=True))
         for flow in self.flows:
             source = HOST if flow.producer is None else assignment[flow.producer]
@@ -73,7 +73,7 @@ class Problem(NamedTuple):
         return total
 
     def floor(self) -> float:
-        """Return a lower bound: each operation on its cheapest device, without moves between operations."""
+        """Return a lower bound: each operation on its cheapest device, no moves between operations."""
         total = sum(min(costs) for costs in self.compute)
         for flow in self.flows:
             if flow.producer is None and flow.consumers:
@@ -84,8 +84,8 @@ class Problem(NamedTuple):
 
 
 def partition(problem: Problem, slack: float = 1e-12) -> Assignment | None:
-    """Return the cheapest assignment found; None when every device refuses some operation. Exact for two devices within
-    a share ``slack`` of the cost; never worse than the best single device."""
+    """Return the cheapest assignment found; None if an operation is refused by all devices. With two devices it is
+    optimal within the share ``slack`` of its cost. It is never worse than the best single device."""
     best = min(starting_assignments(problem), key=problem.cost, default=None)
     if best is None or problem.cost(best) <= problem.floor() * (1 + slack):
         return best
@@ -100,7 +100,7 @@ def partition(problem: Problem, slack: float = 1e-12) -> Assignment | None:
 
 
 def starting_assignments(problem: Problem) -> Iterable[Assignment]:
-    """Yield one assignment for each device that takes everything, then the cheapest device of each operation."""
+    """Yield an assignment for each device that supports all operations, then each operation's cheapest device."""
     for device in problem.devices:
         if all(costs[device] < FORBIDDEN for costs in problem.compute):
             yield (device,) * len(problem.compute)
@@ -110,7 +110,7 @@ def starting_assignments(problem: Problem) -> Iterable[Assignment]:
 
 
 def move_between(problem: Problem, assignment: Assignment, a: int, b: int) -> Assignment:
-    """Return the best assignment that moves operations between ``a`` and ``b`` only."""
+    """Return the cheapest assignment that differs only in operations moved between devices ``a`` and ``b``."""
     free = [operation for operation, device in enumerate(assignment) if device in (a, b)]
     if not free:
         return assignment
@@ -143,10 +143,10 @@ def _add_flow(graph: _Cut, problem: Problem, assignment: Assignment, flow: Flow,
 
 
 class _Cut:
-    """A network whose minimum cut is the assignment: the source's side is on ``a``, the sink's on ``b``."""
+    """A network whose minimum cut is an assignment: operations on the source's side run on ``a``, others on ``b``."""
 
     def __init__(self, operations: Iterable[int], bound: float) -> None:
-        """``bound`` is the cost of an allowed assignment: prices above it count as infinite."""
+        """``bound`` is the cost of a permitted assignment; twice this price and more counts as infinite."""
         self._network = Network()
         self.nodes = {operation: self._network.add_node() for operation in operations}
         self._unit = RESOLUTION / max(bound, 1e-300)
@@ -156,7 +156,7 @@ class _Cut:
         self._add_edge(SOURCE, self.nodes[operation], on_b)
 
     def pay_if_any(self, readers: Sequence[int], price: float, writer: int | None = None, *, on_a: bool) -> None:
-        """Pay once if any reader is on that side, and the writer, if given, on the other."""
+        """Add ``price`` once if any reader is on the given side and the writer, if any, on the other."""
         if readers and price:
             node, other = self._network.add_node(), SINK if on_a else SOURCE
             edges = [(other if writer is None else self.nodes[writer], node, price)]

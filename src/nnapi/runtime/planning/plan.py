@@ -1,4 +1,4 @@
-"""Plans: the steps of a model, their devices, and the reasons. Values; nothing here runs anything."""
+"""Plans as values: the steps of a model, their devices, and the reasons. Nothing here runs a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nnapi.notebook_display import NotebookDisplay
 
 
 class Decision(NamedTuple):
-    """The device of an operation, and each device's verdict and predicted seconds."""
+    """The device chosen for an operation, with each device's verdict and predicted seconds."""
 
     number: int
     operation: str
@@ -24,7 +24,7 @@ class Decision(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One device runs a partition. ``operations``, ``inputs`` and ``outputs`` are numbers in the whole model."""
+    """One device runs a partition. ``operations``, ``inputs`` and ``outputs`` are indices in the whole model."""
 
     device: str
     model: Model
@@ -38,7 +38,7 @@ def run_everything_on(model: Model, device: str) -> Run:
 
 
 class If(NamedTuple):
-    """The runtime evaluates the condition (an operand) and runs one of two plans."""
+    """The runtime reads the operand ``condition`` and runs one of two plans."""
 
     operation: int
     condition: int
@@ -49,7 +49,7 @@ class If(NamedTuple):
 
 
 class While(NamedTuple):
-    """The runtime runs ``body`` for as long as ``condition`` gives true."""
+    """The runtime runs ``body`` as long as ``condition`` yields true."""
 
     operation: int
     condition: Plan
@@ -62,7 +62,7 @@ Step = Run | If | While
 
 
 class Alternative(NamedTuple):
-    """A plan that was considered: its predicted seconds, and the measured ones where it was tried."""
+    """Another plan, with its predicted seconds, and its measured seconds if a trial ran it."""
 
     description: str
     seconds: float
@@ -70,7 +70,7 @@ class Alternative(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """The decision for each operation, the predicted seconds of all, and other plans."""
+    """The decision for each operation, the predicted seconds of the plan, and alternatives."""
 
     decisions: Sequence[Decision]
     predicted: float
@@ -78,14 +78,14 @@ class Explanation(NamedTuple):
 
 
 class Plan(NotebookDisplay):
-    """The steps of a model in order; on demand the decisions and what else was considered. Immutable."""
+    """The steps of a model in order; immutable. Decisions and alternatives are computed on demand."""
 
     measured: float | None = None
-    """Seconds that a run took when plans were compared; None where nothing was compared."""
+    """Seconds per run, as a trial measured them; None without a trial."""
     threads: int | None = None
-    """Threads that the times are for; None where the drivers choose."""
+    """The number of threads that the times are for; None if drivers choose it."""
     variant = ""
-    """The variant of the model on the device of a simple plan; empty for the usual one."""
+    """The variant of the model on the device of a simple plan; empty for the default."""
     _predicted: float | None = None
     _compared: tuple[Alternative, ...] | None = None
 
@@ -101,17 +101,17 @@ class Plan(NotebookDisplay):
 
     @property
     def predicted(self) -> float:
-        """Seconds that a run should take."""
+        """Predicted seconds of a run."""
         return self._explain().predicted if self._predicted is None else self._predicted
 
     @property
     def alternatives(self) -> tuple[Alternative, ...]:
-        """Other plans: those that were compared, else those that were considered."""
+        """Other plans: those that a trial compared, else those that were considered."""
         return self._explain().alternatives if self._compared is None else self._compared
 
     @property
     def name(self) -> str:
-        """The number of operations by device."""
+        """The number of operations on each device, as text."""
         placed = self.count_operations()
         if len(placed) > 1:
             return " and ".join(f"{count} on {device}" for device, count in placed.most_common())
@@ -120,14 +120,14 @@ class Plan(NotebookDisplay):
         return f"everything on {self.devices[0]}{self.variant and f', {self.variant}'}"
 
     def count_operations(self) -> Counter[str]:
-        """Count the operations by device; those of a simple plan without decisions, which may ask devices."""
+        """Count operations by device; a simple plan is counted without decisions, which may ask devices."""
         if self.is_simple:
             return Counter({self.only_run.device: len(self.only_run.operations)})
         return Counter(decision.chosen for decision in self.decisions)
 
     @property
     def identity(self) -> str:
-        """The key of the plan among candidates: its name, and if it is divided a digest of the assignment."""
+        """The key of the plan among candidates: its name and, if it has several devices, a digest of the assignment."""
         if self.is_simple:
             return self.name
         import zlib  # on demand: only comparisons need it
@@ -137,16 +137,16 @@ class Plan(NotebookDisplay):
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Names of the devices, each once, in the order of the steps."""
+        """Names of the devices, without duplicates, in the order of the steps."""
         return tuple(dict.fromkeys(name for step in self.steps for name in _list_devices(step)))
 
     def devices_of(self, operand: int) -> set[str]:
-        """Names of the devices whose steps read or write an operand."""
+        """Return the names of the devices whose steps read or write an operand."""
         return {name for step in self.steps for name in _find_touching(step, operand)}
 
     @property
     def is_simple(self) -> bool:
-        """Whether one device runs the whole model unsplit."""
+        """Whether one device runs the whole model as one partition."""
         return len(self.steps) == 1 and isinstance(self.steps[0], Run) and self.steps[0].model is self.model
 
     @property
@@ -165,7 +165,7 @@ class Plan(NotebookDisplay):
         return self._change(variant=variant)
 
     def with_times(self, predicted: float, measured: float, compared: tuple[Alternative, ...]) -> Self:
-        """Return the plan with measured times and the plans that it was compared with."""
+        """Return the plan with a trial's times: ``predicted``, ``measured``, and the plans ``compared`` with it."""
         return self._change(_predicted=predicted, measured=measured, _compared=compared)
 
     def _change(self, **changes: Any) -> Self:
@@ -175,7 +175,7 @@ class Plan(NotebookDisplay):
 
 
 def _find_touching(step: Step, operand: int) -> set[str]:
-    """Return the devices of a step that read or write an operand, in branches and bodies too."""
+    """Return the devices of a step that read or write an operand, also in branches and loops."""
     if isinstance(step, Run):
         return {step.device} if operand in step.inputs or operand in step.outputs else set()
     entered = [step.then, step.otherwise] if isinstance(step, If) else [step.condition, step.body]

@@ -1,4 +1,4 @@
-"""Planning: verdicts of the devices, predicted costs, the cheapest assignment, and its steps."""
+"""Planning: from verdicts and predicted costs to the cheapest assignment and its steps."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -23,14 +23,14 @@ from nnapi.trace.log import Log
 log = Log("nnapi.ExecutionPlan")
 
 EXACT, INEXACT = 1e-12, 0.02
-"""Shares of a plan's cost that a better one must save, by declared costs and by measured ones."""
+"""Relative savings that a better assignment must make: if costs are declared, and if they are measured."""
 UNSURE = 2.0
-"""Times faster that an engine that starts slowly must be predicted to be, for the first plan: predictions are mostly
-within that, and its start takes longer than thousands of runs gain."""
+"""An engine that starts slowly must be predicted to be this many times faster to get the first plan. Predictions are
+mostly right within this factor, and the start costs more than thousands of runs gain."""
 LONG = 0.1
-"""Seconds of a run beyond which the fastest prediction counts: the start is short, and comparisons take minutes."""
+"""Seconds of a run beyond which the fastest prediction counts: an engine's start is short, a trial takes minutes."""
 DIVIDED = 8
-"""Depth of nested control flow beyond which it is not divided."""
+"""Control flow nested deeper than this runs undivided."""
 
 
 def make_plan(
@@ -40,15 +40,15 @@ def make_plan(
     exclusions: Exclusions | None = None,
     tables: Tables | None = None,
 ) -> Plan:
-    """Return the plan for a finished model. BadDataError, with each device's reason, for operations nobody takes."""
+    """Return the plan for a finished model; BadDataError, with reasons, if no device supports an operation."""
     answers = DeviceAnswers(model, devices, preference, exclusions, tables, is_no_choice=len(devices) == 1)
     return make_plans(answers, compared=False)[0]
 
 
 @Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
 def make_plans(answers: DeviceAnswers, *, compared: bool = True) -> list[Plan]:
-    """Return the best plan; if ``compared`` the one to begin with, then the others, the fastest first, each followed by
-    the other variants of its device."""
+    """Return a list with the best plan. If ``compared``, return the first plan to run, then the others, the fastest
+    first, each followed by its device's other variants."""
     answers.need_taken()
     if len(answers.devices) == 1:
         return [_plan_whole(answers, 0)]
@@ -66,8 +66,8 @@ def make_plans(answers: DeviceAnswers, *, compared: bool = True) -> list[Plan]:
 
 @Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
 def make_first_plan(answers: DeviceAnswers, *, slower: bool = True) -> Plan | None:
-    """Return the plan of the device that is predicted to be fastest, if it takes the whole model; with ``slower`` that
-    of the fastest that does. The others are not asked for verdicts."""
+    """Return the plan on the device predicted to be fastest, if it supports the whole model; with ``slower``, on the
+    fastest that does. The other devices are not asked for verdicts."""
     devices, count = answers.devices, len(answers.model.operations)
     problem = answers.price([[Verdict(True)] * count] * len(devices))
     costs = {d: problem.cost((d,) * count) for d in problem.devices}
@@ -76,14 +76,14 @@ def make_first_plan(answers: DeviceAnswers, *, slower: bool = True) -> Plan | No
     for index in order if slower else order[:1]:
         verdicts = answers.verdicts(index)
         if any(verdict.parts for verdict in verdicts):
-            return None  # it decomposes operations, and is slower than predicted
+            return None  # decomposed operations are slower than predicted
         if all(verdict.supported for verdict in verdicts):
             return _plan_whole(answers, index)
     return None
 
 
 def _plan_whole(answers: DeviceAnswers, index: int) -> Plan:
-    """Return the plan of one device, which takes the whole model; its cost is predicted on demand."""
+    """Return the plan on one device that supports the whole model; costs are predicted on demand."""
     assignment = [index] * len(answers.model.operations)
     _log_choice(answers, assignment)
     run = run_everything_on(answers.model, answers.devices[index].name)
@@ -91,14 +91,14 @@ def _plan_whole(answers: DeviceAnswers, index: int) -> Plan:
 
 
 def _list_variants(answers: DeviceAnswers, plan: Plan) -> list[Plan]:
-    """Return the plan, and those for the other variants of its device, whose predictions are the same."""
+    """Return the plan and its copies for other variants of its device, which have the same predicted times."""
     driver = next(device.driver for device in answers.devices if device.name == plan.devices[0])
     variants = driver.list_variants(plan.model) if plan.is_simple and isinstance(driver, Variants) else ()
     return [plan, *map(plan.with_variant, variants)]
 
 
 def _assign(answers: DeviceAnswers) -> Assignment:
-    """Return the device of each operation. Among equal costs the CPU is preferred, then the earlier device."""
+    """Return each operation's device. Among equal costs, the CPU is preferred, then the first device."""
     problem, devices = answers.problem, answers.devices
     order = sorted(problem.devices, key=lambda d: devices[d].type != DeviceTypeCode.DEVICE_CPU)
     found = partition(problem._replace(order=order), INEXACT if answers.tables else EXACT)
@@ -106,7 +106,7 @@ def _assign(answers: DeviceAnswers) -> Assignment:
 
 
 def _make_steps(answers: DeviceAnswers, assignment: Sequence[int]) -> list[Step]:
-    """Return the steps in order. Control flow on the CPU is divided, so that other devices can run its inside."""
+    """Return the steps in order. Control flow on the CPU is divided, so that other devices can run its models."""
     model, steps = answers.model, list[Step]()
     owners = {call.number: answers.devices[d] for call, d in zip(model.operations, assignment, strict=True)}
     split = {call.number: object() for call in model.operations if _is_divisible(model, call, owners[call.number])}
@@ -145,7 +145,7 @@ def _divide_control_flow(answers: DeviceAnswers, call: OperationCall) -> Step:
 
 
 def _log_choice(answers: DeviceAnswers, assignment: Sequence[int]) -> None:
-    """Log the messages that the NNAPI guide describes."""
+    """Log the messages that the NNAPI guide documents."""
     if len(set(assignment)) == 1:
         log.info("ModelBuilder::partitionTheWork: only one best device: %s", answers.devices[assignment[0]].name)
     if log.is_verbose:

@@ -1,1 +1,1 @@
-"""Verdicts of devices on operations, and the operations that a device is not asked for."""
+"""Verdicts of devices on operations, and operations that are excluded because they end a driver's process."""

@@ -1,4 +1,4 @@
-"""Operations that ended the process of a driver twice: its device is not asked for them again, now and later."""
+"""Exclusions: operations that ended a driver's process twice. No process asks the device for them again."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,27 +17,27 @@ from nnapi.trace.log import Log
 log = Log("nnapi.ExecutionPlan")
 
 ENOUGH = 2
-"""Deaths of a driver's process after which an operation is excluded."""
+"""Number of times that a model may end a driver's process before its operations are tried alone."""
 
 
 class Exclusions:
-    """The excluded operations of one device: the reason by the digest of each."""
+    """The excluded operations of one device: the reason by each operation's digest."""
 
     def __init__(self, key: str) -> None:
         self._key = key
         self.reasons: dict[str, str] = recall_record(RecordKind.EXCLUSIONS, key, _read) or {}
         self.deaths: Counter[bytes] = Counter()
-        """Deaths of the process by the digest of the model that ran."""
+        """Number of times that a run of a model ended the process, by the model's digest."""
 
     def reason(self, model: Model, call: OperationCall) -> str | None:
-        """Return the reason of an exclusion, if the operation is excluded."""
+        """Return why an operation is excluded; None if it is not."""
         if not self.reasons:
             return None
         found = self.reasons.get(_digest(model, call))
         return found and f"{call} {found}"
 
     def add(self, driver: Driver, model: Model, call: OperationCall, phase: str, error: DriverDiedError) -> None:
-        """Exclude an operation, here and in later processes."""
+        """Exclude an operation, in this process and later ones."""
         said = f"ended the driver's process twice, the last time when {phase}: {error}"
         self.reasons[_digest(model, call)] = said
         log.warning("%s is not asked for %s again: it %s", driver.info.name, call, said)
@@ -48,7 +48,7 @@ class Exclusions:
 
 
 def exclusions_of(driver: Driver) -> Exclusions:
-    """Return those of a device, from the directory that the environment names now."""
+    """Return a driver's exclusions, from the directory that the environment names now."""
     return _exclusions(directory_of(RecordKind.EXCLUSIONS), f"{driver.info.name}, {driver.info.version}")
 
 
@@ -66,16 +66,16 @@ def _digest(model: Model, call: OperationCall) -> str:
 
 
 def _cut_out(model: Model, calls: Sequence[OperationCall]) -> Model:
-    from nnapi.runtime.verdicts.submodel import make_submodel  # on demand: known models do without
+    from nnapi.runtime.verdicts.submodel import make_submodel  # on demand: known models need none
 
     return make_submodel(model, [*calls])[0]
 
 
 def note_death(driver: Driver, model: Model, error: DriverDiedError) -> bool:
-    """Note that a run ended the driver's process. Returns whether operations are excluded, so that it is not to be run.
+    """Count a run that ended the driver's process. Return whether operations are excluded: the model must not run then.
 
-    The second time each operation is tried alone, on zeros, and those that end the process again are excluded. Where
-    none does, all are, unless something else was under way then.
+    The second time, each operation runs alone, on zeros. Those that end the process again are excluded. If none does,
+    all are, unless the process was busy with something else, too.
     """
     if not error.by_itself:
         return False
@@ -91,8 +91,8 @@ def note_death(driver: Driver, model: Model, error: DriverDiedError) -> bool:
 
 
 def note_death_when_asked(driver: Driver, model: Model, calls: Sequence[OperationCall], error: DriverDiedError) -> bool:
-    """Note that a request for verdicts ended the driver's process. Returns whether any operation is excluded now: each
-    that does it again alone, else all if they do it again together."""
+    """Handle a request for verdicts that ended the driver's process; return whether operations are excluded. Each that
+    ends it again when asked for alone is; if none does, all are if together they end it again."""
     if not error.by_itself:
         return False
     deaths = _try_each(driver, model, calls, _ask)
@@ -103,7 +103,7 @@ def note_death_when_asked(driver: Driver, model: Model, calls: Sequence[Operatio
 
 Attempt = Callable[[Driver, Model], object]
 Deaths = list[tuple[OperationCall, DriverDiedError]]
-"""Operations that ended the process, each with the error."""
+"""Operations that ended the process, with the error of each."""
 
 
 def _exclude(driver: Driver, model: Model, deaths: Deaths, phase: str) -> bool:
@@ -113,7 +113,7 @@ def _exclude(driver: Driver, model: Model, deaths: Deaths, phase: str) -> bool:
 
 
 def _try_each(driver: Driver, model: Model, calls: Sequence[OperationCall], attempt: Attempt) -> Deaths:
-    """Return the calls that end the process alone. Of equal ones one is tried."""
+    """Return the calls that end the process when tried alone. Only one of several equal calls is tried."""
     digests = [_digest(model, call) for call in calls]
     tried = dict(zip(digests, calls, strict=True)).items()
     deaths = {digest: _find_death(driver, model, [call], attempt) for digest, call in tried}
@@ -123,7 +123,7 @@ def _try_each(driver: Driver, model: Model, calls: Sequence[OperationCall], atte
 def _find_death(
     driver: Driver, model: Model, calls: Sequence[OperationCall], attempt: Attempt
 ) -> DriverDiedError | None:
-    """Return the error of an attempt that ends the process; None where it does not."""
+    """Return the error if an attempt ends the process, else None."""
     try:
         attempt(driver, _cut_out(model, calls))
     except NnapiError as error:

@@ -1,4 +1,4 @@
-"""Operations of a model as a model of their own."""
+"""Extraction of operations from a model into a model of their own."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,15 +9,15 @@ VARIABLE = (Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT)
 
 
 def count_reads(calls: Sequence[OperationCall]) -> Counter[int]:
-    """Count the readers of each operand."""
+    """Count the inputs that read each operand."""
     return Counter(index for call in calls for index in call.inputs)
 
 
 def make_submodel(
     model: Model, calls: list[OperationCall], reads: Mapping[int, int] | None = None
 ) -> tuple[Model, tuple[int, ...], tuple[int, ...]]:
-    """Return the calls as a model of their own, and the operands of the whole that are its inputs and outputs.
-    Constants are shared, not copied. ``reads`` are those of the whole, if counted before."""
+    """Return a model of these calls, and the indices in ``model`` of its inputs and outputs. Constants are shared, not
+    copied. ``reads`` are the counts for ``model``, if known."""
     written = {index for call in calls for index in call.outputs}
     reads = count_reads(model.operations) if reads is None else reads
     own, given = count_reads(calls), set(model.outputs)

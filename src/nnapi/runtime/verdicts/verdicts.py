@@ -1,4 +1,4 @@
-"""Verdicts of a device on the operations of a model: the runtime's rules first, then its driver."""
+"""Verdicts of a device on the operations of a model: by the runtime's rules, then by its driver."""
 
 from collections.abc import Mapping
 
@@ -13,12 +13,12 @@ from nnapi.trace.log import Log
 log = Log("nnapi.ModelBuilder")
 
 DYNAMIC_SHAPES_LEVEL = 3
-"""Feature level from which devices take dynamic dimensions."""
+"""The feature level from which devices support dynamic dimensions."""
 HIGHEST_LEVEL = 8
 
 
 def find_verdicts(driver: Driver, model: Model) -> list[Verdict]:
-    """Return the verdict on each operation. A driver that raises takes none, with its error as the reason."""
+    """Return a verdict on each operation. A driver that raises an error supports none, with the error as the reason."""
     try:
         return need_verdicts(driver, model)
     except Exception as error:
@@ -28,8 +28,8 @@ def find_verdicts(driver: Driver, model: Model) -> list[Verdict]:
 
 
 def need_verdicts(driver: Driver, model: Model) -> list[Verdict]:
-    """Return the verdict on each operation; the driver is asked only for those of its level that are not excluded.
-    Raises what the driver raises, OpFailedError where verdicts are missing."""
+    """Return a verdict on each operation. The driver is asked only for those of its feature level that are not
+    excluded. Raise its errors, and OpFailedError if it returns a wrong number of verdicts."""
     hidden = _refuse_unseen(driver, model)
     try:
         verdicts = _ask(driver, model, hidden)
@@ -74,7 +74,7 @@ def _refuse_unseen(driver: Driver, model: Model) -> dict[int, Verdict]:
 
 
 def has_dynamic_control_flow(model: Model, call: OperationCall) -> bool:
-    """Whether a control-flow operation has dynamic inputs or outputs, outside or in its referenced models."""
+    """Return whether a control-flow operation has dynamic operands, here or in the models that it refers to."""
     if call.code not in CONTROL_FLOW:
         return False
     operands = [model.operands[index] for index in (*call.inputs, *call.outputs)]
@@ -84,7 +84,7 @@ def has_dynamic_control_flow(model: Model, call: OperationCall) -> bool:
 
 
 def _refuse_beyond_level(driver: Driver, model: Model, level: int) -> dict[int, Verdict]:
-    """Return the refusals of the operations that need a higher level, by number."""
+    """Return refusals, by number, of the operations that need a higher feature level."""
     from nnapi.model.validation import call_facets  # on demand: it loads the declarations of operations
 
     refusals = {}
@@ -104,7 +104,7 @@ def _may_refuse(driver: Driver, model: Model) -> bool:
 
 
 def _find_refusal(driver: Driver, model: Model, call: OperationCall) -> str | None:
-    """Return the reason to keep an operation from a device whose driver takes it."""
+    """Return why an operation must not run on a device although its driver may support it; None if it may."""
     if driver.info.type != DeviceTypeCode.DEVICE_CPU and has_dynamic_control_flow(model, call):
         return f"{call}: control flow on unknown dimensions runs on the CPU only"
     if driver.info.feature_level < DYNAMIC_SHAPES_LEVEL:
