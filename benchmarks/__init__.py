@@ -1,1 +1,1 @@
-"""Measurements and long proofs, each run as ``python benchmarks/NAME.py``."""
+"""Benchmarks and long checks, each run as ``python benchmarks/NAME.py`` or ``python -m benchmarks.NAME``."""

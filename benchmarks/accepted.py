@@ -1,10 +1,10 @@
-"""Which share of the conformance examples each device accepts, operation by operation, and why not the others.
+"""Count the conformance examples that each device accepts, by operation, with the most frequent reason of refusal.
 
     python benchmarks/accepted.py [CORPUS] [--device NAME …] > docs/accepted.md
 
-Asks the devices, one by one, for their verdicts on every example of the corpus (the public one unless another is given)
-that is expected to work; nothing is run (`nnapi check --device NAME` runs what is accepted, and says whether it is
-right). An operation of an example counts as accepted where the device takes every call of it.
+The program asks each device for its verdicts on every example of CORPUS (by default the public corpus) that is expected
+to work. It runs nothing; `nnapi check --device NAME` runs the accepted examples and checks their results. An example
+counts as accepted for an operation if the device accepts all of the example's calls of that operation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ example with constant inputs, with computed inputs and in FLOAT16. It counts as 
 calls of the operation.
 
 """
-PLACES = (
+CALL_DETAILS = (
     (r"^\w+ \(#\d+\): ", ""),  # which call of the model
     (r" \(operand \d+\)", ""),
     (r"^(output \d+|\S+) is (TENSOR_\w+)", r"\2"),
@@ -47,45 +47,45 @@ PLACES = (
 
 @dataclass
 class Count:
-    """How many examples of one operation there were and were accepted by one device, and why others were not."""
+    """The number of examples with one operation, the number that one device accepts, and its reasons of refusal."""
 
     total: int = 0
     accepted: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
     def cells(self) -> list[str]:
-        """The count and the main reason, for a table."""
+        """Return the table cells: the count and the most frequent reason."""
         reason = "" if not self.reasons else self.reasons.most_common(1)[0][0]
         return [f"{self.accepted}/{self.total}", reason.replace("|", "\\|")]
 
 
 Counts = dict[tuple[str, str], Count]
-"""By operation and device."""
+"""The counts by names of operation and device."""
 
 
-def general(reason: str) -> str:
-    """A refusal without what belongs to one call only: its place, names and numbers."""
-    for pattern, instead in PLACES:
-        reason = re.sub(pattern, instead, reason)
+def generalize(reason: str) -> str:
+    """Remove from a reason the details of one call: its index, operand names and numbers."""
+    for pattern, replacement in CALL_DETAILS:
+        reason = re.sub(pattern, replacement, reason)
     return reason
 
 
-def judged(example: Example, engine: Device) -> Iterator[tuple[str, str]]:
-    """Each operation of the example's main model with the reason why the device refuses a call of it, or nothing."""
+def list_refusals(example: Example, engine: Device) -> Iterator[tuple[str, str]]:
+    """Yield each operation of the main model with the first reason to refuse a call of it; "" if all are accepted."""
     model = build(example)
     refusals: defaultdict[str, str] = defaultdict(str)
     for call, verdict in zip(model.operations, engine.driver.verdicts(model), strict=True):
         name = OperationCode(call.code).name
-        refusals[name] = refusals[name] or ("" if verdict.supported else general(verdict.reason))
+        refusals[name] = refusals[name] or ("" if verdict.supported else generalize(verdict.reason))
     yield from refusals.items()
 
 
 def counts(examples: Iterable[Example], engines: Sequence[Device]) -> Counts:
-    """The answers of the devices to all examples that are expected to work."""
+    """Return the counts of all devices over the examples."""
     found: Counts = defaultdict(Count)
     for example in examples:
         for engine in engines:
-            for operation, refusal in judged(example, engine):
+            for operation, refusal in list_refusals(example, engine):
                 count = found[operation, engine.name]
                 count.total += 1
                 count.accepted += not refusal
@@ -95,7 +95,7 @@ def counts(examples: Iterable[Example], engines: Sequence[Device]) -> Counts:
 
 
 def page(found: Counts, engines: Sequence[Device]) -> str:
-    """The page: one row for each operation, and one for all."""
+    """Return the page: one row for each operation, and one for all operations."""
     header = ["operation", *(cell for engine in engines for cell in (engine.name, "main reason of refusal"))]
     sums = [_sum(found, engine) for engine in engines]
     rows = [["**all**", *(cell for text in sums for cell in (text, ""))]]

@@ -1,8 +1,8 @@
 """Measure the cost of an agent: ``python -m benchmarks.agents [MODEL]``.
 
-Without a model, devices that compute nothing, so that only the passing of 150,528 bytes (224 × 224 × 3) is measured: a
-driver in a process of its own, and a library that an agent calls from such a process. With a model, ``xnnpack-cpu`` so.
-One run of each in turn; microseconds.
+The program compares a driver in a process of its own with a library that an agent calls in such a process. Without
+MODEL, both compute nothing, so the times are the cost of passing 150,528 bytes (224 × 224 × 3). With MODEL, both run it
+on ``xnnpack-cpu``. The devices take turns of one run each. Times are in microseconds.
 """
 
 import statistics
@@ -38,18 +38,23 @@ class PreparedDirectNull(PreparedNull):
 
 
 def pool() -> nnapi.Model:
-    """An average of 224 × 224 pixels."""
+    """Return a model that averages 224 × 224 pixels."""
     builder = nnapi.Builder()
     x = builder.input(nnapi.tensor("quant8_asymm", [1, 224, 224, 3], scale=1.0), name="x")
     builder.output(builder.average_pool_2d(x, 0, 0, 0, 0, 1, 1, 224, 224, 0))
     return builder.finish()
 
 
-def measure(model: nnapi.Model, library: str, name: str, near: Isolated) -> None:
+def measure(model: nnapi.Model, library: str, name: str, isolated: Isolated) -> None:
+    """Print the times of an isolated driver, and of the device ``name`` of a library behind two kinds of agents."""
     info = model.input_info[0]
     given = np.random.default_rng(1).integers(0, 255, info.shape, np.uint8).astype(info.dtype)
     with tempfile.TemporaryDirectory() as scratch, serve(Path(scratch), library) as address:
-        devices = {"process": near, "agent, pipe": find(library, name), "agent, Unix socket": find(address, name)}
+        devices = {
+            "process": isolated,
+            "agent, pipe": find_driver(library, name),
+            "agent, Unix socket": find_driver(address, name),
+        }
         runs = {key: nnapi.compile(model, nnapi.Device(driver)).burst() for key, driver in devices.items()}
         took: dict[str, list[float]] = {key: [] for key in runs}
         for _ in range(ROUNDS):
@@ -59,12 +64,12 @@ def measure(model: nnapi.Model, library: str, name: str, near: Isolated) -> None
                 took[key].append(1e6 * (time.perf_counter() - start))
         for key, times in took.items():
             quartile, median, _ = statistics.quantiles(times[20:], n=4)
-            print(f"{key:20} median {median:6.0f}, lower quartile {quartile:6.0f}, least {min(times):6.0f}")
+            print(f"{key:20} median {median:6.0f}, lower quartile {quartile:6.0f}, minimum {min(times):6.0f}")
         for driver in devices.values():
             driver.close()
 
 
-def find(path: str, name: str) -> ForeignDriver:
+def find_driver(path: str, name: str) -> ForeignDriver:
     (driver,) = [each for each in list_devices("own", path) if each.info.name == f"own-{name}"]
     return driver
 

@@ -1,10 +1,11 @@
-"""How closely imported models agree with LiteRT: ours beside its two kernel sets, on random inputs.
+"""Measure how closely imported models agree with LiteRT's two sets of kernels, on random inputs.
 
     python benchmarks/agreement.py FOLDER [--device NAME] [--runs N]
 
-For every .tflite file in the folder: the largest difference of ours from LiteRT's built-in kernels and the share of
-equal outputs, and the same for LiteRT's reference kernels, which is how far apart two right answers may lie. Integers
-and quantized outputs are compared in codes, floats relative to the largest output.
+For every .tflite file in FOLDER, the table has the largest difference between nnapi's outputs and those of LiteRT's
+built-in kernels, and the share of equal outputs. The same two values for LiteRT's reference kernels show how far two
+correct results may differ. The difference of integers and quantized values is absolute, that of floats relative to the
+largest output.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ REFERENCE = OpResolverType.BUILTIN_REF
 
 @dataclass
 class Difference:
-    """The largest difference seen and how many elements were equal."""
+    """The largest difference and the number of equal elements."""
 
     largest: float = 0.0
     equal: int = 0
@@ -51,7 +52,7 @@ class Difference:
 
 
 def random_input(shape: Iterable[int], dtype: Any, rng: np.random.Generator) -> np.ndarray[Any, Any]:
-    """Full-range codes, floats in [-1, 1), small indices."""
+    """Return 8-bit values of the whole range, floats in [-1, 1), or wider integers from 0 to 99, for indices."""
     kind = np.dtype(dtype)
     if kind.kind == "f":
         return rng.uniform(-1, 1, tuple(shape)).astype(kind)
@@ -61,7 +62,7 @@ def random_input(shape: Iterable[int], dtype: Any, rng: np.random.Generator) -> 
 
 
 def litert(path: Path, resolver: OpResolverType) -> tuple[Interpreter, Callable[[Arrays], Arrays]]:
-    """An interpreter and a function that runs it."""
+    """Return an interpreter and a function that runs it."""
     interpreter = Interpreter(str(path), experimental_op_resolver_type=resolver, num_threads=1)
     interpreter.allocate_tensors()
 
@@ -86,11 +87,11 @@ def nnapi_runner(path: Path, device: str | None) -> Callable[[Arrays], Arrays]:
 
 
 def compare(path: Path, device: str | None, runs: int) -> tuple[Difference, Difference | None, str]:
-    """Ours against LiteRT's built-in kernels, those against its reference ones, and what kind of numbers came out."""
+    """Return how nnapi and LiteRT's reference kernels differ from its built-in kernels, and the types of outputs."""
     interpreter, builtin = litert(path, BUILTIN)
     ours = nnapi_runner(path, device)
     reference = None
-    with contextlib.suppress(RuntimeError, ValueError):  # its reference kernels are fewer
+    with contextlib.suppress(RuntimeError, ValueError):  # LiteRT has fewer reference kernels
         _, reference = litert(path, REFERENCE)
     rng = np.random.default_rng(8)
     apart, theirs = Difference(), Difference() if reference else None
@@ -112,15 +113,15 @@ def cells(difference: Difference | None) -> tuple[str, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path, help="with .tflite files")
-    parser.add_argument("--device", help="the NNAPI device, else the runtime chooses")
-    parser.add_argument("--runs", type=int, default=3, help="random inputs for each model")
+    parser.add_argument("folder", type=Path, help="folder with .tflite files")
+    parser.add_argument("--device", help="the NNAPI device; by default the runtime chooses")
+    parser.add_argument("--runs", type=int, default=3, help="number of random inputs for each model")
     arguments = parser.parse_args()
     console = Console()
     table = Table(title="Difference from LiteRT's built-in kernels")
     for heading in ("model", "outputs"):
         table.add_column(heading)
-    for heading in ("ours: largest", "equal", "LiteRT reference: largest", "equal"):
+    for heading in ("nnapi: largest", "equal", "LiteRT reference kernels: largest", "equal"):
         table.add_column(heading, justify="right")
     paths = sorted(arguments.folder.glob("*.tflite"))
     for path in paths:

@@ -1,10 +1,11 @@
-"""Public architectures with random weights, exported by PyTorch: loaded, compared, exported again, timed.
+"""Load, compare, export and time public architectures with random weights that PyTorch exports.
 
     python -m benchmarks.architectures [NAME…]
 
-Needs torch and onnxruntime; architectures of torchvision, timm and transformers are left out where those are not
-installed. Each runs in a process of its own. ``ratio`` is our time over ONNX Runtime's for one run, the smallest of
-20 turns of ten, with two threads each. The last line is a decoder that generates 64 tokens with past keys.
+The program needs torch and onnxruntime. It omits the architectures of torchvision, timm and transformers if these are
+not installed. Each architecture runs in a process of its own. ``ratio`` is nnapi's time of a run divided by ONNX
+Runtime's, both with two threads and both the minimum of 20 turns of ten runs. The last line is a decoder that generates
+64 tokens with past keys.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ VISION = {
     "timm": "mobilevit_s ghostnet_100 repvgg_a0 mixer_s16_224 deit_tiny_patch16_224 poolformer_s12 edgenext_small "
     "levit_128 res2net50_26w_4s hrnet_w18_small",
 }
-"""Image classifiers by the library that has them."""
+"""Image classifiers by library."""
 TEXT = "Bert Roberta DistilBert Electra Albert MobileBert GPT2 MPNet SqueezeBert ConvBert Deberta"
 """Encoders and decoders of transformers, four layers each."""
-SECONDS, RUNS, TOGETHER = 600, 20, 10
-"""Of an architecture, turns of an engine, and runs of a turn."""
+TIMEOUT, TURNS, RUNS_PER_TURN = 600, 20, 10
+"""Seconds that an architecture may take, turns of each engine, and runs in a turn."""
 PAUSE = 20e-3
-"""Seconds before a turn: the threads of the other engine spin for a while after its runs."""
+"""Seconds before a turn, in which the threads of the other engine stop spinning."""
 
 
 def list_names() -> list[str]:
-    """The architectures whose library is installed."""
+    """Return the architectures whose library is installed."""
     names = [f"{library}.{name}" for library, kinds in VISION.items() if find_spec(library) for name in kinds.split()]
     if find_spec("transformers"):
         names += [f"transformers.{name}" for name in TEXT.split()]
@@ -51,7 +52,7 @@ def list_names() -> list[str]:
 
 
 def make(name: str) -> tuple[Any, list[Any]]:
-    """The module and inputs."""
+    """Return the module and the inputs of an architecture."""
     import torch
 
     torch.manual_seed(0)
@@ -83,7 +84,7 @@ def make(name: str) -> tuple[Any, list[Any]]:
 
 
 def wrap_text(model: Any) -> Any:
-    """A model of transformers as one of ids and a mask that gives hidden states."""
+    """Wrap a model of transformers as a module that computes hidden states from ids and a mask."""
     import torch
 
     class Wrapped(torch.nn.Module):
@@ -107,13 +108,16 @@ def save(module: Any, inputs: Sequence[Any], path: Path) -> None:
         options = {"input_names": names, "opset_version": 17, "dynamo": False}
         try:
             torch.onnx.export(module.eval(), tuple(inputs), str(path), **options)
-        except Exception:  # the older exporter does not trace it
+        except Exception:  # the older exporter cannot trace it
             options |= {"opset_version": 18, "dynamo": True, "verbose": False}
             torch.onnx.export(module.eval(), tuple(inputs), str(path), **options)
 
 
 def try_one(name: str, folder: Path) -> dict[str, Any]:
-    """The outcome of an architecture: the result of each step, or the reason why it failed."""
+    """Return the result of each step with one architecture: compilation, comparison, timing, exports.
+
+    The results are printed before each export, because the engine that runs the exported file may abort the process.
+    """
     import onnxruntime
 
     import nnapi
@@ -161,30 +165,30 @@ def run_litert(path: Path, arrays: Sequence[Any]) -> list[Any]:
 
 
 def distance(ours: Sequence[Any], theirs: Sequence[Any]) -> str:
-    """The largest difference relative to the largest value."""
-    apart = [
+    """Return the largest difference relative to the largest value."""
+    differences = [
         np.abs(a.astype(np.float64).reshape(b.shape) - b).max() / max(np.abs(b).max(), 1e-30)
         for a, b in zip(ours, theirs, strict=True)
     ]
-    return f"{max(apart):.0e}"
+    return f"{max(differences):.0e}"
 
 
 def best(ours: Callable[[], object], theirs: Callable[[], object]) -> float:
-    """The ratio of the smallest times, taken in turns."""
+    """Return the ratio of the minimum times of two functions that run in turns."""
     times: list[list[float]] = [[], []]
-    for _ in range(RUNS):
-        for kept, run in zip(times, (ours, theirs), strict=True):
+    for _ in range(TURNS):
+        for seconds, run in zip(times, (ours, theirs), strict=True):
             time.sleep(PAUSE)
-            for _ in range(TOGETHER):
+            for _ in range(RUNS_PER_TURN):
                 begin = time.perf_counter()
                 run()
-                kept.append(time.perf_counter() - begin)
+                seconds.append(time.perf_counter() - begin)
     return min(times[0]) / min(times[1])
 
 
 def generate(folder: Path, layers: int = 4, heads: int = 4, width: int = 256, tokens: int = 64) -> dict[str, Any]:
-    """A decoder that generates tokens with past keys: compilations, and all the time over ONNX Runtime's, of a new file
-    and of a known one."""
+    """Generate tokens with a decoder and its past keys. Return the number of compilations, and the total time divided
+    by ONNX Runtime's: with a new file, and with a file whose import is cached."""
     import onnxruntime
     import torch
 
@@ -238,32 +242,33 @@ def generate(folder: Path, layers: int = 4, heads: int = 4, width: int = 256, to
 
     def run(make: Callable[[], Any]) -> tuple[float, float, list[int], Any]:
         begin = time.perf_counter()
-        session, state, token, said = make(), [np.ones((1, heads, 1, width // heads), np.float32)] * (2 * layers), 1, []
+        session, state, token = make(), [np.ones((1, heads, 1, width // heads), np.float32)] * (2 * layers), 1
+        generated = []
         ready = time.perf_counter() - begin
         for length in range(1, tokens + 1):
             feed = {"ids": np.array([[token]]), "mask": np.ones((1, length + 1), np.int64)}
             logits, *state = session.run(None, {**feed, **dict(zip(names, state, strict=True))})
             token = int(logits[0, -1].argmax())
-            said.append(token)
-        return time.perf_counter() - begin, ready, said, session
+            generated.append(token)
+        return time.perf_counter() - begin, ready, generated, session
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 2
-    mine = nnapi.onnx.SessionOptions(intra_op_num_threads=2)
-    time.sleep(SETTLED / 1e9)  # before, what a file holds is not cached
+    nnapi_options = nnapi.onnx.SessionOptions(intra_op_num_threads=2)
+    time.sleep(SETTLED / 1e9)  # the import of a file that changed more recently is not cached
     totals = []
     for _ in range(2):
         theirs, _, expected, _ = run(lambda: onnxruntime.InferenceSession(str(path), options))
         time.sleep(PAUSE)
-        total, _, said, session = run(lambda: nnapi.onnx.InferenceSession(str(path), mine))
+        total, _, generated, session = run(lambda: nnapi.onnx.InferenceSession(str(path), nnapi_options))
         totals.append(total / theirs)
     return {
         "name": "decoder",
-        "error": "same tokens" if said == expected else "other tokens",
+        "error": "same tokens" if generated == expected else "other tokens",
         "compilations": session.explain().count(": compiled in"),
         "seconds": round(total, 2),
         "ratio": round(totals[0], 2),
-        "ratio of a known file": round(totals[1], 2),
+        "ratio of a cached file": round(totals[1], 2),
     }
 
 
@@ -271,11 +276,11 @@ def main(names: Sequence[str]) -> None:
     for name in names or list_names():
         command = [sys.executable, "-m", "benchmarks.architectures", "--one", name]
         try:
-            process = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+            process = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
             lines, status = process.stdout.splitlines(), process.returncode
             reason = (process.stderr.strip().splitlines() or [""])[-1]
         except subprocess.TimeoutExpired:
-            lines, status, reason = [], -1, f"longer than {SECONDS} s"
+            lines, status, reason = [], -1, f"longer than {TIMEOUT} s"
         found = json.loads(lines[-1]) if lines else {"name": name}
         if status:
             found["failed"] = reason[:160]

@@ -1,4 +1,4 @@
-/* What a call from C costs: microseconds of getDeviceCount and of a burst of the model x + y, minimum over rounds. */
+/* Measures calls from C: microseconds of getDeviceCount, and of a burst of the model x + y; minimum over rounds. */
 #include <android/NeuralNetworks.h>
 #include <stdio.h>
 #include <stdlib.h>

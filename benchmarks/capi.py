@@ -1,7 +1,7 @@
-"""Measure the C library: a call, a burst of a tiny model from C and from Python, and PyTorch's NNAPI
-module on MobileNetV2 beside a burst of the same model from Python (where PyTorch is installed).
+"""Measure the C library: a call, and a burst of a tiny model from C and from Python.
 
-Times are minima over rounds, in one thread.
+If PyTorch is installed, the program also compares PyTorch's NNAPI module on MobileNetV2 with a burst of the same model
+from Python. Times are minima over rounds, in one thread.
 """
 
 import os
@@ -28,14 +28,16 @@ from nnapi.testing.corpus import Corpus
 HERE = Path(__file__).resolve().parent
 ROUNDS, RUNS = 20, 2000
 LIMITS = {"count_us": 1.0, "burst_more_us": 20.0, "pytorch_ratio": 1.15}
+"""The largest values that pass: a call, the burst from C less that from Python, and PyTorch's time by Python's."""
 
 
 def best(run: Callable[[], Any], rounds: int, runs: int = 1) -> float:
-    """Least seconds of a run."""
+    """Return the minimum seconds of a run."""
     return min(timeit(run, number=runs) / runs for _ in range(rounds))
 
 
-def from_c() -> dict[str, float]:
+def measure_from_c() -> dict[str, float]:
+    """Compile and run ``capi.c``, and return its measurements."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         sys.exit("no C compiler")
@@ -48,8 +50,8 @@ def from_c() -> dict[str, float]:
     return measured
 
 
-def burst_from_python() -> float:
-    """Microseconds of the same reusable execution, bound once, without the C layer."""
+def measure_from_python() -> float:
+    """Return the microseconds of the same reusable execution without the C layer."""
     model = nnapi.Model()
     tensor = nnapi.tensor("float32", (3, 4))
     for type in (tensor, tensor, nnapi.OperandType(nnapi.OperandCode.INT32), tensor):
@@ -69,7 +71,7 @@ def burst_from_python() -> float:
 
 
 def mobilenet(torch: Any) -> Any:
-    """MobileNetV2 with random weights, made of what PyTorch's converter knows."""
+    """Return MobileNetV2 with random weights, made of modules that PyTorch's converter supports."""
     nn = torch.nn
 
     def block(inputs: int, outputs: int, size: int, stride: int = 1, groups: int = 1, active: bool = True) -> list[Any]:
@@ -110,8 +112,8 @@ def mobilenet(torch: Any) -> Any:
 PYTORCH = "--pytorch"
 
 
-def pytorch_run(file: Path) -> None:
-    """In a process of its own: record the model that PyTorch builds, or time both in turns where it is recorded."""
+def run_pytorch(file: Path) -> None:
+    """Record the model that PyTorch builds if ``file`` does not exist; otherwise time both in turns, and print JSON."""
     import ctypes
     import warnings
 
@@ -129,7 +131,7 @@ def pytorch_run(file: Path) -> None:
         converted = convert_model_to_nnapi(torch.jit.trace(model, image), [image])
         torch.testing.assert_close(converted(image), model(image), rtol=1e-3, atol=1e-5)
         if not file.exists():
-            return  # the recorder writes it now
+            return  # at exit, the recorder (NNAPI_RECORD) writes the file
         example = next(Corpus(file).examples())
         burst = nnapi.compile(build(example)).burst()
         inputs = [example.inputs[index] for index in example.main.inputs]
@@ -138,8 +140,11 @@ def pytorch_run(file: Path) -> None:
     print(json.dumps({"pytorch_ms": 1e3 * module, "python_ms": 1e3 * own, "pytorch_ratio": module / own}))
 
 
-def pytorch() -> dict[str, float]:
-    """Milliseconds of PyTorch's module and of a Python burst of the model that it built; nothing without PyTorch."""
+def measure_pytorch() -> dict[str, float]:
+    """Return the milliseconds of PyTorch's module, and of a burst of its model from Python; nothing without PyTorch.
+
+    The first process records PyTorch's model; the second times both.
+    """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "mobilenet.npz")
         command = [sys.executable, __file__, PYTORCH, str(file)]
@@ -154,10 +159,10 @@ def pytorch() -> dict[str, float]:
 
 
 def main() -> None:
-    measured = from_c()
-    python = burst_from_python()
+    measured = measure_from_c()
+    python = measure_from_python()
     measured |= {"python_burst_us": python, "burst_more_us": measured["burst_us"] - python}
-    measured |= pytorch()
+    measured |= measure_pytorch()
     for name, value in measured.items():
         limit = f"   (at most {LIMITS[name]:g})" if name in LIMITS else ""
         print(f"{name:16} {value:10.3f}{limit}")
@@ -165,4 +170,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    pytorch_run(Path(sys.argv[-1])) if PYTORCH in sys.argv else main()
+    run_pytorch(Path(sys.argv[-1])) if PYTORCH in sys.argv else main()

@@ -1,12 +1,17 @@
-"""How good the choice of plans is after some seconds of runs: the plan that is active then beside every other plan.
+"""Compare the plan that is active after some seconds of runs with every other plan.
 
     python benchmarks/choices.py MODEL.tflite … [--seconds 5] [--busy 0] [--threads 1]
 
-Each model runs in a process of its own with an empty home, without a pause for so many seconds, beside so many busy
-loops. After that all plans run in the same process, in turns of random order. For each model it prints the median of
-the last second, the active plan's speed relative to the fastest other plan's (median of the turns' ratios) and to the
-same plan prepared again, which shows the noise of the measurement, the number of plans that took over, and the share of
-the time that trials took beyond 100 ms.
+Each model runs in a process of its own with an empty cache folder: without a pause for ``--seconds``, beside ``--busy``
+processes that only use the processor. Then all plans run in the same process, in turns of random order. The program
+prints for each model:
+
+- the median time of a run in the last second
+- the speed of the active plan relative to the fastest other plan, as the median of the ratios of the turns
+- "again": the same relative to the active plan prepared a second time, which shows the noise of the measurement
+- the number of times that the active plan changed
+- the time of trials beyond 100 ms, as a share of the time of runs
+- the active plan and, if that is more than 5 % slower, the fastest plan
 """
 
 from __future__ import annotations
@@ -37,20 +42,18 @@ from nnapi.runtime.inputs import make_zeros
 
 Runs = dict[str, Callable[[], object]]
 ACTIVE = "the active plan"
-TURNS, HOPELESS = 5, 5
-"""Turns of a plan, at least; one that takes so many times as long as another at first has none."""
+LEAST_TURNS, HOPELESS = 5, 5
+"""The least number of turns; a plan whose first run takes this many times as long as the fastest one's has none."""
 WARM, TIMED = 5, 5
-"""Runs of a turn without a pause: first those that find cold caches, then those whose mean counts."""
+"""Runs of a turn: untimed ones that warm caches, and then timed ones, of which the mean counts."""
 PAUSE = 2e-3
-"""Seconds before each measurement: the threads of engines spin for a millisecond after a run."""
-FEWEST = 0.95
-"""Share of the fastest plan's speed that counts as the right choice."""
+"""Seconds before each turn, in which the threads of other engines stop spinning."""
+LEAST_SPEED = 0.95
+"""A choice is right if its speed is at least this share of the fastest plan's."""
 
 
 class Result(NamedTuple):
-    """Of one model: seconds of a run in the last second, speed relative to the fastest other plan and to the same plan
-    prepared again, plans that took over, share of the time that trials took beyond 100 ms, the active plan and the
-    fastest."""
+    """The values that the module's docstring lists, for one model; times in seconds."""
 
     last: float
     ratio: float
@@ -64,11 +67,11 @@ class Result(NamedTuple):
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", type=Path, nargs="+")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of runs without a pause")
+    parser.add_argument("--seconds", type=float, default=5.0, help="duration of the runs without a pause")
     parser.add_argument("--leisure", type=float, default=4.0, help="seconds of the comparison afterwards")
-    parser.add_argument("--busy", type=int, default=0, help="busy loops beside the runs")
-    parser.add_argument("--threads", type=int, help="of a run; by default that is chosen")
-    parser.add_argument("--one", action="store_true", help="print the result of one model as JSON, in this process")
+    parser.add_argument("--busy", type=int, default=0, help="number of processes that only use the processor")
+    parser.add_argument("--threads", type=int, help="threads of a run; by default nnapi chooses the number")
+    parser.add_argument("--one", action="store_true", help="run one model in this process, and print JSON")
     return parser.parse_args(arguments)
 
 
@@ -79,7 +82,7 @@ def spin() -> None:
 
 @contextmanager
 def busy_loops(count: int) -> Iterator[None]:
-    """Run processes that do nothing but use a processor."""
+    """Run processes that only use the processor."""
     loops = [multiprocessing.get_context("fork").Process(target=spin, daemon=True) for _ in range(count)]
     for loop in loops:
         loop.start()
@@ -91,16 +94,15 @@ def busy_loops(count: int) -> Iterator[None]:
 
 
 def make_inputs(model: nnapi.Model) -> list[Any]:
-    """Make up random inputs."""
-    random = np.random.default_rng(0)
+    """Return random inputs."""
+    rng = np.random.default_rng(0)
     return [
-        array if array is None else random.integers(0, 100, array.shape).astype(array.dtype)
-        for array in make_zeros(model)
+        array if array is None else rng.integers(0, 100, array.shape).astype(array.dtype) for array in make_zeros(model)
     ]
 
 
 def prepare_all(model: nnapi.Model, inputs: Sequence[Any], threads: int | None) -> Runs:
-    """Prepare the model whole on each device, in each variant."""
+    """Prepare the whole model on each device, in each variant."""
     runs: Runs = {}
     for each in devices():
         if not all(each.supports(model)):
@@ -116,12 +118,12 @@ def prepare_all(model: nnapi.Model, inputs: Sequence[Any], threads: int | None) 
 def time_alternating(
     runs: Runs, seconds: float, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, list[float]]:
-    """Return the seconds of a run in each turn, without plans that take five times as long as another."""
+    """Return the seconds of a run in each turn, by plan; omit plans that take five times as long as the fastest."""
     first = {name: run_timed(run, clock, 1, 1) for name, run in runs.items()}
     names = [name for name in runs if name == ACTIVE or first[name] <= HOPELESS * min(first.values())]
     times = {name: list[float]() for name in names}
     turns, end = 0, time.perf_counter() + seconds
-    while turns < TURNS or time.perf_counter() < end:
+    while turns < LEAST_TURNS or time.perf_counter() < end:
         for name in random.sample(names, len(names)):
             time.sleep(PAUSE)
             times[name].append(run_timed(runs[name], clock, WARM, TIMED))
@@ -130,7 +132,7 @@ def time_alternating(
 
 
 def run_timed(run: Callable[[], object], clock: Callable[[], float], warm: int, timed: int) -> float:
-    """Return the mean seconds of runs without a pause after warm ones."""
+    """Return the mean seconds of the timed runs, which follow the warm ones without a pause."""
     for _ in range(warm):
         run()
     start = clock()
@@ -140,7 +142,7 @@ def run_timed(run: Callable[[], object], clock: Callable[[], float], warm: int, 
 
 
 def compare(times: dict[str, list[float]]) -> dict[str, float]:
-    """Return the active plan's speed relative to each: the median of the ratios of turns."""
+    """Return the active plan's speed relative to each other plan: the median of the ratios of turns."""
     active = times[ACTIVE]
     return {
         name: float(np.median([other / own for other, own in zip(each, active, strict=False)]))
@@ -150,7 +152,7 @@ def compare(times: dict[str, list[float]]) -> dict[str, float]:
 
 
 def run_one(options: argparse.Namespace, path: Path) -> Result:
-    """Run a model without a pause, then beside all plans."""
+    """Run a model without a pause, then compare its active plan with all plans."""
     model = load(path)
     inputs = make_inputs(model)
     compilation = nnapi.compile(model, threads=options.threads)
@@ -166,7 +168,7 @@ def run_one(options: argparse.Namespace, path: Path) -> Result:
     names = [f"everything on {plan.devices[0]}{plan.variant and f', {plan.variant}'}" for plan in plans]
     runs = prepare_all(model, inputs, compilation.plan.threads)
     runs[ACTIVE] = lambda: compilation.run(*inputs)
-    clock = time.process_time if compilation.plan.threads == 1 else time.perf_counter  # other processes do not count
+    clock = time.process_time if compilation.plan.threads == 1 else time.perf_counter  # excludes other processes
     found = compare(time_alternating(runs, options.leisure, clock))
     last = float(np.median([seconds for begin, seconds in times if begin > end - 1] or [times[-1][1]]))
     share = 0.0 if trial is None else max(trial.cost - 0.1, 0.0) / max(trial.spent, 1e-9)
@@ -178,14 +180,14 @@ def run_one(options: argparse.Namespace, path: Path) -> Result:
 
 
 def run_apart(options: argparse.Namespace, path: Path) -> Result:
-    """Run a model in a process of its own with an empty home."""
-    words = [sys.executable, "-m", "benchmarks.choices", str(path), "--one", "--seconds", str(options.seconds)]
-    words += ["--leisure", str(options.leisure)]
+    """Run a model in a process of its own with an empty cache folder."""
+    command = [sys.executable, "-m", "benchmarks.choices", str(path), "--one", "--seconds", str(options.seconds)]
+    command += ["--leisure", str(options.leisure)]
     if options.threads:
-        words += ["--threads", str(options.threads)]
-    with tempfile.TemporaryDirectory() as home:
-        environment = os.environ | {"NNAPI_CACHE_DIR": home}
-        done = subprocess.run(words, env=environment, check=True, capture_output=True, text=True)
+        command += ["--threads", str(options.threads)]
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {"NNAPI_CACHE_DIR": cache}
+        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     return Result(*json.loads(done.stdout.splitlines()[-1]))
 
 
@@ -203,15 +205,16 @@ def main() -> int:
                 print(f"{path.stem:40} fails: {error.stderr.strip().splitlines()[-1:]}", flush=True)
                 continue
             found.append(result)
-            mark = "" if result.ratio >= FEWEST else f"  faster: {result.fastest}"
+            mark = "" if result.ratio >= LEAST_SPEED else f"  faster: {result.fastest}"
             print(
                 f"{path.stem:40} {result.last * 1e3:9.3f} ms  {result.ratio:5.2f}  again {result.again:.2f}"
                 f"  {result.changes} changes"
                 f"  {100 * result.share:4.1f} %  {result.plan}{mark}",
                 flush=True,
             )
-    right = sum(each.ratio >= FEWEST for each in found)
-    print(f"{right} of {len(found)} within 5 % of the fastest, the worst {min(each.ratio for each in found):.2f}")
+    right = sum(each.ratio >= LEAST_SPEED for each in found)
+    slowest = min(each.ratio for each in found)
+    print(f"{right} of {len(found)} active plans are within 5 % of the fastest; lowest relative speed {slowest:.2f}")
     return 0
 
 

@@ -1,11 +1,12 @@
-"""LiteRT with our delegate, beside LiteRT alone and the library itself: nodes taken, results, latency.
+"""Compare nnapi's delegate in LiteRT with LiteRT alone and with nnapi alone: claimed nodes, results, latency.
 
     python benchmarks/delegate.py FOLDER [--devices NAME …] [--threads N] [--only TEXT] [--seconds S]
 
-All three run in this process and take turns; times are of the processor (with more threads than one those of a clock),
-the least of the turns, of set, invoke and get in Python. "of LiteRT" and "of ours" are their times divided by the
-delegate's, above 1 where the delegate is faster. The last line has the means and, of models whose inputs are unsigned,
-how many reach 1.5 times LiteRT. State begins anew at every run, as it does in the library.
+All three run in this process, in turns. A time covers setting the inputs, running, and reading the outputs in Python;
+it is the minimum of the turns, in processor time with one thread and in wall time with more. "÷ LiteRT" and "÷ nnapi"
+are the times of LiteRT and of nnapi divided by the delegate's: above 1, the delegate is faster. The last line has the
+geometric means and the number of models with unsigned inputs whose "÷ LiteRT" is at least 1.5. Variables are reset
+before every run, as nnapi does.
 """
 
 from __future__ import annotations
@@ -31,32 +32,32 @@ from nnapi.importers.tflite.convert import list_variables
 from nnapi.litert import delegate_path
 
 Run = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
-BLOCK = 0.03
-"""Seconds of one's turn."""
+TURN = 0.03
+"""Seconds of a turn."""
 
 
 class Row(NamedTuple):
     name: str
-    taken: str
+    claimed: str
     difference: str
     seconds: float
-    of_litert: float
-    of_ours: float
+    litert_ratio: float
+    nnapi_ratio: float
     is_unsigned: bool
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--devices", nargs="+", default=[], help="default: chosen by measurement")
+    parser.add_argument("--devices", nargs="+", default=[], help="default: trials choose")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--only", default="", help="models whose name contains this")
-    parser.add_argument("--seconds", type=float, default=0.6, help="of each of the three")
+    parser.add_argument("--only", default="", help="run only models whose name contains this text")
+    parser.add_argument("--seconds", type=float, default=0.6, help="measuring time of each of the three")
     return parser.parse_args(arguments)
 
 
 def open_interpreter(path: Path, threads: int, delegates: Sequence[Any] = ()) -> tuple[Any, Run]:
-    """An interpreter, and its run as people write it."""
+    """Return an interpreter, and a function that sets its inputs, invokes it and reads its outputs."""
     interpreter = Interpreter(str(path), num_threads=threads, experimental_delegates=list(delegates))
     interpreter.allocate_tensors()
     inputs = [detail["index"] for detail in interpreter.get_input_details()]
@@ -76,7 +77,7 @@ def open_interpreter(path: Path, threads: int, delegates: Sequence[Any] = ()) ->
 
 
 def make_inputs(interpreter: Any) -> list[np.ndarray]:
-    """Random codes, or numbers between 0 and 1."""
+    """Return random integers, or floats between 0 and 1."""
     rng = np.random.default_rng(1)
     made = []
     for detail in interpreter.get_input_details():
@@ -91,24 +92,24 @@ def make_inputs(interpreter: Any) -> list[np.ndarray]:
 
 
 def describe_difference(expected: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> str:
-    """The largest difference: in codes, or relative to the largest number."""
-    told = []
+    """Return the largest difference: of floats relative to the largest value, else in LSB (quantization steps)."""
+    texts = []
     for a, b in zip(expected, found, strict=True):
         difference = float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0))
-        is_real = a.dtype.kind == "f"
-        told.append(
-            f"{difference / max(float(np.abs(a).max(initial=0)), 1e-9):.1g}" if is_real else f"{difference:.0f} codes"
+        is_float = a.dtype.kind == "f"
+        texts.append(
+            f"{difference / max(float(np.abs(a).max(initial=0)), 1e-9):.1g}" if is_float else f"{difference:.0f} LSB"
         )
-    return max(told)
+    return max(texts)
 
 
 def find_shortest(runs: Sequence[Run], inputs: Sequence[np.ndarray], options: argparse.Namespace) -> list[float]:
-    """The seconds of a run in the best turn of each."""
+    """Return the seconds of a run in the best turn of each."""
     clock = time.process_time if options.threads == 1 else time.perf_counter
     best = [float("inf")] * len(runs)
-    for _ in range(max(3, round(options.seconds / BLOCK))):
+    for _ in range(max(3, round(options.seconds / TURN))):
         for number, run in enumerate(runs):
-            count, end, begin = 0, time.perf_counter() + BLOCK, clock()
+            count, end, begin = 0, time.perf_counter() + TURN, clock()
             while not count or time.perf_counter() < end:
                 run(inputs)
                 count += 1
@@ -117,21 +118,21 @@ def find_shortest(runs: Sequence[Run], inputs: Sequence[np.ndarray], options: ar
 
 
 def measure(path: Path, options: argparse.Namespace) -> Row:
-    with tempfile.NamedTemporaryFile("r", suffix=".txt") as told:
-        named = {"devices": ",".join(options.devices), "explain": told.name}
-        delegate = load_delegate(delegate_path(), named)
+    with tempfile.NamedTemporaryFile("r", suffix=".txt") as explanation:
+        delegate_options = {"devices": ",".join(options.devices), "explain": explanation.name}
+        delegate = load_delegate(delegate_path(), delegate_options)
         alone, run_alone = open_interpreter(path, options.threads)
         _, run_delegated = open_interpreter(path, options.threads, [delegate])
-        taken = told.readline().partition(" operators")[0]
+        claimed = explanation.readline().partition(" operators")[0]
     inputs = make_inputs(alone)
     difference = describe_difference(run_alone(inputs), run_delegated(inputs))
     runs = [run_delegated, run_alone]
     compilation = nnapi.compile(nnapi.load(str(path)), options.devices or None, threads=options.threads)
     with compilation, compilation.burst() as burst:
         runs.append(lambda arrays: burst.run(*arrays))
-        ours, litert, whole = find_shortest(runs, inputs, options)
+        delegated, litert, whole = find_shortest(runs, inputs, options)
     is_unsigned = any(array.dtype == np.uint8 for array in inputs)
-    return Row(path.stem, taken, difference, ours, litert / ours, whole / ours, is_unsigned)
+    return Row(path.stem, claimed, difference, delegated, litert / delegated, whole / delegated, is_unsigned)
 
 
 def rows(options: argparse.Namespace) -> Iterator[Row]:
@@ -144,18 +145,19 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def main() -> None:
-    os.environ["NNAPI_TUNING"] = "1"  # what is measured is what later processes have
-    print(f"{'model':44} {'nodes':>12} {'differs by':>11} {'ms':>9} {'of LiteRT':>9} {'of ours':>8}")
+    os.environ["NNAPI_TUNING"] = "1"  # measure the plans that later processes use
+    print(f"{'model':44} {'nodes':>12} {'differs by':>11} {'ms':>9} {'÷ LiteRT':>9} {'÷ nnapi':>8}")
     measured = []
     for row in rows(parse()):
         measured.append(row)
-        figures = f"{row.seconds * 1e3:9.4f} {row.of_litert:9.2f} {row.of_ours:8.2f}"
-        print(f"{row.name:44} {row.taken:>12} {row.difference:>11} {figures}", flush=True)
-    with suppress(ValueError):  # there is none
+        figures = f"{row.seconds * 1e3:9.4f} {row.litert_ratio:9.2f} {row.nnapi_ratio:8.2f}"
+        print(f"{row.name:44} {row.claimed:>12} {row.difference:>11} {figures}", flush=True)
+    with suppress(ValueError):  # no model was measured
         unsigned = [row for row in measured if row.is_unsigned]
-        fast = sum(row.of_litert >= 1.5 for row in unsigned)
-        print(f"mean {geometric_mean(row.of_litert for row in measured):.2f} of LiteRT, ", end="")
-        print(f"{geometric_mean(row.of_ours for row in measured):.2f} of ours; unsigned: {fast} of {len(unsigned)}")
+        fast = sum(row.litert_ratio >= 1.5 for row in unsigned)
+        print(f"mean {geometric_mean(row.litert_ratio for row in measured):.2f} ÷ LiteRT, ", end="")
+        print(f"{geometric_mean(row.nnapi_ratio for row in measured):.2f} ÷ nnapi; ", end="")
+        print(f"unsigned inputs: {fast} of {len(unsigned)} models are at least 1.5 times as fast as LiteRT")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Compare the time of a detection in a spawned process, with LiteRT and with NNAPI_DROPIN=litert: MODEL…
 
-A detector, as video recorders have it: a child process loads the model through ``tflite_runtime`` or
-``ai_edge_litert``, and answers frames. Both children run turn by turn, first unmeasured for some seconds. Times are
-milliseconds from a frame to its outputs: the median and the shortest.
+As in video recorders, a child process loads the model through ``tflite_runtime`` or ``ai_edge_litert``, and processes
+frames. After some seconds of warm-up, the two children run in turns. Times are milliseconds from a frame to its
+outputs: the median and the minimum.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from rich.console import Console
 from rich.table import Table
 
 WARM = 5.0
-"""Seconds of detections before those that are measured."""
+"""Seconds of detections before the measured ones."""
 TURN = 10
-"""Detections of one child before the other's."""
+"""Detections of one child in a turn."""
 
 
 def serve(connection: Connection, path: str, threads: int) -> None:
-    """Answer a number of detections with the seconds of each, and the class of the interpreter."""
+    """Receive numbers of detections; send the seconds of each detection, and the module of the interpreter."""
     try:
         from tflite_runtime.interpreter import Interpreter  # type: ignore[import-not-found]
     except ModuleNotFoundError:
@@ -49,7 +49,7 @@ def serve(connection: Connection, path: str, threads: int) -> None:
 
 
 class Detector:
-    """A child process; ``drop_in`` is its NNAPI_DROPIN."""
+    """A child process; ``drop_in`` is the value of its variable NNAPI_DROPIN."""
 
     def __init__(self, path: str, threads: int, drop_in: str) -> None:
         self._connection, end = multiprocessing.Pipe()
@@ -71,7 +71,7 @@ class Detector:
 
 
 def measure(path: str, threads: int, turns: int, warm: float = WARM) -> list[tuple[list[float], str]]:
-    """Return the seconds of each detection and the module of the interpreter: LiteRT's and ours."""
+    """Return the seconds of each detection and the module of the interpreter, of LiteRT and of nnapi."""
     detectors = [Detector(path, threads, drop_in) for drop_in in ("", "litert")]
     taken: list[list[float]] = [[], []]
     for detector in detectors:

@@ -1,11 +1,12 @@
-"""How fast models run here, beside engines that read the same files themselves: ``nnapi bench`` of a folder.
+"""Run ``nnapi bench`` on a folder of models, beside engines that read the same files themselves.
 
     python benchmarks/engines.py FOLDER [--devices NAME …] [--threads 1 2] [--against litert openvino onnxruntime]
                                  [--seconds S] [--only TEXT] [--json FILE]
 
-Without --devices the library chooses among all that are installed, by measurement, as it does for anybody. ONNX Runtime
-reads FILE.onnx beside FILE.tflite. The last table has the shortest runs of every model and the ratios to the fastest of
-the others and to LiteRT alone, above 1 where we are faster. FILE gets the number of threads before its ending.
+Without --devices, nnapi chooses among all installed devices by trials, as by default. ONNX Runtime reads the .onnx file
+with the name of the .tflite file. The last table has the minimum time of every model, and the times of the fastest
+other engine and of LiteRT divided by nnapi's: above 1, nnapi is faster. The number of threads is added to the name of
+the file that --json writes (FILE-2.json).
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument(
-        "--devices", nargs="+", default=[], help="a row for each; default: one for all, chosen by measurement"
+        "--devices", nargs="+", default=[], help="a row for each; default: one row, the plan that trials choose"
     )
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--against", nargs="+", choices=list(OTHERS), default=["litert"])
-    parser.add_argument("--seconds", type=float, default=1.5, help="of each engine on each model")
-    parser.add_argument("--only", default="", help="models whose name contains this")
-    parser.add_argument("--json", type=Path, help="also write what was measured to this file")
+    parser.add_argument("--seconds", type=float, default=1.5, help="measuring time of each engine on each model")
+    parser.add_argument("--only", default="", help="run only models whose name contains this text")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the measurements as JSON")
     return parser.parse_args(arguments)
 
 
 def commands(options: argparse.Namespace) -> Iterator[list[str]]:
-    """The words of a ``nnapi bench`` for each number of threads."""
+    """Yield the arguments of ``nnapi bench`` for each number of threads."""
     models = [str(path) for path in sorted(options.folder.glob("*.tflite")) if options.only in path.stem]
     rounds = max(3, round(options.seconds / Settings.block))
     for threads in options.threads:

@@ -2,8 +2,8 @@
 
     python -m benchmarks.exported [--models FOLDER] [--step N] [--wrong] > docs/export.md
 
-Everything runs in processes of its own, because LiteRT aborts on what it does not foresee. Exit code 1 where a file
-computes something else than the model.
+Files run in child processes, because LiteRT aborts the process on inputs that it does not expect. The exit code is 1 if
+the results of a file differ from the model's.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def entries_of(step: int) -> list[Entry]:
 
 
 def work(way: str, first: int, step: int, models: Path | None) -> None:
-    """Try examples, or networks, from one on, and print a line of JSON for each."""
+    """Export and run examples, or the networks of a folder, from number ``first`` on; print a line of JSON for each."""
     with tempfile.TemporaryDirectory(prefix="exported-") as folder:
         if models is not None:
             for number, path in enumerate(sorted(models.glob("*.tflite"))[first:], first):
@@ -82,7 +82,7 @@ def find_outcomes(way: str, count: int, step: int, models: Path | None) -> Itera
 
 
 def tabulate_examples(step: int, show: bool) -> tuple[list[str], int]:
-    """Rows by operation, and how many examples are wrong."""
+    """Return the lines with the table of operations, and the number of wrong examples."""
     entries = entries_of(step)
     found: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     reasons: dict[str, Counter[str]] = defaultdict(Counter)
@@ -137,11 +137,11 @@ def tabulate_models(models: Path) -> list[str]:
     rows = list(NETWORKS)
     columns = [list(find_outcomes(way, len(paths), 1, models)) for way in ("LiteRT", "ONNX Runtime")]
     for path, *found in zip(paths, *columns, strict=True):
-        rows.append(f"| {path.stem} | " + " | ".join(_say(each) for each in found) + " |")
+        rows.append(f"| {path.stem} | " + " | ".join(_describe(each) for each in found) + " |")
     return rows
 
 
-def _say(found: Outcome) -> str:
+def _describe(found: Outcome) -> str:
     return _shorten(found.reason if found.kind == "passed" else f"{found.kind}: {found.reason}", 200)
 
 
@@ -153,8 +153,8 @@ def _shorten(text: str, most: int) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--models", type=Path, help="a folder of .tflite files")
-    parser.add_argument("--step", type=int, default=1, help="try every so manieth example")
-    parser.add_argument("--wrong", action="store_true", help="print what is refused or wrong while it is found")
+    parser.add_argument("--step", type=int, default=1, metavar="N", help="try every Nth example")
+    parser.add_argument("--wrong", action="store_true", help="print refused and wrong examples to stderr at once")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

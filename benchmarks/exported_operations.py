@@ -1,10 +1,10 @@
-"""Networks that leave as files, operation by operation: each one as a file of its own, run by others on what the
-reference gives to it.
+"""Export each operation of networks as a file, run it with another engine, and compare it with the reference.
 
     python -m benchmarks.exported_operations [--way "ONNX Runtime"] [--show] MODEL.tflite …
 
-Rounding adds up through a quantized network, so that its end says little; here codes may be one apart, floats 1e-4 of
-the largest. Exit code 1 where an operation is further away.
+The inputs of an operation are those that it has on the reference, because rounding differences add up in a quantized
+network. An operation is close if quantized values differ by at most 1 LSB, and floats by at most 1e-4 of the largest
+value. The exit code is 1 if an operation differs by more.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.exporters.exported_cases import WAYS, run_operations
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--way", choices=WAYS, default="ONNX Runtime", help="who runs the files")
+    parser.add_argument("--way", choices=WAYS, default="ONNX Runtime", help="the engine that runs the files")
     parser.add_argument("--show", action="store_true", help="print each operation that is not equal")
     parser.add_argument("models", type=Path, nargs="+", metavar="MODEL")
     options = parser.parse_args(arguments)
@@ -49,8 +49,8 @@ def _differs(text: str) -> bool:
 
 
 def _row(name: str, found: Counter[str], refused: str) -> str:
-    said = f"{found['refused']}: {refused}" if refused else f"{found['refused']}"
-    return f"| {name} | {found.total()} | {found['equal']} | {found['close']} | {said} | {found['wrong']} |"
+    reasons = f"{found['refused']}: {refused}" if refused else f"{found['refused']}"
+    return f"| {name} | {found.total()} | {found['equal']} | {found['close']} | {reasons} | {found['wrong']} |"
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
-"""From the start of a process to its first answer: ours beside the same program written against LiteRT and OpenVINO.
-
-Ours is measured in three states: *first* (nothing is kept of anything), *known* (what was chosen and measured for the
-model is kept, as by default) and *cached* (``cache=`` names a directory that has the compilation). Every number is of a
-fresh process that loads a model, prepares it and runs it once on zeros; the programs take turns, the least counts, in
-milliseconds. "cpu" is the process's own time on all processors, "peak" its most memory in MB. The ratio and the
-difference are to LiteRT, of what the clock says.
+"""Measure a process from its start to its first result, with nnapi and with the same program for LiteRT and OpenVINO.
 
     python benchmarks/first_answer.py MODEL.tflite … [--turns 5] [--threads 1] [--json FILE]
+
+Each process loads a model, prepares it and runs it once on zeros. nnapi is measured in three states:
+
+- first: all caches are empty
+- known: the plan and its measurements are cached, as by default after some processes
+- cached: as known, and ``cache=`` names a folder with the compilation
+
+The programs run in turns, and the minimum of the turns counts. "wall" is the time from start to result and "cpu" the
+processor time of all threads, both in milliseconds; "peak" is the peak memory in MB. "÷ LiteRT" and "− LiteRT" compare
+the wall time with LiteRT's.
 """
 
 from __future__ import annotations
@@ -29,8 +33,8 @@ import nnapi
 
 OURS = """
 import nnapi, numpy as np
-kept = nnapi.settings(tuning=bool(tuning) or None)
-kept.__enter__()  # not in a block: its end is the process's
+settings = nnapi.settings(tuning=bool(tuning) or None)
+settings.__enter__()  # until the process ends
 model = nnapi.load(path)
 with_cache = {"cache": cache} if cache else {}
 compilation = nnapi.compile(model, threads=threads, **with_cache)
@@ -71,14 +75,14 @@ with open("/proc/self/status") as lines:
 print("measured", end, cpu, peak)
 """
 STATES = "first", "known", "cached"
-OTHERS = {"litert": LITERT, "openvino": OPENVINO}
-SETTLED = 4
-"""Processes that run before *known*: what the first measured under load is measured again by the next ones."""
+ENGINES = {"litert": LITERT, "openvino": OPENVINO}
+WARM_PROCESSES = 4
+"""Processes that run before the state *known*: later ones repeat measurements that the first one took under load."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """Milliseconds by the clock and of the processors, MB."""
+    """Milliseconds of wall time and of processor time, and MB of peak memory."""
 
     wall: float
     cpu: float
@@ -86,28 +90,28 @@ class Start:
 
 
 def start(program: str, path: Path, home: Path, cache: Path | str, threads: int, *tuning: str) -> Start:
-    """One process to its first answer; RuntimeError, with the last line of what it says, where it has none."""
+    """Run a process up to its first result. A failure raises RuntimeError with the last line of stderr."""
     command = [sys.executable, "-c", PROGRAM.format(program), str(path), str(cache), str(threads), *tuning]
     begin = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "NNAPI_CACHE_DIR": str(home)})
     lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("measured")]
     if done.returncode or not lines:
-        raise RuntimeError((done.stderr.strip().splitlines() or ["it says nothing"])[-1])
+        raise RuntimeError((done.stderr.strip().splitlines() or ["the process printed nothing"])[-1])
     end, seconds, peak = map(float, lines[0])
     return Start((end - begin) * 1e3, seconds * 1e3, peak / 1024)
 
 
 def measure(path: Path, turns: int, threads: int, folder: Path) -> dict[str, Start]:
-    """The least of each number, by program; what cannot run the model is left out."""
+    """Return the minimum of each value by state or engine; omit engines that cannot run the model."""
     known, cache = folder / "known", folder / "cache"
-    for where in (*[""] * SETTLED, cache, cache):
-        start(OURS, path, known, where, threads, "first")
+    for cache_folder in (*[""] * WARM_PROCESSES, cache, cache):
+        start(OURS, path, known, cache_folder, threads, "first")
     found: dict[str, list[Start]] = {}
     for turn in range(turns):
         empty = folder / f"first{turn}"
-        for state, home, where in zip(STATES, (empty, known, known), ("", "", cache), strict=True):
-            found.setdefault(state, []).append(start(OURS, path, home, where, threads))
-        for name, program in OTHERS.items():
+        for state, home, cache_folder in zip(STATES, (empty, known, known), ("", "", cache), strict=True):
+            found.setdefault(state, []).append(start(OURS, path, home, cache_folder, threads))
+        for name, program in ENGINES.items():
             try:
                 found.setdefault(name, []).append(start(program, path, known, "", threads))
             except RuntimeError:
@@ -123,13 +127,13 @@ def draw(rows: dict[str, dict[str, Start]]) -> Table:
     for name, programs in rows.items():
         litert = programs.get("litert")
         size = f"{Path(name).stat().st_size / 1e6:.2f}"
-        for place, (program, value) in enumerate(programs.items()):
+        for index, (program, value) in enumerate(programs.items()):
             numbers = (f"{value.wall:.0f}", f"{value.cpu:.0f}", f"{value.peak:.0f}")
             ratios: tuple[str, ...] = ("", "", "")
             if litert is not None and program != "litert":
-                more = value.wall - litert.wall
-                ratios = (f"{value.wall / litert.wall:.2f}", f"{more:.0f}", f"{value.peak / litert.peak:.2f}")
-            shown.add_row(*((Path(name).stem, size) if not place else ("", "")), program, *numbers, *ratios)
+                difference = value.wall - litert.wall
+                ratios = (f"{value.wall / litert.wall:.2f}", f"{difference:.0f}", f"{value.peak / litert.peak:.2f}")
+            shown.add_row(*((Path(name).stem, size) if not index else ("", "")), program, *numbers, *ratios)
     return shown
 
 
@@ -141,13 +145,13 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     out, rows = Console(), {}
-    compileall.compile_dir(Path(nnapi.__file__).parent, quiet=2)  # the others' bytecode is there, whoever runs this
+    compileall.compile_dir(Path(nnapi.__file__).parent, quiet=2)  # as the other engines' packages are
     for path in options.models:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 rows[str(path)] = measure(path, options.turns, options.threads, Path(folder))
             except RuntimeError as error:
-                out.print(f"{path.name} is left out: {str(error)[:100]}", markup=False)
+                out.print(f"{path.name} is omitted: {str(error)[:100]}", markup=False)
     out.print(draw(rows))
     if options.json:
         values = {name: {program: asdict(s) for program, s in programs.items()} for name, programs in rows.items()}

@@ -1,10 +1,14 @@
-"""Measure a driver in its own process: time of a call, memory, and the effect on other processes.
+"""Measure a driver in its own process: time of a call, memory, and the effect on other applications of a service.
 
-Each way is timed in turns with the same in this process, so that what else the machine does strikes both; times are
-microseconds, the median of many calls. The promises are about a quiet machine with two processors: at most 30 µs a call
-more for inputs of up to 256 KB, at most 5 µs in a burst that spins, at most 40 MB beyond what the engine takes, no copy
-of constants; and a stream of high priority that takes at most half as long again where another application of the same
-service computes all the time with low priority.
+Each kind of run alternates with the same run in this process, so that other load affects both. Times are the median of
+many calls, in microseconds. The limits hold for an idle machine with two processors:
+
+- a call: at most 30 µs longer than in this process, for inputs of up to 256 KB
+- a run in a burst, which spins: at most 5 µs longer
+- memory: at most 40 MB more than the engine needs
+- constants: not copied
+- a stream of runs with high priority: at most 1.5 times as long while another application of the same service computes
+  without pauses at low priority
 """
 
 import os
@@ -34,19 +38,21 @@ from nnapi import Builder, Compilation, Device, Memory, Model, PriorityCode, ten
 from nnapi.drivers.isolated import Isolated
 
 CALL, BURST, MEMORY, DELAY = 30.0, 5.0, 40.0, 1.5
+"""The limits above: µs, µs, MB, and the ratio of the times of a stream."""
 SIZES = (1024, 65_536, 262_144)
 """Bytes of the input."""
 KINDS = ("call", "burst", "bound")
-"""Ways to run; the last is a burst whose inputs are written into the device's memory."""
-LEAST = 5
-"""Percent of the calls that are as fast as the figure for a machine that is not quiet."""
+"""Kinds of runs; "bound" is a burst whose inputs are written directly to the device's memory."""
+PERCENTILE = 5
+"""The percentile of the times that is printed beside the median, for a machine that is not idle."""
 CONSTANTS = 64 << 20
+"""Bytes of constants in the model that tests whether they are copied."""
 SIDE = 1024
-"""Of the matrix in the models of the two applications."""
+"""Rows and columns of the matrix in the models of the two applications."""
 
 
-def small_output(size: int) -> Model:
-    """A sum of so many bytes of floats: what is computed is little, and what comes back four bytes."""
+def make_maximum(size: int) -> Model:
+    """Return a model that computes the maximum of ``size`` bytes of floats: little work, an output of four bytes."""
     b = Builder(f"{size} bytes")
     x = b.input(tensor("float32", (1, size // 4)))
     b.output(b.reduce_max(x, np.array([1], np.int32), True))
@@ -54,27 +60,28 @@ def small_output(size: int) -> Model:
 
 
 def in_turns(ways: list[Callable[[], Any]], number: int) -> list[dict[str, float]]:
-    """The median microseconds of each way, and what the fastest calls took."""
+    """Return the median microseconds of each function, and a low percentile of them."""
     series: list[list[int]] = [[] for _ in ways]
     for way in ways:
         way()
     for _ in range(number):
         for way, times in zip(ways, series, strict=True):
-            way()  # back to back with the one that counts, as in a series
+            way()  # so that the timed call follows another one directly, as in a series
             begin = time.perf_counter_ns()
             way()
             times.append(time.perf_counter_ns() - begin)
     return [
-        {"median": statistics.median(times) / 1e3, "low": float(np.percentile(times, LEAST)) / 1e3} for times in series
+        {"median": statistics.median(times) / 1e3, "low": float(np.percentile(times, PERCENTILE)) / 1e3}
+        for times in series
     ]
 
 
 def times(name: str, number: int) -> list[dict[str, Any]]:
-    """The cost of calls and of bursts on a device, by the size of the input."""
+    """Return the added time of calls and of bursts on a device, by the size of the input."""
     found = []
     with Device(Isolated(name)) as apart:
         for size in SIZES:
-            model, given = small_output(size), np.ones((1, size // 4), np.float32)
+            model, given = make_maximum(size), np.ones((1, size // 4), np.float32)
             compiled: list[Compilation] = [nnapi.compile(model, each) for each in (name, apart)]
             bursts = [each.burst() for each in compiled]
             here, there = in_turns([partial(each.run, given) for each in compiled], number)
@@ -90,17 +97,20 @@ def times(name: str, number: int) -> list[dict[str, Any]]:
 
 
 def memory(name: str) -> dict[str, Any]:
-    """Megabytes that a driver's process has to itself before its engine is loaded, and that the engine adds."""
+    """Return the private megabytes of a driver's process before its engine is loaded, and those that it adds."""
     driver = Isolated(name)
     with Device(driver) as apart:
         before = private(driver.connect().pid)
-        nnapi.compile(small_output(64), apart).run(np.ones((1, 16), np.float32))
+        nnapi.compile(make_maximum(64), apart).run(np.ones((1, 16), np.float32))
         return {"device": name, "process": before, "engine": private(driver.connect().pid) - before}
 
 
 def constants() -> float:
-    """Megabytes that the process has to itself of constants in a file of 64: the reference computes with them as they
-    are, where engines may arrange them anew. A small model comes first: what the first one needs is code."""
+    """Return the private megabytes that a file with 64 MB of constants adds to a driver's process.
+
+    The device is the reference, because engines may pack constants. A small model runs first, so that the code that
+    the first model loads does not count.
+    """
     driver = Isolated("nnapi-reference")
     with Device(driver) as apart:
         small = nnapi.compile(with_constants(64), apart)
@@ -110,7 +120,7 @@ def constants() -> float:
 
 
 def with_constants(size: int) -> Model:
-    """A model with a constant of so many bytes in a file."""
+    """Return a model with a constant of ``size`` bytes in a file."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(np.ones(size // 4, np.float32).tobytes())
         file.flush()
@@ -121,18 +131,18 @@ def with_constants(size: int) -> Model:
     return b.finish()
 
 
-def layer(batch: int) -> Model:
-    """One fully connected layer."""
-    chance = np.random.default_rng(0)
+def make_layer(batch: int) -> Model:
+    """Return one fully connected layer."""
+    rng = np.random.default_rng(0)
     b = Builder("layer")
     x = b.input(tensor("float32", (batch, SIDE)))
-    b.output(b.fully_connected(x, chance.random((SIDE, SIDE), np.float32), np.zeros(SIDE, np.float32), 0))
+    b.output(b.fully_connected(x, rng.random((SIDE, SIDE), np.float32), np.zeros(SIDE, np.float32), 0))
     return b.finish()
 
 
 def saturate(name: str, path: str) -> None:
-    """Compute with low priority for as long as somebody reads what this says."""
-    compiled = nnapi.compile(layer(256), Device(Isolated(name, service=path)), priority=PriorityCode.PRIORITY_LOW)
+    """Compute with low priority on all processors until stdin is closed."""
+    compiled = nnapi.compile(make_layer(256), Device(Isolated(name, service=path)), priority=PriorityCode.PRIORITY_LOW)
     given = np.ones((256, SIDE), np.float32)
 
     def work() -> None:
@@ -147,7 +157,7 @@ def saturate(name: str, path: str) -> None:
 
 @contextmanager
 def started(*command: str) -> Iterator[None]:
-    """A process that has said that it is ready."""
+    """Run a process during the block, which begins when the process has printed its first line."""
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None
     try:
@@ -159,12 +169,12 @@ def started(*command: str) -> Iterator[None]:
 
 
 def delay(name: str, number: int) -> dict[str, Any]:
-    """How a stream of high priority fares alone, and beside another application of low priority; in turns."""
+    """Return the times of a stream of high priority alone and beside an application of low priority, in turns."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "socket")
         with started(sys.executable, "-m", "nnapi", "serve", path, "-d", name):
             compiled = nnapi.compile(
-                layer(32), Device(Isolated(name, service=path)), priority=PriorityCode.PRIORITY_HIGH
+                make_layer(32), Device(Isolated(name, service=path)), priority=PriorityCode.PRIORITY_HIGH
             )
             given = np.ones((32, SIDE), np.float32)
             alone: list[float] = []
@@ -183,7 +193,7 @@ def delay(name: str, number: int) -> dict[str, Any]:
 
 
 def stream(compiled: Compilation, given: Any, number: int) -> list[float]:
-    """The microseconds of each run, with a pause after each as between two images."""
+    """Return the microseconds of each run, with a pause after each as between two images."""
     compiled.run(given)
     found = []
     for _ in range(number):
@@ -195,6 +205,7 @@ def stream(compiled: Compilation, given: Any, number: int) -> list[float]:
 
 
 def private(pid: int) -> float:
+    """Return the private megabytes of a process."""
     rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return sum(int(row.split()[1]) for row in rows if row.startswith("Private_")) / 1024
 
@@ -217,22 +228,21 @@ def main() -> int:
     if options.json:
         print(json.dumps({"calls": calls, "memory": sizes, "constants": copied, "delays": delays}))
     else:
-        print(
-            f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors; in brackets the fastest {LEAST}% of calls"
-        )
-        headings = f"a call more µs (≤ {CALL:g})", f"in a burst more µs (≤ {BURST:g})", "in its memory more µs"
-        shown = Table("device", "bytes", "here µs", *headings)
+        load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"
+        print(f"{load}; in brackets the same for the {PERCENTILE}th percentile instead of the median")
+        headings = f"call: added µs (≤ {CALL:g})", f"burst: added µs (≤ {BURST:g})", "bound inputs: added µs"
+        shown = Table("device", "bytes", "in this process µs", *headings)
         for row in calls:
             figures = [f"{row[key]:.1f} ({row[key + '_low']:.1f})" for key in KINDS]
             shown.add_row(row["device"], str(row["bytes"]), f"{row['here']:.1f}", *figures)
         Console().print(shown)
         for row in sizes:
-            print(f"{row['device']}: {row['process']:.1f} MB (≤ {MEMORY:g}), and {row['engine']:.1f} for the engine")
-        share = f"{copied:.1f} MB of {CONSTANTS >> 20} MB are the process's own (≤ 1)"
+            print(f"{row['device']}: {row['process']:.1f} MB (≤ {MEMORY:g}), and {row['engine']:.1f} MB for the engine")
+        share = f"{copied:.1f} MB of {CONSTANTS >> 20} MB are private (≤ 1)"
         print(f"constants: {'copied' if copied > 1 else 'not copied'}, {share}")
         for row in delays:
-            figures = f"{row['alone']:.0f} µs alone, {row['beside']:.0f} µs beside one of low priority"
-            print(f"{row['device']}, high priority: {figures}, {row['times']:.2f} times (≤ {DELAY:g})")
+            figures = f"{row['alone']:.0f} µs alone, {row['beside']:.0f} µs beside an application of low priority"
+            print(f"{row['device']}, high priority: {figures}, {row['times']:.2f} times as long (≤ {DELAY:g})")
     broken = [row for row in calls if row["call"] > CALL or row["burst"] > BURST]
     broken += [row for row in sizes if row["process"] > MEMORY] + [row for row in delays if row["times"] > DELAY]
     return bool(broken or copied > 1)

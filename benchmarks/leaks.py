@@ -1,13 +1,12 @@
 """Measure resident memory, descriptors and threads after thousands of executions, for every fault and kind of run.
 
-Each line is one way to execute with one fault of the device, on an automatic compilation (the CPU helps out) and on
-an explicit one (the caller gets the error). After some executions to warm up the state of the process is taken, and
-again after so many more.
+Each line is one kind of run with one fault of the device, on an automatic compilation (the CPU is the fallback) or on
+an explicit one (the caller gets the error). The growth is counted over ``--executions``, after some to warm up.
 """
 
 import os
 
-os.environ["NNAPI_TUNING"] = "0"  # the device that fails is chosen by its declared speed
+os.environ["NNAPI_TUNING"] = "0"  # so that the plan uses the faulty device, which declares a high speed
 
 import argparse
 import gc
@@ -39,7 +38,7 @@ ALLOWED_THREADS = 3
 
 @dataclass(frozen=True)
 class Growth:
-    """The growth after that number of executions."""
+    """The growth of bytes, file descriptors and threads over a number of executions."""
 
     way: str
     fault: str
@@ -87,7 +86,7 @@ def attempt(way: Callable[[Compilation], object], compilation: Compilation) -> N
 
 
 def grown(way: str, fault: str, automatic: bool, work: Callable[[], object], count: int) -> Growth:
-    """Return the growth after ``count`` repetitions, the second time: an allocator that grows once does not leak."""
+    """Return the growth over ``count`` repetitions. If they leak, repeat once: an allocator may grow once."""
     for _ in range(max(20, count // 10)):
         work()
     for _ in range(2):
@@ -109,7 +108,7 @@ def compile_and_run() -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--executions", type=int, default=10_000)
-    parser.add_argument("--faults", nargs="*", default=["none", *Fault.__members__], help="names of faults, or none")
+    parser.add_argument("--faults", nargs="*", default=["none", *Fault.__members__], help='names of faults, or "none"')
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
@@ -124,11 +123,11 @@ def main() -> int:
         print(json.dumps({"measured": [asdict(growth) for growth in found], "leaks": len(leaking)}))
         return len(leaking) > 0
     out = Console(width=110)
-    rows = Table("way", "fault", "devices", "executions", "RSS KiB", "descriptors", "threads", "µs each")
+    rows = Table("run", "fault", "devices", "executions", "RSS KiB", "descriptors", "threads", "µs each")
     for g in found:
         kind = "automatic" if g.automatic else "explicit"
-        figures = (f"{g.rss / 1024:+.0f}", f"{g.descriptors:+d}", f"{g.threads:+d}")
-        rows.add_row(g.way, g.fault, kind, str(g.executions), *figures, f"{1e6 * g.seconds / g.executions:.1f}")
+        grown_by = (f"{g.rss / 1024:+.0f}", f"{g.descriptors:+d}", f"{g.threads:+d}")
+        rows.add_row(g.way, g.fault, kind, str(g.executions), *grown_by, f"{1e6 * g.seconds / g.executions:.1f}")
     out.print(rows)
     out.print(f"{len(leaking)} of {len(found)} leak" if leaking else "nothing leaks")
     return len(leaking) > 0

@@ -1,10 +1,11 @@
-"""How often quantized results equal LiteRT's: random models of one operation each, on the reference device and LiteRT.
+"""Compare quantized results with LiteRT's on random models of one operation each.
 
     python benchmarks/litert_codes.py [--models N] [--seed S] [--device NAME] [--json]
 
-LiteRT runs without delegates: its built-in kernels are what must agree within one code; its reference kernels beside
-them tell how far apart two right answers may lie. Exit code 1 when an element is further off than one code, or when a
-model was not compared. LiteRT aborts on what it does not foresee, so it runs in processes of its own.
+The device (by default the reference) must agree with LiteRT's built-in kernels, without delegates, within 1 LSB
+(quantization step). LiteRT's reference kernels show how far two correct results may differ. The exit code is 1 if an
+element differs by more than 1 LSB or a model could not be compared. LiteRT runs in child processes, because it aborts
+the process on inputs that it does not expect.
 """
 
 import os
@@ -36,13 +37,13 @@ from tests.random_tflite import KINDS, Kind, random_codes, random_model
 Arrays = Sequence[np.ndarray]
 DEVICE = "nnapi-reference"
 BUILTIN, REFERENCE = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES, OpResolverType.BUILTIN_REF
-TOLERANCE = 1  # codes
+TOLERANCE = 1  # LSB
 MOST_SHOWN = 3  # violations of each kind
 
 
 @dataclass
 class Distance:
-    """How many of so many codes are equal, and the largest difference."""
+    """The numbers of elements and of equal ones, and the largest difference in LSB."""
 
     elements: int = 0
     equal: int = 0
@@ -60,15 +61,16 @@ class Distance:
 
 @dataclass
 class Row:
-    """All models of one kind: ours from LiteRT's built-in kernels, ours from its reference kernels, those from each
-    other; how many of the built-in kernels' codes are the lowest or highest one; what went wrong."""
+    """The results of all models of one kind. ``builtin`` and ``reference`` compare nnapi with LiteRT's two sets of
+    kernels, ``between`` compares these with each other, and ``saturated`` counts outputs of the built-in kernels that
+    are the lowest or highest quantized value."""
 
     kind: Kind
     models: int = 0
     builtin: Distance = field(default_factory=Distance)
     reference: Distance = field(default_factory=Distance)
     between: Distance = field(default_factory=Distance)
-    at_an_end: int = 0
+    saturated: int = 0
     violations: list[str] = field(default_factory=list)
 
     @property
@@ -80,11 +82,11 @@ class Row:
             self.violations.append(f"model {found['number']}: {found['violation']}")
             return
         self.models += 1
-        self.at_an_end += found["at_an_end"]
+        self.saturated += found["saturated"]
         for name in ("builtin", "reference", "between"):
             getattr(self, name).add(Distance(**found[name]))
         if found["builtin"]["largest"] > TOLERANCE:
-            self.violations.append(f"model {found['number']}: {found['builtin']['largest']} codes off")
+            self.violations.append(f"model {found['number']}: differs by {found['builtin']['largest']} LSB")
 
 
 def distance(ours: Arrays, theirs: Arrays) -> Distance:
@@ -113,7 +115,7 @@ def kind_of(number: int) -> Kind:
 
 
 def compared(seed: int, number: int, device: str, folder: Path) -> dict:
-    """One random model run three ways; the numbers of a Row, or a violation."""
+    """Run one random model on the device and on both sets of kernels; return the counts of a Row, or a violation."""
     rng = np.random.default_rng([seed, number])
     content = random_model(kind_of(number), rng)
     path = folder / f"{number}.tflite"
@@ -132,7 +134,7 @@ def compared(seed: int, number: int, device: str, folder: Path) -> dict:
         "builtin": asdict(distance(ours, theirs)),
         "reference": asdict(distance(ours, references)),
         "between": asdict(distance(theirs, references)),
-        "at_an_end": sum(
+        "saturated": sum(
             int(((array == end.min) | (array == end.max)).sum()) for array, end in zip(theirs, ends, strict=True)
         ),
     }
@@ -166,7 +168,7 @@ def compare_all(seed: int, numbers: range, device: str) -> Iterator[dict]:
 
 
 def measure(models: int, seed: int, device: str, processes: int) -> list[Row]:
-    """Compare so many models, kind by kind in turns, and show how far it is."""
+    """Compare ``models`` models, of all kinds in turns, with a progress bar."""
     rows = {kind: Row(kind) for kind in KINDS}
     bounds = [models * i // processes for i in range(processes + 1)]
     with Progress(console=Console(stderr=True), transient=True) as progress, ThreadPoolExecutor(processes) as pool:
@@ -177,8 +179,8 @@ def measure(models: int, seed: int, device: str, processes: int) -> list[Row]:
                 rows[kind_of(found["number"])].add(found)
                 progress.advance(task)
 
-        for part in [pool.submit(collect, range(*pair)) for pair in itertools.pairwise(bounds)]:
-            part.result()
+        for future in [pool.submit(collect, range(*pair)) for pair in itertools.pairwise(bounds)]:
+            future.result()
     return list(rows.values())
 
 
@@ -186,17 +188,18 @@ def total(rows: Sequence[Row]) -> Row:
     whole = Row(Kind("all", ""))
     for row in rows:
         whole.models += row.models
-        whole.at_an_end += row.at_an_end
+        whole.saturated += row.saturated
         for name in ("builtin", "reference", "between"):
             getattr(whole, name).add(getattr(row, name))
     return whole
 
 
 def cells(row: Row) -> list[str]:
-    ends = row.at_an_end / row.builtin.elements if row.builtin.elements else 0
-    pairs = (row.builtin, row.reference, row.between)
-    numbers = [text for pair in pairs for text in (f"{pair.share:.3%}", str(pair.largest))]
-    return [row.kind.operation, row.kind.type, f"{row.models:,}", f"{row.builtin.elements:,}", f"{ends:.0%}", *numbers]
+    saturated = row.saturated / row.builtin.elements if row.builtin.elements else 0
+    distances = (row.builtin, row.reference, row.between)
+    counts = [f"{row.models:,}", f"{row.builtin.elements:,}", f"{saturated:.0%}"]
+    shares = [text for each in distances for text in (f"{each.share:.3%}", str(each.largest))]
+    return [row.kind.operation, row.kind.type, *counts, *shares]
 
 
 HEADINGS = (
@@ -204,18 +207,18 @@ HEADINGS = (
     "type",
     "models",
     "elements",
-    "at an end",
+    "saturated",
     "equal to built-in",
     "largest",
     "equal to reference",
     "largest",
-    "built-in to reference",
+    "built-in equal to reference",
     "largest",
 )
 
 
 def print_table(rows: Sequence[Row]) -> None:
-    table = Table(*HEADINGS, title="Quantized results beside LiteRT's kernels, in codes")
+    table = Table(*HEADINGS, title="Quantized results compared with LiteRT's kernels; largest differences in LSB")
     for column in table.columns[2:]:
         column.justify = "right"
     for row in rows:
@@ -233,7 +236,7 @@ def print_table(rows: Sequence[Row]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--models", type=int, default=2500, help="over all operations and types, in turns")
+    parser.add_argument("--models", type=int, default=2500, help="number of models, over all operations and types")
     parser.add_argument("--seed", type=int, default=8)
     parser.add_argument("--device", default=DEVICE, help="the NNAPI device")
     parser.add_argument("--processes", type=int, default=2)

@@ -1,9 +1,10 @@
-"""Loading and compiling .tflite files on xnnpack-cpu, beside LiteRT's own load and allocate of the same file.
-
-*Cold* is without a cache: the file is imported, planned, lowered, and handed to the engine. *Warm* is with a cache that
-has the compilation. Plans are not compared. One process, one thread, taking turns; milliseconds, minimum.
+"""Measure loading and compiling of .tflite files on xnnpack-cpu, beside LiteRT's loading and allocating.
 
     python benchmarks/loading.py FOLDER [--runs 20] [--json FILE]
+
+*Cold* is without a cache: nnapi imports, plans and lowers the file, and the engine prepares it. *Warm* is with a cache
+that has the compilation. Trials of plans are off. nnapi and LiteRT alternate in one process, with one thread each.
+Times are in milliseconds, the minimum of the runs.
 """
 
 import os
@@ -28,7 +29,7 @@ import nnapi
 
 TOKEN = bytes(32)
 COLD, WARM = 2.5, 1.5
-"""The promises, in times of LiteRT."""
+"""The limits that the last line compares with, as multiples of LiteRT's time."""
 
 
 @dataclass(frozen=True)
@@ -63,18 +64,17 @@ def compiled(model: nnapi.Model, directory: Path | None = None) -> nnapi.Compila
 
 
 def measured(path: Path, runs: int, folder: Path) -> Row:
-    """The shortest times of each, every turn of ours after one of LiteRT; what is known of files lies in a folder of
-    its own for warm runs."""
-    nothing, known, cache = (folder / part for part in ("nothing", "known", "cache"))
+    """Return the minimum times; LiteRT runs before each run of nnapi. Cold and warm runs use separate cache folders."""
+    cold_home, warm_home, cache = (folder / name for name in ("cold", "warm", "cache"))
     cache.mkdir(exist_ok=True)
     times: list[tuple[float, ...]] = []
     for _ in range(runs + 1):
         first, _ = milliseconds(lambda: litert(path))
-        os.environ["NNAPI_CACHE_DIR"] = str(nothing)
+        os.environ["NNAPI_CACHE_DIR"] = str(cold_home)
         load, model = milliseconds(lambda: nnapi.load(path))
         cold, _ = milliseconds(lambda model=model: compiled(model))
         second, _ = milliseconds(lambda: litert(path))
-        os.environ["NNAPI_CACHE_DIR"] = str(known)
+        os.environ["NNAPI_CACHE_DIR"] = str(warm_home)
         warm, _ = milliseconds(lambda: compiled(nnapi.load(path), cache))
         times.append((min(first, second), load, cold, warm))
     return Row(path.stem, *map(min, zip(*times[1:], strict=True)))
@@ -102,8 +102,8 @@ def main() -> None:
         for path in sorted(options.folder.glob("*.tflite")):
             try:
                 rows.append(measured(path, options.runs, Path(folder)))
-            except (ValueError, RuntimeError) as error:  # one of the two refuses the file
-                out.print(f"{path.name} is left out: {str(error)[:100]}", markup=False)
+            except (ValueError, RuntimeError) as error:  # nnapi or LiteRT refuses the file
+                out.print(f"{path.name} is omitted: {str(error)[:100]}", markup=False)
     out.print(table(rows))
     kept = [sum(row.ratios[i] <= limit for row in rows) for i, limit in enumerate((COLD, WARM))]
     out.print(f"cold at most {COLD} times LiteRT: {kept[0]} of {len(rows)}; warm at most {WARM}: {kept[1]}")

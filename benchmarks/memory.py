@@ -1,8 +1,8 @@
-"""Compare the peak memory of a process that loads, compiles and runs a model once with one that uses LiteRT alone.
+"""Compare the peak memory of nnapi with that of LiteRT, in processes that load, prepare and run a model once.
 
     python benchmarks/memory.py MODEL.tflite … [--devices NAME …]
 
-The first compilation of a model on a machine also measures and compares; later ones know.
+*first* is the first compilation of a model on a machine, which also compares plans; *later* ones use the cached plan.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nnapi.report.engines import LiteRT, Nnapi, save
 
 @dataclass(frozen=True)
 class Peaks:
-    """Bytes: in the first compilation of the model on a machine, in later ones, and of LiteRT alone."""
+    """Peak bytes of the first compilation of the model, of a later one, and of LiteRT."""
 
     first: int
     later: int
@@ -38,11 +38,11 @@ class Peaks:
 
 
 def measured(path: Path, devices: tuple[str, ...] | None) -> Peaks:
-    """RuntimeError, with the reason, where a process does not come to its end."""
+    """Return the peaks of the three processes; raise RuntimeError with the reason if one fails."""
     model = nnapi.load(path)
     ours = Nnapi(devices)
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["NNAPI_CACHE_DIR"] = folder  # nothing is known at first, and then what was measured
+        os.environ["NNAPI_CACHE_DIR"] = folder  # empty at first; the second process finds the plan of the first
         inputs = Path(folder) / "inputs.npy"
         save(inputs, [random_input(model.operands[index], seed=0).array for index in model.inputs])
         found = []
@@ -57,7 +57,7 @@ def measured(path: Path, devices: tuple[str, ...] | None) -> Peaks:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", type=Path, nargs="+")
-    parser.add_argument("--devices", nargs="+", help="default: all, chosen by measurement")
+    parser.add_argument("--devices", nargs="+", help="default: trials choose among all")
     options = parser.parse_args()
     table = Table("model", "first MB", "later MB", "LiteRT MB", "first ÷ LiteRT", "later ÷ LiteRT")
     ratios = []

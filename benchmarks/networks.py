@@ -1,6 +1,6 @@
-"""Networks of many kinds with random weights, for :mod:`benchmarks.architectures`: a maker for each.
+"""Functions that make networks of many kinds with random weights, for :mod:`benchmarks.architectures`.
 
-A maker gives a PyTorch module of tensors and its inputs. Those of torchvision and transformers need these libraries.
+Each function returns a PyTorch module and its inputs. Some need torchvision or transformers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ SMALL = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "
 
 
 def wrap(model: Any, *names: str, pick: Callable[[Any], Any] = lambda found: found[0]) -> Any:
-    """A model with inputs by name, and one of its results."""
+    """Wrap a model as a module with positional inputs that returns one of its results."""
     import torch
 
     class Wrapped(torch.nn.Module):
@@ -40,7 +40,7 @@ def words(length: int = 32) -> list[Any]:
 
 
 def transformer(kind: str, inputs: Sequence[Any], name: str = "input_ids", config: str = "", **settings: Any) -> Made:
-    """A class of transformers, by default with the configuration of the same name; its first result."""
+    """Make a model of transformers that returns its first result; by default its configuration has the same name."""
     import transformers
 
     made = getattr(transformers, f"{config or kind}Config")(**settings)
@@ -57,7 +57,7 @@ def segmentation(kind: str) -> Made:
 
 
 def detector(kind: str, size: int) -> Made:
-    """A detector whose number of boxes depends on the picture."""
+    """Make a detector whose number of boxes depends on the picture."""
     import torchvision
 
     model = torchvision.models.get_model(kind, weights=None, weights_backbone=None)
@@ -69,7 +69,7 @@ def detector(kind: str, size: int) -> Made:
 
 
 class _Listed:
-    """A detector as a function of a batch instead of a list of pictures."""
+    """Makes a detector take a batch instead of a list of pictures."""
 
     def __new__(cls, model: Any) -> Any:
         import torch
@@ -93,7 +93,7 @@ def video() -> Made:
 
 
 def tagger(kind: str, layers: int = 1) -> Made:
-    """A class for each word: an embedding, recurrent cells in both directions, a linear layer."""
+    """Make a tagger, which computes a class for each word: embedding, bidirectional recurrent cells, linear layer."""
     import torch
 
     class Tagger(torch.nn.Module):
@@ -110,7 +110,7 @@ def tagger(kind: str, layers: int = 1) -> Made:
 
 
 def generator() -> Made:
-    """DCGAN's: a picture from 100 numbers."""
+    """Make DCGAN's generator: a picture from 100 values."""
     import torch
 
     layers, channels = [], 100
@@ -123,7 +123,7 @@ def generator() -> Made:
 
 
 def waves() -> Made:
-    """WaveNet's gated convolutions, dilated by 1 to 32, over one second of 8 kHz."""
+    """Make WaveNet's gated convolutions, dilated by 1 to 32, over one second of 8 kHz."""
     import torch
 
     class Waves(torch.nn.Module):
@@ -146,7 +146,7 @@ def waves() -> Made:
 
 
 def denoiser() -> Made:
-    """A diffusion U-Net: two scales, group normalization, a time step, attention at the coarser scale."""
+    """Make a diffusion U-Net: two scales, group normalization, a time step, attention at the coarser scale."""
     import torch
     from torch import nn
 
@@ -187,7 +187,7 @@ def denoiser() -> Made:
 
 
 def upscaler() -> Made:
-    """ESPCN: convolutions, and depth moved to space."""
+    """Make ESPCN: convolutions and a depth-to-space rearrangement."""
     from torch import nn
 
     tanh = nn.Tanh
@@ -196,7 +196,7 @@ def upscaler() -> Made:
 
 
 def detr() -> Made:
-    """DETR with a small backbone."""
+    """Make DETR with a small backbone."""
     import transformers
 
     backbone = transformers.ResNetConfig(
@@ -211,7 +211,7 @@ def detr() -> Made:
 
 
 def translator() -> Made:
-    """Encoder and decoder of T5."""
+    """Make T5's encoder and decoder."""
     import transformers
 
     settings = {"d_model": 128, "d_kv": 32, "d_ff": 256, "num_layers": 2, "num_heads": 4, "use_cache": False}
@@ -226,7 +226,7 @@ def sound(samples: int) -> list[Any]:
 
 
 def codec() -> Made:
-    """Encodec's encoder and decoder without the quantizer between them."""
+    """Make Encodec's encoder and decoder without the quantizer between them."""
     import torch
     import transformers
 
@@ -237,7 +237,7 @@ def codec() -> Made:
 
 
 def hifigan() -> Made:
-    """The vocoder of SpeechT5: a wave from 20 frames of a spectrogram."""
+    """Make the vocoder of SpeechT5: a wave from 20 frames of a spectrogram."""
     import torch
     import transformers
 
@@ -272,4 +272,4 @@ NETWORKS: Mapping[str, Callable[[], Made]] = {
     "diffusion": denoiser,
     "espcn": upscaler,
 }
-"""Detection, segmentation, speech, text, video, pictures that are made, state space: a maker for each by name."""
+"""The functions by name of the network: detection, segmentation, speech, text, video, image generation, state space."""

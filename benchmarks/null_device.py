@@ -1,4 +1,4 @@
-"""A device that supports everything and computes nothing, to measure the runtime's cost."""
+"""A device that supports everything and computes nothing, to measure the overhead of the runtime."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nnapi.model.operand import OperandType
 
 
 class Null:
-    """Returns zeros at once; dimensions that depend on data are 1."""
+    """Return zeros immediately; dynamic dimensions are 1."""
 
     info = DeviceInfo("nnapi-null", "1.0", DeviceTypeCode.DEVICE_OTHER, 8)
 

@@ -1,6 +1,8 @@
-"""ONNX's own tests of single operators, what becomes of each, and the page docs/onnx.md of that.
+"""Run ONNX's own tests of single operators, and write the page docs/onnx.md with the results.
 
-``python -m benchmarks.onnx_nodes > docs/onnx.md`` writes it, with the library ``onnx`` that is installed.
+    python -m benchmarks.onnx_nodes > docs/onnx.md
+
+The tests are those of the installed library ``onnx``.
 """
 
 from __future__ import annotations
@@ -69,11 +71,11 @@ PARAMETERS = {
     "GRU": (1, 2, 3, 4),
     "RNN": (1, 2, 3, 4),
 }
-"""Inputs that say how an operator computes, which networks have as constants; the tests give them at every run."""
+"""The indices of inputs that are parameters: constants in networks, but inputs of the model in ONNX's tests."""
 
 
 class NodeCase(NamedTuple):
-    """A model of one operator, or of what defines it, with inputs, the outputs they give, and tolerances."""
+    """A model of one operator, or of the operators that define it, with inputs, expected outputs and tolerances."""
 
     name: str
     content: bytes
@@ -84,7 +86,7 @@ class NodeCase(NamedTuple):
 
     @property
     def operator(self) -> str:
-        """The operator that is tested."""
+        """The tested operator."""
         import onnx
 
         nodes = onnx.ModelProto.FromString(self.content).graph.node
@@ -100,11 +102,11 @@ class Outcome(NamedTuple):
 
 @cache
 def node_cases() -> list[NodeCase]:
-    """All of them, in the order of the library."""
+    """Return all cases, in the order of the library."""
     from onnx.backend.test.loader import load_model_tests
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they overflow on purpose
+        warnings.simplefilter("ignore")  # some tests overflow on purpose
         tests = load_model_tests(kind="node")
     found = []
     for test in tests:
@@ -121,7 +123,7 @@ def _array(value: Any) -> Any:
 
 
 def outcome(case: NodeCase, device: str | None = None) -> Outcome:
-    """The outcome of a case as it is or, if that is refused, with its parameters as constants."""
+    """Return the outcome of a case; if it is refused, try it with its parameters as constants."""
     found = _try(case.content, case.inputs, case, device)
     if found.kind != "refused":
         return found
@@ -133,7 +135,7 @@ def outcome(case: NodeCase, device: str | None = None) -> Outcome:
 
 
 def freeze_parameters(case: NodeCase) -> tuple[bytes, list[Any]]:
-    """The case with its parameters as constants, and the inputs that are left."""
+    """Return the case's model with its parameters as constants, and the remaining inputs."""
     from onnx import ModelProto, numpy_helper
 
     model = ModelProto.FromString(case.content)
@@ -173,15 +175,17 @@ def _try(content: bytes, inputs: Sequence[Any], case: NodeCase, device: str | No
 
 
 def fit_input(array: Any, model: Model, i: int) -> Any:
-    """An input in the type that the model has for it."""
+    """Convert an input to the type that the model has for it."""
     type = model.operands[model.inputs[i]].type
     array = np.asarray(array)
     return array.astype(np.bool_ if type.name == "BOOL8" else type.dtype).reshape(array.shape or (1,))
 
 
 def assert_close(ours: Any, theirs: Any, case: NodeCase) -> None:
-    """Floats to the test's own tolerance, float16 to two units of the last place. Which of equal elements TopK takes
-    first is the device's choice."""
+    """Compare floats within the test's own tolerance, and float16 within two units in the last place.
+
+    TopK may return equal elements in any order, so their indices are not compared.
+    """
     assert ours.shape == (theirs.shape or (1,)), f"shape {ours.shape}, not {theirs.shape}"
     theirs = theirs.reshape(ours.shape)
     if theirs.dtype.kind == "f":
@@ -258,7 +262,7 @@ gives a wrong result, neither on `nnapi-reference` nor on the devices chosen by 
 
 
 def page(cases: Iterable[NodeCase], outcomes: Mapping[str, Outcome]) -> str:
-    """The whole page, as Markdown, by the outcomes of cases by their names."""
+    """Return the page as Markdown; ``outcomes`` are by names of cases."""
     import onnx
 
     found: dict[str, list[Outcome]] = defaultdict(list)

@@ -1,9 +1,9 @@
-"""Measure the timings that drivers ship (``drivers/timings.txt``), on one thread of the processor at hand.
+"""Measure the timings that drivers ship (``drivers/timings.txt``), on one thread of this machine's processor.
 
     python benchmarks/operator_costs.py [--device xnnpack-cpu] [--seconds 0.01]
 
-Small models of each kind of operation run on a device. A model's seconds are a launch, the copies of its input and
-output, and for its operations so much each, for each MAC, byte, pixel and filter tap. The printed costs fit best.
+Small models of each kind of operation run on a device. The model of their time is a sum: a launch, the copies of input
+and output, and costs for each operation, MAC, byte, pixel and filter tap. The program prints the costs that fit best.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from nnapi.model.operand import Array
 from nnapi.report.timing import time_calls
 
 BASE = Kind.ELEMENTWISE, Element.FLOAT32
-"""Launch and copies come from this class: short and long rows of small and large operations."""
+"""The class that gives the costs of launch and copies: its samples are one and several operations, small and large."""
 RUNS = 8
-BETTER, RIDGE = 1e-9, 1e-12
-"""How much smaller the error must be for one more figure to count; what is added to the squares of columns."""
+LEAST_GAIN, RIDGE = 1e-9, 1e-12
+"""The decrease of the error that justifies another nonzero cost, and the regularization of the least squares."""
 
 
 def time_model(device: nnapi.Device, model: Model, seconds: float) -> float:
-    """Return the seconds of the shortest run on zeros."""
+    """Return the minimum seconds of a run on zeros."""
     if not all(device.supports(model)):
-        raise NnapiError(f"{device} does not take {model}")
+        raise NnapiError(f"{device} does not support {model}")
     types = [model.operands[index].type for index in model.inputs]
     request = Request([np.full(type.dimensions, type.zero_point, type.dtype) for type in types])
     with closing(_prepare(device, model)) as prepared:
@@ -51,7 +51,7 @@ def _prepare(device: nnapi.Device, model: Model) -> Prepared:
 
 
 def measure(device: nnapi.Device, seconds: float) -> Timings:
-    """Measure all classes of operations that the device takes."""
+    """Measure all classes of operations that the device supports."""
     models = samples(*BASE)
     one, row, large_one, large_row = (time_model(device, model, seconds) for model in models)
     more = len(models[1].operations) - 1
@@ -79,8 +79,10 @@ def _count_moved_bytes(model: Model) -> int:
 
 
 def fit(works: Sequence[Sequence[Work]], seconds: Sequence[float], base: Sequence[float]) -> Cost:
-    """Return the cost of operations of a class. Each sample has some, took so many seconds, and would have taken
-    ``base`` without them. Errors count by their share of a sample's time."""
+    """Return the cost of the operations of a class by least squares of the relative errors.
+
+    ``works`` has the operations of each sample, ``seconds`` its time, and ``base`` the modeled time without them.
+    """
     rows = [[sum(column) for column in zip(*map(_list_columns, each), strict=True)] for each in works]
     taken = np.array(seconds)
     return Cost(*_solve(np.array(rows) / taken[:, None], 1 - np.array(base) / taken))
@@ -91,7 +93,7 @@ def _list_columns(work: Work) -> tuple[int, ...]:
 
 
 def _solve(rows: Array, shares: Array) -> list[float]:
-    """Return figures of which none is negative, such that ``rows @ figures`` comes nearest to the shares."""
+    """Return the nonnegative costs for which ``rows @ costs`` is closest to ``shares``."""
     scales = np.sqrt((rows**2).sum(0))
     present = np.flatnonzero(scales)
     rows = rows[:, present] / scales[present]
@@ -99,18 +101,18 @@ def _solve(rows: Array, shares: Array) -> list[float]:
     for number in range(1, min(rows.shape) + 1):
         for chosen in itertools.combinations(range(len(present)), number):
             columns = rows[:, chosen]
-            figures = np.zeros(len(present))
-            figures[list(chosen)] = np.linalg.solve(columns.T @ columns + RIDGE * np.eye(number), columns.T @ shares)
-            error = ((rows @ figures - shares) ** 2).sum()
-            if (figures >= 0).all() and error < least - BETTER:
-                best, least = figures, error
+            costs = np.zeros(len(present))
+            costs[list(chosen)] = np.linalg.solve(columns.T @ columns + RIDGE * np.eye(number), columns.T @ shares)
+            error = ((rows @ costs - shares) ** 2).sum()
+            if (costs >= 0).all() and error < least - LEAST_GAIN:
+                best, least = costs, error
     found = np.zeros(len(scales))
     found[present] = best / scales[present]
     return [float(each) for each in found]
 
 
 def show(timings: Timings) -> None:
-    """Print a table as ``drivers/timings.txt`` holds it."""
+    """Print a table in the format of ``drivers/timings.txt``."""
     print(f"launch, {timings.launch:.2g}, {timings.byte:.2g}")
     for (kind, element), cost in sorted(timings.costs.items()):
         print(", ".join([kind, element, *(f"{seconds:.2g}" for seconds in cost)]))
@@ -118,8 +120,8 @@ def show(timings: Timings) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", action="append", help="by default all")
-    parser.add_argument("--seconds", type=float, default=0.01, help="of runs of a sample")
+    parser.add_argument("--device", action="append", help="default: all")
+    parser.add_argument("--seconds", type=float, default=0.01, help="measuring time of each sample")
     options = parser.parse_args(arguments)
     for name in options.device or [device.name for device in nnapi.devices()]:
         timings = measure(nnapi.device(name), options.seconds)

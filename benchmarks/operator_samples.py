@@ -1,7 +1,7 @@
-"""Small models that stand for the operations of a kind: each kind's few differ in operations, MACs and bytes.
+"""Small models that represent the operations of each kind, and differ in numbers of operations, MACs and bytes.
 
-Weights are scattered, and every quantized filter has a value out of the range of a signed symmetric one in one channel
-of a hundred, as those of real networks have.
+Weights are pseudorandom. As in real networks, some channels of unsigned filters have values that a signed symmetric
+filter cannot hold.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, tensor
 
 CHAIN = 4
-"""Operations in a row where the price of a single one is asked for."""
+"""Operations in a row, to measure the cost of a single one."""
 SCALE = 0.05
 TANH = 4
-"""How the recurrent operations call that activation."""
+"""The value of the activation in recurrent operations."""
 SAME: dict[str, Any] = {"padding_scheme": PaddingCode.PADDING_SAME, "stride_w": 1, "stride_h": 1}
 CLIPPED: dict[str, Any] = SAME | {"activation": FuseCode.FUSED_RELU6}
 
@@ -52,24 +52,24 @@ class Sample:
         return tensor("quant8_asymm_signed", shape, SCALE)
 
     def like(self, shape: Sequence[int]) -> dict[str, Any]:
-        """The arguments that give a result the type of all values."""
+        """Return the arguments that give a result the type of all values."""
         return {"out": self.type(shape)}
 
     def filter(self, shape: Sequence[int], axis: int) -> Tensor:
-        """Weights of a convolution; ``axis`` is that of the output channels."""
+        """Return the weights of a convolution; ``axis`` is that of the output channels."""
         if self.element is not Element.SIGNED:
             return self.weights(shape)
         channel = ChannelQuantization(axis, (SCALE,) * shape[axis])
-        return self.b.constant(self._make_codes(shape), tensor("quant8_symm_per_channel", shape, channel=channel))
+        return self.b.constant(self._make_values(shape), tensor("quant8_symm_per_channel", shape, channel=channel))
 
     def weights(self, shape: Sequence[int], signed: str = "quant8_asymm_signed") -> Tensor:
-        """Weights with one scale for all; ``signed`` names the type that goes with signed inputs."""
-        codes = self._make_codes(shape)
+        """Return weights with a single scale; ``signed`` names their type if inputs are signed."""
+        values = self._make_values(shape)
         if self.element is Element.FLOAT32:
-            return self.b.constant(codes * np.float32(0.01))
+            return self.b.constant(values * np.float32(0.01))
         if self.element is Element.SIGNED:
-            return self.b.constant(codes, tensor(signed, shape, SCALE))
-        unsigned = (codes + np.int16(120)).astype(np.uint8)
+            return self.b.constant(values, tensor(signed, shape, SCALE))
+        unsigned = (values + np.int16(120)).astype(np.uint8)
         unsigned[(0,) * len(shape)] = 255
         return self.b.constant(unsigned, tensor("quant8_asymm", shape, SCALE, 120))
 
@@ -80,16 +80,16 @@ class Sample:
 
     @property
     def filter_bias_scale(self) -> float:
-        """Of the bias beside a filter: 0 where that has a scale for each channel."""
+        """The scale of a filter's bias: 0 if the filter has a scale for each channel."""
         return 0.0 if self.element is Element.SIGNED else SCALE * SCALE
 
-    def _make_codes(self, shape: Sequence[int]) -> Array:
+    def _make_values(self, shape: Sequence[int]) -> Array:
         numbers = np.arange(math.prod(shape), dtype=np.uint32) * SPREAD >> 16  # NumPy's generators take 7 MB to import
         return ((numbers % 200).astype(np.int16) - 100).astype(np.int8).reshape(shape)
 
 
 def samples(kind: Kind, element: Element) -> list[Model]:
-    """The models that measure a kind; none where nothing stands for it, or it does not take the type."""
+    """Return the models that measure a kind; none if it has no recipe or does not support the element type."""
     try:
         return [_make_model(element, *recipe) for recipe in RECIPES.get(kind, ())]
     except NnapiError:
@@ -157,8 +157,8 @@ def _reshape(s: Sample, x: Tensor) -> Any:
 
 
 def _recurrent(units: int) -> Body:
-    """One cell over the rows of the input, which are a sequence: of one operation in float32, of one for each step in
-    codes."""
+    """Apply a recurrent cell to the rows of the input as a sequence: one operation in float32, and one for each step in
+    quantized types."""
 
     def body(s: Sample, x: Tensor) -> Any:
         rows, depth = x.shape
@@ -215,4 +215,4 @@ RECIPES: dict[Kind, list[tuple[tuple[int, ...], Body, int]]] = {
     Kind.MOVEMENT: [((1, 4, 4, 8), _concatenate, 2), ((1, 32, 32, 32), _concatenate, 1)],
     Kind.RESHAPE: [((1, 4, 4, 8), _reshape, CHAIN), ((1, 32, 32, 32), _reshape, 1)],
 }
-"""For each kind: the input's dimensions, what is done to it, and how many times in a row."""
+"""The models of each kind: dimensions of the input, operators, and the number of times that they are repeated."""

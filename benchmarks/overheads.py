@@ -1,7 +1,7 @@
-"""Measure the runtime's overhead on one ADD of 3 × 4 floats on the reference, for every kind of run and by phase.
+"""Measure the runtime's overhead on one ADD of 3 × 4 floats on the reference, for every kind of run and by layer.
 
-Times are microseconds, minimum and median of many short series. The promises are about medians on a quiet machine:
-burst at most 12, compute on prepared buffers at most 25, start and wait at most 60.
+Times are in microseconds, minimum and median of many short series. The limits are for medians on an idle machine: 12
+for a burst, 25 for compute on prepared buffers, 60 for start and wait.
 """
 
 import os
@@ -30,7 +30,7 @@ SERIES = 31
 
 @dataclass(frozen=True)
 class Row:
-    """One way, in microseconds. ``limit`` is the promise about the median."""
+    """One kind of run, in microseconds. ``limit`` is for the median."""
 
     name: str
     minimum: float
@@ -60,7 +60,7 @@ def bound(compilation: Compilation, given: Any, result: Any) -> Execution:
 
 
 def ways(number: int) -> list[Row]:
-    """Each way as a user calls it."""
+    """Measure each kind of run as a user calls it."""
     compilation = sum_of_two()
     given, result = np.ones((3, 4), np.float32), np.empty((3, 4), np.float32)
     reusable = Execution(compilation)
@@ -86,7 +86,7 @@ def ways(number: int) -> list[Row]:
 
 
 def layers(number: int) -> list[Row]:
-    """The layers below a burst, from the inside: each contains the one before it."""
+    """Measure the layers below a burst, from the innermost; each contains the one before it."""
     compilation = sum_of_two()
     given = np.ones((3, 4), np.float32)
     driver = nnapi.device("nnapi-reference").driver.prepare(compilation.model, PrepareOptions())
@@ -103,7 +103,7 @@ def layers(number: int) -> list[Row]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--number", type=int, default=500, help="runs in each of the series")
+    parser.add_argument("--number", type=int, default=500, help="runs in each series")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     found = {"ways": ways(options.number), "layers": layers(options.number)}
@@ -113,12 +113,12 @@ def main() -> int:
         return bool(broken)
     out = Console()
     for key, rows in found.items():
-        shown = Table(key, "minimum µs", "median µs", "promised")
+        shown = Table(key, "minimum µs", "median µs", "limit µs")
         for row in rows:
-            promise = "" if row.limit is None else f"{row.limit:.0f}"
-            shown.add_row(row.name, f"{row.minimum:.2f}", f"{row.median:.2f}", promise)
+            limit = "" if row.limit is None else f"{row.limit:.0f}"
+            shown.add_row(row.name, f"{row.minimum:.2f}", f"{row.median:.2f}", limit)
         out.print(shown)
-    print("the promises are kept" if not broken else f"too slow: {', '.join(broken)}")
+    print("all medians are within their limits" if not broken else f"too slow: {', '.join(broken)}")
     return bool(broken)
 
 

@@ -1,7 +1,8 @@
-"""The partitioner against brute force on random graphs of up to 12 operations, and its time for large ones.
+"""Compare the partitioner with brute force on random graphs of up to 12 operations, and time it on large graphs.
 
-Every graph's costs, readers and refusals are random. With two devices the plan must be the cheapest of all assignments;
-with three it must never be worse than the best single device, and its mean ratio to the cheapest one below 1.05.
+The costs, edges and refusals of the graphs are random. With two devices the plan must be the cheapest of all
+assignments. With three it must never be worse than the best single device, and the mean ratio of its cost to the
+cheapest one must be below 1.05.
 """
 
 import argparse
@@ -29,7 +30,7 @@ MEAN_RATIO = 1.05
 
 
 def against_brute_force(graphs: int, devices: int, seed: int) -> dict[str, Any]:
-    """Ratios of the plan's cost to the cheapest, and of both to the best single device's."""
+    """Return the ratios of the plan's cost to the cheapest one, and of the best single device's cost to the plan's."""
     rng = random.Random(seed)
     ratios, gains, worse = [], [], 0
     for _ in range(graphs):
@@ -52,7 +53,7 @@ def against_brute_force(graphs: int, devices: int, seed: int) -> dict[str, Any]:
 
 
 def seconds(operations: int, devices: int, rounds: int) -> dict[str, Any]:
-    """How long one partition takes, the best and the median of several graphs."""
+    """Return the seconds of one partition: minimum, median and maximum over several graphs."""
     times = []
     for seed in range(rounds):
         problem = random_problem(random.Random(seed), operations, devices)
@@ -67,9 +68,9 @@ def seconds(operations: int, devices: int, rounds: int) -> dict[str, Any]:
 
 
 def find_broken(quality: Sequence[dict[str, Any]]) -> list[str]:
-    """The promises above that are not kept. How long it takes is no promise: that is the machine's."""
+    """Return the requirements above that are not met. There is none for the time, which depends on the machine."""
     two, three = quality
-    promises = {
+    requirements = {
         f"with two devices {two['graphs'] - two['optimal']} of {two['graphs']} plans are not the cheapest": (
             two["optimal"] == two["graphs"]
         ),
@@ -80,7 +81,7 @@ def find_broken(quality: Sequence[dict[str, Any]]) -> list[str]:
             three["mean_ratio"] < MEAN_RATIO
         ),
     }
-    return [violation for violation, kept in promises.items() if not kept]
+    return [violation for violation, is_met in requirements.items() if not is_met]
 
 
 def show(quality: Sequence[dict[str, Any]], times: Sequence[dict[str, Any]]) -> None:
@@ -118,7 +119,7 @@ def main() -> int:
         print(json.dumps({"quality": quality, "times": times, "broken": broken}))
     else:
         show(quality, times)
-        print("\n".join(f"BROKEN: {violation}" for violation in broken) or "the promises are kept")
+        print("\n".join(f"BROKEN: {violation}" for violation in broken) or "all requirements are met")
     return 1 if broken else 0
 
 

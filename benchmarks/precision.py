@@ -1,11 +1,14 @@
-"""Time and error of float models in float16 and bfloat16 beside float32, on each device.
+"""Measure the speed and error of float models in float16 and bfloat16, relative to float32, on each device.
 
     python -m benchmarks.precision FOLDER... [--images FOLDER] [--runs N] [--most SECONDS]
 
-For every .tflite file of floats: the time in float32 divided by the time in each precision, of the shortest of
-alternating runs on one thread; the largest difference of a result from float32's, as a share of its range; and for
-classifiers how often the first class is the same. Inputs are the pictures in the folder, else random values, as many as
-fit in ``--most`` seconds.
+The program prints for every .tflite file of floats:
+
+- the time in float32 divided by the time in the other precision; minimum of alternating runs on one thread
+- the largest difference of an output from float32's, as a share of the output's range
+- for classifiers, how often the first class is the same
+
+Inputs are the pictures of ``--images``, or else random values, as many as fit in ``--most`` seconds.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ CASES = (
     ("openvino-cpu", Precision.BFLOAT16),
 )
 SHORTEST = 1e-5
-"""Seconds of a run below which a ratio tells nothing."""
+"""Seconds of a run below which the ratio is omitted, because it is noise."""
 PICTURES = (".bmp", ".jpg", ".png")
 
 Arrays = list[np.ndarray[Any, Any]]
@@ -57,18 +60,18 @@ def is_of_floats(model: nnapi.Model) -> bool:
 
 
 def read_samples(model: nnapi.Model, file: Path, images: Path | None) -> list[Arrays]:
-    """Return the inputs of several runs: one for each picture if the model takes pictures, else random ones."""
+    """Return the inputs of several runs: pictures if the model has an input for them, else random values."""
     operands = list(input_operands(model))
     if images is not None and len(operands) == 1 and operands[0].type.rank == 4:
         pixels = find_pixels(model, describe(file).pixels, find_family(model))
         pictures = sorted(path for path in images.iterdir() if path.suffix in PICTURES)
-        with suppress(Mistake):  # of a sound
+        with suppress(Mistake):  # the input is not a picture
             return [[read_input(path, operands[0], pixels).array] for path in pictures]
     return [[random_input(operand, seed).array for operand in operands] for seed in range(4)]
 
 
 def prepare(model: nnapi.Model, device: str, precision: Precision, sample: Arrays) -> Any:
-    """Return the fast path of a run in exactly this precision; None where the device does not offer it."""
+    """Return the fast path of a run in exactly this precision, or None if the device does not offer it."""
     driver: Any = nnapi.device(device).driver
     permitted = model.with_precision(precision)
     variant = next((each for each in ("", f"in {precision}") if _is_used(driver, permitted, each, precision)), None)
@@ -126,9 +129,9 @@ def measure(file: Path, images: Path | None, runs: int, most: float) -> Iterator
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--images", type=Path)
-    parser.add_argument("--runs", type=int, default=25)
-    parser.add_argument("--most", type=float, default=2.0)
+    parser.add_argument("--images", type=Path, help="folder of pictures")
+    parser.add_argument("--runs", type=int, default=25, help="largest number of timed runs")
+    parser.add_argument("--most", type=float, default=2.0, help="seconds of comparing, and again of timing")
     arguments = parser.parse_args()
     ratios: dict[tuple[str, Precision], list[float]] = {case: [] for case in CASES}
     print(f"{'model':36}" + "".join(f"{f'{device} {precision}':>34}" for device, precision in CASES))

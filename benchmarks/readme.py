@@ -1,9 +1,9 @@
-"""Every number that README.md quotes, measured anew: the benchmarks behind them, one after the other.
+"""Run the benchmarks of all measurements in README.md, one after the other.
 
     python benchmarks/readme.py FOLDER [--seconds S] [--list]
 
-FOLDER holds the .tflite files of the tables. It takes about half an hour for 34 models. Engines that are not installed
-are left out. The last line names what failed or broke a promise; times are no failure unless a benchmark promises one.
+FOLDER has the .tflite files of the tables. 34 models take about half an hour. Engines that are not installed are
+omitted. The last line lists the benchmarks that failed; a time is a failure only if its benchmark has a limit for it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ ENGINES = {"litert": "ai_edge_litert", "openvino": "openvino", "onnxruntime": "o
 
 @dataclass(frozen=True)
 class Part:
-    """A number of README, and the command that prints it."""
+    """A measurement of README, and the command that prints it."""
 
-    says: str
+    title: str
     command: tuple[str, ...]
 
 
 def parts(folder: Path, seconds: float) -> list[Part]:
-    """The benchmarks, in the order in which README quotes them."""
+    """Return the benchmarks in the order of README."""
     against = [name for name, module in ENGINES.items() if find_spec(module)]
     several = ["--against", *against] if against else []
     models = sorted(map(str, folder.glob("*.tflite")))
@@ -39,16 +39,19 @@ def parts(folder: Path, seconds: float) -> list[Part]:
             "the table of engines, and its means with one thread and with two",
             ("engines.py", str(folder), *several, "--seconds", str(seconds)),
         ),
-        Part("from the start of a process to its first answer, and its peak", ("first_answer.py", *models)),
         Part(
-            "the table of the reference, and what importing takes",
+            "the time from the start of a process to its first result, and its peak memory",
+            ("first_answer.py", *models),
+        ),
+        Part(
+            "the table of the reference, and the time of `import nnapi`",
             ("reference.py", *(classifiers or models), "--seconds", str(4 * seconds)),
         ),
-        Part("a burst, a reused and an asynchronous execution", ("overheads.py",)),
-        Part("what tracing costs, and how much of a step it explains", ("tracing.py", *models[:4])),
-        Part("partitions beside the best ones", ("partition.py",)),
+        Part("the overhead of a burst, of a reused and of an asynchronous execution", ("overheads.py",)),
+        Part("the cost of tracing, and the share of a step that it explains", ("tracing.py", *models[:4])),
+        Part("the cost of plans relative to the cheapest ones", ("partition.py",)),
         Part(
-            "the public conformance examples on the reference, in all ways",
+            "the public conformance examples on the reference, with all kinds of runs",
             ("-m", "nnapi", "check", "--device", "nnapi-reference", "--jobs", "2"),
         ),
     ]
@@ -61,25 +64,25 @@ NEED_LITERT = ("engines.py", "first_answer.py")
 def run(part: Part) -> int:
     first, *rest = part.command
     words = [first, *rest] if first == "-m" else [str(HERE / first), *rest]
-    print(f"\n== {part.says}: {first if first != '-m' else ' '.join(rest[:2])}", flush=True)
+    print(f"\n== {part.title}: {first if first != '-m' else ' '.join(rest[:2])}", flush=True)
     return subprocess.run([sys.executable, *words], env={**os.environ, "COLUMNS": "200"}, check=False).returncode
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--seconds", type=float, default=1.5, help="of each engine on each model")
-    parser.add_argument("--list", action="store_true", help="only say what would run")
+    parser.add_argument("--seconds", type=float, default=1.5, help="measuring time of each engine on each model")
+    parser.add_argument("--list", action="store_true", help="only print the commands")
     options = parser.parse_args()
     if not any(options.folder.glob("*.tflite")):
-        parser.error(f"{options.folder} holds no .tflite files")
+        parser.error(f"{options.folder} has no .tflite files")
     chosen = parts(options.folder, options.seconds)
     if options.list:
         for part in chosen:
-            print(f"{part.says}: {' '.join(part.command)}")
+            print(f"{part.title}: {' '.join(part.command)}")
         return 0
-    failed = [part.says for part in chosen if run(part)]
-    print(f"\nnot as promised: {'; '.join(failed)}" if failed else "\nevery promise is kept")
+    failed = [part.title for part in chosen if run(part)]
+    print(f"\nfailed: {'; '.join(failed)}" if failed else "\nno benchmark failed")
     return bool(failed)
 
 

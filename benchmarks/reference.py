@@ -1,9 +1,9 @@
-"""The reference device beside LiteRT's built-in kernels: latency, load time, memory; and what `import nnapi` costs.
+"""Compare the reference device with LiteRT's built-in kernels: latency, load time, memory; and time `import nnapi`.
 
-Both run in one process on one thread, in turns, on the same random input. LiteRT runs without delegates, so that its
-portable kernels are compared and not XNNPACK. Times are minimum and median; a call of each includes handing over the
-input and getting the output. Memory is the peak of a process that loads, compiles and runs a model once, less that of
-a process that only imports NumPy.
+Both run in one process on one thread, in turns, on the same random input. LiteRT runs without delegates, so its
+portable kernels are compared, not XNNPACK. Times are minimum and median; a run includes setting the input and reading
+the output. Memory is the peak of a process that loads, compiles and runs a model once, minus the peak of a process that
+only imports NumPy.
 """
 
 import os
@@ -34,10 +34,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("NNAPI_SHARED") or ROOT.parent / "shared") / "models"
 DEVICE = "nnapi-reference"
 FEWEST, MOST = 10, 1000  # rounds
-ALLOWANCE = 60e6  # bytes that code, libraries and small things may take
+ALLOWANCE = 60e6  # bytes for code, libraries and small data
 
-# The high-water mark in /proc is this process's own. The one getrusage gives begins at that of the process it was
-# forked from.
+# The peak in /proc is that of this process alone. getrusage's peak includes that of the parent before the fork.
 PEAK = """
 def peak():
     lines = dict(line.split(":", 1) for line in open("/proc/self/status"))
@@ -55,8 +54,8 @@ class Times:
 
 @dataclass(frozen=True)
 class Measured:
-    """One model's figures: seconds, bytes, and the largest difference between the two outputs (codes where quantized,
-    else relative to the largest value)."""
+    """The measurements of one model: seconds, bytes, and the largest difference between the outputs (in LSB if
+    quantized, else relative to the largest value)."""
 
     model: str
     operations: int
@@ -72,7 +71,7 @@ class Measured:
 
     @property
     def ratio(self) -> Times | None:
-        """How many times as long the reference takes, by minimum and by median."""
+        """The reference's times divided by LiteRT's."""
         if self.litert is None:
             return None
         return Times(self.nnapi.minimum / self.litert.minimum, self.nnapi.median / self.litert.median)
@@ -83,14 +82,14 @@ def times(seconds: Sequence[float]) -> Times:
 
 
 def default_models() -> list[Path]:
-    """The MobileNets that classify of the reference material; without it the two digit readers."""
+    """Return the MobileNet classifiers in NNAPI_SHARED, or else the two models of examples/digits."""
     return sorted(path for path in SHARED.glob("*mobilenet_v*.tflite") if "ssd" not in path.name) or sorted(
         (ROOT / "examples/digits").glob("*.tflite")
     )
 
 
 def litert_call(path: Path, inputs: Sequence[np.ndarray]) -> Callable[[], list[np.ndarray]] | None:
-    """A run of LiteRT's own kernels as one call; None where LiteRT is not installed or refuses the file."""
+    """Return a function that runs LiteRT's own kernels, or None if LiteRT is not installed or refuses the file."""
     try:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
     except ImportError:
@@ -123,7 +122,7 @@ def time_turns(calls: Sequence[Callable[[], object]], seconds: float) -> list[li
 
 
 def measure(path: Path, seconds: float) -> Measured:
-    """Everything about one model; each kernel set runs for about half of ``seconds``."""
+    """Measure one model; the reference and LiteRT together run for about ``seconds``."""
     loads: list[float] = []
     compiles: list[float] = []
     for _ in range(5):
@@ -160,14 +159,14 @@ def difference(ours: np.ndarray, theirs: np.ndarray) -> float:
 
 
 def memory_limit(path: Path, model: nnapi.Model) -> int:
-    """Bytes a run may take: three times the file, the two largest activations, and the allowance."""
-    passing = (Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT)
-    activations = sorted(operand.type.nbytes for operand in model.operands if operand.lifetime in passing)
+    """Return the bytes that a run may take: three times the file, the two largest activations, and the allowance."""
+    activation_lifetimes = (Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT)
+    activations = sorted(operand.type.nbytes for operand in model.operands if operand.lifetime in activation_lifetimes)
     return int(3 * path.stat().st_size + sum(activations[-2:]) + ALLOWANCE)
 
 
 def peak_memory(path: Path) -> int:
-    """Bytes by which a first run of the model raises the peak of a process over that of importing NumPy."""
+    """Return the peak bytes of a process that runs the model once, minus those of one that imports NumPy."""
     run = f"""
 import numpy, nnapi
 model = nnapi.load({str(path)!r})
@@ -179,19 +178,19 @@ nnapi.compile(model, {DEVICE!r}).run(*inputs)
 
 
 def import_time(runs: int = 5) -> Times:
-    """Seconds that `import nnapi` takes in processes that have imported NumPy before."""
+    """Return the seconds of `import nnapi` in processes that have imported NumPy before."""
     code = "import numpy, time; start = time.perf_counter(); import nnapi; print(time.perf_counter() - start)"
     return times([in_process(code) for _ in range(runs)])
 
 
 def in_process(code: str) -> float:
-    """The number that a fresh Python prints."""
+    """Run code in a new Python process, and return the number that it prints."""
     return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
 
 
 def rows(found: Sequence[Measured]) -> Iterator[list[str]]:
     for one in found:
-        unit = "codes" if one.is_quantized else "relative"
+        unit = "LSB" if one.is_quantized else "relative"
         yield [
             one.model,
             str(one.operations),
@@ -221,10 +220,11 @@ HEADINGS = (
 
 
 def main() -> int:
-    """Measure and print; 1 when a model takes more memory than its limit."""
+    """Measure and print; return 1 if a model takes more memory than its limit."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="*", type=Path, help="the MobileNets, or the digit readers, unless given")
-    parser.add_argument("--seconds", type=float, default=6, help="of running each model")
+    help = "default: the MobileNet classifiers in NNAPI_SHARED, or else the models of examples/digits"
+    parser.add_argument("models", nargs="*", type=Path, help=help)
+    parser.add_argument("--seconds", type=float, default=6, help="measuring time of each model")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
     progress = Console(stderr=True)

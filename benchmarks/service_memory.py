@@ -1,8 +1,10 @@
 """Measure the memory that each further application of a service takes.
 
-``python -m benchmarks.service_memory MODEL… --device xnnpack-cpu`` starts a service for each model, connects
-applications one after the other, and prints by how many megabytes the service and its workers grow with the last (PSS:
-shared pages count in proportion), beside the bytes of the model's constants. The promise: at most 45 MB beyond these.
+    python -m benchmarks.service_memory MODEL… --device xnnpack-cpu
+
+The program starts a service for each model and connects applications one after the other. It prints by how many
+megabytes the service and its workers grow with the last application (PSS: the proportional share of shared pages), and
+the megabytes of the model's constants. The growth may exceed the constants by at most 45 MB.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ RUNS = 5
 
 
 def proportional(pid: int) -> float:
-    """Return the megabytes of a process, its share of shared pages included."""
+    """Return the megabytes of a process, with its proportional share of shared pages."""
     rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return int(next(row.split()[1] for row in rows if row.startswith("Pss:"))) / 1024
 
@@ -69,7 +71,7 @@ def main() -> int:
         further, constants = measure(each, options.device, options.applications)
         worst = max(worst, further[-1] - constants)
         print(f"{options.device} {Path(each).stem}: {further[-1]:.1f} MB, {constants:.1f} MB of them constants")
-    print(f"at most {worst:.1f} MB beyond the models (≤ {MOST:g})")
+    print(f"at most {worst:.1f} MB beyond the constants (≤ {MOST:g})")
     return worst > MOST
 
 

@@ -1,10 +1,17 @@
 """Run ten honest applications of a service alone, then beside three hostile ones.
 
-``python -m benchmarks.service_soak MODEL --minutes 10`` starts a service and ten applications that run the model at a
-steady rate, and measures them alone; then three hostile clients join: one sends mutated messages, one hogs channels,
-models and memory, one connects and leaves as fast as it can. The promises: all answers are right, the honest latency is
-at most twice what it was alone, and the service's memory stays what it was. Exits with 1 where one is broken. Beside as
-many processes that compute and never use the service, the latency shows what the processors' time alone costs.
+    python -m benchmarks.service_soak MODEL --minutes 10
+
+The program starts a service and ten applications that run the model at a steady rate, and measures them in three
+phases: alone, beside three processes that only use the processor, and beside three hostile clients. The second phase
+shows how much of the latency is due to the processor load. The hostile clients do the following:
+
+- mutate: send mutated messages
+- hog: take as many channels, as many models and as much memory as possible
+- churn: connect and disconnect as fast as possible
+
+The exit code is 1 if a result is wrong or missing, the median latency of the honest applications more than doubles, or
+the service's memory grows by more than 8 MB.
 """
 
 from __future__ import annotations
@@ -28,7 +35,8 @@ from nnapi import Device
 from nnapi.drivers.isolated import Isolated
 
 HONEST = 10
-TIMES = 2.0
+SLOWDOWN = 2.0
+"""The largest ratio of the median latency beside hostile clients to that alone."""
 GROWTH = 8.0
 """Megabytes that the service may grow by."""
 PAUSE = 0.1
@@ -37,14 +45,14 @@ HOSTILE = ("mutate", "hog", "churn")
 
 
 def be_honest(path: str, model_file: str, device: str, pause: float) -> None:
-    """Run a model until the parent closes stdin; a line of JSON for each second."""
+    """Run a model until the parent closes stdin; print a line of JSON each second."""
     model = nnapi.load(model_file)
-    random = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     types = [model.operands[index].type for index in model.inputs]
-    given = [random.integers(0, 100, type.dimensions).astype(type.dtype) for type in types]
+    given = [rng.integers(0, 100, type.dimensions).astype(type.dtype) for type in types]
     with Device(Isolated(device, service=path)) as served:
         compiled = nnapi.compile(model, served)
-        wanted = compiled.run(*given)
+        expected = compiled.run(*given)
         print("ready", flush=True)
         os.set_blocking(0, False)
         while sys.stdin.read(1) == "":
@@ -53,7 +61,7 @@ def be_honest(path: str, model_file: str, device: str, pause: float) -> None:
                 begin = time.perf_counter()
                 try:
                     found = compiled.run(*given)
-                    wrong += not all(np.array_equal(one, other) for one, other in zip(found, wanted, strict=True))
+                    wrong += not all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
                 except nnapi.NnapiError:
                     failed += 1
                 times.append(time.perf_counter() - begin)
@@ -62,7 +70,7 @@ def be_honest(path: str, model_file: str, device: str, pause: float) -> None:
 
 
 def be_hostile(path: str, kind: str, device: str) -> None:
-    """Do harm until this is ended."""
+    """Attack the service until the process is killed."""
     from tests.drivers.isolated.service_cases import RawClient
     from tools.fuzz_service import Fuzzer, make_model
 
@@ -79,7 +87,7 @@ def be_hostile(path: str, kind: str, device: str) -> None:
 
 
 def hog(client: Any, model: Any) -> None:
-    """Take all channels and models that there are, ask for large memory, and leave runs behind."""
+    """Take as many channels and models as possible, ask for much memory, and leave runs unfinished."""
     channels = [client.channel() for _ in range(70)]
     file = os.memfd_create("hog")
     os.ftruncate(file, 1 << 33)
@@ -93,7 +101,7 @@ def hog(client: Any, model: Any) -> None:
 
 
 class Reader:
-    """The lines of one honest application."""
+    """Reads the lines that one honest application prints."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -103,7 +111,7 @@ class Reader:
         self._rest = ""
 
     def read(self) -> list[dict[str, Any]]:
-        """Return what it has said since the last time."""
+        """Return the lines since the last call."""
         assert self._process.stdout is not None
         with suppress(BlockingIOError, TypeError):
             self._rest += os.read(self._process.stdout.fileno(), 1 << 24).decode()
@@ -112,7 +120,7 @@ class Reader:
 
 
 def watch(readers: list[Reader], seconds: float, service: int) -> dict[str, float]:
-    """Return what the honest applications met in that time, and the service's memory at the end."""
+    """Return the results of the honest applications over ``seconds``, and the service's memory at the end."""
     found: list[dict[str, Any]] = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -140,7 +148,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--alone", type=float, default=0.5, help="minutes of the honest ones alone")
+    parser.add_argument("--alone", type=float, default=0.5, help="minutes of each other phase")
     parser.add_argument("--device", default="xnnpack-cpu")
     parser.add_argument("--pause", type=float, default=PAUSE, help="seconds between two honest runs")
     parser.add_argument("--role", nargs=2, help=argparse.SUPPRESS)
@@ -174,18 +182,21 @@ def main() -> int:
         for process in computing:
             process.kill()
         hostile = [start(*own, "--role", path, kind) for kind in HOSTILE]
-        settled = watch(readers, 10, service.pid)
+        warm = watch(readers, 10, service.pid)
         beside = watch(readers, 60 * options.minutes, service.pid)
         for process in hostile:
             process.kill()
         after = watch(readers, 60 * options.alone, service.pid)
-    grown = beside["service_mb"] - settled["service_mb"]
+    grown = beside["service_mb"] - warm["service_mb"]
     print(json.dumps({"alone": alone, "busy": busy, "beside": beside, "after": after, "grown_mb": grown}, indent=1))
-    times = beside["median_ms"] / alone["median_ms"]
-    print(f"median {times:.2f} times (≤ {TIMES:g}), 95% {beside['p95_ms'] / alone['p95_ms']:.2f} times")
+    slowdown = beside["median_ms"] / alone["median_ms"]
+    percentile = beside["p95_ms"] / alone["p95_ms"]
+    print(
+        f"beside hostile clients: median {slowdown:.2f} times that alone (≤ {SLOWDOWN:g}), 95% {percentile:.2f} times"
+    )
     print(f"median {beside['median_ms'] / busy['median_ms']:.2f} times that beside processes that only compute")
     print(f"the service grew by {grown:.1f} MB (≤ {GROWTH:g})")
-    return bool(beside["wrong"] or beside["failed"] or times > TIMES or grown > GROWTH)
+    return bool(beside["wrong"] or beside["failed"] or slowdown > SLOWDOWN or grown > GROWTH)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A recurrent model whose state stays in device memory, beside one whose state goes through the caller's buffers.
+"""Compare a recurrent model whose state stays in device memory with one whose state passes through buffers.
 
-The state is large and the work small (state + input), so that what handing it over costs is seen. An opaque memory
-hands the very array that a run made to the next run; into buffers the runtime copies at every run.
+The state is large and the work small (state + input), so the cost of passing the state dominates. With a device memory,
+the next run gets the same array that a run made. With buffers of the caller, the runtime copies the state at every run.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from nnapi.drivers.base import Outcome, Prepared, PrepareOptions, Request
 
 
 def accumulator(elements: int) -> Model:
-    """The state and the input (one number for each element's column of 1) give the next state."""
+    """Return a model that adds its input, a single value, to each element of the state."""
     model = Model("accumulator")
     type = nnapi.tensor("float32", (1, elements))
     state, x, following = (
@@ -63,8 +63,8 @@ def state_memory(compilation: Compilation) -> DeviceMemory:
     return desc.create_memory()
 
 
-class Watching:
-    """Another driver, noting the state that a run is given and the one that it makes."""
+class Observer:
+    """Wraps a driver, and keeps the arrays of the state that the last run got and returned."""
 
     def __init__(self, driver: Any) -> None:
         self.driver = driver
@@ -73,27 +73,27 @@ class Watching:
         self.given: Any = None
         self.made: Any = None
 
-    def prepare(self, model: Model, options: PrepareOptions) -> Watched:
-        return Watched(self, self.driver.prepare(model, options))
+    def prepare(self, model: Model, options: PrepareOptions) -> ObservedModel:
+        return ObservedModel(self, self.driver.prepare(model, options))
 
 
-class Watched:
-    """The prepared model."""
+class ObservedModel:
+    """Wraps a prepared model for an :class:`Observer`."""
 
-    def __init__(self, watching: Watching, inner: Prepared) -> None:
-        self.watching, self.inner, self.close = watching, inner, inner.close
+    def __init__(self, observer: Observer, inner: Prepared) -> None:
+        self.observer, self.inner, self.close = observer, inner, inner.close
 
     def execute(self, request: Request) -> Outcome:
         outcome = self.inner.execute(request)
-        self.watching.given, self.watching.made = request.inputs[0], outcome.outputs[0]
+        self.observer.given, self.observer.made = request.inputs[0], outcome.outputs[0]
         return outcome
 
 
 ONE = np.ones((1, 1), np.float32)
 
 
-def in_device_memory(compilation: Compilation, elements: int, driver: Watching) -> Iterator[tuple[float, bool]]:
-    """Seconds of each step, and whether it was given the very array that the step before made."""
+def in_device_memory(compilation: Compilation, elements: int, driver: Observer) -> Iterator[tuple[float, bool]]:
+    """Yield the seconds of each step, and whether its state was the same array that the step before made."""
     memories = [state_memory(compilation) for _ in range(2)]
     nnapi.copy_memory(Memory.from_array(np.zeros(elements, np.float32)), memories[0])
     forth = [Execution(compilation) for _ in range(2)]
@@ -107,14 +107,14 @@ def in_device_memory(compilation: Compilation, elements: int, driver: Watching) 
         start = time.perf_counter()
         forth[step % 2].compute()
         seconds = time.perf_counter() - start
-        handed_over, made = driver.given is made, driver.made
+        is_same, made = driver.given is made, driver.made
         assert made[0, 0] == step + 1
-        yield seconds, handed_over
+        yield seconds, is_same
         step += 1
 
 
-def in_buffers(compilation: Compilation, elements: int, driver: Watching) -> Iterator[tuple[float, bool]]:
-    """The same with two buffers of the caller's, in turns."""
+def in_buffers(compilation: Compilation, elements: int, driver: Observer) -> Iterator[tuple[float, bool]]:
+    """Yield the same for two buffers of the caller, which alternate as input and output."""
     buffers = [np.zeros((1, elements), np.float32) for _ in range(2)]
     forth = [Execution(compilation) for _ in range(2)]
     for number, execution in enumerate(forth):
@@ -133,19 +133,19 @@ def in_buffers(compilation: Compilation, elements: int, driver: Watching) -> Ite
 
 
 def measure(elements: int, steps: int, device: str) -> dict[str, float | int | bool]:
-    driver = Watching(nnapi.device(device).driver)
+    driver = Observer(nnapi.device(device).driver)
     compilation = nnapi.compile(accumulator(elements), Device(driver))
     running = [way(compilation, elements, driver) for way in (in_device_memory, in_buffers)]
     times: list[list[float]] = [[], []]
-    kept = True
+    is_passed = True
     for step in range(steps + 5):
-        for number, way in enumerate(running):  # in turns, so that both see the same machine
+        for number, way in enumerate(running):  # in turns, so that other load affects both
             seconds, same = next(way)
-            kept &= same or number == 1
+            is_passed &= same or number == 1
             if step >= 5:
                 times[number].append(seconds)
     opaque, buffers = (statistics.median(each) for each in times)
-    return {"bytes": 4 * elements, "steps": steps, "opaque": opaque, "buffers": buffers, "handed_over": kept}
+    return {"bytes": 4 * elements, "steps": steps, "opaque": opaque, "buffers": buffers, "is_passed": is_passed}
 
 
 def main() -> int:
@@ -159,17 +159,17 @@ def main() -> int:
     if options.json:
         print(json.dumps(found))
     else:
-        rows = Table("state", "in device memory", "in buffers", "ratio", "handed over without a copy")
+        rows = Table("state", "in device memory", "in buffers", "ratio", "passed without a copy")
         for row in found:
             rows.add_row(
                 f"{row['bytes'] / 1024:.0f} KiB",
                 f"{1e6 * row['opaque']:.1f} µs",
                 f"{1e6 * row['buffers']:.1f} µs",
                 f"{row['buffers'] / row['opaque']:.2f}×",
-                "yes" if row["handed_over"] else "NO",
+                "yes" if row["is_passed"] else "NO",
             )
         Console().print(rows)
-    return 0 if all(row["handed_over"] for row in found) else 1
+    return 0 if all(row["is_passed"] for row in found) else 1
 
 
 if __name__ == "__main__":

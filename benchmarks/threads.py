@@ -1,4 +1,4 @@
-"""Threads that share one compilation: how many answers were right, and how many there were in a second."""
+"""Count the correct results and the runs per second of threads that share one compilation, for each kind of run."""
 
 import os
 
@@ -62,14 +62,14 @@ def measure(way: Way, threads: int, executions: int) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=8)
-    parser.add_argument("--executions", type=int, default=1000, help="of each thread")
+    parser.add_argument("--executions", type=int, default=1000, help="runs of each thread")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     found = [measure(way, options.threads, options.executions) for way in (at_once, execution, started)]
     if options.json:
         print(json.dumps(found))
     else:
-        rows = Table("way", "executions", "right", "per second")
+        rows = Table("run", "executions", "correct", "per second")
         for row in found:
             rows.add_row(row["way"], str(row["asked"]), str(row["right"]), f"{row['asked'] / row['seconds']:.0f}")
         Console().print(rows)

@@ -1,11 +1,11 @@
-"""How many inputs a second, several in flight on all cores: ``Compilation.run_many`` beside what other engines offer.
+"""Compare the throughput of ``Compilation.run_many`` with other engines: inputs per second, several in flight.
 
     python benchmarks/throughput.py FOLDER [--only TEXT] [--requests N] [--rounds N] [--seconds S] [--json FILE]
 
-LiteRT runs with an interpreter a thread and with one alone, OpenVINO in its throughput mode with a request a thread and
-with its own queue of requests: of each engine the better way counts. All take turns in one process. The figures are
-those of the best rounds: inputs per second, and inputs per second of processor time, which say more on a machine that
-has other things to do.
+LiteRT runs with an interpreter for each thread and with a single interpreter; OpenVINO runs in its throughput mode with
+a request for each thread and with its own queue of requests. The better variant of each engine counts. All run in
+turns in one process. The program prints the best rounds in inputs per second ("wall") and in inputs per second of
+processor time ("processor"), which other load disturbs less.
 """
 
 from __future__ import annotations
@@ -27,17 +27,21 @@ from nnapi.report.engines import LiteRT, OpenVINO, UnsuitableError
 from nnapi.report.machine import count_cores
 
 Measure = Callable[[float], float]
-"""From seconds to inputs per second."""
+"""A function that measures for a number of seconds, and returns inputs per second."""
 KINDS = "wall", "processor"
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", nargs="+", default=[""], help="models whose name contains one of these")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], help="run only models whose name contains one of these texts"
+    )
     parser.add_argument("--requests", type=int, default=count_cores())
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.2, help="of each way in each round")
+    parser.add_argument(
+        "--seconds", type=float, default=0.2, help="measuring time of each engine variant in each round"
+    )
     parser.add_argument("--json", type=Path)
     return parser.parse_args(arguments)
 
@@ -61,16 +65,17 @@ def repeat_until(end: float, inputs: Sequence[Any]) -> Iterator[Sequence[Any]]:
 
 
 def measure_runs(engine: Any, file: Path, inputs: Sequence[Any], requests: int) -> Measure:
-    """As many threads as requests, each with what the engine prepares for one."""
+    """Return a measurement with a thread for each request; each thread has its own run of the engine."""
     runs = engine.open(file, 1).prepare(requests)
     return partial(measure_rate, runs, inputs)
 
 
 def measure_queue(file: Path, inputs: Sequence[Any]) -> Measure:
-    """OpenVINO's own queue, with as many requests as it takes for best; results are copied, as everybody's are."""
+    """Return a measurement with OpenVINO's own queue and its default number of requests; results are copied, as by all
+    engines."""
     from nnapi.report.engines import _openvino_core
 
-    model = OpenVINO().open(file, 1)._model  # type: ignore[attr-defined]  # read as the other way reads it
+    model = OpenVINO().open(file, 1)._model  # type: ignore[attr-defined]  # reads the file as measure_runs does
     options = {"PERFORMANCE_HINT": "THROUGHPUT", "INFERENCE_PRECISION_HINT": "f32"}
     compiled = _openvino_core().compile_model(model, "CPU", options)
     queue = sys.modules["openvino"].AsyncInferQueue(compiled)
@@ -110,7 +115,7 @@ def list_ways(file: Path, requests: int) -> dict[str, Measure]:
 
 
 def measure_model(file: Path, options: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """The best round of each way, in inputs per second of each kind of time."""
+    """Return the best round of each engine variant, in inputs per second of each kind of time."""
     ways = list_ways(file, options.requests)
     best = {kind: dict.fromkeys(ways, 0.0) for kind in KINDS}
     for number in range(options.rounds):
@@ -125,7 +130,10 @@ def measure_model(file: Path, options: argparse.Namespace) -> dict[str, dict[str
 
 
 def compare(best: dict[str, float]) -> dict[str, float]:
-    """Ours over each engine's best way, and over the best of all; empty where nobody else runs the model."""
+    """Return nnapi's rate divided by each engine's best rate and by the best rate of all other engines.
+
+    The result is empty if no other engine runs the model.
+    """
     rates: dict[str, float] = {}
     for name, value in best.items():
         engine = name.split()[0]
@@ -140,27 +148,27 @@ def show(kind: str, ratios: list[dict[str, float]]) -> None:
         values = [one[name] for one in ratios if name in one]
         if values:
             mean = math.exp(sum(map(math.log, values)) / len(values))
-            print(f"{kind} time, × {name}: geometric mean {mean:.3f} of {len(values)}, least {min(values):.2f}")
+            print(f"{kind} time, × {name}: geometric mean {mean:.3f} of {len(values)}, minimum {min(values):.2f}")
 
 
 def main() -> None:
     options = parse()
-    told: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for file in sorted(options.folder.glob("*.tflite")):
         if not any(part in file.stem for part in options.only):
             continue
         best = measure_model(file, options)
         if "nnapi" not in best["wall"]:
             continue
-        told[file.stem] = {kind: {"rates": best[kind], "ratios": compare(best[kind])} for kind in KINDS}
+        results[file.stem] = {kind: {"rates": best[kind], "ratios": compare(best[kind])} for kind in KINDS}
         for kind in KINDS:
             rates = "  ".join(f"{name} {value:.5g}" for name, value in best[kind].items())
-            ratios = "  ".join(f"× {name} {value:.2f}" for name, value in told[file.stem][kind]["ratios"].items())
+            ratios = "  ".join(f"× {name} {value:.2f}" for name, value in results[file.stem][kind]["ratios"].items())
             print(f"{file.stem}, {kind}: {rates}; {ratios}", flush=True)
     for kind in KINDS:
-        show(kind, [one[kind]["ratios"] for one in told.values()])
+        show(kind, [one[kind]["ratios"] for one in results.values()])
     if options.json:
-        options.json.write_text(json.dumps(told, indent=1))
+        options.json.write_text(json.dumps(results, indent=1))
 
 
 if __name__ == "__main__":

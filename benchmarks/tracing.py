@@ -1,9 +1,14 @@
 """Measure the cost of tracing, off and on, and the share of a step that it explains.
 
-Each cost is the median over many pairs of short series, one with and one without, in turns, so that what else the
-machine does falls on both. Off is compared with a runtime whose sections are taken out, on a burst of one ADD of 3 × 4
-floats; on with off, on models. Coverage is the sum of the operations' spans in the span of their step. The promises: a
-span off below 100 ns, below 1 % off, below 5 % on, and at least 90 % of a step.
+Each cost is the median over many pairs of short series, one with and one without, in turns, so that other load affects
+both. The program fails if a value misses its limit:
+
+| value | measured on | limit |
+|---|---|---|
+| a section or span while tracing is off | an empty block | below 100 ns |
+| tracing off, compared with a runtime without sections | a burst of one ADD of 3 × 4 floats | below 1 % |
+| tracing on, compared with off | models | below 5 % |
+| covered: the sum of the operations' spans as a share of their step's span | models | at least 90 % |
 """
 
 import os
@@ -39,16 +44,16 @@ Setting = Callable[[], AbstractContextManager[Any]]
 
 
 TRACED = ((nnapi.Burst, "run"), (OnDevice, "execute"), (Program, "compute"))
-"""Every function on the way of a burst on the reference that asks whether a trace is being recorded."""
+"""All functions in the path of a burst on the reference that test whether a trace is being recorded."""
 
 
 @contextmanager
 def without_sections() -> Iterator[None]:
-    """The code as it would be if nobody had thought of tracing: its questions are left out."""
+    """Replace the functions in :data:`TRACED` by versions that do not test whether a trace is being recorded."""
     before = [(owner, name, getattr(owner, name)) for owner, name in TRACED]
     for owner, name, function in before:
         source = textwrap.dedent(inspect.getsource(function))
-        assert "spans.active" in source, f"{owner.__name__}.{name} does not ask"
+        assert "spans.active" in source, f"{owner.__name__}.{name} does not test whether a trace is recorded"
         made: dict[str, Any] = {}
         code = compile(source.replace("spans.active", "False"), name, "exec", __future__.annotations.compiler_flag)
         exec(code, function.__globals__, made)
@@ -61,7 +66,8 @@ def without_sections() -> Iterator[None]:
 
 
 def compared(work: Callable[[], Any], plain: Setting, costly: Setting, number: int, pairs: int) -> dict[str, float]:
-    """Microseconds of both, and by what part the costly one is slower: median of pairs, and of the two minima."""
+    """Return the microseconds in both settings, and by what share the costly one is slower: the median of the pairs,
+    and the ratio of the two minima."""
     work()
     taken: dict[bool, list[float]] = {False: [], True: []}
     for pair in range(pairs):
@@ -93,17 +99,17 @@ def prepared(file: Path, device: str) -> Callable[[], Any]:
 
 
 def coverage(work: Callable[[], Any], runs: int) -> float:
-    """Median part of a step's span that operations' spans fill; nothing for an engine that tells of none."""
+    """Return the median share of a step's span that the spans of its operations fill."""
     with trace.recording() as recorder:
         for _ in range(runs):
             work()
     found = recorder.spans()
     steps = [span for span in found if "operations" in span.args]
-    return statistics.median(sum(part.seconds for part in parts(step, found)) / step.seconds for step in steps)
+    return statistics.median(sum(span.seconds for span in operations(step, found)) / step.seconds for step in steps)
 
 
-def parts(step: Span, found: list[Span]) -> Iterator[Span]:
-    """The outermost operations within a step."""
+def operations(step: Span, found: list[Span]) -> Iterator[Span]:
+    """Yield the outermost operations within a step."""
     for span in found:
         depth = span.depth - ("engine" in span.args)  # an engine's operators are within its call
         if step.start <= span.start and span.end <= step.end and depth == step.depth + 1 and "operation" in span.args:
@@ -111,7 +117,7 @@ def parts(step: Span, found: list[Span]) -> Iterator[Span]:
 
 
 def off(number: int = 200_000) -> Iterator[tuple[str, dict[str, float]]]:
-    """Nanoseconds of what does nothing while off, less those of the loop around it."""
+    """Yield the nanoseconds of a section and of a span around an empty block while tracing is off, without the loop."""
     section = trace.Section(Layer.RUNTIME, trace.Phase.EXECUTION, "nothing")
     layer, phase = Layer.RUNTIME, trace.Phase.EXECUTION
 
@@ -126,14 +132,14 @@ def off(number: int = 200_000) -> Iterator[tuple[str, dict[str, float]]]:
         with trace.span(layer, phase, "nothing", operation=3):
             pass
 
-    for name, work in (("section, off", entered), ("span made on the spot, off", made)):
-        least = min(timeit(work, number=number) - timeit(empty, number=number) for _ in range(9))
-        yield name, {"nanoseconds": 1e9 * least / number}
+    for name, work in (("section, off", entered), ("new span, off", made)):
+        seconds = min(timeit(work, number=number) - timeit(empty, number=number) for _ in range(9))
+        yield name, {"nanoseconds": 1e9 * seconds / number}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", type=Path, nargs="*", help="model files, for what tracing costs while it is on")
+    parser.add_argument("models", type=Path, nargs="*", help="model files to measure with tracing on")
     parser.add_argument("--pairs", type=int, default=101)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -151,13 +157,13 @@ def main() -> int:
     if options.json:
         print(json.dumps({**found, "broken": broken}))
         return bool(broken)
-    for name, figures in found.items():
-        print(f"{name}: " + ", ".join(_said(key, value) for key, value in figures.items()))
-    print("the promises are kept" if not broken else f"not kept: {', '.join(broken)}")
+    for name, values in found.items():
+        print(f"{name}: " + ", ".join(_format(key, value) for key, value in values.items()))
+    print("all values are within their limits" if not broken else f"beyond the limits: {', '.join(broken)}")
     return bool(broken)
 
 
-def _said(key: str, value: float) -> str:
+def _format(key: str, value: float) -> str:
     if key == "nanoseconds":
         return f"{value:.0f} ns"
     return f"{key} {value:.2f} µs" if key in ("plain", "costly") else f"{key} {100 * value:.2f} %"

@@ -84,7 +84,7 @@ def make_segformer() -> Network:
 
 
 def make_decoder() -> Network:
-    """Return a decoder with rotary embeddings that reads past keys and values, and writes them one token longer."""
+    """Return a decoder with rotary embeddings that reads past keys and values, and returns them with one more token."""
     import torch
 
     def rotate(x: Any, cosine: Any, sine: Any) -> Any:
@@ -131,9 +131,13 @@ def make_decoder() -> Network:
     names = [f"past{i}" for i in range(2 * LAYERS)]
     past = {name: torch.randn(1, HEADS, 32, WIDTH // HEADS) for name in names}
     inputs = {"ids": torch.ones(1, 1).long(), "mask": torch.ones(1, 33).long(), **past}
-    later = [f"present{i}" for i in range(2 * LAYERS)]
-    axes = {"mask": {1: "total"}, **{name: {2: "past"} for name in names}, **{name: {2: "total"} for name in later}}
-    return Network(Decoder(), inputs, ["logits", *later], axes)
+    present_names = [f"present{i}" for i in range(2 * LAYERS)]
+    axes = {
+        "mask": {1: "total"},
+        **{name: {2: "past"} for name in names},
+        **{name: {2: "total"} for name in present_names},
+    }
+    return Network(Decoder(), inputs, ["logits", *present_names], axes)
 
 
 NETWORKS: dict[str, Callable[[], Network]] = {

@@ -1,14 +1,16 @@
-"""Six transformers with random weights beside ONNX Runtime, OpenVINO and LiteRT.
+"""Compare nnapi with ONNX Runtime, OpenVINO and LiteRT on six transformers with random weights.
 
     python -m benchmarks.transformers [NAME…] [--variants float dynamic static] [--threads 1 2] [--folder FOLDER]
 
-Needs torch, transformers and onnxruntime. PyTorch exports each network as .onnx, ONNX Runtime's tool quantizes its
-weights (dynamic) or its weights and activations (static), and nnapi exports each .onnx as .tflite. The engines run in
-turns in one process; with one thread processor time counts, which other processes disturb less. ``ratio`` is the time
-of the fastest other engine over ours, of the medians and of the minima: above 1 nnapi is faster; ``best`` takes nnapi's
-best device and file instead of the plan that trials chose. ``error`` is the largest difference from ONNX Runtime,
-relative to its largest value. Files are cached in FOLDER, by default the folder nnapi-transformers in the folder for
-temporary files. NAME "lengths" times the first answers at 50 new lengths.
+The program needs torch, transformers and onnxruntime. PyTorch exports each network as .onnx, ONNX Runtime's tool
+quantizes its weights (dynamic) or its weights and activations (static), and nnapi exports each .onnx as .tflite. The
+engines run in turns in one process. With one thread, times are processor time, which other load disturbs less.
+
+``ratio`` is the time of the fastest other engine divided by nnapi's, of the medians and of the minima: above 1, nnapi
+is faster. ``best`` is the same with nnapi's fastest device and file instead of the plan that trials chose. ``error`` is
+the largest difference from ONNX Runtime, relative to its largest value. Files are cached in FOLDER, by default the
+folder nnapi-transformers in the folder for temporary files. NAME "lengths" times the first run at each of 50 new
+lengths.
 """
 
 from __future__ import annotations
@@ -31,15 +33,15 @@ from benchmarks.transformer_networks import NETWORKS, Feed, make
 
 FOLDER = Path(tempfile.gettempdir()) / "nnapi-transformers"
 VARIANTS = "float", "dynamic", "static"
-SECONDS, LEAST, PAUSE = 4.0, 12, 0.05
-"""Seconds that all engines together run, runs of each at least, and the pause before a run on several threads, in which
-the threads of the engine before it stop spinning."""
+SECONDS, LEAST_RUNS, PAUSE = 4.0, 12, 0.05
+"""Seconds that all engines together run, the least number of runs of each, and the pause before a run on several
+threads, in which the threads of the previous engine stop spinning."""
 
 Run = Callable[[], Sequence[Any]]
 
 
 def quantize(path: Path, variant: str, feed: Feed) -> Path:
-    """Return the file of a variant, which ONNX Runtime's tool makes if necessary."""
+    """Return the file of a variant; if necessary, make it with ONNX Runtime's tool."""
     from onnxruntime import quantization
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -65,7 +67,7 @@ def vary(array: Any) -> Any:
 
 
 class _Reader:
-    """The inputs of a calibration."""
+    """Reads the inputs of a calibration."""
 
     def __init__(self, feeds: Iterable[Feed]) -> None:
         self._feeds = iter(feeds)
@@ -79,7 +81,7 @@ def narrow(feed: Feed) -> list[Any]:
 
 
 def open_nnapi(path: Path, feed: Feed, threads: int, device: str | None = None) -> Run:
-    """Return a run on a device, by default on the plan that trials chose."""
+    """Return a run on a device, by default with the plan that trials choose."""
     import nnapi
 
     if path.suffix == ".onnx":
@@ -104,7 +106,7 @@ def open_onnxruntime(path: Path, feed: Feed, threads: int) -> Run:
 
 
 def open_openvino(path: Path, feed: Feed, threads: int) -> Run:
-    """Return a run by OpenVINO in float32 on the file's static shapes, without copies of inputs and outputs."""
+    """Return a run in OpenVINO, in float32 and with static shapes, without copies of inputs and outputs."""
     import openvino as ov
 
     core = ov.Core()
@@ -142,7 +144,7 @@ def open_litert(path: Path, feed: Feed, threads: int) -> Run:
 
 
 def export(path: Path, feed: Feed) -> Path:
-    """Return the .tflite file that nnapi exports a file as, for the shapes of the inputs."""
+    """Return the .tflite file that nnapi exports from an .onnx file for the shapes of the inputs."""
     import nnapi
 
     made = path.with_suffix(".tflite")
@@ -157,7 +159,7 @@ def measure(runs: Mapping[str, Run], clock: Callable[[], float]) -> dict[str, li
     for run in runs.values():
         run()
     end = time.perf_counter() + SECONDS
-    while time.perf_counter() < end or len(times["nnapi"]) < LEAST:
+    while time.perf_counter() < end or len(times["nnapi"]) < LEAST_RUNS:
         for name, run in runs.items():
             if clock is time.perf_counter:
                 time.sleep(PAUSE)
@@ -213,8 +215,8 @@ def compare(name: str, variant: str, threads: int, folder: Path) -> None:
 
 
 def compare_lengths(folder: Path, *, count: int = 50) -> None:
-    """Print the processor time of the first answer at new lengths, ours over OpenVINO's after reshape and compilation,
-    and the largest error against ONNX Runtime."""
+    """Print the median processor time of the first run at new lengths, its ratio to OpenVINO's time for reshape,
+    compilation and run, and the largest error relative to ONNX Runtime."""
     import onnxruntime
     import openvino as ov
 
@@ -272,10 +274,10 @@ def main() -> None:
                 if options.here:
                     compare(name, variant, threads, options.folder)
                     continue
-                words = [name, "--variants", variant, "--threads", str(threads), "--folder", str(options.folder)]
-                command = [sys.executable, "-m", "benchmarks.transformers", *words, "--here"]
-                with tempfile.TemporaryDirectory() as home:  # where no earlier decision is recorded
-                    variables = os.environ | {"NNAPI_CACHE_DIR": home}
+                arguments = [name, "--variants", variant, "--threads", str(threads), "--folder", str(options.folder)]
+                command = [sys.executable, "-m", "benchmarks.transformers", *arguments, "--here"]
+                with tempfile.TemporaryDirectory() as cache:  # empty, so that earlier choices do not count
+                    variables = os.environ | {"NNAPI_CACHE_DIR": cache}
                     process = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, env=variables)
                 if process.returncode:
                     reason = (process.stderr.strip().splitlines() or [""])[-1]

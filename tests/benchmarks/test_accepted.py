@@ -55,7 +55,7 @@ def test_counts_and_reasons() -> None:
     ],
 )
 def test_what_belongs_to_one_call_is_left_out(reason: str, expected: str) -> None:
-    assert accepted.general(reason) == expected
+    assert accepted.generalize(reason) == expected
 
 
 def test_the_committed_page_has_links_that_lead_somewhere() -> None:

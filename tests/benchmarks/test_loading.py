@@ -24,7 +24,7 @@ def test_loading(tmp_path: Path) -> None:
         [*command, "--json", str(written)], capture_output=True, text=True, check=False, env=environment
     )
     assert done.returncode == 0, done.stderr
-    assert "broken.tflite is left out" in done.stdout
+    assert "broken.tflite is omitted" in done.stdout
     (row,) = json.loads(written.read_text())
     assert row["name"] == "digits_quant"
     assert all(row[part] > 0 for part in ("litert", "load", "compile", "warm"))

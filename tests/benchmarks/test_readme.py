@@ -35,7 +35,7 @@ def test_a_folder_without_models_is_refused(tmp_path: Path) -> None:
     command = [sys.executable, REPOSITORY / "benchmarks" / "readme.py", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # type: ignore[arg-type]
     assert done.returncode == 2
-    assert "holds no .tflite files" in done.stderr
+    assert "has no .tflite files" in done.stderr
 
 
 @pytest.mark.engine

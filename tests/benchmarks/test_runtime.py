@@ -45,7 +45,7 @@ def test_partition_says_which_promise_is_broken() -> None:
 
 def test_state() -> None:
     (row,) = measured("state", "--steps", "5", "--elements", "65536")
-    assert row["handed_over"]
+    assert row["is_passed"]
     assert row["bytes"] == 1 << 18
     assert row["opaque"] > 0
     assert row["buffers"] > 0
