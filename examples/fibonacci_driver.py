@@ -1,4 +1,4 @@
-"""A driver of one's own: Fibonacci numbers, on an operand type that NNAPI does not have.
+"""A driver that computes Fibonacci numbers, with an operand type that NNAPI does not have.
 
 docs/writing-a-driver.md explains it.
 """

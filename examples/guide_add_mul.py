@@ -1,8 +1,9 @@
 """The first model of the NNAPI guide, call by call: (trained1 + x) * trained3 on tensors of 3×4 floats.
 
-The trained values lie in a file that is mapped, not read. The model is described, compiled for the devices of this
-machine and run twice: once waiting for the result, once in the background with its result in shared memory.
-Every call is named like its C function: `ANeuralNetworksModel_addOperand` is `Model.add_operand`.
+The trained values are in a file that is mapped into memory. The program builds the model, compiles it for the devices
+of this machine, and runs it twice: once it waits for the result, once the model runs in the background and writes its
+result to shared memory. Every method is named like its C function: `ANeuralNetworksModel_addOperand` is
+`Model.add_operand`.
 """
 
 import mmap
@@ -20,7 +21,8 @@ SIZE = MATRIX.nbytes
 
 
 def describe(trained: nnapi.Memory) -> nnapi.Model:
-    """Operand 0 is the model's input, 6 its output; 1 and 3 are trained, 2 and 5 fuse no activation, 4 is between."""
+    """Build the model. Operand 0 is its input and 6 its output; 1 and 3 are trained values, 2 and 5 are activations
+    (none), and 4 is the sum."""
     model = nnapi.Model("guide")
     for type in (MATRIX, MATRIX, ACTIVATION, MATRIX, MATRIX, ACTIVATION, MATRIX):
         model.add_operand(type)
@@ -36,7 +38,7 @@ def describe(trained: nnapi.Memory) -> nnapi.Model:
 
 
 def run_waiting(compilation: nnapi.Compilation, x: np.ndarray) -> np.ndarray:
-    """Run with an array for the result, and wait."""
+    """Run with an array for the result, and wait for it."""
     y = np.empty((3, 4), np.float32)
     execution = nnapi.Execution(compilation)
     execution.set_input(0, x)
@@ -57,7 +59,7 @@ def run_in_background(compilation: nnapi.Compilation, x: np.ndarray) -> np.ndarr
 
 
 def main() -> int:
-    """Run both ways and compare with NumPy; the exit code."""
+    """Run in both ways, and compare with NumPy; return the exit code."""
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     added, factor = np.full((3, 4), 0.5, np.float32), np.linspace(1, 2, 12, dtype=np.float32).reshape(3, 4)
     with tempfile.TemporaryDirectory() as folder:
@@ -73,7 +75,7 @@ def main() -> int:
     print(f"on {', '.join(device.name for device in compilation.devices)}:")
     print(waiting)
     right = (factor * (added + x) == waiting).all() and (waiting == background).all()
-    print("as NumPy has it, both ways" if right else f"not as NumPy has it: {factor * (added + x)}")
+    print("both results equal NumPy's" if right else f"a result differs from NumPy's: {factor * (added + x)}")
     return 0 if right else 1
 
 

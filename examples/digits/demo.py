@@ -1,7 +1,7 @@
 """Read scanned digits with a float and with a quantized model, and show the scans and the answers in the terminal.
 
-Both models run on every scan of the test split, none of which they were trained on. The exit code is 1 when either
-is right less often than it should be.
+Both models run on every scan of the test split, on which they were not trained. The exit code is 1 if the accuracy of
+either model is too low.
 """
 
 import sys
@@ -27,7 +27,7 @@ class Answers:
     """The results of one model on all scans."""
 
     title: str
-    required: float  # the least accuracy that is good enough
+    required: float  # the lowest accuracy that passes
     probabilities: np.ndarray  # (scans, 10), float32
     seconds: float  # for all scans
     devices: list[str]
@@ -37,7 +37,7 @@ class Answers:
 
 
 def classify(title: str, path: Path, required: float, scans: np.ndarray) -> Answers:
-    """Run the model in `path` on each scan; a quantized one takes and gives int8 codes instead of real values."""
+    """Run the model in `path` on each scan; the input and output of a quantized model are int8 instead of float32."""
     model = nnapi.load(path)
     source, answer = model.operands[model.inputs[0]].type, model.operands[model.outputs[0]].type
     images = scans.reshape(-1, *source.dimensions).astype(np.float32) / WHITE
@@ -55,7 +55,7 @@ def classify(title: str, path: Path, required: float, scans: np.ndarray) -> Answ
 
 
 def picture(scan: np.ndarray, color: bool) -> Text:
-    """The scan in grays, each pixel two characters wide, which makes it about square."""
+    """Draw the scan in grays; a pixel is two characters wide, so it is about square."""
     text = Text()
     for row in scan.astype(int):
         for value in row:
@@ -69,24 +69,24 @@ def picture(scan: np.ndarray, color: bool) -> Text:
 
 
 def caption(index: int, label: int, results: list[Answers]) -> Text:
-    """The truth about one scan, then each model's answer and how sure it is."""
+    """Return the label of one scan, and each model's answer with its probability."""
     lines = [Text(f"{'truth':<9} {label}", style="bold")]
     for result in results:
-        chances = result.probabilities[index]
-        style = "green" if chances.argmax() == label else "bold red"
-        lines.append(Text(f"{result.title:<9} {chances.argmax()} {chances.max():4.0%}", style))
+        probabilities = result.probabilities[index]
+        style = "green" if probabilities.argmax() == label else "bold red"
+        lines.append(Text(f"{result.title:<9} {probabilities.argmax()} {probabilities.max():4.0%}", style))
     return Text("\n").join(lines)
 
 
 def gallery(indices: np.ndarray, scans: np.ndarray, labels: np.ndarray, results: list[Answers], color: bool) -> Table:
-    """Some scans side by side, each with its caption."""
+    """Return some scans side by side, each with its caption."""
     grid = Table.grid(padding=(0, 3, 1, 0))
     grid.add_row(*(Group(picture(scans[i], color), caption(i, labels[i], results)) for i in indices))
     return grid
 
 
 def summary(results: list[Answers], labels: np.ndarray) -> Table:
-    """How often each model is right on the whole test split, how fast it is and where it ran."""
+    """Return a table with each model's accuracy on the whole test split, its time per scan and its device."""
     table = Table(box=box.SIMPLE)
     for heading in ("model", "accuracy", "required", "wrong", "time per scan", "device"):
         table.add_column(heading, justify="left" if heading in ("model", "device") else "right")
@@ -104,7 +104,7 @@ def summary(results: list[Answers], labels: np.ndarray) -> Table:
 
 
 def main() -> int:
-    """Show a few scans and the summary; the exit code."""
+    """Show a few scans and the summary; return the exit code."""
     with np.load(HERE / "digits_test.npz") as split:
         scans, labels = split["images"], split["labels"]
     results = [

@@ -26,7 +26,7 @@ WHITE = 16  # the brightest pixel value; the models take pixel / WHITE
 
 
 def augment(images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Each scan turned by up to 12 degrees, scaled by up to 8 % and shifted by up to 0.8 pixel."""
+    """Rotate each scan by up to 12 degrees, scale it by up to 8 % and shift it by up to 0.8 pixels."""
     center = np.full(2, 3.5)
     result = np.empty_like(images)
     for i, image in enumerate(images):
@@ -38,7 +38,7 @@ def augment(images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def classifier() -> tf.keras.Model:
-    """A small network of operations that NNAPI has had since feature level 1."""
+    """Return a small network of operations that NNAPI has since feature level 1."""
     layers = tf.keras.layers
     return tf.keras.Sequential(
         [
@@ -55,7 +55,7 @@ def classifier() -> tf.keras.Model:
 
 
 def export(model: tf.keras.Model, samples: np.ndarray | None = None) -> bytes:
-    """The model as .tflite for batches of one; with samples, quantized to int8 from input to output."""
+    """Export the model as .tflite for batches of one; with samples, quantized to int8 from input to output."""
     call = tf.function(lambda image: model(image, training=False))
     signature = call.get_concrete_function(tf.TensorSpec((1, 8, 8, 1), tf.float32))
     converter = tf.lite.TFLiteConverter.from_concrete_functions([signature])
@@ -75,7 +75,7 @@ def export(model: tf.keras.Model, samples: np.ndarray | None = None) -> bytes:
 
 
 def operations(content: bytes) -> list[str]:
-    """The names of the operations in a .tflite file, in order."""
+    """Return the names of the operations in a .tflite file, in order."""
     names = {code: name for name, code in vars(tflite.BuiltinOperator).items() if name.isupper()}
     model = tflite.Model.GetRootAs(content, 0)
     graph = model.Subgraphs(0)
@@ -84,7 +84,7 @@ def operations(content: bytes) -> list[str]:
 
 
 def accuracy(content: bytes, images: np.ndarray, labels: np.ndarray) -> float:
-    """The share of scans that LiteRT classifies correctly with a .tflite file."""
+    """Return the share of scans that LiteRT classifies correctly with a .tflite file."""
     interpreter = Interpreter(model_content=content, num_threads=1)
     interpreter.allocate_tensors()
     (source,), (answer,) = interpreter.get_input_details(), interpreter.get_output_details()

@@ -1,4 +1,4 @@
-"""Scanned digits read by joblib's processes: the predictor is pickled to each of them, and compiled there once."""
+"""Classify scanned digits in processes of joblib: each process unpickles the predictor, and compiles it once."""
 
 from pathlib import Path
 

@@ -1,9 +1,9 @@
-"""Scanned digits read by Ray Data: each worker compiles the predictor at its first batch and keeps it for the next."""
+"""Classify scanned digits with Ray Data: each worker compiles the predictor at its first batch, and reuses it."""
 
 import os
 from pathlib import Path
 
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when Ray is imported: nothing is reported to anybody
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reads it when it is imported, and sends no reports
 
 import numpy as np
 import ray

@@ -1,10 +1,10 @@
-"""Scanned digits read by Spark: a partition of rows is an iterator, and so are its results."""
+"""Classify scanned digits with Spark: `Predictor.run_many` turns a partition's rows into an iterator of results."""
 
 import os
 import sys
 from pathlib import Path
 
-os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python is this one
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers run the same Python
 
 import numpy as np
 from pyspark.sql import SparkSession
