@@ -77,17 +77,17 @@ def _make_method(operation: Operation) -> str:
 
 
 def _list_variants(overload: Overload) -> Iterator[list[str]]:
-    """Yield the parameter lists of an overload: a variable number of operands is given one by one, or as a sequence."""
+    """Yield the parameter lists of an overload; a variable number of operands is passed one by one or as a sequence."""
     last = max((i for i, slot in enumerate(overload.inputs) if default_of(slot) is REQUIRED), default=-1)
     leading = [_make_parameter(slot, i > last) for i, slot in enumerate(overload.inputs)]
     if not overload.is_variadic:
         yield ["self", *leading, "*", *OPTIONS]
         return
-    at = next(i for i, slot in enumerate(overload.inputs) if isinstance(slot, Several))
-    several = overload.inputs[at]
-    after = [parameter if "=" in parameter else f"{parameter} = ..." for parameter in leading[at + 1 :]]
-    yield ["self", *leading[:at], f"*{several.name}: {_make_type(several)}", *after, *OPTIONS]
-    yield ["self", *leading[:at], f"{several.name}: Sequence[{_make_type(several)}]", *leading[at + 1 :], "*", *OPTIONS]
+    index = next(i for i, slot in enumerate(overload.inputs) if isinstance(slot, Several))
+    several, before, after = overload.inputs[index], leading[:index], leading[index + 1 :]
+    named = [parameter if "=" in parameter else f"{parameter} = ..." for parameter in after]
+    yield ["self", *before, f"*{several.name}: {_make_type(several)}", *named, *OPTIONS]
+    yield ["self", *before, f"{several.name}: Sequence[{_make_type(several)}]", *after, "*", *OPTIONS]
 
 
 def _make_parameter(slot: Slot, may_be_omitted: bool) -> str:

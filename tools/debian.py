@@ -1,6 +1,6 @@
-"""Debian's packages of any architecture, unpacked into a folder by anyone: nothing is installed, no root is needed.
+"""Unpack Debian's packages of any architecture into a folder, without root and without installing them.
 
-apt gets a configuration of its own, whose mirror is the one that this machine uses.
+apt runs with a configuration of its own, with the same mirror as this machine's.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from pathlib import Path
 
 
 def codename() -> str:
-    """The release of this machine; ValueError where it is no Debian."""
+    """Return the name of this machine's release; raise ValueError if it is not a Debian."""
     release = platform.freedesktop_os_release()
     if release.get("ID") != "debian":
-        raise ValueError(f"this is {release.get('PRETTY_NAME', 'no Debian')}; the packages come from Debian's mirrors")
+        raise ValueError(f"this is {release.get('PRETTY_NAME', 'not Debian')}; the packages come from Debian's mirrors")
     return release["VERSION_CODENAME"]
 
 
 def mirror(release: str) -> str:
-    """The address that this machine has its packages of the release from."""
+    """Return the address of the mirror that this machine uses for the release."""
     printed = subprocess.run(["apt-get", "update", "--print-uris"], check=True, capture_output=True, text=True).stdout
     found = re.search(rf"^'(\S+)/dists/{release}/InRelease'", printed, re.MULTILINE)
     if not found:
@@ -30,7 +30,7 @@ def mirror(release: str) -> str:
 
 
 class Packages:
-    """Packages of one architecture. ``status`` is dpkg's list of those that need not be fetched; none by default."""
+    """Fetches packages of one architecture. ``status`` is dpkg's list of installed packages; by default it is empty."""
 
     def __init__(self, folder: Path, architecture: str, suites: list[str], status: Path | None = None) -> None:
         self._archives = folder / "cache" / "archives"
@@ -47,7 +47,7 @@ class Packages:
         self._apt("update")
 
     def unpack(self, names: list[str], into: Path, suite: str = "") -> None:
-        """The packages and all that they depend on."""
+        """Unpack the packages and all their dependencies."""
         for archive in self._archives.glob("*.deb"):
             archive.unlink()
         chosen = ["--target-release", suite] if suite else []

@@ -1,4 +1,4 @@
-"""An environment as a user has one: a Python, what pip puts there, and no compiler."""
+"""Virtual environments like a user's: Python, packages that pip installs, and no compiler."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KEPT = ("HOME", "LANG", "TMPDIR")
-"""Variables that programs get, besides PATH and pip's: nothing of the Python that runs this."""
+"""The variables that programs inherit, besides PATH and pip's; those of the Python that runs this are not."""
 
 
 @dataclass(frozen=True)
@@ -21,30 +21,30 @@ class Environment:
 
     @classmethod
     def new(cls, folder: Path, python: Path) -> Environment:
-        """Make one, anew if the folder is there."""
+        """Make an environment; replace the folder if it exists."""
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([python, "-m", "venv", folder], check=True)
         return cls(folder)
 
     def run(self, *words: str | Path, path: str | None = None, where: Path | None = None) -> str:
-        """Return the output of a program of this environment. By default PATH holds nothing else."""
+        """Return the output of a program of this environment. By default, PATH has only this environment."""
         return output([self.folder / "bin" / words[0], *words[1:]], path or str(self.folder / "bin"), where)
 
     def pip(self, *words: str | Path, path: str | None = None) -> None:
         self.run("python", "-m", "pip", "install", "--quiet", *words, path=path)
 
     def moved(self, folder: Path) -> Environment:
-        """The same environment at another place."""
+        """Move the environment to another folder."""
         shutil.rmtree(folder, ignore_errors=True)
         return Environment(self.folder.rename(folder))
 
 
 class FailedError(Exception):
-    """A program failed; the text is what it was and what it printed."""
+    """A program failed; the text has its command and its output."""
 
 
 def output(words: Sequence[str | Path], path: str = "", where: Path | None = None, **variables: str) -> str:
-    """Return the output of a program, run with this PATH and little else in its environment."""
+    """Run a program with this PATH, the variables in :data:`KEPT` and pip's; return its output."""
     kept = {name: value for name, value in os.environ.items() if name in KEPT or name.startswith("PIP_")}
     done = subprocess.run(words, cwd=where, env=kept | {"PATH": path} | variables, capture_output=True, text=True)
     if done.returncode:

@@ -1,8 +1,8 @@
 """Send an agent mutated messages: ``python -m tools.fuzz_agent --messages 50000 --seed 1``.
 
-The agent and a small library that reads all that it is given are built with the sanitizers for addresses and undefined
-behavior. A session's messages are recorded, then sent in other orders with changed words, bytes and lengths. It fails
-when a sanitizer reports anything, when a process ends by itself, or when the agent no longer answers.
+The agent and a small library, which reads all its inputs, are compiled with the sanitizers for addresses and undefined
+behavior. The fuzzer records the messages of a session, and then sends them in other orders and with changed words,
+bytes and lengths. It fails if a sanitizer reports anything, a process ends by itself, or the agent no longer answers.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from tests.waiting import comes_true
 
 SANITIZE = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 HARD = 0, 1, 2, 3, 4, 5, 64, 255, 256, 2**16, 2**26, 2**30, 2**31 - 1, 2**31, 2**32 - 1
-"""Words that are seldom right."""
+"""Values of words that are often invalid."""
 LONGEST = 40
-"""Messages of a connection."""
+"""The largest number of messages on a connection."""
 
 
 class Sent(NamedTuple):
@@ -48,23 +48,23 @@ class Sent(NamedTuple):
 
 
 def can_fuzz() -> bool:
-    """Whether the compiler here has the sanitizers, and programs with them run."""
+    """Return whether this machine's compiler has the sanitizers, and programs with them run."""
     return can_compile(COMPILER, *SANITIZE)
 
 
 def fuzz(folder: Path, messages: int, seed: int) -> int:
-    """Send messages; return how many were answered without an error. AssertionError with the report of a fault."""
+    """Send messages; return how many were answered without an error. A fault raises AssertionError with its report."""
     assert COMPILER
     program, report = build_agent(COMPILER, folder / "nnapi-agent", *SANITIZE, "-DEXACT"), folder / "report"
     library, path = build_adder(folder, *SANITIZE), folder / "agent"
-    chance, answered, count = random.Random(seed), 0, 0
+    rng, answered, count = random.Random(seed), 0, 0
     with report.open("wb") as errors:
         process = subprocess.Popen([program, "--library", library, "--unix", path], stderr=errors)
         try:
             assert comes_true(lambda: is_listening(path))
             session = record(f"unix:{path}")
             while count < messages:
-                sequence = [mutate(each, chance) for each in choose(session, chance)]
+                sequence = [mutate(each, rng) for each in choose(session, rng)]
                 count += len(sequence)
                 answered += exchange(path, session[0], sequence)
                 assert process.poll() is None, report.read_text()
@@ -77,7 +77,7 @@ def fuzz(folder: Path, messages: int, seed: int) -> int:
 
 
 def record(address: str) -> list[Sent]:
-    """Return the messages of a session that uses everything once."""
+    """Return the messages of a session that uses each kind of message."""
     found: list[Sent] = []
     real = wire.send
 
@@ -90,7 +90,7 @@ def record(address: str) -> list[Sent]:
         driver.verdicts(add_constant())
         prepared = driver.prepare(add_constant(), PrepareOptions())
         session = prepared.session()
-        for each in (session, session, prepared, prepared):  # twice, for an execution that is reused
+        for each in (session, session, prepared, prepared):  # twice, to reuse the execution
             given = np.arange(64, dtype=np.float32)
             np.testing.assert_array_equal(each.execute(Request([given])).outputs[0], given + 1)
         session.close()
@@ -99,32 +99,32 @@ def record(address: str) -> list[Sent]:
     return found
 
 
-def choose(session: list[Sent], chance: random.Random) -> list[Sent]:
-    """Return the session without its greeting, or messages of it in any order, some of them after the right ones."""
+def choose(session: list[Sent], rng: random.Random) -> list[Sent]:
+    """Return the session without its greeting, or the beginning of it followed by random messages of the session."""
     rest = session[1:]
-    if chance.random() < 0.3:
+    if rng.random() < 0.3:
         return rest
-    begun = rest[: chance.randrange(len(rest))]
-    return begun + [chance.choice(session) for _ in range(chance.randrange(LONGEST - len(begun)))]
+    begun = rest[: rng.randrange(len(rest))]
+    return begun + [rng.choice(session) for _ in range(rng.randrange(LONGEST - len(begun)))]
 
 
-def mutate(sent: Sent, chance: random.Random) -> Sent:
+def mutate(sent: Sent, rng: random.Random) -> Sent:
     """Return the message, in half of the cases with up to three changes."""
-    if chance.random() < 0.5:
+    if rng.random() < 0.5:
         return sent
     kind, head, data = sent.kind, bytearray(sent.head), sent.data
-    for _ in range(chance.randint(1, 3)):
-        match chance.randrange(6):
+    for _ in range(rng.randint(1, 3)):
+        match rng.randrange(6):
             case 0 | 1 if len(head) >= 4:
-                struct.pack_into("<I", head, 4 * chance.randrange(len(head) // 4), chance.choice(HARD))
+                struct.pack_into("<I", head, 4 * rng.randrange(len(head) // 4), rng.choice(HARD))
             case 2 if head:
-                head[chance.randrange(len(head))] ^= 1 << chance.randrange(8)
+                head[rng.randrange(len(head))] ^= 1 << rng.randrange(8)
             case 3:
-                del head[chance.randrange(len(head) + 1) :]
+                del head[rng.randrange(len(head) + 1) :]
             case 4:
-                data = data[: chance.randrange(len(data) + 1)]
+                data = data[: rng.randrange(len(data) + 1)]
             case _:
-                kind = chance.randrange(12) if chance.random() < 0.2 else kind
+                kind = rng.randrange(12) if rng.random() < 0.2 else kind
     return Sent(kind, bytes(head), data)
 
 
@@ -156,7 +156,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     if not can_fuzz():
-        sys.exit("there is no compiler with the sanitizers")
+        sys.exit("this machine has no compiler with the sanitizers")
     scratch = Path(tempfile.mkdtemp())
     try:
         answered = fuzz(scratch, options.messages, options.seed)

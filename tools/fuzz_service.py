@@ -1,11 +1,16 @@
-"""Send a service mutated messages and descriptors, while an honest application computes beside.
+"""Send a service mutated messages and descriptors, while an honest application uses the same service.
 
-``python -m tools.fuzz_service --messages 50000 --seed 1`` starts a service of the reference (or of ``--device``), sends
-it messages of all kinds with changed values, bytes and descriptors, and fails when the service ends or prints anything,
-when descriptors or workers are left, or when the honest application gets a wrong answer or none. AddressSanitizer
-checks the engine's and NumPy's use of the C library, with all of Python's objects in its heap, if it is preloaded:
-``LD_PRELOAD=$(gcc -print-file-name=libasan.so) PYTHONMALLOC=malloc
-ASAN_OPTIONS=detect_leaks=0,allocator_may_return_null=1,quarantine_size_mb=32 python -m tools.fuzz_service``.
+    python -m tools.fuzz_service --messages 50000 --seed 1
+
+The program starts a service of the reference (or of ``--device``), and sends it messages of all kinds with changed
+values, bytes and descriptors. It fails if the service ends or prints anything, if descriptors or workers are left over,
+or if the honest application gets a wrong result or none.
+
+With AddressSanitizer preloaded, the C library's functions are checked wherever the engine and NumPy call them, and all
+Python objects are in its heap:
+
+    export PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0,allocator_may_return_null=1,quarantine_size_mb=32
+    LD_PRELOAD=$(gcc -print-file-name=libasan.so) python -m tools.fuzz_service
 """
 
 from __future__ import annotations
@@ -54,15 +59,15 @@ HARD: list[Any] = [
     [None],
     "\ud800",
 ]
-"""Values that are seldom right."""
+"""Values that are often invalid."""
 ANSWER = 10.0
-"""Seconds to wait for an answer: a message may ask for a run that takes long."""
+"""Seconds to wait for an answer; a message may start a long run."""
 CHECK = 500
-"""Messages between two looks at the honest application."""
+"""Messages between two checks of the honest application."""
 
 
 def make_model() -> Model:
-    """A model with a constant and two operations."""
+    """Return a model with a constant and two operations."""
     b = Builder("fuzzed")
     x = b.input(tensor("float32", (2, 4)))
     b.output(b.softmax(b.add(x, np.arange(8, dtype=np.float32).reshape(2, 4)), 1.0))
@@ -70,7 +75,7 @@ def make_model() -> Model:
 
 
 class Fuzzer:
-    """A client that sends mutated messages, and connects anew whenever it has been thrown out."""
+    """A client that sends mutated messages, and reconnects whenever the service has closed the connection."""
 
     def __init__(self, path: Path, seed: int, device: str = "nnapi-reference") -> None:
         self._path, self._device, self._random = path, device, random.Random(seed)
@@ -133,7 +138,7 @@ class Fuzzer:
             self.outcomes["no answer"] += 1
             self.leave()
         except (OSError, Violation):
-            self.outcomes["thrown out"] += 1
+            self.outcomes["disconnected"] += 1
             self.leave()
         finally:
             for descriptor in descriptors:
@@ -164,22 +169,22 @@ class Fuzzer:
     # Mutations
 
     def _mutate(self, value: Any) -> Any:
-        choice = self._random
-        if isinstance(value, dict) and value and choice.random() < 0.9:
-            key = choice.choice(list(value))
-            if choice.random() < 0.1:
+        rng = self._random
+        if isinstance(value, dict) and value and rng.random() < 0.9:
+            key = rng.choice(list(value))
+            if rng.random() < 0.1:
                 return {name: each for name, each in value.items() if name != key}
             return {**value, key: self._mutate(value[key])}
-        if isinstance(value, list) and value and choice.random() < 0.9:
-            index = choice.randrange(len(value))
-            kept = choice.choice([[], [value[index]] * 3, [self._mutate(value[index])], [self._mutate(value[index])]])
-            return [*value[:index], *kept, *value[index + 1 :]]
-        if isinstance(value, int) and choice.random() < 0.6:
-            return value + choice.choice([-64, -1, 1, 2, 64, 4096])
-        return choice.choice(HARD)
+        if isinstance(value, list) and value and rng.random() < 0.9:
+            index = rng.randrange(len(value))
+            changed = rng.choice([[], [value[index]] * 3, [self._mutate(value[index])], [self._mutate(value[index])]])
+            return [*value[:index], *changed, *value[index + 1 :]]
+        if isinstance(value, int) and rng.random() < 0.6:
+            return value + rng.choice([-64, -1, 1, 2, 64, 4096])
+        return rng.choice(HARD)
 
     def _pack(self, body: Body) -> tuple[bytes, int | None]:
-        """The packet of a message, and the file of its body where that is to lie in one."""
+        """Return the packet of a message, and the file with its body if the packet does not contain it."""
         text = json.dumps(body).encode()
         kind = self._random.random()
         if kind < 0.05:
@@ -250,18 +255,21 @@ MAKERS: dict[str, Callable[[], int]] = {
     "folder": lambda: os.open("/", os.O_RDONLY),
     "code": lambda: os.open(__file__, os.O_RDONLY),
 }
-"""Descriptors by what they are."""
+"""Functions that make descriptors, by kind."""
 
 
 def fuzz(messages: int, seed: int, seconds: float = 1e9, device: str = "nnapi-reference") -> Counter[str]:
-    """Send so many messages, or for so long, and return what came of them. AssertionError where a promise is broken."""
+    """Send ``messages`` messages, or as many as fit in ``seconds``; return the numbers of outcomes.
+
+    Raise AssertionError if the service violates a requirement.
+    """
     given = np.arange(8, dtype=np.float32).reshape(2, 4)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "socket"
         served = serving(path, "rate=1000000", "seconds=5", "memory=1073741824", f"devices={device}")
         with served as process, Device(Isolated(device, service=path)) as honest:
             compiled = compile(make_model(), honest)
-            wanted = compiled.run(given)[0]
+            expected = compiled.run(given)[0]
             before = len(os.listdir(f"/proc/{process.pid}/fd"))
             own = workers(process.pid)
             fuzzer = Fuzzer(path, seed, device)
@@ -271,13 +279,13 @@ def fuzz(messages: int, seed: int, seconds: float = 1e9, device: str = "nnapi-re
                     break
                 fuzzer.send_one()
                 if number % CHECK == 0:
-                    assert (compiled.run(given)[0] == wanted).all()
+                    assert (compiled.run(given)[0] == expected).all()
                 fuzzer.outcomes["sent"] += 1
             fuzzer.leave()
-            assert comes_true(lambda: workers(process.pid) == own), "workers are left"
-            assert comes_true(lambda: len(os.listdir(f"/proc/{process.pid}/fd")) <= before), "descriptors are left"
+            assert comes_true(lambda: workers(process.pid) == own), "workers are left over"
+            assert comes_true(lambda: len(os.listdir(f"/proc/{process.pid}/fd")) <= before), "descriptors are left over"
             assert workers(process.pid) == own, "the honest application's worker has ended"
-            assert (compiled.run(given)[0] == wanted).all()
+            assert (compiled.run(given)[0] == expected).all()
     return fuzzer.outcomes
 
 

@@ -1,8 +1,8 @@
-"""Write docs/gallery/*.png: results as ``nnapi run`` draws them, on gray instead of the photographs.
+"""Write docs/gallery/*.png: drawings of ``nnapi run``, on gray instead of on the photographs.
 
     python -m tools.gallery SHARED
 
-SHARED holds ``models``, ``models-2`` and ``images``.
+SHARED has the folders ``models``, ``models-2`` and ``images``.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ def draw(rows: Sequence[Collection[str]]) -> str:
     widest = max(map(len, rows))
     width = 2 * MARGIN + widest * (WIDTH + GAP)
     boxes = []
-    for place, row in enumerate(reversed(rows)):
-        y = MARGIN + place * (HEIGHT + GAP)
+    for line, row in enumerate(reversed(rows)):
+        y = MARGIN + line * (HEIGHT + GAP)
         left = (width - len(row) * (WIDTH + GAP) + GAP) / 2
         for number, name in enumerate(sorted(row)):
             x = left + number * (WIDTH + GAP)

@@ -1,4 +1,4 @@
-"""The tests that run a line, as pytest-cov records them: `pytest --cov=src/nnapi --cov-context=test tests`."""
+"""Find the tests that run a line, in a record of pytest-cov: `pytest --cov=src/nnapi --cov-context=test tests`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RECORD = "pytest --cov=src/nnapi --cov-context=test tests"
 
 
 class LineCoverage:
-    """The tests by the lines of the source that they ran, in the process of the test itself."""
+    """The tests by the lines of the source that they run; child processes of tests are not recorded."""
 
     def __init__(self, database: Path) -> None:
         from coverage import CoverageData
@@ -24,8 +24,10 @@ class LineCoverage:
         self._measured = {name.rpartition("/src/")[2]: name for name in self._data.measured_files()}
 
     def tests_of(self, path: Path, line: int) -> list[str]:
-        """Return the tests that run the statement of a line. A function's own line stands for its body; lines that run
-        when a module is imported have no tests."""
+        """Return the tests that run the statement of a line.
+
+        For the first line of a function, these are the tests that run its body. Lines that run at import have none.
+        """
         if (measured := self._measured.get(str(path.relative_to("src")))) is None:
             return []
         ran = self._data.contexts_by_lineno(measured)
@@ -35,7 +37,7 @@ class LineCoverage:
 
 
 def find_statement(source: str, line: int) -> tuple[int, int]:
-    """Return the first and the last line of the innermost statement at a line; decorators belong to what they wrap."""
+    """Return the first and the last line of the innermost statement at a line; decorators belong to their function."""
     spans = [
         (min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))]), node.end_lineno or 0)
         for node in ast.walk(ast.parse(source))

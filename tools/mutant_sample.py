@@ -1,4 +1,4 @@
-"""The changes of one token that Cosmic Ray can make in the source, and a sample of them."""
+"""Draw a sample of the changes of one token (mutants) that Cosmic Ray can make in the source."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ class Mutant:
 
 
 def sample(folders: Sequence[str], number: int, seed: int) -> list[Mutant]:
-    """Return mutants of different spans, of files drawn by their length; the same for the same tree and seed."""
+    """Return random mutants of different spans; files are drawn in proportion to their length.
+
+    The same tree and seed give the same mutants.
+    """
     root = REPOSITORY / SOURCE
     files = sorted(path.relative_to(REPOSITORY) for folder in folders for path in (root / folder).rglob("*.py"))
     lengths = [len((REPOSITORY / path).read_text().splitlines()) for path in files]
@@ -48,7 +51,8 @@ def sample(folders: Sequence[str], number: int, seed: int) -> list[Mutant]:
 
 @cache
 def mutants_by_span(path: Path) -> dict[Span, list[Mutant]]:
-    """Return the mutants of a file by the span that they change: one of many mutants is drawn as often as others."""
+    """Return the mutants of a file by the span that they change, so that spans are drawn equally often, whatever their
+    number of mutants."""
     from cosmic_ray.ast import ast_nodes, get_ast_from_path
     from cosmic_ray.plugins import get_operator, operator_names
 
@@ -57,7 +61,7 @@ def mutants_by_span(path: Path) -> dict[Span, list[Mutant]]:
     found: dict[Span, list[Mutant]] = {}
     for name in sorted(operator_names()):
         if (kind := get_operator(name)).arguments():
-            continue  # these need the name of a variable
+            continue  # such an operator needs the name of a variable
         operator = kind()
         spans = (span for node in nodes for span in operator.mutation_positions(node))
         for occurrence, (begin, end) in enumerate(spans):
@@ -67,8 +71,11 @@ def mutants_by_span(path: Path) -> dict[Span, list[Mutant]]:
 
 
 class WithoutEffect:
-    """The positions of a source where no test can notice a change: type hints, which nobody computes, the -1 of
-    ``reshape``, where NumPy takes any negative number, and ``strict=True`` of sequences that are equally long."""
+    """The positions of a source where no test can notice a change.
+
+    These are type hints, the -1 of ``reshape`` (NumPy accepts any negative number) and ``strict=True`` (the sequences
+    have the same length).
+    """
 
     def __init__(self, source: str) -> None:
         found = [

@@ -1,11 +1,16 @@
-"""Change the product at random, a token at a time, and see whether tests notice: `make mutants`.
+"""Change one token of the source at random, run tests, and report whether one fails: `make mutants`.
 
-Cosmic Ray makes the changes, in copies of the tree. With a record of the lines that tests run (tools/line_coverage.py,
-of the same source), all mutants meet tests that run the changed line first. What survives meets the tests of its module
-(those that tests/test_names.py finds by name) and conformance examples of the operations that the module names, then
-the other quick tests of its package, of the folders of its tests, some that import it, and the slow tests of the
-module. Each run is a process forked from one that has the libraries loaded. With a report, a run
-goes on where another of the same source ended: mutants that it calls noticed are not tried again.
+Cosmic Ray makes the changes (mutants), in copies of the tree. A mutant is noticed if a test fails, and survives
+otherwise. The tests run in this order, the next ones only on mutants that survived:
+
+1. with --coverage, a record of the same source (tools/line_coverage.py): tests that run the changed line
+2. the tests of the module (tests/test_names.py finds them by name), and conformance examples of the operations that
+   the module names
+3. the other quick tests of its package and of the folders of its tests, some tests that import it, and the slow tests
+   of the module
+
+Each run is a process forked from one that has loaded the libraries. With --report, the program continues an earlier run
+on the same source: it does not repeat mutants that were noticed.
 """
 
 from __future__ import annotations
@@ -44,20 +49,20 @@ if TYPE_CHECKING:
 
 FOLDERS = ("model", "ops", "runtime", "importers", "drivers")
 DIVIDED = ("drivers", "importers")
-"""Packages whose folders have nothing to do with each other."""
+"""Packages whose folders are independent of each other."""
 LEFT_OUT = (".git", ".venv*", "build", "dist", "__pycache__", ".*_cache", ".hypothesis")
 MOST_EXAMPLES = 300
-"""Conformance examples that a mutant meets."""
+"""The largest number of conformance examples for a mutant."""
 FIRST_EXAMPLES = 20
-"""Examples after which the changed module is loaded, or the others do not need it either."""
+"""If these examples do not load the changed module, the remaining ones are not run."""
 MOST_FILES = 6
-"""Files of tests that a mutant meets first; its survivors meet all others of the package, and as many elsewhere."""
+"""The largest number of test files of the module, and of test files elsewhere that import it."""
 MOST_TESTS = 100
-"""Tests that run the changed line, which a mutant meets."""
+"""The largest number of tests that run the changed line."""
 MOST_SECONDS = 600
-"""Of a processor: tests that take more hang, and the mutant is noticed. On the clock they may take twice as long."""
+"""Seconds of processor time after which tests count as hanging, so the mutant is noticed; twice as much wall time."""
 IDLE_SECONDS = 60
-"""On the clock: tests that meanwhile use less than a hundredth of a processor wait for something that never comes."""
+"""Seconds of wall time: tests that use less than 1 % of them as processor time count as hanging."""
 
 Work = Callable[[], int]
 FORK = multiprocessing.get_context("forkserver")
@@ -72,31 +77,31 @@ class Outcome:
     change: str
 
 
-# Their tests
+# Tests of a mutant
 
 
 def nearest(path: Path) -> list[str]:
-    """The tests of a module, relative to the repository; those of its folder where no name leads to some."""
+    """Return the tests of a module, relative to the repository; those of its folder if none has its name."""
     from tests.test_names import find_tests
 
     return [str(test.relative_to(REPOSITORY)) for test in find_tests(path.relative_to(SOURCE))] or [wider(path)]
 
 
 def first(path: Path) -> list[str]:
-    """Return the likeliest tests of a module: files with its name, then files that import it."""
+    """Return the tests of a module that fail most likely: files with its name, then files that import it."""
     tests = nearest(path)
     return sorted(tests, key=lambda test: not Path(test).stem.endswith(f"_{path.stem}"))[:MOST_FILES]
 
 
 def wider(path: Path) -> str:
-    """Return the folder of the tests of a module: of its package, or of its engine or importer within it."""
+    """Return the folder with the tests of the module's package, or of the module's driver or importer."""
     package, *rest = path.relative_to(SOURCE).parent.parts
     folder = Path("tests", package, *(rest[:1] if package in DIVIDED else ()))
     return str(folder if (REPOSITORY / folder).is_dir() else folder.parent)
 
 
 def folders(path: Path) -> list[str]:
-    """Return the folders with more tests of a module: of its package, and those where its tests lie."""
+    """Return the folders with more tests: that of the module's package, and those that contain the module's tests."""
     own = [str(Path(test).parent) for test in nearest(path) if test.endswith(".py")]
     return list(dict.fromkeys([wider(path), *own]))
 
@@ -112,7 +117,7 @@ def importing(path: Path) -> list[str]:
 
 
 def conformance(path: Path) -> int:
-    """Run examples of the operations a module names, or of all, on its engine's device or on the reference."""
+    """Run examples of the operations that a module names, or of all, on its driver's device or on the reference."""
     from nnapi.codes import OperationCode
     from nnapi.runtime.device import Device
     from nnapi.testing.conformance import Status, run
@@ -135,7 +140,7 @@ def conformance(path: Path) -> int:
             print(f"FAILED {failed.example}: {failed.reason}")
             return 1
         if module.removesuffix(".__init__") not in sys.modules:
-            break  # none of the others can notice the change
+            break  # the other examples cannot notice the change
     return 0
 
 
@@ -146,7 +151,7 @@ def run_tests(options: Sequence[str], marked: str = "not slow", plugins: Sequenc
 
 
 def run_some(tests: Sequence[str]) -> int:
-    """Run the tests of these names that are there."""
+    """Run the tests with these names; skip those whose file does not exist."""
     files = sorted({test.partition("::")[0] for test in tests})
     return run_tests([file for file in files if Path(file).exists()], plugins=[Selection(frozenset(tests))])
 
@@ -177,7 +182,7 @@ def of_line(coverage: LineCoverage, mutant: Mutant) -> list[Work]:
 
 
 def spread(tests: Sequence[str], most: int) -> list[str]:
-    """Draw tests in rounds over their files, of which each may notice something else."""
+    """Draw tests in rounds over their files, because tests of different files notice different changes."""
     drawn = Counter[str]()
     rounds = []
     for test in random.Random(0).sample(tests, len(tests)):
@@ -187,12 +192,12 @@ def spread(tests: Sequence[str], most: int) -> list[str]:
     return [test for _, test in sorted(rounds)[:most]]
 
 
-# Running them
+# Running tests
 
 
 def inside(copy: Path, log: Path, work: Work) -> None:
-    """Do the work in the copy, with all that it writes in the log; in a process that ends with it."""
-    os.setsid()  # so that whatever it starts can be ended with it
+    """Do the work in the copy, write its output to the log, and end the process."""
+    os.setsid()  # so that its child processes can be killed with it
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
     out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(out, 1)
@@ -204,7 +209,7 @@ def inside(copy: Path, log: Path, work: Work) -> None:
 
 
 def ends(process: ForkServerProcess) -> bool:
-    """Wait for a process; return whether it ends before its time is over or all of its session is idle."""
+    """Wait for a process; return whether it ends before its time limit, and before its whole session is idle."""
     end, used = time.monotonic() + 2 * MOST_SECONDS, 0.0
     while process.exitcode is None and time.monotonic() < end:
         process.join(IDLE_SECONDS)
@@ -215,7 +220,7 @@ def ends(process: ForkServerProcess) -> bool:
 
 
 def processor_seconds(session: int) -> float:
-    """Return the seconds that the processes of a session have used, with those that they waited for."""
+    """Return the processor seconds of the processes of a session, with their children that have ended."""
     ticks = 0
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -225,7 +230,7 @@ def processor_seconds(session: int) -> float:
 
 
 def failure(copy: Path, work: Work) -> str:
-    """Why the work failed in the copy; empty if it did not."""
+    """Return why the work failed in the copy; empty if it succeeded."""
     log = copy.with_suffix(".log")
     process = FORK.Process(target=inside, args=(copy, log, work))
     process.start()
@@ -235,7 +240,7 @@ def failure(copy: Path, work: Work) -> str:
     process.join()
     if hangs:
         return "no end"
-    if process.exitcode in (0, 5):  # 5: all tests of the choice are slow ones
+    if process.exitcode in (0, 5):  # 5: no test was run, because all selected ones are slow
         return ""
     written = log.read_text(errors="replace")
     named = re.findall(r"^(?:FAILED|ERROR) .*", written, re.MULTILINE)
@@ -243,13 +248,13 @@ def failure(copy: Path, work: Work) -> str:
 
 
 def failing_test(reason: str) -> str:
-    """Return the test that a reason names, which failed or whose fixture did; empty for other reasons."""
+    """Return the test that a reason names, if the test or its fixture failed; empty for other reasons."""
     found = re.match(r"(?:FAILED|ERROR) (\S+::.*?)(?: - |$)", reason)
     return found[1] if found else ""
 
 
 def judge(copies: Queue[Path], works: Callable[[Mutant], Sequence[Work]], mutant: Mutant) -> Outcome:
-    """Make the change in a copy that is free, and work there until something fails."""
+    """Make the change in a free copy of the tree, and run the works there until one fails."""
     from cosmic_ray.mutating import use_mutation
     from cosmic_ray.plugins import get_operator
 
@@ -266,23 +271,23 @@ def judge(copies: Queue[Path], works: Callable[[Mutant], Sequence[Work]], mutant
 
 
 def changed(before: str, after: str) -> str:
-    """The first line that differs, as it was and as it is."""
+    """Return the first line that differs, before and after the change."""
     pairs = zip(before.splitlines(), after.splitlines(), strict=False)
-    return next((f"{a.strip()}  →  {b.strip()}" for a, b in pairs if a != b), "its end")
+    return next((f"{a.strip()}  →  {b.strip()}" for a, b in pairs if a != b), "the end of the file")
 
 
-def make_copy(place: Path) -> Path:
-    """A copy of the tree, compiled so that a file that is changed within the same second is compiled again."""
-    shutil.copytree(REPOSITORY, place, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
+def make_copy(target: Path) -> Path:
+    """Copy the tree and compile it with hashes, so that Python recompiles a file that changes twice in a second."""
+    shutil.copytree(REPOSITORY, target, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
     mode = py_compile.PycInvalidationMode.CHECKED_HASH
-    compileall.compile_dir(place / "src", quiet=1, invalidation_mode=mode)
-    return place
+    compileall.compile_dir(target / "src", quiet=1, invalidation_mode=mode)
+    return target
 
 
 def run_all(
     copies: Queue[Path], works: Callable[[Mutant], Sequence[Work]], mutants: Sequence[Mutant], report: Path | None
 ) -> list[Mutant]:
-    """Those that survive; each outcome is told as it is known."""
+    """Print each outcome as soon as it is known; return the mutants that survive."""
     survived = []
     with ThreadPoolExecutor(copies.qsize()) as pool:
         for count, outcome in enumerate(pool.map(partial(judge, copies, works), mutants), 1):
@@ -307,19 +312,21 @@ def read_noticed(report: Path | None) -> set[Mutant]:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--number", type=int, default=200, help="how many mutants")
-    parser.add_argument("--seed", type=int, default=0, help="what they are drawn from")
-    parser.add_argument("--jobs", type=int, default=1, help="copies of the tree that share the work")
-    parser.add_argument("--report", type=Path, help="a file with a line of JSON for each mutant; goes on from there")
+    parser.add_argument("--number", type=int, default=200, help="number of mutants")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random choice")
+    parser.add_argument("--jobs", type=int, default=1, help="number of copies of the tree, each with a process")
+    help = "append a line of JSON for each mutant to this file, and skip mutants that it reports as noticed"
+    parser.add_argument("--report", type=Path, help=help)
     parser.add_argument("--coverage", type=Path, help="a database of pytest-cov, with a context for each test")
-    parser.add_argument("folders", nargs="*", default=FOLDERS, help=f"folders of {SOURCE}; all of: {' '.join(FOLDERS)}")
+    help = f"folders of {SOURCE}; default: {' '.join(FOLDERS)}"
+    parser.add_argument("folders", nargs="*", default=FOLDERS, help=help)
     return parser.parse_args()
 
 
 def main() -> None:
     given = arguments()
     if (shared := REPOSITORY.parent / "shared").is_dir():
-        os.environ.setdefault("NNAPI_SHARED", str(shared))  # the copies lie elsewhere
+        os.environ.setdefault("NNAPI_SHARED", str(shared))  # beside the copies, there is no such folder
     FORK.set_forkserver_preload(["__main__", "numpy", "scipy.special", "pytest"])
     mutants = sample(given.folders, given.number, given.seed)
     with tempfile.TemporaryDirectory(prefix="nnapi-mutants-") as folder:
@@ -331,9 +338,11 @@ def main() -> None:
         survived = left
         if given.coverage:
             survived = run_all(copies, partial(of_line, LineCoverage(given.coverage)), survived, given.report)
-            print(f"\n{len(survived)} of {len(mutants)} survived tests of their lines; those of their modules:")
+            print(f"\n{len(survived)} of {len(mutants)} survived tests of their lines; now the tests of their modules:")
         survived = run_all(copies, of_module, survived, given.report)
-        print(f"\n{len(survived)} of {len(mutants)} survived the tests of their modules; those of their folders:")
+        print(
+            f"\n{len(survived)} of {len(mutants)} survived the tests of their modules; now the tests of their folders:"
+        )
         survived = run_all(copies, of_package, survived, given.report)
     noticed = len(mutants) - len(survived)
     print(f"\n{noticed} of {len(mutants)} noticed ({noticed / len(mutants):.1%}), seed {given.seed}")

@@ -1,6 +1,8 @@
-"""Run every operation on NaN and infinities and write docs/non-finite.md.
+"""Run every operation on NaN and infinities, and write the page docs/non-finite.md.
 
-``python -m tools.non_finite > docs/non-finite.md`` writes it, with the devices that this machine has.
+    python -m tools.non_finite > docs/non-finite.md
+
+The page has the devices that this machine has.
 """
 
 from __future__ import annotations
@@ -29,11 +31,12 @@ from nnapi.testing.example import Example
 from nnapi.testing.random.calls import NoCall, random_call
 
 DEVICES = ("nnapi-reference", "xnnpack-cpu", "openvino-cpu")
-EXAMPLES, KEPT, DRAWS, ATTEMPTS = 3, 6, 40, 300
-"""Random calls that are tried of each operation on each device, among so many; how often they are drawn."""
+EXAMPLES, CALLS, DRAWS, ATTEMPTS = 3, 6, 40, 300
+"""For each operation: calls that run on each device, calls to choose them from, seeds that are tried for these calls,
+and attempts for each seed."""
 NAN, INFINITIES = (math.nan,), (math.inf, -math.inf)
 SIMD = ("avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile", "asimd", "sve", "rvv")
-"""Features of processors by which engines choose their kernels."""
+"""Features of processors that decide which kernels engines use."""
 
 INTRODUCTION = """\
 # NaN, infinities and the limits of float32
@@ -90,23 +93,23 @@ class Seen(StrEnum):
 
 
 Finding = tuple[frozenset[Seen], frozenset[Seen]]
-"""The observed effects of NaN and infinities; empty if the device refuses."""
+"""The observed effects of NaN and of infinities; empty if the device refuses the operation."""
 
 
 def float_operations() -> list[Operation]:
-    """Those with a float32 tensor among their inputs, by name."""
+    """Return the operations with a float32 tensor among their inputs, sorted by name."""
     return sorted(filter(_takes_floats, REGISTRY.values()), key=lambda operation: operation.name)
 
 
 def _takes_floats(operation: Operation) -> bool:
-    slots = [slot for form in operation.overloads for slot in form.inputs]
+    slots = [slot for overload in operation.overloads for slot in overload.inputs]
     parameters = [slot.parameter if isinstance(slot, Several) else slot for slot in slots]
     if operation.does(Trait.DRAWS) or any(isinstance(parameter, ModelParameter) for parameter in parameters):
         return False
     return any(OperandCode.TENSOR_FLOAT32 in (parameter.types or {}) for parameter in parameters)
 
 
-def found(operation: Operation, device: Device) -> Finding:
+def observe(operation: Operation, device: Device) -> Finding:
     """Observe the effect of elements that are not finite in the first random calls that the device accepts."""
     nans: set[Seen] = set()
     infinities: set[Seen] = set()
@@ -126,7 +129,7 @@ def found(operation: Operation, device: Device) -> Finding:
 
 @cache
 def _examples(operation: Operation) -> list[Example]:
-    """Random calls with a float32 tensor that is an input of the model."""
+    """Return random calls with a float32 tensor that is an input of the model."""
     examples = []
     for seed in range(DRAWS):
         try:
@@ -135,7 +138,7 @@ def _examples(operation: Operation) -> list[Example]:
             continue
         if _float_inputs(example):
             examples.append(example)
-        if len(examples) == KEPT:
+        if len(examples) == CALLS:
             break
     return examples
 
@@ -159,7 +162,8 @@ def _compile(example: Example, device: Device) -> Compilation | None:
 
 
 def _finite(example: Example, compilation: Compilation) -> Example | None:
-    """The example, or else the same of positive numbers, if all outputs are finite: what is not, then tells."""
+    """Return the example, or the same with positive floats, if its outputs are finite, so that later NaN and infinities
+    are an effect of the inputs; otherwise None."""
     floats = _float_inputs(example)
     positive = {**example.inputs, **{index: abs(array) for index, array in floats.items()}}
     for one in (example, replace(example, inputs=positive)):
@@ -173,31 +177,31 @@ def _finite(example: Example, compilation: Compilation) -> Example | None:
 
 
 def _observe(example: Example, compilation: Compilation, values: Sequence[float]) -> set[Seen]:
-    """The effect of single elements: the first and the last of each input."""
+    """Return the effects of the values in the first and in the last element of each input."""
     seen: set[Seen] = set()
     for index, given in _float_inputs(example).items():
         for value in values:
-            for place in (0, given.size - 1):
+            for position in (0, given.size - 1):
                 poisoned = given.copy()
                 if _compares(example):
                     poisoned[...] = value
                 else:
-                    poisoned.flat[place] = value
+                    poisoned.flat[position] = value
                 try:
                     results = _outputs(replace(example, inputs={**example.inputs, index: poisoned}), compilation)
                 except NnapiError:
                     continue
-                seen |= _said(results, _compares(example))
+                seen |= _classify(results, _compares(example))
     return seen
 
 
 def _compares(example: Example) -> bool:
-    """Whether the result is true or false, where single elements could not be told apart."""
+    """Return whether the outputs are Boolean; then all elements get the value, as the effect of one is not visible."""
     return any(example.main.operands[index].type == "TENSOR_BOOL8" for index in example.main.outputs)
 
 
 def _outputs(example: Example, compilation: Compilation) -> list[Array]:
-    """The outputs that are specified."""
+    """Return the outputs that the specification defines."""
     with np.errstate(all="ignore"):
         results = compilation.run(*(example.inputs[index] for index in example.main.inputs))
     operands = example.main.operands
@@ -206,7 +210,7 @@ def _outputs(example: Example, compilation: Compilation) -> list[Array]:
     ]
 
 
-def _said(outputs: Iterable[Array], compares: bool) -> set[Seen]:
+def _classify(outputs: Iterable[Array], compares: bool) -> set[Seen]:
     if compares:
         return {Seen.TRUE if truth else Seen.FALSE for array in outputs for truth in np.unique(array.astype(bool))}
     floats = [array for array in outputs if array.dtype.kind == "f"]
@@ -216,8 +220,8 @@ def _said(outputs: Iterable[Array], compares: bool) -> set[Seen]:
 
 
 def cells(operation: Operation, device: Device | None) -> list[str]:
-    """The page's text on an operation of a device: for NaN, and for infinities."""
-    return ["", ""] if device is None else [_text(seen) for seen in found(operation, device)]
+    """Return the page's cells for an operation on a device: for NaN, and for infinities."""
+    return ["", ""] if device is None else [_text(seen) for seen in observe(operation, device)]
 
 
 def _text(seen: frozenset[Seen]) -> str:
@@ -225,18 +229,18 @@ def _text(seen: frozenset[Seen]) -> str:
 
 
 def page(devices: Mapping[str, Device | None]) -> str:
-    """The whole page, as Markdown."""
+    """Return the page as Markdown."""
     names = [f"{name}: {kind}" for name in devices for kind in ("NaN", "±inf")]
     lines = [["operation", *names], ["---"] * (1 + len(names))]
     for operation in float_operations():
-        told = [cell for one in devices.values() for cell in cells(operation, one)]
-        lines.append([f"[{operation.name}](operations.md#{operation.name.lower()})", *told])
+        effects = [cell for one in devices.values() for cell in cells(operation, one)]
+        lines.append([f"[{operation.name}](operations.md#{operation.name.lower()})", *effects])
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return INTRODUCTION.format(made=describe_makers(devices)) + table + "\n"
 
 
 def describe_makers(devices: Mapping[str, Device | None]) -> str:
-    """Engines and processor that the page tells of: what another says may differ."""
+    """Return the sentence with the versions of the engines and the processor, on which the results depend."""
     engines = ", ".join(f"{one.name} is {one.version}" for one in devices.values() if one is not None)
     return f"In the table, {engines}, on {_processor()}"
 
@@ -251,7 +255,7 @@ def _processor() -> str:
 
 
 def find_devices() -> dict[str, Device | None]:
-    """The devices of the page, None for those that this machine lacks."""
+    """Return the devices of the page by name, None for those that this machine lacks."""
     return {name: _device(name) for name in DEVICES}
 
 

@@ -1,6 +1,6 @@
-"""The page that documents every operation: types, levels, ranks, defaults, quantization, all from the declarations.
+"""Write the page of operations from their declarations: types, feature levels, ranks, defaults, quantization.
 
-``python -m tools.operations > docs/operations.md`` writes it.
+python -m tools.operations > docs/operations.md
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ type. [accepted.md](accepted.md) lists the share of the conformance examples tha
 
 
 def page(operations: Iterable[Operation]) -> str:
-    """The whole page, as Markdown."""
+    """Return the page as Markdown."""
     ordered = sorted(operations, key=lambda operation: operation.name)
     sections = [section(operation) for operation in ordered]
     return "\n".join([INTRODUCTION.format(count=len(ordered)), overview(ordered), *sections])
 
 
 def overview(operations: Iterable[Operation]) -> str:
-    """One row for each operation, one column for each type, the most frequent ones first."""
+    """Return a table with a row for each operation and a column for each type, the most frequent types first."""
     leaders = {operation: find_leader(operation) for operation in operations}
     uses = Counter(_column(code) for leader in leaders.values() for code in _own_types(leader))
     columns = sorted(uses, key=lambda code: (-uses[code], code))
@@ -64,7 +64,7 @@ def overview(operations: Iterable[Operation]) -> str:
 
 
 def section(operation: Operation) -> str:
-    """The declaration of one operation as a section of the page."""
+    """Return the section of one operation."""
     summary = f"Operation {int(operation.code)}, from level {level_of(operation)} on."
     if operation.zero_sized:
         summary += " Accepts inputs without elements."
@@ -81,7 +81,7 @@ def section(operation: Operation) -> str:
 
 
 def level_of(operation: Operation) -> int:
-    """The lowest level of any call."""
+    """Return the lowest feature level of any call."""
     return min(
         max(min(_possible(_parameter(slot), operation).values(), default=1) for slot in form.inputs if _is_needed(slot))
         for form in operation.overloads
@@ -89,7 +89,7 @@ def level_of(operation: Operation) -> int:
 
 
 def find_leader(operation: Operation) -> Parameter:
-    """The input that chooses among most types; of equals the first tensor."""
+    """Return the input that accepts the most types; among equals, the first tensor."""
     inputs = [_parameter(slot) for form in operation.overloads for slot in form.inputs]
     values = [parameter for parameter in inputs if not isinstance(parameter, ModelParameter)]
     return max(values, key=lambda parameter: (len(_own_types(parameter)), isinstance(parameter, TensorParameter)))
@@ -146,7 +146,7 @@ def _types(parameter: Parameter, operation: Operation) -> str:
 
 
 def _pair_types(parameter: Parameter, operation: Operation) -> Iterator[str]:
-    """``QUANT8_ASYMM, QUANT8_ASYMM_SIGNED → INT32``: the types that go with each type of the leader."""
+    """Yield the types for each type of the leader, as in ``QUANT8_ASYMM, QUANT8_ASYMM_SIGNED → INT32``."""
     groups: dict[str, list[str]] = {}
     for leader, needed in _possible(_leader(parameter, operation), operation).items():
         accepted = parameter.accepts({parameter.like or "": leader})
@@ -166,8 +166,8 @@ def _ranks(ranks: Ranks) -> str:
         return str(ranks)
     if not isinstance(ranks, Mapping):
         ordered = sorted(ranks or ())
-        together = len(ordered) > 2 and ordered == list(range(ordered[0], ordered[-1] + 1))
-        return f"{ordered[0]} to {ordered[-1]}" if together else _join(ordered)
+        is_range = len(ordered) > 2 and ordered == list(range(ordered[0], ordered[-1] + 1))
+        return f"{ordered[0]} to {ordered[-1]}" if is_range else _join(ordered)
     known: set[int] = set()
     parts = []
     for level in sorted(ranks):
@@ -219,7 +219,7 @@ def _short(code: int) -> str:
 
 
 def _column(code: int) -> int:
-    """The tensor type for a scalar of the same name: they share a column."""
+    """Return the tensor type with the name of a scalar type, because both share a column."""
     return OperandCode.__members__.get(f"TENSOR_{type_name(code)}", OperandCode(code))
 
 
@@ -236,7 +236,7 @@ def _parameter(slot: Slot) -> Parameter:
 
 
 def _leader(parameter: Parameter, operation: Operation) -> Parameter:
-    """The parameter that another one's types follow."""
+    """Return the parameter that determines the types of another one."""
     slots = [slot for form in operation.overloads for slot in form.inputs] + list(operation.outputs)
     return next(_parameter(slot) for slot in slots if slot.name == parameter.like)
 
@@ -246,14 +246,14 @@ def _is_needed(slot: Slot) -> bool:
 
 
 def _own_types(parameter: Parameter) -> Levels:
-    """The types that a parameter accepts by itself, with the feature level of each."""
+    """Return the types that a parameter accepts independently of others, with the feature level of each."""
     if isinstance(parameter, AnyParameter):
         return {code: parameter.since for code in OperandCode if code.name.startswith("TENSOR_")}
     return {} if parameter.like else {code: max(level, parameter.since) for code, level in parameter.types.items()}
 
 
 def _possible(parameter: Parameter, operation: Operation) -> Levels:
-    """Every type that a parameter can have, with the level that it and the types it follows need."""
+    """Return every type that a parameter can have, with the feature level that it and its leader's type need."""
     if parameter.like is None:
         return _own_types(parameter)
     found: dict[int, int] = {}

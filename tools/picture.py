@@ -1,4 +1,4 @@
-"""A picture of what a command prints: ``python -m tools.picture docs/demo.svg make demo``."""
+"""Write a picture of the output of a command: ``python -m tools.picture docs/demo.svg make demo``."""
 
 import os
 import subprocess

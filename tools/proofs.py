@@ -1,9 +1,9 @@
-"""Checks of a built distribution, in an environment that does not know the repository.
+"""Check ("prove") a built distribution in an environment outside the repository.
 
     python -m tools.proofs WHEEL EXAMPLES
 
-Proves one wheel for the Python that runs this, with the wheel of nnapi-conformance. It needs nothing but that Python,
-a C compiler and pkg-config: tools/systems.py runs it in other systems.
+The program checks one wheel with the Python that runs it. EXAMPLES is the wheel of nnapi-conformance. It needs only
+that Python, a C compiler and pkg-config, so tools/systems.py can run it in other systems.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 """PATH of a machine with a compiler."""
 
 SOME = "CONV_2D"
-"""Examples that each wheel runs; the first runs all of them."""
+"""The examples for each wheel except the first, which runs all of them."""
 
 
 def main() -> int:
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def prove(sdist: Path, wheels: Mapping[Path, Path], examples: Path) -> None:
-    """Install each wheel and use it; install the source distribution without a compiler, and for editing."""
+    """Install and use each wheel; install the source distribution without a compiler, and as editable."""
     with tempfile.TemporaryDirectory(prefix="nnapi-wheels-") as name:
         folder = Path(name)
         environments = []
@@ -58,15 +58,16 @@ def prove(sdist: Path, wheels: Mapping[Path, Path], examples: Path) -> None:
             prove_wheel(environment, wheel, examples, "*" if number == 0 else SOME)
             environments.append(environment.moved(folder / f"second_{number}"))
             prove_moved(environments[-1])
-            print(f"  proved: {wheel.name}", flush=True)
+            print(f"  checked: {wheel.name}", flush=True)
         prove_without_compiler(environments[0], sdist)
-        print(f"  proved without a compiler: {sdist.name}", flush=True)
+        print(f"  checked without a compiler: {sdist.name}", flush=True)
         prove_editable(environments, sdist, folder / "checkout")
-        print(f"  proved for editing by {len(environments)} Pythons: {sdist.name}", flush=True)
+        print(f"  checked as editable in {len(environments)} Pythons: {sdist.name}", flush=True)
 
 
 def prove_wheel(environment: Environment, wheel: Path, examples: Path, chosen: str) -> None:
-    """The demo, the conformance examples once they are installed, and a program in C, linked in both ways."""
+    """Run the demo, the conformance examples, and a program in C that is linked with options from `nnapi lib` and from
+    pkg-config. Before the examples are installed, `nnapi check` must fail and name their package."""
     environment.pip(wheel)
     demo(environment)
     fails(environment, ["check"], "pip install nnapi-conformance")
@@ -78,13 +79,16 @@ def prove_wheel(environment: Environment, wheel: Path, examples: Path, chosen: s
 
 
 def prove_moved(environment: Environment) -> None:
-    """The library finds the interpreter by where it lies; the program has the old place in it and is told the new."""
+    """Run the program in C after the environment was moved: the library must find Python by its own path.
+
+    The program contains the old path of the library, so LD_LIBRARY_PATH names the new one.
+    """
     (library,) = environment.folder.glob("lib/python3*/site-packages/nnapi/capi/*/libneuralnetworks.so")
     devices_seen(output([environment.folder / "client"], LD_LIBRARY_PATH=str(library.parent)))
 
 
 def prove_without_compiler(environment: Environment, sdist: Path) -> None:
-    """Everything of Python works, and what is missing is said once, plainly."""
+    """Install without a compiler: the demo must run, and `nnapi lib` must say that there was no compiler."""
     environment.pip("--force-reinstall", "--no-deps", "--no-cache-dir", sdist)
     demo(environment)
     fails(environment, ["lib"], "pip found no C compiler")
@@ -102,7 +106,8 @@ def fails(environment: Environment, words: list[str], message: str) -> None:
 
 
 def prove_editable(environments: list[Environment], sdist: Path, checkout: Path) -> None:
-    """Several Pythons share a checkout; each has a library of its own, which still works when the last is installed."""
+    """Install a checkout as editable for several Pythons: each must have a library of its own that works after all
+    installations."""
     with tarfile.open(sdist) as archive:
         archive.extractall(checkout, filter="data")
     (source,) = checkout.iterdir()
@@ -116,7 +121,7 @@ def prove_editable(environments: list[Environment], sdist: Path, checkout: Path)
 
 
 def demo(environment: Environment) -> None:
-    """The demo, from a copy, with no checkout around it."""
+    """Run a copy of the demo outside the repository."""
     copy = Path(shutil.copytree(DEMO, environment.folder / "digits", dirs_exist_ok=True))
     environment.run("python", "demo.py", where=copy)
 
@@ -131,7 +136,7 @@ def check(environment: Environment, examples: str) -> str:
 
 
 def by_pkg_config(environment: Environment) -> list[str]:
-    """The same options by way of a pkg-config file."""
+    """Return the options for the compiler from a pkg-config file."""
     folder = environment.folder / "lib" / "pkgconfig"
     folder.mkdir(exist_ok=True)
     (folder / "neuralnetworks.pc").write_text(environment.run("nnapi", "lib", "--pkg-config"))
@@ -140,14 +145,14 @@ def by_pkg_config(environment: Environment) -> list[str]:
 
 
 def compiled(program: Path, *options: str) -> Path:
-    """The client, compiled on a machine with a compiler for where the package is installed."""
+    """Compile the program in C with a PATH that has a compiler; return its path."""
     output(["cc", "-std=c11", "-D_GNU_SOURCE", CLIENT, "-o", program, *options, "-lm"], path=SYSTEM)
     return program
 
 
 def devices_seen(printed: str) -> None:
     if "nnapi-reference" not in printed:
-        raise FailedError(f"the client printed {printed!r}, and no nnapi-reference")
+        raise FailedError(f"the client printed {printed!r}, without nnapi-reference")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Make everything that a release uploads into dist/, check it, and print what to upload. Nothing is uploaded.
+"""Build and check all files of a release in dist/, and print those to upload. Nothing is uploaded.
 
     python -m tools.release [PYTHON …] [--system FOLDER …]
 
-Builds and proves the source distribution and a wheel for each Python (tools/wheels.py), has twine check how their pages
-will render, and writes an SBOM in CycloneDX of what `pip install nnapi` installs. Exit code 1, and what went wrong,
-when anything is missing.
+The program builds and checks the source distribution and a wheel for each Python (tools/wheels.py). It runs
+`twine check --strict` on them, and writes a software bill of materials (CycloneDX) of the packages that
+`pip install nnapi` installs. If anything fails, it prints the reason and exits with 1.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def need_changes(version: str, changes: str) -> None:
 
 
 def write_bill(checkers: Environment, wheel: Path, python: Path, version: str) -> Path:
-    """Write the software bill of materials of an environment that holds the wheel and its dependencies alone."""
+    """Write the software bill of materials of an environment with only the wheel and its dependencies."""
     installed = Environment.new(wheels.WORK / "installed", python)
     installed.pip(wheel)
     bill = wheels.DIST / f"nnapi-{version}.cdx.json"

@@ -40,7 +40,7 @@ Use another device, or a smaller model.""",
     ResultCode.DEAD_OBJECT: """\
 If the driver runs in [its own process](isolation.md), the next call starts that process again.""",
 }
-"""Advice to a caller that gets the code."""
+"""Advice for callers that get the code."""
 
 HEAD = """\
 # Result codes
@@ -61,7 +61,7 @@ All exceptions are subclasses of `NnapiError`. The two exceptions for missed dea
 
 
 def page() -> str:
-    """The page as it is committed."""
+    """Return the page as Markdown."""
     rows = [f"| {int(ResultCode.NO_ERROR)} | `NO_ERROR` | |\n"]
     sections = []
     for code in ResultCode:

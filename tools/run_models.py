@@ -1,8 +1,8 @@
-"""Write docs/run-models.md: the results of ``nnapi run`` for every model of some folders.
+"""Write docs/run-models.md: the results of ``nnapi run`` for every model of two folders.
 
     python -m tools.run_models SHARED > docs/run-models.md
 
-SHARED holds ``models``, ``models-2`` and ``images``.
+SHARED has the folders ``models``, ``models-2`` and ``images``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PICTURES = {
     ("pose", "edsr", "movenet", "bisenet", "landmark", "ade20k"),
     "grace_hopper.bmp",
 )
-"""The input of models by a part of their names; others get a cat."""
+"""The input of models by a part of their names; other models get cat.bmp."""
 SOUNDS = ("speech", "yamnet", "kws", "keyword", "wakeword")
 NUMBERS = ("ad01", "dtln", "hello", "add_trivial", "text")
 TAIL = """
@@ -76,8 +76,8 @@ def _row(file: Path, images: Path) -> str:
     name = _input(file.name)
     result = CliRunner().invoke(app, ["run", str(file), *([str(images / name)] if name else []), "--json"])
     if result.exit_code:
-        said = result.stderr.strip().splitlines()[-1].removeprefix("nnapi: ").rpartition("]: ")[2]
-        return f"| {file.stem} | {name or '–'} | refused: {_shorten(said.rpartition('): ')[2] or said)} | – | – |"
+        reason = result.stderr.strip().splitlines()[-1].removeprefix("nnapi: ").rpartition("]: ")[2]
+        return f"| {file.stem} | {name or '–'} | refused: {_shorten(reason.rpartition('): ')[2] or reason)} | – | – |"
     found = json.loads(result.stdout)
     (run,) = found["runs"]
     drawn = next((words for key, words in DRAWN.items() if key in run), "caption" if name and run["classes"] else "–")
@@ -87,7 +87,7 @@ def _row(file: Path, images: Path) -> str:
 
 
 def _guess(done: str) -> str:
-    """The range of the pixels, and why."""
+    """Return the guessed range of the pixels, and the reason."""
     words, _, reason = done.partition(" (guessed: ")
     return f"{words.rpartition(', ')[2]}: {reason.rstrip(')')}"
 
@@ -101,7 +101,7 @@ DRAWN = {
     "depths": "depths",
     "vector": "caption",
 }
-"""Results by the key of their data."""
+"""The contents of the picture, by the key of the data in the run's JSON."""
 
 
 def _shorten(text: str, most: int = 140) -> str:

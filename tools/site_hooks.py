@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: docstrings are written for Python's help, pages for the web."""
+"""Hooks of MkDocs that adapt docstrings and long names to web pages."""
 
 import re
 from typing import Any
@@ -10,22 +10,22 @@ TEXT = re.compile(r"(?<=>)[^<]+")
 WORD = re.compile(r"[\w./:-]+")
 OPERATION = re.compile(r"[A-Z0-9]+(?:_[A-Z0-9]+)+")
 JOINT = re.compile(r"(?<=\w)(?:_|/|::)(?=\w)|(?<=[a-z])(?<!ANeural)(?=[A-Z])")
-"""Where a path or the name of a function, a test or a class may break."""
+"""Positions where a path or the name of a function, a test or a class may break."""
 
 LONG_OPERATION, LONG, VERY_LONG = 12, 16, 28
-"""Characters of a name that may break: of an operation on any screen, of others on narrow ones, and on any."""
+"""The least lengths of names that may break: of an operation on any screen, of others on narrow and on any screens."""
 
 PROSE = 30
-"""Characters of a cell whose column keeps a legible width."""
+"""Cells with more characters get a column with a legible width."""
 
 EVIDENCE, REFERENCE = "Evidence", "Reference"
 BOOSTS = {EVIDENCE: 0.2, REFERENCE: 0.3}
-"""How much a match counts in the search, by section: tables repeat the words that guides explain."""
+"""The weight of a match in the search, by section: tables repeat words that guides explain."""
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """The page without the roles that stand before names in docstrings, with names in tables and headings that may
-    break; an empty list of contents gives its room up."""
+    """Remove the roles before names in docstrings, let long names in tables and headings break, and hide an empty table
+    of contents."""
     if not any(section.children for section in page.toc):
         page.meta.setdefault("hide", ["toc"])
     if page.parent and page.parent.title in BOOSTS:
@@ -45,8 +45,8 @@ def _permit_breaks(text: re.Match[str]) -> str:
 
 
 def _permit_breaks_in_word(word: re.Match[str]) -> str:
-    """Operations may break on any screen, because some tables have a dozen columns; other names only on narrow ones,
-    unless they are so long that they squeeze the sentences beside them."""
+    """Let names of operations break on any screen, because some tables have a dozen columns, and other names only on
+    narrow screens, unless they are very long."""
     name = word[0]
     if OPERATION.fullmatch(name):
         return name.replace("_", "_<wbr>") if len(name) >= LONG_OPERATION else name

@@ -1,4 +1,4 @@
-"""Print what has grown long: files over 400 lines and functions over 60, longest first."""
+"""Print files over 400 lines and functions over 60 lines, longest first."""
 
 import ast
 from collections.abc import Iterator
@@ -18,19 +18,19 @@ class Long(NamedTuple):
 
 
 def sources(root: Path = REPOSITORY) -> list[Path]:
-    """Every source file of the project, sorted."""
+    """Return every source file of the project, sorted."""
     found = (path for folder in FOLDERS for path in (root / folder).rglob("*") if path.suffix in SUFFIXES)
     return sorted(path for path in found if path.is_file())
 
 
 def long_files(root: Path = REPOSITORY, limit: int = FILE_LIMIT) -> list[Long]:
-    """Files of more than `limit` lines, named by their path from the root."""
+    """Return files of more than `limit` lines, named by their path from the root."""
     sizes = (Long(len(path.read_text().splitlines()), path.relative_to(root).as_posix()) for path in sources(root))
     return sorted((size for size in sizes if size.lines > limit), reverse=True)
 
 
 def long_functions(root: Path = REPOSITORY, limit: int = FUNCTION_LIMIT) -> list[Long]:
-    """Python functions of more than `limit` lines, decorators not counted, named `path:line name`."""
+    """Return Python functions of more than `limit` lines, without decorators, named `path:line name`."""
     return sorted((size for size in _functions(root) if size.lines > limit), reverse=True)
 
 

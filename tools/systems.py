@@ -1,8 +1,9 @@
-"""Build and prove a wheel in another Linux system, which lies in a folder as debootstrap or a container leaves it.
+"""Build and check a wheel in another Linux system in a folder, made by debootstrap or exported from a container.
 
-This reaches Pythons, C libraries and processors that this machine lacks: a newer Debian, musl, or aarch64 where the
-kernel starts its programs under qemu (binfmt_misc). The folder needs Python 3.11 or newer with venv and its headers, a
-C compiler, pkg-config and /etc/resolv.conf. Root may use any folder, other users their own, in a user namespace.
+The system may have a Python, a C library or a processor that this machine lacks: a newer Debian, musl, or aarch64 if
+the kernel runs its programs with qemu (binfmt_misc). The folder needs Python 3.11 or newer with venv and its headers, a
+C compiler, pkg-config and /etc/resolv.conf. Root may use any folder. Other users may use folders that they own, in a
+user namespace.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ NEEDED = (
     "tests/clients/check.h",
     "examples/digits",
 )
-"""The files that prove a wheel; tools/proofs.py needs nothing but Python."""
+"""The files that tools/proofs.py needs to check a wheel."""
 
 ENTER = 'mount --rbind /proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"'
-"""Only the processes of the command see these mounts, so none is left behind."""
+"""A script that runs a command in the folder $0. Its mounts are in a private namespace, and end with the command."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class System:
 
     @contextmanager
     def workspace(self) -> Iterator[Path]:
-        """A folder of the system with the files that prove a wheel, removed at the end."""
+        """Make a folder in the system with the files that check a wheel, and remove it at the end."""
         with tempfile.TemporaryDirectory(prefix="nnapi-release-", dir=self.folder / "tmp") as name:
             for needed in NEEDED:
                 source, target = REPOSITORY / needed, Path(name, needed)
@@ -70,11 +71,11 @@ class System:
             yield Path(name)
 
     def inside(self, path: Path) -> str:
-        """Return the name that the system has for a file below its folder."""
+        """Return the path of a file as seen from inside the system."""
         return f"/{path.relative_to(self.folder)}"
 
     def build(self, workspace: Path, sdist: Path) -> Path:
-        """Build the wheel that pip makes of the source distribution there."""
+        """Build the wheel from the source distribution with the system's pip."""
         source = Path(shutil.copy(sdist, workspace))
         environment = self.inside(workspace / "build")
         self.run(self.python, "-m", "venv", environment)
@@ -84,6 +85,6 @@ class System:
         return built
 
     def prove(self, workspace: Path, wheel: Path, examples: Path) -> str:
-        """Install the wheel there and use it as tools/proofs.py does; return what that prints."""
+        """Check the wheel with tools/proofs.py in the system; return the output."""
         files = [self.inside(Path(shutil.copy(path, workspace))) for path in (wheel, examples)]
         return self.run(self.python, "-m", "tools.proofs", *files, PYTHONPATH=self.inside(workspace))

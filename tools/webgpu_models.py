@@ -1,4 +1,4 @@
-"""Small models for what the conformance examples leave out: the ranks and types that networks have most."""
+"""Small models with ranks and types that are frequent in networks, but that the conformance examples lack."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ from nnapi.model.builder import Tensor
 
 SHAPES = ((7,), (3, 5), (2, 3, 4), (1, 4, 5, 6))
 IMAGE = SHAPES[-1]
-CODES = {"scale": 0.25, "zero_point": 3}
-TYPES: dict[str, dict[str, Any]] = {"float32": {}, "quant8_asymm": CODES, "quant8_asymm_signed": CODES}
+QUANTIZATION = {"scale": 0.25, "zero_point": 3}
+TYPES: dict[str, dict[str, Any]] = {
+    "float32": {},
+    "quant8_asymm": QUANTIZATION,
+    "quant8_asymm_signed": QUANTIZATION,
+}
 FLOAT = {"float32": TYPES["float32"]}
 POINTWISE = ("abs", "exp", "floor", "log", "neg", "rsqrt", "sin", "sqrt")
 CLAMPS = ("relu", "relu6", "relu1", "hard_swish")
@@ -27,7 +31,7 @@ Use = Callable[..., Any]
 
 
 def make_models() -> Iterator[Model]:
-    """All of them, each with inputs of known dimensions."""
+    """Yield all models; their inputs have static dimensions."""
     yield from _make_unary()
     yield from _make_pairwise()
     yield from _make_movement()
@@ -96,27 +100,27 @@ def _make_movement() -> Iterator[Model]:
 
 
 def _make_filters() -> Iterator[Model]:
-    """With filters whose numbers are all on one side of zero, which signed codes around zero do not hold, in groups,
-    and with windows that leave out some of the image."""
+    """Yield models with quantized filters whose values all have the same sign, which a symmetric type cannot hold, and
+    with groups or strides."""
     window = {"padding_scheme": 1, "stride_w": 1, "stride_h": 1}
     yield _use_filter("conv_2d", IMAGE, (8, 3, 3, 6), 0, **window)
     yield _use_filter("depthwise_conv_2d", IMAGE, (1, 3, 3, 6), 0, multiplier=1, **window)
     yield _use_filter("fully_connected", (2, 6), (8, 6), 0)
     inside = {"pad_left": 0, "pad_right": 0, "pad_top": 0, "pad_bottom": 0, "stride_w": 1, "stride_h": 1}
-    for side, (ends, starts, groups) in ((8, (8, 8, 2)), (5, (9, 6, 3)), (2, (2, 2, 2)), (4, (16, 32, 4))):
+    for side, (outputs, inputs, groups) in ((8, (8, 8, 2)), (5, (9, 6, 3)), (2, (2, 2, 2)), (4, (16, 32, 4))):
         for zero in (0, 125):
-            shape, filter = (1, side, side, starts), (ends, 2, 2, starts // groups)
-            if not ends % groups and not starts % groups:
+            shape, filter = (1, side, side, inputs), (outputs, 2, 2, inputs // groups)
+            if not outputs % groups and not inputs % groups:
                 yield _use_filter("grouped_conv_2d", shape, filter, zero, num_groups=groups, **inside)
     for side, channels in ((4, 4), (8, 8), (32, 16)):
         for zero in (0, 125):
-            skipping = {**inside, "stride_w": 2, "stride_h": 2}
-            yield _use_filter("conv_2d", (1, side, side, channels), (2 * channels, 1, 1, channels), zero, **skipping)
-        yield from _over(FLOAT, (1, side, side, channels), "conv_2d, skipping", _skip)
+            strides = {**inside, "stride_w": 2, "stride_h": 2}
+            yield _use_filter("conv_2d", (1, side, side, channels), (2 * channels, 1, 1, channels), zero, **strides)
+        yield from _over(FLOAT, (1, side, side, channels), "conv_2d, stride 2", _convolve_with_stride)
 
 
-def _skip(net: Builder, x: Tensor) -> Tensor:
-    """A convolution that leaves out three quarters of the image."""
+def _convolve_with_stride(net: Builder, x: Tensor) -> Tensor:
+    """Add a 1 × 1 convolution with stride 2, which skips three quarters of the image."""
     channels = x.type.dimensions[3]
     filter = np.resize(np.arange(-8, 9, dtype=np.float32), (2 * channels, 1, 1, channels)) / 8
     result: Tensor = net.conv_2d(
@@ -126,19 +130,19 @@ def _skip(net: Builder, x: Tensor) -> Tensor:
 
 
 def _use_filter(name: str, shape: tuple[int, ...], filter: tuple[int, ...], zero: int, **options: Any) -> Model:
-    """With a filter of unsigned codes, whose code ``zero`` is the number 0."""
+    """Make a model with a filter of type quant8_asymm and the zero point ``zero``."""
     net = Builder(f"{name}{list(shape)}, filter{list(filter)} from {-zero}")
-    codes = np.resize(np.arange(0, 250, 5), filter).astype(np.uint8)
+    values = np.resize(np.arange(0, 250, 5), filter).astype(np.uint8)
     biases = np.arange(filter[-1] if filter[0] == 1 else filter[0], dtype=np.int32) * 40
     x = net.input(tensor("quant8_asymm", shape, scale=0.25, zero_point=3))
-    weights = net.constant(codes, tensor("quant8_asymm", filter, scale=0.02, zero_point=zero))
+    weights = net.constant(values, tensor("quant8_asymm", filter, scale=0.02, zero_point=zero))
     bias = net.constant(biases, tensor("int32", biases.shape, scale=0.25 * 0.02))
     net.output(getattr(net, name)(x, weights, bias, **options, scale=4.0, zero_point=9))
     return net.finish()
 
 
 def _over(types: dict[str, dict[str, Any]], shape: tuple[int, ...], name: str, use: Use) -> Iterator[Model]:
-    """A model of each type that the operation takes."""
+    """Yield a model for each type that the operation accepts."""
     for code, quantization in types.items():
         net = Builder(f"{name}, {code}{list(shape)}")
         try:
@@ -157,7 +161,7 @@ def _constant(type: OperandType, shape: tuple[int, ...]) -> tuple[Any, OperandTy
 
 
 def _call(net: Builder, name: str, *given: Any) -> Tensor:
-    """An operation, with a scale for its result where it needs one."""
+    """Add an operation; give its result a scale if it needs one."""
     call = getattr(net, name)
     try:
         result: Tensor = call(*given)
@@ -167,11 +171,11 @@ def _call(net: Builder, name: str, *given: Any) -> Tensor:
 
 
 def draw_inputs(model: Model) -> list[Any]:
-    """Positive numbers, all different, or codes."""
-    return [_draw(model.operands[index].type, 1 + place) for place, index in enumerate(model.inputs)]
+    """Return positive floats or quantized values for each input, which differ between inputs."""
+    return [_draw(model.operands[index].type, 1 + number) for number, index in enumerate(model.inputs)]
 
 
 def _draw(type: OperandType, step: int) -> Any:
-    places = step * np.arange(np.prod(type.dimensions)).reshape(type.dimensions)
-    values = places % 97 + 8 if type.scale else places * 0.37 % 5 + 0.1
+    positions = step * np.arange(np.prod(type.dimensions)).reshape(type.dimensions)
+    values = positions % 97 + 8 if type.scale else positions * 0.37 % 5 + 0.1
     return values.astype(type.dtype)

@@ -1,11 +1,20 @@
-"""``python -m tools.webgpu_patterns [NAME]``: write the operator patterns that the WebGPU accelerator computes right
-to ``drivers/webgpu/proven_patterns.txt``.
+"""Write the operator patterns that the WebGPU accelerator computes correctly to ``drivers/webgpu/proven_patterns.txt``.
 
-Run each conformance example whose operations have lowering rules on the accelerator, whatever its patterns, and the
-small models of :mod:`tools.webgpu_models` beside the reference. A right result proves its patterns. A wrong one blames
-those that smaller models blame, else those that no other result proves, else those that are right only beside all the
-others, else those that no model of one operator proves. Run it with Mesa's lavapipe and NNAPI_WEBGPU_SOFTWARE=1: it
-takes a quarter of an hour. With a NAME, run only the examples with it in their names, and print only wrong results.
+    python -m tools.webgpu_patterns [NAME]
+
+The program runs on the accelerator each conformance example whose operations all have lowering rules, and the small
+models of :mod:`tools.webgpu_models`, which it compares with the reference. A correct result proves all patterns of its
+model. A wrong result blames, of the patterns of its model, the first nonempty set of these:
+
+1. those that smaller models blame
+2. those that no correct result proves
+3. those that occur in correct results only together with all the other patterns of the model
+4. those that no model with a single pattern proves
+5. all
+
+A pattern is written if a result proves it and none blames it. Run the program with Mesa's lavapipe and
+NNAPI_WEBGPU_SOFTWARE=1; it takes a quarter of an hour. With NAME, it runs only examples with NAME in their names, and
+writes no file.
 """
 
 from __future__ import annotations
@@ -44,14 +53,14 @@ PATIENCE = 60.0
 
 
 class UncheckedLowering(WebGpuLowering):
-    """When nothing is known of the accelerator yet."""
+    """Lowers every pattern, proven or not."""
 
     def is_proven(self, pattern: str) -> bool:
         return True
 
 
 class Unchecked(WebGpuDriver):
-    """The device when nothing is known of the accelerator yet: all that has a rule is tried."""
+    """The device with :class:`UncheckedLowering`: it accepts all operations with lowering rules."""
 
     patience = PATIENCE
 
@@ -60,7 +69,7 @@ class Unchecked(WebGpuDriver):
 
 
 class Trial(NamedTuple):
-    """An example that was run: the patterns of its operators, and what came of it."""
+    """The result of an example or model: the patterns of its operators, and why it is wrong, if it is."""
 
     name: str
     patterns: frozenset[str]
@@ -69,7 +78,7 @@ class Trial(NamedTuple):
 
 
 def try_examples(driver: Driver, is_wanted: Callable[[str], bool]) -> Iterator[Trial]:
-    """Every example whose operations all have rules, run on the accelerator."""
+    """Run every example whose operations all have rules on the accelerator."""
     device = nnapi.Device(Isolated(driver, known=driver, patience=PATIENCE))
     setting = Setting((device,))
     for example in open_published().examples(lambda entry: not entry.expect_failure and is_wanted(entry.name)):
@@ -87,7 +96,7 @@ def try_examples(driver: Driver, is_wanted: Callable[[str], bool]) -> Iterator[T
 
 
 def try_models(driver: Driver) -> Iterator[Trial]:
-    """The small models, run on the accelerator and on the reference."""
+    """Run the small models on the accelerator and on the reference."""
     device = nnapi.Device(Isolated(driver, known=driver, patience=PATIENCE))
     reference = nnapi.device("nnapi-reference")
     for model in make_models():
@@ -100,23 +109,23 @@ def try_models(driver: Driver) -> Iterator[Trial]:
                 if DriverDiedError.__name__ in type(error).__name__ or BROKEN in str(error):
                     yield Trial(model.name, patterns, False, str(error))
                 continue
-            wanted = nnapi.compile(model, reference).run(*inputs)
-            reason = find_difference(model, found, wanted)
+            expected = nnapi.compile(model, reference).run(*inputs)
+            reason = find_difference(model, found, expected)
             yield Trial(model.name, patterns, not reason, reason)
     device.close()
 
 
-def find_difference(model: Model, found: Sequence[Array], wanted: Sequence[Array]) -> str:
-    """Where the first result is wrong, in a message; nothing where all are within NNAPI's tolerances."""
-    for index, actual, expected in zip(model.outputs, found, wanted, strict=True):
+def find_difference(model: Model, found: Sequence[Array], expected: Sequence[Array]) -> str:
+    """Return a message about the first wrong result; empty if all are within NNAPI's tolerances."""
+    for index, actual, right in zip(model.outputs, found, expected, strict=True):
         tolerance = tolerance_for(model.operands[index].type.name, Criterion(), strict=True)
-        if difference := compare(actual, expected, tolerance):
+        if difference := compare(actual, right, tolerance):
             return difference
     return ""
 
 
 def find_patterns(model: Model) -> frozenset[str]:
-    """The patterns of the operators of a model; none where one of its operations has no rule, or is refused by it."""
+    """Return the patterns of a model's operators; none if an operation has no rule or its rule refuses it."""
     found = lower_model(model, None, UncheckedLowering)
     if not all(verdict.supported for verdict in found.verdicts):
         return frozenset()
@@ -124,14 +133,14 @@ def find_patterns(model: Model) -> frozenset[str]:
 
 
 def is_refused(result: Result) -> bool:
-    """Whether an example was not computed at all, so that one of its patterns is refused."""
+    """Return whether an example was refused, so that it has no result."""
     reason = result.reason
     is_broken = DriverDiedError.__name__ in reason or BROKEN in reason
     return result.status == Status.SKIPPED or ("failed to prepare" in reason and not is_broken)
 
 
 def judge_patterns(trials: Iterable[Trial]) -> tuple[set[str], Counter[str]]:
-    """The patterns that are proven, and those that are to blame for what is wrong, with how often."""
+    """Return the proven patterns, and the blamed patterns with the number of wrong results that blame them."""
     trials = list(trials)
     proven = set().union(*(trial.patterns for trial in trials if trial.is_right))
     right = {trial.patterns for trial in trials if trial.is_right}
@@ -149,16 +158,16 @@ def judge_patterns(trials: Iterable[Trial]) -> tuple[set[str], Counter[str]]:
 
 
 def main() -> None:
-    part = sys.argv[1] if len(sys.argv) > 1 else ""
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
     found = search()
     assert isinstance(found, WebGpuDriver)
-    with TemporaryDirectory() as kept:  # what ended a process once is tried again, and blamed again
-        os.environ["NNAPI_CACHE_DIR"] = kept
-        prove_patterns(found, part)
+    with TemporaryDirectory() as cache:  # empty, so that models that crashed a process earlier are tried again
+        os.environ["NNAPI_CACHE_DIR"] = cache
+        prove_patterns(found, name)
 
 
 def prove_patterns(found: WebGpuDriver, part: str) -> None:
-    """Try what has that in its name; the table is written where nothing was left out."""
+    """Run the examples with ``part`` in their names; without it, run everything and write the file."""
     trials = []
     for trial in try_examples(Unchecked(found.info.version, found.is_software), lambda name: part in name):
         trials.append(trial)
@@ -176,6 +185,6 @@ def prove_patterns(found: WebGpuDriver, part: str) -> None:
 
 
 if __name__ == "__main__":
-    from tools.webgpu_patterns import main as main_by_name  # so that the device's process finds the class above
+    from tools.webgpu_patterns import main as main_by_name  # so that the device's process can import the classes above
 
     main_by_name()

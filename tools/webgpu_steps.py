@@ -1,8 +1,10 @@
-"""``python -m tools.webgpu_steps MODEL…``: by how many quantization steps each operation of quantized models differs
-between the GPU and the reference, as the table of docs/webgpu.md.
+"""Print by how many quantization steps the GPU differs from the reference, as in the table of docs/webgpu.md.
 
-Each operation is run alone, on the reference's results of those before it, and then the whole model. Run it with Mesa's
-lavapipe and NNAPI_WEBGPU_SOFTWARE=1. The exit code is 1 if an operation differs by more than one step.
+    python -m tools.webgpu_steps MODEL…
+
+The models are quantized. Each operation runs alone, with inputs that the reference computed, and then the whole model
+runs. Without a GPU, run the program with Mesa's lavapipe and NNAPI_WEBGPU_SOFTWARE=1. The exit code is 1 if an
+operation differs by more than one step.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ class Row(NamedTuple):
     wrong: int
     refused: int
     whole: float | None
-    """Quantization steps by which the last result of the whole model differs; None where the device got none of it."""
+    """Quantization steps by which the whole model's last result differs; None if the device computed none of it."""
 
     def __str__(self) -> str:
         total = self.same + self.near + self.wrong + self.refused
@@ -40,7 +42,7 @@ class Row(NamedTuple):
 
 
 def count_steps(name: str, steps: Sequence[Step]) -> Row:
-    """The row of a model. What fails counts as wrong."""
+    """Return the row of a model. An operation that fails counts as wrong."""
     refused = sum(step.verdict is Verdict.REFUSED for step in steps)
     same = sum(step.alone is not None and not step.alone.largest for step in steps)
     wrong = len(list(list_wrong(steps)))
@@ -49,7 +51,7 @@ def count_steps(name: str, steps: Sequence[Step]) -> Row:
 
 
 def list_wrong(steps: Sequence[Step]) -> Iterator[Step]:
-    """Operations that are off by more than one quantization step, or by more than rounding without a scale."""
+    """Yield the operations that differ by more than one quantization step, or without a scale by more than rounding."""
     for step in steps:
         is_off = step.alone is not None and step.alone.in_steps and step.alone.largest > 1
         if is_off or step.verdict in (Verdict.DIFFERS, Verdict.FAILED):
@@ -57,7 +59,7 @@ def list_wrong(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def compare(model: Model, tried: Device) -> Sequence[Step]:
-    """The operations of a model beside the reference, on random inputs."""
+    """Compare the operations of a model with the reference, on random inputs."""
     return find_divergence(model, read_arrays(model, []), tried).steps
 
 

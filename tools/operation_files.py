@@ -1,9 +1,10 @@
-"""``python -m tools.places [NAME…]``: the files under src/nnapi that describe an operation.
+"""Print the files under src/nnapi that describe an operation.
 
-Without a NAME: the section of CONTRIBUTING.md about them.
+    python -m tools.operation_files [NAME…]
 
-Everything follows from the tables that the program itself reads: the modules of operations, the rules of lowerings and
-of importers. Files that are made from others are not among them.
+Without a NAME, print the section of CONTRIBUTING.md about these files. The files follow from the tables that nnapi
+itself reads: the modules of operations, and the rules of lowerings, exporters and importers. Generated files are not
+listed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from nnapi.lowering.tflite.context import RULES as CANONICAL
 from nnapi.ops import HOMES
 
 SHOWN = ("ADD", "RESIZE_BILINEAR")
-WHAT = {
+CONTENTS = {
     "operation_codes.py": "number, family and module",
     "ops": "declaration, shape function and kernel",
     "lowering/decompositions": "decomposition into simpler operations",
@@ -41,19 +42,19 @@ WHAT = {
     "importers/tflite": "rule that reads TensorFlow Lite's operator",
     "importers/onnx": "rule that reads ONNX's operator, and its name in `FAMILIES`",
 }
-"""Uses of the files that describe an operation, by the beginning of their paths."""
+"""The contents of the files that describe an operation, by the beginning of their paths."""
 HEAD = """## The files of an operation
 
-<!-- Written by `python -m tools.places`. -->
+<!-- Written by `python -m tools.operation_files`. -->
 
 Below `lowering/`, `drivers/` and `exporters/`, each module of rules has the name of a family (`FAMILIES` in
-`operation_codes.py`). `python -m tools.places NAME` lists the files of any operation, except for tests, the fuzzer's
-proposals (`testing/random/proposals/`) and generated files:
+`operation_codes.py`). `python -m tools.operation_files NAME` lists the files of any operation, except for tests, the
+fuzzer's proposals (`testing/random/proposals/`) and generated files:
 """
 
 
-def find_places(name: str) -> list[str]:
-    """The files of an operation, below src/nnapi."""
+def find_files(name: str) -> list[str]:
+    """Return the files of an operation, relative to src/nnapi."""
     code = OperationCode[name]
     tables: Sequence[Mapping[int, Any]] = (
         DECOMPOSITIONS,
@@ -65,16 +66,16 @@ def find_places(name: str) -> list[str]:
         OnnxConversion.rules,
     )
     modules = [table[code].__module__ for table in tables if code in table]
-    places = ["operation_codes.py", f"ops/{HOMES.get(name, name.lower())}.py", *map(_path_of, modules)]
+    files = ["operation_codes.py", f"ops/{HOMES.get(name, name.lower())}.py", *map(_path_of, modules)]
     kind = RENAMED.get(name, name)
     if kind in BY_NAME:
-        places.append("formats/tflite/operators.txt")
+        files.append("formats/tflite/operators.txt")
     if kind in tflite_importer.RULES:
-        places.append(_path_of(tflite_importer.RULES[kind].__module__))
+        files.append(_path_of(tflite_importer.RULES[kind].__module__))
     operator = _find_onnx_operator(name)
     if operator:
-        places += ["importers/onnx/rules/__init__.py", _path_of(onnx_importer.RULES[operator].__module__)]
-    return list(dict.fromkeys(places))
+        files += ["importers/onnx/rules/__init__.py", _path_of(onnx_importer.RULES[operator].__module__)]
+    return list(dict.fromkeys(files))
 
 
 def _path_of(module: str) -> str:
@@ -82,28 +83,26 @@ def _path_of(module: str) -> str:
 
 
 def _find_onnx_operator(name: str) -> str:
-    """ONNX's operator with the longest beginning of an operation's name; nothing where none has any."""
+    """Return ONNX's operator that has the longest prefix of an operation's name, or "" if none has one."""
     words = [word.capitalize() for word in name.split("_")]
     beginnings = ["".join(words[:count]) for count in range(len(words), 0, -1)]
     return next((each for each in beginnings if each in onnx_importer.RULES), "")
 
 
 def section() -> str:
-    """The section of CONTRIBUTING.md on the files of an operation."""
-    found = {name: find_places(name) for name in SHOWN}
+    """Return the section of CONTRIBUTING.md about the files of an operation."""
+    found = {name: find_files(name) for name in SHOWN}
     rows = [f"| content | {' | '.join(SHOWN)} |", "|---" * (1 + len(SHOWN)) + "|"]
-    for prefix, what in WHAT.items():
-        cells = [
-            ", ".join(f"`{place}`" for place in places if place.startswith(prefix)) or "–" for places in found.values()
-        ]
+    for prefix, content in CONTENTS.items():
+        cells = [", ".join(f"`{file}`" for file in files if file.startswith(prefix)) or "–" for files in found.values()]
         if any(cell != "–" for cell in cells):
-            rows.append(f"| {what} | {' | '.join(cells)} |")
+            rows.append(f"| {content} | {' | '.join(cells)} |")
     return f"{HEAD}\n" + "\n".join(rows) + "\n"
 
 
 def main(names: Sequence[str]) -> None:
     for name in names:
-        print(*find_places(name), sep="\n")
+        print(*find_files(name), sep="\n")
     if not names:
         print(section())
 
