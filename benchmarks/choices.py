@@ -171,7 +171,7 @@ def run_one(options: argparse.Namespace, path: Path) -> Result:
     clock = time.process_time if compilation.plan.threads == 1 else time.perf_counter  # excludes other processes
     found = compare(time_alternating(runs, options.leisure, clock))
     last = float(np.median([seconds for begin, seconds in times if begin > end - 1] or [times[-1][1]]))
-    share = 0.0 if trial is None else max(trial.cost - 0.1, 0.0) / max(trial.spent, 1e-9)
+    share = 0.0 if trial is None else max(trial.cost - 0.1, 0.0) / max(trial.runs.spent, 1e-9)
     changes = sum(before != after for before, after in pairwise(names))
     plan = names[-1] if compilation.plan.is_simple else compilation.plan.name
     again = found.pop(plan, 1.0)

@@ -110,7 +110,7 @@ def test_turns_cost_a_share_of_the_time_in_runs(machine: Machine) -> None:
     found = machine.begin(compilation)
     for _ in range(100):
         machine.use(compilation, 1)
-        assert found.cost <= GRACE + SHARE * found.spent + 2 * trial.SPIN
+        assert found.cost <= GRACE + SHARE * found.runs.spent + 2 * trial.SPIN
 
 
 def test_runs_beside_preparations_decide_nothing(machine: Machine) -> None:

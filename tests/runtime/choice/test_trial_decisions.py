@@ -18,7 +18,7 @@ from tests.runtime.choice.trial_cases import MODEL, Machine, Rival, X, among, ma
 
 def test_a_new_trial_has_spent_nothing(machine: Machine) -> None:
     found = make(machine)
-    assert (found.spent, found.cost, found.last_run, found.first_run, found.active_seconds) == (0, 0, 0, 0, 0)
+    assert (found.runs.spent, found.cost, found.runs.end, found.first_run, found.runs.median) == (0, 0, 0, 0, 0)
     assert (found.stage, found.is_reported, found.recorded, found.threads) == (Stage.WAITING, True, None, 1)
     assert found.describe() == "predicted: other plans are tried on real runs from now on"
 
@@ -74,7 +74,7 @@ def test_a_pair_fits_the_budget(
     """A grace of 0.1 s and a twentieth of the time in runs; the next pair takes 0.05 s."""
     rival = Rival("second", price=0.05, seconds=2e-3)
     found = among(make(machine), rival)
-    found.cost, found.spent, found._seconds = cost, spent, 1e-3
+    found.cost, found.runs.spent, found.runs._median = cost, spent, 1e-3
     assert (found._find_next(twice=twice, is_limited=is_limited) is rival) is is_found
 
 
@@ -82,15 +82,6 @@ def test_the_most_promising_challenger_on_trial_is_next(machine: Machine) -> Non
     rivals = [Rival("a", promise=0.1), Rival("b", promise=0.3), Rival("c", promise=0.9, standing=Standing.SLOWER)]
     assert among(make(machine), *rivals)._find_next() is rivals[1]
     assert among(make(machine), rivals[2])._find_next() is None
-
-
-def test_the_active_plan_takes_the_median_of_its_last_runs(machine: Machine) -> None:
-    found = make(machine)
-    found._recent.extend([9e-3, 9e-3, *[1e-3] * 3, *[2e-3] * 4, 5e-3])
-    assert len(found._recent) == 8
-    assert found.active_seconds == 2e-3
-    found._recent.clear()
-    assert found.active_seconds == 2e-3
 
 
 @pytest.mark.parametrize(
@@ -158,7 +149,7 @@ def test_the_fastest_takes_over_and_the_others_are_recorded(machine: Machine) ->
 
 def test_without_a_winner_the_active_plan_stays(machine: Machine) -> None:
     found = among(make(machine), Rival("even", [0.0] * 24, Standing.EVEN))
-    found._seconds = 3e-3
+    found.runs._median = 3e-3
     ready = found.conclude()
     assert ready.plan.devices == ("first",)
     assert (ready.plan.measured, found.recorded) == (3e-3, 3e-3)
@@ -183,7 +174,7 @@ def test_drift_is_found_in_eight_runs_after_the_first(seconds: float, drifted: b
     found = make(machine)
     found.conclude_as_recorded(1e-3)
     assert (found.stage, found.is_reported) == (Stage.OVER, False)
-    found._recent.extend([9.0] * 8)
+    found.runs.recent.extend([9.0] * 8)
     found.watch()
     assert (found.stage, found.is_reported) == (Stage.WATCHING, True)
     found.observe([X], [X], 0.0, 9.0)
@@ -201,9 +192,9 @@ def test_a_new_trial_knows_the_exclusions_of_the_one_before(machine: Machine) ->
         Comparison("slow", 1e-3, [-1.0], Standing.SLOWER),
     ]
     found = among(make(machine, known), Rival("second"))
-    found.cost, found.spent = 3.0, 4.0
+    found.cost, found.runs.spent = 3.0, 4.0
     found.restart()
-    assert (found.challengers, found.cost, found.spent, found.stage) == ([], 0.0, 0.0, Stage.WAITING)
+    assert (found.challengers, found.cost, found.runs.spent, found.stage) == ([], 0.0, 0.0, Stage.WAITING)
     assert list(found._known) == ["wrong"]
 
 

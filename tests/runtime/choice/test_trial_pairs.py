@@ -11,68 +11,32 @@ from nnapi.runtime.choice.trial import Stage
 from tests.runtime.choice.trial_cases import Machine, X, among, make
 
 
-@pytest.mark.parametrize(
-    ("active", "before", "idle", "is_gap"),
-    [
-        (1e-3, 6e-3, 4.9e-3, False),
-        (1e-3, 6e-3, 5.1e-3, True),
-        (4e-3, 9e-3, 7.9e-3, False),
-        (4e-3, 9e-3, 8.1e-3, True),
-        (4e-3, 7e-3, 0.24, False),
-        (4e-3, 7e-3, 0.26, True),
-        (0.2, 0.0, 0.39, False),
-        (0.2, 0.0, 0.41, True),
-    ],
-)
-def test_a_gap_is_longer_than_two_runs_and_5_milliseconds(
-    active: float, before: float, idle: float, is_gap: bool, machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And longer than 0.25 seconds where the runs ``before`` had no gap."""
+def test_a_gap_is_used_while_plans_are_compared(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     found, measured = among(make(machine)), []
     monkeypatch.setattr(found, "measure_pair", lambda: measured.append(1))
-    found._seconds, found._gap, found.last_run = active, before, machine.clock.now
-    machine.clock.now += idle
+    found.runs.end = machine.clock.now
     found.use_gap()
-    assert bool(measured) is is_gap
+    assert not measured, "a run has just ended"
+    machine.clock.now += 1
+    found.use_gap()
+    assert len(measured) == 1
     found.stage = Stage.OVER
     found.use_gap()
-    assert len(measured) == is_gap
-
-
-@pytest.mark.parametrize(
-    ("active", "gap", "has_gaps"),
-    [(1e-3, 4.9e-3, False), (1e-3, 5.1e-3, True), (4e-3, 7.9e-3, False), (4e-3, 8.1e-3, True)],
-)
-def test_runs_have_gaps_of_two_runs_and_5_milliseconds(
-    active: float, gap: float, has_gaps: bool, machine: Machine
-) -> None:
-    found = make(machine)
-    found._seconds, found._gap = active, gap
-    assert found._has_gaps is has_gaps
-
-
-def test_one_gap_may_be_a_run_that_waits_for_the_tuner(machine: Machine) -> None:
-    found, begin, gaps = make(machine), 10.0, []
-    found.stage = Stage.WATCHING
-    for gap in (0.0, 20e-3, 0.0, 20e-3, 30e-3):
-        found.last_run = begin
-        found.observe([X], [X], begin + gap, 1e-3)
-        gaps.append(found._gap)
-    assert gaps == [0.0, 0.0, 0.0, 0.0, pytest.approx(20e-3)]
+    assert len(measured) == 1
 
 
 def test_a_pair_in_a_gap_counts_if_no_run_comes(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     found = machine.begin(machine.compile())
     (rival,) = found.challengers
     found.judge()
-    found.spent = 10.0
+    found.runs.spent = 10.0
     count = len(rival.evidence.logs)
     assert found.measure_pair()
     assert len(rival.evidence.logs) == count + 1
     time_active = found._time_active
 
     def time_beside_a_run(sample: Any) -> Any:
-        found.last_run += 1e-3
+        found.runs.end += 1e-3
         return time_active(sample)
 
     monkeypatch.setattr(found, "_time_active", time_beside_a_run)
@@ -88,7 +52,7 @@ def test_the_runs_before_and_after_are_the_counterpart_of_a_long_one(machine: Ma
     (rival,) = found.challengers
     found.judge()
     rival.evidence.logs.clear()
-    found.spent = 10.0
+    found.runs.spent = 10.0
     machine.first.seconds = 22e-3
     compilation.run(X)
     assert (rival.seconds, rival.evidence.logs) == (pytest.approx(15e-3), [])
@@ -137,27 +101,15 @@ def test_a_trial_may_end_while_results_are_compared(machine: Machine) -> None:
 def test_a_gap_drops_the_challenger_that_waits_for_a_run(machine: Machine) -> None:
     """The next run comes after a pause, so its caches are colder."""
     found = machine.begin(machine.compile())
-    found.spent, found._opponent = 10.0, found.challengers[0]
+    found.runs.spent, found._opponent = 10.0, found.challengers[0]
     assert found.measure_pair()
     assert found._opponent is None
-
-
-def test_runs_beside_the_tuner_s_work_do_not_count(machine: Machine) -> None:
-    """They wait for the interpreter, so a tiny model seems to take milliseconds."""
-    found = among(make(machine))
-    found._recent.extend([1e-4] * 3)
-    assert found.active_seconds == 1e-4
-    found._worked = 50.0
-    found.observe([X], [X], 49.99, 9e-3)
-    assert (list(found._recent), found.active_seconds) == ([], 1e-4)
-    found.observe([X], [X], 50.01, 2e-4)
-    assert list(found._recent) == [2e-4]
 
 
 def test_a_run_beside_a_comparison_is_not_the_counterpart_of_a_challenger(machine: Machine) -> None:
     rival = Mock(is_on_trial=True)
     found = among(make(machine))
-    found._opponent, found._worked = rival, 50.0
+    found._opponent, found.runs._worked = rival, 50.0
     found.observe([X], [X], 49.99, 9e-3)
     assert not rival.add_pair.called
     assert found._opponent is None
@@ -166,15 +118,15 @@ def test_a_run_beside_a_comparison_is_not_the_counterpart_of_a_challenger(machin
 def test_the_tuner_works_while_it_prepares_and_compares(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     found, marks = make(machine), list[float]()
     rival = Mock(reason="", is_faster=False, is_on_trial=False, evidence=Mock(logs=[]))
-    rival.judge.side_effect = lambda *arguments: marks.append(found._worked)
-    monkeypatch.setattr(found, "_make_challenger", lambda *arguments: marks.append(found._worked) or rival)
+    rival.judge.side_effect = lambda *arguments: marks.append(found.runs._worked)
+    monkeypatch.setattr(found, "_make_challenger", lambda *arguments: marks.append(found.runs._worked) or rival)
     found.begin_on([X])
     found.prepare()
-    assert found._worked == machine.clock.now
+    assert found.runs._worked == machine.clock.now
     while found.prepare_next():
         pass
     found._pending.append((rival, [X], [X], [X]))
     found.judge()
     assert marks
     assert set(marks) == {math.inf}
-    assert found._worked == machine.clock.now
+    assert found.runs._worked == machine.clock.now

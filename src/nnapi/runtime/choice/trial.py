@@ -6,14 +6,14 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Protocol
 
 from nnapi.locks import make_lock
 from nnapi.model.borrowed_memory import hold
 from nnapi.model.operand import Array
+from nnapi.runtime.choice.active_runs import RECENT, ActiveRuns
 from nnapi.runtime.choice.challenger import (
     Challenger,
     Inputs,
@@ -43,13 +43,8 @@ HOPELESS = 3.0
 """A challenger that takes this many times the fastest plan's time when prepared is dropped without a pair."""
 BEHIND = 0.3
 """A plan with fewer than two pairs is dropped if its log ratio is this much below the best faster challenger's."""
-RECENT = 8
-"""Number of latest runs of the active plan whose seconds are kept."""
 SPIN = 0.0015
 """Seconds to wait before plans with several threads: idle threads of engines spin for a millisecond after a run."""
-GAP, LEAST_GAP, PAUSE = 2.0, 5e-3, 0.25
-"""The tuner measures in gaps between runs that last at least this many runs and seconds. If the last runs had no gap,
-it waits the third number of seconds, as the next run may just be late."""
 JUDGED = frozenset({1, 2, 4, 8, 16})
 """Pairs, counted from 1, whose results are compared."""
 
@@ -88,9 +83,10 @@ class Trial:
         self.is_reported = True
         """Whether runs call :meth:`observe`."""
         self.recorded: float | None = None
-        self.spent = self.cost = 0.0
-        """Seconds spent in runs of the active plan, and in measurements."""
-        self.last_run = self.first_run = 0.0
+        self.runs = ActiveRuns(is_dynamic=is_dynamic(question.model))
+        self.cost = 0.0
+        """Seconds spent in measurements."""
+        self.first_run = 0.0
         self._guard, self._notify = guard, notify
         self._known = {each.description: each for each in (record.comparisons if record else ())}
         self.challengers: list[Challenger] = []
@@ -101,18 +97,11 @@ class Trial:
         self._reference: tuple[float, Sequence[Array]] | None = None
         """The active plan's seconds and outputs on ``_sample``."""
         self._sample: Inputs | None = None
-        self._recent: deque[float] = deque(maxlen=RECENT)
-        self._gap = self._gap_before = self._seconds = 0.0
-        self._is_dynamic = is_dynamic(question.model)
-        self._skips = 0
-        """Number of next runs to ignore, because a measurement has cooled the caches."""
         self._opponent: Challenger | None = None
         self._before = 0.0
         """Seconds of the active run before ``_opponent`` ran once. The next active run completes the pair."""
         self._turn = make_lock()
         self._pending: deque[tuple[Challenger, Inputs, Sequence[Array], Sequence[Array]]] = deque()
-        self._worked = 0.0
-        """Time at which the tuner's last preparation or comparison ended; infinite during one."""
 
     # Runs
 
@@ -124,36 +113,27 @@ class Trial:
         """Note a run of the active plan. If the budget allows and runs leave no gaps, measure a challenger after it."""
         if self.stage is Stage.OVER:
             return
-        gap = begin - self.last_run if self.last_run else 0.0
-        self._gap, self._gap_before = min(gap, self._gap_before), gap  # a single run may have waited for the tuner
-        self.last_run = time.perf_counter()
-        self.spent += seconds
-        is_beside = begin < self._worked  # slowed by the tuner's work
+        runs = self.runs
+        is_beside = runs.arrive(begin, seconds)
         if self._opponent is not None:  # the run after a measurement has as cold caches
             if self._opponent.is_on_trial and not is_beside:
                 self._opponent.add_pair(math.sqrt(self._before * seconds))
             self._opponent = None
             return
-        if self._skips:
-            self._skips -= 1
+        if not runs.remember(seconds, is_beside=is_beside):
             return
-        if self._is_dynamic or is_beside:
-            self._recent.clear()
-        if not is_beside:
-            self._recent.append(seconds)
         if self._sample is None and self.stage is Stage.WAITING:
             self._take_sample(inputs)
-        if self.stage is not Stage.COMPARING or self._has_gaps or self._plans or self._pending or is_beside:
+        if self.stage is not Stage.COMPARING or runs.have_gaps or self._plans or self._pending or is_beside:
             return
         challenger = self._find_next()
-        wanted = 1 if self._is_dynamic or challenger is None else count_runs(challenger.seconds)
-        if challenger is None or len(self._recent) < wanted or not self._turn.acquire(False):
+        wanted = 1 if runs.is_dynamic or challenger is None else count_runs(challenger.seconds)
+        if challenger is None or len(runs.recent) < wanted or not self._turn.acquire(False):
             return
         try:
-            if wanted > 1 or self._is_dynamic:
-                self._challenge(challenger, min(list(self._recent)[-wanted:]), inputs, outputs)
-                self._recent.clear()
-                self._skips = 1
+            if wanted > 1 or runs.is_dynamic:
+                self._challenge(challenger, min(list(runs.recent)[-wanted:]), inputs, outputs)
+                runs.forget()
             else:
                 self._challenge(challenger, None, inputs, outputs)
                 self._opponent, self._before = challenger, seconds
@@ -161,7 +141,7 @@ class Trial:
             self.stop(f"a measurement fails: {error}")
         finally:
             self._turn.release()
-            self.last_run = time.perf_counter()
+            runs.end = time.perf_counter()
 
     def begin_on(self, inputs: Inputs) -> None:
         self._sample = inputs
@@ -175,18 +155,6 @@ class Trial:
         self.first_run = time.perf_counter()
         self._notify(self)
 
-    @property
-    def _has_gaps(self) -> bool:
-        return self._gap > max(LEAST_GAP, GAP * self.active_seconds)
-
-    @property
-    def active_seconds(self) -> float:
-        """Median seconds of the latest runs of the active plan; 0 before the first run."""
-        recent = list(self._recent)
-        if recent:
-            self._seconds = sorted(recent)[len(recent) // 2]
-        return self._seconds
-
     # The tuner
 
     def prepare(self) -> None:
@@ -198,8 +166,8 @@ class Trial:
         from nnapi.runtime.choice.predict import list_challengers  # on demand: a process may end before
 
         self._held = self.question._replace(model=model)
-        watch = Stopwatch(self.active_seconds, self.threads)
-        with self._working():
+        watch = Stopwatch(self.runs.median, self.threads)
+        with self.runs.beside_work():
             self._reference = time_warm(watch, open_inference(self.active, sample), sample)
             excluded = {self.active.plan.identity} | {name for name, known in self._known.items() if known.reason}
             self._plans = deque(list_challengers(self._held, self.threads, excluded))
@@ -210,7 +178,7 @@ class Trial:
         question, sample, reference = self._held, self._sample, self._reference
         if not self._plans or question is None or sample is None or reference is None:
             return False
-        with self._working():
+        with self.runs.beside_work():
             self.challengers.append(self._make_challenger(self._plans[0], question, sample, *reference))
             self._plans.popleft()
         return True
@@ -237,9 +205,7 @@ class Trial:
 
     def use_gap(self) -> None:
         """Measure a pair if no run has come for a while and the budget allows it."""
-        idle = time.perf_counter() - self.last_run
-        least = max(LEAST_GAP if self._has_gaps else PAUSE, GAP * self.active_seconds)
-        if self.stage is Stage.COMPARING and idle > least:
+        if self.stage is Stage.COMPARING and self.runs.is_idle:
             self.measure_pair()
 
     def measure_pair(self, *, is_limited: bool = True) -> bool:
@@ -248,13 +214,13 @@ class Trial:
         if challenger is None or sample is None or not self._turn.acquire(False):
             return False
         try:
-            last, self._opponent = self.last_run, None
-            watch = Stopwatch(self.active_seconds, self.threads)
+            end, self._opponent = self.runs.end, None
+            watch = Stopwatch(self.runs.median, self.threads)
             (seconds, outputs), _, cost = watch.time(lambda: self._time_active(sample))
             self.cost += cost
             self._challenge(challenger, None, sample, outputs)
-            if challenger.is_on_trial and self.last_run == last:  # else a run came in between
-                self._recent.append(seconds)
+            if challenger.is_on_trial and self.runs.end == end:  # else a run came in between
+                self.runs.recent.append(seconds)
                 challenger.add_pair(seconds)
         finally:
             self._turn.release()
@@ -265,7 +231,7 @@ class Trial:
         while self._pending and self._opponent is None:
             challenger, inputs, expected, found = self._pending[0]
             if not challenger.reason:
-                with self._working():
+                with self.runs.beside_work():
                     challenger.judge((self._held or self.question).model, inputs, expected, found)
             if self._pending:  # else a run has ended the trial
                 self._pending.popleft()
@@ -284,7 +250,7 @@ class Trial:
         self._opponent = None
         self.judge()
         winners = [each for each in self.challengers if each.is_faster and each.ready is not None]
-        before, seconds = self.active.plan, self.active_seconds
+        before, seconds = self.active.plan, self.runs.median
         comparisons = [each.describe() for each in self.challengers]
         if winners:
             best = max(winners, key=lambda each: each.evidence.log_gain)
@@ -330,19 +296,18 @@ class Trial:
         self._end()
 
     def watch(self) -> None:
-        self._recent.clear()
-        self._skips = 1
+        self.runs.forget()
         self.is_reported = True
         self.stage = Stage.WATCHING
 
     def has_drifted(self) -> bool | None:
         """Return whether runs take much longer or shorter than recorded; None until enough are timed."""
-        if len(self._recent) < RECENT or not self.recorded:
+        if len(self.runs.recent) < RECENT or not self.recorded:
             return None
-        return has_drifted(self.active_seconds, self.recorded)
+        return has_drifted(self.runs.median, self.recorded)
 
     def restart(self) -> None:
-        self.challengers, self._sample, self.cost, self.spent = [], None, 0.0, 0.0
+        self.challengers, self._sample, self.cost, self.runs.spent = [], None, 0.0, 0.0
         self._known = {name: each for name, each in self._known.items() if each.reason}
         self.stage = Stage.WAITING
 
@@ -361,16 +326,8 @@ class Trial:
         if not waiting:
             return None
         found = max(waiting, key=lambda each: each.promise)
-        price = found.price + (count_runs(found.seconds) * self.active_seconds if twice else 0.0)
-        return found if not is_limited or self.cost + price <= GRACE + SHARE * self.spent else None
-
-    @contextmanager
-    def _working(self) -> Iterator[None]:
-        self._worked = math.inf
-        try:
-            yield
-        finally:
-            self._worked = time.perf_counter()
+        price = found.price + (count_runs(found.seconds) * self.runs.median if twice else 0.0)
+        return found if not is_limited or self.cost + price <= GRACE + SHARE * self.runs.spent else None
 
     def _await_idle_threads(self) -> None:
         if self.threads != 1:
@@ -378,7 +335,7 @@ class Trial:
 
     def _time_active(self, sample: Inputs) -> tuple[float, Sequence[Array]]:
         self._await_idle_threads()
-        watch = Stopwatch(self.active_seconds, self.threads)
+        watch = Stopwatch(self.runs.median, self.threads)
         return time_runs(watch, open_inference(self.active, sample), sample)
 
     def _challenge(
@@ -393,7 +350,7 @@ class Trial:
                 self._await_idle_threads()
             return found
 
-        found, _, cost = Stopwatch(active or self.active_seconds, self.threads).time(measure)
+        found, _, cost = Stopwatch(active or self.runs.median, self.threads).time(measure)
         self.cost, challenger.cost = self.cost + cost, cost
         number = len(challenger.evidence.logs) + (active is None)
         if found is not None and (number in JUDGED or challenger.standing is Standing.FASTER):

@@ -96,7 +96,7 @@ class Tuner:
                 trial.stop()
                 owner.use(trial.active, None)
             if trial.stage in (Stage.WAITING, Stage.COMPARING, Stage.WATCHING):
-                delay = min(delay, TICK if now - trial.last_run < ACTIVE else IDLE_TICK)
+                delay = min(delay, TICK if now - trial.runs.end < ACTIVE else IDLE_TICK)
             del trial, owner
         return delay
 

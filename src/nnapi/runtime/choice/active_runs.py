@@ -1,0 +1,80 @@
+"""The recent runs of the active plan: their seconds, and the gaps between them."""
+
+import math
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+RECENT = 8
+"""Number of latest runs whose seconds are kept."""
+GAP, LEAST_GAP, PAUSE = 2.0, 5e-3, 0.25
+"""The tuner measures in gaps between runs that last at least this many runs and seconds. If the last runs had no gap,
+it waits the third number of seconds, as the next run may just be late."""
+
+
+class ActiveRuns:
+    """Runs that began beside the tuner's work do not count, as they take longer."""
+
+    def __init__(self, *, is_dynamic: bool) -> None:
+        """``is_dynamic``: the seconds of one run say nothing about the next, whose inputs may have other shapes."""
+        self.recent: deque[float] = deque(maxlen=RECENT)
+        self.spent = self.end = 0.0
+        """Seconds spent in all runs; the time at which the last run or measurement ended."""
+        self.is_dynamic = is_dynamic
+        self._gap = self._gap_before = self._median = 0.0
+        self._skips = 0
+        """Number of next runs to ignore, because a measurement has cooled the caches."""
+        self._worked = 0.0
+        """Time at which the tuner's last preparation or comparison ended; infinite during one."""
+
+    def arrive(self, begin: float, seconds: float) -> bool:
+        """Note a run that ends now. Returns whether it began beside the tuner's work."""
+        gap = begin - self.end if self.end else 0.0
+        self._gap, self._gap_before = min(gap, self._gap_before), gap  # a single run may have waited for the tuner
+        self.end = time.perf_counter()
+        self.spent += seconds
+        return begin < self._worked
+
+    def remember(self, seconds: float, *, is_beside: bool) -> bool:
+        """Remember the seconds of a run if it counts. Returns False if it follows a measurement."""
+        if self._skips:
+            self._skips -= 1
+            return False
+        if self.is_dynamic or is_beside:
+            self.recent.clear()
+        if not is_beside:
+            self.recent.append(seconds)
+        return True
+
+    def forget(self) -> None:
+        """Forget all seconds, and ignore the next run: a measurement has cooled the caches."""
+        self.recent.clear()
+        self._skips = 1
+
+    @property
+    def median(self) -> float:
+        """Median seconds of the latest runs; 0 before the first run."""
+        recent = list(self.recent)
+        if recent:
+            self._median = sorted(recent)[len(recent) // 2]
+        return self._median
+
+    @property
+    def have_gaps(self) -> bool:
+        return self._gap > max(LEAST_GAP, GAP * self.median)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no run has come for so long that the tuner may measure a pair."""
+        least = max(LEAST_GAP if self.have_gaps else PAUSE, GAP * self.median)
+        return time.perf_counter() - self.end > least
+
+    @contextmanager
+    def beside_work(self) -> Iterator[None]:
+        """Mark the time in which the tuner works."""
+        self._worked = math.inf
+        try:
+            yield
+        finally:
+            self._worked = time.perf_counter()

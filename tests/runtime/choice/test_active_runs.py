@@ -1,0 +1,113 @@
+"""The recent runs of the active plan, on a clock of their own."""
+
+import math
+
+import pytest
+
+from nnapi.runtime.choice import active_runs as module
+from nnapi.runtime.choice.active_runs import ActiveRuns
+from tests.runtime.choice.trial_cases import Clock
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+def test_the_median_is_of_the_last_eight_runs() -> None:
+    runs = ActiveRuns(is_dynamic=False)
+    for seconds in (9e-3, 9e-3, *[1e-3] * 3, *[2e-3] * 4, 5e-3):
+        assert runs.remember(seconds, is_beside=False)
+    assert len(runs.recent) == 8
+    assert runs.median == 2e-3
+    runs.recent.clear()
+    assert runs.median == 2e-3, "the last known"
+
+
+def test_only_the_last_run_of_a_dynamic_model_is_remembered() -> None:
+    runs = ActiveRuns(is_dynamic=True)
+    for seconds in (1e-3, 5e-3, 2e-3):
+        runs.remember(seconds, is_beside=False)
+    assert list(runs.recent) == [2e-3]
+
+
+def test_runs_beside_the_tuner_s_work_do_not_count(clock: Clock) -> None:
+    """They wait for the interpreter, so a tiny model seems to take milliseconds."""
+    runs, begin = ActiveRuns(is_dynamic=False), clock.now
+    runs.recent.extend([1e-4] * 3)
+    assert runs.median == 1e-4
+    with runs.beside_work():
+        clock.now += 1
+        assert runs.arrive(clock.now, 9e-3)
+    assert runs.arrive(begin, 9e-3)
+    assert runs.remember(9e-3, is_beside=True)
+    assert (list(runs.recent), runs.median) == ([], 1e-4)
+    assert not runs.arrive(clock.now, 2e-4)
+    assert runs.remember(2e-4, is_beside=False)
+    assert list(runs.recent) == [2e-4]
+
+
+def test_the_run_after_a_measurement_does_not_count() -> None:
+    runs = ActiveRuns(is_dynamic=False)
+    runs.recent.extend([1e-3] * 4)
+    runs.forget()
+    assert not runs.remember(9e-3, is_beside=False)
+    assert not runs.recent
+    assert runs.remember(1e-3, is_beside=False)
+
+
+@pytest.mark.parametrize(
+    ("median", "gap", "have_gaps"),
+    [(1e-3, 4.9e-3, False), (1e-3, 5.1e-3, True), (4e-3, 7.9e-3, False), (4e-3, 8.1e-3, True)],
+)
+def test_runs_have_gaps_of_two_runs_and_5_milliseconds(
+    median: float, gap: float, have_gaps: bool, clock: Clock
+) -> None:
+    runs = among_runs(clock, median, gap)
+    assert runs.have_gaps is have_gaps
+
+
+def among_runs(clock: Clock, median: float, *gaps: float) -> ActiveRuns:
+    """Runs that began so long after the one before each; a lone gap is repeated, as one alone does not count."""
+    runs = ActiveRuns(is_dynamic=False)
+    runs.recent.append(median)
+    runs.arrive(clock.now, median)
+    for gap in gaps if len(gaps) > 1 else gaps * 2:
+        runs.arrive(clock.now + gap, median)
+    return runs
+
+
+def test_one_gap_may_be_a_run_that_waits_for_the_tuner(clock: Clock) -> None:
+    for gaps, have_gaps in (([20e-3, 0.0], False), ([0.0, 20e-3], False), ([20e-3, 30e-3], True)):
+        assert among_runs(clock, 1e-3, *gaps).have_gaps is have_gaps
+
+
+@pytest.mark.parametrize(
+    ("median", "gap", "idle", "is_idle"),
+    [
+        (1e-3, 6e-3, 4.9e-3, False),
+        (1e-3, 6e-3, 5.1e-3, True),
+        (4e-3, 9e-3, 7.9e-3, False),
+        (4e-3, 9e-3, 8.1e-3, True),
+        (4e-3, 7e-3, 0.24, False),
+        (4e-3, 7e-3, 0.26, True),
+        (0.2, 0.0, 0.39, False),
+        (0.2, 0.0, 0.41, True),
+    ],
+)
+def test_a_pause_is_longer_than_two_runs_and_5_milliseconds(
+    median: float, gap: float, idle: float, is_idle: bool, clock: Clock
+) -> None:
+    """And longer than 0.25 seconds where the runs before had no such ``gap``."""
+    runs = among_runs(clock, median, gap)
+    clock.now += idle
+    assert runs.is_idle is is_idle
+
+
+def test_the_tuner_works_until_it_ends(clock: Clock) -> None:
+    runs = ActiveRuns(is_dynamic=False)
+    with runs.beside_work():
+        assert runs._worked == math.inf
+    assert runs._worked == clock.now
