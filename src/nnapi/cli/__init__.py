@@ -1,4 +1,4 @@
-"""The command ``nnapi``, one file per subcommand, each loaded when it is called."""
+"""The command ``nnapi``: one file per subcommand, imported when the subcommand is called."""
 
 from importlib import import_module
 from typing import Annotated, Any
@@ -10,17 +10,17 @@ from nnapi.cli.failure import Nnapi, prepare_streams
 from nnapi.garbage_collection import pause_collecting
 
 COMMANDS = {
-    "check": "Run conformance examples, and list what failed with the first value that is wrong.",
+    "check": "Run conformance examples, and list the failed ones with the first wrong value.",
     "compare": "Find the first operation whose result differs between two devices on equal inputs.",
-    "devices": "List the devices, and the drivers that cannot be used with the reason why.",
-    "explain": "Show the plan for a model: its partitions, and for each operation the device, costs and reasons.",
+    "devices": "List the devices, and the drivers that cannot be used, with reasons.",
+    "explain": "Show the plan for a model: its partitions, and the device, costs and reasons of each operation.",
     "export": "Write a model as a .tflite or .onnx file.",
-    "info": "Show a model's inputs, outputs and operations, the feature level it needs and what forces it.",
+    "info": "Show a model's inputs, outputs and operations, its feature level and the reasons for this level.",
     "lib": "Print the path of libneuralnetworks.so, the C library for programs that call NNAPI.",
     "migrate": "Write models as .tflite, compare them with the reference, and list the accelerators that take them.",
     "phone": "Put the agent on a phone, and list the phone's NNAPI devices.",
     "run": "Run a model on pictures, arrays, recordings or random values, and show the results.",
-    "serve": "Serve devices through a socket until this is ended; applications find it by NNAPI_SERVICE.",
+    "serve": "Serve devices through a socket until this command ends; applications find the socket by NNAPI_SERVICE.",
     "strace": "Run a program, and show each of its calls to libneuralnetworks.so with arguments, result and time.",
     "tune": "Compare the plans of models now, and keep the fastest for later compilations.",
     "bench": "Measure models beside other engines; compare two runs.",
@@ -43,7 +43,7 @@ class Commands(Nnapi):
 
 
 def load_command(name: str) -> Any:
-    """Return the subcommand of a module: its ``app`` if it has subcommands itself, else its function."""
+    """Return the subcommand in a module: its ``app`` if it has subcommands itself, else its function."""
     with pause_collecting():
         module = import_module(f"{__name__}.{name}")
         loaded = typer.Typer(**SETTINGS | {"no_args_is_help": False})

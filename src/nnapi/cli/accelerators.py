@@ -1,4 +1,4 @@
-"""Accelerators that an application may use instead of NNAPI: what each takes of a model, and why not the rest."""
+"""Accelerators that an application may use instead of NNAPI, and the operations that each of them refuses."""
 
 import tempfile
 from collections.abc import Sequence
@@ -14,13 +14,14 @@ from nnapi.runtime.verdicts.verdicts import need_verdicts
 
 
 class DeviceAccelerator:
-    """A device here, a profile (.toml), or a device of another NNAPI library."""
+    """A device of this machine, a device simulated by a profile (.toml), or one of another NNAPI library."""
 
     def __init__(self, name: str) -> None:
         self.name, self._device = name, nnapi.device(name)
 
     def list_refusals(self, model: Model, parts: Sequence[Model]) -> list[str]:
-        """Return for each operation why it is refused, "" if it is taken; ``parts`` are the operations as models."""
+        """Return the reason for each operation's refusal, "" if it is accepted; ``parts`` are models of one
+        operation."""
         answers = need_verdicts(self._device.driver, model)
         return ["" if answer.supported else answer.reason or "refused without a reason" for answer in answers]
 
@@ -31,7 +32,7 @@ class DeviceAccelerator:
 
 
 class Xnnpack:
-    """LiteRT's default delegate. It gives no reasons, so each operation is tried as a file of its own."""
+    """LiteRT's default delegate. It gives no reasons, so each operation is tried in a file of its own."""
 
     name = "LiteRT XNNPACK"
 

@@ -1,4 +1,4 @@
-"""Accuracy on labeled inputs."""
+"""Measure accuracy on labeled inputs."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile, starmap
@@ -24,7 +24,7 @@ Metrics = Callable[[Sequence[Sequence[Array]]], Mapping[str, float]]
 
 
 def make_judge(model: Model, examples: Sequence[Example], pixels: Pixels = PLAIN) -> Judge:
-    """Return a function that runs an engine on every example and computes the metrics for the labels; Mistake if the
+    """Return a function that runs an engine on every example and computes metrics from the labels; Mistake if the
     labels do not fit the model's outputs."""
     metrics = _prepare(model, examples)
     (operand,) = input_operands(model)
@@ -34,7 +34,7 @@ def make_judge(model: Model, examples: Sequence[Example], pixels: Pixels = PLAIN
 def make_cluster_judge(
     cluster: Cluster, model: Model, examples: Sequence[Example], step: Step, pixels: Pixels = PLAIN
 ) -> JudgeDevices:
-    """Do the same as :func:`make_judge` with our devices on the workers of a cluster."""
+    """Do the same as :func:`make_judge`, with nnapi's devices on the workers of a cluster."""
     metrics = _prepare(model, examples)
     files = [[example.file] for example in examples]
 
@@ -110,7 +110,7 @@ def _boxes(model: Model, given: Sequence[Boxes]) -> Metrics:
 
 
 def find_detector_outputs(model: Model) -> tuple[int, int, int, int] | None:
-    """Return the indexes of scores, boxes, classes and count among the outputs; None if the model is not a detector."""
+    """Return the positions of scores, boxes, classes and count among a detector's outputs; None for other models."""
     roles: dict[int, int] = {}
     for position, output in enumerate(model.outputs):
         made = dropwhile(lambda each: each[1].code == OperationCode.CAST, walk_back(model, output))

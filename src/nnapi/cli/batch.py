@@ -1,4 +1,4 @@
-"""Many runs on all cores; with a log, a later call repeats only the failed ones."""
+"""Run a model on many files, on all cores; with a log, a later call repeats only failed runs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def list_files(paths: Sequence[Path]) -> list[Path]:
 def run_batch(
     compilation: nnapi.Compilation, planned: Sequence[Sequence[Path]], read: Reader
 ) -> Iterator[FinishedRun | Exception]:
-    """Yield each finished run in order, or its failure. The first run is alone and timed; others run at once."""
+    """Yield each finished run, or its error, in order. The first run is timed alone; the others run concurrently."""
     waiting: deque[list[InputValue] | Exception] = deque()
     if planned:
         yield _run_one(compilation, planned[0], read)
@@ -93,7 +93,7 @@ def _run_one(compilation: nnapi.Compilation, paths: Sequence[Path], read: Reader
 
 
 def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int) -> Iterator[FinishedRun | Exception]:
-    """Run each recording window by window on all cores; ``rate`` is the model's, 0 if unknown."""
+    """Run each recording, its windows on all cores; ``rate`` is the model's sample rate in Hz, 0 if unknown."""
     (operand,) = input_operands(compilation.model)
     for file in files:
         try:
@@ -110,8 +110,8 @@ def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int
 
 
 class RunLog:
-    """A file with a line of JSON for each run. Runs that succeeded are not repeated; lines of failed or cut-off ones
-    are removed before the first run."""
+    """A file with one line of JSON per run. Successful runs are not repeated. Lines of failed or interrupted runs are
+    removed before the first run."""
 
     def __init__(self, file: Path, model: str) -> None:
         self.file, self.model = file, model

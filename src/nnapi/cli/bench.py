@@ -1,4 +1,4 @@
-"""``nnapi bench``: models on our devices beside other engines, measured in alternating rounds."""
+"""``nnapi bench``: measure models on nnapi's devices and in other engines, in alternating rounds."""
 
 import time
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ MODELS = "run"
 
 
 class _Bench(TyperGroup):
-    """``nnapi bench MODEL…`` means ``nnapi bench run MODEL…``."""
+    """A group in which ``nnapi bench MODEL…`` means ``nnapi bench run MODEL…``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         named = bool(args) and args[0] in self.commands
@@ -103,7 +103,7 @@ def bench(
 ) -> None:
     """Measure latency, throughput, loading, memory and accuracy of models, beside other engines on the same file.
 
-    `nnapi bench diff A.json B.json` compares two runs. An interrupted run keeps what it measured.
+    `nnapi bench diff A.json B.json` compares two runs. An interrupted run keeps its measurements.
     """
     if missing := next((model for model in models if not model.is_file()), None):
         raise Mistake(f"{missing}: no such file")
@@ -163,7 +163,7 @@ def _ours(
     rows = [tuple(add_profile(profile, None) or ())] if profile else []
     rows += [(name,) for name in dict.fromkeys(devices or ())]
     for name in chain.from_iterable(rows):
-        nnapi.device(name)  # it raises if the device does not exist
+        nnapi.device(name)  # raises if the device does not exist
     chosen: list[tuple[str, ...] | None] = [*rows] or [None]
     return [Nnapi(row, weights, each) for row in chosen for each in precisions or (None,)]
 

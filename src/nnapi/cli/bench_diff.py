@@ -1,4 +1,4 @@
-"""``nnapi bench diff``: significant differences between two runs."""
+"""``nnapi bench diff``: show the significant differences between two runs."""
 
 import json
 from collections.abc import Callable
@@ -41,10 +41,10 @@ def diff(
     all_figures: Annotated[bool, typer.Option("--all", help="Also what did not change.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Compare two runs of nnapi bench; exit code 1 where something of ours became worse.
+    """Compare two runs of nnapi bench; exit code 1 if a measurement of nnapi became worse.
 
-    Times are tested with Mann-Whitney's U over rounds, adjusted for their number. Other engines are shown and do not
-    count. Where one of them lost as much on the same model, the machine was in another state: neither does that.
+    Times are compared by the Mann-Whitney U test over rounds, adjusted for the number of tests. Other engines do not
+    count. If one of them became as much worse on the same model, the machine is the cause, and nnapi's change does not.
     """
     found = compare(_read(before), _read(after), alpha, threshold)
     if as_json:

@@ -29,7 +29,7 @@ Found = Sequence[tuple[str, Entry]]
 
 @app.callback(invoke_without_command=True)
 def cache(context: typer.Context) -> None:
-    """List and prune the caches on disk; without a command, list those of this machine and its models."""
+    """List and prune the caches on disk. Without a subcommand, list the caches of this machine and of models."""
     if context.invoked_subcommand is None:
         show()
 
@@ -38,8 +38,8 @@ def cache(context: typer.Context) -> None:
 def show(directory: Directory = None, as_json: Json = False) -> None:
     """List the entries of the cache, least recently used first: size, last use, model, device and its driver's version.
 
-    Without a directory it is the default one (NNAPI_CACHE_DIR, or nnapi in the user's cache directory): measured costs
-    of devices, measured plans, known model files, and compilations, if it was also given as a cache.
+    By default, list the cache in NNAPI_CACHE_DIR, or in nnapi in the user's cache directory. It holds measured costs of
+    devices, measured plans, known model files, and compilations if it was also given as a compilation's cache.
     """
     found = _find(directory)
     if as_json:
@@ -62,9 +62,9 @@ def prune(
     ] = f"{LIMIT >> 30}GiB",
     as_json: Json = False,
 ) -> None:
-    """Remove what was used longest ago, and whatever is damaged, until the rest takes at most --limit.
+    """Remove damaged entries, and the least recently used ones until the rest takes at most --limit.
 
-    Without a directory it is done in each folder of the default one.
+    Without a directory, prune each folder of the default cache to this limit.
     """
     most = parse_size(limit)
     removed = [(holds, entry) for holds, folder in _find_folders(directory).items() for entry in remove(folder, most)]
@@ -91,7 +91,7 @@ def _find(directory: Path | None) -> Found:
 
 
 def parse_size(text: str) -> int:
-    """Return a number of bytes from ``0``, ``500MB``, ``1.5 GB`` or ``1GiB``; Mistake for anything else."""
+    """Return the number of bytes in ``0``, ``500MB``, ``1.5 GB`` or ``1GiB``; Mistake for anything else."""
     match = SIZE.fullmatch(text.strip())
     if match is None:
         raise Mistake(f"{text!r} is not a size; write 500MB, 2GB or a number of bytes")

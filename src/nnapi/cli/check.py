@@ -1,4 +1,4 @@
-"""``nnapi check``: conformance examples or random models on a device."""
+"""``nnapi check``: run conformance examples or random models on a device."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -68,10 +68,10 @@ def check(
     ] = Path("failures"),
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also count by operation (--random).")] = False,
 ) -> None:
-    """Run conformance examples, and list what failed with the first value that is wrong.
+    """Run conformance examples, and list the failed ones with the first wrong value.
 
-    With --random: models of one operation and of several, of any type, overload, shape and scale, beside the reference.
-    A failure is made small and written, so that `nnapi check FILE` runs it again. The same seed gives the same models.
+    With --random, compare random models of one or several operations of all types, overloads and shapes with the
+    reference. Failures are shrunk and written; `nnapi check FILE` repeats one. The same seed gives the same models.
     """
     device = add_profile(profile, device)
     if random:
@@ -118,7 +118,7 @@ def _collect(running: Iterable[Result], count: int) -> list[Result]:
 def describe_results(
     results: Sequence[Result], corpus: Path, devices: list[str] | None, variants: list[str]
 ) -> dict[str, Any]:
-    """Return the outcome as JSON; ``device`` is null if the runtime chose."""
+    """Return the outcome as JSON; ``device`` is null if the runtime chose the devices."""
     counts = _count(results, lambda result: (result.variant,))
     return {
         "device": ",".join(devices) if devices else None,

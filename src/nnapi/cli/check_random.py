@@ -1,4 +1,4 @@
-"""``nnapi check --random``: random models on a device beside the reference."""
+"""``nnapi check --random``: compare random models on a device with the reference."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -68,7 +68,7 @@ def _operations(name: str | None) -> tuple[Operation, ...]:
 
 
 def _reporter(out: Console, step: Callable[[str], None]) -> Callable[[Report], None]:
-    """Advance the bar by one step a second, and print each failure at once."""
+    """Return a function that advances the bar by one step per second and prints each failure at once."""
     printed, moved = 0, 0
 
     def report_progress(report: Report) -> None:

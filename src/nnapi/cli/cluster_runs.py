@@ -1,4 +1,4 @@
-"""Runs on the workers of a cluster."""
+"""Run a model on the workers of a cluster."""
 
 import time
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ On: TypeAlias = Annotated[
 
 
 def _read_and_run(predictor: nnapi.Predictor, pixels: Pixels, seed: int, files: Sequence[Path]) -> FinishedRun:
-    """Read the files of one run on a worker and run the model; the result omits the values of the inputs."""
+    """Read the files of one run on a worker and run the model; the values of the inputs are not returned."""
     given = read_inputs(predictor.compilation.model, files, pixels, seed)
     start = time.perf_counter()
     outputs = predictor(*(value.array for value in given))
@@ -50,7 +50,7 @@ def run_on(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> RunMany:
-    """Run on the devices with one thread for each worker; results are in order and identical on all workers."""
+    """Run on these devices, with one thread per worker; results come in order and are the same on all workers."""
     predictor = nnapi.Predictor(model, devices, cache=True)
     files = [[file.absolute() for file in run] for run in runs]
     return cluster.map(partial(_read_and_run, predictor, pixels, seed), files, progress)

@@ -1,4 +1,4 @@
-"""``nnapi compare``: the first operation whose result differs between two devices."""
+"""``nnapi compare``: find the first operation whose result differs between two devices."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -36,7 +36,7 @@ SUFFIXES = {"litert": ".tflite", "onnxruntime": ".onnx"}
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """One run of a recording: the distance of this model's outputs, and the first value out of tolerance or ""."""
+    """One run of a recording: the distance of this model's outputs, and the first value out of tolerance, or ""."""
 
     name: str
     distance: Distance
@@ -80,10 +80,10 @@ def compare(
 ) -> None:
     """Find the first operation whose result differs between two devices on equal inputs.
 
-    Each operation runs as a model of its own on both devices; rounding does not count as a difference. Then the whole
-    model runs, and the table shows how differences have grown. Another engine may replace the second device
-    (--against). NaN and infinities must be the same. Exit code 1 where one differs, else 3 where something did not run
-    or was not judged.
+    Each operation runs as a model of its own on both devices; rounding does not count as a difference, but NaN and
+    infinities must be the same. Then the whole model runs, and the table shows how differences have grown. Another
+    engine may replace the second device (--against). Exit code 1 if a result differs, else 3 if an operation did not
+    run or was not judged.
     """
     if against and against.endswith(EXAMPLES):
         if html or inputs:
@@ -162,7 +162,7 @@ def _print_recording(model: nnapi.Model, recording: Path, devices: str | None, a
 
 
 def compare_recording(model: Model, recording: Path, on: nnapi.Device) -> list[RecordedRun]:
-    """Compare with all runs that have the model's input and output types; Mistake if there are none."""
+    """Compare with all recorded runs that have the model's input and output types; Mistake if there are none."""
     fitting = [each for each in Corpus(recording).examples() if each.harness.generated and _fits(model, each)]
     if not fitting:
         raise Mistake(f"{recording.name} has no run with the inputs and outputs of {model.name}")
@@ -177,7 +177,7 @@ def compare_recording(model: Model, recording: Path, on: nnapi.Device) -> list[R
 
 
 def _fits(model: Model, example: Example) -> bool:
-    """Return whether both have the same input and output types; unspecified dimensions match any."""
+    """Return whether model and example have the same input and output types; unspecified dimensions match any."""
     values = {**example.outputs, **example.inputs}
     main = example.main
     return (len(model.inputs), len(model.outputs)) == (len(main.inputs), len(main.outputs)) and all(

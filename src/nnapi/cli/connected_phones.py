@@ -1,5 +1,4 @@
-"""The phones that ``nnapi phone connect`` has connected: later commands use their devices as if NNAPI_FOREIGN named
-them."""
+"""The phones connected by ``nnapi phone connect``: later commands use their devices as if NNAPI_FOREIGN named them."""
 
 import os
 from contextlib import suppress
@@ -19,18 +18,18 @@ def list_phones() -> list[str]:
 
 
 def use_phones() -> None:
-    """Set NNAPI_FOREIGN to the connected phones, unless it is set."""
+    """Set NNAPI_FOREIGN to the connected phones, unless the variable is set."""
     if (phones := list_phones()) and "NNAPI_FOREIGN" not in os.environ:
         os.environ["NNAPI_FOREIGN"] = ",".join(phones)
 
 
 def add_phone(name: str, serial: str) -> None:
-    """Remember a phone; it replaces another of that name."""
+    """Remember a phone; it replaces another phone of the same name."""
     _write([*(each for each in list_phones() if each.partition("=")[0] != name), f"{name}=adb:{serial}"])
 
 
 def drop_phone(serial: str) -> None:
-    """Forget a phone, whatever its names are."""
+    """Forget a phone, under all its names."""
     phones = list_phones()
     rest = [each for each in phones if each.partition("=")[2] != f"adb:{serial}"]
     if rest != phones:

@@ -1,4 +1,4 @@
-"""``nnapi devices``: the devices of this machine, and the drivers that cannot be used."""
+"""``nnapi devices``: list the devices of this machine, and the drivers that cannot be used."""
 
 import sys
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def devices(
     device: Annotated[Names, device_option("This device only (may be repeated).")] = None,
     as_json: Json = False,
 ) -> None:
-    """List the devices, and the drivers that cannot be used with the reason why."""
+    """List the devices, and the drivers that cannot be used, with reasons."""
     if matrix and save_profile:
         _save_matrix(matrix, save_profile)
         return
@@ -61,7 +61,7 @@ def devices(
 
 def _save_profile(names: Sequence[str], file: Path) -> None:
     from nnapi.model.operation import REGISTRY
-    from nnapi.testing.device_survey import survey_device  # on demand: a plain list does without
+    from nnapi.testing.device_survey import survey_device  # on demand: listing the devices does not need it
 
     if len(names) != 1:
         known = ", ".join(device.name for device in nnapi.devices())
@@ -178,7 +178,7 @@ def _describe(device: nnapi.Device) -> dict[str, Any]:
 
 
 def _list_unavailable() -> list[dict[str, str]]:
-    """List the drivers that cannot be used, and the C library if it was not built: pip shows no message about that."""
+    """List the drivers that cannot be used, and the C library if pip did not build it, which pip does not report."""
     rows = [{"name": each.name, "reason": each.reason} for each in nnapi.unavailable_devices()]
     problem = installation.library_problem()
     return [*rows, {"name": installation.NAME, "reason": problem}] if problem else rows

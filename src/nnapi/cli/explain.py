@@ -1,4 +1,4 @@
-"""``nnapi explain``: the plan of a model with reasons and costs."""
+"""``nnapi explain``: show the plan of a model with reasons and costs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -37,7 +37,7 @@ def explain(
     shapes: InputShapes = None,
     as_json: Json = False,
 ) -> None:
-    """Show the plan for a model: its partitions, and for each operation the device, costs and reasons."""
+    """Show the plan for a model: its partitions, and the device, costs and reasons of each operation."""
     out = console()
     with progress(out, 2) as step:
         step("reading the model")

@@ -23,9 +23,9 @@ def export(
     weights: AsWeights = None,
     shapes: InputShapes = None,
 ) -> None:
-    """Write a model as a .tflite or .onnx file. The suffix of the file says which.
+    """Write a model as a .tflite or .onnx file. The suffix of the file's name is the format.
 
-    MODEL may be a recording (.npz), as NNAPI_RECORD writes them: then every model in it goes to a folder.
+    MODEL may be a recording (.npz) that NNAPI_RECORD wrote; all its models are then written to a folder.
     """
     suffix = f".{format.removeprefix('.')}"
     if suffix not in FORMATS:

@@ -1,4 +1,4 @@
-"""Exit codes of the command, its failures (one line on stderr), and its standard streams."""
+"""Exit codes of the command, its errors (one line on stderr), and its standard streams."""
 
 import io
 import os
@@ -46,7 +46,7 @@ class Nnapi(TyperGroup):
             finally:
                 _flush()
         except typer.Abort as stop:
-            if isinstance(ended := stop.__cause__, EOFError):  # the parser takes an EOFError for Ctrl-D
+            if isinstance(ended := stop.__cause__, EOFError):  # the parser mistakes an EOFError for Ctrl-D
                 code = fail(describe_failure(ended)[1], ExitCode.BAD_INPUT)
             else:
                 code = fail("stopped", ExitCode.STOPPED)
@@ -63,7 +63,7 @@ class Nnapi(TyperGroup):
 
 
 def _flush() -> None:
-    """Flush standard output; after an error redirect it, so that Python does not report the error again at exit."""
+    """Flush standard output. After an error, redirect it, so that Python does not report the error again at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -82,8 +82,8 @@ def warn(words: str) -> None:
 
 
 def describe_failure(error: BaseException) -> tuple[ExitCode, str]:
-    """Return the exit code and the message of an error that ends the command: one line unless it is a list, empty if
-    help was printed instead."""
+    """Return the exit code and message of an error that ends the command. A message is one line, unless it is a list;
+    it is empty if help was printed instead."""
     if hasattr(error, "format_message"):  # an error of the argument parser, whose classes are private
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "nnapi"
@@ -108,8 +108,8 @@ def describe_failure(error: BaseException) -> tuple[ExitCode, str]:
 
 
 def prepare_streams() -> None:
-    """Print question marks for characters outside the locale's encoding. Exit if standard output is closed: the first
-    file opened would replace it."""
+    """Replace characters outside the locale's encoding by question marks. Exit if standard output is closed, because
+    the first opened file would take its descriptor."""
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (open for as long as the process lives)
     if sys.stdout is None or sys.stdout.closed:
@@ -124,7 +124,7 @@ def prepare_streams() -> None:
 
 
 class _StandardOutput(io.FileIO):
-    """Standard output; its errors name it."""
+    """Standard output, named in its errors."""
 
     def write(self, data: Any) -> int | None:  # type: ignore[override]  # the base class takes any buffer
         try:

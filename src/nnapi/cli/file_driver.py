@@ -1,4 +1,4 @@
-"""Another engine as a device: it runs each model from a file in its own format."""
+"""Use another engine as a device: it runs each model from a file in the engine's format."""
 
 import tempfile
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from nnapi.testing.divergence import measure_outputs
 
 
 class FileDriver:
-    """Accept whole models or none of their operations; ``suffix`` is the format of the files."""
+    """A driver that accepts all operations of a model or none; ``suffix`` is the format of the files."""
 
     is_measured = False
 
@@ -55,8 +55,8 @@ class FileDriver:
 def measure_file(
     engine: Engine, file: Path, model: nnapi.Model, inputs: Sequence[Array | None], base: nnapi.Device | str = REFERENCE
 ) -> Distance:
-    """Return how far an engine's outputs of the file itself are from those of a device. Raises UnsuitableError, and
-    ValueError for other outputs."""
+    """Return the distance of an engine's outputs for a file from a device's outputs. Raises UnsuitableError, or
+    ValueError if the outputs have other shapes."""
     (run,) = engine.open(file, 1).prepare(1)
     found = run([array for array in inputs if array is not None])
     return measure_outputs(model, nnapi.compile(model, base).run(*inputs), found)

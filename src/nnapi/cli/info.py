@@ -1,4 +1,4 @@
-"""``nnapi info``: inputs, outputs, operations and the feature level of a model."""
+"""``nnapi info``: show inputs, outputs, operations and the feature level of a model."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ ANDROID = {1: "Android 8.1", 2: "Android 9", 3: "Android 10", 4: "Android 11", 5
 
 @dataclass(frozen=True)
 class Reason:
-    """A need for a feature level: a facet, and the operations that have it (none for an operand)."""
+    """A reason for a feature level: a facet, and the operations that have it (none if it is an operand's)."""
 
     operation: str
     numbers: tuple[int, ...]
@@ -43,9 +43,9 @@ def info(
     shapes: InputShapes = None,
     as_json: Json = False,
 ) -> None:
-    """Show a model's inputs, outputs and operations, the feature level it needs and what forces it.
+    """Show a model's inputs, outputs and operations, its feature level and the reasons for this level.
 
-    MODEL may be a file of examples (.npz), as NNAPI_RECORD writes them: then each model in it is shown.
+    MODEL may be a file of examples (.npz) that NNAPI_RECORD wrote; each model in it is then shown.
     """
     file_size = model.stat().st_size
     out = console()
@@ -138,7 +138,7 @@ def _print_level(out: Console, model: nnapi.Model) -> None:
 
 
 def find_reasons(model: nnapi.Model, level: int) -> list[Reason]:
-    """Return the facets of operations that need the level; if there are none, those of operands."""
+    """Return the facets of operations that need the level; if there are none, the facets of operands."""
     numbers: dict[tuple[str, str], set[int]] = defaultdict(set)
     for call in model.operations:
         is_new = call.code in REGISTRY and first_level(REGISTRY[call.code]) == level

@@ -21,7 +21,7 @@ LONGEST = 200
 
 @dataclass(frozen=True)
 class InputValue:
-    """An array for one input, its source and a description of its conversion."""
+    """An array for one input, with its source and a description of how it was converted."""
 
     array: Array
     source: str
@@ -31,11 +31,11 @@ class InputValue:
 
 
 class FinishedRun(NamedTuple):
-    """A finished run.
+    """A finished run; times are in seconds.
 
-    ``seconds`` is None if other runs computed at the same time. ``first`` is the first run of a compilation, which sets
-    the engine up, if others were timed after it. ``preparation`` reads and converts the inputs. The outputs for the
-    ``windows`` of a recording are concatenated along the first dimension.
+    ``seconds`` is None if other runs computed at the same time. ``first`` is the time of the compilation's first run,
+    which sets the engine up, if later runs were timed. ``preparation`` is the time to read and convert the inputs. For
+    the ``windows`` of a recording, outputs are concatenated along the first dimension.
     """
 
     inputs: list[InputValue]
@@ -74,7 +74,7 @@ def read_arrays(model: Model, files: Sequence[Path], seed: int = 0) -> list[Arra
 
 
 def read_input(file: Path, operand: Operand, pixels: Pixels) -> InputValue:
-    """Read the file as a value of the operand; Mistake, with both names, if it does not fit."""
+    """Read the file as a value of the operand; Mistake, which names both, if it does not fit."""
     with file.open("rb") as opened:
         is_array = opened.read(6) == b"\x93NUMPY"
     is_recording = is_sound(file)
@@ -93,7 +93,7 @@ def read_input(file: Path, operand: Operand, pixels: Pixels) -> InputValue:
 
 
 def _read_array(file: Path, type: OperandType) -> tuple[Array, str]:
-    """Read a .npy of the stored type, or of values to convert; leading dimensions of 1 may be missing."""
+    """Read a .npy file of the stored type, or of values to convert; leading dimensions of 1 may be missing."""
     array = _map_array(file)
     dimensions = (1,) * (type.rank - array.ndim) + array.shape
     shape = () if type.is_scalar else combine(type.dimensions, dimensions)
@@ -105,12 +105,12 @@ def _read_array(file: Path, type: OperandType) -> tuple[Array, str]:
 
 
 def _map_array(file: Path) -> Array:
-    """Map the array in a .npy file: the header may claim more than there is memory."""
+    """Map the array in a .npy file, because the header may claim more bytes than there is memory."""
     try:
         return np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
     except OSError:
         raise
-    except Exception as error:  # the header is read as Python, so nearly anything can be raised
+    except Exception as error:  # NumPy reads the header as Python, which may raise nearly anything
         words = " ".join(str(error).split())
         raise Mistake(f"not a plain .npy: {words[:LONGEST]}{'…' if words[LONGEST:] else ''}") from None
 

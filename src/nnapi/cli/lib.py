@@ -1,4 +1,4 @@
-"""``nnapi lib``: the path of libneuralnetworks.so, options for its use, and the path of the agent."""
+"""``nnapi lib``: print the path of libneuralnetworks.so, options for its use, and the path of the agent."""
 
 import shlex
 from typing import Annotated

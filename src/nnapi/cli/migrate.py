@@ -1,4 +1,4 @@
-"""``nnapi migrate``: an application's models as .tflite files, and the accelerators of LiteRT that take them."""
+"""``nnapi migrate``: write an application's models as .tflite files, and list the accelerators that accept them."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ GPU = "webgpu"
 
 @dataclass(frozen=True)
 class Operation:
-    """``refusals`` and ``edits`` by accelerator; those that take the operation are absent."""
+    """An operation, with ``refusals`` and ``edits`` by accelerator; accelerators that accept it are absent."""
 
     number: int
     operation: str
@@ -49,7 +49,7 @@ class Operation:
 
 @dataclass
 class Migration:
-    """One model: its file, or the reason why there is none; how far LiteRT is from the reference, and who takes it."""
+    """One model: its file, or the problem; LiteRT's distance from the reference; the accelerators' answers."""
 
     model: str
     file: str | None = None
@@ -74,8 +74,8 @@ def migrate(
 ) -> None:
     """Write models as .tflite, compare them with the reference, and list the accelerators that take them.
 
-    MODEL may be a recording (.npz) of an application, as NNAPI_RECORD writes it: then all its models are written, and
-    run on the recorded inputs. Exit code 1 if a file computes something else than its model, 3 if one is not written.
+    MODEL may be a recording (.npz) of an application, made by NNAPI_RECORD; all its models are then written, and run on
+    the recorded inputs. Exit code 1 if a file and its model have different results, 3 if a file cannot be written.
     """
     gpu = [each.name for each in nnapi.devices() if each.name == GPU]
     accelerators: list[Accelerator] = [Xnnpack(), *map(DeviceAccelerator, dict.fromkeys([*gpu, *(device or ())]))]
@@ -185,7 +185,7 @@ def _show(out: Console, migration: Migration) -> None:
 
 
 def _group(operations: Sequence[Operation]) -> dict[tuple[str, ...], list[int]]:
-    """Return the numbers of the operations that are refused for the same reason."""
+    """Return the numbers of the operations by the reasons for which they are refused."""
     groups = defaultdict[tuple[str, ...], list[int]](list)
     for each in operations:
         for name, reason in each.refusals.items():

@@ -66,7 +66,7 @@ def split_names(text: str, kind: str, known: Collection[str]) -> list[str]:
 
 
 def add_profile(profile: str | None, devices: Sequence[str] | None) -> list[str] | None:
-    """Return the devices to choose among: the profile's beside those given, or beside the CPU."""
+    """Return the devices to choose from: the profile's device, and the given devices or by default the CPU."""
     if profile is None:
         return None if devices is None else list(devices)
     return [profile if profile.endswith(PROFILE) else profile + PROFILE, *(devices or [REFERENCE])]

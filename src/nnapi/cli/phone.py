@@ -1,4 +1,4 @@
-"""``nnapi phone``: put the agent on a phone, and list the phone's NNAPI devices."""
+"""``nnapi phone``: install the agent on a phone, and list the phone's NNAPI devices."""
 
 import os
 import re
@@ -32,7 +32,7 @@ def push(
 
 @app.command()
 def connect(serial: Serial, name: Name = "phone") -> None:
-    """Start the agent if it does not run, list the phone's devices, and remember the phone for later commands."""
+    """Start the agent if it is not running, list the phone's devices, and remember the phone for later commands."""
     need(re.fullmatch(r"[\w.-]+", name), f"{name!r} is not a name for devices: letters, digits, . and -", BadDataError)
     setting = f"{name}=adb:{serial}"
     os.environ["NNAPI_FOREIGN"] = setting
@@ -54,7 +54,7 @@ def connect(serial: Serial, name: Name = "phone") -> None:
 
 @app.command()
 def disconnect(serial: Serial) -> None:
-    """Forget a phone: later commands do not look for its devices. The agent stays there."""
+    """Forget a phone; later commands do not look for its devices. The agent stays on the phone."""
     drop_phone(serial)
 
 

@@ -1,4 +1,4 @@
-"""Tables and values as the command prints them."""
+"""Print tables and values."""
 
 import json
 import math
@@ -60,8 +60,8 @@ def print_json(command: str, value: Mapping[str, Any]) -> None:
 
 
 def to_json(command: str, value: Mapping[str, Any], ascii: bool = False) -> str:
-    """Return JSON with the command and the version of its keys, null for infinities and NaN, and escaped control
-    characters."""
+    """Return JSON with the command and the format's version. Infinities and NaN become null; control characters are
+    escaped."""
     described = {"format": f"nnapi-{command}", "version": VERSION, **replace_infinite(value)}
     text = json.dumps(described, indent=2, ensure_ascii=ascii)
     return CONTROLS_BUT_LINES.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
@@ -80,7 +80,7 @@ def replace_infinite(value: Any) -> Any:
 def table(
     *headings: str, rows: Iterable[Iterable[Any]] = (), right: Iterable[str] = (), has_header: bool = True
 ) -> Table:
-    """Return a table without frame; ``right`` names right-aligned columns."""
+    """Return a table without a frame; ``right`` lists the columns that are aligned to the right."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=has_header)
     numbers = set(right)
     for heading in headings:

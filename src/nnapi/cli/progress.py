@@ -1,4 +1,4 @@
-"""A progress bar for work that takes longer than a second; without a terminal, a line a minute."""
+"""A progress bar for work that takes longer than a second; without a terminal, one line per minute."""
 
 import sys
 import threading
@@ -23,8 +23,8 @@ def progress(
 ) -> Iterator[Callable[[str], None]]:
     """Show a bar of ``total`` steps while work lasts; call the yielded function at the beginning of each step.
 
-    The bar is on the terminal of the results, else on that of stderr. Without either, or where they cannot move the
-    cursor (TERM=dumb), stderr gets a line each ``pause``.
+    The bar is drawn on the terminal of standard output, else of stderr. If neither is a terminal, or the cursor cannot
+    be moved (TERM=dumb), a line is written to stderr every ``pause`` seconds.
     """
     where = out if out.is_interactive else Console(file=sys.stderr)
     bar = Progress(

@@ -39,8 +39,8 @@ from nnapi.vision.task import Task
 def run(options: RunOptions) -> None:
     """Run a model on pictures, arrays, recordings or random values, and show the results.
 
-    Pictures are resized with bilinear interpolation. The file's metadata, its quantization or its family say which
-    values stand for black and white; the output says where that is guessed, and --range sets it.
+    Pictures are resized with bilinear interpolation. The values for black and white follow from the file's metadata,
+    its quantization or its model family. The output names guesses; --range overrides them.
     """
     files = list_files(options.inputs or [])
     with progress(console(), 2 + max(1, len(files))) as step:
@@ -67,7 +67,7 @@ def run(options: RunOptions) -> None:
 
 @dataclass
 class Runs:
-    """All runs of the command."""
+    """All runs of one command."""
 
     options: RunOptions
     subject: Subject
@@ -90,7 +90,7 @@ class Runs:
         return run_batch(self.compilation, planned, reader)
 
     def add(self, number: int, paths: Sequence[Path], finished: FinishedRun | Exception) -> None:
-        """Add the next run; a failure ends the command unless it is recorded."""
+        """Add the next run; an error ends the command unless it is logged."""
         if isinstance(finished, Exception):
             if self.log is None:
                 raise finished
@@ -103,7 +103,7 @@ class Runs:
         else:
             self.results.append(result)
         if not self.options.as_json and not self.log:
-            show(self.out, result, self.compilation)  # first: the user sees the answer even if a file cannot be written
+            show(self.out, result, self.compilation)  # first, in case no file can be written
         if self.options.picture:
             draw_view(self.options.picture, result.view)
         if self.options.output:

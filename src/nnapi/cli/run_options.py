@@ -102,7 +102,7 @@ class RunOptions:
 
 
 def with_options(command: Callable[[RunOptions], None]) -> Callable[..., None]:
-    """Turn the function into a command whose options are the fields of its argument."""
+    """Make a command of a function; its options are the fields of the function's argument."""
 
     def call(**values: Any) -> None:
         command(RunOptions(**values))

@@ -35,7 +35,7 @@ CAPTION = 3
 
 @dataclass(frozen=True)
 class RunResult:
-    """The results of one run; ``offered`` are tasks that would show outputs that no family recognizes."""
+    """The results of one run; ``offered`` are tasks that can show outputs that no family recognizes."""
 
     finished: FinishedRun
     ranks: list[Rank]
@@ -81,13 +81,13 @@ def _view_windows(subject: Subject, finished: FinishedRun) -> View:
     assert finished.windows
     shares = to_shares(subject.model, finished.outputs[0])
     inputs, step, length, _ = finished.windows
-    if len(shares) > len(inputs):  # the model gives several rows for a window
+    if len(shares) > len(inputs):  # the model returns several rows per window
         step = length = ((len(inputs) - 1) * step + length) / len(shares)
     return view_events(shares, step, length, subject.hints.labels, subject.hints.least)
 
 
 def draw_view(file: Path, view: View | None) -> None:
-    """Write the picture of the results; Mistake if there is none."""
+    """Write the picture of the results to a file; Mistake if they have none."""
     if view is None or view.picture is None:
         raise Mistake(f"{file} is not written: the results have no picture")
     try:
@@ -144,7 +144,7 @@ def _events(found: Sequence[Mapping[str, Any]]) -> RenderableType:
 
 
 def compare_vectors(done: Sequence[RunResult]) -> list[tuple[str, str, float]]:
-    """Return the cosine similarity of the first pairs of embeddings."""
+    """Return the sources and the cosine similarity of the first pairs of embeddings."""
     seen = [(result.source, result.view.data.get("vector")) for result in done if result.view]
     vectors = [(source, np.array(vector)) for source, vector in seen if vector is not None]
     found = []
@@ -164,7 +164,7 @@ def _outputs(found: Sequence[Summary]) -> RenderableType:
 
 
 def write_outputs(folder: Path, result: RunResult, number: int | None) -> None:
-    """Write the outputs, and the picture if any; the ``number`` makes names of several runs unique."""
+    """Write the outputs and, if any, the picture; ``number`` makes the names unique among several runs."""
     first = result.finished.inputs[0].file
     stem = first.stem if first else "random"
     stem = stem if number is None else f"{number}-{stem}"

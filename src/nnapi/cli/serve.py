@@ -29,9 +29,9 @@ def serve(
     descriptors: Annotated[int, typer.Option(help="Open descriptors for each application.")] = DEFAULT.descriptors,
     seconds: Annotated[float, typer.Option(help="Seconds of one run or preparation.")] = DEFAULT.seconds,
 ) -> None:
-    """Serve devices through a socket until this is ended; applications find it by NNAPI_SERVICE.
+    """Serve devices through a socket until this command ends; applications find the socket by NNAPI_SERVICE.
 
-    Each application has a worker process of its own. Whoever may write to the socket may use the devices.
+    Each application has a worker process of its own. All users who may write to the socket may use the devices.
     """
     try:
         permissions = stat.S_IMODE(int(mode, 8))

@@ -1,4 +1,4 @@
-"""Events in a recording: runs of windows of the same class."""
+"""Events in a recording: sequences of windows with the same class."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,7 +19,7 @@ WIDTH = 640
 def view_events(
     shares: Array, step: float, length: float, labels: Sequence[str] | None, least: float | None = None
 ) -> View:
-    """Return the events as words, picture and data; ``shares`` is (windows, classes)."""
+    """Return the events in words, as a picture and as data; ``shares`` is (windows, classes), times in seconds."""
     names = [name_class(number, labels) for number in range(shares.shape[1])]
     events = find_events(shares, step, length, names, LEAST if least is None else least)
     data = [{"index": e.number, "label": e.name, "from": e.start, "to": e.end, "share": e.share} for e in events]
@@ -27,7 +27,7 @@ def view_events(
 
 
 class Event(NamedTuple):
-    """A class from ``start`` to ``end`` in seconds; ``share`` is the greatest of its windows."""
+    """A class heard from ``start`` to ``end``, in seconds; ``share`` is its greatest score in these windows."""
 
     number: int
     name: str
@@ -37,7 +37,7 @@ class Event(NamedTuple):
 
 
 def find_events(shares: Array, step: float, length: float, names: Sequence[str], least: float) -> list[Event]:
-    """Join adjacent windows of the same class; ``shares`` is (windows, classes)."""
+    """Join adjacent windows whose score for a class is at least ``least``; ``shares`` is (windows, classes)."""
     found = []
     for number in np.flatnonzero(shares.max(0) >= least).tolist():
         heard = np.concatenate([[False], shares[:, number] >= least, [False]])
@@ -49,12 +49,12 @@ def find_events(shares: Array, step: float, length: float, names: Sequence[str],
 
 
 def describe_events(events: Sequence[Event]) -> str:
-    """Return ``dog 0.0–1.5 s, cat 2.0–3.0 s``."""
+    """Return text such as ``dog 0.0–1.5 s, cat 2.0–3.0 s``."""
     return ", ".join(f"{event.name} {event.start:.1f}–{event.end:.1f} s" for event in events) or "nothing"
 
 
 def draw_events(shares: Array, step: float, length: float, names: Sequence[str]) -> Picture:
-    """Draw a row for each of the strongest classes over seconds, darker for likelier; ``names`` are of all classes."""
+    """Draw a row over time for each of the strongest classes; darker means likelier. ``names`` covers all classes."""
     from PIL import Image, ImageDraw, ImageFont
 
     strongest = np.argsort(-shares.max(0), kind="stable")[:MOST].tolist()

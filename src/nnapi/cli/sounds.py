@@ -1,4 +1,4 @@
-"""Recordings as the input of a model."""
+"""Read recordings as inputs of a model."""
 
 import math
 import wave
@@ -35,7 +35,7 @@ REACH = 0.5
 
 
 class Windows(NamedTuple):
-    """Overlapping windows of a recording: values, seconds between starts, seconds of each, and a description."""
+    """Overlapping windows of a recording; ``step`` from start to start and ``length`` are in seconds."""
 
     inputs: list[Array]
     step: float
@@ -55,7 +55,7 @@ def is_sound(file: Path) -> bool:
 
 
 def read_windows(file: Path, type: OperandType, rate: int = 0) -> Windows:
-    """Cut a .wav file into inputs that overlap by half, the last padded with silence; ``rate`` is the model's, or 0."""
+    """Cut a .wav file into inputs that overlap by half; pad the last with silence. ``rate`` is the model's, or 0."""
     samples, found, words = _read(file)
     if rate and rate != found:
         samples, words = _resample(samples, found, rate), f"{words} resampled to {rate} Hz"
@@ -80,7 +80,7 @@ def _resample(samples: Array, before: int, after: int) -> Array:
     reach = math.ceil(LOBES / cutoff)
     padded = np.pad(samples.astype(np.float32), reach)
     resampled = np.empty(-(-len(samples) * after // before), np.float32)
-    for start in range(0, len(resampled), after):  # one second at a time
+    for start in range(0, len(resampled), after):  # one second per step
         times = np.arange(start, min(start + after, len(resampled))) * before / after
         taps = times.astype(np.int64)[:, None] + np.arange(1 - reach, reach + 1)
         distance = times[:, None] - taps
@@ -94,9 +94,9 @@ def _store(samples: Array, type: OperandType) -> Array:
 
 
 def read_sound(file: Path, type: OperandType) -> tuple[Array, str]:
-    """Read a .wav file as samples from -1 to 1 of an input [N] or [1, N], and describe the conversion.
+    """Read a .wav file into an input [N] or [1, N] as samples from -1 to 1; also describe the conversion.
 
-    Channels are averaged; samples are cut or padded with silence, and not resampled.
+    Channels are averaged. The recording is cut, or padded with silence, but not resampled.
     """
     dimensions = [dimension for dimension in type.dimensions if dimension != 1]
     if len(dimensions) > 1 or not type.rank or (type.code not in FLOATS and not type.is_quantized):
@@ -118,13 +118,13 @@ def read_sound(file: Path, type: OperandType) -> tuple[Array, str]:
 
 
 def _read(file: Path) -> tuple[Array, int, str]:
-    """Return one channel of samples from -1 to 1, samples a second, and a description."""
+    """Return the samples of all channels' mean, from -1 to 1, the sample rate in Hz, and a description."""
     try:
         with wave.open(str(file)) as opened:
             rate, channels, width = opened.getframerate(), opened.getnchannels(), opened.getsampwidth()
             if not (rate and channels and width):
                 raise Mistake(f"the recording has {rate} samples a second, {channels} channels of {width} bytes")
-            most = file.stat().st_size // (channels * width)  # the header may promise more than there is memory
+            most = file.stat().st_size // (channels * width)  # the header may claim more bytes than there is memory
             data = opened.readframes(min(opened.getnframes(), most))
     except (wave.Error, EOFError) as error:
         raise Mistake(f"the recording cannot be read: {str(error) or 'it ends too early'}") from None
@@ -137,7 +137,7 @@ def _read(file: Path) -> tuple[Array, int, str]:
 
 
 def _to_floats(data: bytes, width: int) -> Array:
-    """Convert whole samples of 1 (unsigned), 2, 3 or 4 bytes to floats."""
+    """Convert samples of 1 (unsigned), 2, 3 or 4 bytes to floats."""
     raw = np.frombuffer(data, np.uint8).reshape(-1, width) ^ (0x80 if width == 1 else 0)
     padded = np.zeros((len(raw), 4), np.uint8)
     padded[:, 4 - width :] = raw

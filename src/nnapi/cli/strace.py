@@ -74,7 +74,7 @@ def listen(program: Sequence[str], add: Callable[[Begin | End], None]) -> int:
             running = subprocess.Popen(program, env=variables)
         except OSError as error:
             raise Mistake(f"{program[0]} cannot be run: {error.strerror}") from None
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, which also receives it
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also reaches the program, which may handle it
         try:
             waiting = threading.Thread(target=_send_end, args=(running, address))
             waiting.start()
@@ -108,7 +108,7 @@ class Count:
 
 @dataclass
 class Calls:
-    """The calls so far, counted by function, and printed to ``lines`` if that is a file."""
+    """The calls so far: counted by function and, unless ``lines`` is None, printed to that file."""
 
     lines: TextIO | None
     filters: Sequence[str]
@@ -134,7 +134,7 @@ class Calls:
                 self._print(begin, "unfinished")
 
     def summarize(self) -> str:
-        """Return ``112 calls of 23 functions in 3.2 ms, 1 failed; most time in … (2.1 ms)``."""
+        """Return text such as ``112 calls of 23 functions in 3.2 ms, 1 failed; most time in … (2.1 ms)``."""
         calls = sum(count.calls for count in self.counts.values())
         if not calls and not self.unfinished:
             return "no call to libneuralnetworks.so" + (" that the filter lets through" if self.filters else "")
@@ -168,7 +168,7 @@ class Calls:
 
 
 def is_wanted(function: str, filters: Sequence[str]) -> bool:
-    """Return whether any pattern without ``!`` matches, if there is one, and no pattern with ``!`` does."""
+    """Return whether a name matches any pattern without ``!``, if there is one, and no pattern with ``!``."""
     names = function, function.removeprefix("ANeuralNetworks")
 
     def matches(patterns: Sequence[str]) -> bool:

@@ -34,7 +34,7 @@ CROP = (
 
 @dataclass(frozen=True)
 class Subject:
-    """A model and the facts that its results are shown by; ``notes`` are guesses."""
+    """A model, and the facts by which its results are shown; ``notes`` lists the guesses among them."""
 
     model: nnapi.Model
     task: Task | None
@@ -70,7 +70,7 @@ def _task_of_classifier(model: nnapi.Model) -> Task | None:
 
 
 def count_labels(model: nnapi.Model, task: Task | None) -> int | None:
-    """Return the number of classes for a task; None if unknown."""
+    """Return the number of classes that a task needs labels for; None if unknown."""
     if task is Task.SEGMENTATION:
         return count_classes(model)
     if task is Task.DETECTION:
@@ -85,7 +85,7 @@ def count_labels(model: nnapi.Model, task: Task | None) -> int | None:
 def _labels(
     model: nnapi.Model, file: Path | None, task: Task | None, metadata: Description
 ) -> tuple[Sequence[str] | None, list[str]]:
-    """Return the labels from the option, the model's file or a known data set, and the guesses."""
+    """Return the labels, from the option, the model's file or a known data set, and notes on guesses."""
     count = count_labels(model, task)
     if file is not None:
         names = read_labels(file)

@@ -1,4 +1,4 @@
-"""Edits of one operation that may let an accelerator take it."""
+"""Suggest edits of an operation that may let an accelerator accept it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -23,21 +23,21 @@ WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "GROUPED_CONV_2D", "TRANSPOSE_CONV_2
 
 
 def list_edits(part: Example) -> Iterator[tuple[str, Model]]:
-    """Yield each edit that changes the operation, in words and as the edited model."""
+    """Yield each edit that changes the operation: its description and the edited model."""
     for words, edit in EDITS.items():
         edited = edit(part)
         if edited.main.operands != part.main.operands:
             try:
                 yield words, build(edited)
             except NnapiError:
-                continue  # the operation does not have the type, or the operand may not be constant
+                continue  # the operation lacks the type, or requires a constant
     if decomposed := _decompose(build(part)):
         names = dict.fromkeys(call.name for call in decomposed.operations)
         yield f"write it as {', '.join(names)}", decomposed
 
 
 def _use_floats(part: Example) -> Example:
-    """Replace quantized values, and the bias beside quantized weights, by float32."""
+    """Replace quantized values, and the int32 bias of quantized weights, by float32."""
     (operation,) = part.main.operations
     bias = operation.inputs[2] if operation.type in WEIGHTED else None
     operands = {}
@@ -58,7 +58,7 @@ EDITS: dict[str, Callable[[Example], Example]] = {
 
 
 def _decompose(model: Model) -> Model | None:
-    """Return the operation as simpler ones, if there are any."""
+    """Return the operation decomposed into simpler ones; None if it has no decomposition."""
     (call,) = model.operations
     types = KnownTypes(model, {operand.index: operand.type for operand in model.operands})
     values = {o.index: o.value for o in model.operands if o.lifetime is Lifetime.CONSTANT}

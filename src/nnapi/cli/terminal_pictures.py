@@ -1,4 +1,4 @@
-"""Pictures in terminals: kitty's protocol or sixels if supported, else half blocks."""
+"""Draw pictures in terminals: by kitty's protocol or sixels if supported, else by half blocks."""
 
 import base64
 import io
@@ -21,7 +21,7 @@ STEPS = 6
 
 
 def draw_in_terminal(picture: Picture, width: int, variables: Mapping[str, str]) -> str:
-    """Return the picture as escape sequences for the terminal in the environment; "" if it has none."""
+    """Return a picture as escape sequences for the terminal that ``variables`` describe; "" if there is none."""
     term = variables.get("TERM", "")
     if term == "dumb":
         return ""
@@ -34,7 +34,7 @@ def draw_in_terminal(picture: Picture, width: int, variables: Mapping[str, str])
 
 
 def to_blocks(picture: Picture, width: int, is_colored: bool = True) -> str:
-    """Return lines of half blocks, two pixels above each other in each, in 24-bit color or the 256 colors."""
+    """Return lines of half blocks, each of two pixels one above the other, in 24-bit color or 256 colors."""
     height = max(2, round(picture.height * width / picture.width / 2) * 2)
     pixels = np.asarray(picture.convert("RGB").resize((width, height)))
     code = "2;{};{};{}".format if is_colored else _find_nearest
@@ -46,7 +46,7 @@ def to_blocks(picture: Picture, width: int, is_colored: bool = True) -> str:
 
 
 def _find_nearest(*pixel: int) -> str:
-    """Return the nearest of the 256 colors."""
+    """Return the number of the nearest of the terminal's 256 colors."""
     red, green, blue = (round(channel * (STEPS - 1) / 255) for channel in pixel)
     return f"5;{16 + 36 * red + 6 * green + blue}"
 
@@ -71,7 +71,7 @@ def to_kitty(picture: Picture, width: int) -> str:
 
 
 def to_sixels(picture: Picture, width: int) -> str:
-    """Return bands of six rows; each color draws its pixels of a band."""
+    """Return sixels: bands of six rows, in which each color draws its own pixels."""
     height = max(1, round(picture.height * width / picture.width))
     pixels = np.asarray(picture.convert("RGB").resize((width, height))).astype(np.int64)
     shades = (pixels * (STEPS - 1) + 127) // 255

@@ -1,4 +1,4 @@
-"""``nnapi trace``: record a model's runs, and print the timing table of a trace."""
+"""``nnapi trace``: record a trace of a model's runs, or print the timing table of a trace."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,7 +24,7 @@ from nnapi.trace.timing_table import detail, table, to_json
 
 
 class Trace(TyperGroup):
-    """``nnapi trace MODEL`` records, ``nnapi trace parse FILE`` reads."""
+    """A group in which ``nnapi trace MODEL`` records a trace; ``nnapi trace parse FILE`` reads one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         is_record = args and args[0] not in self.commands and args[0] not in ctx.help_option_names
@@ -56,7 +56,7 @@ def record(
     precision: AsPrecision = None,
     shapes: InputShapes = None,
 ) -> None:
-    """Load, compile and run a model with tracing on. This is what `nnapi trace MODEL` does."""
+    """Load, compile and run a model with tracing on. `nnapi trace MODEL` is short for this."""
     if output.suffix not in FORMATS:
         raise typer.BadParameter(f"{output.name} must end in {', '.join(FORMATS)}", param_hint="--output")
     out = console()
@@ -102,8 +102,8 @@ def parse_command(
 ) -> None:
     """Print how long each layer took in each phase, for every run in a trace.
 
-    By default the times are a layer's own, without those of the layers it calls. n/a is a time that nobody measured;
-    totals that ignore such times carry a star.
+    By default the times are a layer's own, without the layers that it calls. n/a marks a time that was not measured; a
+    star marks totals that lack such times.
     """
     report = parse_file(file)
     notes = list(report.notes)

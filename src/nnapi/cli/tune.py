@@ -1,4 +1,4 @@
-"""``nnapi tune``: find the fastest plans of models in advance."""
+"""``nnapi tune``: find the fastest plans of models before they are used."""
 
 import time
 from pathlib import Path
@@ -32,8 +32,8 @@ def tune(
 ) -> None:
     """Compare the plans of models now, and keep the fastest for later compilations.
 
-    Later runs compare plans by themselves; this does it at once. Earlier results are removed. Compilations for the same
-    devices and threads use the plan.
+    Without this command, runs of the model compare plans in the background. Earlier results are removed. Compilations
+    with the same devices and threads use the plan.
     """
     if inputs and len(models) > 1:
         raise Mistake(f"--input is for one model, not {len(models)}")

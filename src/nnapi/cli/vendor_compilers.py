@@ -1,4 +1,4 @@
-"""The vendors' compilers for NPUs in LiteRT's wheel: the share of a .tflite file that each takes."""
+"""The vendors' compilers for NPUs in LiteRT's wheel: which share of a .tflite file each can compile."""
 
 import os
 import re
@@ -17,7 +17,7 @@ MISSING = re.compile(r"([\w.+-]+\.so[\w.]*)(?:: cannot open shared object file| 
 
 @dataclass(frozen=True)
 class Vendor:
-    """``folder`` of the wheel; ``package`` installs the vendor's libraries."""
+    """A vendor: ``folder`` is in LiteRT's wheel, ``package`` installs the vendor's libraries."""
 
     folder: str
     manufacturer: str
@@ -36,7 +36,7 @@ VENDORS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """Operators taken, all operators and partitions of the file; or the problem, and how to solve it."""
+    """A compiler's answer: operators it accepts, all operators, partitions; or the problem and its solution."""
 
     name: str
     taken: int = 0
@@ -46,7 +46,7 @@ class Answer:
 
 
 def ask_compilers(file: Path, output: Path) -> Iterator[Answer]:
-    """Yield the answer of each compiler that LiteRT's wheel holds; ``output`` is overwritten."""
+    """Yield the answer of each compiler in LiteRT's wheel; ``output`` is overwritten."""
     spec = find_spec(LITERT)
     if spec is None or spec.origin is None:
         return
@@ -78,7 +78,7 @@ def _ask(tool: Path, libraries: Path, vendor: Vendor, file: Path, output: Path) 
 
 
 def read_answer(name: str, vendor: Vendor, log: str) -> Answer:
-    """Return the answer in the log of LiteRT's tool."""
+    """Return the compiler's answer, read from the log of LiteRT's tool."""
     if found := TAKEN.findall(log):
         taken, total, partitions = (sum(map(int, counts)) for counts in zip(*found, strict=True))
         return Answer(name, taken, total, partitions)
