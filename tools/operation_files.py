@@ -32,24 +32,24 @@ CONTENTS = {
     "operation_codes.py": "number, family and module",
     "ops": "declaration, shape function and kernel",
     "lowering/decompositions": "decomposition into simpler operations",
-    "lowering/tflite": "canonical rule to operators of TensorFlow Lite",
-    "drivers/litert": "rule for LiteRT, where its kernels deviate from the canonical rule",
-    "drivers/webgpu": "rule for the GPU, where it deviates from LiteRT",
-    "drivers/openvino": "rule to operators of OpenVINO",
-    "exporters/tflite": "rule for .tflite files, where they deviate from the canonical rule",
-    "exporters/onnx": "rule to operators of ONNX",
-    "formats/tflite": "row of TensorFlow Lite's operator",
-    "importers/tflite": "rule that reads TensorFlow Lite's operator",
-    "importers/onnx": "rule that reads ONNX's operator, and its name in `FAMILIES`",
+    "lowering/tflite": "canonical rule that lowers the operation to TensorFlow Lite",
+    "drivers/litert": "rule for LiteRT, if its kernels deviate from the canonical rule",
+    "drivers/webgpu": "rule for the GPU, if it deviates from LiteRT",
+    "drivers/openvino": "rule that lowers the operation to OpenVINO",
+    "exporters/tflite": "rule for .tflite files, if they deviate from the canonical rule",
+    "exporters/onnx": "rule that exports the operation to ONNX",
+    "formats/tflite": "row of the TensorFlow Lite operator",
+    "importers/tflite": "rule that imports the TensorFlow Lite operator",
+    "importers/onnx": "name of the ONNX operator in `FAMILIES`, and the rule that imports the operator",
 }
 """The contents of the files that describe an operation, by the beginning of their paths."""
 HEAD = """## The files of an operation
 
 <!-- Written by `python -m tools.operation_files`. -->
 
-Below `lowering/`, `drivers/` and `exporters/`, each module of rules has the name of a family (`FAMILIES` in
-`operation_codes.py`). `python -m tools.operation_files NAME` lists the files of any operation, except for tests, the
-fuzzer's proposals (`testing/random/proposals/`) and generated files:
+The modules of rules below `lowering/`, `drivers/` and `exporters/` have the names of families of operations (`FAMILIES`
+in `operation_codes.py`). `python -m tools.operation_files NAME` lists the files of an operation. It omits tests,
+generated files, and the arguments for random tests (`testing/random/proposals/`). The table shows two operations:
 """
 
 
@@ -92,7 +92,7 @@ def _find_onnx_operator(name: str) -> str:
 def section() -> str:
     """Return the section of CONTRIBUTING.md about the files of an operation."""
     found = {name: find_files(name) for name in SHOWN}
-    rows = [f"| content | {' | '.join(SHOWN)} |", "|---" * (1 + len(SHOWN)) + "|"]
+    rows = [f"| content | {' | '.join(f'files of {name}' for name in SHOWN)} |", "|---" * (1 + len(SHOWN)) + "|"]
     for prefix, content in CONTENTS.items():
         cells = [", ".join(f"`{file}`" for file in files if file.startswith(prefix)) or "–" for files in found.values()]
         if any(cell != "–" for cell in cells):
