@@ -472,7 +472,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """CHANNEL_SHUFFLE: channels in groups, transposed to groups of channels.
+        """CHANNEL_SHUFFLE: channels reshaped to [groups, channels / groups], transposed, and flattened.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -1172,7 +1172,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """INSTANCE_NORMALIZATION: each channel of each image shifted and scaled to mean 0 and variance 1, then by beta and gamma.
+        """INSTANCE_NORMALIZATION: each channel of each image normalized to mean 0 and variance 1, times gamma, plus beta.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 4
@@ -1314,7 +1314,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """LOCAL_RESPONSE_NORMALIZATION: each element divided by a power of the squares of its neighbors along an axis.
+        """LOCAL_RESPONSE_NORMALIZATION: x / (bias + alpha · sum of squares within the radius)^beta, along an axis.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3) of rank 1 or 2 or 3 or 4
@@ -1738,7 +1738,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """PACK: tensors joined along a new axis.
+        """PACK: tensors stacked along a new axis.
 
         Operands:
             axis: INT32 (level 6)

@@ -1,4 +1,4 @@
-"""The meaning of each operation: one module per operation or small family, imported at first use."""
+"""The semantics of operations: one module per operation or small family, imported at first use."""
 
 from nnapi.operation_codes import MODULES
 

@@ -69,10 +69,10 @@ def box_with_nms_limit(
     rois, classes = scores.shape
     corners = boxes.reshape(rois, classes, 4)
     check_upright("boxes", corners)
-    image = np.cumsum(np.diff(batch_index, prepend=batch_index[:1]) != 0)  # neighbors with one index are one image
+    image = np.cumsum(np.diff(batch_index, prepend=batch_index[:1]) != 0)  # adjacent regions of one index are one image
     images = np.arange(image.max(initial=-1) + 1)
     candidates = (score_threshold < scores.T) & (image == images[:, None])[:, None]
-    candidates[:, 0] = False  # the background
+    candidates[:, 0] = False  # class 0 is the background
     weaken = _choose_weakening(**suppression)
     races = np.broadcast_to(scores.T, candidates.shape)
     final, chosen = suppress(races, corners.transpose(1, 0, 2), candidates, weaken, max_boxes)
@@ -89,7 +89,7 @@ def box_with_nms_limit(
 
 
 def _choose_weakening(nms_kernel: int, iou_threshold: float, sigma: float, nms_score_threshold: float) -> Weaken:
-    """Return the function that multiplies by the kernel of the overlap and drops scores below the threshold."""
+    """Return the function that weakens scores by overlap and drops those below the threshold."""
 
     def weaken(scores: Array, overlap: Array) -> tuple[Array, Array]:
         if nms_kernel == GAUSSIAN:

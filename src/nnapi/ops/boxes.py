@@ -1,4 +1,4 @@
-"""Boxes of the detection operations: the last axis is [x1, y1, x2, y2] or [y1, x1, y2, x2] in pixels of the image."""
+"""Boxes of detection operations: the last axis is [x1, y1, x2, y2] or [y1, x1, y2, x2], in pixels of the image."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ Weaken = Callable[[Array, Array], tuple[Array, Array]]
 
 
 def float_scalar(name: str, like: str) -> ScalarParameter:
-    """A float scalar parameter, FLOAT16 for float16 tensors."""
+    """Return a float scalar parameter; it is FLOAT16 if the parameter ``like`` is float16."""
     return Scalar(name, like=like, via=FLOAT_SCALAR, since=3)
 
 
@@ -44,7 +44,7 @@ def check_upright(name: str, boxes: Array) -> None:
 
 
 def check_images(batch_index: Array, images: int) -> Array:
-    """Return the image index of every box; OpFailedError unless in [0, images)."""
+    """Return the image index of every box; raise OpFailedError unless all are in [0, images)."""
     bad = (batch_index < 0) | (batch_index >= images)
     if bad.any():
         need(False, f"batch_index holds {int(batch_index[bad][0])}, must be in [0, {images})")
@@ -52,7 +52,7 @@ def check_images(batch_index: Array, images: int) -> Array:
 
 
 def transform(boxes: Array, deltas: Array, image_info: Array) -> Array:
-    """Move boxes by (dx, dy) of their size, scale by exp(dw), exp(dh), clip to an image of (height, width)."""
+    """Move boxes by (dx, dy) times their size, scale them by exp(dw) and exp(dh), and clip them to (height, width)."""
     size = boxes[..., 2:] - boxes[..., :2]
     center = (boxes[..., :2] + boxes[..., 2:]) / 2 + deltas[..., :2] * size
     half = np.exp(deltas[..., 2:]) * size / 2
@@ -65,7 +65,7 @@ def area(box: Array) -> Array:
 
 
 def iou(a: Array, b: Array) -> Array:
-    """Return intersection over union; NaN for two boxes without area."""
+    """Return the intersection over union of boxes; NaN for two boxes without area."""
     width = np.minimum(a[..., 2], b[..., 2]) - np.maximum(a[..., 0], b[..., 0])
     height = np.minimum(a[..., 3], b[..., 3]) - np.maximum(a[..., 1], b[..., 1])
     both = np.maximum(width, 0) * np.maximum(height, 0)
@@ -79,9 +79,9 @@ def drop_overlapping(iou_threshold: float) -> Weaken:
 def suppress(scores: Array, boxes: Array, candidates: Array, weaken: Weaken, limit: int) -> tuple[Array, Array]:
     """Suppress non-maxima greedily along the last axis of ``scores``, independently along the others.
 
-    ``boxes`` broadcast to the scores with a trailing coordinate axis. Each of ``limit`` rounds (all if negative)
-    chooses the best candidate, the first of equals, and applies ``weaken`` to the others. Returns the final scores and
-    which boxes were chosen.
+    ``boxes`` broadcast to the shape of ``scores`` and a trailing axis of 4. Each round chooses the best candidate, the
+    first of equal ones, and applies ``weaken`` to the others. There are ``limit`` rounds, or if that is negative as
+    many as there are candidates. Returns the final scores, and a mask of the chosen boxes.
     """
     scores, left = scores.copy(), candidates.copy()
     chosen = np.zeros_like(left)
@@ -89,7 +89,7 @@ def suppress(scores: Array, boxes: Array, candidates: Array, weaken: Weaken, lim
     boxes = np.broadcast_to(boxes, (*left.shape, 4))
     while rounds and left.any():
         best = np.where(left, scores, -np.inf).argmax(-1)[..., None]
-        running = np.take_along_axis(left, best, -1)  # false where no candidate is left
+        running = np.take_along_axis(left, best, -1)  # false if no candidate is left
         np.put_along_axis(chosen, best, running | np.take_along_axis(chosen, best, -1), -1)
         np.put_along_axis(left, best, False, -1)
         weakened, stay = weaken(scores, iou(np.take_along_axis(boxes, best[..., None], -2), boxes))
@@ -100,5 +100,5 @@ def suppress(scores: Array, boxes: Array, candidates: Array, weaken: Weaken, lim
 
 
 def sort_by_score(scores: Array, chosen: Array) -> Array:
-    """Return positions along the last axis: chosen boxes first, by falling score."""
+    """Return indices along the last axis: chosen boxes first, by decreasing score."""
     return np.argsort(np.where(chosen, -scores, np.inf), -1, kind="stable")

@@ -1,7 +1,7 @@
 """Concatenate and split tensors.
 
 CONCATENATION: tensors concatenated along an axis.
-PACK: tensors joined along a new axis.
+PACK: tensors stacked along a new axis.
 SPLIT: equal parts of the tensor along an axis.
 """
 
@@ -31,7 +31,7 @@ CONCATENATION = Operation(
 
 @CONCATENATION.check
 def mixed_quantization(inputs: Sequence[OperandType], out: OperandType) -> Facet | None:
-    """Before level 3 every input had to have the output's scale and zero point."""
+    """Before level 3, all inputs had to have the output's scale and zero point."""
     if out.code == QUANT8 and not all(same_quantization(type, out) for type in inputs):
         return Facet(3, "inputs and out differ in scale or zero point")
     return None

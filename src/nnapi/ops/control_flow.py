@@ -1,4 +1,4 @@
-"""Control flow without shape functions or kernels: results are those of the referenced models.
+"""IF and WHILE. They have no shape functions or kernels, because results are those of the referenced models.
 
 IF: the results of one of two models, chosen by a condition.
 WHILE: a body model, repeated while a condition model gives true.
@@ -112,5 +112,5 @@ def _need_pairs(label: str, inner: Sequence[OperandType], other: str, outer: Seq
 
 
 def _compatible(a: OperandType, b: OperandType) -> bool:
-    """Whether types are equal but for dimensions, which may not contradict each other."""
+    """Return whether two types are equal, except for dimensions, which must not contradict each other."""
     return a.with_dimensions(()) == b.with_dimensions(()) and combine(a.dimensions, b.dimensions) is not None

@@ -63,11 +63,11 @@ def conv_2d(input: Array, filter: Array, bias: Array, padding: Padding, stride: 
 
 
 def _product(cells: Array, weights: Array) -> Array:
-    """Multiply patches by weights, in blocks of rows whose copies fit into a cache."""
+    """Multiply patches by weights, in blocks of rows small enough that the copied patches fit into a cache."""
     n, rows, columns, kh, kw, _ = cells.shape
     size, channels = weights.shape
     step = max(1, BLOCK // max(1, n * columns * size))
-    if step >= rows or kh * kw == 1:  # a patch of one pixel is not copied at all
+    if step >= rows or kh * kw == 1:  # patches of one pixel need no copy
         return cells.reshape(-1, size) @ weights
     y = np.empty((n, rows * columns, channels), cells.dtype)
     for top in range(0, rows, step):
@@ -113,7 +113,7 @@ def depthwise_conv_2d(
     x = pad_image(input.repeat(multiplier, axis=3) if multiplier > 1 else input, padding)
     kh, kw, channels = filter.shape[1:]
     rows, columns = count_windows_of_image(x.shape[1:-1], (kh, kw), stride, dilation=dilation)
-    run = columns if stride[1] == 1 else 1  # one long sum over a row of windows is faster than many short ones
+    run = columns if stride[1] == 1 else 1  # one long sum per row of windows is faster than many short ones
     cells = patches(np.ascontiguousarray(x), (kh, kw), stride, dilation, (rows, columns), run)
     y = np.einsum("nhwijc,ijc->nhwc", cells, np.tile(filter[0], run)).reshape(len(x), rows, columns, channels)
     y += bias
@@ -181,13 +181,13 @@ def pad_image(x: Array, padding: Padding) -> Array:
 def patches(x: Array, size: Pair, stride: Pair, dilation: Pair, out: Pair, run: int = 1) -> Array:
     """Return windows of a padded image as a view of shape [n, out_h, out_w, size_h, size_w, c].
 
-    With ``run``, that many windows side by side count as one of ``run * c`` channels: the shape is [n, out_h, out_w /
-    run, size_h, size_w, run * c]. This needs stride 1 and a C-contiguous image.
+    With ``run``, that many adjacent windows are merged into one window of ``run * c`` channels. The shape is then
+    [n, out_h, out_w / run, size_h, size_w, run * c]. This needs stride 1 and a C-contiguous image.
     """
     n, c = x.shape[0], x.shape[3]
     sn, sh, sw, sc = x.strides
     if run > 1:
-        sc = x.itemsize  # NumPy leaves the stride of an axis of size 1 arbitrary
+        sc = x.itemsize  # for an axis of size 1, NumPy's stride is arbitrary
     return as_strided(
         x,
         (n, out[0], out[1] // run, *size, run * c),

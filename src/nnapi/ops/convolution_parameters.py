@@ -59,7 +59,7 @@ def declare_overloads(
 def check_bias(
     bias: OperandType, channels: int, input: OperandType, filter: OperandType, filter_name: str = "filter"
 ) -> None:
-    """Raise OpFailedError unless the bias has ``channels`` elements in units of the product of the other scales."""
+    """Raise OpFailedError unless the bias has ``channels`` elements and the scale input scale × filter scale."""
     if bias.dimensions != (channels,):
         raise OpFailedError(f"bias has shape {list(bias.shape)}, must be [{channels}]")
     if input.is_quantized and not filter.channel:
@@ -71,7 +71,7 @@ def check_bias(
 
 
 def scale_facet(input: OperandType, filter: OperandType, out: OperandType) -> Facet | None:
-    """Before level 3 the output scale had to be above the product of the input scales."""
+    """Before level 3, the output scale had to be above input scale × filter scale."""
     if input.code == QUANT8 and not filter.channel and out.scale <= as_float32(input.scale * filter.scale):
         return Facet(3, "out has a scale not above input scale × filter scale")
     return None

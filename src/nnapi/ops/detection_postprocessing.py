@@ -111,7 +111,7 @@ def detection_postprocessing(
 
 
 def _decode(deltas: Array, anchors: Array, scales: Array) -> Array:
-    """Return boxes [image, cell, 4]; sizes in float64, as a fraction of a size beyond float32 may be representable."""
+    """Return boxes [image, cell, 4]. Sizes are computed in float64, because float32's exp may overflow."""
     center = anchors[:, :2] + anchors[:, 2:] * deltas[..., :2] / scales[:2]
     half = anchors[:, 2:] * np.exp((deltas[..., 2:4] / scales[2:]).astype(np.float64)) / 2
     return np.concatenate([center - half, center + half], -1).astype(deltas.dtype)

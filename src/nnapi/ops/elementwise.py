@@ -52,7 +52,7 @@ def _function(
     quant: Quantization = None,
     zero_sized: bool = False,
 ) -> Operation:
-    """Declare an operation by a function of ``input`` and the ``scalars``."""
+    """Declare an operation on each element; ``function`` takes ``input`` and the ``scalars``."""
     operation = Operation(
         code,
         facts=facts,
@@ -95,7 +95,7 @@ def _elu(input: Array, alpha: float) -> Array:
 
 
 def _hard_swish(input: Array) -> Array:
-    return input * (np.clip(input + 3, 0, 6) / 6)  # in this order nothing finite becomes infinite
+    return input * (np.clip(input + 3, 0, 6) / 6)  # in this order no finite value becomes infinite
 
 
 RELU = _clamp(OperationCode.RELU, 0, np.inf)
@@ -120,7 +120,7 @@ RSQRT = _function(
 
 @RSQRT.kernel(kind="pointwise", types=(QUANT8, QUANT8_SIGNED))
 def rsqrt_saturated(input: Array) -> Array:
-    return 1 / np.sqrt(np.maximum(input, 0))  # quantized values have no NaN: values below 0 give the highest, as 0 does
+    return 1 / np.sqrt(np.maximum(input, 0))  # no NaN: as quantized values have none, x < 0 gives the highest, like 0
 
 
 LOGICAL_NOT = Operation(

@@ -33,7 +33,7 @@ BOOLS = (OperandCode.TENSOR_BOOL8, OperandCode.BOOL)
 
 @dataclass(frozen=True)
 class Step:
-    """A specialized call: ``run`` computes the arrays of ``outputs`` from those of ``inputs`` (operand indices)."""
+    """A call prepared once: ``run`` computes the arrays of ``outputs`` from those of ``inputs`` (operand indices)."""
 
     call: Call
     inputs: tuple[int, ...]
@@ -42,7 +42,7 @@ class Step:
 
 
 def specialize(call: Call, constants: Mapping[int, Array]) -> Step:
-    """Return the function from stored arrays to stored arrays; constants, conversions and bounds are prepared once."""
+    """Return the Step that computes a call on stored arrays; constants, conversions and clamps are prepared once."""
     kernel = call.operation.kernel_for(_first_code(call))
     load = _loaders(call, kernel, constants)
     fixed = {name: value for name, value in call.arguments.items() if not _is_tensor(value, 0)}
@@ -80,7 +80,7 @@ def _is_eight_bit(type: OperandType) -> bool:
 def _tabulate(run: Callable[..., Sequence[Array]], dtype: np.dtype[Any]) -> Callable[..., Sequence[Array]]:
     with np.errstate(all="ignore"):
         (table,) = run(np.arange(256, dtype=np.uint8).view(dtype))
-    return lambda values: (table.take(values),)  # negative quantized values index from the end, where their results lie
+    return lambda values: (table.take(values),)  # the results of negative values lie at the end
 
 
 def _runner(
@@ -89,7 +89,7 @@ def _runner(
     slots: list[tuple[str, int, Convert | None]],
     store: Sequence[Convert | None],
 ) -> Callable[..., Sequence[Array]]:
-    """Return the closure of the hot path; calls without lists copy no argument lists."""
+    """Return the function of the hot path; only calls with lists of tensors copy lists of arguments."""
     lists = {name: value for name, value in fixed.items() if isinstance(value, list)}
     if not lists:
         bound = partial(function, **fixed)
@@ -173,7 +173,7 @@ def _loader(type: OperandType, kernel: Kernel, name: str, dtype: Any) -> Convert
 def _sum_dtype(call: Call, kernel: Kernel, constants: Mapping[int, Array]) -> Any:
     """Return float32 if every sum of products is an exact float32 integer, else float64.
 
-    The bound is the largest quantized input times the filter's sum of magnitudes for one output channel, plus the bias.
+    The bound is the largest |input| times the largest sum of |filter| for an output channel, plus the largest |bias|.
     """
     types = {name: call.arguments[name] for name in kernel.scaled if isinstance(call.arguments[name], OperandType)}
     if not all(type.is_quantized for type in types.values()) or len(types) < 2:
@@ -225,7 +225,7 @@ def _storers(call: Call, kernel: Kernel) -> list[Convert | None]:
 
 
 def _keeper(call: Call, kernel: Kernel, position: int, made: OperandType, kept: OperandType) -> Convert | None:
-    """Return the conversion from the kernel's result, with activation in its scale, to the operand's type."""
+    """Return the conversion of a kernel's result to the operand's type; the activation clamps in this type."""
     activation = call.activation if position == 0 else FuseCode.FUSED_NONE
     if same_quantization(made, kept):
         return _storer(call, kernel, activation, made)
@@ -257,9 +257,9 @@ def _storer(call: Call, kernel: Kernel, activation: FuseCode, type: OperandType)
 
 
 def _unit(call: Call, kernel: Kernel) -> Array | float:
-    """Return the unit of a linear kernel's result: the product of the scales, per channel where they are.
+    """Return the scale of a linear kernel's result: the product of the operands' scales, per channel if one has such.
 
-    One product is rounded to float32, as in the specification's runtime; products per channel are not.
+    A single product is rounded to float32, as in the specification's runtime; products per channel are not rounded.
     """
     types = [call.arguments[name] for name in kernel.scaled]
     if any(type.channel for type in types):

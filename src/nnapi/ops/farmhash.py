@@ -1,4 +1,4 @@
-"""FarmHash Fingerprint64, the 64-bit hash of LSH_PROJECTION, of many keys at once."""
+"""FarmHash Fingerprint64, the 64-bit hash of LSH_PROJECTION, computed for many keys at once."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def fingerprint64(keys: Array) -> Array:
 
 
 def _fetch(keys: Array, at: int, size: int = 8) -> Array:
-    """Return the little-endian integers at an offset of each key, counted from the end if negative."""
+    """Return the little-endian integer at offset ``at`` of each key; negative offsets count from the end."""
     at %= keys.shape[1]
     return np.ascontiguousarray(keys[:, at : at + size]).view(f"<u{size}")[:, 0].astype(np.uint64)
 
@@ -59,7 +59,7 @@ def _up_to_16(keys: Array) -> Array:
 
 
 def _ends(keys: Array) -> tuple[Array, Array, Array]:
-    """Hash the first and last 16 bytes, and the first 8 alone."""
+    """Return two hashes of the first and last 16 bytes of each key, and one of the first 8 bytes."""
     factor = _factor(keys)
     first = _fetch(keys, 0)
     second, penultimate, last = _fetch(keys, 8), _fetch(keys, -16) * K2, _fetch(keys, -8) * factor

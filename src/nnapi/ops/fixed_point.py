@@ -1,7 +1,7 @@
-"""Fixed-point arithmetic of the integer LSTMs, exact to the rounding of every product.
+"""Fixed-point arithmetic of the integer LSTMs; every product is rounded exactly as specified.
 
-Values are integers in int64 arrays that stay within ``bits`` (16 or 32) with sign; one with ``m`` integer bits
-represents ``value / 2**(bits - 1 - m)``. Products round halves up, divisions round halves away from zero, both
+Values are int64 arrays of integers within ``bits`` (16 or 32), including the sign. An integer with ``m`` integer bits
+represents ``value / 2**(bits - 1 - m)``. Products round halves up, divisions round halves away from zero; both
 saturate.
 """
 
@@ -21,13 +21,13 @@ class Multiplier(NamedTuple):
 
 
 def power_of_two(scale: float) -> int | None:
-    """Return the exponent of a scale that is nearly a power of two, else None."""
+    """Return the exponent of a scale that is nearly a power of two; None for other scales."""
     exponent = math.log2(scale)
     return round(exponent) if abs(exponent - round(exponent)) < 1e-3 else None
 
 
 def multiplier(real: float) -> Multiplier:
-    """Return the nearest multiplier with a mantissa in [2**30, 2**31); 0 below 2**-32."""
+    """Return the nearest multiplier with a mantissa in [2**30, 2**31); 0 for factors below 2**-32."""
     fraction, exponent = math.frexp(real)
     mantissa = math.floor(fraction * 2**31 + 0.5)
     if mantissa == 2**31:
@@ -36,7 +36,7 @@ def multiplier(real: float) -> Multiplier:
 
 
 def scale_integers(x: Array, by: Multiplier) -> Array:
-    """Multiply 32-bit integers by a factor, rounding after the product and after the shift."""
+    """Multiply 32-bit integers by a factor; round after the product, and again after the shift."""
     product = multiply_fixed_point(x << np.maximum(by.exponent, 0), by.mantissa, 32)
     return divide(product, np.maximum(-by.exponent, 0))
 
@@ -46,7 +46,7 @@ def saturate(x: Array, bits: int = 16) -> Array:
 
 
 def multiply_fixed_point(a: Array, b: Array | int, bits: int = 16) -> Array:
-    """Multiply two fixed-point values; their integer bits add up."""
+    """Multiply two fixed-point values; the product has the sum of their integer bits."""
     return np.minimum((a * b + 2 ** (bits - 2)) >> (bits - 1), 2 ** (bits - 1) - 1)
 
 
@@ -55,7 +55,7 @@ def divide(x: Array, exponent: Array | int) -> Array:
 
 
 def shift_left(x: Array, by: Array | int, bits: int = 16) -> Array:
-    """Return ``x * 2**by``: the same value with ``by`` fewer integer bits."""
+    """Return ``x * 2**by``, saturated. Read with ``by`` fewer integer bits, it is the same number as x."""
     return saturate(x << by, bits)
 
 
@@ -76,13 +76,13 @@ def logistic(x: Array, integer_bits: int = 3) -> Array:
 
 def tanh(x: Array, integer_bits: int) -> Array:
     """Compute tanh of 16-bit fixed-point values; the result has no integer bits."""
-    doubled = integer_bits + 1  # the same bits read with one more integer bit are 2x
+    doubled = integer_bits + 1  # x read with one more integer bit is 2x
     magnitude = shift_left(_half_reciprocal(_exp(-np.abs(x), doubled)) - _constant(1, 2), 2)
     return np.sign(x) * magnitude
 
 
 def _exp(x: Array, integer_bits: int) -> Array:
-    """Return exp(x) for x <= 0: a polynomial of the remainder modulo 1/4, times exp(-2**k) for each quotient bit."""
+    """Return exp(x) for x <= 0: the exponential of x modulo 1/4, times exp(-2**k) for each bit of the quotient."""
     quarter = 1 << (13 - integer_bits)
     rest = (x & (quarter - 1)) - quarter
     result = _exp_near_zero(shift_left(rest, integer_bits))

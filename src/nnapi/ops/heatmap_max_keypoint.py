@@ -61,9 +61,9 @@ def _neighborhood(heatmaps: Array, row: Array, column: Array) -> Array:
 
 
 def _refine(cells: Array, singular: float) -> tuple[Array, Array]:
-    """Return the maximum of the parabola through the cells, and the step (x, y) to it.
+    """Return the maximum of the paraboloid through the cells, and the step (x, y) from the middle to it.
 
-    A step is at most 1.5 cells, and 0 where the parabola is nearly flat in some direction.
+    A step is at most 1.5 cells, and 0 if the paraboloid is nearly flat in some direction.
     """
     up, middle, down = cells[..., 0, 1], cells[..., 1, 1], cells[..., 2, 1]
     left, right = cells[..., 1, 0], cells[..., 1, 2]

@@ -1,4 +1,4 @@
-"""Elements by their position, their order or their key.
+"""Look elements up by position, order or key.
 
 GATHER: slices along an axis at the given indices.
 SELECT: the elements of one of two tensors, chosen by a condition for each.
@@ -114,7 +114,7 @@ def infer_top_k_shapes(input: OperandType, k: int) -> list[Shape]:
 @TOPK_V2.kernel(kind="raw")
 def top_k(input: Array, k: int) -> tuple[Array, Array]:
     ascending = np.argsort(input, axis=-1, kind="stable")
-    indices = ascending[..., : -k - 1 : -1]  # reversed, so of equal values the one with the larger index comes first
+    indices = ascending[..., : -k - 1 : -1]  # reversed, so of equal values the last one comes first
     return np.take_along_axis(input, indices, -1), indices.astype(np.int32)
 
 
@@ -173,5 +173,5 @@ def hashtable_lookup(lookups: Array, keys: Array, values: Array) -> list[Array]:
     rows = np.minimum(np.searchsorted(keys, lookups), len(keys) - 1)
     hits = keys[rows] == lookups
     found = hits.reshape(-1, *[1] * (values.ndim - 1))
-    # A miss is a row of zero bytes, whatever the zero point.
+    # A missing key gives a row of zero bytes, whatever the zero point.
     return [np.where(found, values[rows], values.dtype.type(0)), hits.view(np.uint8)]

@@ -52,7 +52,7 @@ def lsh_projection(hash: Array, input: Array, weight: Array | None, type: int) -
 
 
 def _bit(seed: np.float32, items: Array, weights: Array) -> bool:
-    """Return whether the weighted sum over all items of the signed hash of (seed, item) is positive."""
+    """Return whether the weighted sum over ``items`` of hash(seed, item), as signed 64-bit integers, is positive."""
     seeds = np.broadcast_to(np.array([seed]).view(np.uint8), (len(items), 4))
     signed = fingerprint64(np.hstack((seeds, items))).view(np.int64)
     return bool(signed.astype(np.float64) @ weights > 0)

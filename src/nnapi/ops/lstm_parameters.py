@@ -1,6 +1,6 @@
 """Operands of LSTM cells: names, declarations, grouping, checks.
 
-The bidirectional operation has them twice, with the prefixes ``fw_`` and ``bw_``.
+The bidirectional operation has two sets of operands, with the prefixes ``fw_`` and ``bw_``.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ OPTIONS = ("activation", "cell_clip", "proj_clip")
 
 @dataclass(frozen=True)
 class Cell(Generic[T]):
-    """The weights and biases of one cell, by role and gate, without omitted ones, and its options.
+    """The options, and the weights and biases of one cell, by role and gate; omitted ones are absent.
 
     ``input`` [units, input_size], ``recurrent`` [units, output_size], ``aux`` [units, aux_size], ``peephole``, ``norm``
     and ``bias`` [units], ``projection`` [output_size, units], ``projection_bias`` [output_size].
@@ -44,7 +44,7 @@ class Cell(Generic[T]):
 
     @property
     def is_coupled(self) -> bool:
-        """Whether the input gate is 1 - forget gate (CIFG)."""
+        """Return whether the input gate is 1 - forget gate (CIFG)."""
         return "input" not in self.input
 
 
@@ -64,7 +64,7 @@ def operand_name(role: str, gate: str) -> str:
 
 
 def cell_of(operands: Mapping[str, Any], prefix: str = "") -> Cell[Any]:
-    """Return the cell of the operands with a prefix; both directions have the same options."""
+    """Return the cell whose operands have this prefix; both directions share their options."""
 
     def role(name: str) -> dict[str, Any]:
         found = [(gate, operands.get(prefix + operand_name(name, gate))) for gate in GATES]
@@ -84,7 +84,7 @@ def cell_of(operands: Mapping[str, Any], prefix: str = "") -> Cell[Any]:
 
 
 def list_operands(operands: Mapping[str, T | None]) -> list[T | None]:
-    """Return operands in the order of NNAPI and TFLite; None for the peephole of a removed input gate."""
+    """Return a cell's operands in the order of NNAPI and TFLite; None for the peephole of an omitted input gate."""
     is_coupled = operands.get(operand_name("input", "input")) is None
     names = [slot.name for slot in cell_parameters()]
     unused = operand_name("peephole", "input") if is_coupled else ""
@@ -95,7 +95,7 @@ def list_norms(operands: Mapping[str, T | None]) -> list[T | None]:
     return [operands.get(operand_name("norm", gate)) for gate in GATES]
 
 
-# Declaration. Types of None follow the input.
+# Declarations; a type of None means the input's type.
 
 
 def cell_parameters(
@@ -128,7 +128,7 @@ def aux_parameters(prefix: str, *, since: int = 1) -> tuple[Slot, ...]:
 def norm_parameters(
     prefix: str = "", *, since: int = 1, types: Levels | None = None, default: Any = REQUIRED
 ) -> tuple[Slot, ...]:
-    """Declare layer normalization weights; with a ``default`` of None they may be omitted."""
+    """Declare the weights of layer normalization; with a ``default`` of None they may be omitted."""
     return tuple(_tensor(prefix + operand_name("norm", gate), types, 1, since, True, default) for gate in GATES)
 
 
@@ -153,7 +153,7 @@ def _tensor(name: str, types: Levels | None, rank: int, since: int, optional: bo
 
 
 def check_cell(operands: Mapping[str, Any], input_size: int, prefix: str = "", aux_size: int = 0) -> tuple[int, int]:
-    """Return (units, output_size) of a cell; OpFailedError where its operands do not fit together."""
+    """Return (units, output_size) of a cell; raise OpFailedError if its operands do not fit together."""
     cell: Cell[OperandType] = cell_of(operands, prefix)
     units, output_size = cell.input["output"].shape[0], cell.recurrent["output"].shape[1]
     matrices = {"input": input_size, "recurrent": output_size, "aux": aux_size}
@@ -175,7 +175,7 @@ def check_cell(operands: Mapping[str, Any], input_size: int, prefix: str = "", a
 def check_step(
     operands: Mapping[str, Any], batch: int, input_size: int, output_name: str = "output_state_in"
 ) -> tuple[Shape, Shape]:
-    """Return the shapes of output and cell state of one step; OpFailedError where the operands do not fit together."""
+    """Return the shapes of output and cell state of one step; raise OpFailedError if operands do not fit together."""
     units, output_size = check_cell(operands, input_size)
     output, cell = (batch, output_size), (batch, units)
     need_shape(output_name, operands[output_name], output)
@@ -193,7 +193,7 @@ def _check_presence(cell: Cell[OperandType], prefix: str) -> None:
         for gate in gates:
             name = prefix + operand_name(role, gate)
             if coupled and gate == "input":
-                # A peephole into the gate that coupling removes is of no use, but does no harm either.
+                # A peephole into an omitted input gate is permitted; it has no effect.
                 need(gate not in given or role == "peephole", f"{name} is given, but {first} is omitted")
             else:
                 need(gate in given or not given, f"{name} is omitted, but others of its kind are given")

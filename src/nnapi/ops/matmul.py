@@ -29,7 +29,7 @@ FULLY_CONNECTED = Operation(
 
 @FULLY_CONNECTED.check
 def shapes_agree(input: OperandType, weights: OperandType, bias: OperandType) -> None:
-    """The shapes are checked once all three ranks are known; unspecified dimensions are skipped."""
+    """The shapes are checked if all three ranks are known; unspecified dimensions are skipped."""
     if not (input.rank and weights.rank and bias.rank):
         return
     need(input.rank in (2, 3, 4), f"input has rank {input.rank}, must have rank 2 or 3 or 4", BadDataError)

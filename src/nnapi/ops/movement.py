@@ -1,4 +1,4 @@
-"""A tensor with its elements in another order, repeated, or all the same.
+"""Rearrange or repeat the elements of a tensor, or fill one.
 
 TRANSPOSE: the tensor with its axes in another order.
 REVERSE: the elements along an axis in reverse order.

@@ -1,8 +1,8 @@
-"""Elements relative to their neighborhood.
+"""Normalize elements by their neighborhood.
 
 L2_NORMALIZATION: the tensor divided by its Euclidean norm along an axis.
-LOCAL_RESPONSE_NORMALIZATION: each element divided by a power of the squares of its neighbors along an axis.
-INSTANCE_NORMALIZATION: each channel of each image shifted and scaled to mean 0 and variance 1, then by beta and gamma.
+LOCAL_RESPONSE_NORMALIZATION: x / (bias + alpha · sum of squares within the radius)^beta, along an axis.
+INSTANCE_NORMALIZATION: each channel of each image normalized to mean 0 and variance 1, times gamma, plus beta.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A tensor surrounded by zeros, by one value, or by its reflection.
+"""Surround a tensor by zeros, by one value, or by its reflection.
 
 PAD: the tensor surrounded by zeros.
 PAD_V2: the tensor surrounded by a value.
@@ -61,14 +61,14 @@ MIRROR_PAD = Operation(
 
 
 def zero_point_facet(input: OperandType) -> Facet | None:
-    """Before level 3 the padding of quantized tensors was specified for zero point 0 only."""
+    """Before level 3, padding of quantized tensors was specified only for zero point 0."""
     if input.code == QUANT8 and input.zero_point:
         return Facet(3, "input has a zero point other than 0")
     return None
 
 
 def add_paddings(shape: Shape, paddings: Array) -> Shape:
-    """Add ``paddings`` [rank, 2], before and after each axis, to dimensions; OpFailedError if they do not fit."""
+    """Return ``shape`` plus ``paddings`` [rank, 2], before and after each axis; OpFailedError if they do not fit."""
     need(paddings.shape == (len(shape), 2), f"paddings has shape {list(paddings.shape)}, must be {[len(shape), 2]}")
     need(bool((paddings >= 0).all()), f"paddings {paddings.tolist()} must not be negative")
     return tuple(dimension + sum(around) for dimension, around in zip(shape, paddings.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Functions of pairs of elements of two tensors, with broadcasting: sizes of 1 are stretched.
+"""Functions of pairs of elements of two tensors, with broadcasting: dimensions of 1 are repeated.
 
 ADD: the sum of two tensors, element by element, with broadcasting.
 MUL: the product of two tensors, element by element, with broadcasting.
@@ -50,9 +50,9 @@ def _pairwise(
     out: Levels | None = None,
     **options: Any,
 ) -> Operation:
-    """Declare an operation on the elements of two tensors of one type; the result has that type too, or one of ``out``.
+    """Declare an operation on pairs of elements of tensors of one type; the result has this type or one of ``out``.
 
-    Quantized operands may differ in scale and zero point from each other and from the result.
+    Scales and zero points of the operands and the result may differ.
     """
     first, second = names
     operation = Operation(
@@ -88,7 +88,7 @@ DIV = _arithmetic(OperationCode.DIV, np.divide, floats(2) | {INT32: 4}, level=2)
 
 
 def _sum_quantized(call: Call, lhs: Array, rhs: Array, *, sign: int) -> Array:
-    """Add both operands in units of twice the larger scale, with 20 spare bits, and requantize."""
+    """Add both operands in units of twice the larger scale, with 20 fraction bits, and requantize."""
     types, out = (call.arguments["lhs"], call.arguments["rhs"]), call.results[0]
     common = 2 * max(type.scale for type in types)
     x, y = (
@@ -115,7 +115,7 @@ def multiply_integers(lhs: Array, rhs: Array) -> Array:
 
 @DIV.kernel(types=(INT32,))
 def floor_div(lhs: Array, rhs: Array) -> Array:
-    return np.floor_divide(lhs, rhs)  # a division by zero gives 0, as the reference CPU does
+    return np.floor_divide(lhs, rhs)  # NumPy's division by zero gives 0, like NNAPI's CPU reference
 
 
 @MUL.check

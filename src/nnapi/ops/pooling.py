@@ -1,4 +1,4 @@
-"""One element for each window of an image, without its padding.
+"""Pooling: one element per window of an image; padding does not count.
 
 AVERAGE_POOL_2D: the mean of each window of an image.
 L2_POOL_2D: the root of the mean square of each window of an image.
@@ -63,7 +63,7 @@ def average_pool(input: Array, padding: Padding, stride: Pair, size: Pair) -> Ar
 
 @AVERAGE_POOL_2D.kernel(kind="raw", types=(QUANT8, QUANT8_SIGNED))
 def average_pool_quantized(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
-    """Return the nearest quantized value, halves away from 0."""
+    """Return the mean as the nearest quantized value, halves away from 0."""
     sums = _reduce(np.add, input.astype(np.int32), padding, stride, size, 0)
     counts = count_cells(input.shape[1:3], padding, stride, size)
     nearest = (np.abs(sums) + counts // 2) // counts
@@ -83,12 +83,12 @@ def max_pool(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
 
 
 def count_cells(image: Sequence[int], padding: Padding, stride: Pair, size: Pair) -> Array:
-    """Return how many cells of an image [height, width] each window has, as [1, rows, columns, 1] in int32."""
+    """Return the number of image cells in each window, [1, rows, columns, 1] in int32; ``image`` is [height, width]."""
     return _reduce(np.add, np.ones((1, *image, 1), np.int32), padding, stride, size, 0)
 
 
 def _reduce(ufunc: np.ufunc, x: Array, padding: Padding, stride: Pair, size: Pair, initial: float) -> Array:
-    """Combine windows of an NHWC image, first within columns, then within rows."""
+    """Combine each window of an NHWC image by ``ufunc``, first within columns, then within rows."""
     out = count_windows_of_image(x.shape[1:-1], size, stride, padding)
     for i in (0, 1):
         x = reduce_windows(ufunc, x, 1 + i, size[i], stride[i], padding[i][0], out[i], initial)

@@ -1,4 +1,4 @@
-"""Between float and quantized values, and between types.
+"""Convert between float and quantized values, and between types.
 
 DEQUANTIZE: the float values of a quantized tensor.
 QUANTIZE: the quantized values of a float tensor.
@@ -61,7 +61,7 @@ def quantize(call: Call, input: Array) -> Array:
     quotient = (input.astype(np.float32) / np.float32(out.scale)).astype(np.float64)
     rounded = np.trunc(quotient + np.copysign(0.5, quotient))
     low, high = quantized_range(out)
-    return np.fmax(np.fmin(rounded + out.zero_point, high), low).astype(out.dtype)  # NaN: the highest quantized value
+    return np.fmax(np.fmin(rounded + out.zero_point, high), low).astype(out.dtype)  # NaN becomes the highest value
 
 
 CONVERTED: Levels = dict.fromkeys((FLOAT16, FLOAT32, INT32, QUANT8), 3)
@@ -99,5 +99,5 @@ def cast(call: Call, input: Array) -> Array:
     dtype = call.results[0].dtype
     if input.dtype == dtype or dtype.kind == "f":
         return input.astype(dtype)
-    limits = np.iinfo(dtype)  # outside is C's undefined behavior for int32, saturated for quantized values: saturate
+    limits = np.iinfo(dtype)  # out of range: undefined in C for int32, else saturated
     return np.clip(np.nan_to_num(input.astype(np.float64)), limits.min, limits.max).astype(dtype)

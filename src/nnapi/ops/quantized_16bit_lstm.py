@@ -94,8 +94,8 @@ def quantized_16bit_lstm(
     x, h = (values.astype(np.int64) - ACTIVATION[1] for values in (input, output_in))
 
     def gate(name: str) -> Array:
-        # The published examples, and so every device, multiply the columns of recurrent and input weights, in this
-        # order, with those of input and output_in, in that order, although the specification pairs them by name.
+        # The specification pairs weights and values by name. In the published examples, and so on every device, the
+        # columns [recurrent weights, input weights] are multiplied by [input, output_in] in this order.
         matrices = np.hstack((cell.recurrent[name], cell.input[name])).astype(np.int64) - weights.zero_point
         return saturate(scale_integers(sum_products(np.hstack((x, h)), matrices) + cell.bias[name], to_gate))
 

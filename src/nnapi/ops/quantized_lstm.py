@@ -70,7 +70,7 @@ def infer_shapes(input: OperandType, **operands: Any) -> list[Shape]:
 
 
 def gate_scales(operands: Mapping[str, Any]) -> dict[str, float]:
-    """Return each gate's scale before its activation: declared with layer normalization."""
+    """Return each gate's scale before its activation; operands declare it if there is layer normalization."""
     is_normalized = any(each is not None for each in list_norms(operands))
     declared = {gate: operands[f"{gate}_intermediate_scale"] if is_normalized else None for gate in GATES}
     return {gate: float(scale or GATE_SCALE) for gate, scale in declared.items()}
@@ -99,7 +99,7 @@ def quantized_lstm(
 
     def gate(name: str, c: Array) -> Array:
         target = scales[name]
-        # Without normalization the bias is in units of the input's products, else in those of the normalized gate.
+        # Without normalization the bias has the scale of the input's products, else of the normalized gate.
         bias = 0 if cell.norm else cell.bias[name]
         z = saturate(_rescale(sum_products(x, cell.input[name]) + bias, types.input[name].scale, x_type.scale, target))
         z = saturate(
@@ -132,7 +132,7 @@ def _less_zero_point(values: Array, type: OperandType) -> Array:
 
 
 def _rescale(total: Array, weights_scale: float, scale: float, target: float) -> Array:
-    """Requantize sums in units of weights_scale × scale to scale ``target``; the factor is a float32, as specified."""
+    """Requantize sums of scale weights_scale × scale to scale ``target``; the factor is a float32, as specified."""
     factor = np.float32(weights_scale) * np.float32(scale) / np.float32(target)
     return scale_integers(total, multiplier(float(factor)))
 
@@ -143,10 +143,10 @@ def _clip(values: Array, clip: float | None, scale: float) -> Array:
 
 
 def _normalize(z: Array, weights: Array, bias: Array, scale: float) -> Array:
-    """Normalize rows to mean 0 and variance 1 (with 10 fraction bits), weight them and add the bias, as gate values.
+    """Normalize rows to mean 0 and variance 1 (with 10 fraction bits), multiply by weights and add the bias.
 
-    The mean is rounded towards 0. The variance divides 2**20 by the length first, as specified, which is exact for
-    powers of two.
+    The result has the gate's scale. The mean is rounded towards 0. For the variance, 2**20 is first divided by the
+    length, as specified; this is exact only for powers of two.
     """
     size = z.shape[-1]
     mean = _quotient(z.sum(-1, keepdims=True) << 10, size)

@@ -36,7 +36,7 @@ def round_half_away(x: float) -> int:
 
 
 def quantized_range(type: OperandType, activation: FuseCode = FuseCode.FUSED_NONE) -> tuple[int, int]:
-    """Return the lowest and highest value of a quantized type under a fused activation."""
+    """Return the lowest and highest value that a quantized type has under a fused activation."""
     limits = np.iinfo(type.dtype)
     low, high = (float(np.float32(bound) / np.float32(type.scale)) for bound in BOUNDS[activation])
     lowest = type.zero_point + round_half_away(low) if low > -np.inf else limits.min
@@ -45,7 +45,7 @@ def quantized_range(type: OperandType, activation: FuseCode = FuseCode.FUSED_NON
 
 
 def same_quantization(a: OperandType, b: OperandType) -> bool:
-    """Whether stored values mean the same in both types of one operand code; true if not quantized."""
+    """Return whether stored values of two types with the same code mean the same; true if not quantized."""
     return not a.is_quantized or (a.scale, a.zero_point) == (b.scale, b.zero_point)
 
 
@@ -57,7 +57,7 @@ def need_alike(input: OperandType, out: OperandType) -> None:
 
 
 def dequantize(type: OperandType, quantized: Array) -> Array:
-    """Return the float values of quantized values in an operand of that ``type``."""
+    """Return the float values of the quantized values of an operand of ``type``."""
     if type.channel:
         return quantized.astype(np.float32) * type.channel.broadcast(quantized.ndim)
     real = quantized.astype(np.float32)
@@ -68,7 +68,7 @@ def dequantize(type: OperandType, quantized: Array) -> Array:
 
 
 def quantize(type: OperandType, values: Array) -> Array:
-    """Return float ``values`` as an operand of that ``type`` stores them: rounded, and clamped to its range."""
+    """Return float ``values`` as an operand of ``type`` stores them: rounded, and clamped to its range."""
     if not type.is_quantized:
         return values.astype(type.dtype)
     return requantizer(type, FuseCode.FUSED_NONE, 1.0)(values.astype(np.float32))
@@ -85,8 +85,8 @@ def offset(type: OperandType, quantized: Array, dtype: Any = np.float32) -> Arra
 def requantizer(type: OperandType, activation: FuseCode, factor: Array | float) -> Convert:
     """Return a function that quantizes results in units of ``factor`` to ``type``: scale, round, shift, clamp.
 
-    ``factor`` is 1 for floats, the product of the input scales for integer sums (one per channel, along the last axis).
-    The function may overwrite its argument.
+    ``factor`` is 1 for floats. For integer sums it is the product of the input scales, or one product per channel along
+    the last axis. The function may overwrite its argument.
     """
     low, high = quantized_range(type, activation)
     multiplier = np.asarray(factor, np.float64) / type.scale * AWAY
@@ -107,8 +107,8 @@ def requantizer(type: OperandType, activation: FuseCode, factor: Array | float) 
 def make_multiplier(factor: Array | float) -> Convert:
     """Return a function that multiplies integers by ``factor`` in the specification's fixed point.
 
-    It multiplies by 31 bits of the factor, then shifts, and rounds each to the nearest integer, halves up. float64
-    holds both products precisely enough to tell halves from their neighbors.
+    It multiplies by 31 bits of the factor, then shifts; each result is rounded to the nearest integer, halves up. Both
+    are computed in float64, which is precise enough to recognize halves.
     """
     mantissa, exponent = np.frexp(np.asarray(factor, np.float64))
     multiplier = np.ldexp(np.rint(mantissa * 2**31) / 2**31, np.maximum(exponent, 0))
@@ -126,7 +126,7 @@ def make_multiplier(factor: Array | float) -> Convert:
 
 
 def rescaler(type: OperandType, activation: FuseCode, unit: Array | float) -> Convert:
-    """Return a function that requantizes sums in units of ``unit``, one or one per channel (last axis), to ``type``."""
+    """Return a function that requantizes sums of scale ``unit``, one or one per channel (last axis), to ``type``."""
     low, high = quantized_range(type, activation)
     multiply = make_multiplier(np.asarray(unit, np.float64) / type.scale)
 

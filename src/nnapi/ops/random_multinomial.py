@@ -32,15 +32,15 @@ def infer_shape(logits: OperandType, sample_count: int, seeds: OperandType) -> S
 
 @RANDOM_MULTINOMIAL.kernel
 def random_multinomial(logits: Array, sample_count: int, seeds: Array) -> Array:
-    key = seeds.astype(np.uint32).astype(np.uint64) if seeds.any() else None  # two zeros ask for a seed of our own
+    key = seeds.astype(np.uint32).astype(np.uint64) if seeds.any() else None  # two zeros request a random seed
     generator = np.random.Generator(np.random.Philox(key=key))
     rows, classes = logits.shape
     finite = np.where(np.isfinite(logits), logits, -np.inf).astype(np.float64)
     highest = finite.max(-1, keepdims=True)
     weights = np.exp(finite - np.where(np.isfinite(highest), highest, 0))
     cumulative = weights.cumsum(-1)
-    # One search through all rows: row r's cumulative weights and its draws are moved into [r, r + 1). Draws of 32
-    # bits keep the sum exact.
+    # One search serves all rows: the cumulative weights and draws of row r are shifted into [r, r + 1). Draws have 32
+    # bits, so that adding r is exact.
     row = np.arange(rows)[:, np.newaxis]
     total = np.where(cumulative[:, -1:] > 0, cumulative[:, -1:], 1)
     draws = generator.integers(2**32, size=(rows, sample_count)) / 2.0**32

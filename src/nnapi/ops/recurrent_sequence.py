@@ -1,4 +1,4 @@
-"""Loops over time of recurrent operations, linking of an auxiliary input, results of two directions."""
+"""Recurrent operations: loops over time, linking of an auxiliary input, results of two directions."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -25,7 +25,7 @@ def by_time(x: Array, time_major: int) -> Array:
 def over_time(
     step: Step, x: Array, aux: Array | None, states: tuple[Array, ...], backward: bool = False
 ) -> tuple[Array, tuple[Array, ...]]:
-    """Run a cell along the first axis; return all outputs in the order of the input, and the last states."""
+    """Run a cell along the first axis. Return all outputs, in the order of the input, and the last states."""
     times = range(len(x))
     outputs = []
     for t in reversed(times) if backward else times:
@@ -46,7 +46,7 @@ def link(input: T, aux: T | None, weighted: bool) -> tuple[T, T | None]:
 def check_aux(input: OperandType, aux: OperandType | None, fw: str | None, bw: str | None) -> None:
     """Raise OpFailedError unless an auxiliary input can be linked and has the input's time and batch.
 
-    ``fw`` and ``bw`` name its weights in each direction, without their prefix; None without weights.
+    ``fw`` and ``bw`` name the auxiliary input's weights in each direction, without prefix; None if they are omitted.
     """
     given, omitted = ("fw", "bw") if fw else ("bw", "fw")
     weights = fw or bw
@@ -74,7 +74,7 @@ def run_both(
     time_major: int,
     merge: bool,
 ) -> list[Array]:
-    """Run a forward and a backward cell; return stored outputs, perhaps merged, and the last states of both."""
+    """Run a forward and a backward cell. Return outputs as stored, concatenated if ``merge``, and all last states."""
     aux = None if aux is None else by_time(aux, time_major)
     x = by_time(x, time_major)
     bw_x, aux = link(x, aux, weighted)

@@ -28,7 +28,7 @@ from nnapi.ops.signature_types import BOOL8, QUANT8, QUANT8_SIGNED, floats, real
 def _reduction(
     code: OperationCode, facts: Facts, function: Callable[..., Any], types: Levels, *, kind: str = "real", **more: Any
 ) -> Operation:
-    """Declare a reduction by a NumPy function that takes ``axis`` and ``keepdims``; axes may repeat."""
+    """Declare a reduction by a NumPy function with the arguments ``axis`` and ``keepdims``; axes may repeat."""
     level = min(types.values())
     operation = Operation(
         code,
@@ -66,7 +66,7 @@ def reduced_axes(rank: int, axes: Array) -> tuple[int, ...]:
 
 
 def _mean_quantized(input: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
-    """Return the highest quantized value not above the mean, as the conformance examples do."""
+    """Return the mean rounded down, as in the conformance examples."""
     count = math.prod(input.shape[i] for i in axis)
     means = (input.sum(axis, np.int64, keepdims=True) // count).astype(input.dtype)
     return means if keepdims else means.squeeze(axis)

@@ -1,4 +1,4 @@
-"""The same elements under other dimensions, and their number.
+"""Change the dimensions of a tensor but not its elements, or count the dimensions.
 
 RESHAPE: the same elements under another shape.
 SQUEEZE: the tensor without axes of size 1.

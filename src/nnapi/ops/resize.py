@@ -1,4 +1,4 @@
-"""An image with other dimensions.
+"""Resize images.
 
 RESIZE_BILINEAR: an image resized with bilinear interpolation.
 RESIZE_NEAREST_NEIGHBOR: an image resized, each pixel from the nearest one.
@@ -58,7 +58,7 @@ def _by_scale(arguments: Arguments) -> Arguments:
 
 
 def _scale_size(arguments: Arguments, name: str, dimension: int) -> int:
-    """Return the dimension times its scale, rounded down; an error below 1."""
+    """Return ``dimension`` times its scale, rounded down; raise OpFailedError if that is below 1."""
     scale = np.float32(arguments.pop(f"{name}_scale"))
     with np.errstate(over="ignore", invalid="ignore"):
         out = np.floor(np.float32(dimension) * scale)
@@ -93,7 +93,7 @@ def resize_nearest_neighbor(input: Array, size: Pair, align_corners: bool, half_
 
 
 def neighbors(dimension: int, out: int, align_corners: bool, half_pixel_centers: bool) -> tuple[Array, Array, Array]:
-    """Return the input cells before and behind each of ``out`` cells, and the share of the second."""
+    """Return the input cells before and behind each of ``out`` cells, and the weight of the second."""
     at = source_positions(dimension, out, align_corners, half_pixel_centers)
     at = np.clip(at - np.float32(0.5) if half_pixel_centers else at, 0, dimension - 1)
     low = at.astype(np.intp)
@@ -101,7 +101,7 @@ def neighbors(dimension: int, out: int, align_corners: bool, half_pixel_centers:
 
 
 def nearest_cells(dimension: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
-    """Return the input cell that each of ``out`` cells repeats."""
+    """Return the nearest input cell for each of ``out`` cells."""
     at = source_positions(dimension, out, align_corners, half_pixel_centers)
     nearest = np.floor(at + np.float32(0.5)) if align_corners else np.floor(at)
     cells: Array = np.clip(nearest, 0, dimension - 1).astype(np.intp)
@@ -109,7 +109,7 @@ def nearest_cells(dimension: int, out: int, align_corners: bool, half_pixel_cent
 
 
 def source_positions(dimension: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
-    """Return the input position of each of ``out`` cells, or of its center, along an axis, in float32."""
+    """Return the input position of each of ``out`` cells along an axis, or of the cell's center, in float32."""
     corners = align_corners and out > 1
     scale = np.float32(dimension - 1) / np.float32(out - 1) if corners else np.float32(dimension) / np.float32(out)
     return (np.arange(out, dtype=np.float32) + np.float32(0.5 if half_pixel_centers else 0)) * scale

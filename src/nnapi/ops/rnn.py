@@ -1,4 +1,4 @@
-"""A fully connected layer with its last output as input.
+"""Simple recurrent networks: a fully connected layer whose last output is a further input.
 
 RNN: one step of a simple recurrent network.
 BIDIRECTIONAL_SEQUENCE_RNN: a simple recurrent network over a sequence in both directions.
@@ -30,7 +30,7 @@ def _cell(prefix: str = "", since: int = 1) -> tuple[Slot, ...]:
 
 
 def _activation(since: int = 1) -> Slot:
-    # A plain scalar, because the activation is part of the recurrence.
+    # Not an ActivationParameter, because the activation is part of the recurrence.
     return Scalar("activation", OperandCode.INT32, since=since, check=one_of(*FuseCode))
 
 
@@ -81,7 +81,7 @@ BIDIRECTIONAL_SEQUENCE_RNN = Operation(
 
 
 def _check_cell(operands: dict[str, Any], prefix: str, batch: int, input_size: int) -> int:
-    """Return the number of units of a cell; OpFailedError where its operands do not fit together."""
+    """Return the number of units of a cell; raise OpFailedError if its operands do not fit together."""
     units = operands[f"{prefix}weights"].shape[0]
     wanted = {
         "weights": (units, input_size),

@@ -1,4 +1,4 @@
-"""Average or maximum of a region of interest's features on a grid of fixed size.
+"""Reduce the features of a region of interest to a grid of fixed size, by averages or maxima.
 
 ROI_ALIGN: regions of an image resized to one size by averages of interpolated samples.
 ROI_POOLING: regions of an image resized to one size by maxima.
@@ -109,7 +109,7 @@ def roi_pooling(
 def _locate(
     feature_map: Array, rois: Array, batch_index: Array, height_ratio: float, width_ratio: float
 ) -> tuple[Array, Array]:
-    """Return the image of every region and its corners in cells of the feature map; OpFailedError if outside."""
+    """Return the image and corners of every region, in cells of the feature map; OpFailedError if one is outside."""
     images, height, width, _ = feature_map.shape
     check_upright("rois", rois)
     corners = rois / np.array([width_ratio, height_ratio] * 2, np.float32)
@@ -123,7 +123,7 @@ def _locate(
 def _sample(start: Array, end: Array, bins: int, samples: int) -> tuple[Array, Array]:
     """Return the sample positions of each bin along one axis, [region, bin, sample], and their counts, [region].
 
-    ``samples`` of 0 means one for every cell in a bin; positions beyond a region's count are undefined.
+    If ``samples`` is 0, a bin has one sample per cell. Positions beyond a region's count are undefined.
     """
     step = np.maximum(end - start, 1) / np.float32(bins)
     counts = np.full(len(step), samples) if samples else np.ceil(step).astype(np.intp)
@@ -150,7 +150,7 @@ def _between(position: Array, dimension: int) -> tuple[Array, Array, Array]:
 
 
 def _bins(start: Array, end: Array, bins: int, dimension: int) -> tuple[Array, Array]:
-    """Return the first cell and the one after the last of each bin, [region, bin], clipped to the image."""
+    """Return the first cell of each bin and the cell after its last one, [region, bin], clipped to the image."""
     step = (np.maximum(end - start + 1, 1) / np.float32(bins))[:, None]
     number = np.arange(bins + 1, dtype=np.float32)
     edge = step * number + start[:, None]

@@ -16,7 +16,7 @@ PAD_NAMES = (("pad_top", "pad_bottom"), ("pad_left", "pad_right"))
 
 
 def broadcast(names: tuple[str, str], a: Shape, b: Shape) -> Shape:
-    """Combine the dimensions of two tensors elementwise, aligned at the last axis."""
+    """Return the shape that two shapes broadcast to, aligned at the last axis; raise OpFailedError if there is none."""
     if a == b:
         return a
     rank = max(len(a), len(b))
@@ -44,7 +44,7 @@ def need_shape(name: str, type: OperandType | None, want: Shape) -> None:
 
 
 def need_image(name: str, image: OperandType) -> Shape:
-    """Return the dimensions of an image, of which only the number of batches may be 0."""
+    """Return the dimensions of an image; raise OpFailedError if any but the number of batches is 0."""
     shape = image.dimensions
     if 0 in shape[1:]:
         raise OpFailedError(f"{name} has shape {list(shape)}, only the number of batches may be 0")
@@ -52,7 +52,7 @@ def need_image(name: str, image: OperandType) -> Shape:
 
 
 def same_padding(dimension: int, size: int, stride: int, dilation: int = 1) -> Pair:
-    """Return padding (before, after) for the output ``ceil(dimension / stride)``; the odd cell is after."""
+    """Return the padding (before, after) for ``ceil(dimension / stride)`` outputs; an odd cell goes after."""
     out = -(-dimension // stride)
     total = (out - 1) * stride + (size - 1) * dilation + 1 - dimension
     return (total // 2, total - total // 2) if total > 0 else (0, 0)
@@ -84,7 +84,7 @@ def _reach(size: int, dilation: int) -> int:
 
 
 def pop_explicit_padding(arguments: Arguments) -> Padding:
-    """Remove the scalars of explicit padding from an overload's arguments and return the padding."""
+    """Remove the scalars of explicit padding from an overload's arguments; return the padding."""
     (top, bottom), (left, right) = PAD_NAMES
     return (
         (arguments.pop(top), arguments.pop(bottom)),
@@ -103,7 +103,7 @@ def describe_padding(padding: Padding) -> str:
 def normalize_windows(arguments: Arguments, image: OperandType, size: Pair, dilation: Pair = (1, 1)) -> Arguments:
     """Replace an overload's padding and stride scalars by ``padding`` and ``stride`` pairs.
 
-    Explicit padding as large as the window is refused: a window would hold only padding.
+    Explicit padding as large as the window is refused, because a window would hold only padding.
     """
     stride = (arguments.pop("stride_h"), arguments.pop("stride_w"))
     scheme = arguments.pop("padding_scheme", None)

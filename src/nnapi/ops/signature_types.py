@@ -1,4 +1,4 @@
-"""Types of signatures: operand code to its first feature level."""
+"""Types in signatures: operand codes with the first feature level of each."""
 
 from nnapi.codes import OperandCode as O
 from nnapi.model.parameter import Levels
@@ -14,7 +14,7 @@ def floats(level: int = 1) -> dict[int, int]:
 
 
 def reals(level: int = 1, quant8: int = 1) -> dict[int, int]:
-    """Floats, unsigned 8-bit values from level ``quant8``, signed ones from level 4 on."""
+    """Return floats from ``level``, unsigned 8-bit values from level ``quant8``, and signed ones from level 4."""
     return floats(level) | {QUANT8: max(level, quant8), QUANT8_SIGNED: max(level, 4)}
 
 
@@ -40,6 +40,6 @@ FILTER: dict[int, int | Levels] = {
 
 BIAS: dict[int, int | Levels] = {FLOAT32: FLOAT32, FLOAT16: FLOAT16, QUANT8: INT32, QUANT8_SIGNED: INT32}
 
-# Output quantization that an operation fixes.
+# Scales and zero points of outputs that operations require.
 UNIT_INTERVAL: dict[int, tuple[float, int]] = {QUANT8: (1 / 256, 0), QUANT8_SIGNED: (1 / 256, -128)}
 SIGNED_UNIT: dict[int, tuple[float, int]] = {QUANT8: (1 / 128, 128), QUANT8_SIGNED: (1 / 128, 0)}

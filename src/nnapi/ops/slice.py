@@ -1,4 +1,4 @@
-"""A block of a tensor, or every n-th element of it.
+"""Slice a tensor: a block, or every n-th element.
 
 STRIDED_SLICE: every n-th element between bounds along each axis.
 SLICE: a block of the tensor.
@@ -98,7 +98,7 @@ def slice_steps(shape: Shape, begin: Array, end: Array, strides: Array, begin_ma
 
 
 def _as_slice(steps: range) -> slice:
-    """Return indices as a slice for NumPy, where a stop of -1 means the last element."""
+    """Return indices as a slice for NumPy; a stop of -1 becomes None, because NumPy's -1 is the last element."""
     if not steps:
         return slice(0)
     return slice(steps.start, steps.stop if steps.stop >= 0 else None, steps.step)

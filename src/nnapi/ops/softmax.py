@@ -1,4 +1,4 @@
-"""Exponentials that sum to one, and their logarithms.
+"""Softmax and its logarithm.
 
 SOFTMAX: exp(beta · x) divided by its sum along an axis.
 LOG_SOFTMAX: the logarithm of SOFTMAX along an axis.

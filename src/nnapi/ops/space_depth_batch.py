@@ -1,10 +1,10 @@
-"""Blocks of an image between depth, batch and space, and groups of channels.
+"""Move blocks of an image between depth, batch and space; interleave groups of channels.
 
 DEPTH_TO_SPACE: blocks of channels rearranged into height and width.
 SPACE_TO_DEPTH: blocks of pixels rearranged into channels.
 BATCH_TO_SPACE_ND: blocks of pixels moved from the batch into height and width.
 SPACE_TO_BATCH_ND: blocks of pixels moved from height and width into the batch.
-CHANNEL_SHUFFLE: channels in groups, transposed to groups of channels.
+CHANNEL_SHUFFLE: channels reshaped to [groups, channels / groups], transposed, and flattened.
 """
 
 from typing import Any

@@ -24,7 +24,7 @@ SVDF = Operation(
         Tensor("bias", like="input", rank=1, late_rank=True, optional=True),
         Tensor("state_in", like="input", rank=2, late_rank=True),
         Scalar("rank", OperandCode.INT32, check=positive),
-        # A plain scalar, because it is the second output that is activated.
+        # Not an ActivationParameter, because the activation applies to the second output.
         Scalar("activation", OperandCode.INT32, check=one_of(*FuseCode)),
     ),
     outputs=(Tensor("state_out", like="input"), Tensor("output", like="input")),

@@ -23,7 +23,7 @@ def _explicit(arguments: Arguments) -> Arguments:
 
 
 def _implicit(arguments: Arguments) -> Arguments:
-    """Return the padding of the convolution from the wanted output to the input."""
+    """Return the arguments with the padding that a convolution from the wanted output to the input has."""
     arguments = dict(arguments)
     stride = (arguments.pop("stride_h"), arguments.pop("stride_w"))
     wanted = arguments.pop("output_shape")
@@ -40,7 +40,7 @@ def _implicit(arguments: Arguments) -> Arguments:
 
 
 def _same(wanted: int, size: int, stride: int) -> Pair:
-    """Return SAME padding; the tail may be negative: cells outside every filter window."""
+    """Return SAME padding. The tail may be negative: output cells outside every filter window."""
     total = (-(-wanted // stride) - 1) * stride + size - wanted
     before = max(total, 0) // 2
     return before, total - before

@@ -1,4 +1,4 @@
-"""Windows that slide along one axis of an array, one kernel position at a time, without padding the array."""
+"""Sliding windows along one axis of an array, computed one kernel position at a time, without a padded copy."""
 
 from collections.abc import Iterator
 
@@ -11,9 +11,9 @@ Step = tuple[slice, slice]
 
 
 def taps(dimension: int, size: int, stride: int, before: int, out: int) -> Iterator[tuple[int, Step]]:
-    """Return index and pairs of each kernel position that meets the input.
+    """Yield each kernel position that meets the input, with slices of the windows and of the input cells it pairs.
 
-    ``before`` counts the cells of padding ahead of the ``dimension`` cells of input; ``out`` counts the windows.
+    ``before`` is the number of padding cells ahead of the ``dimension`` cells of input; ``out`` is that of windows.
     """
     first_met = max(0, before - (out - 1) * stride)
     for position in range(first_met, min(size, dimension + before)):
@@ -28,7 +28,7 @@ def taps(dimension: int, size: int, stride: int, before: int, out: int) -> Itera
 def reduce_windows(
     ufunc: np.ufunc, x: Array, axis: int, size: int, stride: int, before: int, out: int, initial: float
 ) -> Array:
-    """Combine the cells of each window along ``axis``, without cells outside the array."""
+    """Combine the cells of each window along ``axis`` by ``ufunc``; cells outside the array do not count."""
     x = np.moveaxis(x, axis, 0)
     y = np.full((out, *x.shape[1:]), initial, x.dtype)
     for _, (to, of) in taps(x.shape[0], size, stride, before, out):
