@@ -1,1 +1,1 @@
-"""The drivers: the protocol, the reference, engines and wrappers."""
+"""The drivers: their protocol, the reference, engines, and wrappers around other drivers."""

@@ -1,4 +1,4 @@
-"""The agent on a phone, by Android's ``adb``."""
+"""nnapi-agent on an Android phone, reached through ``adb``."""
 
 import subprocess
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ SOCKET = "nnapi-agent"
 START = f"{AGENT} --unix @{SOCKET} --cache {FOLDER}/cache --daemon"
 BUILT = Path(__file__).parent / "foreign" / "nnapi-agent-android"
 LOCAL = BUILT.with_name("nnapi-agent")
-"""The agent for this machine."""
+"""nnapi-agent for this machine."""
 PATIENCE = 60.0
-"""Seconds for a command of adb."""
+"""Maximum seconds for a command of adb."""
 
 
 def find_agent() -> Path:
@@ -25,7 +25,7 @@ def find_agent() -> Path:
 
 
 def adb(serial: str, *words: str) -> str:
-    """Run a command of adb for a phone and return its output; UnavailableDeviceError with the reason if it fails."""
+    """Run the words of an adb command for a phone; return its output. UnavailableDeviceError if it fails."""
     need(
         serial and not serial.startswith("-"), f"{serial!r} is not the serial number of a phone", UnavailableDeviceError
     )
@@ -44,14 +44,14 @@ def adb(serial: str, *words: str) -> str:
 
 
 def start_agent(serial: str) -> None:
-    """Start the agent on a phone unless it runs."""
+    """Start the agent on a phone, unless it is running."""
     told = adb(serial, "shell", f"test -x {AGENT} || echo missing")
     need(not told, f"the agent is not on {serial}: run `nnapi phone push {serial}`", UnavailableDeviceError)
     adb(serial, "shell", f"pidof nnapi-agent > /dev/null || {START}")
 
 
 def push_agent(serial: str, file: Path = BUILT) -> None:
-    """Copy the agent to a phone and start it; it replaces one that runs there."""
+    """Copy the agent to a phone and start it, instead of one that may be running there."""
     said = f"{file} does not exist: it is built with the package where clang and lld are, or ANDROID_NDK names an NDK"
     need(file.exists(), said, UnavailableDeviceError)
     remove_agent(serial)
@@ -62,13 +62,13 @@ def push_agent(serial: str, file: Path = BUILT) -> None:
 
 
 def remove_agent(serial: str) -> None:
-    """End the agent on a phone and remove its files."""
+    """Stop the agent on a phone and remove its files."""
     adb(serial, "shell", f"kill $(pidof nnapi-agent) 2> /dev/null; rm -rf {FOLDER}")
 
 
 @contextmanager
 def forward(serial: str) -> Iterator[int]:
-    """Forward a port of this machine to the agent; connections outlive the forwarding."""
+    """Forward a local port to the agent, and yield the port. Connections stay open after the forwarding."""
     port = adb(serial, "forward", "tcp:0", f"localabstract:{SOCKET}")
     try:
         yield int(port)

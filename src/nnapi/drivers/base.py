@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from nnapi.drivers.workload import Work
 
 DEFAULT_LOOP_TIMEOUT = 2_000_000_000
-"""Nanoseconds that a WHILE may run unless the execution says otherwise."""
+"""Maximum nanoseconds for a WHILE, unless the execution sets another limit."""
 
 
 class DeviceInfo(NamedTuple):
-    """The identity of a device. If devices describe an extension differently, it is disabled for all of them."""
+    """The identity of a device. If devices declare the same extension differently, it is disabled for all of them."""
 
     name: str
     version: str
@@ -46,7 +46,7 @@ class DeviceInfo(NamedTuple):
 
 
 class Performance(NamedTuple):
-    """Declared cost relative to the CPU reference, whose values are 1: lower is better."""
+    """Declared costs relative to the CPU reference, which has 1; lower is better."""
 
     exec_time: float = 1.0
     power_usage: float = 1.0
@@ -56,10 +56,10 @@ REFERENCE = Performance()
 
 
 class Capabilities(NamedTuple):
-    """Declared performance; ``launch_seconds`` is the cost to pass a tensor, ``seconds_per_byte`` to copy a byte."""
+    """Declared performance; passing a tensor takes ``launch_seconds``, copying takes ``seconds_per_byte``."""
 
     default: Performance = REFERENCE
-    by_type: Mapping[int, Performance] = {}  # shared, as no code changes it
+    by_type: Mapping[int, Performance] = {}  # never changed, so a shared default is safe
     relaxed: Performance = REFERENCE
     if_: Performance = REFERENCE
     while_: Performance = REFERENCE
@@ -73,23 +73,23 @@ ENGINE = Capabilities(
     {OperandCode.TENSOR_QUANT8_ASYMM: FAST_CODES, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: FAST_CODES},
     relaxed=FAST,
 )
-"""The capabilities of CPU engines: their estimated speed relative to the reference."""
+"""Capabilities of CPU engines: estimated costs relative to the reference."""
 
 
 class LoopTimeoutError(MissedDeadlineTransientError):
-    """A WHILE ran longer than its limit; there is no fallback."""
+    """A WHILE ran longer than its limit. The run is not repeated on another device."""
 
 
 class DriverDiedError(DeadObjectError):
-    """The process of a driver has ended. ``by_itself``: nnapi did not end it. ``was_alone``: it served only one
-    request."""
+    """A driver's process has ended: ``by_itself`` unless nnapi ended it; ``was_alone`` if it served one request
+    only."""
 
     by_itself = False
     was_alone = False
 
 
 class Verdict(NamedTuple):
-    """Whether a device supports an operation, or the reason against it; ``parts`` is the work of its decomposition."""
+    """Whether a device supports an operation, or why not; ``parts`` is the work of a decomposition, if any."""
 
     supported: bool
     reason: str = ""
@@ -97,14 +97,14 @@ class Verdict(NamedTuple):
 
 
 Attribute = tuple[str, int, bytes]
-"""A vendor's hint: the extension's name, the code within it, and bytes."""
+"""An extension attribute for drivers: the extension's name, the attribute's code, and its bytes."""
 
 
 class PrepareOptions(NamedTuple):
-    """Options of a preparation. ``deadline`` is a time.monotonic_ns value, ``attributes`` are sorted.
+    """Options of a preparation. ``deadline`` is in nanoseconds of ``time.monotonic_ns``; ``attributes`` are sorted.
 
-    ``threads`` is the maximum number of threads of a run; by default the preference decides. ``variant`` is one of
-    :class:`Variants`.
+    ``threads`` is the maximum number of threads per run; if None, the driver chooses it by the preference. ``variant``
+    is one of :meth:`Variants.list_variants`, empty for the default.
     """
 
     preference: PreferenceCode = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
@@ -116,7 +116,7 @@ class PrepareOptions(NamedTuple):
 
 
 class Request(NamedTuple):
-    """One run: an array of the storage type per model input, None if omitted.
+    """One run. ``inputs`` has an array of the storage type for each model input, None if omitted.
 
     With ``borrow`` a session may return views of the device's memory, valid until its next run.
     """
@@ -129,7 +129,7 @@ class Request(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of a run: an array per model output, and the nanoseconds on hardware and in the driver."""
+    """The result of a run: one array per model output; nanoseconds on the hardware and in the driver, if measured."""
 
     outputs: Sequence[Array]
     hardware_ns: int | None = None
@@ -141,42 +141,42 @@ class Prepared(Protocol):
     """A model prepared on a device."""
 
     def execute(self, request: Request) -> Outcome:
-        """Compute the outputs, in their actual shapes."""
+        """Run, and return the outputs with their actual shapes."""
         ...
 
     def close(self) -> None:
-        """Release the device's resources; no execute follows."""
+        """Release the device's resources; ``execute`` is not called again."""
         ...
 
 
 @runtime_checkable
 class Sessions(Protocol):
-    """A Prepared with sessions, which cache the resources of one caller's runs."""
+    """A Prepared that opens sessions, each of which holds the resources of one caller's runs."""
 
     def session(self) -> Prepared:
-        """Return a Prepared for one run at a time; closing the session does not close this Prepared."""
+        """Return a Prepared for one run at a time. Closing it does not close this Prepared."""
         ...
 
 
 Inference: TypeAlias = Callable[[Sequence[Array]], list[Array]]
-"""A run without a :class:`Request`: an array per input to an array per output."""
+"""A run without a :class:`Request`: takes an array per input, returns an array per output."""
 
 
 @runtime_checkable
 class Direct(Protocol):
-    """A Prepared with a fast path for runs."""
+    """A Prepared with a fast path."""
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """Return the fast path for inputs of those shapes, None if there is none; ``borrow`` as in a Request.
+        """Return the fast path for inputs of these shapes, or None; ``borrow`` is as in a Request.
 
         The fast path takes arrays of the storage types, none omitted. It has no time limit and no trace. After any
-        error the caller repeats the run by :meth:`Prepared.execute`, which reports the error.
+        error the caller repeats the run by :meth:`Prepared.execute`, which raises the error again.
         """
         ...
 
 
 class Bound(NamedTuple):
-    """Memory of a device for inputs, and a function that runs on it; results are valid until the next run."""
+    """A device's memory for inputs, and a function that runs on it. Results are valid until the next run."""
 
     inputs: list[Array]
     run: Callable[[], list[Array]]
@@ -184,21 +184,21 @@ class Bound(NamedTuple):
 
 @runtime_checkable
 class Binds(Protocol):
-    """A session whose memory callers may write, so that no run copies."""
+    """A session with memory for inputs that callers write to directly, which saves a copy per run."""
 
     def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        """Return memory for inputs of those shapes, none omitted, in their storage types; None if there is none."""
+        """Return memory for inputs of these shapes, in their storage types, none omitted; or None."""
         ...
 
 
 class Buffer(Protocol):
-    """Memory of a device for one operand's value."""
+    """A device's memory for the value of one operand."""
 
     @property
     def has_data(self) -> bool: ...
 
     def load(self) -> Array:
-        """Return the value as an array that nobody writes to."""
+        """Return the value as an array that must not be written to."""
         ...
 
     def store(self, array: Array) -> None: ...
@@ -211,12 +211,12 @@ class Allocates(Protocol):
     """A driver that allocates its own memory."""
 
     def allocate(self, type: OperandType) -> Buffer:
-        """Return a buffer for values of the type; OpFailedError if there is none, as for unknown dimensions."""
+        """Return a buffer for values of a type; OpFailedError if that is impossible, as for unknown dimensions."""
         ...
 
 
 class CacheEntry(NamedTuple):
-    """A :meth:`Caches.cache_entry` read back: its bytes, and the mapped file that begins with them, if any."""
+    """Bytes that :meth:`Caches.cache_entry` returned; ``file`` is the mapped file that begins with them, or None."""
 
     content: bytes | memoryview
     file: Memory | None = None
@@ -227,72 +227,73 @@ class Caches(Protocol):
     """A driver whose prepared models can be cached in a file."""
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
-        """Return the content from which :meth:`restore` makes ``prepared``; None if caching is not worthwhile."""
+        """Return the bytes from which :meth:`restore` makes ``prepared`` again; None if caching would save no time."""
         ...
 
     def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> Prepared:
-        """Make a prepared model from an entry, without ``prepare``."""
+        """Return a prepared model from a cache entry, without calling ``prepare``."""
         ...
 
 
 @runtime_checkable
 class Breakable(Protocol):
-    """A driver whose engine may fail in one process and work in others."""
+    """A driver whose engine may be unusable in one process, but usable in others."""
 
     def outage(self) -> str:
-        """Return the reason why the engine cannot be used in this process; empty if it can."""
+        """Return why the engine cannot be used in this process; empty if it can."""
         ...
 
 
 @runtime_checkable
 class Variants(Protocol):
-    """A driver that has several variants of a model; which one is fastest depends on the processor."""
+    """A driver with several variants of a model, of which the fastest depends on the processor."""
 
     def list_variants(self, model: Model) -> Sequence[str]:
-        """List the variants of a model that the driver accepts as a whole, in words and without the usual variant."""
+        """Return the names of a model's other variants that the driver supports as a whole; the default has none."""
         ...
 
     def predict_variant(self, model: Model) -> str:
-        """Return the variant that is predicted to be fastest on this processor; empty for the usual one."""
+        """Return the variant predicted to be fastest on this processor; empty for the default."""
         ...
 
 
 @runtime_checkable
 class Precise(Protocol):
-    """A driver that may compute float32 in the precision that a model permits."""
+    """A driver that may compute float32 in the lower precision that a model permits."""
 
     def offer_precision(self, model: Model) -> Offer:
-        """Return the precision of the usual variant, and that of another variant, if any. The call is cheap."""
+        """Return the precision of the default variant, and of another variant, if any. The call takes little time."""
         ...
 
 
 @runtime_checkable
 class Exact(Protocol):
-    """A Prepared that may compute in float32 because the engine refused the precision that its driver offers."""
+    """A Prepared that may compute in float32, because the engine refused the precision that the driver offered."""
 
     @property
     def precision_refusal(self) -> str:
-        """Why the engine refused the precision; empty where it did not."""
+        """Why the engine refused the precision; empty if it did not."""
         ...
 
 
 @runtime_checkable
 class Probed(Protocol):
-    """An entry point whose driver searches for hardware. The search is slow, so the runtime caches the answer."""
+    """An entry point that searches for hardware. The search is slow, so the runtime caches its answer."""
 
     def identify(self) -> str:
-        """Return a key of everything that the answer depends on; raise if hardware cannot exist. The call is cheap."""
+        """Return a key of everything that the answer depends on; raise if hardware cannot exist. Takes little time."""
         ...
 
     def ask(self) -> Any:
-        """Return the answer as JSON values; UnavailableDeviceError, with the reason, if no hardware is usable."""
+        """Search; return the answer as JSON values. UnavailableDeviceError, with the reason, without usable
+        hardware."""
         ...
 
     def make(self, answer: Any) -> Driver: ...
 
 
 class HostMemory:
-    """Base of drivers that allocate from the host."""
+    """Base class of drivers whose buffers lie in host memory."""
 
     def allocate(self, type: OperandType) -> HostBuffer:
         need(type.is_known, f"no memory is allocated for unknown dimensions: {type}", OpFailedError)
@@ -300,7 +301,7 @@ class HostMemory:
 
 
 class HostBuffer:
-    """A buffer that stores the array itself."""
+    """A buffer that holds the stored array itself, without a copy."""
 
     def __init__(self) -> None:
         self._array: Array | None = None
@@ -323,7 +324,7 @@ class HostBuffer:
 
 @runtime_checkable
 class Driver(Protocol):
-    """A device and how to use it. Found through the entry-point group ``nnapi.drivers``."""
+    """A device and the code that uses it, found through the entry-point group ``nnapi.drivers``."""
 
     @property
     def info(self) -> DeviceInfo: ...
@@ -331,7 +332,7 @@ class Driver(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
-        """Return one verdict per operation of the finished model, in its order."""
+        """Return one verdict per operation of a finished model, in the model's order."""
         ...
 
     def prepare(self, model: Model, options: PrepareOptions) -> Prepared: ...

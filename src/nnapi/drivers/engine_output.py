@@ -1,4 +1,4 @@
-"""Capture the output of engines to stdout and stderr; after a crash the application reads it for reasons."""
+"""Capture what engines write to stdout and stderr, so that errors can quote it, also after a crash."""
 
 import os
 import re
@@ -10,13 +10,13 @@ from typing import BinaryIO
 from nnapi.locks import make_lock
 
 LEVEL = re.compile(r"^(ERROR|WARNING|INFO|VERBOSE|[EWIF]\d{4} \S+ +\d+ \S+\]|[EWID] ?\[[^]]*\]):? *")
-"""The prefixes of log lines of LiteRT and glog."""
+"""Prefixes of log lines of LiteRT and glog."""
 OWN = re.compile(r"^INFO: (Created TensorFlow Lite|Initialized TensorFlow Lite)")
-"""Lines in which LiteRT reports only its own start."""
+"""Log lines in which LiteRT only reports its start."""
 LONGEST = 300
-"""The most characters of a line that are shown."""
+"""Maximum characters of a quoted line."""
 LAST = 1 << 16
-"""The most bytes of a process's output that are searched."""
+"""Maximum bytes, from the end of a process's output, that are searched."""
 
 
 @dataclass
@@ -25,13 +25,13 @@ class Output:
 
     @property
     def lines(self) -> list[str]:
-        """Return the lines without LiteRT's reports of its own start."""
+        """Return the lines, except those in which LiteRT reports its start."""
         return [line for line in self.text.splitlines() if not OWN.match(line)]
 
 
 @contextmanager
 def collect_output(output: Output) -> Iterator[None]:
-    """Capture what this process writes to descriptors 1 and 2, one caller at a time."""
+    """Capture what this process writes to file descriptors 1 and 2; one caller at a time."""
     with _turn, _open_file() as held:
         kept = {}
         for descriptor in (1, 2):
@@ -57,7 +57,7 @@ _shared: int | None = None
 
 
 def share_output(descriptor: int) -> None:
-    """Store captured output in this file from now on; it is empty otherwise."""
+    """From now on, store captured output in this file, which is emptied after each capture."""
     global _shared
     _shared = descriptor
 
@@ -69,14 +69,14 @@ def _open_file() -> BinaryIO:
 
 
 def read_last_words(descriptor: int) -> str:
-    """Return the most informative line captured in such a file; empty if there is none."""
+    """Return the most informative line in a file of :func:`share_output`; empty if there is none."""
     size = os.fstat(descriptor).st_size
     content = os.pread(descriptor, LAST, max(0, size - LAST))
     return choose_line(Output(content.decode(errors="replace")).lines)
 
 
 def choose_line(lines: Sequence[str], otherwise: str = "") -> str:
-    """Return the most informative line without its level: the last error, else warning, else ``otherwise`` or any."""
+    """Return the last error without its level, else the last warning, else ``otherwise``, else the last line."""
     told = [line.strip() for line in lines if LEVEL.sub("", line.strip())]
     errors, warnings = ([line for line in told if line[0] in levels and LEVEL.match(line)] for levels in ("EF", "W"))
     told = errors or warnings or ([otherwise] if otherwise else told)

@@ -1,4 +1,4 @@
-"""A driver around another one that fails on purpose, to test the runtime."""
+"""A wrapper around a driver that fails on purpose, to test the runtime."""
 
 import random
 import threading
@@ -33,10 +33,10 @@ class Phase(Enum):
 
 @dataclass(eq=False)
 class Faulty:
-    """A driver over another one, with a fault.
+    """A driver with a fault.
 
-    The fault occurs in one phase with probability ``rate``, for models with an operation of code ``operation`` and an
-    operand of name ``result`` (any if None). ``seconds`` is the delay of SLOW and the limit of HANGS.
+    The fault occurs in ``phase`` with probability ``rate``, for models that have an operation with code ``operation``
+    and an operand named ``result`` (None: any). ``seconds`` is the delay of SLOW and the maximum time of HANGS.
     """
 
     driver: Driver
@@ -51,7 +51,7 @@ class Faulty:
     _dead: bool = False
     _random: random.Random = field(init=False)
     released: threading.Event = field(default_factory=threading.Event)
-    """Set it to end HANGS."""
+    """Set it to end a HANGS early."""
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
@@ -73,7 +73,7 @@ class Faulty:
         return _FaultyPrepared(self, model, self.driver.prepare(model, options))
 
     def strike(self, phase: Phase, model: Model) -> bool:
-        """Cause the fault; return whether to corrupt values."""
+        """Cause the fault if it applies; return whether to corrupt the results."""
         if self._dead:
             raise DeadObjectError(f"{self.info.name} has died")
         hit = self.operation is None or any(call.code == self.operation for call in model.operations)
@@ -100,7 +100,7 @@ class Faulty:
 
 
 class _FaultyPrepared:
-    """A Prepared without sessions or a fast path, so that every run passes through ``execute``."""
+    """A Prepared without sessions and fast path, so that every run calls ``execute``."""
 
     def __init__(self, faulty: Faulty, model: Model, prepared: Prepared) -> None:
         self._faulty, self._model, self._prepared = faulty, model, prepared

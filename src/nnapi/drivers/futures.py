@@ -1,4 +1,4 @@
-"""The answer to work in another thread or process: its result, its error, or a missed deadline."""
+"""Futures for work in another thread or process: a result, an error, or a missed deadline."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def answer_with(answer: "Future[T]", work: Callable[[], T]) -> None:
-    """Do the work, and set its result or error as the answer."""
+    """Run ``work``, and set its result or its error in ``answer``."""
     try:
         answer.set_result(work())
     except BaseException as error:

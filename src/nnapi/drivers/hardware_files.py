@@ -1,11 +1,11 @@
-"""Device files of hardware. ``glob`` takes as long to import as a driver's module."""
+"""Look for device files of hardware. Importing ``glob`` takes as long as importing a driver's module."""
 
 import os
 from collections.abc import Sequence
 
 
 def find_files(patterns: Sequence[str]) -> list[str]:
-    """Return the existing files of patterns, sorted: paths, with ``*`` at the end for a number."""
+    """Return the existing files that match patterns, sorted. A pattern is a path; a final ``*`` matches digits."""
     return sorted(path for pattern in patterns for path in _match(pattern))
 
 

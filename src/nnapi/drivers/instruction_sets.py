@@ -1,14 +1,14 @@
-"""The instruction sets of the processor by Linux's names: ``avx512_vnni``, ``i8mm``…"""
+"""Instruction sets of the processor, by Linux's names (``avx512_vnni``, ``i8mm``)."""
 
 from functools import cache
 
 FIELDS = ("flags", "Features")
-"""The line of instruction sets, on x86 and on ARM."""
+"""Names of the line in /proc/cpuinfo with the instruction sets, on x86 and on ARM."""
 
 
 @cache
 def find_instruction_sets() -> frozenset[str]:
-    """Return those of the first processor; none if the system has no list."""
+    """Return the instruction sets of the first processor; none if the system does not list them."""
     try:
         with open("/proc/cpuinfo") as lines:
             return next((read_line(line) for line in lines if line.startswith(FIELDS)), frozenset())
@@ -17,5 +17,5 @@ def find_instruction_sets() -> frozenset[str]:
 
 
 def read_line(line: str) -> frozenset[str]:
-    """Return the words behind the colon of a line of /proc/cpuinfo."""
+    """Return the words after the colon in a line of /proc/cpuinfo."""
     return frozenset(line.partition(":")[2].split())

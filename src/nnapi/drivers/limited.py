@@ -1,4 +1,4 @@
-"""A device with fewer operations: for planning against a phone, and for testing partitions."""
+"""A device that supports fewer operations: to plan for a phone's device, and to test partitions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Prepared, Prepa
 from nnapi.model.model import Model, OperationCall
 
 Refuses = Callable[[Model, OperationCall], str | None]
-"""The reason against an operation; None if it is supported."""
+"""Returns why an operation is refused; None if it is supported."""
 
 
 @dataclass(frozen=True, eq=False)
 class Limited:
-    """A driver over another one, with its own name, refused operations, capabilities, version or feature level."""
+    """A driver with another name and more refusals; also other capabilities, version or feature level, if given."""
 
     driver: Driver
     name: str

@@ -1,4 +1,4 @@
-"""The precision that an engine uses for float32, and the one of another variant, where a model permits less."""
+"""The precision in which an engine computes float32 models, if a model permits less than float32."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -13,11 +13,11 @@ ARITHMETIC: Mapping[Precision, frozenset[str]] = {
     Precision.FLOAT16: frozenset({"avx512_fp16", "asimdhp"}),
     Precision.BFLOAT16: frozenset({"avx512_bf16", "amx_bf16", "bf16"}),
 }
-"""The instruction sets of x86 and ARM, one of which computes in a precision."""
+"""Instruction sets of x86 and ARM, of which one is enough to compute in a precision."""
 
 
 class Offer(NamedTuple):
-    """The usual precision of an engine for a model, that of another variant, and why the usual is not the permitted."""
+    """Precision of the default variant, precision of another variant, and why the default is not the permitted one."""
 
     usual: Precision
     other: Precision | None = None
@@ -41,8 +41,8 @@ def refuse_precision(reason: str) -> Offer:
 
 
 def offer_permitted(model: Model) -> Offer:
-    """Return the permitted precision, with float32 as the other variant; float32 and the reason where the model or the
-    processor excludes it."""
+    """Offer the permitted precision, and float32 as the other variant. If the model or the processor excludes it, offer
+    float32, with the reason."""
     wanted = model.precision
     if wanted is Precision.FLOAT32:
         return Offer(wanted)

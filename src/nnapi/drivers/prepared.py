@@ -1,4 +1,4 @@
-"""Common code of prepared models: a pool of resources, one variant for each set of input shapes, the clock."""
+"""Code shared by prepared models: a pool of resources, a cache per set of input shapes, deadlines."""
 
 import time
 from collections import OrderedDict
@@ -12,23 +12,23 @@ from nnapi.locks import make_lock
 from nnapi.model.operand import Shape
 
 Shapes: TypeAlias = tuple[Shape | None, ...]
-"""The dimensions of a model's inputs, None for an omitted one."""
+"""Dimensions of each model input, None for an omitted one."""
 T = TypeVar("T")
 P = TypeVar("P", bound=Prepared)
 
 CLOSED = "the prepared model is closed"
 CACHED_SHAPES = 4
-"""The sets of shapes for which a dynamic model stays prepared."""
+"""Number of sets of input shapes for which a dynamic model stays prepared."""
 
 
 def check_deadline(request: Request) -> None:
-    """Raise MissedDeadlinePersistentError if the time limit has passed before the run."""
+    """Raise MissedDeadlinePersistentError if the deadline has passed before the run."""
     if request.deadline is not None and time.monotonic_ns() > request.deadline:
         raise MissedDeadlinePersistentError("the time limit passed before the computation began")
 
 
 class Pool(Generic[T]):
-    """A pool of resources that a run uses exclusively; it grows to the largest number of concurrent runs."""
+    """A pool of resources, each used by one run at a time. It grows to the largest number of concurrent runs."""
 
     def __init__(self, make: Callable[[], T], *idle: T) -> None:
         self._make, self._idle = make, [*idle]
@@ -51,7 +51,7 @@ class Pool(Generic[T]):
 
 
 class PerShapes(Generic[T]):
-    """A cache of objects for the last few sets of shapes."""
+    """A cache of objects for the most recent sets of input shapes."""
 
     def __init__(self, make: Callable[[Shapes], T], most: int = CACHED_SHAPES) -> None:
         self._make, self._most = make, most
@@ -75,7 +75,7 @@ class PerShapes(Generic[T]):
             return made
 
     def close(self) -> list[T]:
-        """Close the cache; return its content."""
+        """Close the cache and return its objects."""
         with self._lock:
             self._closed = True
             made = list(self._made.values())
@@ -84,10 +84,10 @@ class PerShapes(Generic[T]):
 
 
 class PreparedPerShapes(Generic[P]):
-    """A model with dynamic dimensions or optional inputs, prepared for each case."""
+    """A model with dynamic dimensions or optional inputs, prepared for each set of input shapes."""
 
     def __init__(self, make: Callable[[Shapes], P], assumed: Shapes, first: P | None = None) -> None:
-        """``first`` is already prepared for the ``assumed`` shapes."""
+        """``make`` prepares for given shapes. ``first``, if given, is prepared for the ``assumed`` shapes."""
         self._prepared = PerShapes(make)
         if first is not None:
             self._prepared.add(assumed, first)
@@ -108,7 +108,7 @@ class PreparedPerShapes(Generic[P]):
         return self._prepared.get(shapes)
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """Return the fast path for these shapes, which are prepared if necessary."""
+        """Return the fast path for these shapes; prepare the model for them if necessary."""
         return find_direct(self.prepare_for(tuple(shapes)), shapes, borrow)
 
     @property

@@ -1,4 +1,4 @@
-"""Timings of engines, measured by ``benchmarks/operator_costs.py``: they predict, and trials decide between plans."""
+"""Timings of engines, measured by ``benchmarks/operator_costs.py``. They predict costs; trials choose the plan."""
 
 import os
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from nnapi.model.facts import Kind
 
 
 class Element(StrEnum):
-    """Types of the first input that cost alike."""
+    """Types of an operation's first input; types with similar costs share an element."""
 
     FLOAT32 = "float32"
     UNSIGNED = "quant8"
@@ -28,11 +28,11 @@ ELEMENTS: dict[int, Element] = {
 }
 
 Class = tuple[Kind, Element]
-"""Operations with one cost."""
+"""Operations with the same cost."""
 
 
 class Cost(NamedTuple):
-    """Seconds per operation (or step), MAC, byte, pixel of the result and filter tap, on one thread."""
+    """Seconds per operation (or step), MAC, byte, result pixel and filter tap, on one thread."""
 
     operation: float
     mac: float = 0.0
@@ -42,7 +42,7 @@ class Cost(NamedTuple):
 
 
 class Timings(NamedTuple):
-    """The costs of an engine on one thread; ``launch``: seconds to pass a tensor, ``byte``: to copy a byte."""
+    """An engine's costs on one thread; ``launch`` is seconds to pass a tensor, ``byte`` seconds to copy a byte."""
 
     launch: float
     byte: float
@@ -51,15 +51,15 @@ class Timings(NamedTuple):
 
 @runtime_checkable
 class Timed(Protocol):
-    """A driver that ships the timings of its engine."""
+    """A driver that ships timings of its engine."""
 
     def timings(self) -> Timings | None:
-        """Return the timings for this processor; None if unknown."""
+        """Return the timings for this processor; None if there are none."""
         ...
 
 
 class Processor(StrEnum):
-    """Processors by their best instructions for products of bytes."""
+    """Processors, by their best instructions for products of bytes."""
 
     AMX = "amx_int8"
     VNNI = "vnni"
@@ -74,7 +74,7 @@ LEAST_MAC: Mapping[Processor, float] = {
     Processor.AVX2: 3e-12,
     Processor.DOT_PRODUCT: 3e-12,
 }
-"""Seconds of a MAC of bytes at the peak of one core at 4 GHz: AMX 1024, VNNI 128 or 256 a cycle, others 64."""
+"""Seconds per MAC of bytes at the peak of a core at 4 GHz. MACs per cycle: AMX 1024, VNNI 128 or 256, others 64."""
 SUMS = (Kind.CONVOLUTION, Kind.DEPTHWISE, Kind.PRODUCT)
 QUANTIZED = (Element.UNSIGNED, Element.SIGNED)
 
@@ -85,7 +85,7 @@ BYTE_MAC: Mapping[Processor, float] = {
     Processor.DOT_PRODUCT: 1.2e-11,
     Processor.OTHER: 2.5e-11,
 }
-"""The least seconds of a MAC of bytes in dense kernels: measured with VNNI, otherwise estimated; AMX has a table."""
+"""Minimum seconds per MAC of bytes in dense kernels: measured with VNNI, else estimated; AMX has timings."""
 
 Factors = Mapping[Class, float]
 
@@ -101,7 +101,7 @@ def find_processor() -> Processor:
 
 
 def scale_timings(timings: Timings, factors: Factors, others: float = 1.0, byte_mac: float = 0.0) -> Timings:
-    """Multiply timings by ``factors`` per class, else by ``others``; a MAC of bytes takes ``byte_mac`` at least."""
+    """Multiply timings by the factor of their class, else by ``others``; a MAC of bytes takes ``byte_mac`` or more."""
     costs = {}
     for each, cost in timings.costs.items():
         factor = factors.get(each, others)
@@ -112,7 +112,7 @@ def scale_timings(timings: Timings, factors: Factors, others: float = 1.0, byte_
 
 
 def find_impossible_timing(timings: Timings, processor: Processor) -> str | None:
-    """Return the first impossible timing: no time at all, or more MACs a second than a core can do."""
+    """Describe the first impossible timing (zero, or more MACs per second than a core can do); None without one."""
     least = LEAST_MAC.get(processor, min(LEAST_MAC.values()))
     for (kind, element), cost in timings.costs.items():
         if min(cost) < 0 or not any(cost):

@@ -1,8 +1,8 @@
-"""Import OpenVINO and ONNX Runtime without telemetry.
+"""Import OpenVINO and ONNX Runtime without their telemetry.
 
-OpenVINO's converter sends an event and stores an identity in the home directory at import, unless its telemetry package
-is missing; so that is hidden during the import. ONNX Runtime's thread uploads events and stores an identity in the
-user's cache, unless the environment forbids it at the first import.
+At import, OpenVINO's converter sends an event and stores an identity in the home directory, unless its telemetry
+package is missing. So that package is hidden during the import. A thread of ONNX Runtime uploads events and stores an
+identity in the user's cache, unless the environment forbids it at the first import.
 """
 
 import os
@@ -17,20 +17,20 @@ PACKAGE = "openvino_telemetry"
 
 
 def import_openvino(module: str = "openvino") -> Any:
-    """Import a module of OpenVINO without telemetry; ModuleNotFoundError if it is not installed."""
+    """Import a module of OpenVINO; raise ModuleNotFoundError if it is not installed."""
     with _hide(PACKAGE):
         return import_module(module)
 
 
 def import_onnxruntime() -> Any:
-    """Import ONNX Runtime without telemetry, unless the environment permits it."""
+    """Import ONNX Runtime without telemetry, unless the environment asks for it."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     return import_module("onnxruntime")
 
 
 @contextmanager
 def _hide(package: str) -> Iterator[None]:
-    """Make imports of a package fail; afterwards, its imported modules are restored."""
+    """Make imports of a package fail in the ``with`` block; then restore its imported modules."""
     known: dict[str, ModuleType | None] = {
         name: module for name, module in list(sys.modules.items()) if name.partition(".")[0] == package
     }

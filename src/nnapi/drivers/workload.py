@@ -1,4 +1,4 @@
-"""The work of an operation. Pixels and taps count beside MACs, because beginning sums dominates with few channels."""
+"""The work of an operation. Pixels and taps count besides MACs: with few channels, the start of each sum dominates."""
 
 import math
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
 
 UNKNOWN_DIMENSION = 8
-"""The assumed size of a dynamic dimension; the first of several, mostly a batch, is 1."""
+"""Assumed size of a dynamic dimension. The first of several dimensions, mostly the batch, is assumed to be 1."""
 
 
 class Work(NamedTuple):
-    """The work of an operation.
+    """The work of an operation: multiply-accumulates (``macs``), bytes read and written, and others.
 
-    ``steps`` is 1 unless it is recurrent. ``pixels`` are those of a convolution's result or the rows of a matrix
-    product. ``taps`` are the filter taps of all pixels.
+    ``steps`` is the number of time steps, 1 if not recurrent. ``pixels`` are those of a convolution's result, or rows
+    of a matrix product. ``taps`` are filter taps of all pixels.
     """
 
     kind: Kind
@@ -32,7 +32,7 @@ class Work(NamedTuple):
 
 
 def find_work(model: Model, call: OperationCall) -> Work:
-    """Return the work of one operation, with assumed sizes of dynamic dimensions."""
+    """Return the work of an operation; dynamic dimensions have assumed sizes."""
     operands = model.operands
     kind, _, summed = REGISTRY[call.code].facts if call.code in REGISTRY else Facts()  # extensions declare no facts
     x = operands[call.inputs[0]].type
@@ -51,7 +51,7 @@ def find_work(model: Model, call: OperationCall) -> Work:
     if call.code == OperationCode.BATCH_MATMUL and operands[call.inputs[3]].value:
         summed = slice(-1, None)  # the filter is transposed
     if kind is Kind.DEPTHWISE and x.dimensions[-1:] == (1,):
-        kind = Kind.CONVOLUTION  # of one channel into several: engines compute it as a convolution
+        kind = Kind.CONVOLUTION  # with one input channel, engines compute a convolution
     each = math.prod(d or UNKNOWN_DIMENSION for d in filter.dimensions[summed] or (0,))
     pixels = made * each // _count_elements(filter) or 1
     taps = pixels * math.prod(d or UNKNOWN_DIMENSION for d in filter.dimensions[1:-1])
@@ -59,7 +59,7 @@ def find_work(model: Model, call: OperationCall) -> Work:
 
 
 def _count_bytes(types: Iterable[OperandType]) -> int:
-    """Return the bytes of tensors; scalars do not count."""
+    """Return the bytes of all tensors, without scalars."""
     return sum(_count_elements(type) * type.dtype.itemsize for type in types if not type.is_scalar)
 
 
@@ -72,7 +72,7 @@ def _count_elements(type: OperandType) -> int:
 
 
 def _measure_recurrent(model: Model, call: OperationCall, element: Element, nbytes: int) -> Work:
-    """Count every weight for each row of the input, and each row of a sequence as a step."""
+    """Count each weight once per row of the input; each row of a sequence is a step."""
     x, *others = (model.operands[index] for index in call.inputs)
     weights = sum(_count_elements(o.type) for o in others if o.lifetime == Lifetime.CONSTANT and o.type.rank == 2)
     last = x.type.dimensions[-1] if x.type.dimensions else 0

@@ -1,4 +1,4 @@
-"""A prepared model around another one, to which it forwards."""
+"""A prepared model that wraps another one."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from nnapi.model.operand import Shape
 
 
 class Wrapping:
-    """Forwards every method of a Prepared to ``inner``; wrappers override those that they change."""
+    """Forwards every method of a Prepared to ``inner``; subclasses override some of them."""
 
     def __init__(self, inner: Prepared) -> None:
         self.inner = inner
@@ -32,7 +32,7 @@ class Wrapping:
 
 
 class Borrowed(Wrapping):
-    """A Prepared with another owner, who closes it; its memory for inputs is shared, so none is bound."""
+    """A Prepared that another owner closes. It binds no memory for inputs, because that is shared."""
 
     def bind(self, shapes: Sequence[Shape]) -> None:
         return None
@@ -42,17 +42,17 @@ class Borrowed(Wrapping):
 
 
 def open_session(prepared: Prepared) -> Prepared:
-    """Return a session that its caller closes: the Prepared's own, or a borrowed one."""
+    """Return a session for its caller to close: one that the Prepared opens, or else a Borrowed."""
     return prepared.session() if isinstance(prepared, Sessions) else Borrowed(prepared)
 
 
 def find_direct(prepared: Prepared, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-    """Return the fast path for inputs of these shapes, if any."""
+    """Return the fast path for inputs of these shapes, or None."""
     direct = getattr(prepared, "direct", None)  # isinstance of a protocol takes longer than some models
     return None if direct is None else direct(shapes, borrow)
 
 
 def find_bound(prepared: Prepared, shapes: Sequence[Shape]) -> Bound | None:
-    """Return the device's memory for inputs, if any."""
+    """Return the device's memory for inputs of these shapes, with a function that runs on it, or None."""
     bind = getattr(prepared, "bind", None)
     return None if bind is None else bind(shapes)

@@ -1,5 +1,5 @@
-"""Devices behind external delegates of TensorFlow Lite, configured as in docs/delegates.md, each in a process of its
-own: nothing of a delegate is loaded into the application."""
+"""Devices behind external delegates of TensorFlow Lite, configured as in docs/delegates.md. Each runs in a process of
+its own; the application never loads the delegate's library."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def find_drivers() -> "list[Driver | Unusable]":
-    """Return the drivers of all configured delegates, and the unusable ones."""
+    """Return the drivers of all configured delegates, and an Unusable for each that does not work."""
     if not has_settings():
         return []
     from nnapi.drivers.delegate.settings import list_settings  # on demand: few programs need it

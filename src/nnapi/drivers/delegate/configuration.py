@@ -1,4 +1,4 @@
-"""The configuration of delegates: an environment variable, else a file."""
+"""The place of the configuration of delegates: an environment variable, else a file."""
 
 import os
 
@@ -8,11 +8,11 @@ VARIABLE = "NNAPI_DELEGATES"
 
 
 def has_settings() -> bool:
-    """Whether there may be a delegate."""
+    """Return whether a delegate may be configured."""
     said = os.environ.get(VARIABLE)
     return os.path.exists(find_file()) if said is None else bool(said)
 
 
 def find_file() -> str:
-    """Return the path of the file, which may not exist."""
+    """Return the path of the configuration file, which may not exist."""
     return find_setting_file("delegates.toml")

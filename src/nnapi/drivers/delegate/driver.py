@@ -21,10 +21,10 @@ from nnapi.model.operand import Array, Shape
 
 
 class PreparedDelegated:
-    """One interpreter, whose runs wait for their turn at the delegate."""
+    """A graph prepared with the delegate: one interpreter, used by one run at a time."""
 
     def __init__(self, plugin: Plugin, compiled: Compiled) -> None:
-        """Raise OpFailedError unless the delegate claims the whole graph."""
+        """Make the interpreter; raise OpFailedError unless the delegate claims the whole graph."""
         self._plugin, self.compiled = plugin, compiled
         with plugin.turn:
             self._instance: Instance | None = Instance(Program(compiled), 1, self._open)
@@ -65,7 +65,7 @@ Options = tuple[tuple[str, str], ...]
 
 
 class DelegateDriver(GraphDriver[PreparedDelegated]):
-    """Supports the operations that the delegate claims: LiteRT itself computes nothing."""
+    """A driver that supports the operations claimed by the delegate; LiteRT's own kernels run nothing."""
 
     def __init__(self, name: str, library: str, options: Options, type: DeviceTypeCode) -> None:
         self._plugin = Plugin(library, dict(options))
@@ -85,7 +85,7 @@ class DelegateDriver(GraphDriver[PreparedDelegated]):
 
 
 def describe_version(library: str, options: Options) -> str:
-    """Return the version of a delegate, for which cached facts of the device are valid."""
+    """Return a version string from the library's digest, its options and LiteRT's version; caches depend on it."""
     digest = hashlib.sha256(repr(options).encode())
     with open(library, "rb") as file:
         while block := file.read(1 << 20):

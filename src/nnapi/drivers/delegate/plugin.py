@@ -1,4 +1,4 @@
-"""The library of a delegate: its delegates, its errors, and interpreters that use it alone."""
+"""A delegate's library: it makes delegates, reports their errors, and applies them to interpreters."""
 
 import ctypes
 import hashlib
@@ -19,15 +19,15 @@ from nnapi.errors import OpFailedError, UnavailableDeviceError, need
 
 FUNCTIONS = "tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"
 STABLE = "TFL_TheStableDelegate"
-"""The symbol of libraries with the newer interface, which LiteRT's interpreter does not load."""
+"""The symbol of libraries with the stable delegate API, which LiteRT's Python interpreter does not load."""
 KNOWN = 1024
-"""Number of graphs whose left nodes are cached."""
+"""Maximum number of graphs whose remaining nodes are cached."""
 LOST_LIBRARY = re.compile(r"^(\S+): cannot open shared object file: No such file")
 LOST_SYMBOL = re.compile(r"undefined symbol: (\S+)")
 
 
 class _Loaded(Delegate):  # type: ignore[misc]  # LiteRT has no types
-    """LiteRT's delegate of a library, except that one that was not made is not destroyed."""
+    """LiteRT's Delegate, with a destructor that does nothing if the library made no delegate."""
 
     def __del__(self) -> None:
         if getattr(self, "_delegate_ptr", None):
@@ -35,7 +35,7 @@ class _Loaded(Delegate):  # type: ignore[misc]  # LiteRT has no types
 
 
 class Opened(NamedTuple):
-    """An interpreter with the delegate applied, the nodes left, and the delegate's output."""
+    """An interpreter with the delegate applied, the nodes that it did not claim, and its output."""
 
     interpreter: Interpreter
     left: Sequence[int]
@@ -43,10 +43,10 @@ class Opened(NamedTuple):
 
 
 class Plugin:
-    """A library and its options. Most are for one thread, so each use takes the ``turn``."""
+    """A delegate's library and options. Most libraries are not thread-safe, so each use holds the lock ``turn``."""
 
     def __init__(self, library: str, options: Mapping[str, str]) -> None:
-        """Raise UnavailableDeviceError, with the reason, if it makes no delegate."""
+        """Load the library; raise UnavailableDeviceError, with the reason, if it makes no delegate."""
         self.name, self._library, self._options = os.path.basename(library), library, dict(options)
         self.turn = threading.RLock()
         self._known: OrderedDict[bytes, tuple[Sequence[int], str]] = OrderedDict()
@@ -55,7 +55,7 @@ class Plugin:
         self._make()
 
     def ask(self, content: bytes) -> tuple[Sequence[int], str]:
-        """Return the nodes of a graph that the delegate leaves, and its output, cached by graph."""
+        """Return the nodes of a graph that the delegate does not claim, and its output; cached by graph."""
         digest = hashlib.sha256(content).digest()
         with self.turn:
             answer = self._known.get(digest)
@@ -67,7 +67,7 @@ class Plugin:
         return answer
 
     def open(self, content: bytes) -> Opened:
-        """Apply the delegate to a graph without allocating it; OpFailedError where that fails."""
+        """Apply a new delegate to a graph, and allocate tensors if it claims all nodes; OpFailedError if that fails."""
         output, failure = Output(), ""
         with self.turn:
             watched = self._make()
@@ -82,7 +82,7 @@ class Plugin:
         return Opened(interpreter, left, choose_line(output.lines))
 
     def _make(self) -> WatchedDelegate:
-        """Make a delegate; UnavailableDeviceError with the library's message where it fails."""
+        """Make a delegate; raise UnavailableDeviceError, with the library's message, if that fails."""
         output = Output()
         try:
             with self.turn, collect_output(output):
@@ -94,7 +94,7 @@ class Plugin:
 
 
 def _apply(watched: WatchedDelegate, content: bytes) -> tuple[Interpreter, Sequence[int]]:
-    """Return an interpreter of the graph with a delegate applied, and the nodes left."""
+    """Return an interpreter of the graph with a delegate applied, and the nodes that it did not claim."""
     interpreter = Interpreter(
         model_content=content,
         num_threads=1,
@@ -111,7 +111,7 @@ def _apply(watched: WatchedDelegate, content: bytes) -> tuple[Interpreter, Seque
 
 
 def _check_library(library: str) -> None:
-    """Raise UnavailableDeviceError if a library cannot be loaded or is not a delegate."""
+    """Raise UnavailableDeviceError if a library cannot be loaded or does not export a delegate."""
     name = os.path.basename(library)
     need(os.path.isfile(library), f"there is no file {library}", UnavailableDeviceError)
     try:
@@ -125,7 +125,7 @@ def _check_library(library: str) -> None:
 
 
 def explain_loading(name: str, error: str) -> str:
-    """Explain the loader's error of a library."""
+    """Turn the dynamic linker's error for a library into an explanation."""
     if found := LOST_LIBRARY.match(error):
         return f"{name} needs {found[1]}, which is not found"
     if found := LOST_SYMBOL.search(error):
@@ -134,10 +134,10 @@ def explain_loading(name: str, error: str) -> str:
 
 
 def _is_conversion(native: Any, node: int) -> bool:
-    """Return whether a node converts an input or output between float16 and float32."""
+    """Return whether a node is a CAST from or to float16."""
     ends = [*native.NodeInputs(node), *native.NodeOutputs(node)]
     return native.NodeName(node) == "CAST" and any(native.TensorType(int(end), 0) == np.float16 for end in ends)
 
 
 def _release(watched: WatchedDelegate) -> None:
-    """Do nothing: an object passed to this call stays alive until the call is destroyed."""
+    """Do nothing. A finalizer that calls this keeps its argument alive."""

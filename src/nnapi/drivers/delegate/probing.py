@@ -1,4 +1,4 @@
-"""Find the operations that a delegate claims: of the whole model, then of each remaining operation alone."""
+"""Find the operations that a delegate claims: in the whole model, then each remaining operation alone."""
 
 from collections.abc import Sequence
 
@@ -14,22 +14,22 @@ from nnapi.formats.tflite.writer import serialize
 from nnapi.model.model import Model
 
 Calls = dict[int, list[Operator]]
-"""The operators of each operation of the model, by its number."""
+"""The TFLite operators of each operation of the model, by the operation's number."""
 UNSIGNED_FILTER = "its filter is not signed with zero point 0, and other operators do not support unsigned values"
 
 
 def use_unsigned_values(graph: Graph) -> Graph:
-    """Return the graph with unsigned values where its filters need that and everything else supports it."""
+    """Return the graph with unsigned values if a filter needs them and all operators support them."""
     return make_unsigned(graph) if has_unsigned_filters(graph) and can_be_unsigned(graph) else graph
 
 
 def rewrite_for_delegate(graph: Graph) -> Graph:
-    """Return the graph for a delegate, without the passes for other engines."""
+    """Return the graph for a delegate: dead operators removed, values unsigned if necessary."""
     return use_unsigned_values(remove_dead_operators(graph))
 
 
 def find_obstacle(operators: Sequence[Operator]) -> str:
-    """Return the reason why operators cannot be in a delegate's file; an empty string if they can."""
+    """Return why operators cannot be written for a delegate; empty if they can."""
     for operator in operators:
         if row_of(operator.kind).states:
             return f"delegates are not given {operator.kind}, which has a state"
@@ -57,7 +57,7 @@ def probe_verdicts(plugin: Plugin, model: Model, lowered: Lowered) -> list[Verdi
 
 
 def _find_left(plugin: Plugin, calls: Calls) -> dict[int, str]:
-    """Return the reasons of the operations left, by number, such that the delegate claims all others."""
+    """Return why operations are not claimed, by number; the delegate claims all others in one graph."""
     reasons: dict[int, str] = {}
     while calls:
         try:
@@ -67,19 +67,19 @@ def _find_left(plugin: Plugin, calls: Calls) -> dict[int, str]:
         if not left:
             break
         found = {number: _explain_left(plugin, calls[number]) for number in sorted(left)}
-        if not any(found.values()):  # then the reason lies with the operations around them
+        if not any(found.values()):  # the cause is in their combination
             found = dict.fromkeys(found, failure or f"{plugin.name} takes it by itself, not in this model")
         elif not failure:
             found = {n: reason or f"{plugin.name} takes it by itself, not in this model" for n, reason in found.items()}
         reasons |= {number: reason for number, reason in found.items() if reason}
         calls = {number: made for number, made in calls.items() if number not in reasons}
-        if not failure:  # the remaining operations were claimed beside them
+        if not failure:  # the others were claimed in the same graph
             break
     return reasons
 
 
 def _explain_left(plugin: Plugin, operators: list[Operator]) -> str:
-    """Return the reason why the operators alone are not claimed; an empty string if they are."""
+    """Return why the delegate does not claim the operators alone; empty if it does."""
     try:
         left, said, kinds = _probe(plugin, {0: operators})
     except OpFailedError as error:
@@ -88,7 +88,7 @@ def _explain_left(plugin: Plugin, operators: list[Operator]) -> str:
 
 
 def _probe(plugin: Plugin, calls: Calls) -> tuple[set[int], str, list[str]]:
-    """Return the calls that the delegate leaves, its output, and the kinds of operators left."""
+    """Return the numbers of the calls that the delegate does not claim, its output, and the operators' kinds."""
     operators = [(number, operator) for number, made in calls.items() for operator in made]
     graph = cut_out([operator for _, operator in operators])
     nodes, said = plugin.ask(serialize(graph))
@@ -97,7 +97,7 @@ def _probe(plugin: Plugin, calls: Calls) -> tuple[set[int], str, list[str]]:
 
 
 def cut_out(operators: Sequence[Operator]) -> Graph:
-    """Return a graph of some operators, with the tensors that they exchange with others as inputs and outputs."""
+    """Return a graph of some operators; tensors that others write or read become its inputs and outputs."""
     made = dict.fromkeys(output for operator in operators for output in operator.outputs)
     read: dict[Tensor, None] = dict.fromkeys(
         tensor for operator in operators for tensor in operator.inputs if tensor is not None

@@ -1,5 +1,5 @@
-"""The nodes of a graph that a delegate left, read from LiteRT's plan by a wrapping delegate: only delegates can read
-the plan."""
+"""The nodes that a delegate does not claim, read from LiteRT's execution plan. Only delegates can read the plan, so a
+wrapping delegate does."""
 
 import ctypes
 from ctypes import POINTER, c_int, c_int64, c_size_t, c_void_p
@@ -56,10 +56,10 @@ class _Delegate(ctypes.Structure):
 
 
 class WatchedDelegate:
-    """A delegate for LiteRT's interpreter that records the nodes left when it was applied."""
+    """Wraps a delegate for LiteRT's interpreter, and records the nodes that it did not claim."""
 
     def __init__(self, delegate: Any) -> None:
-        """``delegate`` is the result of LiteRT's ``load_delegate``; it lives as long as this object."""
+        """``delegate`` is the result of LiteRT's ``load_delegate``, kept alive by this object."""
         self._delegate = delegate
         self._inner = ctypes.cast(delegate._get_native_delegate_pointer(), POINTER(_Delegate))
         inner = self._inner.contents
@@ -67,7 +67,7 @@ class WatchedDelegate:
         self._prepare = _PREPARE(self._prepare_both)
         self._outer = _Delegate(None, self._prepare, inner.copy_from, inner.copy_to, inner.free_buffer, flags, None)
         self.left: list[int] | None = None
-        """The indices of the nodes that LiteRT would compute; None before it is applied to a graph."""
+        """Indices of the nodes left to LiteRT; None before the delegate is applied."""
 
     def _get_native_delegate_pointer(self) -> int:
         return ctypes.addressof(self._outer)

@@ -1,4 +1,4 @@
-"""The configured delegates: from NNAPI_DELEGATES or, where that is not set, a file."""
+"""The configured delegates: from NNAPI_DELEGATES or, if it is not set, from a file."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ TYPES = {code.name.removeprefix("DEVICE_"): code for code in DeviceTypeCode if c
 
 
 class DelegateDevice(NamedTuple):
-    """A delegate by its library and options. Calling it, in the device's process, returns its driver."""
+    """A configured delegate: library, options, device type. Calling it, in the device's process, returns its driver."""
 
     name: str
     library: str
@@ -29,7 +29,7 @@ class DelegateDevice(NamedTuple):
 
 
 def list_settings() -> Iterator[DelegateDevice | Unusable]:
-    """List the configured delegates, and invalid settings with the reason."""
+    """Yield the configured delegates, and an Unusable with the reason for each invalid setting."""
     said = os.environ.get(VARIABLE)
     settings = _read_file(find_file()) if said is None else [*filter(None, map(str.strip, said.split(",")))]
     names: set[str] = set()
@@ -45,7 +45,7 @@ def list_settings() -> Iterator[DelegateDevice | Unusable]:
 
 
 def parse_setting(text: str) -> DelegateDevice:
-    """Parse an item of NNAPI_DELEGATES, with ``%XX`` for special characters."""
+    """Parse one item of NNAPI_DELEGATES; ``%XX`` stands for a special character."""
     from urllib.parse import unquote  # on demand: few programs need it
 
     name, _, rest = text.partition("=")

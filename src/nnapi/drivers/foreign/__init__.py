@@ -1,5 +1,5 @@
-"""Devices of other NNAPI libraries, named by ``NNAPI_FOREIGN`` (docs/foreign.md), each in a process of its own: nothing
-of a library is loaded into the application."""
+"""Devices of other NNAPI libraries, named by ``NNAPI_FOREIGN`` (docs/foreign.md). An agent process calls each library;
+the application never loads it."""
 
 import os
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ VARIABLE = "NNAPI_FOREIGN"
 
 
 def find_drivers() -> "list[Driver | Unusable]":
-    """Return the drivers of all devices of the libraries that NNAPI_FOREIGN names, and the unusable ones."""
+    """Return the drivers of all devices of the libraries in NNAPI_FOREIGN, and an Unusable for the others."""
     settings = [*filter(None, map(str.strip, os.environ.get(VARIABLE, "").split(",")))]
     if not settings:
         return []

@@ -1,4 +1,4 @@
-"""An NNAPI library that an agent (native/agent/) calls at the other end of a connection."""
+"""A connection to nnapi-agent (native/agent/), which calls another NNAPI library."""
 
 import os
 import struct
@@ -42,11 +42,11 @@ PREFIX = "ANeuralNetworks"
 TOKEN = "NNAPI_AGENT_TOKEN"
 
 GRACE = 5.0
-"""Seconds after a time limit in which an answer may still come."""
+"""Seconds that an answer may take longer than the time limit."""
 
 
 class DeviceFacts(NamedTuple):
-    """The facts that a library reports of a device, unchecked: a DeviceTypeCode, a FeatureLevelCode."""
+    """A device as its library reports it, unchecked; ``type`` is a DeviceTypeCode, ``level`` a FeatureLevelCode."""
 
     name: str
     version: str
@@ -55,12 +55,12 @@ class DeviceFacts(NamedTuple):
 
 
 class Agent:
-    """A connection to an agent. One request is under way at a time."""
+    """A connection to an agent; one request at a time."""
 
     def __init__(self, address: str, patience: float | None = None) -> None:
-        """Connect to ``adb:SERIAL``, ``ssh:HOST``, ``tcp:HOST:PORT``, ``unix:PATH`` or a library here;
-        UnavailableDeviceError, with the reason, if that fails or the library is unusable. An agent that does not
-        answer for ``patience`` seconds is given up."""
+        """Connect to ``adb:SERIAL``, ``ssh:HOST``, ``tcp:HOST:PORT``, ``unix:PATH``, or start an agent for a local
+        library. UnavailableDeviceError, with the reason, if that fails. The connection is given up if the agent does
+        not answer for ``patience`` seconds."""
         self.path, self._address = address, address
         self._lock, self._lost, self._patience = make_lock(), "", patience
         self._by_itself = False
@@ -95,11 +95,10 @@ class Agent:
         size: int = 0,
         deadline: int | None = None,
     ) -> Answer:
-        """Send a request and return the answer; raise the error that the answer holds.
+        """Send a request and return the answer; raise the error that the answer contains.
 
-        With a ``deadline``, the call waits until some seconds after it. DriverDiedError once the connection is lost or
-        no answer came. A head that states the rest of a time limit is a function: it is called when the connection is
-        free.
+        With a ``deadline``, wait until GRACE after it. DriverDiedError if the connection is lost or no answer comes. A
+        head with the remaining time is given as a function, which is called when no other request is in progress.
         """
         with self._lock:
             content = head() if callable(head) else head
@@ -120,7 +119,7 @@ class Agent:
             raise self._make_error(was_alone=False)
         patience = self._patience if deadline is None else (deadline - time.monotonic_ns()) / 1e9 + GRACE
         try:
-            with suppress(BrokenPipeError):  # the agent has said why it left
+            with suppress(BrokenPipeError):  # the agent has sent the reason
                 send(self._stream.socket, kind, head, data, size)
             answer = self._answers.receive(patience)
         except TimeoutError:
@@ -155,7 +154,7 @@ class Agent:
         return found
 
     def release(self, *numbers: int) -> None:
-        """Release objects, before the next request if one is under way; without a connection they are gone already."""
+        """Release objects, after the request in progress, if any. A lost connection has released them already."""
         self._released.extend(numbers)
         if self._lock.acquire(blocking=False):
             try:
@@ -168,14 +167,14 @@ class Agent:
         self._finalizer()
 
     def forget(self) -> None:
-        """Leave the connection to the parent of this fork, and close only this process's descriptor."""
+        """Leave the connection to the parent of this fork; close this process's descriptor only."""
         self._lost, self._lock = "the connection belongs to the process that this one was forked from", make_lock()
         self.leave()
         self._stream.socket.close()  # the parent's descriptor stays open
         self.close()
 
     def leave(self) -> None:
-        """Let a process at the other end end with this one."""
+        """Let the agent's process end when this process does."""
         self._stream.leave()
 
     def send_constants(self, arrays: Sequence[Array]) -> tuple[int, Sequence[int]]:
@@ -198,7 +197,7 @@ class Agent:
 
 
 def find_rest(deadline: int) -> int:
-    """Return the nanoseconds until a deadline; MissedDeadlinePersistentError if it has passed."""
+    """Return the nanoseconds until a deadline; raise MissedDeadlinePersistentError if it has passed."""
     rest = deadline - time.monotonic_ns()
     need(rest > 0, "the time limit has passed", MissedDeadlinePersistentError)
     return rest

@@ -1,4 +1,4 @@
-"""Models in the library that an agent calls, their compilations, and the runs of these."""
+"""Models built in the library that an agent calls, their compilations and runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VALUES = {Lifetime.NO_VALUE: 1, Lifetime.CONSTANT: 2, Lifetime.SUBGRAPH: 3}
 
 
 class Part(NamedTuple):
-    """Operands numbered anew, operations as code, inputs and outputs, and the inputs and outputs of the whole."""
+    """A model to build: operands numbered from 0, and operations as (code, input indices, output indices)."""
 
     operands: list[Operand]
     operations: list[tuple[int, list[int], list[int]]]
@@ -36,15 +36,15 @@ class Part(NamedTuple):
 
 
 class Built:
-    """A finished model, with those that it refers to."""
+    """A model that is finished in the library, with the models that it refers to."""
 
     def __init__(self, agent: Agent, model: Model, calls: Sequence[OperationCall] | None = None) -> None:
-        """Build all of a model or only ``calls``, whose other operands become inputs. Raises the library's errors."""
+        """Build a model, or ``calls`` of it, whose other operands become inputs; raise the library's errors."""
         self._agent, self._part = agent, _cut(model, calls)
         self._numbers: dict[Model, int] = {}
         self._blocks: list[Block] = []
         self._said: list[bytes] = []
-        """The content that identifies the model."""
+        """The bytes whose digest identifies the model, for the caching token."""
         try:
             for each in list_nested(model):
                 self._numbers[each] = self._send(self._part if each is model else _cut(each))
@@ -54,7 +54,7 @@ class Built:
             raise
 
     def ask(self, device: int) -> list[bool]:
-        """Return for each operation whether the device at this index takes it."""
+        """Return, for each operation, whether the device with index ``device`` supports it."""
         answer = self._agent.ask(Ask.SUPPORTED, struct.pack("<II", self._number, device))
         return [bool(answer.head.read_word()) for _ in self._part.operations]
 
@@ -124,7 +124,7 @@ def _cut(model: Model, calls: Sequence[OperationCall] | None = None) -> Part:
 
 
 def _find_inputs_and_results(model: Model, calls: Sequence[OperationCall]) -> tuple[list[int], list[int]]:
-    """Return the operands that the operations read from elsewhere, and those that they compute."""
+    """Return the operands that the operations read but do not compute, and those that they compute."""
     computed = [index for call in calls for index in call.outputs]
     read = dict.fromkeys(index for call in calls for index in call.inputs if index not in computed)
     open_ends = Lifetime.INPUT, Lifetime.TEMPORARY, Lifetime.OUTPUT
@@ -133,13 +133,13 @@ def _find_inputs_and_results(model: Model, calls: Sequence[OperationCall]) -> tu
 
 MOST_DIMENSIONS = 32
 UNKNOWN = (1 << 64) - 1
-"""A duration that the device does not measure."""
+"""The value of a duration that the device does not measure."""
 
 
 class Result(NamedTuple):
-    """The end of a computation. Unless it is complete, the buffers were too small for the reported shapes.
+    """The result of a computation. Unless it is complete, the buffers were too small for the reported shapes.
 
-    A shape is None for an output whose shape is static; the buffers are flat. Durations are None if unknown.
+    A shape is None for an output with static dimensions; buffers have rank 1. Durations are None if not measured.
     """
 
     is_complete: bool
@@ -150,14 +150,14 @@ class Result(NamedTuple):
 
 
 class Frame:
-    """The constant part of requests to run a model with certain shapes, and the buffers for its outputs."""
+    """The part of run requests that depends only on shapes, and the sizes of the output buffers."""
 
     def __init__(self, compiled: Compiled, shapes: Sequence[Shape | None], output_shapes: Sequence[Shape]) -> None:
-        """A shape is None for an omitted input."""
+        """``shapes`` are those of the inputs, None for an omitted one."""
         inputs, outputs = compiled.inputs, compiled.outputs
         self.lengths = [max(math.prod(s), 1) * t.dtype.itemsize for s, t in zip(output_shapes, outputs, strict=True)]
         self.gaps: list[bytes] = []
-        """The padding before each input that is not omitted."""
+        """For each input that is not omitted: the padding before it."""
         self.size, layouts = 0, []
         for type, shape in zip(inputs, shapes, strict=True):
             if shape is None:
@@ -178,17 +178,17 @@ class Frame:
         self._counts, self._layouts = (len(inputs), len(outputs)), b"".join(layouts)
 
     def pack(self, numbers: tuple[int, int], measure: bool, limit: int = 0, loop_limit: int = 0) -> bytes:
-        """Return the head of a request; the numbers are the compilation's and the burst's."""
+        """Return a request's head; ``numbers`` are the compilation's and the burst's, limits are in nanoseconds."""
         return struct.pack("<5I2Q", *numbers, measure, *self._counts, limit, loop_limit) + self._layouts
 
     def lay_out(self, inputs: Iterable[Array | None]) -> list[Any]:
-        """Return the parts of a request's data."""
+        """Return the buffers of a request's data: each input after its padding."""
         given = [np.ascontiguousarray(array) for array in inputs if array is not None]
         return [part for pair in zip(self.gaps, given, strict=True) for part in pair]
 
 
 class Compiled:
-    """A finished compilation, or a burst of one."""
+    """A finished compilation in the library, or a burst on one."""
 
     def __init__(
         self, agent: Agent, number: int, inputs: Sequence[OperandType], outputs: Sequence[OperandType], burst: int = 0
@@ -197,7 +197,7 @@ class Compiled:
         self._numbers = number, burst
 
     def run(self, request: Request, shapes: Sequence[Shape]) -> Result:
-        """Compute once, with buffers for outputs of those shapes, and measure durations."""
+        """Run once, with output buffers for ``shapes``, and measure durations."""
         frame = Frame(self, [None if array is None else array.shape for array in request.inputs], shapes)
         parts = frame.lay_out(request.inputs)
         loop = 0 if request.loop_timeout == DEFAULT_LOOP_TIMEOUT else request.loop_timeout
@@ -209,7 +209,7 @@ class Compiled:
         return self._read(self.agent.ask(Ask.RUN, pack, parts, frame.size, request.deadline), frame)
 
     def run_frame(self, frame: Frame, inputs: Sequence[Array]) -> list[Array]:
-        """Compute once where no output has dynamic dimensions, and measure nothing."""
+        """Run once without measuring, for outputs with static dimensions."""
         head = frame.pack(self._numbers, measure=False)
         result = self._read(self.agent.ask(Ask.RUN, head, frame.lay_out(inputs), frame.size), frame)
         if not result.is_complete:
@@ -217,7 +217,7 @@ class Compiled:
         return [buffer.reshape(t.dimensions) for buffer, t in zip(result.buffers, self.outputs, strict=True)]
 
     def open_burst(self) -> Compiled:
-        """Return a burst, which is closed before this."""
+        """Return a burst on this compilation; close it before the compilation."""
         number, _ = self._numbers
         burst = self.agent.ask(Ask.BURST, struct.pack("<I", number)).head.read_word()
         return Compiled(self.agent, number, self.inputs, self.outputs, burst)

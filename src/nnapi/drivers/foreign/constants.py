@@ -1,4 +1,4 @@
-"""The constants of models that an agent keeps: each is sent once in a session."""
+"""Constants of models in an agent's memory; each is sent once per connection."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -10,27 +10,27 @@ from nnapi.model.operand import Array
 from nnapi.store.digest import digest
 
 Send = Callable[[Sequence[Array]], tuple[int, Sequence[int]]]
-"""Sends a block and returns its number and the offsets in it."""
+"""Sends a block of arrays; returns the block's number and the offset of each array in it."""
 KEPT = 256 << 20
-"""Bytes that stay at the other end although no model there uses them."""
+"""Maximum bytes of unused blocks that stay in the agent's memory."""
 
 
 class Block:
-    """Constants that were sent together."""
+    """Constants that were sent together; ``uses`` counts the models that use them."""
 
     def __init__(self, number: int, size: int, digests: Sequence[bytes]) -> None:
         self.number, self.size, self.digests, self.uses = number, size, digests, 0
 
 
 class Constants:
-    """Offsets in blocks, by digest."""
+    """The block and offset of each constant in the agent's memory, by digest."""
 
     def __init__(self) -> None:
         self._found: dict[bytes, tuple[Block, int]] = {}
         self._unused: dict[Block, None] = {}
 
     def place(self, arrays: Iterable[Array], send: Send) -> list[tuple[bytes, Block, int]]:
-        """Return digest, block and offset of each array; send those that are not there. The blocks are used now."""
+        """Return digest, block and offset of each array; send missing arrays. Uses of the blocks are counted up."""
         given = [(digest(array), array) for array in map(np.ascontiguousarray, arrays)]
         waiting: dict[bytes, Array] = {}
         for key, array in given:
@@ -54,7 +54,7 @@ class Constants:
         return placed
 
     def leave(self, blocks: Iterable[Block]) -> list[int]:
-        """Count down the uses of blocks; return the numbers of those to release, which are forgotten."""
+        """Count uses of blocks down; forget unused ones beyond KEPT bytes, and return their numbers for release."""
         for block in blocks:
             block.uses -= 1
             if not block.uses:
@@ -65,7 +65,7 @@ class Constants:
             del self._unused[block]
             dropped.append(block.number)
             for key in block.digests:
-                self._found.pop(key, None)  # two threads may have sent the same constant
+                self._found.pop(key, None)  # another thread may have sent the same constant
         return dropped
 
     def _add(self, arrays: dict[bytes, Array], send: Send) -> None:

@@ -1,4 +1,4 @@
-"""The drivers of the devices of other NNAPI libraries."""
+"""Drivers for the devices of other NNAPI libraries."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -15,22 +15,22 @@ from nnapi.model.model import Model, OperationCall
 from nnapi.trace import Layer, Phase, Section
 
 LEVEL_1, LEVEL_5, LEVELS_FROM_6 = 27, 31, 1_000_000
-"""FeatureLevelCode: 27 to 31 for levels 1 to 5, then 1000000 plus the level."""
+"""FeatureLevelCode: 27 to 31 for levels 1 to 5; 1000000 plus the level from level 6 on."""
 
 
 class ForeignDriver:
-    """A device of a library, which is connected again at the next use once its connection is lost."""
+    """A device of another library. A lost connection is made again at the next use."""
 
     is_remote = True
 
     def __init__(self, name: str, path: str, index: int, agent: Agent) -> None:
-        """Raise BadDataError without a device at that index, UnavailableDeviceError if the library is unusable."""
+        """Raise BadDataError if there is no device ``index``, UnavailableDeviceError if the library is unusable."""
         self.library, self._path, self._index, self._agent = name, path, index, agent
         self._lock = make_lock()
         self.info = self._describe(agent)
 
     def connect(self) -> Agent:
-        """Return the connection; DeadObjectError if there is another device at the other end."""
+        """Return the connection, made again if it was lost; raise DeadObjectError if the device has changed."""
         if not self._agent.is_alive:
             with self._lock:
                 if not self._agent.is_alive:
@@ -44,16 +44,16 @@ class ForeignDriver:
         return self._agent
 
     def wait(self) -> None:
-        """Return when it is connected."""
+        """Connect, if the connection was lost."""
         self.connect()
 
     def close(self) -> None:
-        """End the connection; the next use makes another."""
+        """Close the connection; the next use connects again."""
         self._agent.close()
 
     @property
     def pid(self) -> int | None:
-        """The process that calls the library, at the other end; None without a connection."""
+        """ID of the process that calls the library; None without a connection."""
         return self._agent.pid if self._agent.is_alive else None
 
     def _describe(self, agent: Agent) -> DeviceInfo:
@@ -78,7 +78,7 @@ class ForeignDriver:
                 answers = self._ask(model, model.operations)
             except DeadObjectError:
                 raise
-            except NnapiError:  # one operation may have caused the error: ask for each alone
+            except NnapiError:  # one operation may be the cause: ask about each alone
                 return [self._judge(model, call) for call in model.operations]
         return [self._as_verdict(*each) for each in zip(model.operations, answers, strict=True)]
 
@@ -114,7 +114,7 @@ class ForeignDriver:
 
 
 def list_devices(name: str, path: str, patience: float = PATIENCE) -> list[ForeignDriver]:
-    """Return the drivers of a library's devices, each of which connects again at first use."""
+    """Return a driver for each device of a library; each connects again at first use."""
     with closing(Agent(path, patience)) as agent:
         devices = agent.list_devices()
         need(devices, f"{path} has no devices", UnavailableDeviceError)
@@ -122,7 +122,7 @@ def list_devices(name: str, path: str, patience: float = PATIENCE) -> list[Forei
 
 
 def read_level(path: str, number: int) -> int:
-    """Return the feature level 1 to 8 of a FeatureLevelCode; 8 for newer ones."""
+    """Return the feature level, 1 to 8, of a FeatureLevelCode; 8 for higher ones."""
     level = number - LEVELS_FROM_6 if number > LEVELS_FROM_6 else number - LEVEL_1 + 1
     known = LEVEL_1 <= number <= LEVEL_5 or number >= LEVELS_FROM_6 + 6
     need(known, f"{path} says feature level {number}, which NNAPI does not have", UnavailableDeviceError)

@@ -17,13 +17,13 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.trace import Section
 
 GUESS = 1
-"""The assumed size of an output's dynamic dimension until the library returns its shape."""
+"""Assumed size of an output's dynamic dimension, until the library reports the shape."""
 TRIALS = 3
-"""Maximum runs until the library has reported the outputs' sizes."""
+"""Maximum runs of a request, each with the output sizes that the library last reported."""
 
 
 class Live:
-    """A compilation or burst of a connection, freed with this object; ``needed`` is not freed before."""
+    """A compilation or burst of one connection, freed with this object and before ``needed``."""
 
     def __init__(self, compiled: Compiled, needed: "Callable[[], None] | Live") -> None:
         self.compiled, self.needed = compiled, needed
@@ -38,16 +38,16 @@ def _free(compiled: Compiled, needed: Callable[[], None] | None) -> None:
 
 
 class PreparedForeign:
-    """A compilation, or a burst of one, made again once its connection is lost. It is freed after its last run and its
-    last session, which refer to it."""
+    """A compilation, or a burst on one, that is made again after its connection is lost. Runs and sessions refer to it,
+    so it is freed after the last of them."""
 
     def __init__(self, model: Model, make: Callable[[], Live], section: Section) -> None:
-        """``section`` traces each run."""
+        """``make`` makes the compilation or burst; ``section`` traces each run."""
         self._model, self._make, self._section = model, make, section
         self._outputs = [model.operands[index].type for index in model.outputs]
         self._lock = make_lock()
         self._thread = threading.local()
-        """The error of a thread's last run on the fast path, raised by its next run on the general path."""
+        """Per thread: the error of its last run on the fast path. Its next run on the general path raises it."""
         self._is_closed = False
         self._live: Live | None = make()
 
@@ -60,14 +60,14 @@ class PreparedForeign:
             return self._run(self._need_open(), request)
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """Return a run that measures nothing; None if an output has dynamic dimensions."""
+        """Return a run without measuring; None if an output has dynamic dimensions."""
         if not all(type.is_known for type in self._outputs):
             return None
         compiled = need_value(self._live, CLOSED, OpFailedError).compiled
         frame = Frame(compiled, shapes, [type.dimensions for type in self._outputs])
 
         def run(inputs: Sequence[Array]) -> list[Array]:
-            live = self._need_open()  # this reference keeps it from being freed during the call
+            live = self._need_open()  # a reference, so that it is not freed during the call
             try:
                 return live.compiled.run_frame(frame, inputs)
             except DriverDiedError as death:
@@ -77,7 +77,7 @@ class PreparedForeign:
         return run
 
     def session(self) -> Prepared:
-        """Return a burst; this itself if the library has none."""
+        """Return a burst; this compilation itself if the library has no bursts."""
         if not self._need_open().compiled.agent.has_bursts:
             return Borrowed(self)
 
@@ -92,7 +92,7 @@ class PreparedForeign:
             self._is_closed, self._live = True, None
 
     def _find(self) -> Live:
-        """Return the compilation of a live connection, for the last sessions even once this is closed."""
+        """Return a compilation of a live connection. Sessions may need one even after this object is closed."""
         live = self._live
         if live is not None and live.compiled.agent.is_alive:
             return live

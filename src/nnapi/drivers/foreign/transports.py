@@ -1,4 +1,4 @@
-"""Connections to agents: Unix sockets, TCP, the standard streams of ssh, and adb's forwarding."""
+"""Connections to agents: Unix sockets, TCP, ssh's standard streams, and ports forwarded by adb."""
 
 import os
 import socket
@@ -12,14 +12,14 @@ from nnapi.drivers.isolated.process import make_environment
 from nnapi.errors import UnavailableDeviceError, need
 
 PATIENCE = 10.0
-"""Seconds for a connection."""
+"""Maximum seconds to connect."""
 LOST = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 5, "TCP_USER_TIMEOUT": 15_000}
-"""Options by which a silent connection is given up after 15 seconds."""
+"""TCP options that close a silent connection after 15 seconds."""
 SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
 
 
 class Stream:
-    """A connected socket, and the output of the process at its other end."""
+    """A connected socket; if this package started the agent's process, also the process and its output."""
 
     def __init__(
         self, connection: socket.socket, process: subprocess.Popen[bytes] | None = None, output: int | None = None
@@ -27,7 +27,7 @@ class Stream:
         self.socket, self._process, self._output = connection, process, output
 
     def read_last_words(self) -> str:
-        """Return the last line that the process wrote to its output, once it has ended."""
+        """Return the last line of the process's output, after waiting up to 1 s for its end."""
         if self._process is None or self._output is None:
             return ""
         with suppress(subprocess.TimeoutExpired):
@@ -35,7 +35,7 @@ class Stream:
         return read_last_words(self._output)
 
     def close(self) -> None:
-        """Disconnect, also a thread that waits for an answer; a process ends by itself then, or is ended."""
+        """Disconnect, which wakes a thread that waits for an answer. The process ends by itself or is killed."""
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
@@ -46,7 +46,7 @@ class Stream:
             threading.Thread(target=_await_end, args=(process,), name="nnapi-agent", daemon=True).start()
 
     def leave(self) -> None:
-        """Let the process end when this one does, or with the connection of another."""
+        """Leave the process alone: it ends when the last process that holds the connection closes it."""
         if self._process is not None:
             self._process.returncode, self._process = 0, None
 
@@ -59,7 +59,7 @@ def _await_end(process: subprocess.Popen[bytes]) -> None:
 
 
 def connect(address: str) -> Stream:
-    """Connect to an agent, or start one here for a library; UnavailableDeviceError, with the reason, if that fails."""
+    """Connect to an agent, or start one for a library; UnavailableDeviceError, with the reason, if that fails."""
     kind, _, rest = address.partition(":")
     try:
         if kind in CONNECT:
@@ -103,7 +103,7 @@ def _connect_adb(serial: str) -> Stream:
 
 
 def start(command: list[str], output: int | None = None) -> Stream:
-    """Start a process that speaks the protocol on its standard input and output, and writes errors to a file."""
+    """Start a process that uses its standard input and output as the connection, and writes errors to ``output``."""
     ours, theirs = socket.socketpair()
     try:
         with theirs:

@@ -1,4 +1,4 @@
-"""Messages between this package and an agent (native/agent/agent.h): a header, a head of 32-bit words, and data."""
+"""Messages between this package and an agent (native/agent/agent.h): header, head (32-bit words), and data."""
 
 import select
 import socket
@@ -21,11 +21,11 @@ MOST_HEAD = 64 << 20
 MOST_DATA = 1 << 30
 ALIGNMENT = 64
 MOST_PARTS = 512
-"""Buffers of one call of sendmsg."""
+"""Maximum buffers per call of sendmsg."""
 AT_ONCE = 4096
-"""Bytes of the first call that receives a message: most answers."""
+"""Bytes of the first receive of a message; most answers fit."""
 LONGEST_PAUSE = 15
-"""Seconds after which a message that does not go on is given up."""
+"""Seconds that a pause within a message may take."""
 
 
 class Ask(IntEnum):
@@ -54,13 +54,13 @@ class Garbage(OpFailedError):
 
 
 class Reader:
-    """The words of a head, in order. Raises Garbage if it is too short."""
+    """Reads the words of a head in order; raises Garbage if it is too short."""
 
     def __init__(self, content: bytes) -> None:
         self.content, self._at = content, 0
 
     def read(self, format: str) -> tuple[Any, ...]:
-        """Return the values of a format of :mod:`struct`."""
+        """Return the values of a :mod:`struct` format."""
         size = struct.calcsize("<" + format)
         if size > len(self.content) - self._at:
             raise Garbage("a message is too short")
@@ -80,7 +80,7 @@ class Reader:
 
 
 def pack_list(numbers: Sequence[int]) -> bytes:
-    """Return a count and that many words."""
+    """Return the count and the numbers, as words."""
     return struct.pack(f"<{1 + len(numbers)}I", len(numbers), *numbers)
 
 
@@ -89,7 +89,7 @@ def pack_text(text: bytes) -> bytes:
 
 
 def pack_type(type: OperandType) -> bytes:
-    """Return code, scale, zero point and dimensions."""
+    """Return an operand type as words: code, scale, zero point, dimensions."""
     return struct.pack("<ifi", type.code, type.scale, type.zero_point) + pack_list(type.dimensions)
 
 
@@ -98,7 +98,7 @@ def align(size: int) -> int:
 
 
 def lay_out(arrays: Iterable[Array]) -> tuple[list[int], list[Any], int]:
-    """Return the offsets of contiguous arrays in a message's data, the data's parts, and its size."""
+    """Return the aligned offset of each array in a message's data, the data's buffers, and the total size."""
     offsets: list[int] = []
     parts: list[Any] = []
     size = 0
@@ -111,7 +111,7 @@ def lay_out(arrays: Iterable[Array]) -> tuple[list[int], list[Any], int]:
 
 
 def send(connection: socket.socket, kind: Ask, head: bytes, data: Sequence[Any] = (), size: int = 0) -> None:
-    """Send a message. Raises OSError."""
+    """Send a message; raises OSError."""
     parts = [HEADER.pack(kind, len(head), size), head, *data]
     sent = connection.sendmsg(parts[:MOST_PARTS])
     if sent == HEADER.size + len(head) + size:
@@ -135,7 +135,7 @@ class Answer(NamedTuple):
 
 
 class Answers:
-    """The messages that come from an agent."""
+    """Receives the messages of an agent."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -146,8 +146,8 @@ class Answers:
         self._held = 0
 
     def receive(self, patience: float | None = None) -> Answer | None:
-        """Return the next message, None at the end of the stream. Raises OSError and Garbage, and TimeoutError if none
-        begins within so many seconds."""
+        """Return the next message; None at the end of the stream. Raises OSError, Garbage, or TimeoutError if no
+        message begins within ``patience`` seconds."""
         if patience is not None and not self._held and not self._poll.poll(max(0, patience) * 1000):
             raise TimeoutError
         while self._held < HEADER.size:
@@ -156,7 +156,7 @@ class Answers:
             except BlockingIOError:
                 if self._held:
                     raise
-                continue  # no answer yet: the agent still computes
+                continue  # the agent still computes
             if not count:
                 return None
             self._held += count
@@ -172,7 +172,7 @@ class Answers:
         )
 
     def _take(self, size: int) -> Array | None:
-        """Return the next bytes, those held first; None if the stream ends before."""
+        """Return the next ``size`` bytes, beginning with buffered ones; None if the stream ends before."""
         content = np.empty(size, np.uint8)
         view, held = content.data, min(self._held, size)
         view[:held] = self._buffer[:held]

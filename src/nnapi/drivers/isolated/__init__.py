@@ -1,4 +1,4 @@
-"""A driver in a process of its own: the application survives the end of that process."""
+"""A driver in a process of its own: if the driver crashes, the application continues."""
 
 import os
 import pickle
@@ -32,11 +32,11 @@ from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
 
 GRACE = 5.0
-"""Seconds beyond a time limit after which a driver that still computes counts as hanging."""
+"""Seconds after a time limit until a driver that still computes is considered to hang."""
 
 
 class Isolated:
-    """Another driver in a separate process, started at first use and again after each end."""
+    """A driver in a separate process. The process is started at first use, and again after it has ended."""
 
     def __init__(
         self,
@@ -52,16 +52,16 @@ class Isolated:
         background: bool = False,
         service: str | os.PathLike[str] = "",
     ) -> None:
-        """``driver`` is the name of an installed device, ``module:attribute`` of an entry point, or a picklable object:
-        a driver, or a callable that makes one or several, of which ``device`` names one.
+        """``driver`` is the name of an installed device, an entry point's ``module:attribute``, or a picklable object.
+        The object is a driver, or a callable that returns one or several, of which ``device`` names one.
 
-        ``known`` is the same driver in this process, which answers for its description. A process that does not answer
-        for ``patience`` seconds, or for ``grace`` seconds after a time limit, is ended; without patience, calls without
-        a time limit wait forever.
+        ``known`` is the same driver in this process; it answers for its description. A process is ended if it does not
+        answer for ``patience`` seconds, or for ``grace`` seconds after a time limit. Without patience, calls without a
+        time limit wait forever.
 
-        ``memory`` limits the bytes of the process. Without ``network`` it cannot make sockets; without ``files`` it
-        cannot open files for writing, remove or rename them. In the ``background`` it computes with low priority.
-        ``service`` is the socket of ``nnapi serve``; ``driver`` must then be a name, and the service sets the limits.
+        ``memory`` limits the process's bytes. Without ``network`` it cannot make sockets; without ``files`` it cannot
+        open files for writing, remove or rename them. In the ``background`` it has low priority. ``service`` is the
+        socket of ``nnapi serve``; then ``driver`` must be a name, and the service sets the limits.
         """
         is_known = isinstance(driver, str) or not service
         need(is_known, f"a service knows drivers by their names, not {driver!r}", BadDataError)
@@ -75,7 +75,7 @@ class Isolated:
         self._known = driver if known is None and is_driver else known
         self._patience, self._grace = patience, grace
         self._connections: dict[int, Connection] = {}
-        """By niceness: a service has one worker for each priority of an application."""
+        """Connections by niceness. A service has one worker for each priority of an application."""
         self._greeting: plain_values.Greeting | None = None
         self._changed = ""
         self._lock = make_lock()
@@ -115,7 +115,7 @@ class Isolated:
         waiting = [entry]
 
         def make(connection: Connection) -> int:
-            if waiting:  # only once: later the entry may be gone, or may have ended the process
+            if waiting:  # once: the entry may be removed, or may have ended the process
                 return _restore(connection, model, waiting.pop(), options)
             return _prepare(connection, model, options)
 
@@ -128,7 +128,7 @@ class Isolated:
         return HostBuffer()
 
     def describe(self) -> None:
-        """Read the driver's description from a process that ends again, then drop the patience."""
+        """Read the driver's description from a process that then ends; afterwards calls have no patience limit."""
         try:
             self._need_greeting()
         finally:
@@ -136,11 +136,11 @@ class Isolated:
         self._patience = None
 
     def wait(self) -> None:
-        """Return when the process has started; DeadObjectError where it cannot."""
+        """Start the process if necessary, and wait for it; raise DeadObjectError if it cannot start."""
         self.connect()
 
     def close(self) -> None:
-        """End the process; the next use starts another."""
+        """End the process; the next use starts a new one."""
         with self._lock:
             connections, self._connections = self._connections, {}
         for connection in connections.values():
@@ -148,12 +148,12 @@ class Isolated:
 
     @property
     def pid(self) -> int | None:
-        """The process ID; None while there is no process."""
+        """ID of the process; None if none is running."""
         return next((each.pid for each in self._connections.values() if each.is_alive), None)
 
     def connect(self, priority: PriorityCode = PriorityCode.PRIORITY_MEDIUM) -> Connection:
-        """Return the process, or a service's worker for that priority, started if necessary; DeadObjectError if the
-        driver in it has changed."""
+        """Return the connection to the process, or to a service's worker for that priority; start it if necessary.
+        DeadObjectError if the driver in it has changed."""
         nice = NICE[priority] if self._service else self._nice
         connection = self._connections.get(nice)
         if connection is not None and connection.is_alive:

@@ -1,25 +1,25 @@
-"""Spinning on shared memory before sleeping, as long as recent waits show that it pays: it may steal the processor that
-the other side needs, and a fixed time never suffices on machines that wake up slowly."""
+"""Spinning on shared memory before sleeping, as long as recent waits show a gain. A spin may occupy the processor that
+the other side needs. No fixed time suffices on machines that wake slowly."""
 
 MISSES = 4
-"""Spins without success, less those made up for, after which waits sleep at once for a while."""
+"""Failed spins, less those that hits make up for, after which some waits sleep at once."""
 WORTH = 2
-"""Misses that one hit makes up for: sleeping and waking take as long as two spins on a quiet machine."""
+"""Failed spins that one hit makes up for: sleeping and waking take as long as two spins on a quiet machine."""
 RESTS = 4, 64
-"""Waits that sleep at once until the next trial: at first, and at most. Each failed trial doubles them."""
+"""Number of waits that then sleep at once: the first and the maximum. Each failed spin afterwards doubles it."""
 MOST = 200_000
 """Maximum nanoseconds of a spin."""
 
 
 class AdaptiveSpin:
-    """The history of one kind of wait. All times are nanoseconds."""
+    """The history of one kind of wait; all times are in nanoseconds."""
 
     def __init__(self) -> None:
         self._misses = self._rest = self._usual = 0
         self._next_rest = RESTS[0]
 
     def budget(self, least: int) -> int:
-        """Return how long to spin now: twice the time of recent waits, at least ``least``; 0 to sleep at once."""
+        """Return how long to spin now: twice the usual wait, but at least ``least``; 0 to sleep at once."""
         if self._rest:
             self._rest -= 1
             return 0

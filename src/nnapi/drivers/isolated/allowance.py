@@ -1,4 +1,4 @@
-"""Limits of each application of a service, enforced by its worker process and the service."""
+"""A service's limits for each application, enforced by the service and the application's worker."""
 
 import os
 import resource
@@ -11,29 +11,29 @@ from nnapi.errors import BadDataError, OutOfMemoryError, ResourceExhaustedPersis
 
 LARGEST_MEMORY = 4 << 30
 EXPENDABLE = 500
-"""Added to a worker's score for the out-of-memory killer."""
+"""Value of a worker's oom_score_adj: the system kills workers first if memory runs out."""
 
 
 class Allowance(NamedTuple):
-    """Limits of one application. An error names the limit and its option of ``nnapi serve``."""
+    """The limits of one application. Error messages name the limit and the option of ``nnapi serve`` that sets it."""
 
     memory: int = min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4, LARGEST_MEMORY)
-    """Bytes of its own, beyond those that the service has loaded."""
+    """Private bytes of a worker, besides those that the service has loaded."""
     models: int = 256
-    """Maximum models, and prepared models."""
+    """Maximum number of models, and of prepared models."""
     threads: int = 64 + (os.cpu_count() or 1)
-    """Concurrent runs, and threads of one model."""
+    """Maximum number of concurrent runs, and of threads per model."""
     descriptors: int = 1024
     seconds: float = 120.0
-    """Maximum seconds of one run or preparation; then the worker is ended."""
+    """Maximum seconds of a run or preparation, after which the worker is ended."""
 
     def check(self) -> None:
-        """Raise BadDataError for a limit that is not positive."""
+        """Raise BadDataError for a limit that is not above 0."""
         for name, value in self._asdict().items():
             need(value > 0, f"{name} is {value}, must be above 0", BadDataError)
 
     def enforce(self) -> None:
-        """Limit the memory and the descriptors of this process."""
+        """Limit the memory and the descriptors of this process, a worker."""
         with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
             score.write(str(EXPENDABLE))
         limit_memory(private_bytes() + self.memory)
@@ -43,7 +43,7 @@ class Allowance(NamedTuple):
             resource.setrlimit(kind, (wanted, wanted))
 
     def need_fewer(self, number: int, name: str) -> None:
-        """Raise ResourceExhaustedPersistentError if the limit of that name is reached."""
+        """Raise ResourceExhaustedPersistentError unless ``number`` is below the limit called ``name``."""
         limit = getattr(self, name)
         need(
             number < limit,
@@ -52,7 +52,7 @@ class Allowance(NamedTuple):
         )
 
     def explain(self, error: Exception) -> Exception:
-        """Return the error, or one that names the limit behind it."""
+        """Return the error, or for lack of descriptors or memory, one that names the limit."""
         if self is UNLIMITED:
             return error
         if isinstance(error, OSError) and error.errno == EMFILE:
@@ -68,6 +68,6 @@ UNLIMITED = Allowance(memory=1 << 62, models=1 << 30, threads=1 << 12, descripto
 
 
 def private_bytes() -> int:
-    """Return the private bytes of this process."""
+    """Return the private bytes of this process (VmData)."""
     with open("/proc/self/status") as status:
         return int(next(line.split()[1] for line in status if line.startswith("VmData"))) << 10

@@ -1,4 +1,4 @@
-"""A memory file, sealed and mapped by application and driver, that carries the inputs and outputs of a run."""
+"""A sealed memory file with the inputs and outputs of a run. The application and the driver's process map it."""
 
 import math
 import mmap
@@ -16,11 +16,11 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 
 KEPT = 1 << 20
-"""Maximum bytes of an arena that a channel caches for its next message."""
+"""Maximum size in bytes of an arena that a channel keeps for its next message."""
 ALIGNED = 64
 
 Location = tuple[int, Shape]
-"""The offset of an array, and its shape."""
+"""Offset in bytes and shape of an array in an arena."""
 
 
 def round_up(nbytes: int) -> int:
@@ -28,7 +28,7 @@ def round_up(nbytes: int) -> int:
 
 
 class Arena:
-    """One side's mapping. The caller keeps the descriptor and may close it."""
+    """A mapping of an arena by one side. The caller may close the descriptor."""
 
     def __init__(self, descriptor: int, size: int) -> None:
         need(size > 0, f"an arena of {size} bytes", BadDataError)
@@ -37,7 +37,7 @@ class Arena:
         self._bytes = np.frombuffer(mmap.mmap(descriptor, size), np.uint8)
 
     def view(self, offset: int, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-        """Return an array of the arena; BadDataError if it does not lie inside."""
+        """Return an array in the arena; raise BadDataError if it is not inside."""
         shape = tuple(map(int, shape))
         length = math.prod(shape) * dtype.itemsize
         inside = min(shape, default=0) >= 0 and 0 <= offset <= self.size - length and not offset % ALIGNED
@@ -56,7 +56,7 @@ class Arena:
 
 @contextmanager
 def new_arena(size: int) -> Iterator[tuple[Arena, int]]:
-    """Make an arena, with its descriptor for the other side, which is open in the ``with`` block."""
+    """Make an arena; yield it with its descriptor for the other side, which is closed after the block."""
     descriptor = shared_file(size, "nnapi-arena")
     try:
         yield Arena(descriptor, size), descriptor
@@ -65,8 +65,8 @@ def new_arena(size: int) -> Iterator[tuple[Arena, int]]:
 
 
 def copy_in(arena: Arena | None, arrays: Sequence[Array | None], free: int) -> tuple[list[Location | None] | None, int]:
-    """Copy arrays into the arena from ``free`` on. Return their locations and the end of the last one; None, without
-    copying, where the arena is too small."""
+    """Copy arrays into an arena, from offset ``free`` on. Return the arrays' locations and the end of the last. If the
+    arena is too small or None, copy nothing and return None as the locations."""
     locations: list[Location | None] = []
     at = free
     for array in arrays:

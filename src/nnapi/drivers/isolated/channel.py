@@ -1,6 +1,6 @@
-"""A channel between an application and a driver process, for one run at a time: a socket for messages, and a shared
-page. A run without a message changes a word of the page; the other side spins for it, then sleeps until its bell
-rings."""
+"""A channel between an application and a driver's process, for one run at a time: a socket for messages, and a shared
+page. A run without a message changes a word of the page. The other side spins on that word, then sleeps until its
+eventfd (the bell) wakes it."""
 
 import ctypes
 import mmap
@@ -22,38 +22,38 @@ from nnapi.model.operand import Array
 
 SIZE = mmap.PAGESIZE
 REQUEST, BINDING = 0, 1
-"""Words that the application writes: the numbers of the run and of the binding to run."""
+"""Words that the application writes: number of the run, number of the binding to run."""
 ANSWER, STATUS = 8, 9
-"""Words that the driver's process writes: the number of the finished run, and its status."""
+"""Words that the driver's process writes: number of the finished run, its status."""
 ASLEEP = {"application": 16, "driver": 24}
-"""Words that are set while a side sleeps, so that the other must ring. Each group has its own cache line."""
+"""The word that a side sets while it sleeps, so that the other rings its bell. Each side has a cache line for it."""
 PROCESSOR = {"application": 2, "driver": 10}
 DONE, FAILED = 0, 1
 
 SPIN = 20_000
-"""Minimum nanoseconds of a spin, where a second processor may change the page."""
+"""Minimum nanoseconds of a spin, if there is a second processor that can change the page."""
 BURST_SPIN = 100_000
 READS = 64
-"""Reads of the word between two reads of the clock: two microseconds."""
+"""Reads of a word between two reads of the clock; they take about 2 µs."""
 
 BETWEEN_MOVES = 10_000_000
-"""Minimum nanoseconds between two changes of the processor: each takes as long as some wake-ups."""
+"""Minimum nanoseconds between two changes of the processor, each of which costs as much as some wake-ups."""
 
 LONGEST = 1e9
-"""Maximum milliseconds of a wait of the system: eleven days."""
+"""Maximum milliseconds of a call of poll: eleven days."""
 
 IS_WEAK = platform.machine() not in ("x86_64", "AMD64", "i686")
-"""Processors that reorder reads and writes of memory need more fences."""
+"""Whether the processor may reorder accesses to memory, so that more fences are needed."""
 ALONE = len(os.sched_getaffinity(0)) < 2
 
 _sched_getcpu = ctypes.CDLL(None).sched_getcpu
 
 
 class Channel:
-    """One side of a channel; ``side`` is the key of :data:`ASLEEP`. It owns the descriptors."""
+    """One side of a channel: ``side`` is "application" or "driver". It owns the descriptors."""
 
     def __init__(self, side: str, connection: socket.socket, page: int, bell: int, other_bell: int) -> None:
-        """``bell`` wakes this side; ``page`` is mapped and closed."""
+        """``bell`` wakes this side, ``other_bell`` the other; ``page`` is mapped, and its descriptor closed."""
         self.socket = connection
         try:
             self._page = mmap.mmap(page, SIZE)
@@ -73,16 +73,16 @@ class Channel:
         fence.acquire()
         self._release, self._acquire = fence.release, fence.acquire
         self._spin_for_awake, self._spin_for_woken = AdaptiveSpin(), AdaptiveSpin()
-        """Spins by the other side's state at the last message: a sleeping side needs longer."""
+        """Spins by the other side's state at the last message: a side that slept takes longer to answer."""
         self._spin = self._spin_for_awake
         self._is_closed = False
 
     def watch(self, descriptor: int) -> None:
-        """Wake up for that descriptor too."""
+        """Let waits also end if ``descriptor`` becomes readable."""
         self._poll.register(descriptor, select.POLLIN)
 
     def tell(self, word: int, value: int) -> None:
-        """Change a word of the page after everything written before, and wake the other side."""
+        """Write a word of the page, after everything written before, and wake the other side if it sleeps."""
         words, release, acquire = self.words, self._release, self._acquire
         if IS_WEAK:
             release()
@@ -98,13 +98,13 @@ class Channel:
             self._spin = self._spin_for_awake
 
     def _fence(self) -> None:
-        """Order accesses to memory: releasing and acquiring a lock is Python's barrier."""
+        """Order memory accesses. In Python, releasing and acquiring a lock acts as a barrier."""
         self._release()
         self._acquire()
 
     def wait(self, word: int, old: int, spin: int = SPIN, end: float | None = None) -> Sequence[int] | None:
-        """Wait until the word is no longer ``old`` and return nothing; else return the descriptors that are ready, or
-        None at the ``end`` (seconds of the monotonic clock). With ``spin`` 0, sleep at once."""
+        """Wait until a word differs from ``old``; then return an empty sequence. Return other readable descriptors if
+        there are any, or None at ``end`` (seconds of the monotonic clock). With ``spin`` 0, sleep at once."""
         if self.words[word] == old:
             begin = time.monotonic_ns()
             if not (spin and not ALONE and self._spin_until_changed(word, old, begin, spin)):
@@ -151,27 +151,27 @@ class Channel:
             words[self._asleep] = 0
 
     def _leave(self, processor: int) -> None:
-        """Move to another processor than the other side's, whose spinning is in vain while both share one. On virtual
-        processors, Linux wakes both on the same one although another is idle."""
+        """Move to another processor than the other side's. While both share one, spinning is useless. On virtual
+        machines, Linux may wake both on the same processor although another is idle."""
         now = time.monotonic_ns()
         if now < self._moved + BETWEEN_MOVES:
             return
         self._moved = now
         allowed = os.sched_getaffinity(0)
         if others := allowed - {processor}:
-            with suppress(OSError):  # the other processors may have been switched off
+            with suppress(OSError):  # the others may be offline
                 os.sched_setaffinity(0, others)
                 os.sched_setaffinity(0, allowed)
 
     def wait_for_message(self, end: float | None = None) -> Sequence[int] | None:
-        """Return the descriptors that are ready, except the bell; None at the ``end``."""
+        """Return the readable descriptors except the bell; None at ``end``."""
         while ready := self._poll.poll(milliseconds(end)):
             if others := self._others(ready):
                 return others
         return None
 
     def _others(self, ready: list[tuple[int, int]]) -> list[int]:
-        """Silence the bell and return the other descriptors."""
+        """Reset the bell; return the other descriptors."""
         others = [descriptor for descriptor, _ in ready]
         if self._bell in others:
             others.remove(self._bell)
@@ -188,7 +188,7 @@ class Channel:
 
 
 class Binding(NamedTuple):
-    """A run without a message: its number, and views of an arena."""
+    """A prepared run without messages: its number, and views of the arena with its inputs and outputs."""
 
     number: int
     inputs: list[Array]
@@ -196,21 +196,21 @@ class Binding(NamedTuple):
 
 
 class ClientChannel(Channel):
-    """A channel with the bindings of its runs."""
+    """The application's side of a channel, with the bindings that the driver's process knows."""
 
     def __init__(self, connection: socket.socket, page: int, bell: int, other_bell: int) -> None:
         super().__init__("application", connection, page, bell, other_bell)
         self.bindings: dict[Any, Binding | None] = {}
-        """By the number of the prepared model and the shapes; None where the driver has no fast path."""
+        """By number of the prepared model and input shapes; None if the driver has no fast path."""
         self.arena: Arena | None = None
         self.runs = 0
         self.is_lost = False
-        """The channel is unusable, at least until a late answer has been read."""
+        """Whether the channel is unusable, maybe until a late answer has been read."""
 
 
 def open_channel(connection: socket.socket, end: float | None = None) -> ClientChannel:
-    """Open a channel and send it to the process; ConnectionError if that has ended, TimeoutError if it does not read
-    until the ``end`` (seconds of the monotonic clock)."""
+    """Open a channel and send it to the driver's process. ConnectionError if the process has ended; TimeoutError if it
+    does not read until ``end`` (seconds of the monotonic clock)."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     page = shared_file(SIZE, "nnapi-channel")
     bells = bell(), bell()

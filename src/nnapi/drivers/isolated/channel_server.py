@@ -1,4 +1,4 @@
-"""The driver's side of one channel: a thread that answers messages and runs models."""
+"""The driver's side of a channel: a thread that answers messages and runs models."""
 
 import hmac
 import itertools
@@ -39,7 +39,7 @@ from nnapi.trace import spans
 
 
 def make_channel(connection: socket.socket, descriptors: list[int]) -> Channel:
-    """Return the driver's side of a channel over a page and two bells, which it then owns; BadDataError for others."""
+    """Return the driver's side, which owns the page and two bells in ``descriptors``; BadDataError for others."""
     page, *bells = descriptors
     need_shared(page, SIZE)
     for bell in bells:
@@ -49,7 +49,7 @@ def make_channel(connection: socket.socket, descriptors: list[int]) -> Channel:
 
 
 class Binding(NamedTuple):
-    """A run without a message: views of an arena, and the function that computes."""
+    """A run without messages: number of the prepared model, function that runs on the arena, spin in nanoseconds."""
 
     prepared: int
     run: Callable[[], None]
@@ -58,7 +58,7 @@ class Binding(NamedTuple):
 
 class ChannelServer:
     def __init__(self, session: Session, channel: Channel) -> None:
-        """Raises ResourceExhaustedPersistentError if the application has the maximum of channels."""
+        """Raise ResourceExhaustedPersistentError if the application has too many channels."""
         self._session, self._channel = session, channel
         self._slot = session.enter_channel(self.forget)
         self._arena: Arena | None = None
@@ -67,7 +67,7 @@ class ChannelServer:
         self._spin = SPIN
 
     def run(self) -> None:
-        """Serve until the application closes the channel, or breaks the protocol."""
+        """Serve until the application closes the channel or violates the protocol."""
         channel, seen, clock, slot = self._channel, 0, self._session.clock, self._slot
         try:
             while True:
@@ -81,7 +81,7 @@ class ChannelServer:
                     return
         except OSError:
             pass
-        except Exception as error:  # a Violation, or no memory is left even for a message
+        except Exception as error:  # a Violation, or no memory is left for a message
             with suppress(Exception):
                 refuse(channel.socket, self._session.describe_error(error) | {"closed": True})
         finally:
@@ -93,13 +93,13 @@ class ChannelServer:
         self._session.leave_channel(self._slot)
 
     def forget(self, prepared: int) -> None:
-        """Drop the bindings of a released prepared model."""
+        """Remove the bindings of a released prepared model."""
         for number, binding in list(self._bindings.items()):
             if binding.prepared == prepared:
                 self._bindings.pop(number, None)
 
     def _serve_message(self) -> bool:
-        """Answer the next message; return whether there was one."""
+        """Answer the next message; return False if the application has closed the channel."""
         message = receive(self._channel.socket)
         if message is None:
             return False
@@ -110,7 +110,7 @@ class ChannelServer:
             send(self._channel.socket, answer, descriptors)
         except OSError:
             if "prepared" in answer:
-                self._session.release(answer["prepared"])  # unsent: the application cannot release it
+                self._session.release(answer["prepared"])  # the application does not know its number
             raise
         finally:
             for descriptor in descriptors:
@@ -125,7 +125,7 @@ class ChannelServer:
             run()
             self._channel.words[STATUS] = DONE
         except Exception:
-            self._channel.words[STATUS] = FAILED  # the application repeats the run by a message, and gets the error
+            self._channel.words[STATUS] = FAILED  # the application repeats the run by a message
 
     def _answer(self, message: Message) -> tuple[Body, list[int]]:
         body = message.body
@@ -163,7 +163,7 @@ class ChannelServer:
         def restore(model: Model, options: PrepareOptions) -> Prepared:
             file = map_file(body["size"], descriptors[0])
             content = file.view(0, length).data
-            # Another process may change the file at any time, so a copy is checked and then restored.
+            # Another process may change the file at any time, so a checked copy is restored.
             entry = CacheEntry(memoryview(open_entry(key, model, bytes(content)))) if key else CacheEntry(content, file)
             return driver.restore(model, entry, options)
 
@@ -247,7 +247,7 @@ class ChannelServer:
 
 
 def _inference(held: PreparedModel, shapes: Sequence[Shape]) -> Inference | None:
-    """Return a run without a time limit; None where a loop may exceed its limit."""
+    """Return a run without a time limit; None for loops on a driver without a fast path, as these need limits."""
     prepared = held.prepared
     if isinstance(prepared, Direct):
         return prepared.direct(shapes, held.is_borrowing)
@@ -260,13 +260,13 @@ DIGEST_SIZE = 32
 
 
 def seal_entry(key: bytes, model: Model, content: bytes) -> bytes:
-    """Append a digest under a secret key: engines read prepared models without checking them, so a service restores
-    only entries that it wrote for the same model."""
+    """Append a digest made with a secret key. Engines do not check entries that they read, so a service restores only
+    entries that it wrote for the same model."""
     return content + _sign(key, model, content)
 
 
 def open_entry(key: bytes, model: Model, sealed: bytes) -> bytes:
-    """Return the entry without its digest; BadDataError unless the key's owner has written it for this model."""
+    """Return a sealed entry without its digest; raise BadDataError unless it was sealed with ``key`` for this model."""
     content, found = sealed[:-DIGEST_SIZE], sealed[-DIGEST_SIZE:]
     is_own = hmac.compare_digest(found, _sign(key, model, content))
     need(is_own, "the cache entry was not written by this service for this model", BadDataError)

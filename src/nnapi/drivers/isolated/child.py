@@ -1,5 +1,5 @@
-"""The process of a driver: ``python -m nnapi.drivers.isolated.child CONNECTION OUTPUT PARENT``, which serves that one
-connection and ends with it or the application."""
+"""The process of a driver: ``python -m nnapi.drivers.isolated.child CONNECTION OUTPUT PARENT``. It serves one
+connection and ends with it or with the application."""
 
 import ctypes
 import gc
@@ -36,15 +36,15 @@ def main() -> None:
 
 
 def end_with(parent: int) -> None:
-    """Have the system end this process with the thread that started it, which lives as long as the application."""
+    """Ask the system to kill this process when the thread that started it ends, which is when the application ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(0)
 
 
 def watch_abort() -> None:
-    """End by SIGTERM, which is not blamed on an operation, if another process sends SIGABRT. Blocked in every thread
-    from the start, it waits here; abort() unblocks it in its own thread."""
+    """End by SIGTERM, which is not blamed on an operation, if another process sends SIGABRT. All threads block SIGABRT
+    from the start; this one waits for it. abort() still works: it unblocks the signal in its own thread."""
     threading.Thread(target=_await_abort, name="nnapi-abort", daemon=True).start()
 
 
@@ -57,7 +57,7 @@ def _await_abort() -> None:
 
 
 def find_driver(body: Body) -> Driver:
-    """Return the driver that the application asks for."""
+    """Return the driver that the application asks for, after setting the process's limits."""
     sys.path[:] = body["path"]
     limits = body["limits"]
     if limits["memory"] is not None:
@@ -67,8 +67,8 @@ def find_driver(body: Body) -> Driver:
     broken: list[str] = []
     for driver in _find_drivers(body, broken):
         if not body["device"] or driver.info.name == body["device"]:
-            lower_priority(body["nice"])  # not earlier: on a busy machine, the start would take too long
-            gc.freeze()  # garbage collections then skip the objects of the libraries
+            lower_priority(body["nice"])  # late, as it would slow the start on a busy machine
+            gc.freeze()  # keep libraries' objects out of garbage collections
             return driver
     reasons = "".join(f"; {reason}" for reason in broken)
     raise UnavailableDeviceError(f"no driver of {body['device'] or body['entry']} is installed{reasons}")
@@ -91,7 +91,7 @@ def _find_drivers(body: Body, broken: list[str]) -> Iterator[Driver]:
 
 
 def _drivers(loaded: Any) -> list[Driver]:
-    """Return the drivers of a loaded entry point: a driver, or a callable that makes one or several."""
+    """Return the drivers of an entry point: a driver, or a callable that returns one or several."""
     made = loaded() if isinstance(loaded, type) or not isinstance(loaded, Driver) else loaded
     return made if isinstance(made, list) else [made]
 

@@ -1,4 +1,4 @@
-"""The application's side of one driver process: channels, calls, models."""
+"""The application's side of a driver's process: channels, calls, models."""
 
 import os
 import threading
@@ -34,14 +34,14 @@ from nnapi.trace.recorder import Recorder, Span
 
 T = TypeVar("T")
 Read = Callable[[Message], T]
-"""Reads an answer; raises one of WRONG for a malformed one."""
+"""Reads an answer; raises one of WRONG if it is malformed."""
 
 LATE = 0.05
-"""Seconds beyond a time limit in which the driver may still report the timeout itself."""
+"""Seconds after a time limit in which the driver may still report the timeout."""
 
 
 class Connection:
-    """A driver process. After its end every method raises DriverDiedError."""
+    """A connection to a driver's process. Once the process has ended, every method raises DriverDiedError."""
 
     def __init__(
         self,
@@ -52,8 +52,8 @@ class Connection:
         start: Callable[[], Process | Peer],
         limited: str = "",
     ) -> None:
-        """``start`` starts the process. One that does not answer for ``patience`` seconds without a time limit, or for
-        ``grace`` seconds beyond one, is ended. ``limited`` describes the memory limit, for error messages."""
+        """``start`` starts the process. It is ended if it does not answer for ``patience`` seconds without a time
+        limit, or ``grace`` seconds after one. ``limited`` describes the memory limit in error messages."""
         self.name, self._patience, self._grace, self._limited = name, patience, grace, limited
         self._lock = threading.Lock()
         self._channels: list[ClientChannel] = []
@@ -66,7 +66,7 @@ class Connection:
         self._process = start()
         self.pid = self._process.pid
         self._finalizer = weakref.finalize(self, _abandon, self._process, self._channels)
-        self._finalizer.atexit = False  # a trace may still be read at exit
+        self._finalizer.atexit = False  # at exit, a trace may still be read
         self._recorder: weakref.ref[Recorder] | None = None
         self._recordings = 0
         connections.add(self)
@@ -84,7 +84,7 @@ class Connection:
         main = self._process.connection
         try:
             main.settimeout(self._patience)
-            with suppress(BrokenPipeError):  # a service that refuses connections has already sent the reason
+            with suppress(BrokenPipeError):  # a service that refuses has sent the reason
                 send(main, {"kind": "hello", **hello})
             message = receive(main)
         except TimeoutError:
@@ -103,7 +103,7 @@ class Connection:
     # Channels
 
     def take(self) -> ClientChannel:
-        """Return a channel for exclusive use until :meth:`put`."""
+        """Return a channel for exclusive use, until it is given to :meth:`put`."""
         if self._end is not None:
             raise self.note_death()
         try:
@@ -112,14 +112,14 @@ class Connection:
             return self._new_channel()
 
     def put(self, channel: ClientChannel) -> None:
-        """Return a channel to the idle ones, unless a call has lost it."""
+        """Return a channel to the idle channels, unless a call has lost it."""
         if not channel.is_lost:
             self._idle.append(channel)
             if self._end is not None:
                 self._close_idle()
 
     def drop(self, channel: ClientChannel) -> None:
-        """Close a channel on which an answer may still come."""
+        """Close a channel on which a late answer may still come."""
         with self._lock:
             if channel in self._channels:
                 self._channels.remove(channel)
@@ -152,7 +152,7 @@ class Connection:
     def ask_on(
         self, channel: ClientChannel, body: Body, read: Read[T], descriptors: Sequence[int], deadline: int | None
     ) -> T:
-        """As :meth:`ask`, on the caller's channel, which is lost if no answer comes."""
+        """Send a message on the caller's channel, and read the answer; without one the channel is lost."""
         self._tell_released()
         self._active.append(None)
         if spans.active:
@@ -173,9 +173,9 @@ class Connection:
     def _exchange(
         self, channel: ClientChannel, body: Body, descriptors: Sequence[int], deadline: int | None
     ) -> Message | None:
-        """Return the driver's answer; None if it did not come in time."""
+        """Return the driver's answer; None if the deadline passes first."""
         message = None
-        with suppress(OSError):  # the other side may have said why it closed the channel
+        with suppress(OSError):  # the process may have sent the reason
             send(channel.socket, body, descriptors)
         try:
             ready = channel.wait_for_message(deadline / 1e9 + LATE if deadline is not None else self._patience_ends())
@@ -196,7 +196,7 @@ class Connection:
         return message
 
     def _read(self, answer: Message, read: Read[T]) -> T:
-        """Read an answer and close it. An error in it is raised, with the memory limit that may have caused it; a
+        """Read an answer and close it. Raise the error in it, with the memory limit if that may be the cause. A
         malformed answer ends the process."""
         try:
             if "error" not in answer.body:
@@ -210,14 +210,14 @@ class Connection:
         raise type(error)(f"{error}; {self._limited}") if lacks_memory else error
 
     def run(self, channel: ClientChannel, binding: Binding, is_burst: bool) -> bool:
-        """Run a binding; return whether it succeeded."""
+        """Run a binding, without messages; return whether it succeeded."""
         words, active = channel.words, self._active
         channel.runs = number = channel.runs + 1
         words[BINDING] = binding.number
         active.append(None)
         try:
             channel.tell(REQUEST, number)
-            # While other runs compute too, polling for the answer would take their processor time.
+            # While other runs compute, spinning would take their processor time.
             spin = BURST_SPIN if is_burst else 0 if len(active) > 1 else SPIN
             others = channel.wait(ANSWER, number - 1, spin, None if self._patience is None else self._patience_ends())
             if others is None:
@@ -255,7 +255,7 @@ class Connection:
     # Traces
 
     def _add_trace(self, body: Body) -> Body:
-        """Add a request to record to the message if this thread is recorded."""
+        """Add a trace request to a message if this thread is being traced."""
         found = spans.find_open_section()
         if found is None:
             return body
@@ -283,7 +283,7 @@ class Connection:
     # Models and prepared models
 
     def model(self, model: Model) -> int:
-        """Return the process's number of a model, which is sent at first use."""
+        """Return the number of a model in the process; send the model at first use."""
         with self._lock:
             number = self._models.get(model, 0)
         if not number:
@@ -301,7 +301,7 @@ class Connection:
         return number
 
     def release_with(self, owner: object, number: int) -> None:
-        """Release a number when its owner here is collected, without keeping the connection alive."""
+        """Release a number when ``owner`` is garbage-collected, without keeping this connection alive."""
         method = weakref.WeakMethod(self.release)
 
         def tell() -> None:
@@ -312,7 +312,7 @@ class Connection:
         finalizer.atexit = False
 
     def release(self, number: int) -> None:
-        """Release a model or a prepared one in the background; may be called from a finalizer."""
+        """Release a model or prepared model in the background. May be called from a finalizer."""
         if self._end is not None:
             return
         self._released.append(number)
@@ -328,22 +328,22 @@ class Connection:
             numbers = [self._released.popleft() for _ in range(len(self._released))]
             try:
                 send(self._process.connection, {"kind": "release", "numbers": numbers})
-            except BlockingIOError:  # the next call releases it
+            except BlockingIOError:  # the next call tries again
                 self._released.extend(numbers)
             except OSError:
-                pass  # the end of the process releases everything
+                pass  # the process has ended
 
     # The end
 
     def note_death(self) -> DriverDiedError:
-        """Return the error to raise when the process has ended."""
+        """Return the error to raise after the process has ended."""
         if self._end is None:
-            return self.end("", PATIENCE / 10)  # the end of the process may not be visible yet
+            return self.end("", PATIENCE / 10)  # the system may report the end a moment later
         return self._error(*self._end, was_alone=False)
 
     def end(self, reason: str, patience: float = 0) -> DriverDiedError:
-        """End the process, unless it ends by itself within so many seconds, and return the error to raise. The default
-        reason is its exit status."""
+        """End the process, unless it ends by itself within ``patience`` seconds; return the error to raise. Without a
+        ``reason``, its exit status is the reason."""
         was_alone = len(self._active) <= 1
         status, by_itself = self._process.end(patience)
         with self._lock:
@@ -373,7 +373,7 @@ class Connection:
             self.end("it was closed")
 
     def leave(self) -> None:
-        """Let the process end with this one."""
+        """Let the process end when this process does."""
         self._process.leave()
 
     def forget(self) -> None:

@@ -21,8 +21,8 @@ class Server:
         self._connection, self._find, self._session = connection, find, session or Session()
 
     def run(self) -> None:
-        """Serve until the application disconnects or breaks the protocol. The process must end then, as channels may
-        still compute."""
+        """Serve until the application disconnects or violates the protocol. The process must end then, because channels
+        may still be computing."""
         try:
             while message := receive(self._connection):
                 self._handle(message)
@@ -48,7 +48,7 @@ class Server:
             message.close()
 
     def _open_channel(self, descriptors: list[int]) -> None:
-        """Serve a channel on its own thread; on failure its first message is the error."""
+        """Start a thread that serves a channel; if that fails, send the error as the channel's first message."""
         if len(descriptors) != 4:
             raise Violation("a channel has four descriptors")
         need_socket(descriptors[0])

@@ -1,5 +1,5 @@
-"""A model's constants by descriptor: the files that they are mapped from, without a copy, and one memory file for
-others."""
+"""A model's constants, sent as file descriptors: constants of mapped files without a copy, others in one memory
+file."""
 
 import mmap
 import os
@@ -16,11 +16,11 @@ from nnapi.model.operand import Array
 
 MapFile = Callable[[int, int], Memory]
 SMALL = 256
-"""Maximum bytes of a constant that is copied without searching its file."""
+"""Constants up to this size in bytes are copied, without a search for their file."""
 
 
 def lay_out(arrays: Sequence[Array]) -> tuple[dict[str, Any], list[int]]:
-    """Return the location of each constant and open descriptors of the files that hold them."""
+    """Return the location of each constant, and descriptors of the files that hold them, for the caller to close."""
     files: dict[int, int | None] = {}
     descriptors: list[int] = []
     locations: list[list[int]] = []
@@ -30,7 +30,7 @@ def lay_out(arrays: Sequence[Array]) -> tuple[dict[str, Any], list[int]]:
         found = _in_file(array, files, descriptors)
         if found is None:
             data = of_bytes(array)
-            found = [-1, size, data.nbytes]  # the last file, its size, and the bytes
+            found = [-1, size, data.nbytes]  # -1: the last file; offset; length
             length = round_up(data.nbytes)
             packed += [data, bytes(length - data.nbytes)]
             size += length
@@ -42,7 +42,7 @@ def lay_out(arrays: Sequence[Array]) -> tuple[dict[str, Any], list[int]]:
 
 
 def _in_file(array: Array, files: dict[int, int | None], descriptors: list[int]) -> list[int] | None:
-    """Return file, offset and length of a constant; None if it is not in a file that can be opened again."""
+    """Return file number, offset and length of a constant; None if it is not in a file that can be opened again."""
     owners = mappings([array]) if array.nbytes > SMALL and array.flags.c_contiguous else []
     if not owners:
         return None
@@ -59,7 +59,7 @@ def _in_file(array: Array, files: dict[int, int | None], descriptors: list[int])
 
 
 def map_file(size: int, descriptor: int) -> Memory:
-    """Map constants for reading; BadDataError for a file that must not be mapped."""
+    """Map a file of constants for reading; raise BadDataError if it is unsafe to map."""
     need_constants(descriptor, size)
     return Memory.from_fd(size, mmap.PROT_READ, descriptor)
 
@@ -67,7 +67,7 @@ def map_file(size: int, descriptor: int) -> Memory:
 def map_constants(
     layout: dict[str, Any], descriptors: Sequence[int], map_one: MapFile = map_file
 ) -> Callable[[int], Array]:
-    """Return a function from a constant's number to its bytes."""
+    """Return a function from a constant's number to its bytes, in files that ``map_one`` maps."""
     sizes, locations = layout["sizes"], layout["locations"]
     need(len(sizes) == len(descriptors), f"{len(descriptors)} files came, {len(sizes)} are described", BadDataError)
     files = [map_one(size, descriptor) for size, descriptor in zip(sizes, descriptors, strict=True)]

@@ -1,5 +1,5 @@
-"""Descriptors that cross between processes. Reading mapped bytes that another process has truncated raises SIGBUS, so
-memory files are sealed against shrinking, and unsealed, too small or other files are refused."""
+"""File descriptors that processes exchange. Reading a mapped page that another process has truncated raises SIGBUS. So
+memory files are sealed against shrinking, and other or unsealed files are refused."""
 
 import fcntl
 import os
@@ -15,7 +15,7 @@ EVENTFD = "anon_inode:[eventfd]"
 
 
 def memory_file(parts: Sequence[Any], name: str = "nnapi-message") -> int:
-    """Return a descriptor of an immutable memory file with the concatenated parts."""
+    """Return the descriptor of an immutable memory file that contains ``parts``, one after the other."""
 
     def fill(file: int) -> None:
         with open(file, "wb", closefd=False) as stream:
@@ -25,7 +25,7 @@ def memory_file(parts: Sequence[Any], name: str = "nnapi-message") -> int:
 
 
 def shared_file(size: int, name: str) -> int:
-    """Return a descriptor of a memory file of zeros, writable by both sides and of fixed size."""
+    """Return the descriptor of a memory file of zeros with a fixed size, which both sides may write to."""
     return _sealed_file(name, SEALS, lambda file: os.ftruncate(file, size))
 
 
@@ -48,13 +48,13 @@ def is_sealed(file: int, seal: int = fcntl.F_SEAL_SHRINK) -> bool:
 
 
 def need_shared(file: int, size: int) -> None:
-    """Raise BadDataError unless the descriptor is a memory file of at least that many bytes that cannot shrink."""
+    """Raise BadDataError unless a descriptor is a memory file of at least ``size`` bytes that cannot shrink."""
     found = _need_file(file, size)
     need(is_sealed(file), f"a memory file of {found.st_size} bytes is not sealed against shrinking", BadDataError)
 
 
 def need_constants(file: int, size: int) -> None:
-    """Raise BadDataError unless the descriptor is a file of at least that many bytes; one without a name must be
+    """Raise BadDataError unless a descriptor is a file of at least ``size`` bytes. A file without a name must be
     sealed."""
     if _need_file(file, size).st_nlink == 0:
         need_shared(file, size)

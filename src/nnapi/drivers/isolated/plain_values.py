@@ -1,5 +1,5 @@
-"""Requests and answers of drivers as plain values for messages, and back. Reading malformed values raises one of
-:data:`WRONG`; it never runs code of the other side's choice."""
+"""Conversion of drivers' requests and answers to plain values for messages, and back. Malformed values raise one of
+:data:`WRONG`; reading never runs code that the other side chooses."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -22,7 +22,7 @@ from nnapi.trace.labels import parse_label
 Values: TypeAlias = Any
 """Values that JSON can express."""
 WRONG = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
-"""Errors of reading malformed values."""
+"""Errors that malformed values may raise."""
 ATTRIBUTES = tuple[Attribute, ...]
 
 
@@ -45,7 +45,7 @@ def to_greeting(values: Values) -> Greeting:
 
 
 def of_value(value: Any) -> Values:
-    """Return a named tuple of the driver interface, or one of its members, for :func:`to_value`."""
+    """Convert a named tuple of the driver interface, or a member of one, for :func:`to_value`."""
     if isinstance(value, bytes | memoryview):
         return bytes(value).hex()
     if isinstance(value, Mapping):
@@ -54,7 +54,7 @@ def of_value(value: Any) -> Values:
 
 
 def to_value(kind: Any, values: Values) -> Any:
-    """Return a value of a type: a named tuple of the driver interface, or one of its members."""
+    """Convert values back to a type: a named tuple of the driver interface, or the type of a member."""
     origin, parts = get_origin(kind), get_args(kind)
     if hasattr(kind, "_fields"):
         return kind(*(to_value(*each) for each in zip(_types(kind), values, strict=True)))
@@ -64,7 +64,7 @@ def to_value(kind: Any, values: Values) -> Any:
         return tuple(to_value(*each) for each in zip(parts, values, strict=True))
     if origin is Mapping:
         return {to_value(parts[0], key): to_value(parts[1], each) for key, each in values}
-    if origin is UnionType:  # with None
+    if origin is UnionType:  # a type or None
         return None if values is None else to_value(parts[0], values)
     return bytes.fromhex(values) if kind is bytes else kind(values)
 
@@ -75,7 +75,7 @@ def _types(kind: Any) -> tuple[Any, ...]:
 
 
 def of_verdicts(model: Model, verdicts: Sequence[Verdict]) -> Values:
-    """Return verdicts with the numbers of their operations, as each side runs them in its own order."""
+    """Convert verdicts, with the operations' numbers, because the two sides may order operations differently."""
     return [
         [call.number, bool(verdict.supported), verdict.reason, of_value(verdict.parts)]
         for call, verdict in zip(model.operations, verdicts, strict=True)
@@ -91,7 +91,7 @@ def to_verdicts(model: Model, values: Values) -> list[Verdict]:
 
 
 def of_error(error: BaseException, who: str) -> Values:
-    """Return an error as values; any but an NnapiError becomes what the runtime would raise."""
+    """Convert an error; errors other than NnapiErrors become those that the runtime would raise."""
     if isinstance(error, NnapiError):
         return [int(error.code), str(error), isinstance(error, LoopTimeoutError)]
     if isinstance(error, MemoryError):
@@ -106,7 +106,7 @@ def to_error(values: Values) -> NnapiError:
 
 
 def of_model(model: Model) -> tuple[Values, list[Array]]:
-    """Return a model with all that it refers to, and its constants, to which the values refer by index."""
+    """Return a model, with all that it refers to, as values, and the constants that these refer to by index."""
     arrays: list[Array] = []
     model.need_mapped()
     models = [_of_description(description, arrays) for description in describe(model)]
@@ -122,7 +122,7 @@ def _of_description(description: Description, arrays: list[Array]) -> Values:
             arrays.append(value)
             value = len(arrays) - 1
         channel = None
-        if type.channel is not None:  # thousands of them are too long for a message
+        if type.channel is not None:  # too long for a message if there are thousands
             arrays.append(np.array(type.channel.scales, np.float64))
             channel = [type.channel.dimension, len(arrays) - 1]
         described = [type.dimensions, type.scale, type.zero_point, channel, type.data.hex()]
@@ -135,7 +135,7 @@ def _codes(description: Values) -> list[tuple[str | None, int]]:
 
 
 def to_model(values: Values, constant: Callable[[int], Array]) -> Model:
-    """Return the model; ``constant`` returns the bytes of a constant by its index."""
+    """Return the model of these values; ``constant`` returns a constant's bytes by index."""
     for extension in to_value(tuple[Extension, ...], values["extensions"]):
         if EXTENSIONS.find(extension.name) is None:
             EXTENSIONS.describe("the application", extension)
@@ -167,5 +167,5 @@ def to_span(values: Values, process: int) -> Span:
 
 
 def of_bytes(array: Array) -> Array:
-    """Return the bytes of an array, without a copy if it is contiguous."""
+    """Return the bytes of an array; a view if it is contiguous."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

@@ -1,4 +1,4 @@
-"""A model prepared in a driver process, and again in the next one when that has ended."""
+"""A model prepared in a driver's process. If the process ends, the model is prepared again in the next one."""
 
 import math
 import threading
@@ -20,7 +20,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape, combine
 
 Make = Callable[[Connection], int]
-"""Prepares the model in a process and returns its number there."""
+"""Prepares the model in a process; returns its number there."""
 
 
 def read_number(answer: Message) -> int:
@@ -28,7 +28,7 @@ def read_number(answer: Message) -> int:
 
 
 class Handle:
-    """A prepared model of one process, released with this object."""
+    """The number of a prepared model in one process, released with this object."""
 
     def __init__(self, connection: Connection, number: int) -> None:
         self.connection, self.number = connection, number
@@ -36,7 +36,7 @@ class Handle:
 
 
 class RemotePrepared:
-    """A model prepared in the process that ``connect`` returns, and in another when that has ended."""
+    """A model prepared in the process that ``connect`` returns, and again in the next one if that has ended."""
 
     is_burst = False
 
@@ -46,14 +46,14 @@ class RemotePrepared:
         self._outputs = [model.operands[index].type for index in model.outputs]
         self._lock = make_lock()
         self._thread = threading.local()
-        """The error of a thread's last run on the fast path, raised by its next run on the general path."""
+        """Per thread: the error of its last run on the fast path. Its next run on the general path raises it."""
         self._is_closed = False
         self._handle: Handle | None = None
         if now:
             self.handle()
 
     def handle(self) -> Handle:
-        """Return the model in a live process, prepared there if necessary."""
+        """Return the prepared model in a live process; prepare it there if necessary."""
         handle = self._handle
         if handle is not None and handle.connection.is_alive:
             return handle
@@ -101,8 +101,8 @@ class RemotePrepared:
             )
 
     def _read_outcome(self, channel: ClientChannel, message: Message) -> Outcome:
-        """Copy the outputs, from an arena of their own if they did not fit the channel's; ValueError or BadDataError if
-        the model cannot produce them."""
+        """Copy the outputs from the channel's arena, or from a separate one if they did not fit. ValueError or
+        BadDataError if the model cannot have such outputs."""
         assert channel.arena is not None
         answer, outputs = message.body, []
         arena = Arena(message.descriptors[0], int(answer["arena"])) if "arena" in answer else channel.arena
@@ -116,7 +116,7 @@ class RemotePrepared:
         return Outcome(outputs, _count(answer["hardware_ns"]), _count(answer["driver_ns"]))
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """Return a run without a message; None without a fast path or with unknown output shapes."""
+        """Return a run without messages; None if the driver has no fast path or an output's shape is unknown."""
         known = all(type.is_known for type in self._outputs) and len(shapes) == len(self._inputs)
         if not known:
             return None
@@ -161,7 +161,7 @@ class RemotePrepared:
             handle.connection.put(channel)
 
     def _bind(self, handle: Handle, channel: ClientChannel, shapes: tuple[Shape, ...]) -> Binding | None:
-        """Return the binding for runs on a channel, made at first use."""
+        """Return the binding for these shapes on a channel, made at first use; None without a fast path."""
         key = handle.number, shapes
         if key in channel.bindings:
             return channel.bindings[key]
@@ -176,7 +176,7 @@ class RemotePrepared:
         return found
 
     def session(self) -> "RemoteSession":
-        """Return a prepared model for one run at a time, whose process spins longer between two."""
+        """Return a prepared model for one run at a time. Its process spins longer between runs."""
         return RemoteSession(self, self._model, self._connect)
 
     def close(self) -> None:
@@ -194,7 +194,7 @@ class RemoteSession(RemotePrepared):
         super().__init__(model, connect, make, now=False)
 
     def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        """Return inputs in the arena, where the process reads them. In a later process they are copied."""
+        """Return the inputs' memory in the arena, where the process reads them; a later process gets copies."""
         run = self.direct(shapes, True)
         binding = None
         with suppress(DriverDiedError):  # the next run reports it
@@ -207,7 +207,7 @@ class RemoteSession(RemotePrepared):
 
 
 def _lay_out(shapes: Sequence[Shape], types: Sequence[OperandType], free: int) -> tuple[list[Location], int]:
-    """Return locations for arrays of those shapes, and the next free offset."""
+    """Return locations for arrays of these shapes and types, from offset ``free`` on, and the next free offset."""
     locations: list[Location] = []
     for shape, type in zip(shapes, types, strict=True):
         locations.append((free, shape))

@@ -1,4 +1,4 @@
-"""Drivers of libraries that are never loaded into the application: short-lived processes describe them."""
+"""Drivers of libraries that the application never loads: a short-lived process describes their devices."""
 
 from typing import Any, NamedTuple
 
@@ -7,11 +7,11 @@ from nnapi.drivers.isolated import Isolated
 from nnapi.errors import NnapiError, UnavailableDeviceError
 
 PATIENCE = 60.0
-"""Seconds for loading a library and describing its devices."""
+"""Maximum seconds to load a library and describe its devices."""
 
 
 class Unusable(NamedTuple):
-    """A library without a usable device; requests for it are answered with the reason."""
+    """A library without a usable device; using it raises an error with the reason."""
 
     name: str
     reason: str
@@ -22,7 +22,7 @@ class Unusable(NamedTuple):
 
 
 def probe(setting: Any) -> Isolated | Unusable:
-    """Return the isolated driver of a picklable setting, after a first process has described it."""
+    """Return the isolated driver of a picklable setting, after a first process has described the device."""
     driver = Isolated(setting, patience=PATIENCE)
     try:
         driver.describe()

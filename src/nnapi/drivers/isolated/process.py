@@ -1,4 +1,4 @@
-"""The process of a driver, as the application starts, watches and ends it, or a service does."""
+"""A driver's process, started, watched and ended by the application; or a service's worker."""
 
 import atexit
 import os
@@ -27,23 +27,23 @@ T = TypeVar("T")
 
 MODULE = "nnapi.drivers.isolated.child"
 OURS = ("NNAPI_TRACE", "NNAPI_ISOLATED", "NNAPI_FOREIGN")
-"""Environment variables that are not passed on."""
+"""Environment variables that a driver's process does not inherit."""
 NONE = {"NNAPI_DELEGATES": ""}
-"""Environment variables set to nothing, whatever a configuration file has."""
+"""Environment variables that are empty in a driver's process, which also overrides configuration files."""
 ORDERED = {signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
-"""Signals that another process sends; others are a process's own fault."""
+"""Signals that other processes send; any other signal is the process's own fault."""
 PATIENCE = 5.0
-"""Seconds for the system to end a killed process."""
+"""Seconds to wait for the end of a killed process."""
 TIME = struct.Struct("@ll")
 
 
 class Process:
     def __init__(self) -> None:
-        """Start it; OpFailedError where that fails."""
+        """Start the process; raise OpFailedError if that fails."""
         self.connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._output: int | None = None
         self.descriptor: int | None = None
-        """Readable once the process has ended; None where the system has no such descriptors."""
+        """A pidfd, readable once the process has ended; None if the system has no pidfds."""
         try:
             self._output = output = os.memfd_create("nnapi-output")
             self._process = background.call(lambda: _start(theirs, output))
@@ -58,11 +58,11 @@ class Process:
             self.descriptor = os.pidfd_open(self.pid)
 
     def end(self, patience: float = 0) -> tuple[str, bool]:
-        """End it unless it ends by itself within so many seconds; return how it ended, and whether by itself."""
+        """Kill it, unless it ends by itself within ``patience`` seconds; return how, and whether by itself."""
         return describe_end(self._end(patience))
 
     def read_last_words(self) -> str:
-        """Return the last line of the driver's output, if that was collected."""
+        """Return the most informative line of the driver's last output; empty if none was captured."""
         return "" if self._output is None else read_last_words(self._output)
 
     def _end(self, patience: float) -> int:
@@ -72,7 +72,7 @@ class Process:
             self._process.kill()
             with suppress(subprocess.TimeoutExpired):
                 return self._process.wait(PATIENCE)
-            return -signal.SIGKILL  # the system has not ended it yet
+            return -signal.SIGKILL  # it has not ended yet
 
     def close(self) -> None:
         self.connection.close()
@@ -82,20 +82,20 @@ class Process:
                 os.close(descriptor)
 
     def leave(self) -> None:
-        """Let the system end it with this process."""
+        """Stop managing the process; the system ends it with this one."""
         self._process.returncode = 0
 
 
 class Peer:
-    """A connection to a service, with the methods of a :class:`Process`."""
+    """A connection to a service, with the interface of a :class:`Process`."""
 
     pid = 0
-    """The worker's ID is in its greeting."""
+    """Unknown: the worker's greeting contains its ID."""
     descriptor: int | None = None
-    """Not needed: the worker's end closes its channels."""
+    """Not needed: when the worker ends, its channels close."""
 
     def __init__(self, path: str, patience: float | None) -> None:
-        """Connect; DeadObjectError if nothing serves there, or does not accept within ``patience`` seconds."""
+        """Connect; DeadObjectError if no service listens, or it does not accept within ``patience`` seconds."""
         self.connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._end: tuple[str, bool] | None = None
         if patience is not None:  # the timeouts of Python's sockets do not apply to these calls
@@ -110,15 +110,15 @@ class Peer:
             raise DeadObjectError(f"nobody serves devices at {path}: {reason}") from None
 
     def end(self, patience: float = 0) -> tuple[str, bool]:
-        """Disconnect; return how the worker ended, which the service reports within so many seconds, and whether by
-        itself."""
+        """Disconnect. Return how the worker ended, if the service reports it within ``patience`` seconds, and whether
+        by itself."""
         self._read_end(patience)
         with suppress(OSError):
             self.connection.shutdown(socket.SHUT_RDWR)
         return self._end or ("the service has ended the connection", False)
 
     def read_last_words(self) -> str:
-        """Return nothing: the service does not pass on what its engines write."""
+        """Return an empty string: a service does not pass on its engines' output."""
         return ""
 
     def _read_end(self, seconds: float) -> None:
@@ -139,7 +139,7 @@ class Peer:
 
 
 def describe_end(status: int) -> tuple[str, bool]:
-    """Describe an exit status (negative for a signal), and whether the process ended by itself."""
+    """Describe an exit status (negative for a signal); return also whether the process ended by itself."""
     if status < 0:
         with suppress(ValueError):
             found = signal.Signals(-status)
@@ -148,7 +148,7 @@ def describe_end(status: int) -> tuple[str, bool]:
 
 
 def make_environment() -> dict[str, str]:
-    """Return the environment of a device's process, which uses no other processes for devices."""
+    """Return the environment for a driver's process, in which devices do not get processes of their own."""
     return {name: value for name, value in os.environ.items() if name not in OURS} | NONE
 
 
@@ -168,13 +168,13 @@ def _start(connection: socket.socket, output: int) -> subprocess.Popen[bytes]:
 
 
 class Background:
-    """One thread that starts all drivers' processes and lives as long as the application: they end with it."""
+    """The thread that starts all drivers' processes. They end with it, so it lives as long as the application."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Drop the thread, which does not survive a fork."""
+        """Forget the thread, which does not survive a fork."""
         self._queue: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._is_started = False
         self._lock = threading.Lock()
@@ -186,11 +186,11 @@ class Background:
                 threading.Thread(target=_work, args=(self._queue,), name="nnapi-drivers", daemon=True).start()
 
     def do(self, work: Callable[[], None]) -> None:
-        """Run a function that must not raise on the thread, once that is started; may be called from a finalizer."""
+        """Queue a function, which must not raise, for the thread. May be called from a finalizer."""
         self._queue.put(work)
 
     def call(self, work: Callable[[], T]) -> T:
-        """Run a function on the thread, and return or raise its outcome."""
+        """Run a function on the thread; return its result or raise its error."""
         self.start()
         answer: Future[T] = Future()
         self.do(lambda: answer_with(answer, work))
@@ -206,7 +206,7 @@ background = Background()
 os.register_at_fork(after_in_child=background.reset)
 
 connections: weakref.WeakSet[Any] = weakref.WeakSet()
-"""The connections of this process, which its exit and its forks must release."""
+"""All connections of this process: exit releases them, a forked child forgets them."""
 
 
 def _forget_all() -> None:

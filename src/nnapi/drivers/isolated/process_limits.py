@@ -1,4 +1,4 @@
-"""Limits that a driver's process sets for itself, for good: memory, sockets, writable files, access to other
+"""Limits that a driver's process sets for itself and cannot lift: memory, sockets, writable files, access to other
 processes."""
 
 import ctypes
@@ -15,15 +15,15 @@ from nnapi.errors import OpFailedError
 
 
 class Machine(NamedTuple):
-    """System call numbers of one kind of processor."""
+    """System call numbers of a processor architecture."""
 
     audit: int
     seccomp: int
     socket: tuple[int, ...]
     open: tuple[tuple[int, int], ...]
-    """Calls that open a file, each with the index of its flags argument."""
+    """Calls that open files, each with the index of its flags argument."""
     change: tuple[int, ...]
-    """Calls that make, rename, remove or truncate files by name, or change owner, mode or attributes."""
+    """Calls that make, rename, remove or truncate files by name, or change their owner, mode or attributes."""
     others: tuple[int, ...]
     """ptrace, process_vm_readv, process_vm_writev, open_by_handle_at."""
 
@@ -50,21 +50,21 @@ MACHINES = {
     ),
 }
 AROUND = (425, 437, 438)
-"""io_uring_setup and openat2, which would bypass the filter, and pidfd_getfd: the same everywhere."""
+"""io_uring_setup and openat2, which could bypass the filter, and pidfd_getfd. Same numbers on all architectures."""
 CHANGE = (452, 463, 466)
-"""fchmodat2, setxattrat, removexattrat: the same everywhere."""
+"""fchmodat2, setxattrat, removexattrat. Same numbers on all architectures."""
 OTHER_TABLE = 0x40000000
-"""From here on the calls of x86-64 have other numbers."""
+"""First number of the x32 calls, a second table of calls on x86-64."""
 
 LOAD, EQUAL, LEAST, ANY, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-"""Instructions of the filter: load a word; jump if equal, at least, any bit set; return."""
+"""BPF instructions of the filter: load a word; jump if equal, if at least, if any bit is set; return."""
 NUMBER, AUDIT, ARGUMENTS = 0, 4, 16
-"""Offsets of the call's number, the kind of processor and the arguments."""
+"""Offsets in seccomp_data: the call's number, the architecture, the arguments."""
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
 PR_SET_NO_NEW_PRIVS = 38
 SET_FILTER, ALL_THREADS = 1, 1
 NICE = {PriorityCode.PRIORITY_HIGH: 0, PriorityCode.PRIORITY_MEDIUM: 3, PriorityCode.PRIORITY_LOW: 10}
-"""Niceness by priority: of two that want one processor, medium gets a third beside high, and low a tenth."""
+"""Niceness by priority. Beside a busy process of high priority, medium gets a third of the time, low a tenth."""
 BACKGROUND = NICE[PriorityCode.PRIORITY_LOW]
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
@@ -74,7 +74,7 @@ class _Program(ctypes.Structure):
 
 
 def limit_memory(size: int) -> None:
-    """Limit the private memory of this process, in bytes."""
+    """Limit this process's private memory to ``size`` bytes."""
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     if most != resource.RLIM_INFINITY:
         size = min(size, most)
@@ -82,7 +82,7 @@ def limit_memory(size: int) -> None:
 
 
 def lower_priority(nice: int) -> None:
-    """Increase the niceness of all threads of this process, and of those that they start."""
+    """Increase the niceness of all threads of this process; new threads inherit it."""
     nice = min(os.getpriority(os.PRIO_PROCESS, 0) + nice, 19)
     for thread in os.listdir("/proc/self/task"):
         with suppress(ProcessLookupError):  # the thread has ended
@@ -90,8 +90,8 @@ def lower_priority(nice: int) -> None:
 
 
 def forbid(*, sockets: bool, writing: bool) -> None:
-    """Forbid this process sockets, files opened for writing, and access to other processes; OpFailedError where the
-    system cannot do that."""
+    """Forbid this process to make sockets, to open files for writing, and to access other processes. OpFailedError if
+    the system does not support that."""
     machine = MACHINES.get(platform.machine())
     if machine is None:
         raise OpFailedError(f"sockets and files cannot be refused on {platform.machine()}")
@@ -104,8 +104,8 @@ def forbid(*, sockets: bool, writing: bool) -> None:
 
 
 def _program(machine: Machine, sockets: bool, writing: bool) -> list[bytes]:
-    """Return the filter that the system runs at each call. A jump has the numbers of instructions to skip if its test
-    holds and if not."""
+    """Return the BPF filter that the system runs at each call. A jump has the number of instructions to skip if its
+    test holds, and if not."""
     refused = [*machine.others, *AROUND, *(machine.socket if sockets else ())]
     refused += [*machine.change, *CHANGE] if writing else []
     lines = [_line(LOAD, AUDIT), _line(EQUAL, machine.audit, 1, 0), _line(RETURN, REFUSE), _line(LOAD, NUMBER)]

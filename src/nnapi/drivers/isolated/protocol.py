@@ -1,6 +1,6 @@
-"""Messages between an application and a driver process: a header, at most 1 MiB of JSON, and descriptors. A long body
-is in a memory file, the first descriptor. Invalid messages raise :class:`Violation`; reading never runs foreign
-code."""
+"""Messages between an application and a driver's process: a header, up to 1 MiB of JSON (the body), and descriptors. A
+long body is in a memory file, the first descriptor. Invalid messages raise :class:`Violation`; reading never runs
+foreign code."""
 
 import json
 import os
@@ -16,19 +16,19 @@ from nnapi.drivers.isolated.descriptors import memory_file
 from nnapi.errors import BadDataError, need
 
 VERSION = 4
-"""The version of everything in this package that both sides share."""
+"""Version of the protocol: of everything in this package that both sides must share."""
 
 HEADER = struct.Struct("<4sHHI")
 MAGIC = b"NNIP"
 IN_FILE = 1
-"""The flag of a body in a memory file."""
+"""Header flag: the body is in a memory file."""
 PACKET = 1 << 15
-"""Maximum bytes of a body in a packet."""
+"""Maximum bytes of a body inside the packet."""
 MOST = 1 << 20
-"""Maximum bytes of a body. Constants, inputs and outputs travel beside it, by descriptor."""
+"""Maximum bytes of a body. Constants, inputs and outputs are sent as descriptors instead."""
 MOST_DESCRIPTORS = 64
 SPANS = 1000
-"""Maximum spans in a message."""
+"""Maximum number of spans in a message."""
 
 INT = array("i")
 
@@ -40,7 +40,7 @@ class Violation(BadDataError):
 
 
 class Message(NamedTuple):
-    """A body and its descriptors, which the receiver owns."""
+    """A body and descriptors, which the receiver must close."""
 
     body: Body
     descriptors: list[int]
@@ -51,7 +51,7 @@ class Message(NamedTuple):
 
 
 def send(connection: socket.socket, body: Body, descriptors: Sequence[int] = ()) -> None:
-    """Send a message; OSError without a receiver, Violation if it is too long."""
+    """Send a message; raise OSError without a receiver, Violation if the body is too long."""
     text = json.dumps(body, separators=(",", ":")).encode()
     _need_possible(len(text))
     if len(text) <= PACKET:
@@ -66,7 +66,7 @@ def send(connection: socket.socket, body: Body, descriptors: Sequence[int] = ())
 
 
 def refuse(connection: socket.socket, body: Body) -> None:
-    """Close a connection with a last message, after unread packets, which would hide it."""
+    """Send a last message and close the connection. Unread packets are read first, as they would hide the message."""
     with connection, suppress(OSError):
         connection.settimeout(0)
         send(connection, body)
@@ -76,7 +76,7 @@ def refuse(connection: socket.socket, body: Body) -> None:
 
 
 def receive(connection: socket.socket) -> Message | None:
-    """Return the next message, None after the last; OSError if the connection broke."""
+    """Return the next message, None if the other side has closed; raise OSError if the connection broke."""
     room = socket.CMSG_LEN((MOST_DESCRIPTORS + 1) * INT.itemsize)
     packet, came, flags, _ = connection.recvmsg(HEADER.size + PACKET, room, socket.MSG_CMSG_CLOEXEC)
     descriptors: list[int] = []

@@ -1,5 +1,5 @@
-"""A service: a process that forks a worker for each connection of an application, ends workers whose runs take too
-long, and reports how they ended. It reads nothing that an application sends."""
+"""A service: a process that forks a worker for each connection of an application. It ends workers whose runs take too
+long, and reports how workers ended. It never reads what applications send."""
 
 import gc
 import mmap
@@ -44,34 +44,34 @@ from nnapi.trace.log import Log
 log = Log("nnapi.Service")
 
 CREDENTIALS = struct.Struct("3i")
-"""Process, user and group IDs of the peer."""
+"""SO_PEERCRED: process, user and group ID of the peer."""
 PATIENCE = 10.0
-"""Seconds for an application's first message."""
+"""Maximum seconds until an application's first message."""
 WAITING = 64
-"""Length of the queue of connections, and connections of one process that may wait for its rate."""
+"""Length of the listening queue; also the number of connections per process that may wait because of the rate."""
 APPLICATIONS = 64
 SHARE = 4
-"""One process may have one of ``SHARE`` connections: a fourth."""
+"""One process may have 1/``SHARE`` of all connections."""
 TICK = 0.5
-"""Seconds between two checks of how long runs take."""
+"""Seconds between two checks for runs that take too long."""
 GRACE = 5.0
-"""Seconds for a worker to end by itself after its application."""
+"""Seconds for a worker to end by itself after its application has disconnected."""
 RATE = 4.0
-"""New connections of one process in a second: a worker costs some 15 ms of a processor."""
+"""New connections per second and process. Starting a worker takes about 15 ms of CPU time."""
 BURST = 32
 """Connections that a process may open at once after a pause."""
 
 
 class ConnectionRate:
-    """A token bucket for each process, so that one that comes and goes waits, without a worker."""
+    """A token bucket per process. A process that reconnects too often waits, without occupying a worker."""
 
     def __init__(self, per_second: float) -> None:
         self._interval = 1 / per_second
         self._full: dict[int, float] = {}
-        """When the bucket of a process will be full again."""
+        """By process: the time at which its bucket is full again."""
 
     def book(self, process: int, now: float) -> float:
-        """Count a connection. Returns the time from which on it may be answered, ``now`` within the rate."""
+        """Count a connection; return the time at which it may be answered, which is ``now`` within the rate."""
         self._full = {each: full for each, full in self._full.items() if full > now}
         full = self._full[process] = self._full.get(process, now) + self._interval
         return max(now, full - BURST * self._interval)
@@ -81,17 +81,17 @@ class ConnectionRate:
 class Worker:
     pid: int
     process: int
-    """Readable once the process has ended."""
+    """A pidfd, readable once the process has ended."""
     connection: socket.socket
     offers: Offers
     clock: memoryview
-    """The start of each channel's run: monotonic nanoseconds, 0 between two runs."""
+    """Start of each channel's current run in monotonic nanoseconds; 0 if none is running."""
     client: int
-    """The ID of the application's process."""
+    """ID of the application's process."""
     deadline: float = inf
-    """The time to end it, once its application has gone."""
+    """Time at which to end the worker after its application has disconnected."""
     reason: str = ""
-    """Why the service has ended it."""
+    """Why the service has ended the worker; empty if it has not."""
 
     def close(self) -> None:
         self.connection.close()
@@ -100,7 +100,7 @@ class Worker:
 
 
 class Waiting(NamedTuple):
-    """A connection of a process that connects too often."""
+    """A connection that waits because its process connects too often."""
 
     due: float
     connection: socket.socket
@@ -108,7 +108,7 @@ class Waiting(NamedTuple):
 
 
 class Service:
-    """A socket and its drivers. Only :meth:`close` may be called from other threads."""
+    """The service's socket and drivers. Other threads may call :meth:`close` only."""
 
     def __init__(
         self,
@@ -119,9 +119,9 @@ class Service:
         applications: int = APPLICATIONS,
         rate: float = RATE,
     ) -> None:
-        """Make the socket, replacing that of an ended service; OSError if it is in use or the path is another file.
+        """Make the socket, instead of an ended service's; OSError if it is in use or the path is another file.
 
-        ``rate`` limits the new connections of one process in a second; further ones wait.
+        ``rate`` limits the new connections of a process per second; others wait.
         """
         self._path, self._drivers = os.fspath(path), drivers
         self._allowance, self._applications = allowance or Allowance(), applications
@@ -133,12 +133,12 @@ class Service:
         self._workers: list[Worker] = []
         self._poll = select.poll()
         self._handlers: dict[int, Callable[[], None]] = {}
-        """By the descriptor that is watched."""
+        """Handlers by watched file descriptor."""
         self._is_closed = False
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             _remove_abandoned(self._path)
-            before = os.umask(0o777)  # no process can connect before the permissions are set
+            before = os.umask(0o777)  # nobody can connect before permissions are set
             try:
                 self._listener.bind(self._path)
             finally:
@@ -159,7 +159,7 @@ class Service:
         self._watch(self._listener, select.POLLIN, self._let_in)
         while not self._is_closed:
             for descriptor, _ in self._poll.poll(self._find_patience()):
-                if handle := self._handlers.get(descriptor):  # else its worker has ended in the same moment
+                if handle := self._handlers.get(descriptor):  # else the worker ended in the same moment
                     handle()
             self._answer_waiting()
             self._end_late_workers()
@@ -171,7 +171,7 @@ class Service:
             worker.close()
 
     def _find_patience(self) -> float | None:
-        """Return the milliseconds until the next thing to do; None if only a connection brings it."""
+        """Return the milliseconds until the next task; None if only a connection can bring one."""
         if self._waiting:
             return min(TICK, max(0.0, min(each.due for each in self._waiting) - time.monotonic())) * 1e3
         return TICK * 1e3 if self._workers else None
@@ -185,7 +185,7 @@ class Service:
             self._poll.unregister(file)
 
     def close(self) -> None:
-        """Accept no more connections, remove the socket, and let :meth:`run` return."""
+        """Accept no more connections, remove the socket, and make :meth:`run` return."""
         if not self._is_closed:
             self._is_closed = True
             with suppress(OSError):
@@ -200,7 +200,7 @@ class Service:
         except OSError as error:
             if not self._is_closed:
                 log.warning("nobody is let in for a moment: %s", error)
-                time.sleep(TICK / 10)  # no descriptor is left: connections stay in the queue
+                time.sleep(TICK / 10)  # no descriptor is free: connections stay queued
             return
         client = CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))[0]
         now = time.monotonic()
@@ -219,7 +219,7 @@ class Service:
             self._answer(each.connection, each.client)
 
     def _answer(self, connection: socket.socket, client: int) -> None:
-        """Start a worker for a connection, or say why not."""
+        """Start a worker for a connection, or refuse the connection with the reason."""
         reason = self._find_obstacle(client)
         if not reason:
             try:
@@ -231,7 +231,7 @@ class Service:
         refuse(connection, {"error": plain_values.of_error(ResourceExhaustedTransientError(reason), "the service")})
 
     def _find_obstacle(self, client: int) -> str:
-        """Return the reason to refuse a process; an empty string if there is none."""
+        """Return why a process is refused; empty if it is not."""
         if len(self._workers) >= self._applications:
             limit = "as many as it may have at a time (nnapi serve --applications)"
             return f"the service has {len(self._workers)} applications, {limit}"
@@ -260,7 +260,7 @@ class Service:
         log.debug("worker %d serves process %d", pid, client)
 
     def _be_worker(self, connection: socket.socket, service: socket.socket, clock: memoryview, parent: int) -> NoReturn:
-        """Serve the connection until the application is gone, within the allowance."""
+        """Serve a connection in a worker, within the allowance, until the application disconnects; then exit."""
         try:
             self._listener.close()
             for other in self._workers:
@@ -271,7 +271,7 @@ class Service:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             end_with(parent)
             self._allowance.enforce()
-            gc.freeze()  # garbage collections then skip the objects that all workers share
+            gc.freeze()  # keep shared objects out of garbage collections
             connection.settimeout(PATIENCE)
             session = Session(self._allowance, clock, self._key, Shelf(service).map)
             with suppress(Exception):
@@ -283,13 +283,13 @@ class Service:
             os._exit(1)
 
     def _find(self, body: Body) -> Driver:
-        """Return the driver that an application asks for. From now on the worker has no sockets and writes no files,
-        where the system can forbid that."""
+        """Return the driver that an application asks for. First forbid this worker sockets and file writes, if the
+        system supports that."""
         driver = self._drivers.get(str(body["device"]))
         if driver is None:
             raise UnavailableDeviceError(f"{body['device']} is not served; there are: {', '.join(self._drivers)}")
-        if not getattr(driver, "is_remote", False):  # such a driver starts a process of its own
-            with suppress(OpFailedError):  # the system calls of this processor are not known
+        if not getattr(driver, "is_remote", False):  # remote drivers start a process
+            with suppress(OpFailedError):  # not supported on this processor
                 forbid(sockets=True, writing=True)
         lower_priority(min(max(0, int(body["nice"])), 19))
         return driver
@@ -300,12 +300,12 @@ class Service:
                 self._ignore(worker.offers.worker)
 
     def _note_departure(self, worker: Worker) -> None:
-        """Set the deadline of a worker whose application has disconnected."""
+        """Set the time at which to end a worker whose application has disconnected."""
         self._ignore(worker.connection)
         worker.deadline = time.monotonic() + GRACE
 
     def _note_end(self, worker: Worker) -> None:
-        """Report the end of a worker to its application."""
+        """Report to the application how its worker ended."""
         words, by_itself = describe_end(os.waitstatus_to_exitcode(os.waitpid(worker.pid, 0)[1]))
         by_itself, words = by_itself and not worker.reason, worker.reason or words
         for file in (worker.process, worker.connection, worker.offers.worker):
@@ -328,7 +328,7 @@ class Service:
 
 
 def _load_engine(driver: Driver) -> None:
-    """Load an engine, whose memory workers then share. It starts threads, which a fork loses, when it compiles."""
+    """Load an engine, so that workers share its memory. Only compiling starts threads, which a fork would lose."""
     builder = Builder("load")
     builder.output(builder.relu(builder.input(tensor("float32", (1,)))))
     with suppress(NnapiError):
@@ -346,7 +346,7 @@ def _identify(path: str) -> tuple[int, int]:
 
 
 def _remove_abandoned(path: str) -> None:
-    """Remove a socket without a server; OSError if it is in use or the path is another file."""
+    """Remove a socket on which no process listens; raise OSError if it is in use or not a socket."""
     with suppress(FileNotFoundError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as trial:
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             raise OSError(EEXIST, "the file exists and is not a socket")
@@ -356,6 +356,6 @@ def _remove_abandoned(path: str) -> None:
         except ConnectionRefusedError:
             os.unlink(path)
             return
-        except BlockingIOError:  # the queue of connections is full
+        except BlockingIOError:  # the listening queue is full
             pass
         raise OSError(EADDRINUSE, os.strerror(EADDRINUSE))

@@ -1,4 +1,4 @@
-"""Models, prepared models, limits and the recording of one connection."""
+"""Models, prepared models, limits and trace recording of one connection."""
 
 import ctypes
 import gc
@@ -24,7 +24,7 @@ _malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)
 
 
 def free_memory() -> None:
-    """Return freed memory to the system. After MobileNet, the C library would keep 38 MB of it."""
+    """Return freed memory to the system. After MobileNet, the C library would keep 38 MB."""
     gc.collect()
     _malloc_trim(0)
 
@@ -34,9 +34,9 @@ class PreparedModel(NamedTuple):
     model: Model
     is_burst: bool = False
     is_borrowing: bool = False
-    """Its outputs may be views of the device's memory until its next run."""
+    """Whether outputs may be views of the device's memory, valid until its next run."""
     is_shared: bool = False
-    """The number of another entry closes it."""
+    """Whether another entry owns ``prepared`` and closes it."""
 
 
 SECTIONS = {
@@ -45,11 +45,11 @@ SECTIONS = {
     "restore": (Phase.COMPILATION, "prepareModelFromCache"),
     "execute": (Phase.EXECUTION, ""),
 }
-"""Phase and name of each request's section in a trace; an empty name is the device's."""
+"""Phase and name of the trace section of each request; an empty name means the device's name."""
 
 
 def section_of(body: Body, info: DeviceInfo, model: Model) -> Section:
-    """Return the section of a request; operations have their numbers in the whole model."""
+    """Return the trace section of a request, with operations numbered as in the whole model."""
     phase, name = SECTIONS[body["kind"]]
     layer = Layer.CPU if info.type == DeviceTypeCode.DEVICE_CPU else Layer.DRIVER
     operations = body["trace"][1]
@@ -58,7 +58,7 @@ def section_of(body: Body, info: DeviceInfo, model: Model) -> Section:
 
 
 class Recording:
-    """The recording of a process, from a request with a trace to a run without."""
+    """Trace recording in a driver's process: it begins with a request with a trace, and ends with a run without one."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -66,7 +66,7 @@ class Recording:
         self._lock = make_lock()
 
     def follow(self, wish: Sequence[Any] | None) -> None:
-        """Start to record if a request asks for it; its number tells a new recording from the last one."""
+        """Begin to record if a request has a trace; a new number in ``wish`` begins a new recording."""
         if wish is None:
             return
         with self._lock:
@@ -77,12 +77,12 @@ class Recording:
                 spans.start()
 
     def pause(self) -> None:
-        """Record nothing until the next request with a trace."""
+        """Stop recording until the next request with a trace."""
         with self._lock:
             self._stop()
 
     def read(self, first: int) -> list[Span]:
-        """Return the recorded spans from index ``first`` on, as many as one message holds."""
+        """Return recorded spans from index ``first`` on, as many as fit into a message."""
         if not first:
             self.pause()
         return self._kept[first : first + SPANS]
@@ -100,8 +100,8 @@ class Session:
         key: bytes = b"",
         map_constants: MapFile = map_file,
     ) -> None:
-        """``clock`` has the start of each channel's run: monotonic nanoseconds, 0 between two runs. With a ``key`` only
-        cache entries signed with it are restored."""
+        """``clock`` has the start of each channel's run in monotonic nanoseconds, 0 if none is running. With a ``key``,
+        only cache entries that are signed with it are restored."""
         self._allowance, self.key, self.map_constants = allowance, key, map_constants
         self.driver: Driver
         self.models: dict[int, Model] = {}
@@ -109,11 +109,11 @@ class Session:
         self.clock = memoryview(bytearray(8 * allowance.threads)).cast("Q") if clock is None else clock
         self._numbers = itertools.count(1)
         self._channels: dict[int, Callable[[int], None]] = {}
-        """The function that releases a prepared model, by the channel's slot in the clock."""
+        """By slot in the clock: the channel's function that forgets a prepared model."""
         self.recording = Recording()
 
     def enter_channel(self, forget: Callable[[int], None]) -> int:
-        """Return the slot of a new channel; ResourceExhaustedPersistentError at the limit."""
+        """Return the clock's slot for a new channel; raise ResourceExhaustedPersistentError at the limit."""
         self._allowance.need_fewer(len(self._channels), "threads")
         slot = next(slot for slot in range(len(self.clock)) if slot not in self._channels)
         self._channels[slot] = forget
@@ -128,7 +128,7 @@ class Session:
         return {"error": plain_values.of_error(self._allowance.explain(error), name)}
 
     def to_options(self, values: Any) -> PrepareOptions:
-        """Return the options of a preparation; ResourceExhaustedPersistentError for too many threads."""
+        """Return the options of a preparation; raise ResourceExhaustedPersistentError if they have too many threads."""
         options: PrepareOptions = plain_values.to_value(PrepareOptions, values)
         self._allowance.need_fewer((options.threads or 1) - 1, "threads")
         return options
@@ -139,11 +139,11 @@ class Session:
         return number
 
     def check_count(self, kept: dict[int, Any]) -> None:
-        """Raise ResourceExhaustedPersistentError if the application has the maximum of models."""
+        """Raise ResourceExhaustedPersistentError if the application has too many models."""
         self._allowance.need_fewer(len(kept), "models")
 
     def release(self, number: int) -> None:
-        """Release a model, or a prepared one and its bindings."""
+        """Release a model, or a prepared model with its bindings."""
         self.models.pop(number, None)
         held = self.prepared.pop(number, None)
         if held is not None:
@@ -153,7 +153,7 @@ class Session:
                 held.prepared.close()
 
     def trace(self, body: Body) -> AbstractContextManager[Any]:
-        """Return the section of a request; an empty one if nothing is recorded."""
+        """Return the trace section of a request; an empty one if nothing is recorded."""
         if not spans.active:
             return spans.NOTHING
         if "trace" not in body:

@@ -1,5 +1,5 @@
-"""Constants that the workers of a service share: equal bytes are mapped once. The service finds them by digest; a
-worker compares the bytes before it uses another's, so that a wrong digest harms nobody."""
+"""Constants that the workers of a service share: equal bytes are mapped once. The service finds them by digest. A
+worker compares the bytes before it uses another's, so a wrong digest does no harm."""
 
 import fcntl
 import os
@@ -19,21 +19,21 @@ from nnapi.model.memory import Memory, mappings
 
 DIGEST = 32
 FORGET = b"-"
-"""Behind the digest of constants that a worker no longer has."""
+"""Suffix of a message: the worker no longer has the constants with this digest."""
 LEAST = 1 << 20
 """Minimum bytes of constants that are shared."""
 KEPT = 8
-"""Maximum files of one worker that the service keeps open for others."""
+"""Maximum files of one worker that the service keeps open for other workers."""
 
 
 class Shelf:
-    """A worker's access to the constants of others, over a socket to the service."""
+    """A worker's access to constants of other workers, through a socket to the service."""
 
     def __init__(self, service: socket.socket) -> None:
         self._service, self._lock = service, make_lock()
 
     def map(self, size: int, descriptor: int) -> Memory:
-        """Map the constants of a model, or the same ones of another worker; BadDataError for a wrong descriptor."""
+        """Map the constants of a model, or another worker's equal constants; raise BadDataError for an unsafe file."""
         own = map_file(size, descriptor)
         if size < LEAST or not is_sealed(descriptor, fcntl.F_SEAL_WRITE):
             return own
@@ -57,23 +57,23 @@ class Shelf:
         return own
 
     def _forget(self, digest: bytes) -> None:
-        """Let the service close its descriptor: nothing of the worker is mapped from it any more."""
+        """Let the service close its descriptor, since this worker no longer maps the constants."""
         with suppress(OSError):
             self._service.send(digest + FORGET, socket.MSG_DONTWAIT)
 
 
 class Offers:
-    """The service's side: descriptors of the constants that one worker has mapped, by digest."""
+    """The service's side: descriptors of constants that one worker maps, by digest."""
 
     def __init__(self, worker: socket.socket) -> None:
         self.worker = worker
-        worker.setblocking(False)  # Python's send_fds and recv_fds ignore MSG_DONTWAIT
+        worker.setblocking(False)  # send_fds and recv_fds ignore MSG_DONTWAIT
         self._files: dict[bytes, int] = {}
 
     def answer(self, everybody: "Iterable[Offers]") -> bool:
-        """Answer the worker's message; return False at the end of the messages, or raise OSError if there is none yet
-        or the worker does not read its answers. An offer is answered with a descriptor of the same constants, if there
-        is one, which is kept for others until the worker forgets it."""
+        """Answer a worker's message; return False after its last one. OSError if there is no message yet, or the worker
+        does not read answers. The answer to an offer is a descriptor of equal constants, if any. The service keeps
+        that, or else the offered one, for other workers until this worker forgets it."""
         message, files, _, _ = socket.recv_fds(self.worker, DIGEST + len(FORGET), 1)
         digest = message[:DIGEST]
         if len(message) > DIGEST:
