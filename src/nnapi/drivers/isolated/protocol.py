@@ -66,7 +66,7 @@ def send(connection: socket.socket, body: Body, descriptors: Sequence[int] = ())
 
 
 def refuse(connection: socket.socket, body: Body) -> None:
-    """Send a last message and close the connection. Unread packets are read first, as they would hide the message."""
+    """Send a last message, drain unread packets, which would hide it, and close the connection."""
     with connection, suppress(OSError):
         connection.settimeout(0)
         send(connection, body)

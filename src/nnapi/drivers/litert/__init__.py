@@ -1,1 +1,1 @@
-"""LiteRT: the engine for serialized graphs."""
+"""LiteRT, the engine that runs .tflite graphs: interpreter, cache entries, profiler, lowering."""

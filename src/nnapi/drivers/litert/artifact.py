@@ -1,4 +1,4 @@
-"""The engine's compiled graph and entry of the compilation cache: a file, followed by the other facts."""
+"""The engine's compiled graph, as the compilation cache stores it: a .tflite file, followed by other facts."""
 
 import json
 import struct
@@ -10,18 +10,18 @@ from nnapi.model.memory import Memory
 from nnapi.model.operand import Array, Shape
 
 VERSION = 9
-"""Of entries: increase it with every change of compiled graphs."""
+"""Version of entries; increase it with every change of compiled graphs."""
 TAIL = struct.Struct("<II")
-"""The version, and the bytes of JSON before it."""
+"""The last bytes of an entry: VERSION, and the length of the JSON before them."""
 
 
 class Compiled(NamedTuple):
-    """A serialized graph and its facts, which end the content.
+    """A serialized graph with its facts, which are also at the end of ``content``.
 
-    ``flipped``: for each input, then each output, whether the caller's values are unsigned and the engine's signed.
-    ``shapes`` are those of the outputs, ``origins`` the operation of each operator, ``work`` is the number of MACs. A
-    dynamic graph was made for the input shapes ``assumed`` (None for an omitted one). The engine may compute
-    ``in_float16``. ``file`` begins with the content.
+    ``flipped`` says, for each input and then each output, whether callers see unsigned values and the engine signed
+    ones. ``shapes`` are those of the outputs; ``origins`` has the operation of each operator; ``work`` is the number of
+    MACs. A dynamic graph was made for the input shapes ``assumed`` (None: omitted). ``in_float16`` permits float16.
+    ``file`` is the mapped file that begins with ``content``.
     """
 
     content: bytes | memoryview
@@ -35,7 +35,7 @@ class Compiled(NamedTuple):
 
 
 class Engine(NamedTuple):
-    """An interpreter, its graph's content, views of its inputs and outputs, and its threads, for the profiler."""
+    """An interpreter, its graph's content, views of its inputs and outputs, and its threads; for the profiler."""
 
     content: bytes | memoryview
     native: Any
@@ -45,13 +45,13 @@ class Engine(NamedTuple):
 
 
 def write_facts(*facts: Any) -> bytes:
-    """Return the bytes that follow the file, for :func:`read_facts`."""
+    """Return facts as the bytes that follow the .tflite file, for :func:`read_facts`."""
     text = json.dumps(facts).encode()
     return text + TAIL.pack(VERSION, len(text))
 
 
 def read_facts(content: memoryview) -> tuple[Any, int]:
-    """Return the facts, lists as tuples, and the length of the file before them; ValueError for another version."""
+    """Return the facts, with tuples for lists, and the .tflite file's length; ValueError for another version."""
     end = len(content) - TAIL.size
     found, length = TAIL.unpack_from(content, end)
     if found != VERSION:
@@ -60,7 +60,7 @@ def read_facts(content: memoryview) -> tuple[Any, int]:
 
 
 def cut_facts(compiled: Compiled) -> bytes:
-    """Return the file without the facts."""
+    """Return the .tflite file without the facts."""
     content = memoryview(compiled.content)
     return bytes(content[: read_facts(content)[1]])
 
@@ -70,6 +70,6 @@ def _freeze(value: Any) -> Any:
 
 
 def unpack(entry: CacheEntry) -> Compiled:
-    """Return the graph of an entry; ValueError for another version."""
+    """Return the compiled graph in a cache entry; raise ValueError for another version."""
     content = memoryview(entry.content)
     return Compiled(*(content, *read_facts(content)[0], entry.file))

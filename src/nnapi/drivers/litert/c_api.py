@@ -1,4 +1,4 @@
-"""LiteRT's C API: a file compiled for the CPU with options that the interpreter lacks."""
+"""LiteRT's C API, for a file compiled for the CPU with options that the Python interpreter lacks."""
 
 import ctypes
 import os
@@ -15,16 +15,16 @@ from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.model.operand import Array
 
 ELEMENTS = {"float32": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9, "float16": 10}
-"""LiteRT's codes of element types by NumPy's names."""
+"""LiteRT's numbers of element types, by NumPy's names."""
 CPU = 1
 SEVERITY, ACCELERATORS = 25, 24
-"""Options of an environment: the least severity that is logged, and the accelerators to search for."""
+"""Options of an environment: minimum severity of log messages; accelerators to search for."""
 SILENT, INTEGER = 4, 2
 STATUS = {1: "invalid argument", 2: "out of memory", 3: "runtime failure", 5: "unsupported", 6: "not found"}
-"""The meanings of the status codes of failed functions."""
+"""Meanings of the status codes of functions that fail."""
 ALIGNMENT = 64
 SPARE = 128
-"""Bytes behind a tensor that kernels may read."""
+"""Bytes after a tensor that kernels may read."""
 
 
 class _Option(ctypes.Structure):
@@ -37,7 +37,7 @@ class _TensorType(ctypes.Structure):
 
 _DELETER = ctypes.CFUNCTYPE(None, c_void_p)
 _keeps = _DELETER(lambda address: None)
-"""The callback that frees LiteRT's texts; these belong to Python."""
+"""The function that LiteRT calls to free a text. It does nothing, as the texts belong to Python."""
 
 _HANDLE = POINTER(c_void_p)
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
@@ -61,7 +61,7 @@ _DESTROYERS = ("TensorBuffer", "CompiledModel", "Options", "Model")
 
 @cache
 def _library() -> ctypes.CDLL:
-    """Load the library; OSError if that fails, AttributeError if it lacks a function."""
+    """Load the library; raise OSError if that fails, AttributeError if it lacks a function."""
     found = find_spec("ai_edge_litert")
     folders = found.submodule_search_locations if found else None
     library = ctypes.CDLL(os.path.join((folders or [""])[0], "libLiteRt.so"))
@@ -80,7 +80,7 @@ def call(name: str, *arguments: Any) -> None:
 
 
 def make(name: str, *arguments: Any) -> c_void_p:
-    """Return the handle that a function writes to its last argument."""
+    """Call a function; return the handle that it stores through its last argument."""
     handle = c_void_p()
     call(name, *arguments, byref(handle))
     return handle
@@ -88,17 +88,17 @@ def make(name: str, *arguments: Any) -> c_void_p:
 
 @cache
 def _environment() -> c_void_p:
-    """Return the process's environment, with the CPU alone and no log."""
+    """Return the process's environment: only the CPU, without log messages."""
     options = (_Option * 2)(_Option(SEVERITY, INTEGER, SILENT), _Option(ACCELERATORS, INTEGER, CPU))
     return make("CreateEnvironment", len(options), options)
 
 
 class CompiledModel(ExitStack):
-    """A file compiled for the CPU. ``views`` are its memory for inputs and outputs, which begins with a copy of
+    """A file compiled for the CPU. ``views`` are its memory for inputs and outputs; it starts with a copy of
     ``arrays``."""
 
     def __init__(self, content: bytes, arrays: Sequence[Sequence[Array]], options: Mapping[bytes, bytes]) -> None:
-        """``arrays`` are those for the inputs and those for the outputs. RuntimeError if LiteRT refuses the file."""
+        """``arrays`` has the initial inputs, then the initial outputs. RuntimeError if LiteRT refuses the file."""
         super().__init__()
         self._kept = content, options
         try:

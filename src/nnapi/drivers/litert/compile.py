@@ -1,4 +1,4 @@
-"""Write a lowered graph as a file for LiteRT. Restoring from the cache does not import this module."""
+"""Write a lowered graph as a .tflite file for LiteRT. Restoring from the cache does not import this module."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,8 +19,8 @@ def compile_graph(
     in_float16: bool = False,
     write: Callable[..., bytes] = serialize,
 ) -> Compiled:
-    """Write a graph, with the facts as its ``tail``; ``assumed`` are the shapes of inputs (None if omitted) that a
-    dynamic model tries first."""
+    """Write a graph and its facts. ``assumed`` are the input shapes (None: omitted) for which a dynamic model is
+    prepared first."""
     told = (
         graph.flipped,
         tuple(tensor.shape for tensor in graph.outputs),
@@ -33,7 +33,7 @@ def compile_graph(
 
 
 def find_origins(graph: Graph) -> list[int | None]:
-    """Return the operation's number for each operator; a converted input belongs to the operation that reads it."""
+    """Return each operator's operation, by number. A conversion of an input belongs to the operation that reads it."""
     read: dict[Tensor, int | None] = {}
     found: list[int | None] = []
     for operator in reversed(graph.operators):
@@ -45,6 +45,6 @@ def find_origins(graph: Graph) -> list[int | None]:
 
 
 def count_macs(graph: Graph) -> int:
-    """Return the products that the graph sums."""
+    """Return the number of multiply-accumulates in a graph."""
     sums = [(op.output, op.input(1)) for op in graph.operators if row_of(op.kind).sums]
     return sum(out.size // out.shape[-1] * filter.size for out, filter in sums)

@@ -1,4 +1,4 @@
-"""The context of the rules for LiteRT: its differences from the canonical context, and facts of the whole model."""
+"""The context of LiteRT's rules: its differences from the canonical context, and facts about the whole model."""
 
 from collections.abc import Callable, Container, Sequence
 from typing import Any, ClassVar, TypeVar
@@ -21,13 +21,13 @@ T = TypeVar("T")
 HIGHEST_RANK = 5
 POOLS = ("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D")
 MOST_PADDING = 256
-"""Cells of padding around a pooled image that are always supported."""
+"""Maximum elements of padding per side around a pooled image of any size."""
 RULES = Rules("nnapi.drivers.litert.rules", canonical.RULES)
 lower = RULES.lower
 
 
 def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tensor:
-    """Return the tensor of an operand, signed where the model has it unsigned."""
+    """Return the tensor of an operand; unsigned 8-bit operands get a signed tensor."""
     tensor = canonical.tensor_of(type, name, value)
     require(type.rank <= HIGHEST_RANK, f"{name} has rank {type.rank}, the engine takes at most {HIGHEST_RANK}")
     if tensor.type == "i32":
@@ -36,12 +36,13 @@ def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tenso
 
 
 class Context(canonical.Context):
-    """One call being lowered. ``findings`` is the cache of :meth:`find`; ``dynamic`` operands have assumed sizes."""
+    """One call that is being lowered. ``findings`` is the cache of :meth:`find`; ``dynamic`` operands have assumed
+    shapes."""
 
     in_float: ClassVar[frozenset[str]] = frozenset(
         {"AVERAGE_POOL_2D", "BATCH_MATMUL", "HARD_SWISH", "L2_NORMALIZATION", "LEAKY_RELU", "PRELU", "SOFTMAX"}
     )
-    """Operators whose kernels for quantized values are slower, or abort on some scales."""
+    """Operators whose quantized kernels are slower than float ones, or abort for some scales."""
     keeps_axes: ClassVar[bool] = True
 
     def __init__(
@@ -56,10 +57,10 @@ class Context(canonical.Context):
         super().__init__(call, value_of, tensor_at)
         self._findings, self._dynamic, self._find_quantized = findings, dynamic, find_quantized
 
-    # Methods that only this engine's rules call
+    # Methods for this engine's rules
 
     def find(self, look: Callable[..., T], *tensors: Tensor) -> T:
-        """Return ``look(*tensors)``, computed once for all calls that share the tensors."""
+        """Return ``look(*tensors)``, cached for all calls with the same tensors."""
         key = (look, *tensors)
         result: T | None = self._findings.get(key)
         if result is None:
@@ -67,14 +68,14 @@ class Context(canonical.Context):
         return result
 
     def find_quantized(self, name: str) -> Tensor | None:
-        """Return the quantized constant behind a float argument, where the engine may compute with it."""
+        """Return the quantized constant that a float argument is dequantized from, if the engine may use it."""
         return self._find_quantized(self.call.operands[name][0])
 
     def is_dynamic(self, name: str) -> bool:
-        """Whether a run may have other dimensions of an argument than the assumed ones."""
+        """Return whether a run may have other dimensions of an argument than the assumed ones."""
         return any(index in self._dynamic for index in self.call.operands.get(name, ()))
 
-    # Methods that differ from those for files
+    # Methods that override the canonical ones
 
     def tensor_of(self, type: OperandType, name: str) -> Tensor:
         return tensor_of(type, name)
@@ -85,7 +86,7 @@ class Context(canonical.Context):
     def fit_windows(
         self, x: Tensor, size: Sequence[int], padding: Padding, stride: Pair, dilation: Pair = (1, 1)
     ) -> tuple[int | None, Pair, Pair]:
-        """The engine fails on too many cells of pooled windows, and averages one row of too high windows."""
+        """Refuse padding of pools that the engine does not support; pad averages whose windows exceed the height."""
         (height, width), (down, across) = x.shape[1:3], size
         if self.operation_name in POOLS:
             for cells, pair in zip((height, width), padding, strict=True):

@@ -1,4 +1,4 @@
-"""A driver that prepares a model as a graph of LiteRT, or as one for each case of a dynamic model."""
+"""The base of drivers that prepare a model as one LiteRT graph, or as one per set of input shapes."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ G = TypeVar("G", bound=Prepared)
 
 
 class GraphDriver(HostMemory, ABC, Generic[G]):
-    """Prepared graphs have their compiled graph in ``compiled``."""
+    """A driver that lowers models to LiteRT graphs. Its prepared graphs have the compiled graph in ``compiled``."""
 
     @abstractmethod
     def compile(self, model: Model, graph: Graph, assumed: Shapes, options: PrepareOptions) -> Compiled:
-        """Rewrite and write a graph; ``assumed`` are the shapes of inputs that a dynamic model tries first."""
+        """Rewrite and write a graph; ``assumed`` are the input shapes for which a dynamic model is prepared first."""
 
     @abstractmethod
     def open_graph(self, model: Model, options: PrepareOptions, compiled: Compiled) -> G:
-        """Prepare a compiled graph."""
+        """Return a prepared model for a compiled graph."""
 
     def lower(self, model: Model, shapes: Shapes | None = None) -> Lowered:
-        """Lower a model for those shapes of its inputs; return the graph with the verdicts."""
-        from nnapi.drivers.litert.lowering import lower_model  # on demand: a warm start saves its megabyte
+        """Lower a model for these input shapes; return the graph and the verdicts."""
+        from nnapi.drivers.litert.lowering import lower_model  # on demand: restoring from the cache saves 1 MB
 
         return lower_model(model, shapes)
 
     def prepare_graph(self, model: Model, options: PrepareOptions, assumed: Shapes, shapes: Shapes) -> G:
-        """Prepare a model for ``shapes`` of its inputs."""
+        """Prepare a model for the input shapes ``shapes``; ``assumed`` are those that are prepared first."""
         return self.open_graph(model, options, self._lower_and_compile(model, options, assumed, shapes))
 
     def _lower_and_compile(self, model: Model, options: PrepareOptions, assumed: Shapes, shapes: Shapes) -> Compiled:
-        """Return what :meth:`open_graph` takes, without the graph: it may hold copies of the constants."""
+        """Return the compiled graph. The lowered graph, which may contain copies of constants, is freed first."""
         from nnapi.lowering.lower import need_supported
 
-        model.need_mapped()  # dynamic dimensions are known only at a run, when its files may have changed
+        model.need_mapped()  # at a run, the model's files may have changed
         lowered = self.lower(model, shapes)
         need_supported(lowered.verdicts)
         return self.compile(model, lowered.graph, assumed, options)
@@ -56,12 +56,12 @@ class GraphDriver(HostMemory, ABC, Generic[G]):
         return make(shapes) if is_static(model) else PreparedPerShapes(make, shapes)
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
-        """Return the serialized graph; with dynamic dimensions, the one for the assumed dimensions."""
+        """Return the serialized graph; of a dynamic model, the one for the assumed shapes."""
         compiled = getattr(getattr(prepared, "first", prepared), "compiled", None)
         return None if compiled is None else bytes(compiled.content)
 
     def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> G | PreparedPerShapes[G]:
-        """Pass a serialized graph to the engine; the model is not lowered."""
+        """Prepare a model from its serialized graph, without lowering it."""
         found = unpack(entry)
         graph = self.open_graph(model, options, found)
         if found.assumed is None:

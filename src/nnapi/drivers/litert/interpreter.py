@@ -1,4 +1,4 @@
-"""LiteRT's interpreter with XNNPACK; concurrent runs use one each, made at first use and reused."""
+"""LiteRT's interpreter with XNNPACK. Concurrent runs use one interpreter each, made at first use and reused."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 log = Log("nnapi.Driver")
 
 FLIP = np.array(128, np.uint8)
-"""The mask that converts unsigned values to signed ones and back."""
+"""XOR mask that converts unsigned 8-bit values to signed ones and back."""
 WORTH_MAPPING = 1 << 16
-"""Bytes from which mapping a file is faster than copying."""
+"""Bytes of a file from which mapping is faster than copying."""
 
 
 class Program:
-    """A compiled graph, with the facts that its interpreters share. With a ``model``, traces have its operations."""
+    """A compiled graph and what its interpreters share. With a ``model``, traces show its operations."""
 
     def __init__(self, compiled: Compiled, model: Model | None = None) -> None:
         self.compiled, self.precision_refusal = compiled, ""
@@ -41,7 +41,7 @@ class Program:
 
     @cached_property
     def profile(self) -> Profile[Engine] | None:
-        """Return the trace profile of the engine's calls."""
+        """Return the trace profile for calls of the engine; None without a model or in float16."""
         if self._model is None or self.compiled.in_float16:
             return None
         from nnapi.drivers.litert.profiler import profile  # only for traces
@@ -53,10 +53,10 @@ MakeInterpreter = Callable[[Compiled, int], Interpreter]
 
 
 class Instance:
-    """One interpreter and views of the memory of its inputs and outputs, which stays in place."""
+    """One interpreter, with views of its inputs and outputs, whose addresses do not change."""
 
     def __init__(self, program: Program, threads: int, make: MakeInterpreter | None = None) -> None:
-        """``make`` makes another engine's interpreter; by default XNNPACK's."""
+        """``make`` makes the interpreter of another engine; the default is XNNPACK's."""
         self._program = program
         native, views, threads = self._open_half(threads) or self._open(threads, make or _interpreter)
         content, flipped, expected, *_ = program.compiled
@@ -95,12 +95,12 @@ class Instance:
 
     @cached_property
     def direct(self) -> Inference:
-        """Run and copy the results in one call."""
+        """The function that runs and returns copies of the results."""
         return self._resolve(borrow=False)
 
     @cached_property
     def borrowing(self) -> Inference:
-        """Run and return results that are valid until the next run."""
+        """The function that runs and returns results that are valid until the next run."""
         return self._resolve(borrow=True)
 
     def execute(self, request: Request, borrow: bool = False) -> Outcome:
@@ -109,7 +109,7 @@ class Instance:
         return Outcome(self.results(borrow))
 
     def run(self, inputs: Sequence[Array | None]) -> None:
-        """Copy the inputs in and compute."""
+        """Copy the inputs to the interpreter and run it."""
         for (view, flip), array in zip(self._inputs, inputs, strict=True):
             if array is None or array.shape != view.shape:
                 given = "omitted" if array is None else f"of shape {list(array.shape)}"
@@ -125,12 +125,12 @@ class Instance:
             raise OpFailedError(f"LiteRT failed: {error}") from None
 
     def _section(self) -> Section:
-        """Return the trace section of the call; an empty one unless a trace is recorded."""
+        """Return the trace section for the call; an empty one if no trace is recorded."""
         profile = self._program.profile if spans.active else None
         return profile.of(self._engine) if profile else spans.NOTHING
 
     def _resolve(self, borrow: bool) -> Inference:
-        """Return a run as one function, resolved to NumPy's and LiteRT's own."""
+        """Return a run as one function, bound to methods of NumPy and LiteRT."""
         puts = [partial(_put_flipped, view) if flip else partial(view.__setitem__, ...) for view, flip in self._inputs]
         gets = [_getter(view, flip, borrow) for view, flip in self._outputs]
         invoke = self._invoke
@@ -153,7 +153,7 @@ class Instance:
         return one
 
     def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        """Return the engine's inputs, or buffers that each run converts if signedness differs."""
+        """Return the interpreter's input memory, or buffers if their signedness must be converted in each run."""
         if [view.shape for view, _ in self._inputs] != [*shapes]:
             return None
         inputs = [np.zeros_like(view) if flip else view for view, flip in self._inputs]
@@ -176,7 +176,7 @@ class Instance:
         return Bound(inputs, flipped if any(self._program.compiled.flipped) else same)
 
     def results(self, borrow: bool = False) -> list[Array]:
-        """Return the outputs; with ``borrow``, which copies only flipped ones, they are valid until the next run."""
+        """Return the outputs; with ``borrow``, only flipped ones are copied, others are valid until the next run."""
         return [view ^ FLIP if flip else view if borrow else view.copy() for view, flip in self._outputs]
 
 
@@ -207,18 +207,18 @@ def _interpreter(compiled: Compiled, threads: int) -> Interpreter:
 
 
 def _has_loose_ends(native: Any) -> bool:
-    """Whether built-in kernels compute sums of products, which several threads make slower.
+    """Return whether LiteRT's own kernels compute sums of products, which are slower on several threads.
 
-    XNNPACK's nodes name their inputs and outputs, not the operators inside: an unused result belongs to such an
-    operator.
+    Nodes of XNNPACK's delegate list inputs and outputs, but not the operators inside. An operator outside them has a
+    result that is used, but not produced by a delegate node.
     """
-    from nnapi.formats.tflite.operators import row_of  # only where threads are set
+    from nnapi.formats.tflite.operators import row_of  # only for several threads
 
     names = [native.NodeName(node) for node in range(native.NumNodes())]
     inside = [node for node, name in enumerate(names) if name == "DELEGATE"]
     taken = {int(tensor) for node in inside for tensor in native.NodeInputs(node)}
     given = {int(tensor) for node in inside for tensor in native.NodeOutputs(node)}
-    outside = taken.union(map(int, native.OutputIndices()))  # and the tensors that operators outside read
+    outside = taken.union(map(int, native.OutputIndices()))  # grows by the inputs of operators outside
     for node, name in reversed([*enumerate(names)]):
         results = set(map(int, native.NodeOutputs(node)))
         if name != "DELEGATE" and results.isdisjoint(given) and not results.isdisjoint(outside):
@@ -229,5 +229,5 @@ def _has_loose_ends(native: Any) -> bool:
 
 
 def _caller_view(view: Array, flip: bool) -> Array:
-    """Return the engine's memory as elements of the caller's type."""
+    """Return a view of the engine's memory with the caller's element type."""
     return view.view(np.uint8) if flip or view.dtype == np.bool_ else view

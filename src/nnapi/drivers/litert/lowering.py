@@ -21,26 +21,26 @@ ALL_CONSTANT = frozenset({OperationCode.QUANTIZED_LSTM})
 
 
 class TfliteLowering(Lowering[Tensor, Context]):
-    """Lowers to operators of TensorFlow Lite for LiteRT's kernels; the GPU's lowering is derived from it."""
+    """The lowering to LiteRT's kernels; the lowerings for XNNPACK and the GPU are subclasses."""
 
     rules = RULES
     as_types = ("filter", "weights", "bias")
     folds_dequantize = True
     context_type: ClassVar[type[Context]] = FilterContext
     takes_dynamic_range: ClassVar[bool] = False
-    """Whether the engine multiplies floats by quantized weights, where a model permits that."""
+    """Whether the engine multiplies float inputs by quantized weights, if a model permits that."""
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         super().__init__(model, shapes)
         self.graph = Graph()
         self.dynamic: frozenset[int] = frozenset()
-        """Operands whose dimensions are assumed."""
+        """Operands whose dimensions are assumed, because they are dynamic."""
         self._findings: dict[Any, Any] = {}
         self._sound: set[Tensor] = set()
-        """Tensors that passed the check for the engine's limits."""
+        """Tensors that are known to be within the engine's limits."""
 
     def finish(self) -> Graph:
-        """Return the graph with its outputs."""
+        """Return the graph, with its outputs set."""
         given = [index for index in self.model.inputs if self.types.get(index) is not None]
         results = [index for index in self.model.outputs if index in self.values]
         self.graph.outputs = [self._output(index) for index in results]
@@ -59,7 +59,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
         try:
             inner = self.value(operand.index)
         except Unsupported:
-            return  # the operations that read it are refused
+            return  # operations that read it are refused
         outer = self._outer(operand.index, inner)
         self._cast(outer, inner)
         self.graph.inputs.append(outer)
@@ -71,7 +71,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
         return tensor_of(type, name_of(operand), self.find_constant(operand.index))
 
     def check_call(self, call: OperationCall) -> None:
-        """Refuse inputs that count as omitted, but may be given when the model runs."""
+        """Refuse a dynamic input that counts as omitted now, but may be given at a run."""
         if call.code not in ALL_CONSTANT:
             return
         for index in call.inputs:
@@ -99,7 +99,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
         return results
 
     def check_operator(self, operator: Operator) -> None:
-        """Raise Unsupported where the engine must not get an operator."""
+        """Raise Unsupported if the engine must not get an operator."""
         reason = find_violation(operator, self._sound)
         if reason is not None:
             raise Unsupported(reason)
@@ -111,7 +111,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
         return outer
 
     def _outer(self, index: int, inner: Tensor) -> Tensor:
-        """Return a tensor of the model's type: float16, where the graph computes float32."""
+        """Return a tensor of the operand's type: float16 if the graph computes it in float32."""
         is_half = self.model.operands[index].type.code == OperandCode.TENSOR_FLOAT16
         return inner.like(type="f16") if is_half else inner
 
@@ -123,7 +123,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
 
 @dataclass(frozen=True)
 class Lowered:
-    """The graph of the supported operations, and the verdict on each operation."""
+    """A graph of the supported operations, and a verdict on every operation."""
 
     graph: Graph
     verdicts: tuple[Verdict, ...]
@@ -134,9 +134,9 @@ def lower_model(
     shapes: Sequence[Shape | None] | None = None,
     lowering: type[TfliteLowering] = TfliteLowering,
 ) -> Lowered:
-    """Lower a model, with a reason for every operation that cannot be lowered.
+    """Lower a model; each operation that cannot be lowered gets a verdict with the reason.
 
-    ``shapes`` are those of dynamic inputs, None for an omitted one; by default :func:`assume_shapes`.
+    ``shapes`` are those of the inputs, None for an omitted one; by default :func:`assume_shapes`.
     """
     work = lowering(model, assume_shapes(model) if shapes is None else shapes)
     if shapes is None and not all(model.operands[index].type.is_known for index in model.inputs):
@@ -151,10 +151,10 @@ def lower_model(
 
 
 def assume_shapes(model: Model) -> list[Shape | None]:
-    """Return the inputs' shapes with 1 for each unspecified dimension; None for an input that may be omitted."""
+    """Return the input shapes, with 1 for each dynamic dimension; None for a dynamic input that may be omitted."""
     return lowering.assume_shapes(model, find_omissible(model))
 
 
 def is_static(model: Model) -> bool:
-    """Whether one graph is enough for every run."""
+    """Return whether one graph serves all runs: no input is dynamic or may be omitted."""
     return all(model.operands[index].type.is_known for index in model.inputs) and not find_omissible(model)

@@ -1,4 +1,4 @@
-"""LSTM cells without peepholes, projection and normalization, which XNNPACK computes decomposed."""
+"""LSTM cells without peepholes, projection and normalization: for XNNPACK, these are decomposed."""
 
 import numpy as np
 
@@ -6,13 +6,13 @@ from nnapi.formats.tflite.graph import Operator
 
 STEP, SEQUENCE = "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"
 WEIGHTS, RECURRENT, BIASES, HIDDEN, MEMORY = range(1, 5), range(5, 9), range(12, 16), 18, 19
-"""Positions among the inputs."""
+"""Indices of the operator's inputs."""
 OTHERS = (9, 10, 11, 16, 17, 20, 21, 22, 23)
-"""Inputs of cells that are not decomposed: peepholes, projection, normalization."""
+"""Indices of inputs that a decomposed cell must not have: peepholes, projection, normalization."""
 MOST_STEPS = 64
-"""The most steps that are unrolled: each costs preparation time, too."""
+"""Maximum number of unrolled steps, as each one takes preparation time."""
 SMALLEST_SCALE = 1 / 256
-"""The smallest scale of an integer output; 1 LSB of a smaller one would be less than the omitted roundings."""
+"""Minimum scale of an integer output. With a smaller one, the omitted roundings could exceed 1 LSB."""
 
 
 def is_plain(operator: Operator, state_is_read: bool, rounds_states: bool = False) -> bool:

@@ -1,4 +1,4 @@
-"""The values of an unsigned filter that do not fit into signed bytes."""
+"""Outliers: values of an unsigned filter that do not fit into signed bytes after the zero point is subtracted."""
 
 from weakref import WeakKeyDictionary
 
@@ -8,19 +8,19 @@ from nnapi.formats.tflite.graph import Tensor
 from nnapi.model.operand import Array
 
 REACH = 127
-"""Signed filters omit -128, so that sums of pairs of products fit 16 bits on every processor."""
+"""Maximum magnitude in signed filters. Without -128, sums of two products fit into 16 bits on every processor."""
 FEW = 32
-"""Rows with such values that are scanned one by one."""
+"""Maximum number of rows with outliers that are scanned one by one."""
 ROW = 16384
-"""Values whose minimum or maximum is found at a time."""
+"""Number of values in a row; outliers are looked for in rows with a suspicious minimum or maximum."""
 found: WeakKeyDictionary[Tensor, Array] = WeakKeyDictionary()
-"""The offsets of values that do not fit, of filters that a lowering rule has scanned: a scan reads the whole filter."""
+"""Offsets of outliers in filters that a lowering rule has scanned. Scanning reads the whole filter."""
 
 
 def find_outliers(values: Array, zero_point: int) -> Array:
-    """Return the offsets of the bytes that differ too much from the zero point.
+    """Return the offsets of values that differ from the zero point by more than REACH.
 
-    They are on one side only and few: rows without one are scanned at memory speed.
+    Outliers lie on one side of the zero point and are rare, so rows without any are skipped at memory speed.
     """
     values, lowest = values.reshape(-1), 0 if values.dtype == np.uint8 else -128
     is_low = zero_point - REACH > lowest

@@ -1,7 +1,7 @@
 """Measure the time of each operator of a graph with LiteRT's own profiler.
 
-Python cannot reach the interpreter's profiler; the C API has one, for a model compiled by its own library. Its other
-events read a file, 0.1 ms per run: so a few separate runs measure the operators' shares.
+Python cannot reach the interpreter's profiler. The C API has one, for models that it compiles itself. Its other events
+read a file, which takes 0.1 ms per run. So a few separate runs measure the operators' shares of the time.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ from nnapi.trace import Layer, Phase, Section
 from nnapi.trace.profile import Costs, Profile, measure_typical
 
 KERNEL, DELEGATED = 2, 8
-"""Types of events: an operator by LiteRT's own kernel, and one within a delegate."""
+"""Types of events: an operator run by LiteRT's kernel; an operator run inside a delegate."""
 
 
 class _Event(ctypes.Structure):
@@ -38,7 +38,7 @@ class _Event(ctypes.Structure):
 
 
 class Event(NamedTuple):
-    """The time of one operator; ``operator`` is its index in the file, None within XNNPACK."""
+    """The seconds of one operator. ``operator`` is its index in the file, None inside XNNPACK's delegate."""
 
     name: str
     operator: int | None
@@ -46,7 +46,7 @@ class Event(NamedTuple):
 
 
 class Profiled(CompiledModel):
-    """A file compiled with LiteRT's profiler, on copies of the inputs."""
+    """A file compiled with LiteRT's profiler, run on copies of the inputs."""
 
     def __init__(self, content: bytes, inputs: Sequence[Array], outputs: Sequence[Array], threads: int) -> None:
         options = {
@@ -57,7 +57,7 @@ class Profiled(CompiledModel):
         self._profiler = make("CompiledModelGetProfiler", self.handle)
 
     def run(self) -> list[Event]:
-        """Return the operators of one run, in order."""
+        """Run once; return the events of operators, in order."""
         call("StartProfiler", self._profiler)
         self.invoke()
         count = c_int()
@@ -76,7 +76,7 @@ class Profiled(CompiledModel):
 
 
 class Node(NamedTuple):
-    """An operator's kind, and the indices of its tensors, -1 for omitted ones."""
+    """An operator's kind, and the indices of its tensors (-1: omitted)."""
 
     kind: str
     inputs: tuple[int, ...]
@@ -84,13 +84,13 @@ class Node(NamedTuple):
 
 
 FINISHING = CLAMP
-"""Events that finish the operator before them; other extra events prepare the next one."""
+"""Prefixes of events that finish the operator before them. Other extra events prepare the operator after them."""
 FUSED, ALONE, MISNAMED = 2, 2, 3
-"""Costs of matching events to operators: an operator without an event, an event without one, and other names."""
+"""Costs in matching: an operator without an event, an event without an operator, a pair with different names."""
 
 
 def may_be_event_of(kind: str, name: str) -> bool:
-    """Whether an event of that name may be an operator of that kind. "Invalid" are chains computed as one table."""
+    """Return whether ``name`` may be an event of this kind. "Invalid" are chains of operators in one table."""
     names = row_of(kind).events
     if name.startswith("Invalid"):
         return names in (CONVERT, CLAMP)
@@ -98,7 +98,7 @@ def may_be_event_of(kind: str, name: str) -> bool:
 
 
 def find_owners(nodes: Sequence[Node], events: Sequence[Event]) -> list[int]:
-    """Return the number of each event's operator."""
+    """Return the index of the operator behind each event."""
     left = dict.fromkeys(range(len(nodes)))
     for event in events:
         if event.operator is not None:
@@ -125,7 +125,7 @@ def find_owners(nodes: Sequence[Node], events: Sequence[Event]) -> list[int]:
 
 
 def align_events(kinds: Sequence[str], names: Sequence[str]) -> list[int]:
-    """Return the index of each name's kind, both in order, by the assignment of least cost."""
+    """Match event names with operator kinds, both in order, at minimum cost. Return the kind's index for each name."""
     if len(kinds) == len(names) and all(map(may_be_event_of, kinds, names)):
         return list(range(len(kinds)))
     costs = [[ALONE * j for j in range(len(names) + 1)]]
@@ -139,7 +139,7 @@ def align_events(kinds: Sequence[str], names: Sequence[str]) -> list[int]:
 
 
 def _trace_back(kinds: Sequence[str], names: Sequence[str], costs: Sequence[Sequence[int]]) -> list[int]:
-    """Return the cheapest assignment, with extra events as late as possible."""
+    """Return the matching of minimum cost, with extra events as late as possible."""
     found = [0] * len(names)
     i, j = len(kinds), len(names)
     while j:
@@ -156,12 +156,12 @@ def _trace_back(kinds: Sequence[str], names: Sequence[str], costs: Sequence[Sequ
 
 
 def profile(model: Model, origins: Sequence[int | None]) -> Profile[Engine]:
-    """Return the profile of the engine's calls; ``origins`` are the operations of the graph's operators."""
+    """Return the profile for the engine's calls; ``origins`` has the operation of each operator in the graph."""
     return profile_engine(model, "LiteRT", partial(measure_operators, model, origins))
 
 
 def measure_operators(model: Model, origins: Sequence[int | None], engine: Engine) -> Costs:
-    """Return section and cost of each operator, in the order of a run."""
+    """Return the trace section and the seconds of each event, in the order of a run."""
     events, seconds = _measure(engine)
     operators = find_owners(_nodes(engine.native, len(origins)), events)
     return [
@@ -172,12 +172,12 @@ def measure_operators(model: Model, origins: Sequence[int | None], engine: Engin
 
 def _measure(engine: Engine) -> tuple[list[Event], list[float]]:
     with Profiled(bytes(engine.content), engine.inputs, engine.outputs, engine.threads) as profiled:
-        events = profiled.run()  # the first run allocates memory, so its times are not used
+        events = profiled.run()  # the first run allocates memory: its times are not used
         return events, measure_typical(lambda: [correct_seconds(event.seconds) for event in profiled.run()])
 
 
 def _nodes(native: Any, count: int) -> list[Node]:
-    """Return the graph's operators, which the interpreter lists before the delegate's nodes."""
+    """Return the graph's operators, which the interpreter lists before delegate nodes."""
     return [
         Node(native.NodeName(at), tuple(map(int, native.NodeInputs(at))), tuple(map(int, native.NodeOutputs(at))))
         for at in range(count)
@@ -185,7 +185,7 @@ def _nodes(native: Any, count: int) -> list[Node]:
 
 
 def _section(model: Model, origin: int | None, engine: str) -> Section:
-    """Return the trace section of an operator, by its operation if it has one."""
+    """Return the trace section of an operator: that of its operation, if it has one."""
     if origin is None:
         return Section(Layer.DRIVER, Phase.COMPUTATION, engine, model=model.name)
     return operation_section(model, origin, engine)

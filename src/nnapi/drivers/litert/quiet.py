@@ -1,4 +1,4 @@
-"""Hide LiteRT's message to stderr for a new delegate, which has no switch."""
+"""Hide the message that LiteRT writes to stderr for a new delegate. It has no option for that."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _lock = make_lock()
 
 @contextmanager
 def hide_delegate_message() -> Iterator[None]:
-    """Forward what anybody writes to stderr, except for the message."""
+    """Hold back writes to stderr during the block, then forward them without that message."""
     with _lock, open(os.memfd_create("nnapi-stderr"), "w+b") as held:
         try:
             stderr = os.dup(2)

@@ -1,17 +1,17 @@
-"""Graphs that the engine must never get: on some it ends the process."""
+"""Checks for graphs that the engine must not get, because it may end the process."""
 
 import math
 
 from nnapi.formats.tflite.graph import Operator, Tensor
 
 LARGEST_TENSOR = 2**30
-"""Bytes."""
+"""Maximum bytes of a tensor."""
 SMALLEST_SCALE, LARGEST_SCALE = 2.0**-40, 2.0**40
-"""The range in which the engine's fixed-point multipliers do not overflow."""
+"""Range of scales in which the engine's fixed-point multipliers do not overflow."""
 
 
 def find_violation(operator: Operator, sound: set[Tensor]) -> str | None:
-    """Return the reason why the engine must not get an operator; None if it may. ``sound`` collects checked tensors."""
+    """Return why the engine must not get an operator; None if it may. Checked tensors are added to ``sound``."""
     for tensor in (*operator.inputs, *operator.outputs):
         if tensor is None or tensor in sound:
             continue

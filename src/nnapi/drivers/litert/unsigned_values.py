@@ -1,4 +1,4 @@
-"""Make all quantized values of a graph unsigned, as in its model: a variant that is faster on some processors."""
+"""A variant with all quantized values unsigned, as in the model. It is faster on some processors."""
 
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
@@ -6,22 +6,22 @@ from nnapi.formats.tflite.operators import row_of
 from nnapi.lowering.tflite.context import flip_sign
 
 FEW = 2048
-"""Elements that QUANTIZE converts faster than two operators."""
+"""Number of elements below which QUANTIZE converts signedness faster than DEQUANTIZE and QUANTIZE together."""
 
 
 def has_unsigned_filters(graph: Graph) -> bool:
-    """Whether a filter does not fit into signed values unchanged."""
+    """Return whether a filter stays unsigned, because its values do not fit into signed bytes."""
     return any(Conv(operator).unsigned_filter for operator in graph.operators)
 
 
 def can_be_unsigned(graph: Graph) -> bool:
-    """Whether all quantized values can be unsigned, and are in the inputs and outputs."""
+    """Return whether all quantized values can be unsigned, and are unsigned in the model's inputs and outputs."""
     ends = zip(graph.inputs_and_outputs, graph.flipped, strict=False)
     return all(end.type != "i8" or flipped for end, flipped in ends) and all(map(supports_unsigned, graph.operators))
 
 
 def supports_unsigned(operator: Operator) -> bool:
-    """Whether an operator can compute on unsigned values."""
+    """Return whether an operator can compute on unsigned values."""
     quantized = [tensor for tensor in operator.tensors if tensor.type == "i8"]
     return not quantized or (row_of(operator.kind).unsigned and all(map(_has_one_scale, quantized)))
 
@@ -38,7 +38,7 @@ def make_unsigned(graph: Graph) -> Graph:
 
 
 class UnsignedTensors(dict[Tensor, Tensor]):
-    """The unsigned replacement of each tensor."""
+    """The unsigned replacement of each tensor, made at first use."""
 
     def __call__(self, tensor: Tensor) -> Tensor:
         if tensor not in self:
@@ -50,7 +50,7 @@ class UnsignedTensors(dict[Tensor, Tensor]):
 
 
 def flip_signedness(source: Tensor, target: Tensor) -> list[Operator]:
-    """Return operators that convert signed values to unsigned ones exactly, or back; float32 is faster for many."""
+    """Return operators that convert signed values to unsigned or back; float32 is faster for many values."""
     if source.size < FEW:
         return [Operator("QUANTIZE", [source], [target])]
     real = source.like(type="f32", scale=0.0, zero_point=0)
@@ -58,7 +58,7 @@ def flip_signedness(source: Tensor, target: Tensor) -> list[Operator]:
 
 
 def _make_unsigned(tensor: Tensor) -> Tensor:
-    """Return a tensor with one scale (the engine refuses an axis beside it) and, if it is 8-bit, unsigned."""
+    """Return a tensor as unsigned if it is 8-bit. A scale per channel, all equal, becomes one scale without an axis."""
     scale = tensor.scale if isinstance(tensor.scale, float) else float(tensor.scale[0])
     if tensor.type == "i8":
         tensor = flip_sign(tensor)

@@ -1,4 +1,4 @@
-"""The device ``xnnpack-cpu``: XNNPACK through LiteRT, which gets each model as a .tflite file in memory."""
+"""The device ``xnnpack-cpu``: XNNPACK through LiteRT, which loads each model as a .tflite file from memory."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 log = Log("nnapi.ExecutionPlan")
 
 LARGE = 1024
-"""Bytes from which a constant is released after it was compiled."""
+"""Minimum bytes of a constant whose memory pages are released after compilation."""
 WORTH_SHARING = 10_000_000
-"""MACs below which threads cost more than they help."""
+"""MACs of a run; below this, more threads cost more than they save."""
 SQUARING = frozenset({"L2_POOL_2D", "LOCAL_RESPONSE_NORMALIZATION", "INSTANCE_NORMALIZATION"})
-"""Operations whose lowering squares values."""
+"""Operations whose lowering squares values, which overflow float16."""
 UNSIGNED = "unsigned as stored"
-"""The variant of a model without signed filters."""
+"""The variant with all quantized values unsigned, as the model stores them."""
 MIXED = "types by the processor"
-"""The variant that computes each sum on signed or unsigned values or in float32, as the timings predict."""
+"""The variant in which each sum is computed on signed values, unsigned values or floats, by predicted time."""
 IN_FLOAT = "sums in float32"
-"""The variant of a quantized model with sums of dequantized values."""
+"""The variant of a quantized model in which sums are computed on dequantized values."""
 FLOAT_WEIGHTS = "float weights"
-"""The variant with dequantized weights, of a model that permits quantized ones beside a float input."""
+"""The variant with dequantized weights, for models that permit quantized weights with float inputs."""
 
 
 class XnnpackDriver(GraphDriver[PreparedGraph]):
-    """The driver. ``threads`` is for one run; by default the preference decides."""
+    """The driver of xnnpack-cpu. ``threads`` is the number per run; if None, the preference decides."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.info = DeviceInfo(
@@ -53,13 +53,13 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
         )
         self._threads = threads
         self._asked: WeakKeyDictionary[Model, Lowered] = WeakKeyDictionary()
-        """The model of the last verdicts and its graph, if fully supported: mostly, it is prepared next."""
+        """The model of the last verdicts with its lowered graph, if fully supported, as it is usually prepared next."""
 
     def capabilities(self) -> Capabilities:
         return ENGINE
 
     def lower(self, model: Model, shapes: Shapes | None = None) -> Lowered:
-        from nnapi.drivers.litert.lowering import assume_shapes  # on demand: a warm start saves its megabyte
+        from nnapi.drivers.litert.lowering import assume_shapes  # on demand: restoring from the cache saves 1 MB
         from nnapi.drivers.xnnpack.lowering import lower_model
 
         asked = self._asked.get(model) if shapes == tuple(assume_shapes(model)) else None
@@ -73,7 +73,7 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
         return result.verdicts
 
     def list_variants(self, model: Model) -> Sequence[str]:
-        """List the other variants of a model: stored unsigned values, the fastest types, sums or weights in float32."""
+        """Return other variants: another precision, unsigned values, mixed types, sums or weights in float32."""
         from nnapi.drivers.litert.lowering import is_static
         from nnapi.drivers.litert.unsigned_values import can_be_unsigned, has_unsigned_filters
         from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range

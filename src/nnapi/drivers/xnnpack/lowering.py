@@ -1,7 +1,7 @@
-"""Lower a model for XNNPACK: functions that its fast kernels compute wrongly for some finite values are made correct.
+"""Lower a model for XNNPACK, and replace functions that its fast kernels compute wrongly for finite values.
 
-The kernels flush values below 2**-126 to 0; roots of large values and sines of large angles are off by half and more,
-and LOGISTIC is NaN far from 0. The faults depend on the processor; the remedy does not.
+The kernels flush values below 2**-126 to 0. Roots of large values and sines of large angles are off by half and more,
+and LOGISTIC is NaN far from 0. Errors depend on the processor; replacements do not.
 """
 
 from collections.abc import Callable
@@ -13,15 +13,15 @@ from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.tflite.context import Context
 
 BEYOND_FAST = 7
-"""A rank without fast kernels, so that the C library's function is called for each element."""
+"""A rank without fast kernels: the engine then calls the C library's function for each element."""
 SATURATED = 128.0
-"""The magnitude from which LOGISTIC is 0 or 1 in float32."""
+"""Magnitude from which LOGISTIC is 0 or 1 in float32."""
 LARGE = 2.0**124
-"""The largest value whose root the engine computes correctly."""
+"""Largest value whose square root the engine computes correctly."""
 
 
 def compute_by_c_library(context: Context, x: Tensor, out: Tensor, kind: str) -> Tensor:
-    """Compute by the C library: correct for all values, a hundred times as slow."""
+    """Compute by the C library's function, which is correct for all values and a hundred times slower."""
     shape = (1,) * (BEYOND_FAST - len(x.shape)) + x.shape
     flat = context.emit(kind, [context.reshape(x, shape)], x.like(shape=shape))
     return context.emit("RESHAPE", [flat, constant(out.shape)], out)
@@ -38,7 +38,7 @@ def square_root(context: Context, x: Tensor, out: Tensor) -> Tensor:
 
 
 def logistic(context: Context, x: Tensor, out: Tensor) -> Tensor:
-    """Return 1 / (1 + exp(-x)) of clamped values; NaN stays NaN where the processor's minimum preserves it."""
+    """Return LOGISTIC of values clamped to ±SATURATED. NaN stays NaN if the processor's minimum preserves it."""
     x = context.emit("MINIMUM", [x, context.fill(x, SATURATED)], x.like())
     x = context.emit("MAXIMUM", [x, context.fill(x, -SATURATED)], x.like())
     return context.emit("LOGISTIC", [x], out)
@@ -49,7 +49,7 @@ FUNCTIONS: dict[str, Callable[[Context, Tensor, Tensor], Tensor]] = {
     "LOGISTIC": logistic,
     "SQRT": square_root,
 }
-"""The functions of float32 values by operator."""
+"""Lowerings of functions of float32 values, by operator."""
 
 
 class XnnpackContext(FilterContext):

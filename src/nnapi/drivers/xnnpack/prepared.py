@@ -1,4 +1,4 @@
-"""A model prepared on the engine."""
+"""A model prepared for XNNPACK."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nnapi.model.operand import Array, Shape
 
 
 class PreparedGraph:
-    """A serialized graph and its interpreters. A run cannot be stopped: deadlines are checked before it."""
+    """A serialized graph and its interpreters. A run cannot be stopped, so deadlines are checked only before it."""
 
     def __init__(self, model: Model, compiled: Compiled, threads: int) -> None:
         self.model, self.compiled = model, compiled
@@ -38,7 +38,7 @@ class PreparedGraph:
         return Session(self._pool)
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
-        """Return a run on any idle instance; ``borrow`` has no effect."""
+        """Return a run on any idle interpreter; ``borrow`` has no effect."""
         take, put = self._pool.take, self._pool.put
 
         def run(inputs: Sequence[Array]) -> list[Array]:
@@ -55,7 +55,7 @@ class PreparedGraph:
 
 
 class Session:
-    """An interpreter for one run at a time."""
+    """A session: an interpreter for one run at a time."""
 
     def __init__(self, pool: Pool[Instance]) -> None:
         self._pool = pool

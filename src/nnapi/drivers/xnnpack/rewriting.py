@@ -33,7 +33,7 @@ PASSES: tuple[Pass, ...] = (
     move_width_to_depth,
     keep_unsigned_io,
 )
-"""The passes between lowering and writing, in order."""
+"""The default passes between lowering and writing, in order."""
 FLOAT_PASSES: tuple[Pass, ...] = (use_float_weights, *PASSES)
 UNSIGNED_PASSES: tuple[Pass, ...] = (reduce_quantized, remove_dead_operators, make_unsigned)
 

@@ -1,4 +1,4 @@
-"""How long XNNPACK takes for operations, by processor."""
+"""XNNPACK's seconds per operation, by processor."""
 
 from nnapi.drivers.timings import (
     BYTE_MAC,
@@ -21,7 +21,7 @@ SCALES: dict[Processor, tuple[Factors, float]] = {
     Processor.DOT_PRODUCT: (dict.fromkeys(IN_BYTES, 4.0) | {(kind, Element.FLOAT32): 4.0 for kind in SUMS}, 2.0),
     Processor.OTHER: (dict.fromkeys(IN_BYTES, 8.0) | {(kind, Element.FLOAT32): 4.0 for kind in SUMS}, 2.0),
 }
-"""Factors for sums of products and for the rest, estimated from vector widths and the instructions for products."""
+"""Factors for sums of products and for other operations, estimated from vector widths and product instructions."""
 
 
 def find_timings() -> Timings:

@@ -1,1 +1,1 @@
-"""The rules for LiteRT: the canonical ones, except where its kernels or XNNPACK's are faster or correct otherwise."""
+"""LiteRT's rules: canonical rules, except where its kernels or XNNPACK's need other operators to be correct or fast."""

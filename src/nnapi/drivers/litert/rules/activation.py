@@ -1,4 +1,4 @@
-"""Activation functions that XNNPACK computes faster by other operators."""
+"""Activations that XNNPACK computes faster through other operators."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from nnapi.formats.tflite.graph import Tensor
 
 @lower(Op.PRELU)
 def prelu(context: Context, input: Tensor, alpha: Tensor) -> Tensor:
-    """Lower PRELU by one slope for all, one per channel, or four operators."""
+    """Lower PRELU to LEAKY_RELU for one slope, to PRELU for a slope per channel, else to four operators."""
     x, slope, out = context.real(input), context.real(alpha), context.real_result()
     if slope.data is not None and slope.size == 1 and x.shape == out.shape and np.isfinite(slope.data).all():
         return context.store(context.emit("LEAKY_RELU", [x], out, alpha=slope.data.item()))

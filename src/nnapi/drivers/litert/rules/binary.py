@@ -1,4 +1,4 @@
-"""Arithmetic on pairs of elements, within the scales that XNNPACK supports."""
+"""Arithmetic on pairs of tensors, within the scales that XNNPACK supports."""
 
 from typing import Any
 
@@ -12,19 +12,19 @@ from nnapi.lowering.tflite import binary as canonical
 from nnapi.model.operand import Shape
 
 SUM_RATIOS = (2.0**-9, 2.0**7)
-"""The range of a scale relative to the result's in which the engine adds quantized values; it aborts outside."""
+"""Range of (input scale / result scale) for sums of quantized values; the engine aborts outside."""
 SMALLEST_PRODUCT = 2.0**-15
-"""The least scale of a product relative to the result's, which NNAPI demands to be larger."""
+"""Minimum of (product of input scales / result scale). NNAPI requires it to be less than 1."""
 SMALLEST_NORMAL = np.finfo(np.float32).smallest_normal
 MULTIPLIED = (2, 3, 4)
-"""Exponents that become products."""
+"""Exponents of POW that are lowered to products."""
 LONG, LONGEST = 256, 4096
-"""Elements of a row that make up for its overhead; the most pixels to repeat."""
+"""A row of this many elements is long enough; maximum number of pixels that are combined in a row."""
 
 
 @lower(Op.ADD, Op.SUB, Op.MUL, Op.DIV)
 def arithmetic(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
-    """Compute on quantized values where their scales allow it, else in float32."""
+    """Compute on quantized values if their scales permit it, else in float32."""
     kind, out = context.kind, context.result()
     if kind == "DIV":
         _check_divisor(rhs)
@@ -47,7 +47,7 @@ def _check_divisor(rhs: Tensor) -> None:
 
 
 def _with_all_zeros(tensor: Tensor, shape: Shape) -> Tensor:
-    """Repeat a constant 0 to the result's shape. The engine replaces a product with a single 0 by that 0, and so loses
+    """Expand a constant 0 to the result's shape. The engine replaces a product with a single 0 by that 0, which loses
     the other tensor's dimensions."""
     if tensor.type != "f32" or tensor.data is None or tensor.size != 1 or tensor.data.any():
         return tensor
@@ -55,7 +55,7 @@ def _with_all_zeros(tensor: Tensor, shape: Shape) -> Tensor:
 
 
 def _with_all_axes(context: Context, x: Tensor, number: Tensor) -> Tensor:
-    """Add axes beside a constant of one element with more: a fused activation of quantized values loses them."""
+    """Add axes to ``x`` if ``number``, a single constant, has more: fused quantized activations would lose them."""
     missing = len(number.shape) - len(x.shape)
     if not context.activation or x.type != "i8" or missing <= 0 or number.data is None or number.size != 1:
         return x
@@ -64,7 +64,7 @@ def _with_all_axes(context: Context, x: Tensor, number: Tensor) -> Tensor:
 
 
 def _in_long_rows(tensor: Tensor, other: Tensor) -> Tensor:
-    """Repeat a constant of few channels for a row of pixels, so that the engine does not work pixel by pixel."""
+    """Repeat a constant of few channels for a row of pixels, as the engine would compute pixel by pixel."""
     depth = tensor.shape[-1]
     if tensor.data is None or tensor.size != depth or not 1 < depth < LONG or other.data is not None:
         return tensor
@@ -84,13 +84,13 @@ def _has_supported_ratios(kind: str, x: Tensor, y: Tensor, out: Tensor) -> bool:
 
 @lower(Op.POW)
 def power(context: Context, base: Tensor, exponent: Tensor, out: Tensor | None = None) -> Tensor:
-    """Avoid one integer exponent, with which the engine multiplies and never overflows to infinity."""
+    """Expand a single integer exponent: with one, the engine multiplies, and never overflows to infinity."""
     out = out or context.result()
     if exponent.size > 1 or (exponent.data is not None and not _is_whole(exponent.data.item())):
         return context.emit("POW", [base, exponent], out)
     if exponent.data is not None and exponent.data.item() in MULTIPLIED:
         return _multiply(context, context.reshape(base, out.shape), int(exponent.data.item()), out)
-    if base.size == 1:  # with equal shapes, the engine does not take one for a scalar
+    if base.size == 1:  # of equal shapes, the engine takes none for a scalar
         return context.emit("POW", [context.reshape(base, out.shape), context.reshape(exponent, out.shape)], out)
     longest = int(np.argmax(out.shape))
     shape = tuple(dimension if axis == longest else 1 for axis, dimension in enumerate(out.shape))

@@ -1,4 +1,4 @@
-"""Limits of depthwise and transposed convolutions."""
+"""Limits of DEPTHWISE_CONV_2D and TRANSPOSE_CONV_2D."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from nnapi.ops.shapes import Padding, Pair
 
 LONGEST_STEP = 2**15 - 1
 MOST_CHANNELS = 4832
-"""Channels of a depthwise result for which LiteRT's own kernel has memory; with more it never returns."""
+"""Maximum channels of a depthwise result in LiteRT's own kernel. With more, it lacks memory and never returns."""
 
 
 @lower(Op.DEPTHWISE_CONV_2D)

@@ -1,4 +1,4 @@
-"""Filters and biases of sums of products for the engine."""
+"""Filters and biases of sums of products, as the engine needs them."""
 
 import math
 from typing import Any
@@ -16,21 +16,21 @@ from nnapi.lowering.tflite.context import SHIFT, flip_values
 from nnapi.model.operand import Array, OperandType
 
 SMALLEST_FACTOR, LARGEST_FACTOR = 2.0**-60, 255.0
-"""The range of the factor that converts a sum of products to a quantized value."""
+"""Range of the factor that requantizes a sum of products."""
 NO_CHANNELS: Array = np.empty(0, np.intp)
 WIDEST = 255
-"""The largest difference of a quantized value from its zero point."""
+"""Maximum difference of an 8-bit value from its zero point."""
 FAINTEST = 0.499
-"""The largest contribution in LSB that changes no result."""
+"""Maximum contribution in LSB that is certain to change no result."""
 MOST_PRODUCTS = 2.0**20
-"""The largest sum in LSB whose float32 roundings stay far below 1 LSB."""
+"""Maximum sum in LSB for which float32's rounding errors stay far below 1 LSB."""
 
 
 def make_constant_filter(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
-    """Return the constant filter ``name`` with its units along the axis ``channel``, and the bias.
+    """Return the constant filter ``name``, with output channels along axis ``channel``, and the bias.
 
-    A quantized filter is signed and symmetric with a scale per channel if its values allow that; otherwise it stays
-    unsigned with a zero point, for the passes. Channels with unsupported scales become zeros if that changes no result.
+    If its values permit it, a quantized filter becomes signed and symmetric, with a scale per channel; else it stays
+    unsigned, for the passes. Channels with unsupported scales become zeros if that changes no result.
     """
     type = context.type(name)
     if not type.is_quantized:
@@ -51,7 +51,7 @@ def make_constant_filter(context: Context, name: str, channel: int) -> tuple[Ten
 
 
 def quantize_filter(context: Context, name: str, channel: int) -> Tensor | None:
-    """Return the quantized values of a float filter for a quantized input; None if the engine cannot use them."""
+    """Return the quantized values behind a float filter; None if the engine cannot use them with a float input."""
     quantized = context.find_quantized(name)
     if quantized is None or quantized.data is None or quantized.zero_point:
         return None
@@ -66,12 +66,12 @@ def quantize_filter(context: Context, name: str, channel: int) -> Tensor | None:
 
 
 def _repeat_scale(filter: Tensor) -> Tensor:
-    """Repeat the one scale for each unit, as the engine has kernels for that."""
+    """Repeat a filter's scale for each output channel, which the engine's kernels require."""
     return filter.like(scale=np.full(filter.shape[0], filter.unit, np.float32), data=filter.data)
 
 
 def _drop_faint(context: Context, type: OperandType, values: Array, name: str) -> tuple[Tensor, Array]:
-    """Return a filter with zeros for channels of unsupported scales that change no result, and these channels."""
+    """Return the filter with zeros for channels of unsupported scale that change no result, and these channels."""
     assert type.channel
     axis, scales = type.channel.dimension, np.array(type.channel.scales, np.float32)
     per_step = context.type("input").scale / context.call.results[0].scale
@@ -103,7 +103,7 @@ def _as_unsigned(type: OperandType, values: Array, channel: int, name: str) -> T
 
 
 def _offsets(context: Context, scales: float | Array, faint: Array, is_repeated: bool = False) -> Tensor:
-    """Return the bias, zero for ``faint`` channels, in units of the products; ``is_repeated`` gives each its unit."""
+    """Return the bias in units of the products, 0 for ``faint`` channels; ``is_repeated`` repeats the unit."""
     input, out = context.type("input"), context.call.results[0]
     if not input.is_quantized:
         return context.stored_tensor("bias")
@@ -127,7 +127,7 @@ def _offsets(context: Context, scales: float | Array, faint: Array, is_repeated:
 
 
 def read_computed_filter(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
-    """Return a computed filter, with units along the axis ``channel``, and its bias as float32."""
+    """Return a computed filter and its bias as float32; axis ``channel`` of the filter are the outputs."""
     require(
         not context.is_dynamic(name), f"{name} is computed, and may come too large for its sums to be exact in float"
     )
@@ -150,10 +150,10 @@ def read_computed_filter(context: Context, name: str, channel: int) -> tuple[Ten
 
 
 class FilterContext(Context):
-    """The context of all rules, with sums of products."""
+    """The context of all rules, which adds sums of products."""
 
     def sum_products(self, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
-        """Multiply by a constant filter, or by a computed one, as float32 if it is quantized."""
+        """Emit a sum of products with a constant filter. Quantized computed filters are converted to float32."""
         options["activation"] = self.activation
         quantized = quantize_filter(self, name, channel) if row_of(kind).weights and x.type == "f32" else None
         if quantized is not None and quantized.shape[-1] == x.shape[-1]:  # the convolution has one group
@@ -171,12 +171,12 @@ class FilterContext(Context):
 
 
 def shape_along_axis(scales: Array, axis: int, rank: int = 4) -> Array:
-    """Return one scale per slice along an axis, for :func:`multiply_in_float`."""
+    """Reshape one scale per slice along an axis, for broadcasting in :func:`multiply_in_float`."""
     return scales.reshape([-1 if index == axis else 1 for index in range(rank)])
 
 
 def multiply_in_float(context: Context, tensor: Tensor, factors: Array) -> Tensor:
-    """Cast integers to float32 and multiply them by the factors."""
+    """Cast integers to float32 and multiply them by ``factors``."""
     plain = tensor.like(type="f32", scale=0.0, zero_point=0)
     if tensor.data is not None:
         plain.data = (tensor.data * factors).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Lookups that LiteRT computes in another order or type than NNAPI."""
+"""Lookups whose order or types differ between LiteRT and NNAPI."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ def embedding_lookup(context: Context, lookups: Tensor, values: Tensor) -> Tenso
 
 @lower(Op.HASHTABLE_LOOKUP)
 def hashtable_lookup(context: Context, lookups: Tensor, keys: Tensor, values: Tensor) -> Sequence[Tensor]:
-    """The engine returns hits as unsigned values."""
+    """Convert the engine's hits, which are unsigned, to signed values."""
     require(values.type != "i8", "the engine gives other quantized values for keys that are missing")
     ordered = context.value("keys")
     require((ordered[:-1] < ordered[1:]).all(), "keys are not in ascending order, in which the engine looks for them")
@@ -30,7 +30,7 @@ def hashtable_lookup(context: Context, lookups: Tensor, keys: Tensor, values: Te
 
 @lower(Op.TOPK_V2)
 def top_k(context: Context, input: Tensor, k: int) -> Sequence[Tensor]:
-    """Of equal values the engine takes the first, NNAPI the last: so rows are reversed."""
+    """Reverse rows: of equal values, the engine returns the first index, NNAPI the last."""
     values, indices = context.results(2)
     last = len(input.shape) - 1
     backward = context.emit("REVERSE_V2", [input, constant([last])], input.like())

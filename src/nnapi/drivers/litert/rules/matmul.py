@@ -1,4 +1,4 @@
-"""Products of matrices whose weights are computed."""
+"""FULLY_CONNECTED with computed weights."""
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import Context, lower
@@ -9,7 +9,7 @@ from nnapi.model.operand import OperandType
 
 @lower(Op.FULLY_CONNECTED)
 def fully_connected(context: Context, input: Tensor, weights: OperandType, bias: OperandType) -> Tensor:
-    """Lower computed float32 weights to BATCH_MATMUL: FULLY_CONNECTED never overflows to infinity."""
+    """Lower computed float32 weights to BATCH_MATMUL: the engine's FULLY_CONNECTED would not overflow to infinity."""
     if weights.is_quantized or context.find_quantized("weights") or not context.is_computed("weights"):
         return canonical.fully_connected(context, input, weights, bias)
     out = context.result()

@@ -1,4 +1,4 @@
-"""Movements with faster operators."""
+"""Movements that other operators compute faster."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from nnapi.ops.slice import slice_steps
 
 @lower(Op.MIRROR_PAD)
 def mirror_pad(context: Context, input: Tensor, paddings: Array, mode: int) -> Tensor:
-    """Lower MIRROR_PAD to GATHER per axis: the engine's own kernel takes many times as long."""
+    """Lower MIRROR_PAD to one GATHER per axis: the engine's own kernel is many times slower."""
     x = input
     for axis, around in enumerate(paddings.tolist()):
         if any(around):
@@ -27,7 +27,7 @@ def mirror_pad(context: Context, input: Tensor, paddings: Array, mode: int) -> T
 
 @lower(Op.STRIDED_SLICE)
 def strided_slice(context: Context, input: Tensor, shrink_axis_mask: int, **bounds: Any) -> Tensor:
-    """Lower every n-th row and column of an image to channels of SPACE_TO_DEPTH: XNNPACK slices without steps only."""
+    """Lower a slice of every n-th row and column to channels of SPACE_TO_DEPTH: XNNPACK has no slices with steps."""
     taken = slice_steps(input.shape, **bounds)
     size = taken[1].step if len(taken) == 4 and input.type == "f32" and not shrink_axis_mask else 0
     top, left = (each.start for each in taken[1:3]) if size > 1 else (0, 0)

@@ -1,4 +1,4 @@
-"""Normalizations for which XNNPACK's kernels are not exact."""
+"""Normalizations that XNNPACK's kernels do not compute exactly."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ SMALLEST_NORMAL = float(np.finfo(np.float32).smallest_normal)
 def local_response_normalization(
     context: Context, input: Tensor, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Tensor:
-    """Decompose: the engine's running sum spreads the rounding, or NaN, of large values along the row."""
+    """Decompose: in the engine's running sum, rounding errors or NaN of large values spread along the row."""
 
     def normalize(x: Tensor) -> Tensor:
         reach = min(radius, x.shape[-1] - 1)
@@ -34,7 +34,7 @@ def local_response_normalization(
 
 
 def _in_windows(context: Context, x: Tensor, width: int) -> Tensor:
-    """Return the sums of ``width`` adjacent values along the last axis, by halves."""
+    """Return sums of ``width`` adjacent values along the last axis; each sum is made of two of half the width."""
     if width == 1:
         return x
     half, count = width // 2, x.shape[-1] - width + 1

@@ -1,4 +1,4 @@
-"""Pooling whose results may be infinite."""
+"""Pooling with results that may be infinite."""
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from nnapi.lowering.tflite.pooling import max_pool_2d as max_pool
 from nnapi.ops.shapes import Padding, Pair
 
 SHRUNK = 1 / 16
-"""The factor before a square root, of which the engine computes large ones wrongly; its own root is exact."""
+"""Factor applied before a square root, as the engine computes roots of large values wrongly. Its own root is exact."""
 
 
 @lower(Op.L2_POOL_2D)
 def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
-    """Decompose: the engine's operator never overflows to infinity."""
+    """Decompose: the engine's L2_POOL_2D would not overflow to infinity."""
     squares, out = context.combine("MUL", input, input), context.result()
     if size == (1, 1) and not any(map(any, padding)):
         _, stride, _ = context.fit_windows(input, size, padding, stride)
@@ -38,7 +38,7 @@ def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, 
 
 @lower(Op.MAX_POOL_2D)
 def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
-    """Pick float windows with gaps among all windows: the engine's own are never infinite."""
+    """For float windows with gaps, pool with stride 1 and slice: the engine's result would never be infinite."""
     _, steps, _ = context.fit_windows(input, size, padding, stride)
     if input.type != "f32" or all(step <= window for step, window in zip(steps, size, strict=True)):
         return max_pool(context, input, padding, stride, size)

@@ -1,4 +1,4 @@
-"""Conversions that LiteRT lacks or computes otherwise."""
+"""Conversions that LiteRT lacks or computes differently."""
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
@@ -11,7 +11,7 @@ from nnapi.lowering.tflite.context import SHIFT
 
 @lower(Op.DEQUANTIZE)
 def dequantize(context: Context, input: Tensor) -> Tensor:
-    """Copy a constant as float32: the engine returns uninitialized memory for it."""
+    """Convert a constant here: the engine returns uninitialized memory for it."""
     if input.data is not None:
         real = context.real(input)
         return context.reshape(real, real.shape, context.result())
@@ -22,7 +22,7 @@ def dequantize(context: Context, input: Tensor) -> Tensor:
 
 @lower(Op.CAST)
 def cast(context: Context, input: Tensor) -> Tensor:
-    """Cast to float16 by way of float16, to round; elsewhere float16 is computed as float32."""
+    """Cast to float16 and back to float32, so that values are rounded to float16. Graphs compute float16 in float32."""
     out, half = context.result(), OperandCode.TENSOR_FLOAT16
     if context.call.results[0].code != half or context.type("input").code == half:
         return _number(context, input, out)
@@ -37,6 +37,6 @@ def _number(context: Context, input: Tensor, out: Tensor) -> Tensor:
     if input.type != "i8":
         return context.cast(input, out)
     if out.type == "f32" and (input.scale, input.zero_point) == (1.0, -SHIFT):
-        return context.emit("DEQUANTIZE", [input], out)  # scale 1, zero point 0: the values are plain integers
+        return context.emit("DEQUANTIZE", [input], out)  # stored as plain unsigned integers
     plain = context.cast(input, out.like())
     return context.emit("ADD", [plain, context.fill(plain, SHIFT)], out, activation=0)  # they are unsigned in the model

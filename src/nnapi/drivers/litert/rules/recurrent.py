@@ -1,4 +1,4 @@
-"""Recurrent cells without gates."""
+"""Recurrent cells without gates: RNN, its sequences, and SVDF."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from nnapi.model.operand import OperandType
 def rnn(
     context: Context, input: Tensor, recurrent_weights: Tensor, hidden_in: Tensor, activation: int, **others: Any
 ) -> Sequence[Tensor]:
-    """Decompose into two products and their sum, so that the state is not a variable."""
+    """Decompose into two products and their sum, because the engine's operator needs a variable for the state."""
     out = context.result()
     seen = context.product(input, context.stored_tensor("weights"), context.stored_tensor("bias"))
     remembered = context.product(hidden_in, recurrent_weights, None)
@@ -69,7 +69,7 @@ def svdf(
     rank: int,
     activation: int,
 ) -> Sequence[Tensor]:
-    """Decompose the cell: the input's features become the last row of the state, which then moves up."""
+    """Decompose: append the input's features to the state, sum along time, then shift the state by one."""
     state_out, out = context.result(0), context.result(1)
     batch, (filters, memory) = input.shape[0], weights_time.shape
     features = context.product(input, weights_feature, None)
@@ -88,6 +88,6 @@ def svdf(
         moved = context.pad(context.cut(state, (0, 0, 1), (batch, filters, memory - 1)), [(0, 0), (0, 0), (0, 1)])
         context.reshape(moved, state_out.shape, state_out)
     else:
-        zeros = constant(np.zeros(state_out.shape), "f32")  # in full size: one 0 would replace the state
+        zeros = constant(np.zeros(state_out.shape), "f32")  # full size: the engine would return a single 0
         context.emit("MUL", [context.reshape(state, state_out.shape), zeros], state_out, activation=0)
     return state_out, out

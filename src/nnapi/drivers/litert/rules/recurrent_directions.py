@@ -1,6 +1,6 @@
-"""Sequences: their last step, and two directions as two sequences, one of them reversed.
+"""Sequences: the last step's output, and two directions as two sequences, one of them reversed.
 
-The engine's bidirectional operators are avoided: they overwrite rows when merging, and read the wrong backward input.
+LiteRT's bidirectional operators overwrite rows when merging, and read the wrong backward input.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from nnapi.formats.tflite.graph import Tensor, constant
 
 
 def step_of(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
-    """Return the last output as a state [batch, size]."""
+    """Return the last output of a sequence as a state [batch, size]."""
     axis = _time(time_major)
     begin = [0, 0, 0]
     begin[axis] = sequence.shape[axis] - 1
@@ -29,8 +29,8 @@ def run_both(
 ) -> list[Tensor]:
     """Return the results of an operation in both directions.
 
-    ``compute`` returns the output of one direction, by the prefix of its operands, and states other than the last
-    output. An auxiliary input without weights is the backward cell's; one with weights is concatenated with the input.
+    ``compute`` takes a direction's prefix and input, and returns the output and states other than the last output.
+    Without weights, ``aux`` is the backward input; with weights, it is concatenated with the input.
     """
     backward = input if aux is None else aux
     if aux is not None and is_weighted:

@@ -1,4 +1,4 @@
-"""LSTM: the engine's own cells, one step or a sequence."""
+"""LSTM by LiteRT's own cells, for one step or a sequence."""
 
 import math
 from collections.abc import Sequence
@@ -19,18 +19,18 @@ from nnapi.ops.quantized_lstm import GATE_SCALE, gate_scales
 
 SEQUENCE = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 MATRICES = [operand_name(role, gate) for role in ("input", "recurrent") for gate in GATES]
-"""The weights in the engine's order."""
+"""The weights, in the order of the operator's inputs."""
 NORMAL = 2.0**10
 """The integer that represents 1 in a normalized gate."""
 LARGEST_SUM = 2.0**31
-"""The bound of the engine's 32-bit sums."""
+"""Bound of LiteRT's 32-bit sums."""
 
 
 @lower(Op.LSTM)
 def lstm(
     context: Context, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor, **others: Any
 ) -> Sequence[Tensor]:
-    """The scratch buffer is zeros."""
+    """Lower LSTM; the scratch buffer becomes zeros."""
     scratch, hidden, cell = context.results(3)
     zeros = constant(np.zeros(scratch.shape), "f32")
     context.emit("ZEROS_LIKE", [zeros], scratch)
@@ -88,7 +88,7 @@ def _append(
 
 
 def _use_quantized_weights(context: Context, operator: Operator) -> Operator:
-    """Use permitted quantized weights in a cell to decompose: the engine's own cell takes one scale only."""
+    """Use permitted quantized weights if the cell is decomposed later; LiteRT's own supports one scale only."""
     positions = {name: index for index, name in enumerate(MATRICES, 1) if operator.inputs[index] is not None}
     quantized = {index: quantize_filter(context, name, 0) for name, index in positions.items()}
     if not is_plain(operator, state_is_read=True) or None in quantized.values():
@@ -107,7 +107,7 @@ def _need_static_projection(context: Context) -> None:
 def quantized_lstm(
     context: Context, input: Tensor, output_in: Tensor, cell_state_in: Tensor, hidden_state_scale: float, **others: Any
 ) -> Sequence[Tensor]:
-    """Lower QUANTIZED_LSTM where the engine's 32 bits suffice."""
+    """Lower QUANTIZED_LSTM if LiteRT's 32-bit sums cannot overflow."""
     results = canonical.quantized_lstm(
         context, input, output_in, cell_state_in, hidden_state_scale=hidden_state_scale, **others
     )
@@ -125,7 +125,7 @@ def quantized_lstm(
 
 
 def _need_exact(context: Context, cell: Cell[Tensor], gate: str, x: Tensor, h: Tensor, scale: float) -> None:
-    """Refuse sums that may exceed 32 bits, before or after scaling."""
+    """Refuse a gate whose sums may exceed 32 bits, before or after scaling."""
     for weights, source in ((cell.input.get(gate), x), (cell.recurrent.get(gate), h)):
         if weights is None:
             continue
@@ -134,17 +134,17 @@ def _need_exact(context: Context, cell: Cell[Tensor], gate: str, x: Tensor, h: T
 
 
 def _need_held(what: str, largest: float, factor: float) -> None:
-    """Refuse integers that may exceed 32 bits when shifted for scaling."""
+    """Refuse integers up to ``largest`` that may exceed 32 bits, shifted for scaling by ``factor``."""
     require(largest * 2.0 ** max(0, math.frexp(factor)[1]) < LARGEST_SUM, f"{what} may overflow")
 
 
 def _need_exact_state(cell: Cell[Tensor], gate: str, state: Tensor, scale: float) -> None:
-    """Check the peephole and the normalization as :func:`_need_exact`."""
+    """Refuse a gate whose peephole or normalization may exceed 32 bits."""
     peephole, norm = cell.peephole.get(gate), cell.norm.get(gate)
     if peephole is not None:
         _need_held(f"the peephole of the {gate} gate", 2.0**15 * _most(peephole), state.unit * peephole.unit / scale)
     if norm is not None:
-        weighted = 2 * math.sqrt(norm.shape[0]) * _most(norm)  # n numbers differ by at most √n deviations
+        weighted = 2 * math.sqrt(norm.shape[0]) * _most(norm)  # at most √n deviations from the mean of n numbers
         largest = weighted + _most(cell.bias[gate]) / NORMAL + 1
         _need_held(f"the normalized {gate} gate", largest, norm.unit / GATE_SCALE)
 
@@ -154,6 +154,6 @@ def _most(tensor: Tensor) -> float:
 
 
 def _largest(weights: Tensor, bias: Tensor | None) -> float:
-    """Return an upper bound of a row's sum over 8-bit quantized values minus a zero point."""
+    """Return an upper bound of a row's sum of products with 8-bit values less a zero point."""
     rows = np.abs(weights.value.astype(np.float64)).sum(1) * 255
     return float((rows + (0 if bias is None else np.abs(bias.value.astype(np.float64)))).max())

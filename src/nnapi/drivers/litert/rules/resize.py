@@ -1,4 +1,4 @@
-"""Resized images, where XNNPACK would read other cells."""
+"""Resizes for which XNNPACK would read other pixels than NNAPI."""
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def _gather(context: Context, image: Tensor, size: Pair) -> Tensor:
 
 
 def _steps_agree(dimension: int, out: int) -> bool:
-    """Whether the engine, which steps in 65536ths, reads the same cells as the operation."""
+    """Return whether the engine, which computes positions in 1/65536ths, reads the same pixels as NNAPI."""
     taken = np.arange(out) * ((dimension << 16) // out + 1) >> 16
     return bool((_sources(dimension, out) == np.minimum(taken, dimension - 1)).all())
 

@@ -1,4 +1,4 @@
-"""Limits of functions of single elements."""
+"""Limits of functions of one element."""
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import Context, lower

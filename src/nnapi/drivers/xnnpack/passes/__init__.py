@@ -1,1 +1,1 @@
-"""The passes over a graph, one module each."""
+"""Passes over a lowered graph, one module each."""

@@ -1,4 +1,4 @@
-"""Dequantize weights beside a float input where that is faster: the engine quantizes the input by rows first."""
+"""Dequantize weights with a float input if that is faster: else the engine quantizes the input by rows."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from nnapi.formats.tflite.operators import row_of
 
 
 def is_dynamic_range(operator: Operator) -> bool:
-    """Whether an operator multiplies a float input by quantized constants."""
+    """Return whether an operator multiplies a float input by constant quantized weights."""
     return bool(row_of(operator.kind).weights) and operator.input(0).type == "f32" and bool(_find_quantized(operator))
 
 
@@ -18,12 +18,12 @@ def _find_quantized(operator: Operator) -> list[Tensor]:
 
 
 def use_float_weights(graph: Graph) -> Graph:
-    """Return the graph with all such weights dequantized."""
+    """Return the graph with all weights of such operators dequantized."""
     return _rewrite(graph, [is_dynamic_range(operator) for operator in graph.operators])
 
 
 def use_faster_weights(graph: Graph) -> Graph:
-    """Return the graph with weights dequantized where the measured timings favor that; cells are decomposed by then."""
+    """Return the graph with weights dequantized if timings predict a gain. Cells must have been decomposed before."""
     if not any(map(is_dynamic_range, graph.operators)) or not cost_model.current_timings().is_measured:
         return graph
     return _rewrite(
@@ -48,7 +48,7 @@ def _rewrite(graph: Graph, chosen: list[bool]) -> Graph:
 
 
 def dequantize_constant(tensor: Tensor) -> Tensor:
-    """Dequantize a constant with one scale, or with one for each slice along its axis."""
+    """Dequantize a constant with one scale, or one scale per slice along its axis."""
     scales = np.asarray(tensor.scale, np.float32)
     shape = [-1 if index == tensor.axis else 1 for index in range(len(tensor.shape))]
     factors = scales.reshape(shape) if scales.ndim else scales
@@ -57,6 +57,6 @@ def dequantize_constant(tensor: Tensor) -> Tensor:
 
 
 def dequantize_bias(bias: Tensor) -> Tensor:
-    """Dequantize a bias, whose values may need more bits than float32 has."""
+    """Dequantize a bias in float64, as its values may need more bits than float32 has."""
     values = (bias.value * np.asarray(bias.scale, np.float64)).astype(np.float32)
     return bias.like(type="f32", scale=0.0, axis=0, data=values)

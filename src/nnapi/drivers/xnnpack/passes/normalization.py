@@ -1,7 +1,7 @@
-"""Compute the reciprocal roots of layer normalizations by operators that the engine has fast kernels for.
+"""Compute the reciprocal roots of layer normalizations by operators with fast kernels.
 
-RSQRT is computed one by one elsewhere, as its kernel flushes the smallest floats to 0. A mean of squares plus a
-constant is larger than those.
+The lowering computes RSQRT by the C library, because the fast kernel flushes the smallest floats to 0. The sum of a
+mean of squares and a constant is larger than those.
 """
 
 import numpy as np
@@ -10,12 +10,12 @@ from nnapi.drivers.xnnpack.lowering import LARGE
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 
 LEAST = 1e-30
-"""The smallest constant beside the mean of squares."""
+"""Minimum constant that is added to the mean of squares."""
 Makers = dict[Tensor, Operator]
 
 
 def divide_by_roots(graph: Graph) -> Graph:
-    """Replace RSQRT of a mean of squares plus a constant by a division by the square root."""
+    """Replace RSQRT of (mean of squares + constant) by a division by the square root."""
     makers: Makers = {output: operator for operator in graph.operators for output in operator.outputs}
     operators: list[Operator] = []
     for operator in graph.operators:
@@ -30,14 +30,14 @@ def divide_by_roots(graph: Graph) -> Graph:
 
 
 def _maker(operator: Operator, kind: str, makers: Makers, position: int = 0) -> Operator | None:
-    """Return the operator of a kind that computes an input, None where another does."""
+    """Return the operator that computes an input, if it is of this kind; else None."""
     tensor = operator.inputs[position]
     found = None if tensor is None else makers.get(tensor)
     return found if found is not None and found.kind == kind else None
 
 
 def _find_variance(root: Operator, makers: Makers) -> Tensor | None:
-    """Return the input before the reshape of RSQRT, None where it is not a mean of squares plus a constant."""
+    """Return (mean of squares + constant), before the reshape that RSQRT's lowering adds; None for other inputs."""
     reshape = _maker(root, "RESHAPE", makers)
     total = reshape and _maker(reshape, "ADD", makers)
     mean = total and _maker(total, "MEAN", makers)
@@ -49,7 +49,7 @@ def _find_variance(root: Operator, makers: Makers) -> Tensor | None:
 
 
 def _divide(x: Tensor, y: Tensor) -> list[Operator]:
-    """Return 1 / √x: the engine's root is wrong beyond LARGE, so it is the root up to that times that of the rest."""
+    """Return y = 1 / √x, with √x as √min(x, LARGE) · √max(x / LARGE, 1): the engine's is wrong beyond LARGE."""
 
     def number(value: float) -> Tensor:
         return Tensor("f32", (1,), data=np.array([value], np.float32))

@@ -1,4 +1,4 @@
-"""Compute reductions on quantized values where a model dequantizes all of them first, in up to half the time."""
+"""Compute reductions on quantized values if a model dequantizes them only for the reduction, in up to half the time."""
 
 from collections.abc import Mapping
 
@@ -8,9 +8,9 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 SUMS = ("MEAN", "SUM")
 ENDS = ("REDUCE_MAX", "REDUCE_MIN")
 RATIOS = (2.0**-14, 2.0**7)
-"""The range of the input's scale relative to the result's."""
+"""Range of (input scale / result scale)."""
 MOST_SUMMED = 2**16
-"""The most values in a sum: it fits into 32 bits, and is exact in float32 as well."""
+"""Maximum number of values in a sum. It then fits into 32 bits, and is exact in float32."""
 Makers = Mapping["Tensor | None", Operator]
 
 
@@ -23,7 +23,7 @@ def reduce_quantized(graph: Graph) -> Graph:
 
 
 def _fuse(operator: Operator, makers: Makers) -> list[Operator] | None:
-    """Replace an operator that quantizes sums or means of quantized values."""
+    """Replace DEQUANTIZE, sum or mean, QUANTIZE by a quantized sum or mean; None if that does not apply."""
     if operator.kind != "QUANTIZE":
         return None
     reduction = makers.get(operator.inputs[0])
@@ -45,7 +45,7 @@ def _fuse(operator: Operator, makers: Makers) -> list[Operator] | None:
 
 
 def _swap(operator: Operator, makers: Makers) -> list[Operator] | None:
-    """Replace the maximum or minimum of dequantized values."""
+    """Replace the maximum or minimum of dequantized values by that of quantized values; None if that does not apply."""
     quantized = _find_quantized(operator, makers) if operator.kind in ENDS else None
     if quantized is None:
         return None
@@ -57,7 +57,7 @@ def _swap(operator: Operator, makers: Makers) -> list[Operator] | None:
 
 
 def _find_quantized(reduction: Operator, makers: Makers) -> Tensor | None:
-    """Return the signed quantized tensor whose dequantized values are reduced."""
+    """Return the signed quantized tensor whose dequantized values a reduction reads; None if there is none."""
     source = makers.get(reduction.inputs[0])
     quantized = source.inputs[0] if source is not None and source.kind == "DEQUANTIZE" else None
     return (

@@ -1,4 +1,4 @@
-"""Replace the importer's decompositions of ROUND, SIGN, GELU and casts by operators; sign of 0 and NaN may differ."""
+"""Replace importers' decompositions of ROUND, SIGN, GELU and casts by operators; sign of 0 and NaN may differ."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.lowering.error_function import ERROR_FUNCTION, SCALE
 
 Pattern: TypeAlias = "str | float | tuple[Pattern, ...]"
-"""The input, a constant of one value, or an operator's kind and patterns of its inputs."""
+"""The input "x", a constant value, or an operator's kind with patterns of its inputs."""
 Makers: TypeAlias = Mapping["Tensor | None", Operator]
 
 X = "x"
@@ -25,7 +25,7 @@ BYTE = ("CAST", ("DEQUANTIZE", X))
 
 
 def _error_function(argument: Pattern) -> Pattern:
-    """Return the pattern of erf of 4 times an argument."""
+    """Return the pattern of erf(4 · argument)."""
     u: Pattern = ("RELU_N1_TO_1", argument)
     square = ("MUL", u, u)
     *rest, last = ERROR_FUNCTION
@@ -36,7 +36,7 @@ def _error_function(argument: Pattern) -> Pattern:
 
 
 def _gelus() -> Iterator[Pattern]:
-    """List the ways to write x (1 + erf(x / √2)) / 2."""
+    """Yield the patterns of x (1 + erf(x / √2)) / 2."""
     root = math.sqrt(2)
     for argument in (
         ("MUL", X, 1 / root / SCALE),
@@ -51,7 +51,7 @@ def _gelus() -> Iterator[Pattern]:
 
 GELUS = tuple(_gelus())
 LAST = {"SELECT": (ROUND, SIGN, TRUTH), "CAST": (BYTE,), "MUL": GELUS}
-"""The patterns by the kind of their last operator."""
+"""Patterns by the kind of their last operator."""
 
 
 def recompose(graph: Graph) -> Graph:
@@ -74,7 +74,7 @@ def _join(operator: Operator, makers: Makers) -> list[Operator]:
 
 
 def _replace(pattern: Pattern, x: Tensor, y: Tensor, is_computed: bool) -> Operator | None:
-    """Return the operator that computes ``y`` from ``x``. A computed boolean is stored as 1, so it can be cast."""
+    """Return the operator for ``y``, None if types do not fit. A computed boolean is 0 or 1, so it can be cast."""
     if pattern in (ROUND, SIGN):
         return Operator("ROUND" if pattern is ROUND else "SIGN", [x], [y]) if x.type == "f32" else None
     if pattern in GELUS:
@@ -87,10 +87,10 @@ def _replace(pattern: Pattern, x: Tensor, y: Tensor, is_computed: bool) -> Opera
 
 
 def _is_match(tensor: Tensor | None, pattern: Pattern, makers: Makers, found: set[Tensor]) -> bool:
-    """Whether a tensor is computed by a pattern; ``found`` gets the pattern's one input."""
+    """Return whether a tensor matches a pattern; ``found`` gets the pattern's single input."""
     if tensor is None:
         return False
-    while tensor in makers and makers[tensor].kind == "RESHAPE":  # elementwise operators do not depend on dimensions
+    while tensor in makers and makers[tensor].kind == "RESHAPE":  # reshapes do not matter to elementwise operators
         tensor = makers[tensor].input(0)
     if isinstance(pattern, str):
         found.add(tensor)

@@ -1,10 +1,10 @@
-"""Decompose LSTM cells into products, activations and arithmetic, which run in a fraction of the time of the engine's
-cells.
+"""Decompose LSTM cells into products, activations and arithmetic, which take a fraction of the time of LiteRT's cells.
 
 Float cells give the same results. Integer cells give the same 8-bit output within 1 LSB, as roundings to 16 bits are
-omitted: a gate differs by less than 2.5e-4 (two roundings by 2**-13 at a slope of at most 1/4, and up to 6 * 2**-15 of
-the polynomial), candidate and activated state by 6e-4, the output hence by 2e-3, half of 1 LSB at scale 1/256. The cell
-state may differ by more than 1 LSB, so a cell whose new state is read stays, unless the model permits rounded states.
+omitted. A gate differs by less than 2.5e-4: two roundings by 2**-13 at a slope of at most 1/4, and up to 6 · 2**-15 of
+the polynomial. Candidate and activated state differ by 6e-4. So the output differs by 2e-3, half of 1 LSB at scale
+1/256. The cell state may differ by more than 1 LSB. So a cell whose new state is read stays, unless the model permits
+rounded states.
 """
 
 from typing import Any
@@ -28,19 +28,19 @@ from nnapi.model.operand import Array
 from nnapi.ops.lstm_parameters import GATES
 
 GATE_LIMIT = 8.0
-"""The clamp of integer gates before their activation."""
+"""Clamp of integer gates before their activation."""
 FAR = 2.0**20
-"""The clamp of float gates: LOGISTIC is constant long before, and NaN for some values far beyond."""
+"""Clamp of float gates. LOGISTIC is constant long before, and NaN for some values far beyond."""
 NEAR = FAR / 2
-"""The largest term that may be added to a clamped sum without changing its LOGISTIC."""
+"""Maximum term that can be added to a clamped sum without a change of its LOGISTIC."""
 LARGEST_STATE = 32767
 SQUASH = {1: ("RELU", np.inf), 3: ("RELU6", 6.0), 4: ("TANH", 1.0)}
-"""The operator and the largest magnitude of each activation."""
+"""Operator and maximum magnitude of each activation, by FuseCode."""
 NO_ACTIVATION, WITHIN_ONE = 0, 2
 
 
 def unroll_lstm(graph: Graph, *, rounds_states: bool = False) -> Graph:
-    """Return the graph with cells decomposed; ``rounds_states`` permits that for quantized states, too."""
+    """Return the graph with cells decomposed; ``rounds_states`` permits it for integer cells whose state is read."""
     read = {tensor for operator in graph.operators for tensor in operator.inputs} | set(graph.outputs)
     operators: list[Operator] = []
     for operator in graph.operators:
@@ -50,7 +50,7 @@ def unroll_lstm(graph: Graph, *, rounds_states: bool = False) -> Graph:
 
 
 class _Cell:
-    """A cell to decompose. Integer gates are in units of GATE_LIMIT, so that they are clamped to 1."""
+    """A cell to decompose. Integer gates are computed in units of GATE_LIMIT, so that they are clamped to ±1."""
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
@@ -86,11 +86,11 @@ class _Cell:
         return self.written
 
     def _forgets_nothing(self) -> bool:
-        """Whether the only step has a cell state of zero, so that the forget gate has no effect."""
+        """Return whether the only step begins with a cell state of zero, so that the forget gate has no effect."""
         return self.length == 1 and isinstance(self.memory, np.ndarray) and not self.memory.any()
 
     def _remembers_little(self) -> bool:
-        """Whether no output can add much to the gates."""
+        """Return whether the recurrent products are so small that clamping the input's sums once suffices."""
         if not isinstance(self.hidden, np.ndarray) or self.squash == "RELU":
             return False
         most = np.abs(self.recurrent).sum(1, np.float64).max() * max(self.largest, np.abs(self.hidden).max())
@@ -99,7 +99,7 @@ class _Cell:
     # Sums
 
     def _sum_inputs(self) -> Tensor:
-        """Return the input's contribution to the gates for all steps: [time · batch, gates · units]."""
+        """Return the input's part of the gates for all steps: [time · batch, gates · units]."""
         x = self.x
         rows = self.length * self.batch
         if self.is_integer:
@@ -112,7 +112,7 @@ class _Cell:
         return self._limit(summed, FAR) if self.is_cut_once else summed
 
     def _add_recurrent(self, summed: Tensor, time: int) -> Tensor:
-        """Add the contribution of the last output at one step: [batch, gates · units]."""
+        """Add the last output's part of the gates at one step: [batch, gates · units]."""
         act = WITHIN_ONE if self.is_integer else NO_ACTIVATION
         if self.length > 1:
             begin, shape = constant([time * self.batch, 0]), (self.batch, summed.shape[1])
@@ -134,7 +134,7 @@ class _Cell:
         return np.concatenate([_real(self._constant(positions, gate)) for gate in self.gates]) / self._unit()
 
     def _join(self, positions: range) -> Tensor:
-        """Return the stacked weights as a tensor, quantized where a float cell has quantized weights."""
+        """Return the stacked weights as a tensor; quantized if a float cell has quantized weights."""
         parts = [self._constant(positions, gate) for gate in self.gates]
         if self.is_integer or any(part.type != "i8" for part in parts):
             return self._number(self._stack(positions))
@@ -158,7 +158,7 @@ class _Cell:
     # A step
 
     def _step(self, total: Tensor) -> Tensor:
-        """Compute a step's output, as the operator gives it, and the states."""
+        """Compute one step; update the states, and return the output in the operator's type."""
         pieces = [self._new(self.shape) for _ in self.gates]
         self.written.append(Operator("SPLIT", [self.along_gates, total], pieces, {"num_splits": len(pieces)}))
         seen = {gate: self._gate(gate, piece) for gate, piece in zip(self.gates, pieces, strict=True)}
@@ -179,7 +179,7 @@ class _Cell:
     def _gate(self, gate: str, sums: Tensor) -> Tensor:
         if gate == "cell":
             return self._squash(self.squash, sums)
-        if self.squash == "RELU":  # here, because the candidate of RELU must not be limited
+        if self.squash == "RELU":  # the candidate of RELU must not be clamped
             sums = self._limit(sums, FAR)
         return self._squash("LOGISTIC", sums)
 
@@ -237,7 +237,7 @@ class _Cell:
         return constant(values, "f32")
 
     def _read_state(self, state: Tensor) -> Tensor | Array:
-        """Return a state as float values: an array where it is constant."""
+        """Return a state as float32: an array if it is constant, else a tensor."""
         if state.data is not None:
             return _real(state)
         return self._emit("DEQUANTIZE", [state], state.shape) if self.is_integer else state

@@ -1,4 +1,4 @@
-"""Leave inputs and outputs unsigned where all their operators support that; others are converted outside the engine."""
+"""Leave inputs and outputs unsigned if all their operators support that. Others are converted outside the engine."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from nnapi.lowering.tflite.context import flip_sign
 
 
 def keep_unsigned_io(graph: Graph) -> Graph:
-    """Return the graph with sign-flipped inputs and outputs unsigned again where only conversions use them."""
+    """Return the graph with sign-flipped inputs and outputs unsigned again, if only conversions use them."""
     around: dict[Tensor, list[Operator]] = {
         end: [] for end, flipped in zip(graph.inputs_and_outputs, graph.flipped, strict=False) if flipped
     }
@@ -30,7 +30,7 @@ def keep_unsigned_io(graph: Graph) -> Graph:
 
 
 def _takes_both(operator: Operator) -> bool:
-    """Whether an operator converts between quantized and float, or between signed and unsigned values."""
+    """Return whether an operator converts between quantized and float, or between signed and unsigned values."""
     types = {tensor.type for tensor in operator.tensors}
     return operator.kind in ("DEQUANTIZE", "QUANTIZE") and bool(types & {"f32", "u8"})
 

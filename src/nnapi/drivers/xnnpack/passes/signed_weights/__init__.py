@@ -1,1 +1,1 @@
-"""Unsigned networks as signed ones, exactly: :func:`rewrite.sign_weights` and what it is made of."""
+"""Exact conversion of networks with unsigned filters to signed filters: :func:`rewrite.sign_weights` and its parts."""

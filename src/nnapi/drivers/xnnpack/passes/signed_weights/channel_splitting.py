@@ -1,4 +1,4 @@
-"""Split the filters of sums of products that do not fit into signed bytes into sums of two."""
+"""Split filters with outliers, which do not fit into signed bytes, into sums of two filters."""
 
 import math
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from nnapi.formats.tflite.graph import Operator, Tensor
 from nnapi.model.operand import Array
 
 MOST_COPIES = 2
-"""The copies of a channel beside which three signed bytes hold any difference of two bytes."""
+"""Maximum copies of a channel: three signed bytes add up to any difference of two bytes."""
 UNCOVERED = "a number that does not fit has too few copies of its channel"
 
 
 class Outliers(dict[Tensor, Array]):
-    """The offsets of values that do not fit in unsigned filters, found at first use."""
+    """Offsets of outliers in unsigned filters, found at first use."""
 
     def __missing__(self, filter: Tensor) -> Array:
         offsets = found.get(filter)
@@ -25,7 +25,7 @@ class Outliers(dict[Tensor, Array]):
         return offsets
 
     def find_slices(self, operator: Operator, axis: int) -> list[int]:
-        """Return the slices of the operator's unsigned filter along an axis that have such values."""
+        """Return the indices along ``axis`` of the operator's unsigned filter at which there are outliers."""
         filter = Conv(operator).unsigned_filter
         if filter is None:
             return []
@@ -33,17 +33,17 @@ class Outliers(dict[Tensor, Array]):
         return _list_distinct(self[filter] // within % filter.shape[axis])
 
     def list_copies(self, filter: Tensor) -> list[int]:
-        """Return the input channels to be copied: those with such values, twice where two signed bytes are too few."""
+        """Return the input channels to copy: those with outliers, twice if two signed bytes do not suffice."""
         offsets, depth = self[filter], filter.shape[-1]
         is_far = abs(_subtract_zero_point(filter, offsets)) > 2 * REACH
         return sorted(_list_distinct(offsets % depth) + _list_distinct(offsets[is_far] % depth))
 
 
 def append_rest(filter: Tensor, outliers: Array, copies: Sequence[int]) -> Tensor:
-    """Return the signed filter for an input with copies of channels behind its own.
+    """Return the signed filter for an input that is followed by copies of channels.
 
-    Its values are clamped to ±127; the remainders apply to the copies, which are in ascending order. The values are
-    computed when they are written.
+    Values are clamped to ±127. The remainders are applied to the copies, which are in ascending order. The values are
+    computed when the file is written.
     """
     shape = (*filter.shape[:-1], filter.shape[-1] + len(copies))
     result = filter.like(type="i8", shape=shape, scale=_repeat(filter.unit, filter.shape[0]), zero_point=0)
@@ -52,7 +52,7 @@ def append_rest(filter: Tensor, outliers: Array, copies: Sequence[int]) -> Tenso
 
 
 def _list_distinct(numbers: Array) -> list[int]:
-    """Return the numbers in order; np.unique would load NumPy's masked arrays, which takes 10 ms."""
+    """Return distinct numbers in order; np.unique would import masked arrays, which takes 10 ms."""
     return sorted(set(numbers.tolist()))
 
 
@@ -79,7 +79,7 @@ def _subtract_zero_point(filter: Tensor, offsets: Array) -> Array:
 
 
 def gather(tensor: Tensor, indices: Array, axis: int) -> Tensor:
-    """Return a constant with the slices along ``axis`` that ``indices`` name."""
+    """Return the slices of a constant at ``indices`` along ``axis``."""
     data, scale = tensor.value.take(indices, axis), tensor.scale
     if not isinstance(scale, float) and axis == tensor.axis:
         scale = scale[indices]
@@ -87,18 +87,18 @@ def gather(tensor: Tensor, indices: Array, axis: int) -> Tensor:
 
 
 def replace_values(filter: Tensor, values: Array) -> Tensor:
-    """Return an unsigned filter with those signed values instead, each channel with its own scale."""
+    """Return a signed filter with ``values`` instead of an unsigned filter's, and a scale per channel."""
     scales = _repeat(filter.unit, values.shape[filter.axis])
     return filter.like(type="i8", shape=values.shape, scale=scales, zero_point=0, data=values)
 
 
 def make_signed(filter: Tensor) -> Tensor:
-    """Return an unsigned filter without outliers as a signed one."""
+    """Return an unsigned filter without outliers as a signed filter."""
     return replace_values(filter, np.subtract(filter.value, np.uint8(filter.zero_point)).view(np.int8))
 
 
 def repeat_scale(bias: Tensor) -> Tensor:
-    """Return a bias for a signed filter."""
+    """Return a bias with its scale repeated per channel, for a signed filter."""
     return bias.like(scale=_repeat(bias.scale, bias.shape[0]), data=bias.value)
 
 

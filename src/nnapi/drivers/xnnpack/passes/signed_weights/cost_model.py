@@ -1,6 +1,6 @@
 """Predicted seconds of the ways to compute an exact sum of products, relative to a signed filter without outliers.
 
-They predict the variant of a model to try first. ``benchmarks/operator_costs.py`` measures the :class:`KernelTimings`.
+They predict which variant of a model to run first. ``benchmarks/operator_costs.py`` measures :class:`KernelTimings`.
 """
 
 import math
@@ -14,7 +14,7 @@ from nnapi.formats.tflite.graph import Operator, Tensor
 
 
 class Dense(NamedTuple):
-    """Seconds of a convolution per output value, filter tap and MAC. Channels of a ``tile`` are computed together."""
+    """Seconds of a convolution per output value, filter tap and MAC. ``tile`` channels are computed together."""
 
     output: float
     tap: float
@@ -27,14 +27,14 @@ class Dense(NamedTuple):
 
 
 class Depthwise(NamedTuple):
-    """Seconds of a depthwise filter per pixel, and per tile of channels at each tap."""
+    """Seconds of a depthwise convolution per pixel, and per tap and tile of channels."""
 
     pixel: float
     tile: float
 
 
 class KernelTimings(NamedTuple):
-    """Seconds on a processor. Without timings of unsigned values, only single rows are computed on them."""
+    """Seconds on a processor. Without ``unsigned`` timings, only products of single rows use unsigned values."""
 
     signed: Dense = Dense(7.9e-11, 0.0, 2e-12)
     real: Dense = Dense(0.0, 0.0, 9.5e-12)
@@ -42,22 +42,22 @@ class KernelTimings(NamedTuple):
     signed_depthwise: Depthwise = Depthwise(1.6e-9, 3.9e-10)
     real_depthwise: Depthwise = Depthwise(1.6e-9, 3.2e-10)
     slicing: float = 2.6e-9
-    """Per pixel of a sliced channel."""
+    """Seconds per pixel of a sliced channel."""
     concatenation: float = 2.1e-9
-    """Per pixel of each concatenated tensor."""
+    """Seconds per pixel of each concatenated tensor."""
     copying: float = 8e-12
-    """Per concatenated byte."""
+    """Seconds per concatenated byte."""
     conversion: float = 2e-11
-    """Per value converted between quantized and float32 in a cache."""
+    """Seconds per value converted between quantized and float32, if the tensor is in a cache."""
 
     @property
     def is_measured(self) -> bool:
-        """Whether unsigned values were measured too; otherwise all sums stay signed."""
+        """Whether unsigned values were measured; if not, sums stay signed."""
         return self.unsigned is not None
 
 
 NOMINAL = KernelTimings()
-"""One core of an AMD EPYC with AVX-512 VNNI."""
+"""Measured on one core of an AMD EPYC with AVX-512 VNNI."""
 KERNEL_TIMINGS: Mapping[Processor, KernelTimings] = {
     Processor.AMX: KernelTimings(
         Dense(2e-10, 3.8e-11, 2.4e-13, 64),
@@ -73,7 +73,7 @@ KERNEL_TIMINGS: Mapping[Processor, KernelTimings] = {
 }
 """Measured on one core of an Intel Xeon with AMX."""
 ALL_SIGNED = NOMINAL
-"""Select signed filters wherever they are exact."""
+"""Timings that select signed filters whenever they are exact."""
 ALL_FLOAT = KernelTimings(
     Dense(1e-6, 0.0, 1e-9),
     Dense(1e-12, 0.0, 1e-13),
@@ -81,7 +81,7 @@ ALL_FLOAT = KernelTimings(
     Depthwise(1e-6, 1e-6),
     Depthwise(1e-12, 1e-12),
 )
-"""Select sums of products in float32."""
+"""Timings that select float32 for all sums of products."""
 _current: ContextVar[KernelTimings] = ContextVar("nnapi.xnnpack.timings", default=NOMINAL)
 
 
@@ -103,31 +103,31 @@ def current_timings() -> KernelTimings:
 
 
 UNSIGNED_MAC = 6.5
-"""The factor of a single row with the unsigned filter, relative to a signed one in a cache."""
+"""Cost of a MAC with an unsigned filter on a single row, relative to a signed MAC with the filter in a cache."""
 FAR_FILTER = 500_000
-"""Values from which on a doubled filter does not fit into a core's caches: it is read at half the speed."""
+"""Number of filter values from which twice as many exceed a core's caches and are read at half the speed."""
 ROW_FLIP = 3e-7
-"""Seconds of converting a row to unsigned values, or back."""
+"""Seconds to convert a row to unsigned values, or back."""
 FAR = 1.15
-"""The factor of a depthwise filter in float32 on a tensor in memory."""
+"""Cost factor of a float32 depthwise convolution of a tensor in memory instead of a cache."""
 FAR_CONVERSION = 2
-"""The factor of conversions between quantized values and float32 in memory."""
+"""Cost factor of conversions between quantized values and float32 in memory instead of a cache."""
 UNALIGNED = 1.4
-"""The factor of a depthwise filter in float32 whose depth is not a multiple of a tile."""
+"""Cost factor of a float32 depthwise convolution whose depth is not a multiple of TILE."""
 CACHE, NEAREST_CACHE = 500_000, 48_000
-"""Bytes of float32 tensors that are read back fast; of the data of one pixel of a depthwise filter."""
+"""Maximum bytes of a float32 tensor that stays in a cache; of the data for one pixel of a depthwise convolution."""
 TILE = 16
-"""Channels of depthwise filters computed at a time, and of signed ones at least."""
+"""Channels that depthwise convolutions compute together; the minimum for signed convolutions."""
 STEP = 8
-"""Input channels multiplied at a time."""
+"""Input channels that are multiplied together."""
 MOST_SLICES = 3
-"""The most copies appended one by one; the engine concatenates at most five tensors."""
+"""Maximum copies that are appended one by one. The engine concatenates at most five tensors."""
 FEWEST = 4
-"""Pixels computed while a filter is read from memory."""
+"""Number of pixels that are computed in the time of reading a filter from memory."""
 
 
 def count_pixels(tensor: Tensor) -> int:
-    """Return the pixels, or rows of a matrix, but at least FEWEST."""
+    """Return the number of pixels, or rows of a matrix, but at least FEWEST."""
     return max(tensor.size // tensor.shape[-1], FEWEST)
 
 
@@ -136,7 +136,7 @@ def round_up(dimension: int, step: int) -> int:
 
 
 def estimate_dense(operator: Operator, taps: int | None = None, depth: int | None = None) -> float:
-    """Return the time of a signed convolution, by default with its own taps and depth."""
+    """Return the seconds of a signed convolution, by default with its own taps and depth."""
     own_taps, own_depth = _count_taps(operator)
     out = operator.output
     depth = round_up(depth or own_depth, STEP)
@@ -144,7 +144,7 @@ def estimate_dense(operator: Operator, taps: int | None = None, depth: int | Non
 
 
 def estimate_ways(operator: Operator, copies: Sequence[int]) -> dict[str, float]:
-    """Return the added seconds of each way to compute an operator that needs copies of channels."""
+    """Return the additional seconds of each way to compute an operator whose filter needs copies of channels."""
     seconds = {"float": estimate_float(operator), "unsigned": estimate_unsigned(operator)}
     if len(set(copies)) == len(copies):
         seconds["doubled"] = estimate_doubling(operator)
@@ -154,19 +154,19 @@ def estimate_ways(operator: Operator, copies: Sequence[int]) -> dict[str, float]
 
 
 def estimate_copies(operator: Operator, copies: Sequence[int]) -> float:
-    """Return the added seconds of the fastest way; 0 without copies."""
+    """Return the additional seconds of the fastest way; 0 if no copies are needed."""
     return min(estimate_ways(operator, copies).values()) if copies else 0.0
 
 
 def estimate_slices(operator: Operator, copies: int) -> float:
-    """Return the time of slicing and concatenating copies, and of the added depth."""
+    """Return the seconds to slice and concatenate copies, and to compute the additional channels."""
     x = operator.input(0)
     each = 2 * current_timings().concatenation + current_timings().slicing * copies
     return count_pixels(x) * each + x.size * current_timings().copying + _estimate_reading(operator, copies)
 
 
 def estimate_doubling(operator: Operator) -> float:
-    """Return the time of concatenating the input with itself, and of the added depth."""
+    """Return the seconds to concatenate the input with itself, and to compute the additional channels."""
     x = operator.input(0)
     return (
         count_pixels(x) * 2 * current_timings().concatenation
@@ -176,7 +176,7 @@ def estimate_doubling(operator: Operator) -> float:
 
 
 def estimate_float(operator: Operator) -> float:
-    """Return the added time in float32."""
+    """Return the additional seconds of float32 instead of signed values."""
     out = operator.output
     conversions = _estimate_conversion(operator.input(0).size) + _estimate_conversion(out.size)
     if operator.kind == "DEPTHWISE_CONV_2D":
@@ -189,7 +189,7 @@ def estimate_float(operator: Operator) -> float:
 
 
 def estimate_dynamic_range(operator: Operator) -> float:
-    """Return the time of 8-bit products of a float input, minus that of float products."""
+    """Return the seconds of 8-bit products with a quantized float input, minus those of float products."""
     taps, depth = _count_taps(operator)
     count, units = count_pixels(operator.output), operator.output.shape[-1]
     signed = current_timings().signed.seconds(count, units, taps, round_up(depth, STEP))
@@ -201,9 +201,9 @@ def estimate_dynamic_range(operator: Operator) -> float:
 
 
 def estimate_unsigned(operator: Operator) -> float:
-    """Return the added time with the unsigned filter, between conversions to unsigned values and back.
+    """Return the additional seconds with the unsigned filter, including conversions to unsigned values and back.
 
-    It is infinite for a single row whose filter stays in a cache, and without timings of unsigned values.
+    Infinite for a single row whose filter stays in a cache, and if unsigned values were not measured.
     """
     out, unsigned = operator.output, current_timings().unsigned
     taps, depth = _count_taps(operator)
@@ -214,12 +214,12 @@ def estimate_unsigned(operator: Operator) -> float:
         return numbers * UNSIGNED_MAC * current_timings().signed.mac + 2 * ROW_FLIP - estimate_dense(operator)
     if unsigned is None:
         return math.inf
-    flips = 2 * (_estimate_conversion(operator.input(0).size) + _estimate_conversion(out.size))  # through float32
+    flips = 2 * (_estimate_conversion(operator.input(0).size) + _estimate_conversion(out.size))  # by way of float32
     return unsigned.seconds(count_pixels(out), out.shape[-1], taps, depth) - estimate_dense(operator) + flips
 
 
 def estimate_branches(operator: Operator, apart: int) -> float:
-    """Return the added time of a depthwise filter with ``apart`` channels in float32, and of the concatenation."""
+    """Return the additional seconds of a depthwise convolution with ``apart`` channels in float32."""
     x, out = operator.input(0), operator.output
     depth = out.shape[-1]
     parts = estimate_depthwise(operator, depth - apart) + _estimate_real_tiles(operator, apart)
@@ -229,14 +229,14 @@ def estimate_branches(operator: Operator, apart: int) -> float:
 
 
 def estimate_pairs(operator: Operator, taps: int) -> float:
-    """Return the time of a convolution as a dense one of ``taps`` that computes pairs of pixels."""
+    """Return the seconds of a dense convolution with ``taps`` taps that computes two pixels at a time."""
     out = operator.output
     depth = round_up(operator.input(1).shape[-1], STEP)
     return current_timings().signed.seconds(count_pixels(out) / 2, 2 * out.shape[-1], taps, depth)
 
 
 def estimate_depthwise(operator: Operator, depth: int | None = None) -> float:
-    """Return the time of a signed depthwise filter, by default for all its channels."""
+    """Return the seconds of a signed depthwise convolution, by default with all its channels."""
     depth = operator.output.shape[-1] if depth is None else depth
     return _count_tiles(operator, depth, current_timings().signed_depthwise)
 
@@ -259,7 +259,7 @@ def _estimate_conversion(numbers: int) -> float:
 
 
 def _estimate_reading(operator: Operator, copies: int) -> float:
-    """Return the time of reading an input that carries copies."""
+    """Return the additional seconds to multiply an input with ``copies`` more channels."""
     taps, depth = _count_taps(operator)
     steps = round_up(depth + copies, STEP) - round_up(depth, STEP)
     if not steps:
@@ -270,7 +270,7 @@ def _estimate_reading(operator: Operator, copies: int) -> float:
 
 
 def _count_taps(operator: Operator) -> tuple[int, int]:
-    """Return the taps of a filter, and the channels summed at each."""
+    """Return the number of taps of a filter, and the input channels per tap."""
     shape = operator.input(1).shape
     if operator.kind == "DEPTHWISE_CONV_2D":
         return math.prod(shape[:-1]), 1

@@ -1,4 +1,4 @@
-"""Find channels that are zero for every input by interval arithmetic: weights beside them are cleared, not split."""
+"""Find channels that are zero for every input, by interval arithmetic. Their weights are cleared instead of split."""
 
 from collections.abc import Mapping
 
@@ -12,16 +12,16 @@ from nnapi.model.operand import Array
 from nnapi.ops.quantized_values import BOUNDS
 
 LARGEST = 2**12
-"""The most values of a filter that is examined: larger sums never have sure bounds."""
+"""Maximum values of an examined filter. Bounds of larger sums are too wide to be of use."""
 SLACK = 1e-3
-"""The tolerance in LSB for the rounding of float32 multipliers."""
+"""Tolerance in LSB for the rounding of float32 multipliers."""
 
 Bounds = tuple[Array, Array]
-"""Minimum and maximum of each channel, relative to the zero point; they include zero."""
+"""Minimum and maximum of each channel, less the zero point. The interval includes zero."""
 
 
 def find_dead_channels(graph: Graph) -> dict[Tensor, Array]:
-    """Return the dead channels, as booleans, of tensors that have any."""
+    """Return the dead channels, as booleans, of each tensor that has any."""
     bounds: dict[Tensor, Bounds] = {}
     for conv in map(Conv, graph.operators):
         if _is_looked_at(conv) and (not conv.is_depthwise or conv.input in bounds):
@@ -31,7 +31,7 @@ def find_dead_channels(graph: Graph) -> dict[Tensor, Array]:
 
 
 def clear_weights(graph: Graph, outliers: Outliers) -> Graph:
-    """Return the graph with zeros for weights that read or write dead channels, in filters with outliers."""
+    """Return the graph with zeros for weights of dead input or output channels, in filters with outliers."""
     dead = find_dead_channels(graph)
     return graph.with_operators([_clear_weights(operator, dead, outliers) for operator in graph.operators])
 
@@ -66,7 +66,7 @@ def _bound_type(tensor: Tensor) -> Bounds:
 
 
 def _bound(conv: Conv, before: Bounds) -> Bounds:
-    """Return the bounds of a convolution's output given those of its input; padding makes zero possible."""
+    """Return the bounds of a convolution's output from those of its input. Padding makes zero possible."""
     x, filter, bias, y = conv.input, conv.filter, conv.bias.value, conv.output
     is_dense, shape = not conv.is_depthwise, filter.shape
     numbers = np.subtract(filter.value, filter.zero_point if filter.type == "u8" else 0, dtype=np.float64)

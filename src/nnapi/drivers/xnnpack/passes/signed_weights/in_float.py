@@ -1,4 +1,4 @@
-"""Compute quantized convolutions in float32 where few channels leave an integer tile mostly empty."""
+"""Compute quantized convolutions in float32 if they have few channels and leave an integer tile mostly empty."""
 
 from nnapi.drivers.xnnpack.passes.dynamic_range import dequantize_bias, dequantize_constant
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
@@ -6,11 +6,11 @@ from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 
 WORTH = 0.2
-"""The share of its time that a convolution must save: the accuracy of estimates."""
+"""Share of its time that a convolution must save, as estimates are no more accurate."""
 
 
 def compute_in_float(graph: Graph) -> Graph:
-    """Return the graph with such convolutions on dequantized values, and results rounded to quantized values."""
+    """Return the graph with such convolutions on dequantized values, and quantized results."""
     if not cost_model.current_timings().is_measured:
         return graph
     reals: dict[Tensor, Tensor] = {}
@@ -21,7 +21,7 @@ def compute_in_float(graph: Graph) -> Graph:
 
 
 def _gains(conv: Conv) -> bool:
-    """Whether an operator is a signed convolution that is much faster in float32."""
+    """Return whether an operator is a signed convolution that is much faster in float32."""
     if not (conv.is_constant_dense or conv.is_constant_depthwise):
         return False
     if not conv.input.type == conv.filter.type == conv.output.type == "i8":
@@ -32,7 +32,7 @@ def _gains(conv: Conv) -> bool:
 
 
 def rewrite_in_float(conv: Conv, reals: dict[Tensor, Tensor]) -> list[Operator]:
-    """Return a convolution in float32, between conversions; ``reals`` are the inputs dequantized so far."""
+    """Return a convolution in float32 between conversions; ``reals`` caches dequantized inputs."""
     x, y = conv.input, conv.output
     before: list[Operator] = []
     if x not in reals:

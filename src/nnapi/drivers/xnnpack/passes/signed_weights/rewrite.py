@@ -1,9 +1,9 @@
 """Compute operators with unsigned filters exactly by signed filters, which are two to three times faster.
 
-A value minus its zero point is within ±127, except for a few. Some of these have no effect (:mod:`dead_channels`). The
-others become sums of two: the second applies to a copy of the input channel, appended to the input. Images have copies
-in rows (:mod:`space_to_depth`). Depthwise filters cannot sum over copies: they are computed in float32, if possible for
-few channels (:mod:`split_depthwise`). A large filter for a single row stays unsigned: reading it dominates the time.
+Most values less their zero point are within ±127. Some outliers have no effect (:mod:`dead_channels`). Others become
+sums of two: the second applies to a copy of the input channel, appended to the input. Images have copies in rows
+(:mod:`space_to_depth`). Depthwise filters cannot sum over copies: they are computed in float32, if possible for few
+channels (:mod:`split_depthwise`). A large filter for a single row stays unsigned: reading it dominates the time.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from nnapi.lowering.tflite.context import flip_sign
 
 
 def sign_weights(graph: Graph) -> Graph:
-    """Return the graph with signed filters where they are faster."""
+    """Return the graph with signed filters, or faster ways to compute them."""
     if not any(Conv(operator).unsigned_filter for operator in graph.operators):
         return move_space_to_depth(graph)
     outliers = Outliers()
@@ -39,7 +39,7 @@ def sign_weights(graph: Graph) -> Graph:
 
 
 class _Rewriting:
-    """The new operators, with filters that do not fit as sums of two, or in float32."""
+    """The rewritten operators. Dense filters with outliers become sums of two or float32, depthwise ones float32."""
 
     def __init__(self, outliers: Outliers) -> None:
         self.operators: list[Operator] = []
@@ -60,7 +60,7 @@ class _Rewriting:
             self.operators.append(operator.like([operator.inputs[0], *signed]))
 
     def _sum(self, conv: Conv) -> None:
-        """Compute a sum of signed filters, the second on copies, or in another faster way."""
+        """Compute a dense operator in the fastest way: signed filters, the second on copies; unsigned; or float32."""
         copies = self._outliers.list_copies(conv.filter)
         seconds = estimate_ways(conv.operator, copies) if copies else {"alone": 0.0}
         match min(seconds, key=lambda way: seconds[way]):
@@ -102,5 +102,5 @@ class _Rewriting:
 
 
 def _is_dense(conv: Conv) -> bool:
-    """Whether it sums over all input channels."""
+    """Return whether an operator sums over all input channels."""
     return conv.operator.kind in ("CONV_2D", "FULLY_CONNECTED") and conv.filter.shape[-1] == conv.input.shape[-1]

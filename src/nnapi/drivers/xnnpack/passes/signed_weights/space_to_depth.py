@@ -1,4 +1,4 @@
-"""Rewrite convolutions of images of few channels with stride 2: two pixels become one of twice the depth."""
+"""Rewrite convolutions with stride 2 of images with few channels: two pixels become one of twice the depth."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from nnapi.model.operand import Shape
 
 
 def move_space_to_depth(graph: Graph) -> Graph:
-    """Return the graph with such convolutions rewritten; padding for one reader is fused."""
+    """Return the graph with such convolutions rewritten. A PAD that only they read is fused."""
     borders = _find_borders(graph)
     replaced: dict[Operator, list[Operator]] = {}
     for operator in graph.operators:
@@ -29,7 +29,7 @@ def move_space_to_depth(graph: Graph) -> Graph:
 
 
 def _find_borders(graph: Graph) -> dict[Tensor, Operator]:
-    """Return the operators that pad images with zeros for one reader, by their outputs."""
+    """Return operators that pad images with zeros, by output, if the output has one reader."""
     pads = {operator.output: operator for operator in graph.operators if operator.kind == "PAD"}
     if not pads:
         return {}
@@ -43,7 +43,7 @@ def _is_around(paddings: Tensor) -> bool:
 
 
 def _is_suited(conv: Conv) -> bool:
-    """Whether an operator is a quantized convolution of a shallow image with stride 2."""
+    """Return whether an operator is a quantized convolution with stride 2 and at most STEP / 2 input channels."""
     options = conv.options
     if not conv.is_constant_dense or (options["stride_h"], options["stride_w"]) != (2, 2):
         return False
@@ -53,10 +53,10 @@ def _is_suited(conv: Conv) -> bool:
 
 
 class _Pairs:
-    """The rows and columns of an image in pairs, and the filter for them.
+    """An image's rows and columns in pairs, and the filter for them.
 
-    ``rows`` are the filter's rows with outliers. Their copies follow each pair of rows, so that pairs are ``step`` rows
-    apart.
+    ``rows`` are the filter's rows with outliers. Copies of image rows for them follow each pair of rows, so pairs are
+    ``step`` rows apart.
     """
 
     def __init__(self, conv: Conv, border: Operator | None = None) -> None:
@@ -87,7 +87,7 @@ class _Pairs:
         return self.y.shape[1:3]
 
     def _place(self, before: list[int]) -> None:
-        """Compute the pairs along both axes, and the pixels added before and after the image."""
+        """Compute the number of pairs along both axes, and the pixels to add before and after the image."""
         dimensions = self.x.shape[1:3]
         overhang = self.size[0] - self.step, self.size[1] - 1
         is_whole = [2 * out for out in self._outs] == list(dimensions)
@@ -100,7 +100,7 @@ class _Pairs:
 
     @property
     def is_possible(self) -> bool:
-        """Whether the image ends at the end of a pair, and two values suffice for each of the filter's."""
+        """Whether the image ends with a whole pair, and two bytes suffice for each filter value."""
         return min(self.after) >= 0 and (not self.rows or int(np.abs(self.rest).max()) <= REACH)
 
     def estimate_gain(self) -> float:
@@ -117,7 +117,7 @@ class _Pairs:
 
         batches, height, width, depth = self.x.shape
         image, (high, wide) = self.x, self.counts
-        if any(self.before) or any(self.after):  # whole rows are padded at once, single pixels one by one
+        if any(self.before) or any(self.after):  # whole rows are padded at once, pixels one by one
             rows = (batches, height, width * depth)
             image = emit("RESHAPE", [image, constant(rows)], rows)
             up, left, down, right = *self.before, *self.after
@@ -135,7 +135,7 @@ class _Pairs:
         return [*emitted, Operator("CONV_2D", inputs, [self.y], options)]
 
     def _emit_copy(self, pairs: Tensor, row: int, emit: Callable[..., Tensor]) -> Tensor:
-        """Emit, for each pair of rows, the image row that the filter's ``row`` reads."""
+        """Emit, for each pair of rows, a copy of the image row that the filter's ``row`` reads."""
         ahead, odd = divmod(row, 2)
         batches, high, _, width = pairs.shape
         shape = (batches, high - ahead, 1, width)

@@ -1,4 +1,4 @@
-"""Compute the few channels of depthwise filters that have outliers separately in float32."""
+"""Compute the channels of depthwise filters with outliers separately, in float32, if they are few."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from nnapi.model.operand import Array
 
 
 def split_depthwise(graph: Graph, outliers: Outliers) -> Graph:
-    """Return the graph with such operators split where that is faster."""
+    """Return the graph with such operators split if that is faster."""
     apart = _choose(graph, outliers)
     if not apart:
         return graph
@@ -25,7 +25,7 @@ def split_depthwise(graph: Graph, outliers: Outliers) -> Graph:
 
 
 def _choose(graph: Graph, outliers: Outliers) -> dict[Tensor, list[int]]:
-    """Return the channels computed in float32, by the inputs of depthwise operators to split."""
+    """Return the channels to compute in float32, by the input of each depthwise operator to split."""
     writers = {tensor: operator for operator in graph.operators for tensor in operator.outputs}
     readers: dict[Tensor, list[Operator]] = defaultdict(list)
     for operator in graph.operators:
@@ -50,9 +50,9 @@ def _is_dense(operator: Operator) -> bool:
 
 
 def _choose_channels(operator: Operator, writer: Operator, outliers: Outliers) -> list[int]:
-    """Return the channels computed in float32; none where splitting is slower.
+    """Return the channels to compute in float32; none if splitting is slower.
 
-    They are those with outliers in the filter and the filter before, up to a tile, then others to fill it.
+    These are channels with outliers in this filter and the one before, up to a tile, and others to fill the tile.
     """
     depth = operator.output.shape[3]
     bad, units = outliers.find_slices(operator, 3), outliers.find_slices(writer, 0)
@@ -73,7 +73,7 @@ def _choose_channels(operator: Operator, writer: Operator, outliers: Outliers) -
 
 
 class _Branching:
-    """The new operators. ``apart`` are the channels of tensors computed in float32."""
+    """The rewritten operators. ``apart`` has the channels of each tensor that are computed in float32."""
 
     def __init__(self, apart: dict[Tensor, list[int]]) -> None:
         self.operators: list[Operator] = []
@@ -99,7 +99,7 @@ class _Branching:
             self.operators.append(operator)
 
     def _emit_part(self, operator: Operator, axis: int, channels: Array, x: Tensor | None) -> Tensor:
-        """Compute the results of an operator in those channels, along an axis of its filter."""
+        """Emit an operator for some output channels, which are along ``axis`` of its filter."""
         conv = Conv(operator)
         part = conv.output.like(shape=(*conv.output.shape[:3], len(channels)))
         inputs = [x, gather(conv.filter, channels, axis), gather(conv.bias, channels, 0)]
@@ -108,7 +108,7 @@ class _Branching:
 
 
 def _cut(depth: int, slow: Sequence[int]) -> tuple[Array, Array, Array]:
-    """Return the fast channels, the slow ones, and all with the slow ones swapped to the end."""
+    """Return the fast channels, the slow ones, and the order of all that moves the slow ones to the end."""
     begin, order = depth - len(slow), np.arange(depth)
     early, late = [channel for channel in slow if channel < begin], sorted({*range(begin, depth)} - {*slow})
     order[early], order[late] = late, early

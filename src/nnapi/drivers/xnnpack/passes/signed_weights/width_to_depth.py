@@ -1,4 +1,4 @@
-"""Compute two adjacent pixels as one in convolutions to few channels, of which the engine computes a whole tile."""
+"""Compute two adjacent pixels as one in convolutions with few output channels, as the engine computes whole tiles."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from nnapi.model.operand import Array
 
 
 def move_width_to_depth(graph: Graph) -> Graph:
-    """Return the graph with such operators rewritten where their filters are signed."""
+    """Return the graph with such operators rewritten if their filters are signed."""
     operators: list[Operator] = []
     for operator in graph.operators:
         operators += _make_pairs(Conv(operator)) if _gains(Conv(operator)) else [operator]
@@ -17,7 +17,7 @@ def move_width_to_depth(graph: Graph) -> Graph:
 
 
 def _gains(conv: Conv) -> bool:
-    """Whether an operator has an even width and few channels, and is faster as pairs."""
+    """Return whether an operator has an even width and few channels, and is faster in pairs."""
     if not conv.is_constant_dense and not conv.is_constant_depthwise:
         return False
     filter, options, shape = conv.filter, conv.options, conv.output.shape
@@ -45,7 +45,7 @@ def _make_pairs(conv: Conv) -> list[Operator]:
 
 
 def _repeat_moved(numbers: Array, step: int) -> Array:
-    """Stack a dense filter for a pixel and for the next one."""
+    """Stack a dense filter and a copy of it that is moved by ``step`` pixels."""
     units, height, width, depth = numbers.shape
     both = np.zeros((2, units, height, width + step, depth), np.int8)
     both[0, :, :, :width] = both[1, :, :, step:] = numbers
@@ -53,7 +53,7 @@ def _repeat_moved(numbers: Array, step: int) -> Array:
 
 
 def _make_dense(conv: Conv) -> Array:
-    """Return the filter's values [channels, height, width, channels]."""
+    """Return a filter's values as a dense filter [output channels, height, width, input channels]."""
     filter = conv.filter
     if not conv.is_depthwise:
         return filter.value
