@@ -16,7 +16,7 @@ RECALLS = np.linspace(0, 1, 101)
 
 @dataclass(frozen=True)
 class Boxes:
-    """Boxes: ``corners`` [N, 4] as ymin, xmin, ymax, xmax, ``classes`` [N], and ``scores`` [N] if detected."""
+    """Boxes: ``corners`` [N, 4] as ymin, xmin, ymax, xmax, ``classes`` [N], and ``scores`` [N] of detected boxes."""
 
     corners: Array
     classes: Array
@@ -26,9 +26,9 @@ class Boxes:
 def measure_agreement(
     types: Sequence[OperandType], expected: Sequence[Array], found: Sequence[Array]
 ) -> Agreement | None:
-    """Return how outputs differ from the reference's; None if they are empty.
+    """Return the difference of outputs ``found`` from the reference's ``expected``; None if they are empty.
 
-    Raises ValueError where shapes differ, or only one of two values is finite.
+    Raises ValueError if sizes differ, or if a value is not finite and differs from the reference's.
     """
     if len(expected) != len(found):
         raise ValueError(f"there are {len(found)} outputs, the reference has {len(expected)}")
@@ -53,18 +53,18 @@ def measure_agreement(
 
 
 def is_in_top(scores: Array, label: int, count: int) -> bool:
-    """Whether the label is among the ``count`` best classes; of equal scores, the lower class ranks first."""
+    """Return whether the label is among the ``count`` best classes; of equal scores, the lower class ranks first."""
     return label in np.argsort(-scores.reshape(-1).astype(np.float64), kind="stable")[:count]
 
 
 def classification(outputs: Sequence[Array], labels: Sequence[int]) -> Mapping[str, float]:
-    """Return the shares of inputs whose label is the best class, and one of the best five."""
+    """Return top-1 and top-5 accuracy: the shares of inputs whose label is the best class or one of the best five."""
     pairs = list(zip(outputs, labels, strict=True))
     return {f"top-{n}": float(np.mean([is_in_top(scores, label, n) for scores, label in pairs])) for n in (1, 5)}
 
 
 def squared_error(outputs: Sequence[Sequence[Array]], expected: Sequence[Sequence[Array]]) -> Mapping[str, float]:
-    """Return the mean over all inputs and values of the squared difference. Raises ValueError for other shapes."""
+    """Return the mean squared difference over all inputs and values. Raises ValueError if shapes differ."""
     total, count = 0.0, 0
     for found, wanted in zip(outputs, expected, strict=True):
         for got, want in zip(found, wanted, strict=True):
@@ -77,14 +77,14 @@ def squared_error(outputs: Sequence[Sequence[Array]], expected: Sequence[Sequenc
 
 
 def detection(found: Sequence[Boxes], given: Sequence[Boxes]) -> Mapping[str, float]:
-    """Return the mean average precision as COCO computes it: over ten overlaps from 0.5 to 0.95, and at 0.5 alone."""
+    """Return COCO's mean average precision: over ten overlaps (IoU) from 0.5 to 0.95, and at 0.5 alone."""
     classes = sorted({int(c) for boxes in given for c in boxes.classes})
     table = np.array([[_average_precision(found, given, c, iou) for c in classes] for iou in IOU_THRESHOLDS])
     return {"mAP@[.5:.95]": float(table.mean()), "mAP@.5": float(table[0].mean())}
 
 
 def _average_precision(found: Sequence[Boxes], given: Sequence[Boxes], number: int, iou: float) -> float:
-    """Return the mean precision of one class over the recalls."""
+    """Return the average precision of class ``number``: the mean of its precision at COCO's recalls."""
     scores: list[Array] = []
     hits: list[Array] = []
     wanted = 0
@@ -106,7 +106,7 @@ def _average_precision(found: Sequence[Boxes], given: Sequence[Boxes], number: i
 
 
 def _match(boxes: Array, truth: Array, iou: float) -> Array:
-    """Return whether each box, best first, covers a given box that no better one has claimed."""
+    """Return whether each box, best first, matches a given box that no better one has matched."""
     overlaps = overlap(boxes, truth)
     hits = np.zeros(len(boxes), bool)
     for number in range(len(boxes) if len(truth) else 0):
@@ -118,6 +118,6 @@ def _match(boxes: Array, truth: Array, iou: float) -> Array:
 
 
 def overlap(a: Array, b: Array) -> Array:
-    """Return the intersection over union of every box of ``a`` [N, 4] with every one of ``b`` [M, 4], as [N, M]."""
+    """Return the intersection over union of each box in ``a`` [N, 4] with each box in ``b`` [M, 4], as [N, M]."""
     with np.errstate(invalid="ignore"):
         return np.nan_to_num(iou(a[:, None], b[None]))  # boxes without area overlap nothing

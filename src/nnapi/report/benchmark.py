@@ -1,4 +1,4 @@
-"""Benchmarks of engines side by side on the same models, inputs and number of threads, in rounds."""
+"""Benchmark several engines on the same models, inputs and number of threads, in alternating rounds."""
 
 import gc
 import json
@@ -33,8 +33,8 @@ JudgeDevices = Callable[[Sequence[str]], Mapping[str, float]]
 class Settings:
     """Settings of a benchmark; times are seconds.
 
-    An engine runs for ``block`` in a round, and for ``patience`` in all. ``settle`` precedes each turn, for the
-    previous engine's threads: OpenVINO's spin for one millisecond.
+    An engine runs for ``block`` in each round, and for ``patience`` in total. Each turn begins with a pause of
+    ``settle``, because threads of the previous engine may still spin, OpenVINO's for one millisecond.
     """
 
     rounds: int = 10
@@ -50,12 +50,12 @@ class Settings:
     throughput_rounds: int = 5
     throughput_seconds: float = 0.2
     apart: bool = True
-    """Whether a separate process runs each engine first, for its memory, and because it may crash."""
+    """Whether a separate process first runs each engine, to measure its memory, and in case it crashes."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a benchmark: a model file, its inputs, and the types and reference values of its outputs."""
+    """The subject of a benchmark: a model file, its inputs, the types of its outputs and their reference values."""
 
     file: Path
     inputs: Sequence[Array]
@@ -63,7 +63,7 @@ class Subject:
     expected: Sequence[Array] | None = None
     judge: Judge | None = None
     judge_devices: JudgeDevices | None = None
-    """The judge of nnapi's own rows, instead of ``judge``."""
+    """Used instead of ``judge`` for nnapi's own rows."""
 
 
 @dataclass
@@ -71,9 +71,9 @@ class Course:
     engine: Engine
     measurement: Measurement
     runs: list[Run] = field(default_factory=list)
-    """The run that is timed; for the throughput, those in flight."""
+    """The run that is timed; for the throughput, the runs in flight."""
     spent: float = 0.0
-    """Seconds in rounds."""
+    """Seconds spent in rounds."""
 
     def record(self, **values: Any) -> None:
         self.measurement = replace(self.measurement, **values)
@@ -101,7 +101,7 @@ def measure(
     subject: Subject, engines: Mapping[Engine, str], settings: Settings, step: Step
 ) -> tuple[list[Measurement], bool]:
     """Measure all engines on one model. Returns the results so far, and whether the user interrupted it."""
-    from threadpoolctl import threadpool_limits  # for NumPy, with which nnapi-reference computes
+    from threadpoolctl import threadpool_limits  # for NumPy, which nnapi-reference uses
 
     courses = [Course(engine, Measurement(engine.name, version)) for engine, version in engines.items()]
     try:
@@ -133,7 +133,7 @@ def _list_running(courses: Sequence[Course]) -> list[Course]:
 
 
 def _try(course: Course, work: Callable[[], None]) -> None:
-    """Do some work for one engine; a failure ends only its measurement."""
+    """Do ``work`` for one engine; an error ends only this engine's measurement."""
     try:
         work()
     except UnsuitableError as error:
@@ -168,19 +168,19 @@ def peak_memory(engine: Engine, file: Path, inputs: Path, threads: int) -> tuple
 
 
 def _tune(course: Course, subject: Subject, settings: Settings) -> None:
-    """Cache the fastest plan, which counts neither as compile time nor as memory."""
+    """Find and cache nnapi's fastest plan, so that this counts neither as compile time nor as memory."""
     if isinstance(course.engine, Nnapi):
         course.engine.open(subject.file, settings.threads).prepare(1)
 
 
 def _prepare(course: Course, subject: Subject, settings: Settings) -> None:
-    """Load and compile, up to ``repeats`` times while that is quick; the last compilation is used."""
+    """Load and compile up to ``repeats`` times, for at most ``preparing`` seconds; keep the last compilation."""
     begun = time.perf_counter()
     while not (done := course.measurement.load) or (
         len(done) < settings.repeats and time.perf_counter() - begun < settings.preparing
     ):
         course.runs = []
-        gc.collect()  # free the last compilation's memory outside of the timed block
+        gc.collect()  # free the last compilation's memory outside the timed block
         start = time.perf_counter()
         opened = course.engine.open(subject.file, settings.threads)
         loaded = time.perf_counter()
@@ -200,7 +200,7 @@ def _judge(course: Course, subject: Subject, settings: Settings) -> None:
 
 
 def _time(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
-    """Time rounds of all engines; each round begins with another one."""
+    """Time all engines in rounds; each round begins with a different engine."""
     for number in range(settings.rounds):
         step(f"round {number + 1} of {settings.rounds}")
         running = [course for course in _list_running(courses) if course.spent < settings.patience]
@@ -214,18 +214,18 @@ def _time(courses: Sequence[Course], subject: Subject, settings: Settings, step:
 def _round(course: Course, inputs: Sequence[Array], settings: Settings) -> None:
     run, samples = partial(course.runs[0], inputs), list[float]()
     time.sleep(settings.settle)
-    for _ in range(settings.warm_up):  # brings instructions and weights back into the caches
+    for _ in range(settings.warm_up):  # load instructions and weights into the caches again
         if time_call(run) > settings.block:
             break
     try:
         samples.extend(time_calls(run, settings.block, most=settings.most_runs))
-    finally:  # an interruption leaves samples, too
+    finally:  # keep the samples of an interrupted round
         if samples:
             course.record(latency=(*course.measurement.latency, tuple(samples)))
 
 
 def _saturate(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
-    """Measure throughput in rounds, with ``requests`` runs in flight on a thread each."""
+    """Measure throughput in rounds, with ``requests`` runs in flight, each on its own thread."""
     medians = [(course, course.measurement.median) for course in _list_running(courses)]
     quick = [each for each, m in medians if m is not None and m * settings.throughput_rounds < settings.patience]
     for number in range(settings.throughput_rounds):
@@ -245,7 +245,7 @@ def _throughput(course: Course, subject: Subject, settings: Settings) -> None:
 
 
 def measure_rate(runs: Sequence[Run], inputs: Sequence[Array], seconds: float) -> float:
-    """Return the inferences per second with every run on its own thread; each thread finishes its last inference."""
+    """Return the inferences per second with each run on its own thread; each thread finishes its last inference."""
     barrier = threading.Barrier(len(runs) + 1)
 
     def count(run: Run) -> int:

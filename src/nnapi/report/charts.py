@@ -35,7 +35,7 @@ class Part(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """A row: its name, its segments from left to right, its end, and the text there."""
+    """A row: its name, its segments from left to right, its right end, and the text after it."""
 
     name: str
     y: int
@@ -56,7 +56,7 @@ class Bars:
 
     @property
     def letters(self) -> int:
-        """Letters of a name that fit before its bar."""
+        """Return the number of letters that a name may have before its bar."""
         return round((self.left - 8) / LETTER)
 
     @property
@@ -72,7 +72,7 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True)
 class Curves:
-    """Curves over a logarithmic axis; each tick is its position and its label."""
+    """Curves over a logarithmic axis; a tick has a position and a label."""
 
     curves: Sequence[Curve]
     ticks: Sequence[tuple[float, str]]
@@ -108,7 +108,7 @@ def latencies(model: ModelResult, color: Colors) -> Curves | None:
 
 
 def density(values: Any, low: float, high: float) -> list[tuple[float, float]]:
-    """Return the smoothed density of the values from ``low`` to ``high``, its maximum at 1."""
+    """Return the smoothed density of the values from ``low`` to ``high``, scaled to a maximum of 1."""
     quartiles = np.percentile(values, [25, 75])
     deviation = float(min(values.std(), np.diff(quartiles)[0] / 1.34 or np.inf))
     width = max(0.9 * deviation * values.size**-0.2, (high - low) / 120)
@@ -118,7 +118,7 @@ def density(values: Any, low: float, high: float) -> list[tuple[float, float]]:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return round numbers between powers of ten ``low`` and ``high``: 1, 2 and 5 of each, or finer."""
+    """Return round numbers between the powers of ten ``low`` and ``high``: 1, 2 and 5 times each power, or finer."""
     decades, found = range(math.floor(low) - 1, math.ceil(high) + 1), list[float]()
     for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9), [1 + k / 20 for k in range(180)]):
         found = [step * 10.0**decade for decade in decades for step in steps]
@@ -134,14 +134,14 @@ def bars(
     value: Callable[[Measurement], float | None],
     label: Callable[[float], str],
 ) -> Bars | None:
-    """Return a bar for each engine that has the value."""
+    """Return a bar for each engine whose ``value`` is not None."""
     values = [(m.engine, value(m)) for m in measurements]
     rows = [(name, [("", v, f"var(--c{color[name]})")]) for name, v in values if v is not None]
     return _lay_out(rows, label)
 
 
 def stages(measurements: Sequence[Measurement], label: Callable[[float], str]) -> Bars | None:
-    """Return loading and compiling as one bar of two segments for each engine, by median."""
+    """Return one bar per engine of two segments, the median times of loading and compiling."""
     legend = {"load": "var(--stage-load)", "compile": "var(--stage-compile)"}
     rows = [
         (m.engine, [(name, float(np.median(getattr(m, name))), shade) for name, shade in legend.items()])
@@ -152,7 +152,7 @@ def stages(measurements: Sequence[Measurement], label: Callable[[float], str]) -
 
 
 def overview(models: Sequence[ModelResult]) -> Bars | None:
-    """Return the speed of the best nnapi row relative to the best other engine, a bar for each model."""
+    """Return one bar per model: the speed of the best nnapi row relative to the best other engine."""
     pairs = [(model.name, model.best(ours=True), model.best(ours=False)) for model in models]
     ratios = [(name, a.median / b.median) for name, b, a in pairs if a and b and a.median and b.median]
     rows = [(name, [("", ratio, "var(--good)" if ratio >= 1 else "var(--bad)")]) for name, ratio in ratios]
@@ -164,7 +164,7 @@ def _lay_out(
     label: Callable[[float], str],
     legend: Mapping[str, str] = {},
 ) -> Bars | None:
-    """Lay out a bar for each row: its name, and its segments (name, value, color)."""
+    """Lay out one bar per row; a row is a name and its segments (name, value, color)."""
     if not rows:
         return None
     left = min(WIDTH / 2, LETTER * max(len(name) for name, _ in rows) + 8)

@@ -1,5 +1,5 @@
-"""Comparison of two benchmarks: which differences exceed a threshold, and chance by the Mann–Whitney U test on medians
-of rounds (runs of one round are not independent), adjusted as by Benjamini and Hochberg (1995)."""
+"""Compare two benchmarks: find differences that exceed a threshold and are significant. Tests are Mann–Whitney's U on
+medians of rounds (runs in a round are not independent), p-values adjusted as by Benjamini and Hochberg (1995)."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ class Verdict(StrEnum):
     WORSE = "worse"
     UNKNOWN = "too few samples"
     MACHINE = "as another engine"
-    """Worse, but an engine that did not change with nnapi is worse by as much."""
+    """Worse, but so is another engine by as much, although nnapi's changes do not affect it."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """All changes, and the measurements that cannot be compared."""
+    """All changes between two benchmarks, and the measurements that cannot be compared."""
 
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
 
     @property
     def regressions(self) -> list[Change]:
-        """The changes for the worse in rows of nnapi."""
+        """Return the changes of nnapi's rows that are worse."""
         return [change for change in self.changes if change.is_ours and change.verdict is Verdict.WORSE]
 
 
@@ -111,7 +111,7 @@ def _plain(model: str, old: Measurement, figure: str, before: float, after: floa
 
 
 def interval(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % confidence interval of the ratio of medians, by resampling both sides with a fixed seed."""
+    """Return the 95 % confidence interval of the ratio of medians, by bootstrap with a fixed seed."""
     generator = np.random.default_rng(0)
     medians = [
         np.median(generator.choice(np.asarray(values), (RESAMPLES, len(values))), axis=1) for values in (after, before)
@@ -143,7 +143,7 @@ def _judge(change: Change, alpha: float, threshold: float) -> Change:
 
 
 def _excuse(change: Change, changes: Sequence[Change], threshold: float) -> Change:
-    """Attribute the change to the machine if another engine lost as much on the same model."""
+    """Attribute a change to the machine if another engine became worse by as much on the same model."""
     if not change.is_ours or change.verdict is not Verdict.WORSE or change.p is None:
         return change
     as_much = any(

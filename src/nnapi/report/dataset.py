@@ -1,9 +1,9 @@
 """Labeled inputs in a folder: a folder for each class, by number or name, or a file labels.csv.
 
-- ``file,label`` for classifiers, a number or a name;
-- ``file,label,ymin,xmin,ymax,xmax`` for detectors, one row a box, corners as shares of the picture's height and width
-  (without a label: a picture without boxes);
-- ``file,expected`` for anything else: .npy files of the outputs' float values, separated by semicolons.
+- ``file,label`` for classifiers; a label is a number or a name;
+- ``file,label,ymin,xmin,ymax,xmax`` for detectors: one row per box, with corners as fractions of the picture's height
+  and width; a picture without boxes has one row with an empty label;
+- ``file,expected`` for other models: .npy files with the outputs' float values, separated by semicolons.
 """
 
 import csv
@@ -37,7 +37,7 @@ def read_dataset(folder: Path, names: Sequence[str] | None = None) -> list[Examp
 
 
 def _numbers(names: Sequence[str] | None) -> Callable[[str], int]:
-    """Return a function from a label to the class's number."""
+    """Return a function that maps a label to the number of its class."""
     indices: dict[str, int] = {}
     for index, name in enumerate(names or ()):
         for synonym in (name, *name.split(",")):

@@ -1,4 +1,4 @@
-"""Engines that a benchmark runs a model file on. Imports little, as the measured memory is to be the engine's."""
+"""Engines that a benchmark runs a model file on. Imports little, so that measured memory is the engine's."""
 
 import json
 import os
@@ -34,8 +34,8 @@ class UnsuitableError(Exception):
 class Opened:
     """A model that an engine has read.
 
-    ``prepare`` compiles and returns so many runs, each for a thread of its own. ``devices`` returns the devices that
-    compute, if known, after ``prepare``.
+    ``prepare`` compiles the model and returns that many runs, each for its own thread. After it, ``devices`` returns
+    the devices that compute, if known.
     """
 
     prepare: Callable[[int], list[Run]]
@@ -52,7 +52,7 @@ def _reading(*errors: type[Exception]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Nnapi:
-    """The engine nnapi itself; ``devices`` and ``precision`` as for ``nnapi.compile``, ``weights`` as for ``load``."""
+    """The engine nnapi; ``devices`` and ``precision`` are those of ``nnapi.compile``, ``weights`` of ``load``."""
 
     devices: tuple[str, ...] | None = None
     weights: Literal["dynamic-range"] | None = None
@@ -74,7 +74,7 @@ class Nnapi:
         devices: list[str] = []
 
         def prepare(requests: int) -> list[Run]:
-            with settings(tuning=is_tuning()):  # measure the plan that later processes have
+            with settings(tuning=is_tuning()):  # wait for the plan that later processes will use
                 compilation = compile(model, self.devices, threads=threads, precision=self.precision)
             devices[:] = [device.name for device in compilation.devices]
             bursts = [compilation.burst() for _ in range(requests)]
@@ -89,7 +89,7 @@ def _take_list(run: Callable[..., list[Array]]) -> Run:
 
 @dataclass(frozen=True)
 class LiteRT:
-    """LiteRT's interpreter with its defaults, which include XNNPACK."""
+    """LiteRT's interpreter with its default settings, which include XNNPACK."""
 
     name: str = "litert"
 
@@ -106,7 +106,7 @@ class LiteRT:
             first = make()
 
         def prepare(requests: int) -> list[Run]:
-            interpreters = [first, *(make() for _ in range(requests - 1))]  # each holds one inference
+            interpreters = [first, *(make() for _ in range(requests - 1))]  # each runs one inference at a time
             with _reading(ValueError, RuntimeError):
                 for interpreter in interpreters:
                     interpreter.allocate_tensors()
@@ -130,7 +130,7 @@ def _litert_run(interpreter: Any) -> Run:
 
 @dataclass(frozen=True)
 class OpenVINO:
-    """OpenVINO's own file reader on the CPU, in float32, as its default bf16 gives other results."""
+    """OpenVINO's own file reader on the CPU, in float32, because its default bf16 gives other results."""
 
     name: str = "openvino"
 
@@ -143,7 +143,7 @@ class OpenVINO:
         with _reading(RuntimeError):
             model = core.read_model(str(path))
             shapes = {source: source.partial_shape for source in model.inputs}
-            if any(shape.is_dynamic for shape in shapes.values()):  # like LiteRT: a dynamic dimension is 1
+            if any(shape.is_dynamic for shape in shapes.values()):  # as in LiteRT, dynamic dimensions become 1
                 fixed = {each: [1 if d.is_dynamic else d for d in shape] for each, shape in shapes.items()}
                 model.reshape(fixed)
 
@@ -163,7 +163,7 @@ class OpenVINO:
 
 @cache
 def _telemetry() -> Any:
-    """Load ``nnapi.drivers.without_telemetry`` without its package, which these processes must not import."""
+    """Load ``nnapi.drivers.without_telemetry`` without importing its package, which would count as memory."""
     from importlib.machinery import SourceFileLoader
 
     module = ModuleType("without_telemetry")
@@ -174,7 +174,7 @@ def _telemetry() -> Any:
 
 @cache
 def _openvino_core() -> Any:
-    """Return the one core of the process, which loads the plug-ins of the devices."""
+    """Return the single core of the process; it loads the plug-ins of the devices."""
     return _telemetry().import_openvino().Core()
 
 
@@ -196,7 +196,7 @@ ONNX_TYPES = {"tensor(int64)": np.int64, "tensor(double)": np.float64, "tensor(b
 
 @dataclass(frozen=True)
 class OnnxRuntime:
-    """ONNX Runtime on the file of the same name with the ending .onnx, which must exist."""
+    """ONNX Runtime on the file of the same name with the suffix .onnx, which must exist."""
 
     name: str = "onnxruntime"
 
@@ -216,15 +216,15 @@ class OnnxRuntime:
             onnxruntime = _telemetry().import_onnxruntime()
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = threads
-            with _reading(Exception):  # its errors share no parent
+            with _reading(Exception):  # its errors have no common base class
                 session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-            return [_onnx_run(session) for _ in range(requests)]  # a session takes runs from any number of threads
+            return [_onnx_run(session) for _ in range(requests)]  # a session may run in any number of threads at once
 
         return Opened(prepare, lambda: ["CPU"])
 
 
 def _onnx_run(session: Any) -> Run:
-    """Return a run of a session. It widens the same arrays only once, as that is not the session's work."""
+    """Return a run of a session. It converts the same arrays only once, so that conversions are not timed."""
     sources = session.get_inputs()
     given: Sequence[Array] = ()
     feeds: dict[str, Array] = {}
@@ -240,13 +240,13 @@ def _onnx_run(session: Any) -> Run:
 
 
 def _convert_input(source: Any, array: Array) -> Array:
-    """Return an array in the type and rank of an input of ONNX Runtime's."""
+    """Return an array with the type and rank of an input of ONNX Runtime."""
     array = array.astype(ONNX_TYPES.get(source.type, array.dtype), copy=False)
     return array if len(source.shape) == array.ndim else array.reshape(source.shape)
 
 
 def _message(error: Exception) -> str:
-    """Return the last line of an engine's message, which is the cause, shortened."""
+    """Return the last line of an engine's message, which names the cause, shortened."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return lines[-1] if len(lines[-1]) <= LONGEST else f"{lines[-1][:LONGEST]}…"
 
@@ -258,12 +258,12 @@ OTHERS: dict[str, Engine] = {engine.name: engine for engine in (LiteRT(), OpenVI
 
 
 def describe(engine: Engine) -> str:
-    """Return the engine as text that :func:`revive` reads in another process."""
+    """Return an engine as text, from which :func:`revive` makes it in another process."""
     return json.dumps(asdict(engine) if isinstance(engine, Nnapi) else engine.name)
 
 
 def revive(text: str) -> Engine:
-    """Return the engine that :func:`describe` described."""
+    """Return the engine that :func:`describe` described as text."""
     values = json.loads(text)
     if isinstance(values, str):
         return OTHERS[values]
@@ -271,7 +271,7 @@ def revive(text: str) -> Engine:
 
 
 def save(file: File, arrays: Sequence[Array]) -> None:
-    """Write arrays to one file: an .npz would import an archive's modules into the process."""
+    """Write arrays to one file; not as .npz, which would import archive modules into the measured process."""
     with open(file, "wb") as out:
         for array in arrays:
             np.save(out, array)
@@ -286,7 +286,7 @@ def load_saved(file: File) -> list[Array]:
 
 
 def peak_bytes() -> int:
-    """Return the peak memory of this process in bytes, since its own start."""
+    """Return the peak memory of this process since its start, in bytes."""
     with open("/proc/self/status") as file:
         lines = dict(line.split(":", 1) for line in file)
     return 1024 * int(lines["VmHWM"].split()[0])
@@ -294,7 +294,7 @@ def peak_bytes() -> int:
 
 def command(engine: Engine, model: File, inputs: File, threads: int) -> list[str]:
     """Return the command that runs :func:`main` in a separate process."""
-    # As a script this module would be compiled, which takes a megabyte; its full name would import the package.
+    # Running it as a script would compile it, which takes a megabyte; its full name would import the package.
     start = "import sys; sys.path.append(sys.argv[1]); from engines import main; main(*sys.argv[2:])"
     files = os.fspath(model), os.fspath(inputs)
     return [sys.executable, "-P", "-c", start, os.path.dirname(__file__), describe(engine), *files, str(threads)]

@@ -40,7 +40,7 @@ def _operations(step: Run | If | While) -> tuple[int, ...]:
 
 
 def describe(operand: Operand) -> str:
-    """Describe an operand in few words: ``input: TENSOR_FLOAT32 [1, 224, 224, 3]``."""
+    """Describe an operand briefly: ``input: TENSOR_FLOAT32 [1, 224, 224, 3]``."""
     return f"{operand.name or f'operand {operand.index}'}: {operand.type}"
 
 

@@ -31,7 +31,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A laid-out graph: boxes of the nodes, SVG path data of the edges, in pixels."""
+    """A laid-out graph: boxes of the nodes and SVG path data of the edges, in pixels."""
 
     boxes: Mapping[Node, Box]
     paths: Mapping[Edge, str]
@@ -46,7 +46,7 @@ class _Bend:
 
 
 def draw(nodes: Sequence[Node], edges: Iterable[Edge], column_layers: int = COLUMN_LAYERS) -> Drawing:
-    """Lay out an acyclic graph whose nodes come in an order in which every edge leads forward."""
+    """Lay out an acyclic graph; ``nodes`` are in topological order."""
     edges = list(dict.fromkeys(edges))
     chains, layers = _bend_edges(nodes, edges)
     links = [pair for chain in chains.values() for pair in pairwise(chain)]
@@ -87,7 +87,7 @@ def _bend_edges(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[dict[Edge
     for node in nodes:
         for target in leaving[node]:
             depth[target] = max(depth[target], depth[node] + 1)
-    for node in reversed(nodes):  # a node without inputs is placed right before its first reader
+    for node in reversed(nodes):  # a node without inputs is placed one layer before its first reader
         if leaving[node] and not entering[node]:
             depth[node] = min(depth[target] for target in leaving[node]) - 1
     layers: list[list[Node]] = [[] for _ in range(max(depth.values(), default=0) + 1)]
@@ -113,7 +113,7 @@ def _neighbors(links: Iterable[Edge]) -> tuple[dict[Node, list[Node]], dict[Node
 def _sweep(
     layers: Sequence[list[Node]], links: Iterable[Edge], position: Mapping[Node, float]
 ) -> Iterator[tuple[list[Node], list[float]]]:
-    """Yield each layer with the means of its nodes' neighbors: above, then upwards below, and so on."""
+    """Yield layers downwards, then upwards, with the mean positions of each node's neighbors in the previous layer."""
     neighbors = _neighbors(links)
     for sweep in range(SWEEPS):
         near = neighbors[sweep % 2]
@@ -135,7 +135,7 @@ def _order(layers: Sequence[list[Node]], links: Iterable[Edge]) -> None:
 
 
 def _columns(layers: list[list[Node]], links: Sequence[Edge], length: int) -> list[list[list[Node]]]:
-    """Divide the layers into columns of about one length, where few edges cross."""
+    """Divide the layers into columns of about ``length`` layers, at places that few edges cross."""
     count = -(-len(layers) // length)
     if count < 2:
         return [layers]
@@ -152,7 +152,7 @@ def _columns(layers: list[list[Node]], links: Sequence[Edge], length: int) -> li
 
 
 def _center(layers: Sequence[list[Node]], links: Iterable[Edge]) -> dict[Node, float]:
-    """Return horizontal centers: near the neighbors' mean, in the layer's order, without overlap."""
+    """Return horizontal centers near the neighbors' mean, in the layer's order and without overlap."""
     here = {node for layer in layers for node in layer}
     inner = [(upper, lower) for upper, lower in links if upper in here and lower in here]
     position = {node: x for layer in layers for node, x in zip(layer, _apart(layer, [0.0] * len(layer)), strict=True)}
@@ -162,7 +162,7 @@ def _center(layers: Sequence[list[Node]], links: Iterable[Edge]) -> dict[Node, f
 
 
 def _apart(layer: Sequence[Node], wanted: Sequence[float]) -> list[float]:
-    """Return the nearest positions without overlap: runs that touch share their mean deviation."""
+    """Return the nearest positions without overlap; nodes that touch share their mean deviation."""
     offsets = [0.0][: len(layer)]
     for left, right in pairwise(layer):
         offsets.append(offsets[-1] + (_width(left) + _width(right)) / 2 + GAP_X)
@@ -177,7 +177,7 @@ def _apart(layer: Sequence[Node], wanted: Sequence[float]) -> list[float]:
 
 
 def _lanes(links: Iterable[Edge], column: Mapping[Node, int]) -> dict[int, list[Edge]]:
-    """Return the links that leave each column through the gutter on its right."""
+    """Return, by column, the links that leave it through the gutter on its right."""
     lanes: dict[int, list[Edge]] = defaultdict(list)
     for upper, lower in dict.fromkeys(links):
         if column[upper] != column[lower]:
@@ -188,7 +188,7 @@ def _lanes(links: Iterable[Edge], column: Mapping[Node, int]) -> dict[int, list[
 def _path(
     chain: Sequence[Node], centers: Mapping[Node, tuple[int, float, float]], turns: Mapping[Edge, tuple[float, float]]
 ) -> str:
-    """Return SVG path data of an edge. A link into the next column goes down, up its lane of the gutter, and down."""
+    """Return an edge as SVG path data. A link to the next column goes down, up its lane of the gutter, and down."""
     half = NODE_HEIGHT / 2
     _, x, y = centers[chain[0]]
     y += half

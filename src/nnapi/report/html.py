@@ -40,7 +40,7 @@ def explain_page(graph: Mapping[str, Any]) -> str:
 
 
 def comparison_page(graph: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], title: str) -> str:
-    """Return the page of a comparison: the graph, colored by verdict, and the steps."""
+    """Return the page of a comparison: the graph, colored by verdict, and its steps."""
     operations = [
         {
             **operation,
@@ -81,7 +81,7 @@ def _section(model: ModelResult, color: charts.Colors) -> dict[str, Any]:
 def describe_graph(
     graph: Mapping[str, Any], timeline: Mapping[str, Any] | None = None, *, is_drawn: bool = True
 ) -> dict[str, Any]:
-    """Return a graph with its drawing, and the measured times of a timeline."""
+    """Return a graph for a page: its drawing, and for each operation tooltips and the time in a timeline."""
     took: dict[int, float] = {}
     for span in timeline["spans"] if timeline else ():
         if span["operation"] is not None:
@@ -112,7 +112,7 @@ def describe_graph(
 
 
 def _elsewhere(operation: Mapping[str, Any]) -> list[str]:
-    """Return why no other device computes the operation: a refusal's reason, or the cost."""
+    """Return, for each other device, its predicted time for the operation or the reason of its refusal."""
     lines = []
     for name, verdict in operation["verdicts"].items():
         if name == operation["device"]:
@@ -131,7 +131,7 @@ def _tip(operation: Mapping[str, Any], lines: Iterable[str], reasons: Iterable[s
 def _draw(
     graph: Mapping[str, Any], operations: Sequence[Mapping[str, Any]], device: Mapping[int, str]
 ) -> dict[str, Any]:
-    """Return boxes and paths with their tooltips; ``device`` marks the paths from one device to another."""
+    """Return boxes and paths with tooltips; ``device`` maps operations to devices, to mark paths between these."""
     edges = graph["edges"]
     inputs = {edge["operand"]: edge for edge in edges if edge["from"] is None}
     outputs = {edge["operand"]: edge for edge in edges if edge["to"] is None}
@@ -170,7 +170,7 @@ def _draw(
 
 
 def timeline_view(timeline: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the spans in lanes, with positions and widths in percent of the whole."""
+    """Return the spans in lanes; positions and widths are percentages of the whole."""
     whole = timeline["microseconds"] or 1.0
     lanes: dict[tuple[int, int], list[dict[str, Any]]] = {}
     names: dict[int, str] = {}
@@ -218,12 +218,12 @@ def share(value: float) -> str:
 
 
 def metric(name: str, value: float) -> str:
-    """Format a metric: shares in percent, errors unchanged."""
+    """Format a metric: shares as percentages, errors unchanged."""
     return f"{value:.4g}" if "error" in name else share(value)
 
 
 def ratio(measurement: Measurement, best: Measurement | None) -> float | None:
-    """Format the speed relative to ``best``, by median latency."""
+    """Return the speed relative to ``best``, by median latency; None if one was not measured."""
     if best is None or not best.median or not measurement.median:
         return None
     return best.median / measurement.median

@@ -1,4 +1,4 @@
-"""The machine of a measurement, in words."""
+"""Describe the machine of a measurement."""
 
 import os
 import platform
@@ -11,7 +11,7 @@ PACKAGES = {"nnapi": "nnapi", "NumPy": "numpy", "LiteRT": "ai-edge-litert", "Ope
 
 
 def machine() -> dict[str, str]:
-    """Return facts that may explain timings; unknown ones are omitted."""
+    """Return facts about the machine that may explain timings; unknown facts are omitted."""
     architecture, kernel = platform.machine(), f"{platform.system()} {platform.release()}"
     name = re.search(r"model name\s*:\s*(.+)", _read("/proc/cpuinfo"))
     total = re.search(r"MemTotal:\s*(\d+) kB", _read("/proc/meminfo"))

@@ -1,4 +1,4 @@
-"""HTML of models, plans, traces and results in notebooks, without scripts, readable on light and dark backgrounds."""
+"""Show models, plans, traces and results as HTML in notebooks, without scripts, on light and dark backgrounds."""
 
 from functools import singledispatch
 from typing import Any
@@ -24,7 +24,7 @@ MOST_OPERATIONS = 800
 
 @singledispatch
 def draw(shown: object) -> str | None:
-    """Return an object as HTML; None if there is nothing to draw (yet)."""
+    """Return an object as HTML; None if there is nothing to draw yet."""
     return None
 
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Agreement:
-    """The difference of outputs from the reference's: in quantization steps, or of float values.
+    """The difference of outputs from the reference's. ``unit`` is "steps" (of quantization) or "floats".
 
     ``differing`` is the share of unequal values, ``relative`` the difference relative to the output's largest value.
     """
@@ -36,16 +36,16 @@ class Agreement:
     def __str__(self) -> str:
         if not self.largest:
             return "equal"
-        if self.unit != "floats":  # "steps", or "codes" in older files
+        if self.unit != "floats":  # "steps"; older files have "codes"
             return f"≤ {self.largest:.3g} step{'' if self.largest == 1 else 's'}"
         return f"≤ {self.relative:.1g} rel."
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One engine on one model. Times are seconds; values that could not be measured are empty or None.
+    """One engine on one model. Times are in seconds; values that could not be measured are empty or None.
 
-    ``throughput`` holds inferences per second of each round, with ``requests`` in flight.
+    ``throughput`` holds the inferences per second of each round, with ``requests`` runs in flight.
     """
 
     engine: str
@@ -87,13 +87,13 @@ class Measurement:
 
     @property
     def rate(self) -> float | None:
-        """Median throughput in inferences per second."""
+        """Return the median throughput in inferences per second."""
         return statistics.median(self.throughput) if self.throughput else None
 
 
 @dataclass(frozen=True)
 class ModelResult:
-    """All engines on one model; ``graph`` and ``timeline`` are for pages, ``examples`` counts labeled inputs."""
+    """All engines on one model; ``graph`` and ``timeline`` are for pages. ``examples`` counts labeled inputs."""
 
     name: str
     file: str
@@ -108,7 +108,7 @@ class ModelResult:
     notes: tuple[str, ...] = ()
 
     def best(self, *, ours: bool) -> Measurement | None:
-        """The fastest of ours, or of the others, by median latency."""
+        """Return the fastest measurement by median latency: of nnapi with ``ours``, else of other engines."""
         found = [m for m in self.measurements if m.is_ours is ours and m.median is not None]
         return min(found, key=lambda measurement: measurement.median or 0.0, default=None)
 
@@ -139,7 +139,7 @@ def to_data(benchmark: Benchmark) -> dict[str, Any]:
 
 
 def from_data(data: Any) -> Benchmark:
-    """Return the benchmark that :func:`to_data` wrote. Raises Mistake for anything else."""
+    """Return the benchmark from the data that :func:`to_data` returned. Raises Mistake for anything else."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise Mistake("it is not a result of nnapi bench")
     if data.get("version") != VERSION:

@@ -1,4 +1,4 @@
-"""Several models side by side: the shortest run of every engine, and nnapi's relative speed."""
+"""Summarize several models: the shortest run of each engine, and nnapi's relative speed."""
 
 import statistics
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ ALONE = "litert"
 
 @dataclass(frozen=True)
 class Line:
-    """One model: seconds of the shortest run by engine, nnapi's speed relative to ``best`` and LiteRT (``alone``)."""
+    """One model: seconds of the shortest run by engine, and nnapi's speed relative to ``best`` and LiteRT
+    (``alone``)."""
 
     name: str
     devices: tuple[str, ...]
@@ -27,7 +28,7 @@ def summarize(benchmark: Benchmark) -> list[Line]:
 
 
 def geometric_mean(ratios: Sequence[float | None]) -> tuple[float, int] | None:
-    """Return the geometric mean of the known ratios, and their number; None without any."""
+    """Return the geometric mean of the ratios that are not None, and their number; None if there are none."""
     known = [ratio for ratio in ratios if ratio is not None]
     return (statistics.geometric_mean(known), len(known)) if known else None
 

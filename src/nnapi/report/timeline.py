@@ -20,7 +20,7 @@ MOST = 4000
 
 
 def timeline_data(spans: Sequence[Span]) -> dict[str, Any]:
-    """Return the spans by thread and depth in microseconds, ready for JSON; ``left_out`` counts omitted ones."""
+    """Return the spans by thread and depth in microseconds, ready for JSON; ``left_out`` is the number omitted."""
     chosen = sorted(sorted(spans, key=lambda span: span.start - span.end)[:MOST], key=lambda span: span.start)
     origin = min((span.start for span in chosen), default=0)
     threads = list(dict.fromkeys((span.process, span.thread) for span in chosen))
@@ -46,7 +46,7 @@ def timeline_data(spans: Sequence[Span]) -> dict[str, Any]:
 
 
 def describe_held(args: Mapping[str, Any]) -> str:
-    """Describe a fused section: ``3 operations: #0 CONV_2D, #1 ADD, #2 SOFTMAX``."""
+    """Describe the operations of a fused section: ``3 operations: #0 CONV_2D, #1 ADD, #2 SOFTMAX``."""
     if "holds" not in args:
         return ""
     numbers, names = args["holds"], args.get("kinds", ())

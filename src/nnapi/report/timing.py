@@ -1,4 +1,4 @@
-"""Timing of calls."""
+"""Time calls."""
 
 import math
 import time
@@ -14,7 +14,7 @@ def time_call(call: Call) -> float:
 
 
 def time_calls(call: Call, seconds: float, least: int = 1, most: float = math.inf) -> Iterator[float]:
-    """Yield the seconds of consecutive calls: for ``seconds`` together, within ``least`` and ``most`` calls."""
+    """Yield the seconds of consecutive calls: for ``seconds`` in total, but from ``least`` to ``most`` calls."""
     count, end = 0, time.perf_counter() + seconds
     while count < least or (count < most and time.perf_counter() < end):
         yield time_call(call)

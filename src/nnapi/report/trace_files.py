@@ -1,6 +1,6 @@
-"""Recordings as files in the format of the name's ending; NNAPI_TRACE=FILE records a whole process.
+"""Write recordings to files; the suffix selects the format. NNAPI_TRACE=FILE records a whole process.
 
-``%p`` in FILE is the number of the process; without it forked children write none.
+``%p`` in FILE stands for the process number; without it, forked children write no file.
 """
 
 import atexit
@@ -19,7 +19,7 @@ PROCESS = "%p"
 
 def write_trace(file: Path, recorded: Sequence[Span], title: str) -> None:
     """Write the spans in the format that the suffix selects; ``title`` is the heading of a page. Raises OSError."""
-    # Writers are imported on demand: most processes that could write a trace do not.
+    # Writers are imported on demand, because few processes write a trace.
     if file.suffix == ".html":
         from nnapi.report.trace_page import trace_page
 
@@ -36,7 +36,7 @@ def write_trace(file: Path, recorded: Sequence[Span], title: str) -> None:
 
 
 def record_process(name: str) -> None:
-    """Begin to record, and write the file at exit. A name of unknown format is reported on stderr."""
+    """Begin to record, and write the file at exit. A name with an unknown suffix is reported on stderr."""
     if Path(name).suffix not in FORMATS:
         _warn(f"{Path(name).name} must end in {', '.join(FORMATS)}")
         return
@@ -56,7 +56,7 @@ def record_process(name: str) -> None:
 
 
 def _program() -> str:
-    """Return the program's name; inside a C program only the system knows it."""
+    """Return the program's name from the system, which also knows C programs that host Python."""
     try:
         return Path("/proc/self/cmdline").read_bytes().split(b"\0")[0].decode(errors="replace").rpartition("/")[2]
     except OSError:

@@ -1,4 +1,4 @@
-"""A recording as a page: timing table, timelines, operations, and the trace for other viewers."""
+"""A page of a recording: timing table, timelines, operations, and the trace itself for other viewers."""
 
 import math
 import statistics
@@ -19,7 +19,7 @@ COLUMN_TITLES = [name for _, name in COLUMNS]
 
 
 def trace_page(spans: Sequence[Span], title: str) -> str:
-    """Return one HTML file that needs no network, and that Perfetto and ``nnapi trace parse`` read as a trace."""
+    """Return one HTML file that needs no network; Perfetto and ``nnapi trace parse`` read it as a trace."""
     one = median_execution(spans)
     return render(
         "trace.html.jinja",
@@ -40,7 +40,7 @@ def list_runs(spans: Sequence[Span]) -> list[dict[str, Any]]:
 
 
 def describe_run(run: Run) -> dict[str, Any]:
-    """Return the timing table of one run, without layers that took no time."""
+    """Return the timing table of one run; layers with no time are omitted."""
     shown = values(run.statistics)
     rows = [(NAMES[layer], [_time(shown[f"{layer}_{key}"]) for key, _ in COLUMNS]) for layer in (*LAYERS, TOTAL)]
     return {
@@ -59,7 +59,7 @@ def _time(milliseconds: float) -> str:
 
 
 def median_execution(spans: Sequence[Span]) -> list[Span]:
-    """Return the spans of the outermost execution of median length, of the application or else of the runtime."""
+    """Return the spans within the outermost execution of median length; the application's, else the runtime's."""
     for layer in (Layer.APPLICATION, Layer.RUNTIME):
         label = layer, Phase.EXECUTION
         executions = [s for s in spans if (s.label.layer, s.label.phase) == label and s.cookie is None]
@@ -84,7 +84,7 @@ def operations(spans: Sequence[Span]) -> list[dict[str, Any]]:
 
 
 def _calls(spans: Sequence[Span]) -> Iterator[Span]:
-    """Yield the call that each span belongs to: for an engine's operator the engine's call, else the span itself."""
+    """Yield, for each span, the call that it belongs to: the engine's call for its operators, else the span itself."""
     around: dict[tuple[int, int, int], Span] = {}
     for span in spans:
         around[span.process, span.thread, span.depth] = span

@@ -1,4 +1,4 @@
-"""Traces of this process and trace files."""
+"""Traces: recording this process, and trace files."""
 
 import typing
 
@@ -41,7 +41,7 @@ __all__ = [
     "stop",
 ]
 
-if not typing.TYPE_CHECKING:  # type checkers would take every name for one that exists
+if not typing.TYPE_CHECKING:  # type checkers would accept every name
 
     def __getattr__(name: str) -> object:
         if name not in ("Part", "Recorder", "Span"):

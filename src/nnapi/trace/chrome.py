@@ -19,7 +19,7 @@ Intervals = defaultdict[tuple[int, int], list[tuple[float, float, str]]]
 
 
 def to_chrome(spans: Iterable[Span]) -> dict[str, Any]:
-    """Return the spans as an object of the format, in microseconds of the monotonic clock."""
+    """Return the spans as an object of this format; times are microseconds of the monotonic clock."""
     spans = list(spans)
     threads = {(span.process, span.thread): span.thread_name for span in spans}
     events = [
@@ -32,7 +32,7 @@ def to_chrome(spans: Iterable[Span]) -> dict[str, Any]:
 
 
 def to_json(spans: Iterable[Span]) -> str:
-    """Return the text of :func:`to_chrome`, one event a line."""
+    """Return the text of :func:`to_chrome`, one event per line."""
     trace = to_chrome(spans)
     events = ",\n".join(json.dumps(event, ensure_ascii=False) for event in trace.pop("traceEvents"))
     return f'{{"traceEvents": [\n{events}\n], {json.dumps(trace)[1:]}\n'
@@ -55,7 +55,7 @@ def _events(span: Span) -> list[dict[str, Any]]:
 
 
 def from_chrome(text: str) -> Trace:
-    """Read the marks of a file in this format by any recorder. Raises BadDataError for other text."""
+    """Read the marks of a file in this format, from any recorder. Raises BadDataError for other text."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:

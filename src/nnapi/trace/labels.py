@@ -1,4 +1,4 @@
-"""Layer and phase in a section's name: ``[NN_LR_PE]ANeuralNetworksExecution_compute``: the runtime executes."""
+"""Layer and phase in a section's name: ``[NN_LR_PE]ANeuralNetworksExecution_compute`` executes in the runtime."""
 
 import re
 from enum import StrEnum
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Layer(StrEnum):
-    """The layer that spends the time, from the top down."""
+    """The layer that spends the time; members go from top to bottom."""
 
     APPLICATION = "LA"
     RUNTIME = "LR"
@@ -15,17 +15,17 @@ class Layer(StrEnum):
     DRIVER = "LD"
     CPU = "LC"
     UTILITY = "LU"
-    """Code that several layers call: it counts as its caller's."""
+    """Code that several layers call; its time counts for the caller."""
     OTHER = "LO"
     IGNORED = "LX"
-    """Sections that are not NNAPI's."""
+    """Sections that do not belong to NNAPI."""
 
 
 class Phase(StrEnum):
     OVERALL = "PO"
     """A run of the application, for example one case of a benchmark."""
     WARM_UP = "PWU"
-    """Executions before those that are measured."""
+    """Executions before the measured ones."""
     BENCHMARK = "PBM"
     INITIALIZATION = "PI"
     """Work that is done once and belongs to no model."""
@@ -43,7 +43,7 @@ class Phase(StrEnum):
     """Within an execution: reading results."""
     TERMINATION = "PT"
     UNSPECIFIED = "PU"
-    """The phase of the section around it."""
+    """The phase of the enclosing section."""
 
 
 LAYERS = (Layer.APPLICATION, Layer.RUNTIME, Layer.IPC, Layer.DRIVER, Layer.CPU)
@@ -66,9 +66,9 @@ class Label(NamedTuple):
     phase: Phase
     name: str
     is_switch: bool = False
-    """The enclosing section ends here and counts for this layer and phase from here on."""
+    """From here on, the enclosing section counts for this layer and phase."""
     is_subtracted: bool = False
-    """The section is subtracted from the enclosing one, although it should not be nested in it."""
+    """The section should not be nested in the enclosing one, so its time is subtracted from that."""
 
     def __str__(self) -> str:
         if self.layer is Layer.IGNORED:
@@ -82,7 +82,7 @@ NNAPI_NAME = r"(?s)(?P<markers>.*)\[NN_(?P<layer>L[A-Z]+)_(?P<phase>P[A-Z]+)\](?
 
 @lru_cache(maxsize=4096)
 def parse_label(text: str) -> Label:
-    """Return the label in a section's name, also of Android's driver stubs; IGNORED if layer or phase is unknown."""
+    """Return the label of a section's name, Android's driver stubs included; IGNORED if layer or phase is unknown."""
     match = re.fullmatch(NNAPI_NAME, _correct(text))
     if match is None:
         return Label(_stub_layer(text), _stub_phase(text), text)
@@ -95,7 +95,7 @@ def parse_label(text: str) -> Label:
 
 
 def _correct(text: str) -> str:
-    """Correct the marks that early versions of Android wrote wrongly."""
+    """Correct the wrong marks of early Android versions."""
     if "ANeuralNetworksEvent_free" in text or "ANeuralNetworksExecution_free" in text:
         return text.replace("_PT]", "_PE]")
     if "getSupportedExtensions" in text:
@@ -109,7 +109,7 @@ def _stub_layer(text: str) -> Layer:
     """Return the layer of a section of Android's generated driver stubs."""
     side = text.rpartition("::")[2]
     if side in ("client", "server") and "notify" in text:
-        return Layer.IGNORED  # a call from the driver back up; the call down includes its time
+        return Layer.IGNORED  # a callback of the driver; the call to the driver includes its time
     if side in ("client", "passthrough"):
         return Layer.IPC
     if side == "server" or "getCapabilities" in text or "getSupportedOperations" in text:

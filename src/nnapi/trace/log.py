@@ -1,4 +1,4 @@
-"""Loggers that import ``logging`` only to warn, or if the application did: it takes as long as a small model."""
+"""Loggers that import ``logging`` only for warnings or if the application did, because its import is slow."""
 
 import sys
 from functools import cached_property
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Log:
-    """The logger of a name, with the methods that the runtime uses."""
+    """A logger by name, with the methods that the runtime uses."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -22,7 +22,7 @@ class Log:
 
     @property
     def is_verbose(self) -> bool:
-        """Whether messages below a warning are handled."""
+        """Return whether messages below a warning are handled."""
         if "logging" not in sys.modules:
             return False
         from logging import INFO
@@ -38,7 +38,7 @@ class Log:
             self.logger.info(message, *args, stacklevel=2)
 
     def warning(self, message: str, *args: Any) -> None:
-        """Log a warning; never raises. If logging cannot be imported, it goes to stderr."""
+        """Log a warning; never raise. If logging cannot be imported, print to stderr."""
         try:
             logger = self.logger
         except (ImportError, OSError, MemoryError):

@@ -9,7 +9,7 @@ from nnapi.errors import BadDataError
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One line: ``B|process|name``, ``E`` or ``E|process``, with seconds of the trace's clock."""
+    """One line, ``B|process|name``, ``E`` or ``E|process``; ``seconds`` is the time of the trace's clock."""
 
     thread: int
     process: int
@@ -22,7 +22,7 @@ class Mark:
 
     @property
     def name(self) -> str:
-        """The name of the section that begins; empty at an end."""
+        """Return the name of the section that begins; "" for an end."""
         return self.text.split("|", 2)[2] if self.text.count("|") >= 2 else ""
 
 
@@ -33,7 +33,7 @@ class Trace:
     marks: tuple[Mark, ...]
     notes: tuple[str, ...] = ()
     is_ours: bool = False
-    """Whether it was recorded here, so that layers need not be guessed from processes."""
+    """Whether nnapi recorded the trace, so that layers need not be guessed from processes."""
 
 
 ORIGIN = "# recorded by nnapi"
@@ -69,7 +69,7 @@ def from_ftrace(text: str) -> Trace:
 
 
 def _trace_part(lines: list[str]) -> tuple[int, int]:
-    """Return the range of lines of the trace: a page has other data too, and text may lack a header."""
+    """Return the range of lines with the trace; a page also has other data, and a text may lack the header."""
     start = next((number for number, line in enumerate(lines) if HEADER.match(line)), None)
     if start is None:
         return 0, len(lines)
@@ -85,7 +85,7 @@ def _mark(line: str, processes: dict[int, int]) -> Mark | None:
         return None
     if match["process"] and match["process"].isdigit():
         process = int(match["process"])
-    else:  # old kernels do not name it, and new ones not always
+    else:  # old kernels omit the process, new ones sometimes
         named = BEGIN.match(text)
         process = int(named[1]) if named else processes.get(thread, thread)
     processes[thread] = process

@@ -7,8 +7,8 @@ T = TypeVar("T")
 
 
 def begin_and_end_marks(intervals: Iterable[tuple[float, float, T]]) -> list[tuple[float, T, bool]]:
-    """Return (time, interval, whether it begins) in order, for (start, end, interval) by start, outer ones first. An
-    interval ends with the one around it, although coroutines may take turns."""
+    """Return (time, interval, whether it begins) in order, for (start, end, interval) sorted by start, outer ones
+    first. An interval ends at the latest with the enclosing one, even if coroutines take turns."""
     found: list[tuple[float, T, bool]] = []
     open_ones: list[tuple[float, T]] = []
     for start, end, what in intervals:

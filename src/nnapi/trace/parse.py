@@ -19,7 +19,7 @@ RUN = "[NN_LA_PO]"
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the application, incomplete if sections do not end; these count up to the last mark."""
+    """One run of the application. If sections do not end, it is incomplete, and they count up to the last mark."""
 
     mark: str
     statistics: Statistics
@@ -75,14 +75,14 @@ def _is_driver(mark: Mark) -> bool:
 
 
 def _swap(is_driver: bool, is_ours: bool) -> dict[Layer, Layer]:
-    """Return layers to rename by process: Android's CPU fallback and its sample drivers share code."""
+    """Return the layers to rename in a process: Android's CPU fallback and its sample drivers share code."""
     if is_ours:
         return {}
     return {Layer.CPU: Layer.DRIVER} if is_driver else {Layer.DRIVER: Layer.CPU}
 
 
 def _by_process(marks: list[Mark], drivers: set[int]) -> tuple[list[list[Mark]], list[str]]:
-    """Group the marks into one group, or one for each process if their runs overlap."""
+    """Return all marks as one group, or one group per process if runs of several processes overlap; and notes."""
     if not _overlap(marks):
         return [marks], []
     clients = {mark.process: None for mark in marks if RUN in mark.text}
@@ -112,7 +112,7 @@ def _overlap(marks: list[Mark]) -> bool:
 
 
 def _runs(marks: Sequence[Mark], swaps: Mapping[int, dict[Layer, Layer]], end: float) -> Iterator[Run]:
-    """Yield consecutive runs. Marks before the first run belong to it."""
+    """Yield consecutive runs. Marks before the first run count for it."""
     order = dict.fromkeys(mark.thread for mark in marks if _is_ours(mark))
     carried = dict.fromkeys(order, 0)
 

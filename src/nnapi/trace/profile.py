@@ -1,4 +1,4 @@
-"""Profiles of the operators within one call of an engine, measured in extra runs."""
+"""Profile the operators within one call of an engine, in extra runs."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -23,8 +23,8 @@ ENOUGH = 0.05
 class Profile(Generic[T]):
     """The section of an engine's call, divided among its operators when the recording is read.
 
-    ``measure`` runs the engine on the last subject with its own profiler on. Recorded calls run without it, as it slows
-    them, and are divided in the same proportions. If profiling fails, calls are not divided.
+    ``measure`` runs the engine on the last subject with the engine's profiler. Recorded calls run without it, because
+    it slows them; they are divided in the proportions it reports. If profiling fails, they are not divided.
     """
 
     def __init__(self, section: Section, measure: Callable[[T], Costs]) -> None:
@@ -35,7 +35,7 @@ class Profile(Generic[T]):
         section.parts = self._measure_parts
 
     def of(self, subject: T) -> Section:
-        """Return the section to record a call of the engine with."""
+        """Return the section with which to record a call of the engine on ``subject``."""
         self._subject = subject
         return self._section
 
@@ -44,7 +44,7 @@ class Profile(Generic[T]):
             if self._parts is None and self._subject is not None:
                 try:
                     self._parts = divide_by_costs(self._measure(self._subject))
-                except Exception as error:  # a trace with less detail is better than none
+                except Exception as error:  # less detail is better than no trace
                     log.warning(
                         "%s cannot be profiled, its operations share one section: %s", self._section.label.name, error
                     )
@@ -54,7 +54,7 @@ class Profile(Generic[T]):
 
 
 def measure_typical(run: Callable[[], Sequence[float]], most: int = MOST) -> list[float]:
-    """Return each time that ``run`` returns, averaged over the fastest half of several runs."""
+    """Average each of the times that ``run`` returns over the fastest half of several runs."""
     runs: list[Sequence[float]] = []
     end = time.monotonic() + ENOUGH
     while len(runs) < LEAST or (len(runs) < most and time.monotonic() < end):
@@ -64,7 +64,7 @@ def measure_typical(run: Callable[[], Sequence[float]], most: int = MOST) -> lis
 
 
 def divide_by_costs(costs: Costs) -> list[Part]:
-    """Divide a section into consecutive ones, in proportion to their costs."""
+    """Divide a section into consecutive parts, in proportion to their costs."""
     total = sum(cost for _, cost in costs) or 1.0
     bounds = accumulate((cost / total for _, cost in costs), initial=0.0)
     return [

@@ -1,4 +1,4 @@
-"""The recorder of sections on every thread, and the resulting spans."""
+"""Record sections on every thread, and return them as spans."""
 
 import os
 import threading
@@ -14,7 +14,7 @@ from nnapi.trace.labels import Label
 
 
 class Recorded(Protocol):
-    """A section: its label, its arguments, and the function that returns the sections within it."""
+    """A section: its label, its arguments, and a function that returns the parts within it."""
 
     @property
     def label(self) -> Label: ...
@@ -25,7 +25,7 @@ class Recorded(Protocol):
 
 
 class Span(NamedTuple):
-    """A section that happened. Times are nanoseconds of the monotonic clock."""
+    """One recorded execution of a section. Times are nanoseconds of the monotonic clock."""
 
     label: Label
     start: int
@@ -33,11 +33,11 @@ class Span(NamedTuple):
     process: int
     thread: int
     thread_name: str
-    args: Mapping[str, Any] = {}  # shared, as no code changes it
+    args: Mapping[str, Any] = {}  # shared, because no code changes it
     depth: int = 0
     """The number of sections of the same thread that enclose it."""
     cookie: int | None = None
-    """Distinguishes the asynchronous sections of one name; None for sections of a thread."""
+    """Distinguishes asynchronous sections of the same name; None for sections of a thread."""
     is_complete: bool = True
 
     @property
@@ -46,7 +46,7 @@ class Span(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A section within another, from ``start`` to ``end`` as fractions of that one's time."""
+    """A section within another; ``start`` and ``end`` are fractions of the outer section's time."""
 
     section: Recorded
     start: float
@@ -54,7 +54,7 @@ class Part(NamedTuple):
 
 
 class EndedSections:
-    """The ended sections of a thread as integers: a tuple for each would take six times the memory."""
+    """The ended sections of a thread, stored as integers; tuples would take six times the memory."""
 
     __slots__ = ("_indices", "_numbers", "_sections")
 
@@ -71,7 +71,7 @@ class EndedSections:
         self._numbers.extend((index, start, end, depth))
 
     def __iter__(self) -> Iterator[tuple[Recorded, int, int, int]]:
-        """Yield section, start, end and depth; the thread may add more at the same time."""
+        """Yield section, start, end and depth of each; the thread may add more at the same time."""
         numbers = self._numbers[:]
         for at in range(0, len(numbers) - 3, 4):
             index, start, end, depth = numbers[at : at + 4]
@@ -90,7 +90,7 @@ THIS_THREAD = Thread()
 
 
 class Recorder(NotebookDisplay):
-    """Collects the sections of all threads of this process."""
+    """Collect the sections of all threads of this process."""
 
     def __init__(self) -> None:
         self._lock = make_lock()
@@ -112,7 +112,7 @@ class Recorder(NotebookDisplay):
         if THIS_THREAD.recorder is not self or THIS_THREAD.muted:
             return
         stack = THIS_THREAD.open
-        for depth in range(len(stack) - 1, -1, -1):  # the last one, unless coroutines take turns on the thread
+        for depth in range(len(stack) - 1, -1, -1):  # the last section, unless coroutines take turns on the thread
             if stack[depth][0] is section:
                 THIS_THREAD.ended.add(section, stack.pop(depth)[1], end, depth)
                 return
@@ -146,7 +146,7 @@ class Recorder(NotebookDisplay):
             self._more += spans
 
     def spans(self) -> list[Span]:
-        """Return all spans so far, in the order in which they began. Open sections are cut off and marked incomplete.
+        """Return all spans so far, ordered by their beginnings. Open sections are cut off and marked incomplete.
 
         To divide calls of engines into operations, the first call profiles each engine for about a tenth of a second.
         """
@@ -187,7 +187,7 @@ def _asynchronous_span(begun: tuple[Recorded, int, int, str], end: int, cookie: 
 
 
 def _divide(whole: Span, parts: Sequence[Part], shared: dict[int, Mapping[str, Any]]) -> list[Span]:
-    """Return a span without its argument ``holds``, and the spans within it. ``shared`` caches the other arguments."""
+    """Return a span without its argument ``holds``, then its parts as spans. ``shared`` caches the arguments."""
     if not parts:
         return [whole]
     length, depth = whole.end - whole.start, whole.depth + 1
@@ -202,7 +202,7 @@ def _divide(whole: Span, parts: Sequence[Part], shared: dict[int, Mapping[str, A
 
 
 def _number(spans: list[Span]) -> list[Span]:
-    """Return the spans by beginning, with operations numbered as in the whole model, by the step around them."""
+    """Return the spans by beginning; operations get their numbers in the whole model from the step around them."""
     ordered = sorted(spans, key=lambda span: (span.start, span.depth))
     renumbered: dict[tuple[int, int], Mapping[str, Any]] = {}  # the spans of a section share their arguments
     steps: dict[tuple[int, int], Span] = {}
@@ -221,7 +221,7 @@ def _number(spans: list[Span]) -> list[Span]:
 
 
 def _renumber(args: Mapping[str, Any], numbers: Sequence[int]) -> Mapping[str, Any]:
-    """Return the arguments with the numbers of operations in the whole model."""
+    """Return the arguments with operation numbers of the whole model."""
     if "operation" in args and args["operation"] < len(numbers):
         return {**args, "operation": numbers[args["operation"]]}
     if "holds" in args and max(args["holds"], default=0) < len(numbers):

@@ -31,7 +31,7 @@ T = TypeVar("T")
 class Section:
     """A section that is recorded whenever a ``with`` block, or a function it decorates, runs.
 
-    ``parts`` returns the sections within it (:class:`Part`) when the recording is read, so it may be slow.
+    ``parts`` returns the parts of a section (:class:`Part`). It runs when the recording is read, so it may be slow.
     """
 
     __slots__ = ("args", "label", "parts")
@@ -78,7 +78,7 @@ _IDLE: Any = "".format
 
 
 def _switch(recorder: Recorder | None) -> None:
-    """Make every section record to that recorder, or do nothing."""
+    """Make every section record to ``recorder``, or do nothing if it is None."""
     global _recorder, active
     _recorder, active = recorder, recorder is not None
     Section.__enter__, Section.__exit__ = _RECORDING if recorder else (_IDLE, _IDLE)  # type: ignore[method-assign]
@@ -92,8 +92,8 @@ NOTHING = Section(Layer.IGNORED, Phase.UNSPECIFIED, "")
 def span(layer: Layer, phase: Phase, name: str, /, *, operation: int | None = None, **args: Any) -> Section:
     """Make a section for one ``with`` block; ``operation`` and ``args`` (JSON values) are recorded with it.
 
-    While nothing is recorded, it costs under 100 ns if layer and phase are local variables: the look-up of an
-    enumeration member is slow before Python 3.12.
+    While nothing is recorded, this costs under 100 ns if layer and phase are local variables; before Python 3.12,
+    enumeration members are slow to look up.
     """
     if _recorder is None:
         return NOTHING
@@ -102,7 +102,7 @@ def span(layer: Layer, phase: Phase, name: str, /, *, operation: int | None = No
 
 @functools.lru_cache(maxsize=4096)
 def section(mark: str) -> Section:
-    """Return a section of the application, for ``with`` or as a decorator: ``[NN_LA_PE]runInference``.
+    """Return a section of the application, for ``with`` or as a decorator; ``mark`` is like ``[NN_LA_PE]runInference``.
 
     The prefixes of the NNAPI guide are ``[NN_LA_PI]`` (initialization), ``[NN_LA_PP]`` (preparation), ``[NN_LA_PC]``
     (compilation) and ``[NN_LA_PE]`` (execution). Statistics ignore a name without a prefix.
@@ -111,36 +111,36 @@ def section(mark: str) -> Section:
 
 
 def begin_section(mark: str) -> None:
-    """Begin a section on this thread, as ``ATrace_beginSection``."""
+    """Begin a section on this thread, like ``ATrace_beginSection``."""
     if _recorder is not None:
         _recorder.begin(section(mark))
 
 
 def end_section() -> None:
-    """End the section that this thread began last, as ``ATrace_endSection``."""
+    """End the section that this thread began last, like ``ATrace_endSection``."""
     if _recorder is not None:
         _recorder.end_last()
 
 
 def begin_async_section(mark: str, cookie: int) -> None:
-    """Begin a section that may end on another thread, as ``ATrace_beginAsyncSection``."""
+    """Begin a section that may end on another thread, like ``ATrace_beginAsyncSection``."""
     if _recorder is not None:
         _recorder.begin_asynchronous(section(mark), cookie)
 
 
 def end_async_section(mark: str, cookie: int) -> None:
-    """End the asynchronous section of that name and cookie, as ``ATrace_endAsyncSection``."""
+    """End the asynchronous section with this name and cookie, like ``ATrace_endAsyncSection``."""
     if _recorder is not None:
         _recorder.end_asynchronous(str(section(mark).label), cookie)
 
 
 def is_enabled() -> bool:
-    """Whether sections are recorded now (``ATrace_isEnabled``)."""
+    """Return whether sections are being recorded (``ATrace_isEnabled``)."""
     return _recorder is not None
 
 
 def find_open_section() -> tuple[Recorder, Recorded | None] | None:
-    """Return the recorder of this thread and its open section; None while nothing is recorded."""
+    """Return the recorder and this thread's innermost open section; None if this thread is not recorded."""
     return None if _recorder is None or _recorder.is_muted else (_recorder, _recorder.find_open())
 
 
@@ -170,7 +170,7 @@ def stop() -> list[Span]:
 
 @contextmanager
 def recording() -> Iterator[Recorder]:
-    """Record during a ``with`` block; ``spans()`` of the recorder returns the spans, also afterwards."""
+    """Record during a ``with`` block; the recorder's ``spans()`` returns the spans, also after the block."""
     recorder = start()
     try:
         yield recorder
@@ -181,7 +181,7 @@ def recording() -> Iterator[Recorder]:
 
 @contextmanager
 def mute() -> Iterator[None]:
-    """Record nothing of this thread within a ``with`` block, for trial runs."""
+    """Do not record this thread within a ``with`` block; used for trial runs."""
     from nnapi.trace.recorder import THIS_THREAD
 
     before, THIS_THREAD.muted = THIS_THREAD.muted, True
@@ -192,7 +192,7 @@ def mute() -> Iterator[None]:
 
 
 def _after_fork() -> None:
-    """Record a child process without its parent's sections."""
+    """Start a new recorder in a child process, without its parent's sections."""
     if _recorder is not None:
         _switch(type(_recorder)())
 

@@ -1,4 +1,4 @@
-"""Times of each layer in each phase of a run, in wall-clock milliseconds. NaN is a time that the trace lacks."""
+"""The time of each layer in each phase of a run, in wall-clock milliseconds. NaN is a time that the trace lacks."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ class Statistics:
     self_times: Times
     executions: Mapping[Phase, int]
     cases: Mapping[Phase, tuple[Times, Times]]
-    """Times and self times of executions in WARM_UP and BENCHMARK, if there are both."""
+    """Times and self times of executions in WARM_UP and in BENCHMARK, if the run has both."""
 
     @property
     def has_cpu(self) -> bool:
@@ -70,7 +70,7 @@ def statistics(threads: Sequence[Thread]) -> Statistics:
 
 
 def _executions(threads: Iterable[Thread], case: Phase) -> int:
-    """Return the number of executions, by the runtime's sections, else by the application's."""
+    """Return the number of executions: that of the runtime's sections or, if it has none, of the application's."""
     counts = [len(t.intervals[case, "ANeuralNetworksExecution_create"]) or t.executions[case] for t in threads]
     return max(counts, default=0)
 
@@ -84,17 +84,17 @@ def _time(threads: Sequence[Thread], case: Phase, layer: Layer, phase: Phase) ->
 
 
 def _driver_execution(threads: Sequence[Thread], case: Phase) -> float | None:
-    """Return the time from the calls' arrival at the driver to its callbacks, by Android's stubs; None without any."""
+    """Return the time from calls' arrival at the driver to its callbacks, by Android's stubs; None without stubs."""
     begins = sorted(begin for t in threads for begin, _ in t.intervals[case, DRIVER_BEGINS])
     ends = sorted(begin for t in threads for begin, _ in t.intervals[case, DRIVER_ENDS])
     return _sum(end - begin for begin, end in zip(begins, ends, strict=False)) if begins and ends else None
 
 
 def _runtime_execution(threads: Sequence[Thread], case: Phase) -> float | None:
-    """Return the time from each asynchronous start to the end of its wait, plus that of the synchronous functions."""
+    """Return the time from asynchronous starts to the ends of their waits, plus that of synchronous calls."""
     if not any(t.intervals[case, name] for t in threads for name in (*STARTS, *SYNCHRONOUS)):
         return None
-    # Computations of several threads at once cannot be distinguished, and a late wait counts as well.
+    # Concurrent computations cannot be distinguished; the time before a late wait counts too.
     return _sum(_asynchronous(t, case) for t in threads)
 
 
@@ -106,7 +106,7 @@ def _asynchronous(thread: Thread, case: Phase) -> float:
 
 
 def _mark_unmeasured(times: Mapping[Phase, Mapping[Layer, float]]) -> Times:
-    """Replace zeros by NaN where a layer need not be traced: the application, and the driver during executions."""
+    """Replace zeros by NaN for layers that a trace may omit: the application, and the driver during executions."""
 
     def is_optional(layer: Layer, phase: Phase) -> bool:
         return layer is Layer.APPLICATION or (layer is Layer.DRIVER and phase in EXECUTION_PHASES)
@@ -123,7 +123,7 @@ def _add_totals(times: Times) -> None:
 
 
 def _self_times(times: Times) -> Times:
-    """Return each layer's time without the time of the next lower layer that has any."""
+    """Return each layer's time less the time of the next lower layer that has any."""
     result: Times = {phase: {TOTAL: layers[TOTAL]} for phase, layers in times.items()}
     for phase, layers in times.items():
         below = 0.0
@@ -140,7 +140,7 @@ def _self_times(times: Times) -> Times:
 
 
 def _is_driver_idle(phase: Phase, layer: Layer, times: Times) -> bool:
-    """Whether the driver only answered queries: then the CPU's time is not the driver's or the IPC's."""
+    """Return whether the driver only answered queries; the CPU's time then counts neither for it nor for IPC."""
     is_below = phase is Phase.OVERALL and layer in (Layer.DRIVER, Layer.IPC)
     return is_below and times[Phase.EXECUTION][Layer.DRIVER] == 0.0
 
@@ -150,7 +150,7 @@ def _or_zero(time: float) -> float:
 
 
 def _sum(times: Iterable[float]) -> float:
-    """Return the plain sum: `sum` compensates rounding errors from Python 3.12 on, which shows."""
+    """Return the plain sum; from Python 3.12 on, `sum` compensates rounding errors, which changes the last digits."""
     total = 0.0
     for time in times:
         total += time

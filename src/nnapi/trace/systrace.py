@@ -1,4 +1,4 @@
-"""Spans as Android's systrace: ftrace's text, alone or in a page. Perfetto opens both."""
+"""Write spans as Android's systrace: ftrace's text, alone or in a page. Perfetto opens both."""
 
 import re
 from collections import defaultdict
@@ -29,7 +29,7 @@ HEADER = f"""\
 
 
 def trace_data(spans: Iterable[Span]) -> str:
-    """Return the element of a page in which viewers and :mod:`.marks` look for its trace."""
+    """Return the HTML element in which viewers and :mod:`.marks` look for a page's trace."""
     trace = _OPENING.sub("< ", to_ftrace(spans))
     return (
         "<!-- BEGIN TRACE -->\n"
@@ -39,7 +39,7 @@ def trace_data(spans: Iterable[Span]) -> str:
 
 
 def to_ftrace(spans: Iterable[Span]) -> str:
-    """Return the spans as ftrace's text, in seconds of the monotonic clock."""
+    """Return the spans as ftrace's text; times are seconds of the monotonic clock."""
     threads: defaultdict[tuple[int, int], list[Span]] = defaultdict(list)
     for span in spans:
         threads[span.process, span.thread].append(span)
@@ -67,7 +67,7 @@ def _line(span: Span, time: float, text: str) -> str:
 
 
 def _title(span: Span) -> str:
-    """Return the mark's name with the number and the results of an operation."""
+    """Return the mark's name, with an operation's number and the names of its results."""
     parts = [str(span.label)]
     if "operation" in span.args:
         parts.append(f"#{span.args['operation']}")

@@ -10,11 +10,11 @@ CASES = (Phase.WARM_UP, Phase.BENCHMARK)
 
 
 class Thread:
-    """One thread. ``items`` are the marks and milliseconds in each layer and phase, after :meth:`finish`."""
+    """One thread. After :meth:`finish`, ``items`` has the marks of each layer and phase, with milliseconds."""
 
     def __init__(self, number: int, cases: list[Phase], swap: dict[Layer, Layer], ignored: int = 0) -> None:
-        """``cases`` are the open warm-ups and benchmarks of all threads of the run; ``swap`` renames layers;
-        ``ignored`` sections are open since before the run."""
+        """``cases`` are the open warm-ups and benchmarks on all threads of the run. ``swap`` renames layers.
+        ``ignored`` is the number of sections that are open since before the run."""
         self.number = number
         self.root = Node("", None, None, Phase.OVERALL, 0.0, 0.0)
         self.orphans = 0
@@ -32,7 +32,7 @@ class Thread:
 
     @property
     def unfinished(self) -> list[str]:
-        """The marks of open sections of NNAPI."""
+        """Return the marks of NNAPI's open sections."""
         return [node.mark for node in self._open if node.layer is not Layer.IGNORED]
 
     @property

@@ -41,9 +41,9 @@ Values = dict[str, float]
 
 
 def values(statistics: Statistics, *, total_times: bool = False, per_execution: bool = False) -> Values:
-    """Return the values of the table, self times by default. NaN is a time that was not measured.
+    """Return the values of the table, by default self times. NaN is a time that was not measured.
 
-    ``per_execution`` divides by the number of executions, of the benchmark alone if it is separate from the warm-up.
+    ``per_execution`` divides by the number of executions; if the run separates warm-up and benchmark, by the latter's.
     """
     times = dict(statistics.times if total_times else statistics.self_times)
     has_benchmark = per_execution and Phase.BENCHMARK in statistics.cases
@@ -91,7 +91,7 @@ def _headings(columns: tuple[tuple[str, str], ...], run: Run) -> Iterator[str]:
 def _row(layer: str, columns: tuple[tuple[str, str], ...], shown: Values) -> str:
     cells = []
     for phase, title in columns:
-        value = shown.get(f"{layer}_{phase}", 100.0)  # all layers together are the whole
+        value = shown.get(f"{layer}_{phase}", 100.0)  # the total of all layers is 100 %
         is_starred = (layer == TOTAL and phase != SHARE) or (layer is Layer.APPLICATION and phase is Phase.OVERALL)
         text = _number(value) + ("%" if phase == SHARE and _number(value)[-1].isdigit() else "")
         cells.append((text + "*" if is_starred else text + " ").rjust(max(len(title), 12) + 2))
@@ -106,9 +106,9 @@ def _number(value: float) -> str:
 
 
 def describe(run: Run, *, total_times: bool = False, per_execution: bool = False) -> dict[str, Any]:
-    """Return the statistics of one run as JSON; null is a time that was not measured.
+    """Return the statistics of one run, ready for JSON; null is a time that was not measured.
 
-    ``times`` and ``self_times`` are phase → layer → milliseconds, ``LT`` the total; ``template_inputs`` is the table.
+    ``times`` and ``self_times`` are phase → layer → milliseconds, ``LT`` the total. ``template_inputs`` is the table.
     """
     statistics = run.statistics
     times, self_times = _plain(statistics.times), _plain(statistics.self_times)
@@ -143,7 +143,7 @@ def to_json(report: Report, *, total_times: bool = False, per_execution: bool = 
 
 
 def detail(run: Run) -> Iterator[str]:
-    """Yield lines for the sections of each thread, layer and phase."""
+    """Yield lines that list the sections of each thread, layer and phase."""
     for thread in run.threads:
         for (case, layer, phase), items in thread.items.items():
             where = f"[{case}] " if case is not Phase.OVERALL else ""

@@ -1,7 +1,7 @@
 """The sections of one thread as a tree, rearranged for the statistics.
 
-Sections that do not nest as the layers do are copied to where they belong, and subtracted from the sections around
-them. As in Android's statistics, they go to the end: the order decides the last digits of sums.
+Sections that are not nested like the layers are copied to their proper parents, and subtracted from the sections around
+them. As in Android's statistics, they come last, because the order affects the last digits of sums.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CALLS = {
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A section; the root of a thread has neither layer nor phase. Times are seconds."""
+    """A section; the root of a thread has neither layer nor phase. Times are in seconds."""
 
     mark: str
     layer: Layer | None
@@ -33,7 +33,7 @@ class Node:
     children: list[Node] = field(default_factory=list)
     is_subtracted: bool = False
     is_placeholder: bool = False
-    """A placeholder for a section that another one replaced, until its own end."""
+    """Stands for a section that another one replaced, until the replaced section ends."""
 
     @property
     def is_root(self) -> bool:
@@ -61,7 +61,7 @@ class Node:
 
     @property
     def is_detail(self) -> bool:
-        """Whether the section only details the one around it, and does not count."""
+        """Return whether the section only details the one around it, and so does not count."""
         parent = self.parent
         if parent is None or parent.is_root or self.layer is not parent.layer or self.is_subtracted:
             return False
@@ -72,7 +72,7 @@ class Node:
 
 
 def preorder(root: Node) -> list[Node]:
-    """List the nodes below the root, parents first."""
+    """Return the nodes below the root, parents first."""
     found, waiting = [], [root]
     while waiting:
         node = waiting.pop()
@@ -82,7 +82,7 @@ def preorder(root: Node) -> list[Node]:
 
 
 def rearrange(root: Node) -> list[str]:
-    """Rearrange a complete tree for counting. Returns messages on wrongly nested sections."""
+    """Rearrange a complete tree for counting. Return messages on wrongly nested sections."""
     _dissolve(root, lambda node: node.layer is Layer.IGNORED)
     _dissolve(root, lambda node: node.is_placeholder)
     for node in [node for node in preorder(root) if _is_misplaced(node)]:
@@ -94,7 +94,7 @@ def rearrange(root: Node) -> list[str]:
 
 
 def _dissolve(root: Node, is_gone: Callable[[Node], bool]) -> None:
-    """Remove nodes; their children replace them, at the end of the list."""
+    """Remove nodes; their children are appended to the parent's."""
     for node in [root, *preorder(root)]:
         if is_gone(node) and not node.is_root:
             continue
@@ -109,7 +109,7 @@ def _dissolve(root: Node, is_gone: Callable[[Node], bool]) -> None:
 
 
 def _is_wrongly_in_application(node: Node) -> bool:
-    """Whether the application names a phase that the runtime's does not belong to."""
+    """Return whether the application's section names a phase that this section's phase does not belong to."""
     around = node.around
     return (
         around.layer is Layer.APPLICATION
@@ -140,7 +140,7 @@ def _copy_upwards(node: Node) -> None:
 
 
 def _insert_application(node: Node) -> None:
-    """Insert a section of the application around one of the runtime, of the same phase and length."""
+    """Insert an application section around one of the runtime, with the same phase and length."""
     parent = node.around
     between = Node(node.mark, Layer.APPLICATION, node.phase, node.application_phase, node.start, node.start)
     between.end = node.start + _time_left(node, subtractions(node)) / 1000.0
@@ -150,7 +150,7 @@ def _insert_application(node: Node) -> None:
 
 
 def subtractions(root: Node) -> dict[Node, float]:
-    """Return the milliseconds that each node subtracts from the section around it."""
+    """Return, by node, the milliseconds to subtract from the section around it."""
     taken: dict[Node, float] = {}
     for node in reversed(preorder(root)):
         if node.is_detail:
@@ -171,8 +171,8 @@ def _time_left(node: Node, taken: dict[Node, float]) -> float:
 
 
 def counted_sections(root: Node) -> Iterator[tuple[Node, float, bool]]:
-    """Yield the sections of a rearranged tree that count, in the order of addition: each with its milliseconds, and
-    whether it is a phase of an execution that no section of its layer covers."""
+    """Yield the sections of a rearranged tree that count, in the order of addition. Each comes with its milliseconds,
+    and whether it is a phase of an execution that no section of its layer covers."""
     taken = subtractions(root)
     executing: dict[Layer | None, int] = {}
     waiting: list[tuple[Node, bool]] = [(child, True) for child in reversed(root.children)]

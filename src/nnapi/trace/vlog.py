@@ -1,4 +1,4 @@
-"""Logs: one logger for each component, ``nnapi.`` and its tag in Android's log; DEBUG_NN_VLOG shows details."""
+"""Logs: one logger per component, named ``nnapi.`` and its tag in Android's log. DEBUG_NN_VLOG shows details."""
 
 import logging
 import os
@@ -43,7 +43,7 @@ def vlog(parts: str, *, filters: str | None = None, format: str = "brief") -> No
     """Show the details of ``parts``: ``model compilation execution cpuexe manager memory driver``, ``all`` or ``1``.
 
     Names are separated by spaces, commas or colons. Other components log warnings and one line per compilation.
-    ``filters`` are those of logcat (``ExecutionPlan:V *:S``), ``format`` is ``brief`` or ``threadtime``. Logs go to
+    ``filters`` have logcat's syntax (``ExecutionPlan:V *:S``); ``format`` is ``brief`` or ``threadtime``. Logs go to
     stderr, unless the application has set up a handler. Raises BadDataError for unknown names.
     """
     names = _parts(parts)
@@ -74,7 +74,7 @@ def _parts(text: str) -> set[str]:
 
 
 def parse_filters(text: str) -> dict[str, int]:
-    """Return the least level for each tag, and for ``*``, all others; V without a priority. Raises BadDataError."""
+    """Return the lowest level for each tag, and as ``*`` for all others; V is the default. Raises BadDataError."""
     levels = {"*": PRIORITIES["V"]}
     for word in text.replace(",", " ").split():
         match = FILTER.fullmatch(word)
@@ -93,7 +93,7 @@ def letter(level: int) -> str:
 
 
 class Formatter(logging.Formatter):
-    """Lines as logcat prints them: ``brief`` or ``threadtime``."""
+    """Format lines as logcat does: ``brief`` or ``threadtime``."""
 
     def __init__(self, style: str = "brief") -> None:
         super().__init__()
@@ -114,18 +114,18 @@ class Formatter(logging.Formatter):
 
 
 def _native(record: logging.LogRecord) -> int:
-    """Return the system's number of the thread."""
+    """Return the system's thread number."""
     import threading
 
     return threading.get_native_id() if record.thread == threading.get_ident() else record.thread or 0
 
 
 class _Stderr(logging.StreamHandler):  # type: ignore[type-arg]
-    """The handler that :func:`vlog` adds and removes."""
+    """The handler that :func:`vlog` adds and later replaces."""
 
 
 def _is_heard(logger: logging.Logger | None) -> bool:
-    """Whether the logger or one above it has a handler that is not a NullHandler."""
+    """Return whether the logger, or one above it, has a handler that is not a NullHandler."""
     while logger is not None:
         if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
             return True
@@ -134,7 +134,7 @@ def _is_heard(logger: logging.Logger | None) -> bool:
 
 
 def from_environment(environment: Mapping[str, str]) -> None:
-    """Apply DEBUG_NN_VLOG, ANDROID_LOG_TAGS and ANDROID_PRINTF_LOG; a mistake in them is a warning."""
+    """Apply DEBUG_NN_VLOG, ANDROID_LOG_TAGS and ANDROID_PRINTF_LOG; warn about mistakes in them."""
     parts, filters = environment.get("DEBUG_NN_VLOG", ""), environment.get("ANDROID_LOG_TAGS", "")
     if not parts.strip() and not filters.strip():
         return

@@ -1,1 +1,1 @@
-"""Pictures as inputs of models, and outputs as boxes, masks, key points and classes, in words and drawn."""
+"""Pictures as inputs of models; boxes, masks, key points and classes as outputs, in words and drawn."""

@@ -1,4 +1,4 @@
-"""Boxes, key points, masks, depths and captions on pictures."""
+"""Draw boxes, key points, masks, depths and captions on pictures."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def draw_boxes(picture: Picture, boxes: Sequence[Box]) -> Picture:
 def draw_people(
     picture: Picture, people: Sequence[Sequence[Point]], bones: Sequence[tuple[int, int]], least: float, dot: int = 120
 ) -> Picture:
-    """Draw points with a score of ``least`` and bones between them; a dot is 1 / ``dot`` of the picture."""
+    """Draw points that score at least ``least``, and bones between them; a dot is 1 / ``dot`` of the picture."""
     from PIL import ImageDraw
 
     drawn = picture.copy()
@@ -66,7 +66,7 @@ def _draw_dot(draw: Any, y: float, x: float, size: float) -> None:
 
 
 def draw_classes(picture: Picture | None, classes: Array, background: int | None = 0) -> Picture:
-    """Draw each class in its color over the picture, or alone, except the background."""
+    """Draw each class except the background in its color, over the picture if there is one."""
     from PIL import Image
 
     palette = np.array([color_of(number) for number in range(256)], np.uint8)
@@ -81,7 +81,7 @@ def draw_classes(picture: Picture | None, classes: Array, background: int | None
 
 
 def draw_depths(depths: Array) -> Picture:
-    """Draw the least dark blue, the greatest yellow; lightness increases with depth."""
+    """Draw depths from dark blue (least) to yellow (greatest); lightness increases with depth."""
     from PIL import Image
 
     least, greatest = float(depths.min()), float(depths.max())

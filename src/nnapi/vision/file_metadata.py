@@ -36,7 +36,7 @@ RANGES = {
 
 @dataclass(frozen=True)
 class Description:
-    """Metadata; None, empty or 0 where the file has none. ``warning`` names damage in it."""
+    """Metadata; None, empty or 0 for what the file lacks. ``warning`` describes damage in it."""
 
     task: Task | None = None
     pixels: Pixels = PLAIN
@@ -52,7 +52,7 @@ def describe(file: Path) -> Description:
     try:
         content = Memory.from_file(file).view().data.toreadonly()
     except OSError:
-        return Description()  # a model may come from elsewhere than from this file
+        return Description()  # the model may come from another file
     try:
         if content[4:8] == IDENTIFIER:
             metadata = read_metadata(content)
@@ -109,7 +109,7 @@ def _from_onnx(file: Path) -> Description:
 
 
 def _read_names(text: str) -> tuple[str, ...]:
-    """Return labels from a list, or a dictionary by index, as Python or JSON writes them; else none."""
+    """Return labels from a list, or from a dictionary by index, as Python or JSON writes them; () for other text."""
     try:
         found = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):

@@ -16,7 +16,7 @@ _NUMBERED = re.compile(r"\s*(\d+)(?:\s*[:,;]\s*|\s+)(\S.*)")
 
 
 def read_labels(file: Path) -> list[str]:
-    """Return the lines of the file, without their indices if each has one; Mistake if there are none."""
+    """Return the lines of the file, without indices if each line has one; Mistake if there are none."""
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -51,7 +51,7 @@ def fit_labels(labels: Sequence[str], count: int, name: str) -> list[str]:
 
 
 class DataSet(NamedTuple):
-    """A data set: its name for people, and that of its file in ``names``."""
+    """A data set: its display name, and the name of its file in the folder ``names``."""
 
     name: str
     file: str
@@ -72,9 +72,9 @@ SMALL = 32, 32
 
 
 def find_data_set(task: Task | None, count: int | None, picture: tuple[int, ...]) -> tuple[DataSet, list[str]] | None:
-    """Return the data set with that many classes, and its labels; None if there is none.
+    """Return the data set with ``count`` classes for a task, and its labels; None if there is none.
 
-    ``picture`` is the input's height and width: 19 classes are CelebAMask-HQ's for squares, else Cityscapes'.
+    ``picture`` is the input's height and width; 19 classes are CelebAMask-HQ's for square pictures, else Cityscapes'.
     """
     if task is None or count is None:
         return None

@@ -1,4 +1,4 @@
-"""Summaries of outputs, and the ranking of a classifier."""
+"""Summarize outputs, and rank the classes of a classifier."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ PROBABILITIES = {OperationCode.SOFTMAX, OperationCode.LOGISTIC}
 
 @dataclass(frozen=True)
 class Rank:
-    """A class; ``share`` is its probability, by softmax if the model gives scores."""
+    """A class; ``share`` is its probability, computed by softmax if the model outputs ``score``."""
 
     index: int
     label: str | None
@@ -39,7 +39,7 @@ class Rank:
 
 @dataclass(frozen=True)
 class Summary:
-    """Minimum, maximum and mean of an output's float values, NaN if empty, and the greatest with their indexes."""
+    """Minimum, maximum and mean of an output's float values, NaN if empty; ``top`` are the greatest with indices."""
 
     name: str
     type: str
@@ -74,7 +74,7 @@ def class_count(model: Model) -> int | None:
 
 
 def walk_back(model: Model, index: int) -> Iterator[tuple[int, OperationCall]]:
-    """Yield each operand that an operation computes, and that operation, from an operand back along first inputs."""
+    """Yield (operand, operation that computes it), from an operand back along the first inputs."""
     writers = {index: call for call in model.operations for index in call.outputs}
     while call := writers.get(index):
         yield index, call
@@ -82,7 +82,7 @@ def walk_back(model: Model, index: int) -> Iterator[tuple[int, OperationCall]]:
 
 
 def find_producer(model: Model, output: int = 0) -> int | None:
-    """Return the code of the operation that computes an output, before those that only restate it."""
+    """Return the code of the operation that computes an output; operations that only restate it are skipped."""
     for _, call in walk_back(model, model.outputs[output]):
         if call.code not in REGISTRY or not REGISTRY[call.code].does(Trait.RESTATES):
             return call.code
@@ -101,7 +101,7 @@ def rank_classes(model: Model, output: Array, labels: Sequence[str] | None, top:
 
 
 def to_shares(model: Model, output: Array) -> Array:
-    """Return probabilities (rows, classes) from the first output, whose last dimension is classes."""
+    """Return probabilities (rows, classes) from the first output, whose last dimension is the classes."""
     values = to_floats(output_operands(model)[0].type, output).astype(np.float64)
     values = values.reshape(-1, values.shape[-1])
     return values if find_producer(model) in PROBABILITIES else softmax(values, 1.0, -1)

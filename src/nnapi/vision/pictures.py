@@ -1,4 +1,4 @@
-"""Pictures as the input of a model."""
+"""Read pictures as inputs of a model."""
 
 import re
 from dataclasses import dataclass
@@ -22,10 +22,9 @@ FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
 class Pixels:
     """Map pixels 0 to 255 to float values: ``(pixel - mean) / std``, per channel or for all.
 
-    If both are None, floats are -1 to 1, and 8-bit types store the pixel values. ``reason`` gives the source.
-    ``keeps_aspect`` adds black bars; with a ``share`` below 1 the picture takes that share of the input, in gray bars.
-    ``has_mask`` fills the fourth channel, the previous mask, with zeros; ``is_bgr`` puts
-    blue first.
+    If both are None, floats are -1 to 1, and 8-bit types store the pixel values. ``reason`` is where they come from.
+    ``keeps_aspect`` adds black bars, or with ``share`` below 1 gray bars around that fraction of the input's side.
+    ``has_mask`` fills the fourth channel, the previous mask, with zeros. ``is_bgr`` puts blue first.
     """
 
     mean: tuple[float, ...] | None = None
@@ -38,7 +37,7 @@ class Pixels:
 
     @classmethod
     def of_range(cls, low: float, high: float, reason: str = "", **flags: Any) -> "Pixels":
-        """Map black to ``low`` and white to ``high``."""
+        """Return pixels that map black to ``low`` and white to ``high``."""
         std = 255 / (high - low)
         return cls((-low * std,), (std,), reason, **flags)
 
@@ -48,7 +47,7 @@ class Pixels:
 
     @property
     def guess(self) -> str:
-        """Return how the values were guessed, "" if they were not."""
+        """Return how the values were guessed; "" if they were not guessed."""
         return re.split("[,;]", self.reason)[0] if self.reason.startswith("guessed") else ""
 
 
@@ -56,8 +55,8 @@ PLAIN = Pixels()
 
 
 def find_layout(type: OperandType) -> str:
-    """Return a letter for each dimension: batch N, height H, width W, channels C. Mistake if one gray or color picture
-    does not fit."""
+    """Return a letter per dimension: batch N, height H, width W, channels C. Mistake if the type does not hold one gray
+    or color picture."""
     if type.code not in FLOATS and not type.is_quantized:
         raise Mistake("an input of this type takes no picture, give a .npy file")
     for letters in ("NHWC", "NCHW", "HWC", "NHW", "HW"):
@@ -69,7 +68,8 @@ def find_layout(type: OperandType) -> str:
 
 
 def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, str]:
-    """Read a picture as a value of that type, and describe the conversion. Unspecified dimensions are the picture's."""
+    """Read a picture as a value of ``type``, and describe the conversion. Unspecified dimensions become the
+    picture's."""
     letters = find_layout(type)
     wanted = dict(zip(letters, type.dimensions, strict=True))
     opened = open_picture(file, wanted.get("C", 1))
@@ -93,7 +93,7 @@ def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, 
 
 
 def open_picture(file: Path, channels: int) -> Picture:
-    """Open the picture upright, as its camera recorded it, with that many channels."""
+    """Open the picture with that many channels, turned upright by its camera's metadata."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
@@ -108,7 +108,7 @@ def open_picture(file: Path, channels: int) -> Picture:
 
 
 def _resize(picture: Picture, size: tuple[int, int], pixels: Pixels) -> tuple[Picture, str]:
-    """Stretch the picture, or add bars beside it; also describe the conversion."""
+    """Stretch the picture to ``size``, or add bars beside it; also describe the conversion."""
     from PIL import Image
 
     left, top, width, height = fit_inside(picture.size, size, pixels.share) if pixels.keeps_aspect else (0, 0, *size)
@@ -124,9 +124,9 @@ def _resize(picture: Picture, size: tuple[int, int], pixels: Pixels) -> tuple[Pi
 
 
 def fit_inside(inner: tuple[int, int], outer: tuple[int, int], share: float = 1.0) -> tuple[int, int, int, int]:
-    """Return left, top, width and height of a picture of the shape of ``inner``, centered in ``outer``.
+    """Return left, top, width and height of a picture with the aspect of ``inner``, centered in ``outer``.
 
-    It takes a ``share`` of the height or width.
+    The picture fills ``share`` of the height or of the width.
     """
     scale = share * min(outer[0] / inner[0], outer[1] / inner[1])
     width, height = max(1, round(inner[0] * scale)), max(1, round(inner[1] * scale))
@@ -176,5 +176,5 @@ def _join(values: Array) -> str:
 
 
 def picture_size(shape: Shape) -> tuple[int, int]:
-    """Return height and width of an input of that shape, 0 if it is not a picture's."""
+    """Return height and width of an input with this shape; 0 if it is not a picture."""
     return (shape[1], shape[2]) if len(shape) == 4 else (0, 0)

@@ -1,4 +1,4 @@
-"""The float values that a model's input takes for black and white."""
+"""Find the float values that a model's input has for black and white."""
 
 from dataclasses import replace
 
@@ -30,10 +30,10 @@ NOTHING = "guessed: the file does not say, --range does"
 
 
 def find_pixels(model: Model, given: Pixels, family: Family | None) -> Pixels:
-    """Find out how pictures become the model's input; ``given`` is from its metadata.
+    """Return how pictures become the model's input; ``given`` is from its metadata.
 
-    In this order: metadata; the quantization of the input, or of the first operation; the family; then guesses: the
-    limits of an output picture, the first convolution, -1 to 1.
+    The first that exists decides: metadata; the quantization of the input or of the first operation; the family; then
+    guesses from the limits of an output picture or the first convolution; -1 to 1.
     """
     operand = _find_picture_input(model)
     if operand is None:
@@ -99,7 +99,7 @@ def _as_floats(type: OperandType) -> Pixels:
 
 
 def _find_reader(model: Model, index: int, code: OperationCode) -> OperationCall | None:
-    """Return the only reader of an operand if it has that code; up to three operations may move or pad it before."""
+    """Return the only reader of an operand if it has this code; skip up to three operations that move or pad it."""
     for _ in range(4):
         readers = [call for call in model.operations if index in call.inputs]
         if len(readers) != 1 or readers[0].code == code:
@@ -131,8 +131,8 @@ def _guess(model: Model, operand: Operand, family: Family | None) -> Pixels:
 def mean_of_input(model: Model, index: int) -> float | None:
     """Estimate the mean of the training inputs from the first convolution; None if there is none.
 
-    Batch normalization, folded into the biases, centers the filters' results. So the mean is the gray for which filters
-    and biases cancel best, by least squares.
+    Batch normalization, folded into the biases, centers the filters' results. So the mean is the gray value for which
+    filter sums and biases cancel best, by least squares.
     """
     call = _find_reader(model, index, OperationCode.CONV_2D)
     if call is None:

@@ -20,7 +20,7 @@ Picture: TypeAlias = "Image"
 
 
 class Hints(NamedTuple):
-    """Facts beside the outputs: labels, minimum score and anchors of boxes."""
+    """Further facts for a view: labels, minimum score, and anchors of boxes."""
 
     labels: Sequence[str] | None = None
     least: float | None = None
@@ -29,7 +29,7 @@ class Hints(NamedTuple):
 
 @dataclass(frozen=True)
 class View:
-    """The result in words, drawn if there is a picture, and as data; ``result`` is a picture that the model made."""
+    """A result in words and as data; ``picture`` is drawn on the input, ``result`` is a picture that the model made."""
 
     words: str
     picture: Picture | None = None
@@ -38,7 +38,7 @@ class View:
 
 
 class Box(NamedTuple):
-    """An object; top, left, bottom and right, and points (y, x), as shares of the picture's height and width."""
+    """An object; bounds (top, left, bottom, right) and points (y, x) are fractions of the picture's size."""
 
     label: str
     score: float
@@ -52,7 +52,7 @@ class Box(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A key point as shares of the picture's height and width."""
+    """A key point; y and x are fractions of the picture's height and width."""
 
     name: str
     y: float
@@ -61,7 +61,7 @@ class Point(NamedTuple):
 
 
 class Skeleton(NamedTuple):
-    """Names of key points in the model's order, and the pairs of points that a bone connects."""
+    """Names of key points in the model's order, and the pairs of points that bones connect."""
 
     points: tuple[str, ...] = ()
     bones: tuple[tuple[int, int], ...] = ()
@@ -81,12 +81,12 @@ def name_class(number: int, labels: Sequence[str] | None) -> str:
 
 
 def count_names(names: Sequence[str]) -> str:
-    """Return ``2 cats, 1 dog``."""
+    """Count equal names: ``2 cats, 1 dog``."""
     return ", ".join(pluralize(count, name) for name, count in Counter(names).items()) or "nothing"
 
 
 def percent(share: float) -> str:
-    """Format a share: ``87 %``, ``0.4 %``, ``<0.1 %``."""
+    """Format a fraction as a percentage: ``87 %``, ``0.4 %``, ``<0.1 %``."""
     if 0 < share < 0.001:
         return "<0.1 %"
     return f"{100 * share:.1f} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"

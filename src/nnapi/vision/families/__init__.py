@@ -38,14 +38,14 @@ OFFERED = (Task.SEGMENTATION, Task.POSE, Task.DEPTH, Task.IMAGE, Task.EMBEDDING,
 
 
 def find_family(model: Model, task: Task | None = None) -> Family | None:
-    """Return the first family, of the task if given, that recognizes the model; None if there is none."""
+    """Return the first family that recognizes the model, by default of any task; None if there is none."""
     return next((each for each in FAMILIES if task in (None, each.task) and each.recognizes(model)), None)
 
 
 def view_outputs(model: Model, outputs: Sequence[Array], task: Task, hints: Hints, picture: Any) -> View:
-    """View the outputs of a run by the family that recognizes the model, else by those of the task.
+    """Return a view of a run's outputs, made by the family that recognizes the model, else by families of the task.
 
-    Raise Mistake if the outputs do not fit the task.
+    Raises Mistake if the outputs do not fit the task.
     """
     numbers = [to_floats(o.type, array) for o, array in zip(output_operands(model), outputs, strict=True)]
     found = find_family(model, task)

@@ -1,4 +1,4 @@
-"""Detectors whose boxes are relative to anchors, from the file's metadata or a known grid."""
+"""Detectors with boxes relative to anchors, which come from the file's metadata or a known grid."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ STEEPEST = 100.0
 class Coding(NamedTuple):
     """The encoding of boxes.
 
-    ``anchors`` are rows of x, y, width and height; ``order`` gives their indexes in a row of the model's boxes.
-    ``points`` key points (x, y) follow. ``background`` tells whether the first score is the background's.
+    ``anchors`` has rows of x, y, width and height; ``order`` gives the indices of these in the model's boxes. A box is
+    followed by ``points`` key points (x, y). ``background``: the first score belongs to the background.
     """
 
     anchors: Array
@@ -43,9 +43,9 @@ class Coding(NamedTuple):
 
 
 class Detector(NamedTuple):
-    """A known detector: the picture's side (0 for any), values of a box, and its label.
+    """A known detector: the side of its pictures (0 for any), the number of values per box, and the boxes' label.
 
-    ``layers`` are the anchor sizes of each cell by the pixels between cells; 0 is as large as the picture.
+    ``layers`` maps the pixels between cells to the sizes of a cell's anchors; 0 is as large as the picture.
     """
 
     family: str
@@ -98,7 +98,7 @@ def is_raw(shapes: Sequence[Shape]) -> bool:
 
 
 def find_detector(picture: Shape, shapes: Sequence[Shape]) -> Detector | None:
-    """Return the known detector with such an input and such outputs; None if there is none."""
+    """Return the known detector with this input and these outputs; None if there is none."""
     if not is_raw(shapes) or len(picture) != 4 or 0 in picture[1:3]:
         return None
     boxes, scores = (shapes[i] for i in _sort(shapes))
@@ -111,14 +111,14 @@ def find_detector(picture: Shape, shapes: Sequence[Shape]) -> Detector | None:
 
 
 def coding_from(anchors: Anchors) -> Coding:
-    """Return the encoding in a file's metadata, with y before x and height before width."""
+    """Return the encoding in a file's metadata, where y precedes x and height precedes width."""
     x, y, w, h = 1, 0, 3, 2
     rows = np.array(anchors.anchors, np.float64).reshape(-1, 4)
     return Coding(rows, anchors.scales, anchors.has_exponent, anchors.has_sigmoid, (x, y, w, h))
 
 
 def decode(outputs: Sequence[Array], coding: Coding, least: float, labels: Sequence[str] | None = None) -> list[Box]:
-    """Return the boxes with a score of ``least``, likeliest first, one for each object."""
+    """Return the boxes that score at least ``least``, likeliest first; suppress overlapping boxes of one class."""
     raw, scores = (outputs[i][0].astype(np.float64) for i in _sort([array.shape for array in outputs]))
     if coding.has_sigmoid:
         scores = 1 / (1 + np.exp(-np.clip(scores, -STEEPEST, STEEPEST)))
@@ -147,8 +147,8 @@ def decode(outputs: Sequence[Array], coding: Coding, least: float, labels: Seque
 
 
 def _sort(shapes: Sequence[Shape]) -> tuple[int, int]:
-    """Return the indexes of boxes and scores. An output with one value per anchor has scores; beside it, one with 4
-    values has boxes without points. Otherwise the boxes are first."""
+    """Return the indices of boxes and scores. An output with one value per anchor has scores; else one with four values
+    has boxes without points. By default the boxes are first."""
     first, second = shapes[0][2], shapes[1][2]
     is_second = first == 1 or (second == 4 and first not in (1, 4))
     return (1, 0) if is_second else (0, 1)

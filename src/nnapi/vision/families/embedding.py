@@ -25,7 +25,7 @@ def _view(model: Model, outputs: Sequence[Array], hints: Hints, picture: Picture
 
 
 def _recognizes(model: Model) -> bool:
-    """Recognize a picture as input, and features averaged over it as output."""
+    """Return whether the input is a picture, and the output is features averaged over it."""
     shapes = output_shapes(model)
     is_vector = len(shapes) == 1 and bool(shapes[0]) and prod(shapes[0]) == shapes[0][-1] >= FEWEST
     return is_vector and takes_picture(model) and find_producer(model) in POOLINGS

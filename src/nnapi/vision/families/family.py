@@ -1,4 +1,4 @@
-"""A kind of model, as a row of the table of families."""
+"""A family of models: a row of the table of families."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Family:
 
     ``view`` takes the model, its outputs as float values, hints and the input picture or None; it raises ValueError or
     IndexError if the outputs do not fit. ``pixels`` is the default preparation of pictures. ``evidence`` is the reason
-    of a guess.
+    for guessing this family.
     """
 
     name: str
@@ -48,9 +48,9 @@ def takes_picture(model: Model) -> bool:
 
 
 def to_picture(rows: Array, model: Model, picture: Picture | None, share: float = 1.0) -> Array:
-    """Return rows (y, x, score), shares of an input that keeps a picture's aspect, as shares of the picture.
+    """Convert rows (y, x, score) from fractions of the input, which keeps a picture's aspect, to those of the picture.
 
-    Points beside it get a score of 0.
+    Points beside the picture get a score of 0.
     """
     shape = input_shape(model)
     if picture is None or len(shape) != 4:
@@ -64,6 +64,6 @@ def to_picture(rows: Array, model: Model, picture: Picture | None, share: float 
 
 
 def names_of(model: Model) -> str:
-    """Return the names of inputs, outputs and the last eight operations' results, in lower case."""
+    """Return the names of the inputs, the outputs and the results of the last eight operations, in lower case."""
     indexes = {*model.inputs, *model.outputs, *(index for call in model.operations[-8:] for index in call.outputs)}
     return " ".join(model.operands[index].name or "" for index in sorted(indexes)).lower()

@@ -1,4 +1,4 @@
-"""Models that output a picture or depths."""
+"""Models whose output is a picture or a map of depths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RANGES = {OperationCode.LOGISTIC: (0.0, 1.0), OperationCode.TANH: (-1.0, 1.0)}
 
 
 def find_limits(model: Model) -> tuple[float, float] | None:
-    """Return black and white of an output picture from the operation that limits it; None if there is none."""
+    """Return black and white of an output picture from the operation that clamps it; None if none does."""
     code = find_producer(model)
     if code in RANGES:
         return RANGES[OperationCode(code)]
@@ -34,7 +34,7 @@ def find_limits(model: Model) -> tuple[float, float] | None:
 
 
 def to_pixels(values: Array, limits: tuple[float, float] | None) -> Array:
-    """Scale values to pixels 0 to 255 by the limits, else by minimum and maximum unless these are within 0 to 255."""
+    """Scale values from ``limits`` to 0 … 255; by default from minimum to maximum, unless they are pixels already."""
     least, greatest = float(values.min()), float(values.max())
     if limits is None and (least < -1 or greatest > 255 or greatest <= 1.5):
         limits = least, greatest
@@ -76,7 +76,7 @@ def _view_depth(model: Model, outputs: Sequence[Array], hints: Hints, picture: P
 
 
 def _is_picture(model: Model) -> bool:
-    """Recognize a color picture as input, and one of its size or larger as output."""
+    """Return whether the input is a color picture, and the output one of the same size or larger."""
     shapes, given = output_shapes(model), input_shape(model)
     if len(shapes) != 1 or len(shapes[0]) != 4 or len(given) != 4 or shapes[0][3] != 3 or given[3] != 3:
         return False

@@ -1,4 +1,4 @@
-"""Key points of people: (y, x, score) of each, as of MoveNet, or a heat map for each."""
+"""Key points of people: (y, x, score) for each point, as in MoveNet, or a heat map for each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORDS = ("pose", "hourglass", "heatmap", "heat_map", "keypoint")
 def view_people(
     people: Sequence[Sequence[Point]], bones: Sequence[tuple[int, int]], least: float, picture: Picture | None
 ) -> View:
-    """View people with any point with a score of ``least``."""
+    """Return a view of the people who have any point that scores at least ``least``."""
     shown = [person for person in people if any(point.score >= least for point in person)]
     phrases = [
         f"{len(seen)} of {len(person)} key points: {', '.join(seen)}"
@@ -60,7 +60,7 @@ KEY_POINTS = Family("MoveNet", Task.POSE, _recognizes, _view, Pixels(keeps_aspec
 
 
 def find_peaks(maps: Array, names: Sequence[str]) -> list[Point]:
-    """Return the peak of each channel, a quarter of a cell from its middle towards the greater neighbor."""
+    """Return the peak of each channel, moved a quarter of a cell from the cell's middle to its greater neighbor."""
     height, width, _ = maps.shape
     points = []
     for number, name in enumerate(names):

@@ -1,4 +1,4 @@
-"""MediaPipe's landmarks of one face, eye, hand or person, with a score of its presence."""
+"""MediaPipe's landmarks of a face, eye, hand or person, with a score for its presence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEAST = 0.5
 
 
 class Landmarks(NamedTuple):
-    """A model: the side of its picture, the sizes of its outputs with landmarks, and the values of one landmark."""
+    """A model: side of its pictures in pixels, sizes of its outputs with landmarks, number of values per landmark."""
 
     thing: str
     side: int
@@ -33,7 +33,7 @@ class Landmarks(NamedTuple):
     skeleton: Skeleton = Skeleton()
     has_score: bool = True
     shown: int | None = None
-    """The number of landmarks that are drawn; the others position the next crop."""
+    """The number of landmarks to draw; the others only position the next crop."""
 
 
 HAND, BODY = read_skeleton("hand"), read_skeleton("body33")
@@ -52,7 +52,7 @@ def _recognizes(kind: Landmarks, model: Model) -> bool:
 
 
 def read_points(kind: Landmarks, outputs: Sequence[Array]) -> list[Point]:
-    """Return the landmarks; five values each are x, y, z, and logits of visibility and presence."""
+    """Return the landmarks. If each has five values, they are x, y, z, and logits of visibility and presence."""
     picked = [next(array for array in outputs if array.size == size) for size in kind.sizes]
     rows = np.concatenate([array.reshape(-1, kind.each) for array in picked])[: kind.shown]
     names = kind.skeleton.points or [f"point {number}" for number in range(len(rows))]
@@ -64,7 +64,7 @@ def read_points(kind: Landmarks, outputs: Sequence[Array]) -> list[Point]:
 
 
 def _score(model: Model, outputs: Sequence[Array]) -> float:
-    """Return the probability of presence; the logistic function is applied if the model lacks it."""
+    """Return the probability of presence; apply the logistic function if the model does not."""
     number = next(i for i, array in enumerate(outputs) if array.size == 1)
     value = float(outputs[number].reshape(-1)[0])
     is_share = find_producer(model, number) in (OperationCode.LOGISTIC, OperationCode.DIV)

@@ -1,4 +1,4 @@
-"""PoseNet: heat maps of 17 points, offsets within their cells, and displacements along the bones."""
+"""PoseNet: heat maps of 17 points, offsets within cells, and displacements along bones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TREE = (
 
 
 class Maps(NamedTuple):
-    """The outputs as (rows, columns, channels); ``stride`` is the input pixels between cells."""
+    """The outputs as (rows, columns, channels); ``stride`` is the number of input pixels between cells."""
 
     scores: Array
     offsets: Array
@@ -50,7 +50,7 @@ class Maps(NamedTuple):
 def find_people(maps: Maps, least: float = LEAST) -> list[list[tuple[float, float, float]]]:
     """Return the points (y, x, score) of each person, in input pixels.
 
-    The strongest peak that belongs to nobody yet starts a person; displacements lead to the other points.
+    The strongest peak that belongs to no person yet starts one; displacements lead to the person's other points.
     """
     people: list[list[tuple[float, float, float]]] = []
     for y, x, point in _peaks(maps.scores, least):
@@ -84,7 +84,7 @@ def _follow(maps: Maps, root: int, begun: tuple[float, float, float]) -> list[tu
 
 
 def _sort(shapes: Sequence[Shape]) -> list[int]:
-    """Return the indexes of heat maps, offsets and displacements; the last two come in either order."""
+    """Return the indices of heat maps, offsets and displacements; the last two come in either order."""
     channels = [shape[-1] for shape in shapes]
     return [channels.index(17), channels.index(34), *(i for i, count in enumerate(channels) if count == 32)]
 

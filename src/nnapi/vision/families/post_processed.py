@@ -1,4 +1,4 @@
-"""Detectors with boxes, classes, scores and a count as outputs: SSD with TensorFlow Lite's post-processing."""
+"""Detectors with outputs of boxes, classes, scores and count: SSD with TensorFlow Lite's post-processing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NESTED = 0.8
 
 
 def find_boxes(outputs: Sequence[Array], labels: Sequence[str] | None, least: float | None = None) -> list[Box]:
-    """Return the boxes of the first picture with a score of ``least`` (LEAST), one for each object."""
+    """Return the boxes of the first picture that score at least ``least`` (by default LEAST), one per object."""
     found = [box for box in read_boxes(outputs, labels) if box.score >= (LEAST if least is None else least)]
     kept: list[Box] = []
     for box in found:

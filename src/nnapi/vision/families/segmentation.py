@@ -1,4 +1,4 @@
-"""Segmentation: a class for each pixel, or one channel with the probability of the foreground."""
+"""Segmentation: a class per pixel, or one channel with the probability of the foreground."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAST_SHARE = 0.005
 
 
 def to_classes(outputs: Array, least: float) -> Array:
-    """Return a class for each pixel of the first picture: the greatest channel, or a single channel's threshold."""
+    """Return the class of each pixel of the first picture: the greatest channel, or one channel against ``least``."""
     if outputs.ndim == 2:
         return outputs
     if outputs.ndim not in (3, 4):
@@ -37,7 +37,7 @@ def to_classes(outputs: Array, least: float) -> Array:
 
 
 def count_classes(model: Model) -> int | None:
-    """Return the number of classes from the output or the ARGMAX before it; None if unknown."""
+    """Return the number of classes, from the output or from the ARGMAX before it; None if unknown."""
     shape = output_shapes(model)[0]
     if len(shape) == 4:
         return shape[3]
@@ -57,7 +57,7 @@ def to_runs(classes: Array) -> list[list[int]]:
 
 
 def view_classes(classes: Array, labels: Sequence[str] | None, picture: Picture | None) -> View:
-    """View classes as ``bird 12 %``: the largest first, without the background."""
+    """Return a view of classes such as ``bird 12 %``, the largest first, without the background."""
     found, counts = np.unique(classes, return_counts=True)
     areas = sorted(zip((counts / classes.size).tolist(), found.tolist(), strict=True), reverse=True)
     has_background = labels is None or labels[0] == "background"
@@ -77,7 +77,7 @@ def view_classes(classes: Array, labels: Sequence[str] | None, picture: Picture 
 def _view(
     model: Model, outputs: Sequence[Array], hints: Hints, picture: Picture | None, thing: str | None = None
 ) -> View:
-    """View classes, or one thing on a background; the labels may name it, with or without the background."""
+    """Return a view of classes, or of one ``thing`` on a background; labels may replace its name."""
     (found,) = outputs
     labels = hints.labels
     if thing:
@@ -87,7 +87,7 @@ def _view(
 
 
 def _is_classes(model: Model) -> bool:
-    """Recognize masks: integers from ARGMAX, the channels of a known list, or names of masks."""
+    """Return whether the output is masks: ARGMAX's integers, a known number of channels, or names of masks."""
     shapes = output_shapes(model)
     if len(shapes) != 1 or not takes_picture(model):
         return False
@@ -102,14 +102,14 @@ def _is_classes(model: Model) -> bool:
 
 
 def _is_mask(model: Model) -> bool:
-    """Recognize one channel of probabilities, as large as the picture."""
+    """Return whether the output is one channel of probabilities, as large as the picture."""
     shapes, picture = output_shapes(model), input_shape(model)
     is_one = len(shapes) == 1 and len(picture) == 4 and shapes[0][1:] == (*picture[1:3], 1)
     return is_one and find_producer(model) == OperationCode.LOGISTIC
 
 
 def _is_hair(model: Model) -> bool:
-    """Recognize a picture and the previous mask as input, and scores of two classes as output."""
+    """Return whether the input is a picture and the previous mask, and the output scores of two classes."""
     shapes, picture = output_shapes(model), input_shape(model)
     return len(shapes) == 1 and len(picture) == 4 and picture[3] == 4 and shapes[0][-3:] == (*picture[1:3], 2)
 
