@@ -254,7 +254,7 @@ def test_a_recording_for_features_is_refused(shared: Path, network: str, words: 
 @pytest.mark.shared
 def test_score(shared: Path) -> None:
     words = shared / "models-2/ssd_mobilenet_v2_fpnlite_320.tflite", shared / "images/cats_and_dogs.jpg"
-    assert "nothing (likeliest: class 4, score 0." in shown(*words, "--score", "0.6")
+    assert "nothing (most likely: class 4, score 0." in shown(*words, "--score", "0.6")
     assert ": 1 class 4  " in shown(*words, "--score", "0.35")
 
 
@@ -262,7 +262,7 @@ def test_score(shared: Path) -> None:
 def test_a_bird_of_cifar_10(shared: Path) -> None:
     text = shown(shared / "models/tiny_resnet8_float.tflite", shared / "images/bird.bmp")
     assert text.startswith("bird.bmp: bird (")
-    assert "names of classes are CIFAR-10's, guessed from their count of 10; --labels gives others" in text
+    assert "names of classes are CIFAR-10's, guessed from their number, 10; --labels sets others" in text
 
 
 IMAGENET = {

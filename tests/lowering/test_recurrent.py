@@ -120,7 +120,9 @@ def test_two_directions_are_two_sequences(aux_size: int, tmp_path: Path) -> None
 
 def test_a_reason_within_a_decomposition_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(recurrent, "MOST_STEPS", STEPS - 1)
-    with pytest.raises(nnapi.BadDataError, match="no rule for it, and decomposed: its 5 steps are too many"):
+    with pytest.raises(
+        nnapi.BadDataError, match="no rule for it, and its decomposition is refused: its 5 steps are too many"
+    ):
         nnapi.export(both_directions(0), tmp_path / "cells.tflite")
 
 

@@ -82,7 +82,7 @@ def read_input(file: Path, operand: Operand, pixels: Pixels) -> InputValue:
         if is_array:
             array, conversion = _read_array(file, operand.type)
         elif features := FEATURES.get(tuple(size for size in operand.type.dimensions if size > 1)):
-            raise Mistake(f"the input holds {features} of a sound, which nnapi does not compute: give them as .npy")
+            raise Mistake(f"the model takes {features}, which nnapi does not compute from sound; pass them as .npy")
         elif is_recording:
             array, conversion = read_sound(file, operand.type)
         else:

@@ -27,8 +27,8 @@ DRAWN = (Task.DETECTION, Task.SEGMENTATION, Task.AUDIO_EVENTS)
 """Tasks with possibly more labels than the classes that one result distinguishes."""
 
 CROP = (
-    "landmarks are right only in a picture that shows one such thing, upright, and little else; a person from head to "
-    "feet, the hips in the middle"
+    "landmarks are right only if the picture shows one face, eye, hand or person, upright, and little else; a person "
+    "must be visible from head to feet, with the hips in the middle"
 )
 
 
@@ -54,7 +54,7 @@ def load_subject(options: RunOptions) -> Subject:
     task = options.task or metadata.task or (family.task if family else _task_of_classifier(model))
     labels, notes = _labels(model, options.labels, task, metadata)
     if family and family.evidence and not (options.task or metadata.task):
-        notes.insert(0, f"shown as {family.name}: guessed from {family.evidence}; --as says otherwise")
+        notes.insert(0, f"shown as {family.name}: guessed from {family.evidence}; --as sets another task")
     if task is Task.LANDMARKS:
         notes.append(CROP)
     if not pixels.is_given:
@@ -101,7 +101,7 @@ def _labels(
     if known is None:
         return None, []
     data, names = known
-    return names, [f"names of classes are {data.name}'s, guessed from their count of {count}; --labels gives others"]
+    return names, [f"names of classes are {data.name}'s, guessed from their number, {count}; --labels sets others"]
 
 
 def _own_labels(labels: Sequence[str], count: int | None, task: Task | None) -> Sequence[str] | None:

@@ -260,7 +260,7 @@ class Lowering(ABC, Generic[V, C]):
                 raise refused from None  # the inner reason is more specific
             if self.depth or str(refused) == str(refusal) or not isinstance(refusal, Unsupported):
                 raise refusal from None
-            raise Unsupported(f"{refusal}, and decomposed: {refused}") from None
+            raise Unsupported(f"{refusal}, and its decomposition is refused: {refused}") from None
         except failures:
             raise refusal from None
         self.adopt_part(call, part)

@@ -26,7 +26,7 @@ BRIGHT = 20.0
 """Mean of an input from which on its values are pixels; values scaled to 1 have a mean of about 0.5."""
 HALF = (0.25, 0.8)
 """Limits of the mean of an input that is scaled to 0 to 1."""
-NOTHING = "guessed: the file does not say, --range does"
+NOTHING = "guessed: the file does not state the range; --range sets it"
 
 
 def find_pixels(model: Model, given: Pixels, family: Family | None) -> Pixels:
@@ -87,7 +87,7 @@ def _from_quantization(type: OperandType) -> Pixels:
         return replace(IMAGENET, reason="ImageNet's mean and deviation, as the input's quantization shows")
     if _nearest(low, high):
         return Pixels()
-    return Pixels(reason=f"guessed: the input stores {low:.3g} to {high:.3g}; --range says otherwise")
+    return Pixels(reason=f"guessed: the input stores {low:.3g} to {high:.3g}, not a usual range; --range sets another")
 
 
 def _as_floats(type: OperandType) -> Pixels:
@@ -119,12 +119,12 @@ def _quantized_at_once(model: Model, index: int) -> OperandType | None:
 
 def _guess(model: Model, operand: Operand, family: Family | None) -> Pixels:
     if family and family.task is Task.IMAGE and (limits := find_limits(model)):
-        return Pixels.of_range(*limits, "guessed: the picture that comes out has these limits")
+        return Pixels.of_range(*limits, "guessed: the output picture has this range")
     mean = mean_of_input(model, operand.index)
     if mean is not None and mean > BRIGHT:
-        return Pixels.of_range(0, 255, f"guessed: its first convolution suits inputs of a mean of {mean:.0f}")
+        return Pixels.of_range(0, 255, f"guessed: the first convolution suits pixels with a mean of {mean:.0f}")
     if mean is not None and HALF[0] < mean < HALF[1]:
-        return Pixels.of_range(0, 1, f"guessed: its first convolution suits inputs of a mean of {mean:.2g}")
+        return Pixels.of_range(0, 1, f"guessed: the first convolution suits pixels with a mean of {mean:.2g}")
     return Pixels.of_range(-1, 1, NOTHING)
 
 

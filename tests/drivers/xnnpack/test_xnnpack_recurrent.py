@@ -175,7 +175,7 @@ BARELY_TOO_LARGE = {
 @pytest.mark.parametrize(
     ("kind", "change", "message"),
     [
-        (features("peephole", "projection"), {}, "TFLite's integers are wrong where a cell has peepholes and a"),
+        (features("peephole", "projection"), {}, "with both peepholes and a projection incorrectly"),
         (
             features("projection"),
             {"proj_clip": 0.5},

@@ -182,7 +182,7 @@ def test_an_operator_that_onnx_defines_by_others() -> None:
     found = listed(with_functions([node("Outer", "x", domain="mine")], [det], {}))
     ((kind, name, reason),) = found
     assert (kind, name) == ("Outer", "y")
-    assert reason.startswith("ONNX defines it by Det: ")
+    assert reason.startswith("its definition in ONNX uses Det: ")
 
 
 @pytest.mark.parametrize(("elem", "name"), [(TensorProto.INT4, "INT4"), (TensorProto.UINT4, "UINT4")])

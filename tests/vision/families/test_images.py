@@ -53,7 +53,7 @@ def test_a_portrait_enlarged(shared: Path, tmp_path: Path) -> None:
     assert find_limits(nnapi.load(file)) == (0, 255)
     words = ["run", str(file), str(photograph), "--picture", str(tmp_path / "large.png")]
     result = CliRunner(env={"COLUMNS": "200"}).invoke(app, words)
-    assert "pixels 0 to 255 (guessed: the picture that comes out has these limits)" in result.stdout
+    assert "pixels 0 to 255 (guessed: the output picture has this range)" in result.stdout
     with Image.open(tmp_path / "large.png") as large, Image.open(photograph) as opened:
         assert large.size == (922, 1080)
         small = np.asarray(large.resize((64, 75)).convert("RGB"), np.float64)

@@ -31,7 +31,7 @@ def test_key_points() -> None:
     (person,) = found.data["people"]
     assert person["points"][5] == pytest.approx({"name": "left shoulder", "y": 0.5, "x": 0.2, "score": 0.9})
     assert view_outputs(model, [points * 0], Task.POSE, Hints(), None).words.startswith("nobody")
-    nobody = "nobody: the best point, left shoulder, scores 0.9 of 0.95"
+    nobody = "nobody: the best point, left shoulder, scores 0.9; the threshold is 0.95"
     assert view_outputs(model, [points], Task.POSE, Hints(None, 0.95), None).words == nobody
 
 
@@ -84,7 +84,7 @@ def test_a_portrait(shared: Path, network: str) -> None:
     assert where["right shoulder"] == pytest.approx((0.19, 0.7), abs=0.1)
     assert where["left shoulder"] == pytest.approx((0.9, 0.7), abs=0.1)
     assert "within 192×192, blue before red, pixels 0 to 255" in found["runs"][0]["inputs"][0]["done"]
-    assert "guessed from the names of its tensors and the count of channels" in found["notes"][0]
+    assert "guessed from the names of its tensors and the number of channels" in found["notes"][0]
 
 
 def test_a_point_in_the_bars_is_nobodys() -> None:

@@ -68,5 +68,5 @@ def test_nobody() -> None:
     model = model_of(*(("float32", array.shape) for array in outputs), picture=(1, SIDE, SIDE, 3))
     found = view_outputs(model, outputs, Task.POSE, Hints(), None)
     assert found.words.startswith("nobody: the best point, ")
-    assert found.words.endswith(" scores 0.00012 of 0.5")
+    assert found.words.endswith(" scores 0.00012; the threshold is 0.5")
     assert found.data["people"] == []

@@ -49,7 +49,7 @@ def test_a_part_that_is_found_again_is_no_thing_of_its_own() -> None:
         (["bus", "dog"], [0.9, 0.5, 0.6], "2 dogs, 1 bus"),
         (["person", "bus"], [0.9, 0.5, 0.6], "2 buses, 1 person"),
         (None, [0.9, 0.1, 0.6], "1 class 1, 1 class 0"),
-        (["bus"], [0.1, 0.1, 0.1], "nothing (likeliest: class 1, score 0.10; --score shows it)"),
+        (["bus"], [0.1, 0.1, 0.1], "nothing (most likely: class 1, score 0.10; a lower --score shows it)"),
     ],
 )
 def test_boxes_in_words(labels: list[str] | None, scores: list[float], words: str) -> None:

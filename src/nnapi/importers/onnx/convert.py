@@ -156,7 +156,7 @@ class Conversion(Scope):
         inner.tensors = {name: tensor for name, tensor in given.items() if tensor is not None}
         absent = {name for name in body.inputs if given.get(name) is None}
         nodes = [_without(each, absent) for each in body.nodes]
-        inner._run_whole("ONNX defines it by", nodes, body.outputs, body.attributes)
+        inner._run_whole("its definition in ONNX uses", nodes, body.outputs, body.attributes)
         return [inner.tensors.get(name) for name in body.outputs]
 
 

@@ -65,7 +65,7 @@ def quantized_lstm(
     clips = f"proj_clip is {proj_clip}: TFLite clips the quantized values of the projection, not its float values"
     require(not proj_clip, clips)
     is_exact = not (cell.peephole and cell.projection)
-    require(is_exact, "TFLite's integers are wrong where a cell has peepholes and a projection")
+    require(is_exact, "TFLite computes quantized cells with both peepholes and a projection incorrectly")
     is_one = hidden.same_quantization(output)
     require(is_one, "output_state_out and output differ in scale or zero point: TFLite has one result for both")
     weights, norms = list_operands(operands), list_norms(operands)

@@ -31,4 +31,4 @@ def _recognizes(model: Model) -> bool:
     return is_vector and takes_picture(model) and find_producer(model) in POOLINGS
 
 
-EMBEDDING = Family("embedding", Task.EMBEDDING, _recognizes, _view, evidence="its last operation, an average")
+EMBEDDING = Family("embedding", Task.EMBEDDING, _recognizes, _view, evidence="its last operation, which averages")

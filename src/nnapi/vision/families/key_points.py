@@ -37,7 +37,11 @@ def view_people(
     ]
     drawn = draw_people(picture, shown, bones, least) if picture else None
     best = max((point for person in people for point in person), key=lambda point: point.score, default=None)
-    nobody = f"nobody: the best point, {best.name}, scores {best.score:.2g} of {least:g}" if best else "nobody"
+    nobody = (
+        f"nobody: the best point, {best.name}, scores {best.score:.2g}; the threshold is {least:g}"
+        if best
+        else "nobody"
+    )
     return View("; ".join(phrases) or nobody, drawn, {"people": describe_points(shown)})
 
 
@@ -101,5 +105,5 @@ HEAT_MAPS = Family(
     _recognizes_maps,
     _view_maps,
     Pixels.of_range(0, 255, is_bgr=True, keeps_aspect=True, share=SHARE),
-    evidence="the names of its tensors and the count of channels",
+    evidence="the names of its tensors and the number of channels",
 )

@@ -68,7 +68,7 @@ def view_boxes(boxes: Sequence[Box], all_boxes: Sequence[Box], picture: Picture 
     words = count_names([box.label for box in boxes])
     if not boxes and all_boxes:
         best = max(all_boxes, key=lambda box: box.score)
-        words += f" (likeliest: {best.label}, score {best.score:.2f}; --score shows it)"
+        words += f" (most likely: {best.label}, score {best.score:.2f}; a lower --score shows it)"
     shown = draw_boxes(picture, boxes) if picture else None
     return View(words, shown, {"boxes": [box.describe() for box in boxes]})
 

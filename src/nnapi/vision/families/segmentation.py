@@ -117,7 +117,12 @@ def _is_hair(model: Model) -> bool:
 VIEW_HAIR, VIEW_THING = partial(_view, thing="hair"), partial(_view, thing="foreground")
 HAIR_PIXELS = Pixels.of_range(0, 1, has_mask=True)
 HAIR = Family(
-    "hair segmentation with the mask before", Task.SEGMENTATION, _is_hair, VIEW_HAIR, HAIR_PIXELS, "its shapes"
+    "hair segmentation with the previous mask",
+    Task.SEGMENTATION,
+    _is_hair,
+    VIEW_HAIR,
+    HAIR_PIXELS,
+    "the shapes of its inputs and outputs",
 )
 MASK = Family("mask of one thing", Task.SEGMENTATION, _is_mask, VIEW_THING, evidence="one channel of shares")
 CLASSES = Family("segmentation", Task.SEGMENTATION, _is_classes, _view)

@@ -137,7 +137,7 @@ def read_computed_filter(context: Context, name: str, channel: int) -> tuple[Ten
     largest = count * WIDEST**2 * float(scales.max()) * input.scale / out.scale
     require(
         largest <= MOST_PRODUCTS,
-        f"{name} is computed, and its sums may reach {largest:.0f} LSB: too many for exact floats",
+        f"{name} is computed, and sums may reach {largest:.0f} LSB, which float32 does not represent exactly",
     )
     units = (scales * np.float64(input.scale)).astype(np.float32)
     weights = context.stored_tensor(name)

@@ -77,7 +77,7 @@ def mod(node: Node) -> Tensor:
     if x.value.type.code == INT32:
         whole = divide_towards_zero(x, y) if fmod else x / y
     else:
-        expressible(fmod, "the remainder of floats without fmod is none of ONNX's")
+        expressible(fmod, "the importer supports floats only with fmod=1")
         quotient = x / y
         size = floor(abs(quotient))
         whole = choose(quotient < 0, -size, size)

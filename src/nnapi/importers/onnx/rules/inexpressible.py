@@ -5,8 +5,8 @@ BY_REASON = {
     "NNAPI has no sequences": "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength "
     "SequenceMap SplitToSequence ConcatFromSequence",
     "NNAPI has no optional values": "Optional OptionalGetElement OptionalHasElement",
-    "NNAPI has no texts": "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer LabelEncoder",
-    "NNAPI has no trees of decisions": "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor",
+    "NNAPI has no strings": "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer LabelEncoder",
+    "NNAPI has no decision trees": "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor",
     "NNAPI has no maps from names to numbers": "ZipMap DictVectorizer CastMap CategoryMapper",
     "NNAPI has no operations on bits": "BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor",
     "NNAPI has no complex numbers": "DFT STFT",
@@ -15,7 +15,7 @@ BY_REASON = {
     "NNAPI has no training": "Adagrad Adam Gradient Momentum",
     "NNAPI's suppression of boxes gives boxes, not their indices": "NonMaxSuppression",
     "NNAPI does not decode images": "ImageDecoder",
-    "NNAPI samples images on grids only": "DeformConv",
+    "NNAPI has no convolution with computed offsets": "DeformConv",
 }
 
 REASONS = {kind: reason for reason, kinds in BY_REASON.items() for kind in kinds.split()}
