@@ -27,11 +27,12 @@ INTRODUCTION = """\
 
 <!-- Written by `python benchmarks/accepted.py > docs/accepted.md`. -->
 
-The table lists, for each operation, how many of the conformance examples that use it a device accepts, and the most
-frequent reason why the device refuses the others. Every refusal has a reason. If one device refuses an operation,
-another device computes it; the reference accepts all operations. An example may call its operation several times, for
-example with constant inputs, with computed inputs and in FLOAT16. It counts as accepted if the device accepts all its
-calls of the operation.
+A conformance example is a small model with inputs and expected outputs. For each operation, the table counts the
+examples with this operation: 4452/4457 means that the device accepts the operation in 4452 of 4457 examples. The table
+also lists the most frequent reason why the device refuses the operation. If an example calls the operation several
+times, the device must accept all these calls. The row **all** is the sum of the other rows, so an example with several
+operations counts several times. If one device refuses an operation, another device computes it; `nnapi-reference`
+accepts all operations.
 
 """
 CALL_DETAILS = (
@@ -39,7 +40,11 @@ CALL_DETAILS = (
     (r" \(operand \d+\)", ""),
     (r"^(output \d+|\S+) is (TENSOR_\w+)", r"\2"),
     (r"^\S+ and \S+ differ", "the inputs differ"),
-    (r"^\S+ has dimensions that are not known(?: before the run)?:.*", "its dimensions are not known before the run"),
+    (
+        r"^\S+ has dimensions that are not known(?: before the run)?:.*",
+        "the dimensions of an operand are not known before the run",
+    ),
+    (r", and its decomposition is refused: .*", ""),
     (r"[\[(]+[-\d][^a-zA-Z]*[\])]+|(?<=\s)-?\d[\d.e-]*", "…"),
 )
 """Details that differ between two refusals for the same reason, and their replacements."""
@@ -96,15 +101,18 @@ def counts(examples: Iterable[Example], engines: Sequence[Device]) -> Counts:
 
 def page(found: Counts, engines: Sequence[Device]) -> str:
     """Return the page: one row for each operation, and one for all operations."""
-    header = ["operation", *(cell for engine in engines for cell in (engine.name, "main reason of refusal"))]
+    header = [
+        "operation",
+        *(cell for engine in engines for cell in (engine.name, f"main reason of refusal by {engine.name}")),
+    ]
     sums = [_sum(found, engine) for engine in engines]
     rows = [["**all**", *(cell for text in sums for cell in (text, ""))]]
     for operation in sorted({operation for operation, _ in found}):
         cells = [cell for engine in engines for cell in found[operation, engine.name].cells()]
         rows.append([f"[{operation}](operations.md#{operation.lower()})", *cells])
-    versions = ", ".join(f"{engine.name} is {engine.version}" for engine in engines)
+    versions = " and ".join(f"{engine.name} runs {engine.version}" for engine in engines)
     lines = [header, ["---"] * len(header), *rows]
-    return f"{INTRODUCTION}{versions}.\n\n" + "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    return f"{INTRODUCTION}For this table, {versions}.\n\n" + "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def _sum(found: Counts, engine: Device) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,8 +28,8 @@ HEAD = """# Models as files
 
 `nnapi export MODEL -o out.tflite` and `nnapi.export(model, "out.onnx")` write a loaded, built or recorded model as a
 file for other programs. The file computes the same function as the model. Each operation becomes one or more operators
-of the format. If the format cannot express some operations, one error lists all of them with the reasons, and no file
-is written.
+of the format. If the format cannot express some operations, nnapi writes no file. One error then lists all these
+operations with the reasons.
 
 - The exporter keeps the **names** of inputs, outputs, tensors and subgraphs; for ONNX it makes them unique. Dynamic
   dimensions of the model are dynamic in the file.
@@ -36,14 +37,16 @@ is written.
   Quantized operations use the QDQ format: QuantizeLinear and DequantizeLinear enclose each quantized value. Filters
   keep their scale per channel. Biases are int32, and their scale is the product of the scales of input and filter.
   Images are transposed to NCHW once at each input and output. IF becomes If, and WHILE becomes Loop. If the constants
-  exceed 2 GiB, they are stored in FILE.data beside the file. Every file passes the checker of the `onnx` package.
-- **.tflite**: IF and WHILE refer to subgraphs. float16 is stored as float16 and computed as float32. The states of
-  recurrent cells become TFLite variables. Each run first sets these variables to the states that the model has as
-  inputs or constants, so no state remains from the previous run. If the model permits quantized weights in operations
-  on floats, the file has TFLite's dynamic-range operators.
-- Recurrent operations that a format lacks are decomposed into products and sums, for up to 256 time steps.
-- `nnapi export RECORDING.npz -o FOLDER [--format onnx]` writes every model that an application built (`NNAPI_RECORD`),
-  and lists those that cannot be written.
+  exceed 2 GiB, the exporter stores them in FILE.data beside the file. Every file passes the checker of the `onnx`
+  package.
+- **.tflite**: IF and WHILE refer to subgraphs. The file stores float16 values as float16, and TFLite computes them in
+  float32. The states of recurrent cells become TFLite variables. Each run first sets these variables to the states that
+  the model has as inputs or constants, so no state remains from the previous run. If the model permits quantized
+  weights in operations on floats, the file has TFLite's dynamic-range operators.
+- If a format lacks a recurrent operation, the exporter decomposes it into products and sums. It refuses more than 256
+  time steps.
+- `NNAPI_RECORD` records the models that an application builds. `nnapi export RECORDING.npz -o FOLDER [--format onnx]`
+  writes these models, and lists the models that cannot be written.
 """
 
 
@@ -95,36 +98,65 @@ def tabulate_examples(step: int, show: bool) -> tuple[list[str], int]:
             for operation in entry.ops if len(entry.ops) == 1 else [op for op in entry.ops if op != "ADD"]:
                 found[operation][way][each.kind] += 1
                 if each.kind == "refused":
-                    reasons[operation][each.reason] += 1
+                    reasons[operation][_pick_reason(each.reason, operation)] += 1
     rows = [
-        f"The table counts the outcomes of {len(entries):,} public conformance examples. LiteRT or ONNX Runtime runs "
-        "the exported file, or nnapi imports it again and runs it on the reference. *Frozen* examples are refused as "
-        "they are, but pass with all inputs except the first as constants, as weights are in networks.",
+        _wrap(
+            f"A public conformance example is a small model with inputs and expected outputs. The table counts the "
+            f"outcomes of {len(entries):,} examples. LiteRT or ONNX Runtime runs the exported file, or nnapi imports "
+            "the file again and runs it on `nnapi-reference`. An example is *frozen* if its export is refused, but "
+            "passes once all inputs except the first are constants, as weights are in networks."
+        ),
         "",
-        "| run by | passed | frozen | refused | wrong |",
+        "| file run by | passed | frozen | refused | wrong |",
         "|---|---|---|---|---|",
     ]
     rows += [f"| {way} | " + " | ".join(str(totals[way][kind]) for kind in KINDS) + " |" for way in WAYS]
-    rows += ["", "By operation, the number of passed and frozen examples of all examples with the operation:", ""]
+    rows += [
+        "",
+        _wrap(
+            "The next table has a row for each operation. 19 of 21 means: of 21 examples with the operation, 19 are "
+            "passed or frozen. A reason may begin with the name of another operation, which the example also contains."
+        ),
+        "",
+    ]
     rows += [f"| operation | {' | '.join(WAYS)} | most frequent reason of refusal |", "|---" * (len(WAYS) + 2) + "|"]
     for operation, ways in sorted(found.items()):
         counts = " | ".join(f"{ways[way]['passed'] + ways[way]['frozen']} of {ways[way].total()}" for way in WAYS)
         why = reasons[operation].most_common(1)
-        rows.append(f"| {operation} | {counts} | {_shorten(why[0][0], 160) if why else ''} |")
+        rows.append(f"| {operation} | {counts} | {_cell(why[0][0]) if why else ''} |")
     return rows, sum(each["wrong"] for each in totals.values())
 
 
 KINDS = ("passed", "frozen", "refused", "wrong")
 
 
+def _pick_reason(reasons: str, operation: str) -> str:
+    """Return the operation's own reason without names, else the first refused operation and its reason."""
+    listed = re.split(r"; (?=[A-Z0-9_]+: )", reasons)
+    own = next((each for each in listed if each.startswith(f"{operation}: ")), listed[0])
+    own = own.removeprefix(f"{operation}: ").partition(", and its decomposition is refused: ")[0]
+    return re.sub(r"^\S+ (has dimensions that are not known before the run): .*", r"an input \1", own)
+
+
+def _wrap(text: str) -> str:
+    return textwrap.fill(text, 120, break_on_hyphens=False)
+
+
 NETWORKS = [
     "",
-    "For the next table, LiteRT and ONNX Runtime ran exported networks on random inputs. Each cell lists the largest "
-    "difference of each output from the output of `nnapi-reference`: for floats relative to the largest value, for "
-    "quantized values in quantization steps, with the share of equal values. *From the original file* is the "
-    "difference between LiteRT's outputs for the exported and for the original file. Rounding differences add up in a "
-    "quantized network: in `tf2_mobilenet_v2_1.0_224_ptq`, LiteRT's XNNPACK and built-in kernels differ by up to "
-    "9 steps, although each operation agrees within one step.",
+    _wrap(
+        "For the next table, LiteRT and ONNX Runtime ran exported networks on random inputs. A cell lists, for each "
+        "output, the largest difference from the output of `nnapi-reference`. Differences of floats are relative to "
+        "the largest value. Differences of quantized values are in quantization steps, with the share of equal values. "
+        "*Original file* is the difference between LiteRT's outputs for the exported and for the original file."
+    ),
+    "",
+    "Two networks have large differences:",
+    "",
+    "- Rounding differences add up in `tf2_mobilenet_v2_1.0_224_ptq`, although each operation agrees within one",
+    "  quantization step. Even LiteRT's XNNPACK and built-in kernels differ by up to 9 steps.",
+    "- `movenet_lightning_ptq` computes the positions of the highest scores (ARGMAX). On random inputs, a rounding",
+    "  difference selects another position.",
     "",
     "| model | LiteRT | ONNX Runtime |",
     "|---|---|---|",
@@ -142,12 +174,12 @@ def tabulate_models(models: Path) -> list[str]:
 
 
 def _describe(found: Outcome) -> str:
-    return _shorten(found.reason if found.kind == "passed" else f"{found.kind}: {found.reason}", 200)
+    return _cell(found.reason if found.kind == "passed" else f"{found.kind}: {found.reason}")
 
 
-def _shorten(text: str, most: int) -> str:
-    """Return a table cell of at most ``most`` characters."""
-    return textwrap.shorten(text.replace("|", "/"), most, placeholder=" …")
+def _cell(text: str) -> str:
+    """Return a text as a table cell."""
+    return " ".join(text.replace("|", "/").split())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

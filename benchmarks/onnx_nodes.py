@@ -7,6 +7,7 @@ The tests are those of the installed library ``onnx``.
 
 from __future__ import annotations
 
+import textwrap
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -158,7 +159,8 @@ def _try(content: bytes, inputs: Sequence[Any], case: NodeCase, device: str | No
     try:
         model = load(content)
     except UnsupportedOperationsError as error:
-        return Outcome("refused", "; ".join(f"{each.operation}: {each.reason}" for each in error.refusals))
+        first = error.refusals[0]
+        return Outcome("refused", f"{first.operation}: {first.reason}")
     except BadDataError as error:
         return Outcome("refused", error.message)
     try:
@@ -204,42 +206,43 @@ INTRODUCTION = """# ONNX
 
 `nnapi.load("model.onnx")` reads ONNX from opset 6 on, with the library `onnx` (`pip install 'nnapi[onnx]'`). The
 importer converts most operators by rules. It replaces an operator without a rule by the operators of its definition in
-ONNX, or refuses it with a reason. One error lists all refusals of a file. Constant expressions are computed while the
-file is read. int64 becomes int32 and float64 becomes float32, with a note in `Model.notes`.
+ONNX, or refuses it with a reason. One error lists all refused operators of a file. nnapi computes constant expressions
+while it reads the file. It converts int64 to int32 and float64 to float32, with a note in `Model.notes`.
 
-Dynamic dimensions stay dynamic where NNAPI can express that. Otherwise the model is compiled for the shapes of each
-run, and the last eight compilations are kept; `explain()` lists how long each took. Some inputs grow by one at each
-run, for example a decoder's past keys. nnapi pads them to a multiple of 64 if a test shows that padding changes no
-result; the test pads with large random values. So a decoder that generates 64 tokens is compiled twice, not for each
-token. The compilations of a file are cached by shapes: another process that runs the same file on the same shapes
-neither imports nor lowers the file again.
+Dynamic dimensions stay dynamic if NNAPI can express the operators with them. Otherwise nnapi compiles the model for the
+shapes of each run and keeps the last eight compilations; `explain()` lists the time of each compilation. Some inputs
+grow by one element at each run, for example a decoder's past keys. nnapi pads such inputs to a multiple of 64 if a test
+shows that the padding changes no result; the test pads with large random values. So a decoder that generates 64 tokens
+is compiled twice, not once for each token. The cache stores the compilations of a file by shapes. Another process that
+runs the same file on the same shapes neither imports nor lowers the file again.
 `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})` fixes dimensions.
 
 Images are NCHW in the file. A TRANSPOSE at the beginning of the network changes them to NHWC, and another at the end
-changes them back. NNAPI's layout argument is not used: an engine that computes in NHWC would transpose before and after
-every operation. On xnnpack-cpu, chains of 4 and 8 convolutions took 1.15 and 1.66 times as long with the argument (runs
-alternated in one process). On openvino-cpu, which has its own layout, they took equally long with and without it.
+changes them back. The importer does not use NNAPI's layout argument. With this argument, an engine that computes in
+NHWC would transpose before and after every operation. On xnnpack-cpu, chains of 4 and 8 convolutions took 1.15 and 1.66
+times as long with the argument as without it. On openvino-cpu, which chooses its own layout, the argument made no
+difference.
 
 The library `onnx` has four sets of models:
 
-| set | models | pass | reason why the others do not |
+| set | models | pass | reason why the others do not pass |
 | --- | --- | --- | --- |
 | converted from PyTorch | 82 | 65 | inputs of rank 5, which no operation of NNAPI accepts |
 | PyTorch's operators | 35 | 30 | one has an input of rank 6; four have float64 inputs that are infinite in float32 |
-| simple | 23 | 7 | sequences, texts and gradients |
-| light | 9 | 6 load | the weights are not in the file and would take more than 256 MB |
+| simple | 23 | 7 | sequences, strings and gradients |
+| light | 9 | 6 (only loaded, not run) | the weights are not in the file and would take more than 256 MB |
 
-The results of networks from either of PyTorch's exporters agree with ONNX Runtime's to 1e-4. For networks that ONNX
-Runtime's tool quantized, the results of each operation agree within 1 quantization step.
+PyTorch has two exporters. The results of the networks that they export agree with ONNX Runtime's within 1e-4. For
+networks that ONNX Runtime's tool quantized, the results of each operation agree within 1 quantization step.
 
-The 64 architectures of `python -m benchmarks.architectures` have random weights; PyTorch 2.13 or 2.14 exported them. 61
-of them load, and their results agree with ONNX Runtime to 4e-6 of the largest value. nnapi also exported these
+`python -m benchmarks.architectures` tests 64 architectures with random weights, which PyTorch 2.13 or 2.14 exported. 61
+of them load, and their results agree with ONNX Runtime's within 4e-6 of the largest value. nnapi also exported these 61
 networks. The results of the exported files in LiteRT and ONNX Runtime agree as closely, and no file crashed an engine.
-Without training, the outputs of ViT and MLP-Mixer are zeros, so the inputs of their last layers were compared instead;
-they agree.
-[Performance](performance.md#networks-slower-than-onnx-runtime) lists the networks that are slower than ONNX Runtime.
+The untrained networks ViT and MLP-Mixer output zeros. For these two, the inputs of the last layer were compared, and
+they agree. [Performance](performance.md#networks-slower-than-onnx-runtime) lists the networks that are slower than in
+ONNX Runtime.
 
-| kind of network | outcome |
+| architectures by kind | outcome |
 | --- | --- |
 | encoders: BERT, RoBERTa, DistilBERT, ELECTRA, ALBERT, MobileBERT, MPNet, SqueezeBERT, ConvBERT, DeBERTa | right |
 | other text: CLIP's encoder, GPT-2, Llama, T5, Mamba, LSTM and GRU taggers | right |
@@ -253,10 +256,13 @@ they agree.
 | video: R3D | refused: a convolution of rank 5 |
 | detection that suppresses boxes: SSDlite, RetinaNet | refused: NonZero, and NonMaxSuppression within an If |
 
-The table lists the tests of operators in onnx {version} on `nnapi-reference`. A test is *passed* if it passes
+The next table counts the tests of operators in onnx {version} on `nnapi-reference`. A test is *passed* if it passes
 unchanged. It is *frozen* if it passes once its parameters (shapes, axes, weights of recurrent cells, scales) are
 constants, as they are in networks. Otherwise it is *refused*; the last column has the most frequent reason. No test
 gives a wrong result, neither on `nnapi-reference` nor on the devices chosen by default.
+
+For many operators, the library has a second test, in which simpler operators replace the operator. The rows with the
+word "decomposed" count these tests; the first word of such a row is the first word of the tests' names.
 
 """
 
@@ -273,7 +279,7 @@ def page(cases: Iterable[NodeCase], outcomes: Mapping[str, Outcome]) -> str:
         f"Of {totals.total()} tests, {totals['passed']} pass unchanged, {totals['frozen']} pass with constants, and "
         f"{totals['refused']} are refused.",
         "",
-        "| operator | passed | frozen | refused | why |",
+        "| operator | passed | frozen | refused | most frequent reason of refusal |",
         "| --- | --- | --- | --- | --- |",
         *(_row(operator, found[operator]) for operator in sorted(found, key=str.lower)),
     ]
@@ -282,15 +288,16 @@ def page(cases: Iterable[NodeCase], outcomes: Mapping[str, Outcome]) -> str:
 
 def _untested(operators: Iterable[str]) -> str:
     names = sorted(set(RULES.modules) - set(operators), key=str.lower)
-    return f"These operators have rules, but no tests in the library: {', '.join(names)}."
+    text = f"These operators have rules, but no tests in the library: {', '.join(names)}."
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def _row(operator: str, outcomes: Sequence[Outcome]) -> str:
     kinds = Counter(each.kind for each in outcomes)
-    reasons = Counter(each.reason.replace("|", "\\|") for each in outcomes if each.kind == "refused")
-    why = reasons.most_common(1)[0][0] if reasons else ""
+    reasons = Counter(each.reason.removeprefix(f"{operator}: ") for each in outcomes if each.kind == "refused")
+    why = reasons.most_common(1)[0][0].replace("|", "\\|") if reasons else ""
     counts = " | ".join(str(kinds[kind] or "") for kind in ("passed", "frozen", "refused"))
-    return f"| {row_name(operator)} | {counts} | {why[:160]} |"
+    return f"| {row_name(operator)} | {counts} | {why} |"
 
 
 def row_name(operator: str) -> str:

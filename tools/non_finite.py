@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import platform
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -43,39 +44,39 @@ INTRODUCTION = """\
 
 <!-- Written by `python -m tools.non_finite > docs/non-finite.md`; a test compares it with the devices. -->
 
-The specification does not define the results of an operation on NaN. The table at the end lists the outputs of the
-devices when one element of one float32 input is NaN or infinite and all other elements are ordinary numbers. Each cell
-covers a few random calls and all float inputs of the operation.
+The specification does not define the results of an operation on NaN. The table at the end shows the outputs of each
+device if one element of one float32 input is NaN or infinite and all other elements are finite. Each cell covers up to
+three random calls and all float32 inputs of the operation.
 
 | word | meaning |
 | --- | --- |
 | NaN | at least one output element is NaN |
-| inf | no output element is NaN, at least one is infinite |
-| number | all outputs are finite: the device replaced, compared or ignored the element |
-| true, false | the results of a comparison with the element |
+| inf | no output element is NaN, but at least one is infinite |
+| number | all output elements are finite: the device replaced, compared or ignored the NaN or infinity |
+| true, false | the results of comparisons of NaN or an infinity with numbers |
 | – | the device refuses the operation, or accepted none of the random calls |
 
-Two words in a cell mean that the result depends on the call, mostly on the input that has the element. For example,
-MAXIMUM of a NaN and a number is the number on some devices if the NaN comes first. Where an engine takes a minimum or a
-maximum, its result for NaN also depends on the processor.
+Several words in a cell mean that the result depends on the call, mostly on the input that has the NaN or infinity. For
+example, on some devices MAXIMUM of a NaN and a number is the number if the NaN is the first input. If an operation
+takes a minimum or a maximum, an engine's result for NaN also depends on the processor.
 
-{made}.
+{made}
 
 ## Finite numbers
 
-If all inputs are finite, a device returns the results of the reference or refuses the operation with a reason. There
-are four exceptions:
+If all inputs are finite, a device returns the results of `nnapi-reference` or refuses the operation with a reason.
+There are four exceptions:
 
-- *Numbers below 2⁻¹²⁶ (1.2e-38)* count as 0 in the arithmetic of xnnpack-cpu: sums, products, quotients, minima,
-  maxima, roots, convolutions. So 1e-40 / 1e-40 is NaN on xnnpack-cpu, like 0 / 0. FLOOR, LOG, POW, RSQRT, SIN and
+- *Denormal numbers* (below 2⁻¹²⁶, about 1.2e-38) count as 0 on xnnpack-cpu in sums, products, quotients, minima,
+  maxima, roots and convolutions. So 1e-40 / 1e-40 is NaN on xnnpack-cpu, like 0 / 0. FLOOR, LOG, POW, RSQRT, SIN and
   comparisons use the exact values. xnnpack-cpu refuses a constant divisor or an epsilon that would count as 0.
-- *Sums*: each device adds in its own order. Devices differ if numbers of very different size cancel, or if a sum is
-  finite but a partial sum is not. The same holds for differences inside RESIZE_BILINEAR: neighbors that are more than
-  3.4e38 apart give NaN on xnnpack-cpu.
-- *Convolutions with a computed filter* give ±3.4e38 on xnnpack-cpu instead of an infinity.
-- *A NaN that arises inside a model*, for example from LOG of -1 or from a sum with infinite partial sums, does not
-  always stay NaN on openvino-cpu. RELU, RELU1 and RELU6, fused or not, return a number for it. EXP returns an infinity.
-  A NaN among the model's inputs has the same effect. The NaN of 0 / 0 stays NaN.
+- *Sums*: each device adds in its own order. So the results of two devices differ if large terms cancel and small terms
+  remain, or if a partial sum is infinite although the sum is finite. In RESIZE_BILINEAR, a difference can overflow:
+  neighbors that are more than 3.4e38 apart give NaN on xnnpack-cpu.
+- *Convolutions with a computed filter*: xnnpack-cpu returns ±3.4e38 instead of an infinity.
+- *A NaN that an operation computes*, for example LOG of -1 or a sum with infinite partial sums, can get lost in the
+  next operation on openvino-cpu. RELU, RELU1 and RELU6, fused or not, return a number for this NaN. EXP returns an
+  infinity. An exception is the NaN of 0 / 0, which stays NaN.
 
 ## Operations
 
@@ -236,13 +237,14 @@ def page(devices: Mapping[str, Device | None]) -> str:
         effects = [cell for one in devices.values() for cell in cells(operation, one)]
         lines.append([f"[{operation.name}](operations.md#{operation.name.lower()})", *effects])
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return INTRODUCTION.format(made=describe_makers(devices)) + table + "\n"
+    made = textwrap.fill(f"{describe_makers(devices)}.", 120, break_on_hyphens=False)
+    return INTRODUCTION.format(made=made) + table + "\n"
 
 
 def describe_makers(devices: Mapping[str, Device | None]) -> str:
     """Return the sentence with the versions of the engines and the processor, on which the results depend."""
-    engines = ", ".join(f"{one.name} is {one.version}" for one in devices.values() if one is not None)
-    return f"In the table, {engines}, on {_processor()}"
+    engines = ", ".join(f"{one.name} ({one.version})" for one in devices.values() if one is not None)
+    return f"The table was made with {engines} on {_processor()}"
 
 
 def _processor() -> str:
@@ -251,7 +253,8 @@ def _processor() -> str:
     except OSError:
         flags = None
     known = set(flags[1].split()) if flags else set()
-    return " ".join([platform.machine(), *(name for name in SIMD if name in known)])
+    features = ", ".join(name for name in SIMD if name in known)
+    return f"{platform.machine()} with {features}" if features else platform.machine()
 
 
 def find_devices() -> dict[str, Device | None]:

@@ -32,14 +32,20 @@ INTRODUCTION = """\
 
 <!-- Written by `python -m tools.operations`; a test compares this page with the declarations. -->
 
-This page lists the inputs and outputs of the {count} operations. A number in brackets is the lowest feature level that
-accepts the type or rank before it. A call needs the highest level of its types and ranks. Type names omit `TENSOR_`.
-"beside `x`: A → B" means that an operand has type B if `x` has type A; the level of B is omitted if A already needs it.
-Ranks are checked when an operation is added, and those marked *late* when it is computed. Inputs with a default may be
-omitted at the end of the list. Inputs that *may be omitted* stay in the list, without a value.
+This page lists the inputs and outputs of NNAPI's {count} operations.
 
-The first table lists the input with the most types of each operation, and the lowest feature level that accepts each
-type. [accepted.md](accepted.md) lists the share of the conformance examples that the engines accept.
+- **Levels.** A level is a feature level of NNAPI. FLOAT16 (3) means that the operation accepts FLOAT16 from level 3 on.
+  A call needs the highest level of its types and ranks.
+- **Types.** Type names omit `TENSOR_`. "beside `x`: A → B" means that the operand has type B if `x` has type A. The
+  level of B is omitted if it is not above the level of A.
+- **Kinds.** An image is a tensor in NHWC order, or in NCHW order if the input `layout` is true.
+- **Ranks.** An empty cell sets no limit. nnapi checks a rank when the operation is added to a model, or, if the rank is
+  marked *late*, when the operation is computed.
+- **Inputs (7 or 8)** is the permitted number of inputs. Inputs with a default may be left out at the end of the list.
+  An input that *may be omitted* keeps its position in the list, without a value.
+
+For each operation, the first table lists the input that accepts the most types, and the lowest level that accepts each
+type. [Another page](accepted.md) lists how many of the conformance examples each engine accepts.
 """
 
 
@@ -65,7 +71,7 @@ def overview(operations: Iterable[Operation]) -> str:
 
 def section(operation: Operation) -> str:
     """Return the section of one operation."""
-    summary = f"Operation {int(operation.code)}, from level {level_of(operation)} on."
+    summary = f"Operation code {int(operation.code)}, from level {level_of(operation)} on."
     if operation.zero_sized:
         summary += " Accepts inputs without elements."
     failure = (operation.failure or OpFailedError).code
@@ -182,7 +188,7 @@ def _default(slot: Slot) -> str:
         return ""
     words = []
     if slot.default is not REQUIRED:
-        words.append("none" if slot.default is None else str(slot.default).lower())
+        words.append("no value" if slot.default is None else str(slot.default).lower())
     if slot.optional:
         words.append("may be omitted")
     return "; ".join(words)
@@ -206,7 +212,11 @@ def _numbers(form: Overload) -> str:
 
 def _output_numbers(operation: Operation) -> str:
     lengths = sorted(operation.output_lengths.items())
-    return f" ({', '.join(f'{number} from level {level} on' for number, level in lengths)})" if lengths else ""
+    levels = sorted({level for _, level in lengths})
+    parts = [
+        f"{_join([number for number, since in lengths if since == level])} from level {level} on" for level in levels
+    ]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _join(numbers: Sequence[int]) -> str:

@@ -35,21 +35,27 @@ NUMBERS = ("ad01", "dtln", "hello", "add_trivial", "text")
 TAIL = """
 ## Models with wrong results, although nnapi decodes them correctly
 
-- `posenet_mnv1_100_257_int8` finds no person. Its quantization was calibrated on pixels 0 to 255, but its weights
-  expect -1 to 1. So one quantization step of the input is 1, which is half of the range that the weights expect. The
-  quantized logits of the heat maps are at most 0, so no score exceeds 0.5. With the same weights as floats and pixels
-  scaled to -1 to 1, the nose scores 1.00 in `grace_hopper.bmp` and in `face.jpg`.
-- `blazepose_landmark_lite_f16` expects the crop that MediaPipe makes around a detected person: from head to feet, the
-  hips in the middle. On a portrait, the model reports a person with wrong landmarks. Put the portrait into the upper
-  half of a square picture that is twice as high: then the shoulders are right.
-- `cpm_pose_float` and `hourglass_pose_float` expect whole people, so nnapi scales a picture to 60 % of their input. On
-  portraits, head, neck and shoulders are right. Points near an edge of the picture, such as elbows, may be wrong.
+- `posenet_mnv1_100_257_int8` finds no person. Its quantization was calibrated on pixels from 0 to 255, but its weights
+  expect pixels from -1 to 1. So one quantization step of the input is 1, which is half of the range that the weights
+  expect. The quantized logits of the heat maps are at most 0, so no score exceeds 0.5. If the same weights are
+  dequantized to floats and the pixels scaled to -1 to 1, the nose scores 1.00 in `grace_hopper.bmp` and in `face.jpg`.
+- `blazepose_landmark_lite_f16` expects the crop that MediaPipe makes around a detected person: from head to feet, with
+  the hips in the middle. On a portrait, the model reports a person with wrong landmarks. If the portrait fills the
+  upper half of a square picture, the shoulders are right.
+- `cpm_pose_float` and `hourglass_pose_float` expect whole people. nnapi therefore scales a picture to 60 % of the size
+  of the model's input. On portraits, head, neck and shoulders are right. Points near an edge of the picture, such as
+  elbows, may be wrong.
 - `hand_landmark_3d_intquant` finds no hand, because the picture shows none.
 """
 HEAD = """# Models that were run
 
-Output of `nnapi run MODEL INPUT` for published models, made by `python -m tools.run_models`. The column "drawn" names
-the contents of the picture that `--picture` writes. Models without an input got random values.
+The table lists the output of `nnapi run MODEL INPUT` for published models. `python -m tools.run_models` writes it.
+
+| column | meaning |
+|---|---|
+| input | a picture or a sound; models with "–" ran on random values |
+| drawn | what the picture shows that `--picture` writes |
+| guessed | facts that the model's file does not state; options of `nnapi run` set other values |
 
 | model | input | output | drawn | guessed |
 |---|---|---|---|---|"""
@@ -77,13 +83,21 @@ def _row(file: Path, images: Path) -> str:
     result = CliRunner().invoke(app, ["run", str(file), *([str(images / name)] if name else []), "--json"])
     if result.exit_code:
         reason = result.stderr.strip().splitlines()[-1].removeprefix("nnapi: ").rpartition("]: ")[2]
-        return f"| {file.stem} | {name or '–'} | refused: {_shorten(reason.rpartition('): ')[2] or reason)} | – | – |"
+        return f"| {file.stem} | {name or '–'} | refused: {_cell(_first_refusal(reason))} | – | – |"
     found = json.loads(result.stdout)
     (run,) = found["runs"]
     drawn = next((words for key, words in DRAWN.items() if key in run), "caption" if name and run["classes"] else "–")
     guesses = [note.partition(";")[0] for note in found["notes"]]
     guesses += [_guess(part["done"]) for part in run["inputs"] if "(guessed" in part["done"]]
-    return f"| {file.stem} | {name or '–'} | {_shorten(run['seen'])} | {drawn} | {'; '.join(guesses) or '–'} |"
+    return f"| {file.stem} | {name or '–'} | {_cell(run['seen'])} | {drawn} | {'; '.join(guesses) or '–'} |"
+
+
+def _first_refusal(message: str) -> str:
+    """Return the first reason of an error message, without the file's name."""
+    _, is_inexpressible, operations = message.partition(" operations that NNAPI cannot express: ")
+    if is_inexpressible:
+        return f"NNAPI cannot express {operations.partition('; ')[0]})"
+    return message.rpartition("): ")[2] or message
 
 
 def _guess(done: str) -> str:
@@ -104,9 +118,8 @@ DRAWN = {
 """The contents of the picture, by the key of the data in the run's JSON."""
 
 
-def _shorten(text: str, most: int = 140) -> str:
-    text = " ".join(text.replace("|", "/").split())
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "/").split())
 
 
 if __name__ == "__main__":

@@ -34,11 +34,14 @@ def test_counts_and_reasons() -> None:
     engines = [picky(*reasons), device("nnapi-reference")]
     page = accepted.page(accepted.counts([add(), relu(), relu(), relu(), relu()], engines), engines)
     rows = [line for line in page.splitlines() if line.startswith("|")]
-    assert rows[0] == "| operation | picky | main reason of refusal | nnapi-reference | main reason of refusal |"
+    assert rows[0] == (
+        "| operation | picky | main reason of refusal by picky | nnapi-reference | "
+        "main reason of refusal by nnapi-reference |"
+    )
     assert rows[2] == "| **all** | 2/5 (40.0%) |  | 5/5 (100.0%) |  |"
     assert rows[3] == "| [ADD](operations.md#add) | 1/1 |  | 1/1 |  |"
     assert rows[4] == "| [RELU](operations.md#relu) | 1/4 | TENSOR_FLOAT16, which it lacks | 4/4 |  |"
-    assert "picky is 1.0, nnapi-reference is 1.0." in page
+    assert "For this table, picky runs 1.0 and nnapi-reference runs 1.0." in page
 
 
 @pytest.mark.parametrize(
@@ -48,8 +51,9 @@ def test_counts_and_reasons() -> None:
         ("EQUAL (#0): in02 and in12 differ in scale", "the inputs differ in scale"),
         (
             "RELU (#0): x has dimensions that are not known: TENSOR_INT32[?, 2]",
-            "its dimensions are not known before the run",
+            "the dimensions of an operand are not known before the run",
         ),
+        ("FILL (#0): dims is not known, and its decomposition is refused: shape is not known", "dims is not known"),
         ("CONV_2D (#0): padding ((0, -1), (0, -1)) leaves cells", "padding … leaves cells"),
         ("it computes in TENSOR_FLOAT32[1, 2], not 3.5e-5 wide", "it computes in TENSOR_FLOAT32…, not … wide"),
     ],

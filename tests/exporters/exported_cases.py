@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -99,7 +100,7 @@ def _run_as_file(example: Example, way: str, folder: Path) -> Outcome:
         model = build(example)
         nnapi.export(model, path)
     except NnapiError as error:
-        return Outcome("refused", _first_reason(error.message))
+        return Outcome("refused", _list_reasons(error.message))
     inputs = [example.inputs[index] for index in example.main.inputs]
     if any(array is None for array in inputs):
         return Outcome("refused", "an input is omitted")
@@ -115,10 +116,10 @@ def _run_as_file(example: Example, way: str, folder: Path) -> Outcome:
     return Outcome("passed") if difference is None else Outcome("wrong", str(difference))
 
 
-def _first_reason(message: str) -> str:
-    """Of the first operation that is refused, without its number."""
+def _list_reasons(message: str) -> str:
+    """Return the refused operations and their reasons, without numbers of operations and operands."""
     text = message.partition(" cannot be written as ")[2].partition(": ")[2] or message
-    return text.split("; ")[0].partition(": ")[2] or text
+    return re.sub(r"( ×\d+)? \((#[^)]*|operand \d+)\)", "", text)
 
 
 def _list_operators(message: str) -> str:
@@ -147,9 +148,10 @@ def run_network(path: Path, way: str, folder: Path) -> Outcome:
     try:
         originals = run(path, inputs)
     except (RuntimeError, ValueError) as error:
-        return Outcome("passed", f"{text} (LiteRT refuses the original file: {' '.join(str(error).split())})")
+        first = " ".join(str(error).split()).partition(". ")[0]
+        return Outcome("passed", f"{text} (LiteRT refuses the original file: {first})")
     apart = "; ".join(_distance(*pair) for pair in zip(originals, theirs, strict=True))
-    return Outcome("passed", text if apart == text else f"{text} (from the original file {apart})")
+    return Outcome("passed", text if apart == text else f"{text} (original file: {apart})")
 
 
 def _random(type: OperandType, rng: np.random.Generator) -> np.ndarray[Any, Any]:
@@ -190,7 +192,7 @@ def _run_operation(part: Example, path: Path, run: Callable[[Path, Arrays], Arra
     try:
         nnapi.export(build(part), path)
     except NnapiError as error:
-        return Outcome("refused", _first_reason(error.message))
+        return Outcome("refused", _list_reasons(error.message))
     try:
         found = run(path, [array for array in given if array is not None])
     except Exception as error:

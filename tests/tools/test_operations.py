@@ -56,7 +56,7 @@ def test_section_of_softmax() -> None:
         == """\
 ## SOFTMAX
 
-Operation 25, from level 1 on. Accepts inputs without elements.
+Operation code 25, from level 1 on. Accepts inputs without elements.
 
 **Inputs** (2 or 3)
 
@@ -102,7 +102,7 @@ def test_types_that_follow_others() -> None:
 def test_defaults_and_omissions() -> None:
     assert cells(OperationCode.CONV_2D, "layout") == ["layout, true is NCHW", "BOOL (3)", "", "false"]
     assert cells(OperationCode.SQUEEZE, "dims")[-1] == "may be omitted"
-    assert cells(OperationCode.LSTM, "cell_layer_norm_weights")[-1] == "none; may be omitted"
+    assert cells(OperationCode.LSTM, "cell_layer_norm_weights")[-1] == "no value; may be omitted"
 
 
 def test_lists_models_and_outputs() -> None:
