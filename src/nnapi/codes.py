@@ -125,7 +125,7 @@ class ResultCode(IntEnum):
 
 
 class DurationCode(IntEnum):
-    """Which time of a measured execution: the `durationCode` argument of `ANeuralNetworksExecution_getDuration`."""
+    """Times of a measured execution: the `durationCode` argument of `ANeuralNetworksExecution_getDuration`."""
 
     DURATION_ON_HARDWARE = 0  # device time only
     DURATION_IN_DRIVER = 1  # driver time including the device, without transport

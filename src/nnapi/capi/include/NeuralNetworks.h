@@ -202,7 +202,7 @@ typedef enum {
     ANEURALNETWORKS_DEAD_OBJECT = 14,
 } ResultCode;
 
-/* Which time of a measured execution: the durationCode argument of ANeuralNetworksExecution_getDuration. */
+/* Times of a measured execution: the durationCode argument of ANeuralNetworksExecution_getDuration. */
 typedef enum {
     ANEURALNETWORKS_DURATION_ON_HARDWARE = 0,
     ANEURALNETWORKS_DURATION_IN_DRIVER = 1,
@@ -234,8 +234,8 @@ typedef struct ANeuralNetworksModel ANeuralNetworksModel;
 
 typedef int32_t ANeuralNetworksOperationType;
 
-/* Type, dimensions and quantization of an operand. dimensions is null exactly where dimensionCount is 0: for scalars,
-   and for tensors of unknown rank. A dimension of 0 is unknown. */
+/* Type, dimensions and quantization of an operand. dimensions is null if dimensionCount is 0: for scalars and for tensors
+   of unspecified rank. A dimension of 0 is unspecified. */
 typedef struct ANeuralNetworksOperandType {
     int32_t type;
     uint32_t dimensionCount;
@@ -251,38 +251,38 @@ typedef struct ANeuralNetworksSymmPerChannelQuantParams {
     const float* scales;
 } ANeuralNetworksSymmPerChannelQuantParams;
 
-/* Feature level of this runtime, a FeatureLevelCode. Since feature level 5. */
+/* Return the feature level of this runtime, a FeatureLevelCode. Since feature level 5. */
 int64_t ANeuralNetworks_getRuntimeFeatureLevel(void);
 
-/* Number of devices, the CPU reference included. Since feature level 3. */
+/* Get the number of devices, including the CPU reference. Since feature level 3. */
 int ANeuralNetworks_getDeviceCount(uint32_t* numDevices);
 
-/* The device at an index. The handle lives as long as the process and is not freed. Since feature level 3. */
+/* Get the device at an index. The handle is valid as long as the process and is not freed. Since feature level 3. */
 int ANeuralNetworks_getDevice(uint32_t devIndex, ANeuralNetworksDevice** device);
 
-/* Name of a device, valid as long as the process. Since feature level 3. */
+/* Get the name of a device, valid as long as the process. Since feature level 3. */
 int ANeuralNetworksDevice_getName(const ANeuralNetworksDevice* device, const char** name);
 
-/* What kind of device it is, a DeviceTypeCode. Since feature level 3. */
+/* Get the kind of a device, a DeviceTypeCode. Since feature level 3. */
 int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice* device, int32_t* type);
 
-/* Version of a device's driver, valid as long as the process. Since feature level 3. */
+/* Get the version of a device's driver, valid as long as the process. Since feature level 3. */
 int ANeuralNetworksDevice_getVersion(const ANeuralNetworksDevice* device, const char** version);
 
-/* Highest feature level that a device implements, a FeatureLevelCode. Since feature level 3. */
+/* Get the highest feature level that a device implements, a FeatureLevelCode. Since feature level 3. */
 int ANeuralNetworksDevice_getFeatureLevel(const ANeuralNetworksDevice* device, int64_t* featureLevel);
 
-/* Wait until a device can be used (again). Since feature level 4. */
+/* Wait until a device is usable. Since feature level 4. */
 int ANeuralNetworksDevice_wait(const ANeuralNetworksDevice* device);
 
-/* Nanoseconds that a WHILE may run unless the execution says otherwise. Since feature level 4. */
+/* Return the default time limit of a WHILE in nanoseconds. Since feature level 4. */
 uint64_t ANeuralNetworks_getDefaultLoopTimeout(void);
 
-/* Nanoseconds that a WHILE may run at most. Since feature level 4. */
+/* Return the largest possible time limit of a WHILE in nanoseconds. Since feature level 4. */
 uint64_t ANeuralNetworks_getMaximumLoopTimeout(void);
 
-/* Memory over part of a file. The descriptor is duplicated; protect mixes PROT_READ and PROT_WRITE. Since feature
-   level 1. */
+/* Create a memory that maps part of a file. The descriptor is duplicated; protect combines PROT_READ and PROT_WRITE. Since
+   feature level 1. */
 int ANeuralNetworksMemory_createFromFd(
     size_t size,
     int protect,
@@ -290,48 +290,48 @@ int ANeuralNetworksMemory_createFromFd(
     size_t offset,
     ANeuralNetworksMemory** memory);
 
-/* Memory over a hardware buffer of format BLOB. Since feature level 3. */
+/* Create a memory that maps a hardware buffer of format BLOB. Since feature level 3. */
 int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer* ahwb, ANeuralNetworksMemory** memory);
 
-/* Opaque memory for the roles of a finished descriptor. Since feature level 4. */
+/* Create an opaque memory for the roles of a finished descriptor. Since feature level 4. */
 int ANeuralNetworksMemory_createFromDesc(const ANeuralNetworksMemoryDesc* desc, ANeuralNetworksMemory** memory);
 
-/* Copy the whole of one memory into another. Since feature level 4. */
+/* Copy a whole memory to another one. Since feature level 4. */
 int ANeuralNetworksMemory_copy(const ANeuralNetworksMemory* src, const ANeuralNetworksMemory* dst);
 
 /* Free a memory; null does nothing. Since feature level 1. */
 void ANeuralNetworksMemory_free(ANeuralNetworksMemory* memory);
 
-/* A new descriptor of an opaque memory, without roles. Since feature level 4. */
+/* Create a descriptor of an opaque memory, without roles. Since feature level 4. */
 int ANeuralNetworksMemoryDesc_create(ANeuralNetworksMemoryDesc** desc);
 
-/* The memory will be this input of this compilation, in this part (0, 1] of its runs. Since feature level 4. */
+/* Add a role: the memory is an input of a compilation, in a share (0, 1] of its executions. Since feature level 4. */
 int ANeuralNetworksMemoryDesc_addInputRole(
     ANeuralNetworksMemoryDesc* desc,
     const ANeuralNetworksCompilation* compilation,
     uint32_t index,
     float frequency);
 
-/* The memory will be this output of this compilation, in this part (0, 1] of its runs. Since feature level 4. */
+/* Add a role: the memory is an output of a compilation, in a share (0, 1] of its executions. Since feature level 4. */
 int ANeuralNetworksMemoryDesc_addOutputRole(
     ANeuralNetworksMemoryDesc* desc,
     const ANeuralNetworksCompilation* compilation,
     uint32_t index,
     float frequency);
 
-/* What is known of the memory's dimensions; 0 is unknown. Since feature level 4. */
+/* Specify the dimensions of the memory; 0 is unspecified. Since feature level 4. */
 int ANeuralNetworksMemoryDesc_setDimensions(
     ANeuralNetworksMemoryDesc* desc,
     uint32_t rank,
     const uint32_t* dimensions);
 
-/* Freeze a descriptor. Since feature level 4. */
+/* Finish a descriptor; it cannot change any more. Since feature level 4. */
 int ANeuralNetworksMemoryDesc_finish(ANeuralNetworksMemoryDesc* desc);
 
 /* Free a descriptor; null does nothing. Since feature level 4. */
 void ANeuralNetworksMemoryDesc_free(ANeuralNetworksMemoryDesc* desc);
 
-/* A new model without operands. Since feature level 1. */
+/* Create a model without operands. Since feature level 1. */
 int ANeuralNetworksModel_create(ANeuralNetworksModel** model);
 
 /* Free a model; null does nothing. Since feature level 1. */
@@ -340,21 +340,21 @@ void ANeuralNetworksModel_free(ANeuralNetworksModel* model);
 /* Append an operand; its index is the number of operands added before. Since feature level 1. */
 int ANeuralNetworksModel_addOperand(ANeuralNetworksModel* model, const ANeuralNetworksOperandType* type);
 
-/* Make an operand a constant; null with length 0 omits it. Above 128 bytes the buffer must stay until finish. Since
-   feature level 1. */
+/* Set the constant value of an operand; null with length 0 omits it. Above 128 bytes, the buffer must stay unchanged until
+   finish. Since feature level 1. */
 int ANeuralNetworksModel_setOperandValue(
     ANeuralNetworksModel* model,
     int32_t index,
     const void* buffer,
     size_t length);
 
-/* Give an operand of type TENSOR_QUANT8_SYMM_PER_CHANNEL its scales. Since feature level 3. */
+/* Set the scales of an operand of type TENSOR_QUANT8_SYMM_PER_CHANNEL. Since feature level 3. */
 int ANeuralNetworksModel_setOperandSymmPerChannelQuantParams(
     ANeuralNetworksModel* model,
     int32_t index,
     const ANeuralNetworksSymmPerChannelQuantParams* channelQuant);
 
-/* Make an operand a constant that lives in a memory. Since feature level 1. */
+/* Set the constant value of an operand to part of a memory. Since feature level 1. */
 int ANeuralNetworksModel_setOperandValueFromMemory(
     ANeuralNetworksModel* model,
     int32_t index,
@@ -362,13 +362,14 @@ int ANeuralNetworksModel_setOperandValueFromMemory(
     size_t offset,
     size_t length);
 
-/* Let an operand of type MODEL refer to a finished model. Since feature level 4. */
+/* Set the value of an operand of type MODEL to a finished model. Since feature level 4. */
 int ANeuralNetworksModel_setOperandValueFromModel(
     ANeuralNetworksModel* model,
     int32_t index,
     const ANeuralNetworksModel* value);
 
-/* Append an operation that reads and writes the operands of these indices. Since feature level 1. */
+/* Append an operation that reads the operands with the indices inputs and writes those with the indices outputs. Since
+   feature level 1. */
 int ANeuralNetworksModel_addOperation(
     ANeuralNetworksModel* model,
     ANeuralNetworksOperationType type,
@@ -377,7 +378,7 @@ int ANeuralNetworksModel_addOperation(
     uint32_t outputCount,
     const uint32_t* outputs);
 
-/* Say which operands are the model's inputs and outputs. Since feature level 1. */
+/* Set the operands that are the model's inputs and outputs. Since feature level 1. */
 int ANeuralNetworksModel_identifyInputsAndOutputs(
     ANeuralNetworksModel* model,
     uint32_t inputCount,
@@ -385,23 +386,23 @@ int ANeuralNetworksModel_identifyInputsAndOutputs(
     uint32_t outputCount,
     const uint32_t* outputs);
 
-/* Permit float32 to be computed with the range and precision of float16. Since feature level 2. */
+/* Permit devices to compute float32 with the range and precision of float16. Since feature level 2. */
 int ANeuralNetworksModel_relaxComputationFloat32toFloat16(ANeuralNetworksModel* model, bool allow);
 
-/* Check the model and freeze it. Since feature level 1. */
+/* Check and finish the model; it cannot change any more. Since feature level 1. */
 int ANeuralNetworksModel_finish(ANeuralNetworksModel* model);
 
-/* For each operation, in the order it was added: can any of the devices run it? Since feature level 3. */
+/* Get for each operation, in the order of adding, whether any of the devices supports it. Since feature level 3. */
 int ANeuralNetworksModel_getSupportedOperationsForDevices(
     const ANeuralNetworksModel* model,
     const ANeuralNetworksDevice* const* devices,
     uint32_t numDevices,
     bool* supportedOps);
 
-/* A compilation for whatever devices the runtime chooses. Since feature level 1. */
+/* Create a compilation for devices that the runtime chooses. Since feature level 1. */
 int ANeuralNetworksCompilation_create(ANeuralNetworksModel* model, ANeuralNetworksCompilation** compilation);
 
-/* A compilation for these devices only. Since feature level 3. */
+/* Create a compilation for the given devices only. Since feature level 3. */
 int ANeuralNetworksCompilation_createForDevices(
     ANeuralNetworksModel* model,
     const ANeuralNetworksDevice* const* devices,
@@ -411,56 +412,57 @@ int ANeuralNetworksCompilation_createForDevices(
 /* Free a compilation; null does nothing. Since feature level 1. */
 void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation* compilation);
 
-/* Low power, a fast single answer (the default) or sustained speed: a PreferenceCode. Since feature level 1. */
+/* Set the goal, a PreferenceCode: low power, a fast single result (the default) or sustained speed. Since feature level
+   1. */
 int ANeuralNetworksCompilation_setPreference(ANeuralNetworksCompilation* compilation, int32_t preference);
 
-/* Whose turn it is first where several want a device: a PriorityCode. Since feature level 4. */
+/* Set the priority, a PriorityCode: which compilation runs first if several use a device. Since feature level 4. */
 int ANeuralNetworksCompilation_setPriority(ANeuralNetworksCompilation* compilation, int priority);
 
-/* Nanoseconds that finish may take; 0 for no limit. Since feature level 4. */
+/* Set the time limit of finish in nanoseconds; 0 for no limit. Since feature level 4. */
 int ANeuralNetworksCompilation_setTimeout(ANeuralNetworksCompilation* compilation, uint64_t duration);
 
-/* Keep what is prepared in a directory, under a token of ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN bytes. Since
+/* Cache the compilation in a directory, with a token of ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN bytes as the key. Since
    feature level 3. */
 int ANeuralNetworksCompilation_setCaching(
     ANeuralNetworksCompilation* compilation,
     const char* cacheDir,
     const uint8_t* token);
 
-/* Divide the model among the devices and prepare it there. Since feature level 1. */
+/* Divide the model into partitions and prepare them on their devices. Since feature level 1. */
 int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation* compilation);
 
-/* Bytes to whose multiples the address of an input is best aligned. Since feature level 5. */
+/* Get the preferred alignment of an input's address in bytes. Since feature level 5. */
 int ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
     const ANeuralNetworksCompilation* compilation,
     uint32_t index,
     uint32_t* alignment);
 
-/* Bytes to whose multiples the length of an input is best rounded up. Since feature level 5. */
+/* Get the number of bytes to a multiple of which an input's length is preferably rounded up. Since feature level 5. */
 int ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput(
     const ANeuralNetworksCompilation* compilation,
     uint32_t index,
     uint32_t* padding);
 
-/* Bytes to whose multiples the address of an output is best aligned. Since feature level 5. */
+/* Get the preferred alignment of an output's address in bytes. Since feature level 5. */
 int ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput(
     const ANeuralNetworksCompilation* compilation,
     uint32_t index,
     uint32_t* alignment);
 
-/* Bytes to whose multiples the length of an output is best rounded up. Since feature level 5. */
+/* Get the number of bytes to a multiple of which an output's length is preferably rounded up. Since feature level 5. */
 int ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(
     const ANeuralNetworksCompilation* compilation,
     uint32_t index,
     uint32_t* padding);
 
-/* An execution of a finished compilation. Since feature level 1. */
+/* Create an execution of a finished compilation. Since feature level 1. */
 int ANeuralNetworksExecution_create(ANeuralNetworksCompilation* compilation, ANeuralNetworksExecution** execution);
 
 /* Free an execution that is not running; null does nothing. Since feature level 1. */
 void ANeuralNetworksExecution_free(ANeuralNetworksExecution* execution);
 
-/* Bind a buffer to an input; null with length 0 omits it. A type, if given, completes the dimensions. Since feature
+/* Bind a buffer to an input; null with length 0 omits it. A type, if not null, completes the dimensions. Since feature
    level 1. */
 int ANeuralNetworksExecution_setInput(
     ANeuralNetworksExecution* execution,
@@ -495,19 +497,19 @@ int ANeuralNetworksExecution_setOutputFromMemory(
     size_t offset,
     size_t length);
 
-/* Nanoseconds that the computation may take; 0 for no limit. Since feature level 4. */
+/* Set the time limit of the computation in nanoseconds; 0 for no limit. Since feature level 4. */
 int ANeuralNetworksExecution_setTimeout(ANeuralNetworksExecution* execution, uint64_t duration);
 
-/* Nanoseconds that each WHILE may run. Since feature level 4. */
+/* Set the time limit of each WHILE in nanoseconds. Since feature level 4. */
 int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution* execution, uint64_t duration);
 
-/* Ask the one device to time the computation. Since feature level 3. */
+/* Measure the time of the computation; the compilation must be for exactly one device. Since feature level 3. */
 int ANeuralNetworksExecution_setMeasureTiming(ANeuralNetworksExecution* execution, bool measure);
 
-/* Permit several computations, one after the other. Since feature level 5. */
+/* Permit several computations with this execution, one after the other. Since feature level 5. */
 int ANeuralNetworksExecution_setReusable(ANeuralNetworksExecution* execution, bool reusable);
 
-/* Permit buffers that are longer than their values. Since feature level 5. */
+/* Permit buffers of inputs and outputs that are longer than the values. Since feature level 5. */
 int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecution* execution, bool enable);
 
 /* Run, and wait for the end. Since feature level 3. */
@@ -516,10 +518,10 @@ int ANeuralNetworksExecution_compute(ANeuralNetworksExecution* execution);
 /* Run as part of a burst, and wait for the end. Since feature level 3. */
 int ANeuralNetworksExecution_burstCompute(ANeuralNetworksExecution* execution, ANeuralNetworksBurst* burst);
 
-/* Run in the background; the event brings the end. Since feature level 1. */
+/* Run in the background; the event is signaled at the end. Since feature level 1. */
 int ANeuralNetworksExecution_startCompute(ANeuralNetworksExecution* execution, ANeuralNetworksEvent** event);
 
-/* Run once other events have happened, within so many nanoseconds from then; 0 for no limit. Since feature
+/* Run after other events are signaled, with a time limit in nanoseconds from then on; 0 for no limit. Since feature
    level 4. */
 int ANeuralNetworksExecution_startComputeWithDependencies(
     ANeuralNetworksExecution* execution,
@@ -528,42 +530,44 @@ int ANeuralNetworksExecution_startComputeWithDependencies(
     uint64_t duration,
     ANeuralNetworksEvent** event);
 
-/* Rank of an output, once computed. Since feature level 3. */
+/* Get the rank of an output after a computation. Since feature level 3. */
 int ANeuralNetworksExecution_getOutputOperandRank(ANeuralNetworksExecution* execution, int32_t index, uint32_t* rank);
 
-/* Dimensions of an output, once computed; there must be room for as many as its rank. Since feature level 3. */
+/* Get the dimensions of an output after a computation; the array needs as many elements as the rank. Since feature level
+   3. */
 int ANeuralNetworksExecution_getOutputOperandDimensions(
     ANeuralNetworksExecution* execution,
     int32_t index,
     uint32_t* dimensions);
 
-/* Nanoseconds that the computation took, by DurationCode; UINT64_MAX where nothing was measured. Since feature level
-   3. */
+/* Get a time of the computation in nanoseconds, selected by a DurationCode; UINT64_MAX if it was not measured. Since
+   feature level 3. */
 int ANeuralNetworksExecution_getDuration(
     const ANeuralNetworksExecution* execution,
     int32_t durationCode,
     uint64_t* duration);
 
-/* For computations of one compilation in quick succession. Since feature level 3. */
+/* Create a burst, for computations of one compilation in quick succession. Since feature level 3. */
 int ANeuralNetworksBurst_create(ANeuralNetworksCompilation* compilation, ANeuralNetworksBurst** burst);
 
 /* Free a burst; null does nothing. Since feature level 3. */
 void ANeuralNetworksBurst_free(ANeuralNetworksBurst* burst);
 
-/* Wait for the end of a computation, and give its result. Since feature level 1. */
+/* Wait for the end of a computation; return its result code. Since feature level 1. */
 int ANeuralNetworksEvent_wait(ANeuralNetworksEvent* event);
 
-/* Wait for the end and free the event; null does nothing. Since feature level 1. */
+/* Wait for the end of the computation and free the event; null does nothing. Since feature level 1. */
 void ANeuralNetworksEvent_free(ANeuralNetworksEvent* event);
 
-/* An event that happens when a descriptor can be read. The descriptor is duplicated. Since feature level 4. */
+/* Create an event that is signaled when a descriptor becomes readable. The descriptor is duplicated. Since feature level
+   4. */
 int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetworksEvent** event);
 
-/* A duplicate of an event's descriptor, to be closed by the caller; -1 where it has none. Since feature level 4. */
+/* Get a duplicate of an event's descriptor, which the caller closes; -1 if the event has none. Since feature level 4. */
 int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent* event, int* sync_fence_fd);
 
-/* Why the last call that failed in this thread did so, in a message; empty where none has. The text is this library's
-   own addition, and stays until the thread's next failing call. */
+/* Return the reason of the last failed call of this thread; empty if no call has failed. The text is valid until the
+   thread's next failed call. This function is an extension of this library. */
 const char* nnapi_last_error(void);
 
 #ifdef __cplusplus

@@ -12,7 +12,7 @@ extern "C" {
 #include "NeuralNetworks.h"
 #include "NeuralNetworksExtensions.h"
 
-/* Seconds and energy that a device takes, as parts of what the CPU takes. */
+/* Time and energy of a device as a fraction of the CPU's. */
 typedef struct {
     float execTime;
     float powerUsage;
@@ -56,7 +56,7 @@ typedef enum {
     ANNDIAG_EXECUTION_MODE_ASYNC_WITH_DEPS = 4,
 } ANeuralNetworksDiagnosticExecutionMode;
 
-/* What is known of a compilation, or of a computation, while a callback runs. */
+/* Describe a compilation or a computation; valid while a callback runs. */
 typedef struct ANeuralNetworksDiagnosticCompilationInfo ANeuralNetworksDiagnosticCompilationInfo;
 typedef struct ANeuralNetworksDiagnosticExecutionInfo ANeuralNetworksDiagnosticExecutionInfo;
 
@@ -65,7 +65,7 @@ typedef void (*ANeuralNetworksDiagnosticCompilationFinishedCallback)(
 typedef void (*ANeuralNetworksDiagnosticExecutionFinishedCallback)(
     const void* context, const ANeuralNetworksDiagnosticExecutionInfo* info);
 
-/* A cache in open files: as many as getNumberOfCacheFilesNeeded says, which is none. */
+/* Set open files as the cache; their number must be that of getNumberOfCacheFilesNeeded, which is 0. */
 int SL_ANeuralNetworksCompilation_setCachingFromFds(
     ANeuralNetworksCompilation* compilation,
     const int* modelCacheFds,
@@ -74,144 +74,145 @@ int SL_ANeuralNetworksCompilation_setCachingFromFds(
     const uint32_t numDataCacheFiles,
     const uint8_t* token);
 
-/* Open files that a device wants for its cache: none, it keeps one in a directory. */
+/* Get the number of open files that a device needs for its cache: 0, because it caches in a directory. */
 int SL_ANeuralNetworksDevice_getNumberOfCacheFilesNeeded(
     const ANeuralNetworksDevice* device,
     uint32_t* numModelCacheFiles,
     uint32_t* numDataCacheFiles);
 
-/* How fast a device is at control flow and relaxed precision, a SL_ANeuralNetworksPerformanceInfoCode. */
+/* Get the performance of a device for control flow or relaxed precision, selected by a
+   SL_ANeuralNetworksPerformanceInfoCode. */
 int SL_ANeuralNetworksDevice_getPerformanceInfo(
     const ANeuralNetworksDevice* device,
     int32_t performanceInfoKind,
     SL_ANeuralNetworksPerformanceInfo* performanceInfo);
 
-/* Call back with how fast a device is at each type of operand. */
+/* Call back with the performance of a device for each type of operand. */
 int SL_ANeuralNetworksDevice_forEachOperandPerformanceInfo(
     const ANeuralNetworksDevice* device,
     void* context,
     SL_NnapiOperandPerformanceCallback callback);
 
-/* Number of extensions that a device describes. */
+/* Get the number of extensions that a device supports. */
 int SL_ANeuralNetworksDevice_getVendorExtensionCount(
     const ANeuralNetworksDevice* device,
     uint32_t* vendorExtensionCount);
 
-/* Name of an extension, valid as long as the process. */
+/* Get the name of an extension, valid as long as the process. */
 int SL_ANeuralNetworksDevice_getVendorExtensionName(
     const ANeuralNetworksDevice* device,
     uint32_t vendorExtensionIndex,
     const char** extensionName);
 
-/* Call back with each type of operand of an extension. */
+/* Call back with each operand type of an extension. */
 int SL_ANeuralNetworksDevice_forEachVendorExtensionOperandTypeInformation(
     const ANeuralNetworksDevice* device,
     uint32_t vendorExtensionIndex,
     void* context,
     SL_NnapiExtensionTypeCallback callback);
 
-/* A number of this process. */
+/* Return a number that identifies this process. */
 int32_t SL_ANeuralNetworksDiagnosticCompilationInfo_getSessionId(
     const ANeuralNetworksDiagnosticCompilationInfo* diagnosticCompilationInfo);
 
-/* Feature level of the runtime. */
+/* Return the feature level of the runtime. */
 int64_t SL_ANeuralNetworksDiagnosticCompilationInfo_getNnApiVersion(
     const ANeuralNetworksDiagnosticCompilationInfo* diagnosticCompilationInfo);
 
-/* 32 bytes that depend on the model's structure, not on its weights. */
+/* Return 32 bytes that depend on the model's structure, not on its weights. */
 const uint8_t* SL_ANeuralNetworksDiagnosticCompilationInfo_getModelArchHash(
     const ANeuralNetworksDiagnosticCompilationInfo* diagnosticCompilationInfo);
 
-/* Devices that compute, as name=version, with commas between. */
+/* Return the devices that compute, as a comma-separated list of name=version. */
 const char* SL_ANeuralNetworksDiagnosticCompilationInfo_getDeviceIds(
     const ANeuralNetworksDiagnosticCompilationInfo* diagnosticCompilationInfo);
 
-/* The result code. */
+/* Return the result code. */
 int32_t SL_ANeuralNetworksDiagnosticCompilationInfo_getErrorCode(
     const ANeuralNetworksDiagnosticCompilationInfo* diagnosticCompilationInfo);
 
-/* What the inputs are made of. */
+/* Return the data class of the inputs. */
 ANeuralNetworksDiagnosticDataClass SL_ANeuralNetworksDiagnosticCompilationInfo_getInputDataClass(
     const ANeuralNetworksDiagnosticCompilationInfo* diagnosticCompilationInfo);
 
-/* What the outputs are made of. */
+/* Return the data class of the outputs. */
 ANeuralNetworksDiagnosticDataClass SL_ANeuralNetworksDiagnosticCompilationInfo_getOutputDataClass(
     const ANeuralNetworksDiagnosticCompilationInfo* diagnosticCompilationInfo);
 
-/* Nanoseconds that it took; UINT64_MAX where it failed. */
+/* Return the nanoseconds that the compilation took; UINT64_MAX if it failed. */
 uint64_t SL_ANeuralNetworksDiagnosticCompilationInfo_getCompilationTimeNanos(
     const ANeuralNetworksDiagnosticCompilationInfo* diagnosticCompilationInfo);
 
-/* Was a cache asked for? */
+/* Return whether the compilation has a cache. */
 bool SL_ANeuralNetworksDiagnosticCompilationInfo_isCachingEnabled(
     const ANeuralNetworksDiagnosticCompilationInfo* diagnosticCompilationInfo);
 
-/* Has the model an IF or a WHILE? */
+/* Return whether the model contains an IF or a WHILE. */
 bool SL_ANeuralNetworksDiagnosticCompilationInfo_isControlFlowUsed(
     const ANeuralNetworksDiagnosticCompilationInfo* diagnosticCompilationInfo);
 
-/* Has the model tensors between operations whose dimensions are dynamic? */
+/* Return whether the model has temporary tensors with dynamic dimensions. */
 bool SL_ANeuralNetworksDiagnosticCompilationInfo_areDynamicTensorsUsed(
     const ANeuralNetworksDiagnosticCompilationInfo* diagnosticCompilationInfo);
 
-/* A number of this process. */
+/* Return a number that identifies this process. */
 int32_t SL_ANeuralNetworksDiagnosticExecutionInfo_getSessionId(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 
-/* Feature level of the runtime. */
+/* Return the feature level of the runtime. */
 int64_t SL_ANeuralNetworksDiagnosticExecutionInfo_getNnApiVersion(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 
-/* 32 bytes that depend on the model's structure, not on its weights. */
+/* Return 32 bytes that depend on the model's structure, not on its weights. */
 const uint8_t* SL_ANeuralNetworksDiagnosticExecutionInfo_getModelArchHash(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 
-/* Devices that compute, as name=version, with commas between. */
+/* Return the devices that compute, as a comma-separated list of name=version. */
 const char* SL_ANeuralNetworksDiagnosticExecutionInfo_getDeviceIds(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 
-/* By which function it was started. */
+/* Return how the computation was started: asynchronously, synchronously, in a burst or with dependencies. */
 ANeuralNetworksDiagnosticExecutionMode SL_ANeuralNetworksDiagnosticExecutionInfo_getExecutionMode(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 
-/* What the inputs are made of. */
+/* Return the data class of the inputs. */
 ANeuralNetworksDiagnosticDataClass SL_ANeuralNetworksDiagnosticExecutionInfo_getInputDataClass(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 
-/* What the outputs are made of. */
+/* Return the data class of the outputs. */
 ANeuralNetworksDiagnosticDataClass SL_ANeuralNetworksDiagnosticExecutionInfo_getOutputDataClass(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 
-/* The result code. */
+/* Return the result code. */
 uint32_t SL_ANeuralNetworksDiagnosticExecutionInfo_getErrorCode(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 
-/* Nanoseconds from start to end; UINT64_MAX if it failed. */
+/* Return the nanoseconds from start to end; UINT64_MAX if the computation failed. */
 uint64_t SL_ANeuralNetworksDiagnosticExecutionInfo_getRuntimeExecutionTimeNanos(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 
-/* Those within the driver; UINT64_MAX if not measured. */
+/* Return the nanoseconds within the driver; UINT64_MAX if they were not measured. */
 uint64_t SL_ANeuralNetworksDiagnosticExecutionInfo_getDriverExecutionTimeNanos(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 
-/* Those on the device; UINT64_MAX if not measured. */
+/* Return the nanoseconds on the device; UINT64_MAX if they were not measured. */
 uint64_t SL_ANeuralNetworksDiagnosticExecutionInfo_getHardwareExecutionTimeNanos(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 
-/* Was a cache asked for? */
+/* Return whether the compilation has a cache. */
 bool SL_ANeuralNetworksDiagnosticExecutionInfo_isCachingEnabled(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 
-/* Has the model an IF or a WHILE? */
+/* Return whether the model contains an IF or a WHILE. */
 bool SL_ANeuralNetworksDiagnosticExecutionInfo_isControlFlowUsed(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 
-/* Has the model tensors between operations whose dimensions are dynamic? */
+/* Return whether the model has temporary tensors with dynamic dimensions. */
 bool SL_ANeuralNetworksDiagnosticExecutionInfo_areDynamicTensorsUsed(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 
-/* From now on, call back when a compilation or a computation has finished, with what is known of it; what is given
-   lives as long as the call. Either callback may be null. */
+/* From now on, call back with a description of each compilation or computation that finishes. The description is valid
+   during the callback. Either callback may be null. */
 void SL_ANeuralNetworksDiagnostic_registerCallbacks(
     ANeuralNetworksDiagnosticCompilationFinishedCallback compilationCallback,
     ANeuralNetworksDiagnosticExecutionFinishedCallback executionCallback,
@@ -221,7 +222,7 @@ typedef struct NnApiSLDriverImpl {
     int64_t implFeatureLevel;
 } NnApiSLDriverImpl;
 
-/* Every function by its pointer. The levels above 5 add none. */
+/* Pointers to all functions. The levels above 5 add none. */
 typedef struct NnApiSLDriverImplFL5 {
     NnApiSLDriverImpl base;
     int (*ANeuralNetworksBurst_create)(ANeuralNetworksCompilation*, ANeuralNetworksBurst**);
@@ -332,8 +333,8 @@ typedef struct NnApiSLDriverImplFL5 {
 typedef NnApiSLDriverImplFL5 NnApiSLDriverImplFL6;
 typedef NnApiSLDriverImplFL5 NnApiSLDriverImplFL7;
 
-/* The library's functions as a support library gives them: base.implFeatureLevel says that what is behind is a
-   NnApiSLDriverImplFL7. It lives as long as the library is loaded; nobody may write to it. */
+/* Return the library's functions as a support library. base.implFeatureLevel is that of a NnApiSLDriverImplFL7, the type
+   of the result, which is read-only and valid as long as the library is loaded. */
 NnApiSLDriverImpl* ANeuralNetworks_getSLDriverImpl(void);
 
 #ifdef __cplusplus

@@ -1,2 +1,2 @@
-/* Where programs written for Android look. */
+/* The path that programs for Android include. */
 #include "../NeuralNetworks.h"

@@ -18,8 +18,8 @@ typedef struct ARect {
     int32_t bottom;
 } ARect;
 
-/* A BLOB has a width in bytes, and height and layers of 1; an image has pixels of four bytes. stride is what describe
-   says: pixels, or bytes of a BLOB, from row to row. */
+/* A BLOB has its size in bytes as width, and height and layers of 1; an image has pixels of four bytes. `describe` fills
+   stride: the distance of rows in pixels, or in bytes for a BLOB. */
 typedef struct AHardwareBuffer_Desc {
     uint32_t width;
     uint32_t height;
@@ -46,19 +46,19 @@ enum AHardwareBuffer_UsageFlags {
     AHARDWAREBUFFER_USAGE_GPU_DATA_BUFFER = 1 << 24,
 };
 
-/* A new buffer, of format BLOB or R8G8B8A8_UNORM, held once. */
+/* Allocate a buffer of format BLOB or R8G8B8A8_UNORM with a reference count of 1. */
 int AHardwareBuffer_allocate(const AHardwareBuffer_Desc* desc, AHardwareBuffer** outBuffer);
 
-/* Hold a buffer once more. */
+/* Increment the reference count of a buffer. */
 void AHardwareBuffer_acquire(AHardwareBuffer* buffer);
 
-/* Hold a buffer once less; the last to do so frees it. */
+/* Decrement the reference count of a buffer, and free it at 0. */
 void AHardwareBuffer_release(AHardwareBuffer* buffer);
 
-/* What a buffer was allocated as. */
+/* Get the description of a buffer. */
 void AHardwareBuffer_describe(const AHardwareBuffer* buffer, AHardwareBuffer_Desc* outDesc);
 
-/* The address of a buffer's bytes, for the CPU until it is unlocked. */
+/* Get the address of a buffer's bytes, valid for the CPU until the buffer is unlocked. */
 int AHardwareBuffer_lock(
     AHardwareBuffer* buffer,
     uint64_t usage,
@@ -66,7 +66,7 @@ int AHardwareBuffer_lock(
     const ARect* rect,
     void** outVirtualAddress);
 
-/* End what lock began; the fence, if asked for, is -1: there is nothing to wait for. */
+/* Unlock a buffer; *fence, if fence is not null, is -1: there is nothing to wait for. */
 int AHardwareBuffer_unlock(AHardwareBuffer* buffer, int32_t* fence);
 
 #ifdef __cplusplus

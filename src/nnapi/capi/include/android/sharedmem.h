@@ -9,10 +9,10 @@
 extern "C" {
 #endif
 
-/* A descriptor of size bytes of anonymous memory that processes can share; -1, with errno, on failure. */
+/* Return a descriptor of `size` bytes of anonymous memory that processes can share; -1, with errno, on failure. */
 int ASharedMemory_create(const char* name, size_t size);
 
-/* Bytes behind such a descriptor; 0 for any other. */
+/* Return the bytes of such a descriptor's memory; 0 for other descriptors. */
 size_t ASharedMemory_getSize(int fd);
 
 #ifdef __cplusplus

@@ -9,20 +9,20 @@
 extern "C" {
 #endif
 
-/* Are sections being recorded, by NNAPI_TRACE or a Python program around the client? */
+/* Return whether sections are recorded, by NNAPI_TRACE or by Python code in the same process. */
 bool ATrace_isEnabled(void);
 
-/* Begin a section on this thread. [NN_LA_PI], [NN_LA_PP], [NN_LA_PC] and [NN_LA_PE] in front of its name say that it
-   initializes, prepares, compiles or executes. */
+/* Begin a section on this thread. The prefixes [NN_LA_PI], [NN_LA_PP], [NN_LA_PC] and [NN_LA_PE] of its name mean the
+   phases initialization, preparation, compilation and execution. */
 void ATrace_beginSection(const char* sectionName);
 
-/* End the section that this thread began last. */
+/* End the section that this thread has begun last. */
 void ATrace_endSection(void);
 
-/* Begin a section that may end on another thread; the cookie tells apart those of one name. */
+/* Begin a section that may end on another thread; the cookie distinguishes sections with the same name. */
 void ATrace_beginAsyncSection(const char* sectionName, int32_t cookie);
 
-/* End the section of that name and cookie. */
+/* End the section with this name and cookie. */
 void ATrace_endAsyncSection(const char* sectionName, int32_t cookie);
 
 #ifdef __cplusplus
