@@ -1,4 +1,4 @@
-/* The C of the bridge; the functions py_... are made by cffi and run Python. */
+/* The C part of the bridge. cffi generates the functions py_..., which call Python. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ static void (*revive)(void);
 
 static void nnapi_bridge_say(const char *text) { snprintf(message(), MESSAGE_SIZE, "%s", text); }
 
-/* Where Python code has imported the library's side by itself, nobody has joined. */
+/* `revive` is null if Python code imported nnapi.capi.library without the C library. */
 static void nnapi_bridge_revive(void) {
     if (revive) revive();
 }
@@ -23,7 +23,7 @@ static const char *boot(const char *executable) {
     static char reason[512];
 
     PyPreConfig_InitPythonConfig(&before);
-    before.configure_locale = 0; /* the program's own business, as are signals and the buffering of its streams */
+    before.configure_locale = 0; /* the locale, signal handlers and the buffering of streams belong to the program */
     before.utf8_mode = 1;
     before.parse_argv = 0;
     status = Py_PreInitialize(&before);
@@ -44,7 +44,7 @@ static const char *boot(const char *executable) {
     return NULL;
 }
 
-/* The exception that is set, as text of this thread. */
+/* Returns the text of the current exception, valid in this thread, and clears it. */
 static const char *exception(void) {
     static __thread char reason[1024];
     PyObject *type, *value, *trace, *text;
@@ -59,7 +59,7 @@ static const char *exception(void) {
     return reason;
 }
 
-/* That Python has imported another package than the one this file is part of. */
+/* Returns the message that Python imported another package than this file's. */
 static const char *other(PyObject *library) {
     static __thread char reason[1024];
     PyObject *file = PyModule_GetFilenameObject(library);

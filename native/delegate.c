@@ -1,7 +1,7 @@
-/* libnnapi_delegate.so: a delegate for LiteRT, whose answers are Python's.
+/* libnnapi_delegate.so: a delegate for LiteRT, implemented in Python.
  *
- * Like libneuralnetworks.so it is linked to no libpython; it opens that library, which hosts Python, by its place in the
- * package. What is C here is what LiteRT calls for every inference, and what it demands to be C.
+ * Like libneuralnetworks.so, it is not linked to libpython. It opens that library, which hosts Python, by its path in the
+ * package. Only the functions that LiteRT calls for every inference, and those that must be C, are in this file.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -21,7 +21,7 @@ enum { OK, FAILED, CONSTANT = 1, ALLOW_DYNAMIC = 1 };
 
 typedef const struct nnapi_serving *(*serve_t)(int);
 
-static serve_t serve; /* found by the first delegate, before any other thread knows one */
+static serve_t serve; /* set by the first delegate, before another thread can use one */
 static const char *(*last_error)(void);
 
 struct delegate {
@@ -29,12 +29,13 @@ struct delegate {
     int64_t number;
 };
 
-/* A node of the delegate: the tensors around it that are not constants, and their addresses when they were bound. */
+/* A partition of the graph that became one node: its inputs and outputs that are not constants, and the addresses that
+ * they had when they were bound. */
 struct part {
     int64_t number;
     int count, is_bound;
     int *tensors;
-    void **places;
+    void **addresses;
 };
 
 static int fail(TfLiteContext *context) {
@@ -49,7 +50,7 @@ static void close_part(TfLiteContext *context, void *user_data) {
     if (!part) return;
     if (python && part->number) python->close_part(part->number);
     free(part->tensors);
-    free(part->places);
+    free(part->addresses);
     free(part);
 }
 
@@ -57,19 +58,19 @@ static void *open_part(TfLiteContext *context, const char *buffer, size_t length
     const TfLiteDelegateParams *params = (const TfLiteDelegateParams *)buffer;
     const struct nnapi_serving *python = serve(0);
     struct part *part = calloc(1, sizeof *part);
-    const TfLiteIntArray *ends[] = {params->input_tensors, params->output_tensors};
-    size_t most = (size_t)(ends[0]->size + ends[1]->size) + 1;
+    const TfLiteIntArray *lists[] = {params->input_tensors, params->output_tensors};
+    size_t most = (size_t)(lists[0]->size + lists[1]->size) + 1;
     (void)length;
     if (!part) return NULL;
     part->tensors = malloc(most * sizeof *part->tensors);
-    part->places = malloc(most * sizeof *part->places);
-    if (part->tensors && part->places && python)
+    part->addresses = malloc(most * sizeof *part->addresses);
+    if (part->tensors && part->addresses && python)
         part->number = python->open_part(((struct delegate *)params->delegate)->number, context, params);
-    if (!part->number) fail(context); /* prepare_part will too, which LiteRT hears */
+    if (!part->number) fail(context); /* LiteRT ignores it here, but prepare_part fails too */
     else
-        for (int end = 0; end < 2; end++)
-            for (int i = 0; i < ends[end]->size; i++) {
-                int tensor = ends[end]->data[i];
+        for (int list = 0; list < 2; list++)
+            for (int i = 0; i < lists[list]->size; i++) {
+                int tensor = lists[list]->data[i];
                 if (tensor >= 0 && context->tensors[tensor].allocation_type != CONSTANT) part->tensors[part->count++] = tensor;
             }
     return part;
@@ -83,13 +84,13 @@ static int prepare_part(TfLiteContext *context, TfLiteNode *node) {
     return OK;
 }
 
-/* Whether all memory lies where it lay when it was bound; notes where it lies. */
-static int is_in_place(const TfLiteContext *context, struct part *part) {
+/* Returns whether all tensors have the addresses with which they were bound, and stores the current addresses. */
+static int has_same_addresses(const TfLiteContext *context, struct part *part) {
     int same = part->is_bound;
     for (int i = 0; i < part->count; i++) {
-        void *place = context->tensors[part->tensors[i]].data;
-        same &= part->places[i] == place;
-        part->places[i] = place;
+        void *address = context->tensors[part->tensors[i]].data;
+        same &= part->addresses[i] == address;
+        part->addresses[i] = address;
     }
     return same;
 }
@@ -98,30 +99,30 @@ static int run_part(TfLiteContext *context, TfLiteNode *node) {
     struct part *part = node->user_data;
     const struct nnapi_serving *python = serve(0);
     if (!python) return fail(context);
-    if (!is_in_place(context, part)) part->is_bound = python->bind(part->number, context);
+    if (!has_same_addresses(context, part)) part->is_bound = python->bind(part->number, context);
     return part->is_bound && python->run(part->number) ? OK : fail(context);
 }
 
-static int take_parts(TfLiteContext *context, TfLiteDelegate *delegate) {
+static int claim_nodes(TfLiteContext *context, TfLiteDelegate *delegate) {
     const TfLiteRegistration registration = {
         .init = open_part, .free = close_part, .prepare = prepare_part, .invoke = run_part,
         .custom_name = "nnapi", .version = 1};
     const struct nnapi_serving *python = serve(0);
-    TfLiteIntArray *plan, *taken;
+    TfLiteIntArray *plan, *claimed;
     int result;
     if (!python) return fail(context);
     if (context->GetExecutionPlan(context, &plan) != OK) return FAILED;
-    taken = malloc(sizeof *taken + (size_t)plan->size * sizeof *taken->data);
-    if (!taken) return FAILED;
-    taken->size = 0;
-    if (!python->choose(((struct delegate *)delegate)->number, context, (int *)taken)) result = fail(context);
-    else if (!taken->size) result = OK;
-    else result = context->ReplaceNodeSubsetsWithDelegateKernels(context, registration, taken, delegate);
-    free(taken);
+    claimed = malloc(sizeof *claimed + (size_t)plan->size * sizeof *claimed->data);
+    if (!claimed) return FAILED;
+    claimed->size = 0;
+    if (!python->choose(((struct delegate *)delegate)->number, context, (int *)claimed)) result = fail(context);
+    else if (!claimed->size) result = OK;
+    else result = context->ReplaceNodeSubsetsWithDelegateKernels(context, registration, claimed, delegate);
+    free(claimed);
     return result;
 }
 
-/* Finds the library that hosts Python; says why not. */
+/* Loads the library that hosts Python; reports the reason on failure. */
 static int find_library(void (*report)(const char *)) {
     char path[PATH_MAX], reason[PATH_MAX + 256];
     void *library;
@@ -151,8 +152,8 @@ EXPORT TfLiteDelegate *tflite_plugin_create_delegate(const char *const *keys, co
         free(made);
         return NULL;
     }
-    made->base.Prepare = take_parts;
-    made->base.flags = ALLOW_DYNAMIC; /* else LiteRT prepares all operators first, and refuses those that it lacks */
+    made->base.Prepare = claim_nodes;
+    made->base.flags = ALLOW_DYNAMIC; /* otherwise LiteRT prepares all operators first, and fails for those that it lacks */
     return &made->base;
 }
 

@@ -1,11 +1,11 @@
-/* What the callbacks of diagnostics are given: filled by Python, read by the getters of the library without it. */
+/* The argument of diagnostic callbacks. Python fills it; the library's getters read it without Python. */
 #ifndef NNAPI_DIAGNOSIS_H
 #define NNAPI_DIAGNOSIS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of a compilation or of a computation; what has no meaning for one of them is 0. */
+/* Describes a compilation or a computation; members that do not apply are 0. */
 struct nnapi_diagnosis {
     int64_t version;
     uint64_t times[3];

@@ -1,4 +1,4 @@
-"""The generated C: forwarding functions from the table of functions, and the bridge that cffi compiles."""
+"""Generate C code: the exported functions, from the table of functions, and the bridge that cffi compiles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import cffi
 NATIVE = Path(__file__).resolve().parent
 SOURCE = NATIVE.parent / "src"
 INCLUDE = SOURCE / "nnapi" / "capi" / "include"
-SUPPORT_LEVEL = 7  # not 8: TensorFlow Lite's loader refuses a higher level, and those that know 8 accept 7
+SUPPORT_LEVEL = 7  # not 8: TensorFlow Lite's loader refuses levels above 7, and loaders for level 8 accept 7
 
 STRUCTURES = """
 typedef struct { float execTime, powerUsage; } SL_ANeuralNetworksPerformanceInfo;
@@ -41,13 +41,13 @@ typedef int32_t ANeuralNetworksOperationType;
 
 
 def serving() -> list[tuple[str, str]]:
-    """The functions that libnnapi_delegate.so asks for: the name of each and its prototype."""
+    """Return the name and the prototype of each function that libnnapi_delegate.so calls."""
     members = re.findall(r"^    (\w+) \(\*(\w+)\)(\(.*\));", (NATIVE / "serving.h").read_text(), re.MULTILINE)
     return [(name, f"{result} py_delegate_{name}{parameters};") for result, name, parameters in members]
 
 
 def declarations(header: str) -> str:
-    """The declarations of a header, for cffi, which has no preprocessor."""
+    """Return the declarations of a header for cffi, which has no preprocessor."""
     return re.sub(r"^#.*$", "", (NATIVE / header).read_text(), flags=re.MULTILINE)
 
 
@@ -62,8 +62,8 @@ def table():
     return FUNCTIONS
 
 
-def asked():
-    """Return the functions that Python answers, in the order of the bridge's entries."""
+def python_functions():
+    """Return the functions that Python implements, in the order of the bridge's entries."""
     return [function for function in table() if not function.answer]
 
 
@@ -74,16 +74,18 @@ def pointers() -> list[str]:
 
 
 def forward() -> str:
-    """One exported function per row: answer at once, or enter Python's world and call the entry; and the pointers to
-    them that a support library gives."""
+    """Return the C code of the exported functions, and of a support library's table of pointers to them.
+
+    A function returns its constant answer, or enters Python and calls its entry in the bridge.
+    """
     lines = []
-    numbers = {function.name: number for number, function in enumerate(asked())}
+    numbers = {function.name: number for number, function in enumerate(python_functions())}
     for function in table():
         declared = ", ".join(f"{p.type} {p.name}" for p in function.parameters) or "void"
-        words = ", ".join(p.bridge_type for p in function.parameters) or "void"
-        given = ", ".join(f"({p.bridge_type}){p.name}" for p in function.parameters)
+        types = ", ".join(p.bridge_type for p in function.parameters) or "void"
+        arguments = ", ".join(f"({p.bridge_type}){p.name}" for p in function.parameters)
         failure = 5 if function.failure is None else function.failure  # ANEURALNETWORKS_OP_FAILED
-        call = f"(({function.result} (*)({words}))entries[{numbers.get(function.name)}])({given})"
+        call = f"(({function.result} (*)({types}))entries[{numbers.get(function.name)}])({arguments})"
         lines += [f"EXPORT {function.result} {function.name}({declared}) {{"]
         if function.answer:
             lines += [f"    return {function.answer};", "}"]
@@ -99,14 +101,14 @@ def forward() -> str:
 
 
 def entries() -> int:
-    return len(asked()) + 1
+    return len(python_functions()) + 1
 
 
 def bridge() -> cffi.FFI:
-    """The extension module nnapi.capi._bridge."""
+    """Return the builder of the extension module nnapi.capi._bridge."""
     prototypes = [
         f"{function.result} py_{function.name}({', '.join(p.bridge_type for p in function.parameters) or 'void'});"
-        for function in asked()
+        for function in python_functions()
     ] + ["void py_end(void);"]
     delegates = serving()
     ffi = cffi.FFI()

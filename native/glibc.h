@@ -1,6 +1,6 @@
-/* Names of glibc that moved between its libraries with 2.34, taken as all older ones have them too, so that what is
- * built here loads there. Whatever includes this is linked with libdl. Since 2.38 strtol, and so atoi, has another name
- * too, for binary literals, which nothing here reads. */
+/* Selects old versions of some glibc symbols, so that a library built here also loads with older glibcs. glibc 2.34 moved
+ * the symbols of libdl; files that include this header are linked with libdl. glibc 2.38 added a version of strtol, which
+ * atoi uses, that reads binary literals; nnapi does not need it. */
 #ifndef NNAPI_GLIBC_H
 #define NNAPI_GLIBC_H
 

@@ -1,5 +1,5 @@
-/* Finds the Python of this package's environment, by where this library lies when it runs: a wheel does not know when it
- * is built where it will be installed, and environments move and get other patch versions.
+/* Finds the Python of this package's environment by the path of this library at run time. The build cannot know the path:
+ * wheels are installed anywhere, and environments move and get other patch versions.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,22 +24,22 @@ void beside(char *path, const char *name) {
         snprintf(slash + 1, PATH_MAX - (size_t)(slash + 1 - path), "%s", name);
 }
 
-/* The first python of our version on PATH: for packages in a user's own folder, or in Debian's. */
+/* The first python of this version on PATH, for packages outside an environment: in a user's folder, or Debian's. */
 static int on_path(char *path) {
-    const char *part = getenv("PATH");
-    while (part && *part) {
-        size_t length = strcspn(part, ":");
-        snprintf(path, PATH_MAX, "%.*s/" NAME, (int)length, part);
+    const char *folder = getenv("PATH");
+    while (folder && *folder) {
+        size_t length = strcspn(folder, ":");
+        snprintf(path, PATH_MAX, "%.*s/" NAME, (int)length, folder);
         if (length && !access(path, X_OK)) return 1;
-        part += length + (part[length] == ':');
+        folder += length + (folder[length] == ':');
     }
     return 0;
 }
 
 const char *interpreter(char *path) {
-    const char *told = getenv("NNAPI_PYTHON");
-    if (told && *told) return told;
-#ifdef NNAPI_PYTHON_PATH /* built in a checkout, which lies in no environment */
+    const char *named = getenv("NNAPI_PYTHON");
+    if (named && *named) return named;
+#ifdef NNAPI_PYTHON_PATH /* built in a checkout, which is not inside an environment */
     if (!access(NNAPI_PYTHON_PATH, X_OK)) return NNAPI_PYTHON_PATH;
 #endif
     beside(path, "../../../../../../bin/" NAME); /* from lib/python3.x/site-packages/nnapi/capi/cpython-3x */
@@ -53,13 +53,13 @@ static void *load_from(const char *folder) {
     void *loaded = NULL;
     for (int wide = 0; !loaded && wide < 2; wide++) {
         snprintf(path, sizeof path, "%s/../lib%s/" NNAPI_LIBPYTHON, folder, wide ? "64" : "");
-        /* Globally: extension modules such as NumPy's take Python's symbols from the process, wherever they are. */
+        /* RTLD_GLOBAL: extension modules such as NumPy's find Python's symbols among the global ones of the process. */
         if (!access(path, R_OK)) loaded = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     }
     return loaded;
 }
 
-/* Into `home`: the folder of the python that an environment with copies instead of links was made by. */
+/* Copies to `home` the folder of the python that made the environment; for environments with copies instead of links. */
 static int home_of(const char *executable, char *home) {
     static const char key[] = "home = ";
     char path[PATH_MAX + 16], line[PATH_MAX + sizeof key];
@@ -78,12 +78,13 @@ static int home_of(const char *executable, char *home) {
     return found;
 }
 
-/* musl gives a thread 128 KB of stack, too little for Python. Its python has more from its linker; another program does not. */
+/* musl's threads have a stack of 128 KB, too little for Python. Python's executable is linked with a larger default, other
+ * programs are not. */
 static void widen_stacks(void) {
 #ifndef __GLIBC__
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, 8 << 20); /* what glibc gives by default */
+    pthread_attr_setstacksize(&attributes, 8 << 20); /* the default of glibc */
     pthread_setattr_default_np(&attributes);
     pthread_attr_destroy(&attributes);
 #endif

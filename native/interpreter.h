@@ -1,15 +1,16 @@
-/* Where the Python is that libneuralnetworks.so starts in a program that has none. */
+/* Finds and loads the Python that libneuralnetworks.so starts in a program without one. */
 #ifndef NNAPI_INTERPRETER_H
 #define NNAPI_INTERPRETER_H
 
-/* Into `path`, of PATH_MAX bytes: a file named from the folder that this library lies in; empty if it cannot be told. */
+/* Writes to `path`, of PATH_MAX bytes, the path of a file relative to this library's folder; empty if that is unknown. */
 void beside(char *path, const char *name);
 
-/* The python executable of the environment this package is installed in; null where there is none. `path`, of PATH_MAX
-   bytes, may hold the result. */
+/* The python executable of the environment that this package is installed in; null if there is none. The result may be in
+   `path`, of PATH_MAX bytes. */
 const char *interpreter(char *path);
 
-/* Loads the libpython of an executable for the whole process, or else the system's. Null, and dlerror, on failure. */
+/* Loads the libpython of an executable, or else the system's, for the whole process. Returns null on failure; dlerror has
+   the reason. */
 void *load_libpython(const char *executable);
 
 #endif

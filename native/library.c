@@ -1,8 +1,8 @@
-/* libneuralnetworks.so: every exported function goes on to Python.
+/* libneuralnetworks.so: every exported function calls Python.
  *
- * This file knows nothing of Python's headers and is linked to no libpython, so that any program can load it. At the
- * first call it looks for an interpreter in the process, or loads libpython and starts one; then it opens the bridge,
- * a Python extension module beside it, and takes from there one address per exported function.
+ * This file does not include Python's headers and is not linked to libpython, so that any program can load it. The first
+ * call looks for an interpreter in the process, or loads libpython and starts one. Then it opens the bridge, a Python
+ * extension module beside the library, which has an address for each exported function.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -41,7 +41,7 @@ static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int state = NEW;
 static int (*is_initialized)(void);
 static int (*is_finalizing)(void);
-static int hosts_python; /* this library started it, and ends it */
+static int hosts_python; /* this library started Python, and ends it */
 extern void *__dso_handle;
 static void *entries[NNAPI_ENTRIES];
 static const struct nnapi_bridge *bridge;
@@ -62,7 +62,7 @@ static int complain(const char *function, const char *format, ...) {
     return 0;
 }
 
-/* Finds the interpreter of the process, or loads libpython; `executable` is the one to start it as, where it is told. */
+/* Finds the interpreter of the process, or else loads libpython; `executable` is then the python to start it as. */
 static int find_python(const char *function, const char **executable, char *path) {
     if (!is_initialized) is_initialized = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsInitialized");
     if (is_initialized && is_initialized()) return 1;
@@ -81,7 +81,7 @@ static void in_child(void) {
     if (state == READY) state = FORKED;
 }
 
-static void revive(void) { state = READY; } /* Python forked the process itself and has put its threads in order */
+static void revive(void) { state = READY; } /* Python itself forked the process, so its locks and threads are valid in the child */
 
 static char *this_message(void) { return message; }
 
@@ -95,9 +95,10 @@ static void at_end_of_main(void *unused) {
     at_end();
 }
 
-/* Has Python's exit handlers run before any destructor of an engine's library. Engines are loaded after this library, and
- * some of their objects are made while they compile, so exit() would run their destructors before at_end, while a thread
- * of ours may be inside. exit() first ends what belongs to the calling thread: if that is the main one, this. */
+/* Makes Python's exit handlers run before the destructors of engines. Engines are loaded after this library, and make some
+ * objects while they compile, so exit() would run their destructors before at_end, while a thread of this library may
+ * still be in the engine. exit() runs the thread-local destructors of the calling thread first, so at_end is registered
+ * as one of the main thread. */
 static void watch_main(void) {
     static _Thread_local int is_watched;
     int (*at_thread_end)(void (*)(void *), void *, void *);
@@ -117,7 +118,7 @@ static int start(const char *function) {
 
     pthread_mutex_lock(&starting);
     if (!find_python(function, &executable, python)) goto failed;
-    is_finalizing = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsFinalizing"); /* from Python 3.13 on, before that: */
+    is_finalizing = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsFinalizing"); /* since Python 3.13; older ones: */
     if (!is_finalizing) is_finalizing = (int (*)(void))dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
     const char *version = ((const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion"))();
     if (strncmp(version, NNAPI_PYTHON_VERSION ".", strlen(NNAPI_PYTHON_VERSION ".")))
@@ -133,7 +134,7 @@ static int start(const char *function) {
         reason = bridge->boot(executable);
         started = !reason;
     }
-    /* No lock is held from here on: who waits for Python's must not make anybody wait for ours. */
+    /* No lock is held from here on: a thread that waits for Python's lock must not block others on this one. */
     pthread_mutex_unlock(&starting);
 
     if (!reason) reason = bridge->join(entries, this_message, revive);
@@ -141,7 +142,7 @@ static int start(const char *function) {
     if (atomic_exchange(&state, READY) == NEW) pthread_atfork(NULL, NULL, in_child);
     if (started) {
         hosts_python = 1;
-        atexit(at_end); /* for programs that exit() on another thread than the main one */
+        atexit(at_end); /* for programs that call exit() on another thread than the main one */
         watch_main();
     }
     return 1;
@@ -166,15 +167,15 @@ static int enter(const char *function) {
     }
 }
 
-/* Whether Python has come and gone, so that what is still to be freed went with it: at exit there is much of that. */
+/* Whether Python has ended, and freed everything with it. At exit, many programs still free their objects. */
 static int is_over(void) { return state == READY && (!is_initialized() || (is_finalizing && is_finalizing())); }
 
-/* For libnnapi_delegate.so: what answers it; null, with a message, where there is no Python. A caller that only gives
- * something back gets null without a message. */
-EXPORT const struct nnapi_serving *nnapi_serve(int gives_back) {
+/* Returns the functions for libnnapi_delegate.so; null, with a message, if there is no Python. A caller that only releases
+ * an object gets null without a message if Python has not started or has ended. */
+EXPORT const struct nnapi_serving *nnapi_serve(int only_releases) {
     static const struct nnapi_serving *_Atomic serving;
     const char *reason;
-    if (gives_back && (!serving || state != READY || is_over())) return NULL;
+    if (only_releases && (!serving || state != READY || is_over())) return NULL;
     if (!enter(__func__)) return NULL;
     if (!serving) {
         reason = bridge->import("nnapi.delegate.calls");
@@ -196,10 +197,10 @@ EXPORT int ASharedMemory_create(const char *name, size_t size) {
 
 EXPORT size_t ASharedMemory_getSize(int fd) {
 #ifdef __GLIBC__
-    struct statx status; /* fstat would ask for glibc 2.33 */
+    struct statx status; /* fstat would need glibc 2.33 */
     return statx(fd, "", AT_EMPTY_PATH, STATX_SIZE, &status) ? 0 : (size_t)status.stx_size;
 #else
-    struct stat status; /* musl has statx since 1.2.5 only */
+    struct stat status; /* musl has no statx before 1.2.5 */
     return fstat(fd, &status) ? 0 : (size_t)status.st_size;
 #endif
 }

@@ -1,5 +1,5 @@
-/* Of LiteRT's interface for delegates what this library uses: the structures, in the order in which LiteRT has them. It
- * only ever adds members at their ends. Bare declarations, because cffi reads this file too. */
+/* The structures of LiteRT's interface for delegates that this library uses, with the same layout. LiteRT only adds members
+ * at their ends. This file has only declarations, because cffi reads it too. */
 #ifndef NNAPI_LITERT_H
 #define NNAPI_LITERT_H
 
@@ -10,7 +10,7 @@
 typedef struct { int size; int data[]; } TfLiteIntArray;
 typedef struct { int size; float data[]; } TfLiteFloatArray;
 
-/* `params` by `type`: 1 the first of the two below, 2 the second. */
+/* `params` is a TfLiteAffineQuantization if `type` is 1, and a TfLiteBlockwiseQuantization if it is 2. */
 typedef struct { int type; void *params; } TfLiteQuantization;
 typedef struct { TfLiteFloatArray *scale; TfLiteIntArray *zero_point; int32_t quantized_dimension; } TfLiteAffineQuantization;
 typedef struct { int32_t scale, zero_point, blocksize, quantized_dimension; } TfLiteBlockwiseQuantization;

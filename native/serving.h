@@ -1,22 +1,24 @@
-/* What libnnapi_delegate.so asks of Python, by way of libneuralnetworks.so, which hosts that. Bare declarations, because
- * cffi reads this file too. */
+/* The functions that libnnapi_delegate.so calls in Python, through libneuralnetworks.so, which hosts Python. This file has
+ * only declarations, because cffi reads it too. */
 #ifndef NNAPI_SERVING_H
 #define NNAPI_SERVING_H
 
 #include <stdint.h>
 
-/* Numbers stand for delegates and parts of graphs, 0 for none. What fails gives 0, and nnapi_last_error the reason. */
+/* Delegates and partitions of graphs are numbers from 1 on. On failure a function returns 0, and nnapi_last_error returns
+ * the reason. */
 struct nnapi_serving {
     int64_t (*open)(const char *const *keys, const char *const *values, int count);
     void (*close)(int64_t delegate);
-    /* Into `taken`: how many nodes of a graph the delegate claims, and which. */
-    int (*choose)(int64_t delegate, void *context, int *taken);
-    /* What of a graph became one node, as TfLiteDelegateParams say. */
+    /* Writes to `claimed` the number of nodes that the delegate claims, and their indices. */
+    int (*choose)(int64_t delegate, void *context, int *claimed);
+    /* Opens the partition that TfLiteDelegateParams describe, which became one node of the graph. */
     int64_t (*open_part)(int64_t delegate, void *context, const void *params);
     void (*close_part)(int64_t part);
-    /* Compiles a part for the shapes that its inputs have now, and resizes its outputs; at once if nothing changed. */
+    /* Compiles a partition for the current shapes of its inputs, and resizes its outputs; returns at once if no shape
+       changed. */
     int (*prepare)(int64_t part, void *context);
-    /* Takes the memory of inputs and outputs as it lies; `run` reads and writes it there. */
+    /* Binds the current memory of inputs and outputs; `run` reads and writes it without copies. */
     int (*bind)(int64_t part, void *context);
     int (*run)(int64_t part);
 };

@@ -1,7 +1,7 @@
 /* The agent: a program that calls an NNAPI library for one client at the other end of a byte stream (docs/phones.md).
 
-   A message is a header, a head of 32-bit words and text, and data. Every length is checked against the bytes that have
-   come; nothing of a message is executed, and no pointer travels. Everything is little-endian. */
+   A message is a header, a head of 32-bit words and text, and data. Every length is checked against the received bytes.
+   Messages contain neither code nor pointers. Everything is little-endian. */
 
 #ifndef NNAPI_AGENT_H
 #define NNAPI_AGENT_H
@@ -16,7 +16,7 @@
 #include "system.h"
 #endif
 
-#include "functions.h" /* the functions that are called */
+#include "functions.h" /* the functions that the agent calls */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && sizeof(void *) == 8, "messages are in the host's order");
 
@@ -26,22 +26,22 @@ enum { ALIGNMENT = 64, TOKEN = 32, GREETING_SECONDS = 10 };
 enum request { HELLO = 1, DEVICES, CONSTANTS, MODEL, SUPPORTED, COMPILE, BURST, RUN, RELEASE };
 enum answer { ANSWER, ERROR, ENDED };
 
-/* Result codes of NNAPI that the agent itself gives. */
+/* Result codes of NNAPI that the agent itself returns. */
 enum { OUT_OF_MEMORY = 1, BAD_DATA = 4, OP_FAILED = 5, BAD_STATE = 6, OUTPUT_INSUFFICIENT_SIZE = 8, UNAVAILABLE = 9 };
 
 struct header { uint32_t kind, head; uint64_t data; };
 
-/* The part of a head that is not read yet. Once too few bytes are left, `is_short` is set and all reads give 0. */
+/* The unread rest of a head. Once it has too few bytes for a read, `is_short` is set and all reads return 0. */
 struct reader { const uint8_t *at, *end; bool is_short; };
 
-/* Bytes of an answer's head; `is_full` is set if memory ran out. */
+/* The head of an answer; `is_full` is set if there was no memory. */
 struct writer { uint8_t *start; size_t size, capacity; bool is_full; };
 
 struct message { struct header header; struct reader head; uint8_t *data; };
 
 uint32_t read_word(struct reader *reader);
 uint64_t read_long(struct reader *reader);
-/* Return that many words where they are; NULL for none. */
+/* Return a pointer to the next `count` words in the message; NULL for 0 words or too few. */
 const void *read_words(struct reader *reader, uint64_t count);
 
 void write_bytes(struct writer *writer, const void *bytes, size_t size);
@@ -49,29 +49,29 @@ void write_word(struct writer *writer, uint32_t value);
 void write_long(struct writer *writer, uint64_t value);
 void write_text(struct writer *writer, const char *text);
 
-/* Receive a message; false at the end of the stream or for lengths that are not possible. */
+/* Receive a message; return false at the end of the stream or if a length is too large. */
 bool receive(int from, struct message *message);
-/* Claim the data of the last message, which the caller frees. */
+/* Claim the data of the last message; the caller frees them. */
 uint8_t *claim_data(struct message *message);
 bool transmit(int to, uint32_t kind, const void *head, size_t head_size, const void *data, size_t data_size);
 
-/* Load a library; NULL, or the reason why it cannot be used. */
+/* Load a library; return NULL, or the reason why it cannot be used. */
 const char *load_library(const char *path);
-/* The highest feature level of which the library has all functions that are called. */
+/* Return the highest feature level for which the library has all functions that the agent calls. */
 int find_level(void);
 
-/* Handle a request; return a result code. `where` is then the function of the library, or a sentence. */
+/* Handle a request; return a result code. For an error, `where` is the library's function that failed, or a sentence. */
 int handle(struct message *message, struct writer *answer, uint8_t **data, size_t *data_size, const char **where);
 /* The folder in which compilations are cached; NULL for none. */
 extern const char *cache_folder;
 
-/* Serve one client until it leaves; return the exit status of the process. */
+/* Serve one client until it disconnects; return the exit status of the process. */
 int serve(int from, int to, const char *library, const char *token);
 
-/* Return a socket that listens at `@name`, a path, a port of this machine or `address:port`. Ends the program if that
+/* Return a socket that listens at `@name`, a path, a port of this machine or `address:port`. End the program if that
    fails. */
 int listen_at(const char *address, bool is_tcp);
-/* Return whether the other end of a Unix socket has this user or is root. */
+/* Return whether the peer of a Unix socket is this user or root. */
 bool is_trusted(int connection);
 void die(const char *what, const char *which);
 

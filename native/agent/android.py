@@ -1,7 +1,7 @@
 """Build the agent for Android on aarch64: ``python native/agent/android.py FILE``.
 
-With ``ANDROID_NDK``, its compiler and libraries are used. Else clang and lld link against stubs of Android's libraries,
-which are made from the functions that bionic.h declares.
+If ``ANDROID_NDK`` is set, the NDK's compiler and libraries are used. Otherwise clang and lld link against stubs of
+Android's libraries, which have the functions that bionic.h declares.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ WITHOUT_NDK = ["-nostdlib", "-fuse-ld=lld", "-Wl,-dynamic-linker,/system/bin/lin
 
 
 def find_compiler() -> str | None:
-    """Return the NDK's clang, or the system's beside lld; None if there is none."""
+    """Return the NDK's clang, or the system's if it has lld; otherwise None."""
     if ndk := os.environ.get("ANDROID_NDK"):
         return next(map(str, Path(ndk).glob("toolchains/llvm/prebuilt/*/bin/clang")), None)
     return shutil.which("clang") if shutil.which("ld.lld") else None
 
 
 def can_build() -> bool:
-    """Return whether the compiler makes a library for Android's processor: clang may lack it, or find no linker."""
+    """Return whether clang can make a library for Android's processor: it may lack that target or a linker."""
     if os.environ.get("ANDROID_NDK") or not (compiler := find_compiler()):
         return bool(find_compiler())
     try:

@@ -1,5 +1,5 @@
-/* The functions of an NNAPI library that the agent calls: the feature level that requires each, 0 for those that are
-   called only where they exist, and the name without ANeuralNetworks. */
+/* The functions of an NNAPI library that the agent calls: the first feature level with the function, or 0 if the agent does
+   not need it, and the name without ANeuralNetworks. */
 
 #include "NeuralNetworks.h"
 #include "NeuralNetworksSupportLibraryImpl.h"
@@ -45,6 +45,6 @@
     F(0, Execution_getDuration) \
     F(0, Compilation_setCaching)
 
-/* NULL where the library has none. */
+/* The pointers are NULL for functions that the library lacks. */
 #define MEMBER(level, name) __typeof__(&ANeuralNetworks##name) name;
 extern struct functions { FUNCTIONS(MEMBER) } library;

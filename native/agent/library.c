@@ -1,4 +1,4 @@
-/* The NNAPI library that is called, by its exported functions or by the table of a support library. */
+/* Loads the NNAPI library that the agent calls: its exported functions, or the table of a support library. */
 
 #include "agent.h"
 
@@ -6,7 +6,7 @@
 
 struct functions library;
 
-static const struct { int level; size_t offset, place; const char *name; } table[] = {
+static const struct { int level; size_t offset, support_offset; const char *name; } table[] = {
 #define ROW(level, name) \
     {level, offsetof(struct functions, name), offsetof(NnApiSLDriverImplFL5, ANeuralNetworks##name), PREFIX #name},
     FUNCTIONS(ROW)
@@ -33,7 +33,7 @@ const char *load_library(const char *path) {
         }
     }
     for (size_t i = 0; i < COUNT; i++) {
-        *member(i) = support ? *(void **)((char *)support + table[i].place) : dlsym(loaded, table[i].name);
+        *member(i) = support ? *(void **)((char *)support + table[i].support_offset) : dlsym(loaded, table[i].name);
         if (!*member(i) && table[i].level && table[i].level <= 3) {
             snprintf(reason, sizeof reason, "%s is not an NNAPI library: it has no %s", path, table[i].name);
             return reason;

@@ -1,4 +1,4 @@
-/* Sockets to listen at. */
+/* Makes sockets that accept clients. */
 
 #include "agent.h"
 
@@ -21,7 +21,7 @@ static int listen_unix(const char *path) {
     umask(077);
     socklen_t size = offsetof(struct sockaddr_un, sun_path) + length + !is_abstract;
     bool is_bound = !bind(listener, (void *)&address, size);
-    if (!is_bound && errno == EADDRINUSE && !is_abstract) { /* a file that an agent has left, unless one answers */
+    if (!is_bound && errno == EADDRINUSE && !is_abstract) { /* unless an agent answers, an earlier one has left the file */
         int other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         bool is_served = !connect(other, (void *)&address, size);
         close(other);
@@ -50,7 +50,7 @@ static int listen_tcp(const char *where) {
     }
     socklen_t size = sizeof address;
     getsockname(listener, (void *)&address, &size);
-    printf("%s:%d\n", text, ntohs(address.sin_port)); /* port 0 is any that is free */
+    printf("%s:%d\n", text, ntohs(address.sin_port)); /* for port 0, the system chooses a free one */
     fflush(stdout);
     return listener;
 }

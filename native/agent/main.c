@@ -1,4 +1,5 @@
-/* The program: it accepts clients, and serves each in a process of its own, whose end it reports to the client. */
+/* The main program: accepts clients, serves each in a process of its own, and reports the end of that process to the
+   client. */
 
 #include "agent.h"
 
@@ -9,7 +10,7 @@ static const char USAGE[] =
 
 enum { MOST_CLIENTS = 16, GRACE_MS = 2000, IDLE_MS = 3600 * 1000 };
 
-/* A client: its connection, the pipe that ends with the process that serves it, and that process. */
+/* A client: its connection, the process that serves it, and a pipe (`life`) that is closed when that process ends. */
 struct client { int from, to, life; pid_t worker; bool has_left; };
 
 static const char *path = "libneuralnetworks.so", *token = "";
@@ -32,12 +33,12 @@ static void start(int from, int to) {
     clients[client_count++] = (struct client){from, to, life[0], worker, false};
 }
 
-/* The process has ended: tell the client its exit status, negative for a signal, unless the client has left. */
+/* Send the client the exit status of its process, negative for a signal, unless the client has disconnected. */
 static void finish(struct client *client) {
     int status = 0;
     waitpid(client->worker, &status, 0);
     int32_t end = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
-    fcntl(client->to, F_SETFL, O_NONBLOCK); /* a client that does not read holds up no other */
+    fcntl(client->to, F_SETFL, O_NONBLOCK); /* a client that does not read must not block others */
     if (end && !client->has_left) transmit(client->to, ENDED, &end, sizeof end, NULL, 0);
     close(client->from);
     if (client->to != client->from) close(client->to);
@@ -57,7 +58,8 @@ static void accept_one(bool is_unix) {
     start(connection, connection);
 }
 
-/* Watch all clients until there is none and none can come. A worker whose client has left has GRACE_MS to end. */
+/* Watch all clients until there are none and none can connect. A worker whose client has disconnected gets GRACE_MS to
+   end. */
 static void supervise(bool is_unix, bool is_daemon) {
     while (client_count || listener >= 0) {
         struct pollfd polled[2 * MOST_CLIENTS + 1];
@@ -91,7 +93,7 @@ static void leave_terminal(void) {
 
 static void serve_streams(void) {
     int to = dup(1);
-    dup2(2, 1); /* where a library may print */
+    dup2(2, 1); /* a library may print to the standard output */
     if (to < 0) die("cannot", "start");
     start(0, to);
 }

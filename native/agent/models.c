@@ -74,7 +74,8 @@ static int set_subgraph(uint32_t number, int32_t index, uint32_t source) {
     return 0;
 }
 
-/* An operand: type, scale, zero point, dimensions; the kind of its value; axis and scales of a channel. */
+/* Read and add an operand: type, scale, zero point, dimensions; the kind of its value; axis and number of per-channel
+   scales, and the scales. */
 static int add_operand(uint32_t number, int32_t index, struct reader *reader, struct reader *sources) {
     void *model = find(number, IS_MODEL)->handle;
     ANeuralNetworksOperandType type = {.type = read_word(reader)};
@@ -104,8 +105,8 @@ static struct list read_list(struct reader *reader) {
     return list;
 }
 
-/* Numbers of operands and operations, whether the precision is relaxed; inputs, outputs; for each operand the source of
-   its value, an object's number, offset and length; the operands; the operations. */
+/* Read and make a model: numbers of operands and operations, and whether the precision is relaxed; inputs; outputs; for
+   each operand the source of its value (an object's number, offset and length); the operands; the operations. */
 static int fill(uint32_t number, struct reader *reader) {
     uint32_t operands = read_word(reader), operations = read_word(reader), is_relaxed = read_word(reader);
     struct list inputs = read_list(reader), outputs = read_list(reader);
@@ -147,10 +148,10 @@ int ask_supported(struct reader *reader, struct writer *answer) {
     struct object *model = find(read_word(reader), IS_MODEL);
     const ANeuralNetworksDevice *device = find_device(read_word(reader));
     if (!model || !device) return fail(BAD_DATA, "there is no such model or device");
-    bool *takes = calloc(model->operations + (size_t)1, sizeof *takes);
-    if (!takes) return fail(OUT_OF_MEMORY, "there is no memory");
-    int code = library.Model_getSupportedOperationsForDevices(model->handle, &device, 1, takes);
-    for (uint32_t i = 0; !code && i < model->operations; i++) write_word(answer, ((uint8_t *)takes)[i] != 0);
-    free(takes);
+    bool *supported = calloc(model->operations + (size_t)1, sizeof *supported);
+    if (!supported) return fail(OUT_OF_MEMORY, "there is no memory");
+    int code = library.Model_getSupportedOperationsForDevices(model->handle, &device, 1, supported);
+    for (uint32_t i = 0; !code && i < model->operations; i++) write_word(answer, ((uint8_t *)supported)[i] != 0);
+    free(supported);
     return code ? fail(code, "ANeuralNetworksModel_getSupportedOperationsForDevices") : 0;
 }

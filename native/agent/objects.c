@@ -31,7 +31,7 @@ uint32_t add(enum kind kind) {
 
 bool need(uint32_t number, uint32_t needed) {
     struct object *object = &objects[number - 1];
-    if (!(object->need_count & (object->need_count + 1))) { /* room for 1, 3, 7, … */
+    if (!(object->need_count & (object->need_count + 1))) { /* the capacity is 1, 3, 7, … */
         uint32_t *grown = realloc(object->needs, (2 * (size_t)object->need_count + 1) * sizeof *grown);
         if (!grown) return false;
         object->needs = grown;

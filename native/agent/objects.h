@@ -1,4 +1,4 @@
-/* What a client has made, by number. */
+/* The objects that a client has made, by number. */
 
 #ifndef NNAPI_AGENT_OBJECTS_H
 #define NNAPI_AGENT_OBJECTS_H
@@ -7,34 +7,34 @@
 
 enum kind { NOTHING, IS_CONSTANTS, IS_MODEL, IS_COMPILATION, IS_BURST };
 
-/* The last run of a compilation or burst. A library with reusable executions computes again with the same one as long as
-   requests have this head, with the inputs at the same place; without one, `head` is NULL. */
+/* The last run of a compilation or burst. If the library has reusable executions, requests with the same head, whose
+   inputs are at the same address, compute again with the same execution. Otherwise `head` is NULL. */
 struct run {
     void *execution;
     uint8_t *head, *inputs;
-    size_t head_size, wanted, outputs_size; /* `wanted`: where the head describes the outputs */
+    size_t head_size, outputs_offset, outputs_size; /* `outputs_offset`: of the description of outputs in the head */
     uint64_t inputs_size;
     bool is_measured;
 };
 
-/* An object is only released when none that needs it is left: libraries rely on that order. */
+/* An object is released only after all objects that need it, because libraries rely on that order. */
 struct object {
     enum kind kind;
     uint32_t uses, need_count, *needs;
     void *handle;
-    uint8_t *data; /* constants, which the library reads where they are; else the outputs of the last run */
+    uint8_t *data; /* constants, which the library reads without a copy; else the outputs of the last run */
     uint64_t size;
     uint32_t operations, inputs, outputs;
     struct run run;
 };
 
-/* Return the object of a number; NULL if there is none of that kind. */
+/* Return the object with a number; NULL if it does not exist or is of another kind. */
 struct object *find(uint32_t number, enum kind kind);
-/* Return a new object's number, 0 if there are too many. */
+/* Add an object; return its number, or 0 if there are too many. */
 uint32_t add(enum kind kind);
-/* Note that an object needs another until it is released; false without memory. */
+/* Record that an object needs another until it is released; return false without memory. */
 bool need(uint32_t number, uint32_t needed);
-/* Release an object and count down what it needs; false if it is in use. */
+/* Release an object and its use of others; return false if another object needs it. */
 bool release(uint32_t number);
 
 #define CALL(name, ...) \

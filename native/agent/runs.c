@@ -4,7 +4,8 @@
 
 const char *cache_folder;
 
-/* Model, device, preference, priority; time limit; whether a token follows, 32 bytes. */
+/* Read the rest of a request to compile and do it: preference, priority; time limit; whether a token follows; its 32
+   bytes. */
 static int fill(struct object *object, struct object *model, const ANeuralNetworksDevice *device, struct reader *reader) {
     int32_t preference = read_word(reader), priority = read_word(reader);
     uint64_t limit = read_long(reader);
@@ -56,8 +57,8 @@ int make_burst(struct reader *reader, struct writer *answer) {
     return code;
 }
 
-/* An input: whether it has a value, offset and length in the data, whether dimensions follow: type, scale, zero point,
-   rank, dimensions. */
+/* Read and set an input: whether it has a value; offset and length in the data; whether a type follows; the type: type
+   code, scale, zero point, rank, dimensions. */
 static int set_input(void *execution, int32_t index, struct reader *reader, struct message *message) {
     uint32_t is_given = read_word(reader);
     uint64_t offset = read_long(reader), length = read_long(reader);
@@ -77,7 +78,7 @@ static int set_input(void *execution, int32_t index, struct reader *reader, stru
     return 0;
 }
 
-/* Outputs lie in memory of the object that is run, each at the next multiple of ALIGNMENT. */
+/* Set the outputs to memory of the compilation or burst, each at the next multiple of ALIGNMENT. */
 static int set_outputs(struct object *object, uint32_t count, struct reader *lengths) {
     struct reader again = *lengths;
     struct run *run = &object->run;
@@ -95,7 +96,7 @@ static int set_outputs(struct object *object, uint32_t count, struct reader *len
         free(object->data);
         object->data = NULL, object->size = 0;
         if (posix_memalign(&made, ALIGNMENT, size)) return fail(OUT_OF_MEMORY, "there is no memory for the outputs");
-        object->data = memset(made, 0, size); /* nothing of this process is sent where a library leaves gaps */
+        object->data = memset(made, 0, size); /* so that bytes that the library leaves unwritten send nothing of this process */
         object->size = size;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -112,7 +113,7 @@ static int write_shape(void *execution, int32_t index, struct writer *answer) {
     int code = library.Execution_getOutputOperandRank(execution, index, &rank);
     if (code && code != OUTPUT_INSUFFICIENT_SIZE) return fail(code, "ANeuralNetworksExecution_getOutputOperandRank");
     write_word(answer, rank);
-    if (!rank || rank > MOST_RANK) return 0; /* the client says that it is too large */
+    if (!rank || rank > MOST_RANK) return 0; /* the client reports a rank that is too large */
     code = library.Execution_getOutputOperandDimensions(execution, index, dimensions);
     if (code && code != OUTPUT_INSUFFICIENT_SIZE)
         return fail(code, "ANeuralNetworksExecution_getOutputOperandDimensions");
@@ -125,8 +126,8 @@ static uint64_t find_duration(void *execution, int32_t which) {
     return !library.Execution_getDuration(execution, which, &found) ? found : UINT64_MAX;
 }
 
-/* Whether to measure; numbers of inputs and outputs, time limit, limit of loops; the inputs; for each output, whether its
-   shape is asked for and its length. */
+/* Read a request to run and set an execution up: whether to measure; numbers of inputs and outputs; time limit; time limit
+   of loops; the inputs; for each output, whether to return its shape, and its length. */
 static int begin(struct object *object, struct object *compilation, struct message *message) {
     struct reader *reader = &message->head;
     struct run *run = &object->run;
@@ -144,19 +145,19 @@ static int begin(struct object *object, struct object *compilation, struct messa
         int code = set_input(execution, i, reader, message);
         if (code) return code;
     }
-    run->wanted = reader->at - start;
+    run->outputs_offset = reader->at - start;
     int code = set_outputs(object, output_count, reader);
     if (code) return code;
     if (limit && library.Execution_setTimeout) CALL(Execution_setTimeout, execution, limit);
     if (loop_limit && library.Execution_setLoopTimeout) CALL(Execution_setLoopTimeout, execution, loop_limit);
-    if (run->is_measured) library.Execution_setMeasureTiming(execution, true); /* some refuse it */
+    if (run->is_measured) library.Execution_setMeasureTiming(execution, true); /* some libraries refuse it */
     size_t size = reader->end - start;
     if (library.Execution_setReusable && !library.Execution_setReusable(execution, true)) run->head = malloc(size);
     if (run->head) memcpy(run->head, start, size), run->head_size = size;
     return 0;
 }
 
-static int compute(struct object *object, struct object *compilation, struct reader wanted, struct writer *answer) {
+static int compute(struct object *object, struct object *compilation, struct reader head, struct writer *answer) {
     void *execution = object->run.execution, *burst = object->kind == IS_BURST ? object->handle : NULL;
     bool is_measured = object->run.is_measured;
     int code = burst ? library.Execution_burstCompute(execution, burst) : library.Execution_compute(execution);
@@ -166,17 +167,17 @@ static int compute(struct object *object, struct object *compilation, struct rea
     write_word(answer, code);
     write_long(answer, code || !is_measured ? UINT64_MAX : find_duration(execution, 0));
     write_long(answer, code || !is_measured ? UINT64_MAX : find_duration(execution, 1));
-    read_words(&wanted, object->run.wanted / 4);
+    read_words(&head, object->run.outputs_offset / 4);
     for (uint32_t i = 0; i < compilation->outputs; i++) {
-        bool is_asked = read_word(&wanted);
-        read_long(&wanted);
-        if (is_asked && (code = write_shape(execution, i, answer))) return code;
+        bool needs_shape = read_word(&head);
+        read_long(&head);
+        if (needs_shape && (code = write_shape(execution, i, answer))) return code;
     }
     return 0;
 }
 
-/* Whether the last execution has been told all of this request, so that it only needs to compute again. */
-static bool is_told(const struct run *run, const struct message *message) {
+/* Whether the last execution is set up for this request, so that it only needs to compute again. */
+static bool is_repeated(const struct run *run, const struct message *message) {
     const struct reader *head = &message->head;
     return run->head && run->inputs == message->data && run->inputs_size == message->header.data &&
            run->head_size == (size_t)(head->end - head->at) && !memcmp(run->head, head->at, run->head_size);
@@ -196,8 +197,8 @@ int run(struct message *message, struct writer *answer, uint8_t **data, size_t *
     if (burst && find(burst->needs[0], IS_COMPILATION) != compilation)
         return fail(BAD_DATA, "the burst belongs to another compilation");
     struct reader head = message->head;
-    int code = is_told(&object->run, message) ? compute(object, compilation, head, answer) : BAD_STATE;
-    if (code) { /* also where a library computes only once what it calls reusable */
+    int code = is_repeated(&object->run, message) ? compute(object, compilation, head, answer) : BAD_STATE;
+    if (code) { /* also for libraries that compute only once with an execution that they accepted as reusable */
         answer->size = 0;
         forget_run(&object->run);
         code = begin(object, compilation, message);

@@ -1,4 +1,4 @@
-/* One client: its greeting, then request and answer in turn. */
+/* Serves one client: its greeting, and then requests one by one. */
 
 #include "agent.h"
 
@@ -10,7 +10,7 @@ static bool refuse(int to, int code, const char *text) {
     return transmit(to, ERROR, head, 4 + length, NULL, 0);
 }
 
-/* Return whether the greeting has the token, in a time that does not depend on where they differ. */
+/* Return whether the greeting has the token. The time does not depend on the position of a difference. */
 static bool has_token(struct reader *reader, const char *token) {
     uint32_t length = read_word(reader), differs = length ^ (uint32_t)strlen(token);
     const uint8_t *given = read_words(reader, ((uint64_t)length + 3) / 4);

@@ -1,10 +1,10 @@
-/* The start of the program, where the compiler's own does not do. */
+/* The start of the program, for systems on which the compiler's start does not work. */
 
 #include "agent.h"
 
 #if defined(__ANDROID__) && !__has_include(<unistd.h>)
 
-/* Android, built without the NDK, whose crtbegin_dynamic.o this replaces: the C library calls main. */
+/* For Android without the NDK: replaces the NDK's crtbegin_dynamic.o. The C library calls main. */
 int main(int count, char **words);
 
 static int start_main(int count, char **words, char **environment) {
@@ -13,7 +13,7 @@ static int start_main(int count, char **words, char **environment) {
 }
 
 void start_with(void *arguments) {
-    static const void *const no_functions[8]; /* no constructors and destructors of the program itself */
+    static const void *const no_functions[8]; /* the program has no constructors and destructors */
     __libc_init(arguments, NULL, start_main, no_functions);
 }
 
@@ -21,8 +21,8 @@ __asm__(".globl _start\n.type _start,%function\n_start:\n    mov x29, #0\n    mo
 
 #elif defined(NNAPI_FIRST_GLIBC)
 
-/* With 2.34 this function got a second version, which the compiler's start asks for. The first also takes what that start
-   passes, and all glibcs have it, so that a program built here starts there. */
+/* glibc 2.34 added a second version of this function, which the compiler's start needs. The first version accepts the same
+   arguments, and all glibcs have it, so a program built here also starts with older glibcs. */
 typedef int function_main(int count, char **words, char **environment);
 int first_libc_start_main(function_main *, int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
 __asm__(".symver first_libc_start_main,__libc_start_main@" NNAPI_FIRST_GLIBC);

@@ -1,4 +1,4 @@
-/* The system's headers. */
+/* Includes the system's headers. */
 
 #include <arpa/inet.h>
 #include <dlfcn.h>

@@ -64,13 +64,13 @@ static bool read_whole(int from, void *to, size_t size) {
     return true;
 }
 
-/* Memory for what comes, kept from message to message up to a size. A length that is a lie takes addresses, no memory:
-   the system gives pages when bytes are written. */
+/* Memory for received messages, reused for the next one up to a size. A false length in a header takes only addresses: the
+   system allocates a page when its bytes are written. */
 struct memory { uint8_t *start; size_t size; };
 enum { KEPT = 16 << 20 };
 
 static uint8_t *reserve(struct memory *memory, size_t size) {
-#ifdef EXACT /* a sanitizer then sees each byte that is read beyond */
+#ifdef EXACT /* exact sizes, so that a sanitizer detects each read beyond the message */
     if (memory->start && size == memory->size) return memory->start;
 #else
     if (memory->start && size <= memory->size && memory->size <= KEPT) return memory->start;
