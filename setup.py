@@ -1,4 +1,7 @@
-"""The compiled part: libneuralnetworks.so and its bridge to Python. Without a C compiler the package does without."""
+"""Build the compiled parts: libneuralnetworks.so, its bridge to Python, the delegate for LiteRT, and nnapi-agent.
+
+Without a C compiler, the package is installed without them.
+"""
 
 import compileall
 import platform
@@ -19,29 +22,31 @@ sys.path[:0] = [str(HERE / "native"), str(HERE / "native" / "agent")]
 ABI = sysconfig.get_config_var("SOABI")
 AGENT = "nnapi.drivers.foreign.nnapi-agent"
 ANDROID_AGENT = f"{AGENT}-android"
-FOLDER = f"nnapi.capi.{ABI}"  # one for each Python: one checkout may serve several
+FOLDER = f"nnapi.capi.{ABI}"  # each Python has its own, because several may share a checkout
 LIBRARY, DELEGATE = f"{FOLDER}.libneuralnetworks", f"{FOLDER}.libnnapi_delegate"
-PTH = Path("native/nnapi.pth")  # starts drop-in replacements in processes with NNAPI_DROPIN; lies beside the package
-# Before 2.34 glibc had dlopen in a library of its own, and later ones still have its name.
+PTH = Path(
+    "native/nnapi.pth"
+)  # starts the drop-in replacement in processes with NNAPI_DROPIN; installed beside the package
+# Before 2.34, dlopen is in libdl.so.2 of glibc; newer versions still have an empty library of that name.
 LIBDL = ["-Wl,--no-as-needed", "-l:libdl.so.2"] if platform.libc_ver()[0] == "glibc" else ["-ldl"]
 
 DEPENDENCIES = [
     "numpy>=2,<3",
     "blake3>=1,<2",
     "cffi>=1.17,<3",
-    "typer>=0.16,<0.29",  # from 0.29 on it imports pydantic, half the time of a short command
+    "typer>=0.16,<0.29",  # 0.29 imports pydantic, which would take half the time of a short command
     "rich>=13",
     "jinja2>=3.1",
     "threadpoolctl>=3.5",
 ]
-# Below the next release, as we use what it does not promise: the interpreter below its wrapper, and the structs of its
-# profiler. Only where it publishes wheels; elsewhere the device is unavailable and everything else works.
+# The upper bound excludes untested releases, because nnapi uses private parts: the interpreter below its wrapper, and the
+# structs of the profiler. The markers name the platforms with wheels; on others, only the devices of LiteRT are missing.
 LITERT = [
     "ai-edge-litert>=2,<2.4; python_version < '3.15' and sys_platform == 'linux' and (platform_machine == 'x86_64' or platform_machine == 'aarch64')",
     "ai-edge-litert>=2,<2.4; python_version < '3.15' and sys_platform == 'darwin' and platform_machine == 'arm64'",
 ]
-# To markers a Python of 32 bits on a kernel of 64, and one on musl, look like those that it has wheels for. A wheel of
-# this package is for one kind of Python, so what is said when it is built holds where it is installed.
+# Markers do not exclude a 32-bit Python on a 64-bit kernel, nor one on musl, for which there are no wheels. A wheel of
+# this package is for one ABI, so the build decides whether it depends on LiteRT.
 LITERT_HAS_WHEELS = ABI.endswith(("-x86_64-linux-gnu", "-aarch64-linux-gnu", "-darwin"))
 
 
@@ -61,13 +66,14 @@ class EditableWheel(editable_wheel):
 
 
 class BuildNative(build_ext):
-    """All are made by the C compiler; that two of them are no Python modules only shows in their names."""
+    """Builds extension modules, shared libraries and the agent; only the names of the libraries and of the agent differ
+    from those of extension modules."""
 
     def run(self):
         super().run()
         if self.inplace or self.editable_mode:
-            # An installer compiles what it copies. A source that is used where it lies is compiled by every process
-            # anew wherever bytecode is not written (PYTHONDONTWRITEBYTECODE, a user who may not): most of its start.
+            # pip compiles files that it copies, but not an editable source. Where bytecode cannot be written
+            # (PYTHONDONTWRITEBYTECODE, missing permission), every process would compile it, for most of its start.
             compileall.compile_dir("src/nnapi", quiet=2)
 
     def get_ext_filename(self, fullname):
@@ -109,8 +115,8 @@ class BuildNative(build_ext):
         compiler = self.compiler.compiler_so[0]
         if shutil.which(compiler) is None:
             self.warn(
-                f"there is no C compiler {compiler} here, so libneuralnetworks.so, the library for programs in C, "
-                "is not built; all that is Python works without it"
+                f"there is no C compiler {compiler}, so libneuralnetworks.so, the library for programs in C, "
+                "is not built; the Python package works without it"
             )
             self.extensions = []
             return
@@ -135,7 +141,7 @@ class BuildNative(build_ext):
             elif extension.name not in (AGENT, ANDROID_AGENT):
                 extension.sources = [str(made / "_bridge.c")]
                 extension.define_macros += [("_CFFI_NO_LIMITED_API", "1")]  # it starts the interpreter
-        # The folder of the Python that builds is nothing to the one that runs.
+        # Do not put the library folder of the building Python into the rpath: the package may run elsewhere.
         self.compiler.linker_so = [word for word in self.compiler.linker_so if not word.startswith("-Wl,-rpath")]
         super().build_extensions()
 

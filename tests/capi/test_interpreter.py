@@ -167,7 +167,7 @@ def test_no_compiler_is_one_message(tmp_path: Path) -> None:
     printed = build(tmp_path, CC="/nowhere/cc")
     messages = [line for line in printed.splitlines() if "C compiler" in line]
     assert len(messages) == 1
-    assert "no C compiler /nowhere/cc here, so libneuralnetworks.so" in messages[0]
+    assert "no C compiler /nowhere/cc, so libneuralnetworks.so" in messages[0]
     assert not list(tmp_path.rglob("*.so"))
 
 
