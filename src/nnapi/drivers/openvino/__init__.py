@@ -1,4 +1,4 @@
-"""``openvino-cpu``, and ``openvino-gpu`` and ``openvino-npu`` where the machine has such devices: OpenVINO.
+"""OpenVINO: ``openvino-cpu``, and ``openvino-gpu`` and ``openvino-npu`` if the machine has such devices.
 
 Importing the engine takes 0.1 s, so it is imported with the first model.
 """
@@ -35,15 +35,15 @@ TYPES = {
     "GPU": DeviceTypeCode.DEVICE_GPU,
     "NPU": DeviceTypeCode.DEVICE_ACCELERATOR,
 }
-"""Devices of the engine, and their types in NNAPI. DEVICE_CPU is the reference alone."""
+"""OpenVINO's devices, and their types in NNAPI. Only the reference is a DEVICE_CPU."""
 ACCELERATORS = ("/dev/dri/renderD*", "/dev/accel/accel*")
-"""Files of accelerators; without one the engine is not asked for devices other than the CPU."""
+"""Device files of accelerators. Without one, OpenVINO is not asked for devices other than the CPU."""
 
 
 class OpenVinoDriver(HostMemory):
-    """A device of OpenVINO, which takes the operations that have lowering rules.
+    """A device of OpenVINO. It supports the operations that have lowering rules.
 
-    ``threads`` is the number for one run; by default the preference decides.
+    ``threads`` is the number per run; if None, the preference decides.
     """
 
     starts_slowly = True
@@ -67,7 +67,7 @@ class OpenVinoDriver(HostMemory):
         return offer_precision(self._device, model)
 
     def list_variants(self, model: Model) -> Sequence[str]:
-        """List the variant in another precision, if the model permits less than float32."""
+        """Return the variant in another precision, if the model permits less than float32."""
         return self.offer_precision(model).variants
 
     def predict_variant(self, model: Model) -> str:
@@ -99,7 +99,7 @@ def _engine() -> Any:
 
 
 def driver() -> list[OpenVinoDriver]:
-    """Return a driver for each device of the engine. Raises ModuleNotFoundError where it is not installed."""
+    """Return a driver for each device of OpenVINO; raise ModuleNotFoundError if it is not installed."""
     if find_spec("openvino") is None:
         raise ModuleNotFoundError("no module openvino: install nnapi[openvino]")
     more = [name for name in _engine().list_devices() if name in TYPES] if find_files(ACCELERATORS) else []

@@ -1,4 +1,4 @@
-"""The engine's own interface: ``ov``, and its operations, ``op``. All modules of this driver import them from here."""
+"""OpenVINO's Python API, ``ov``, and its operations, ``op``. All modules of this driver import them from here."""
 
 from __future__ import annotations
 

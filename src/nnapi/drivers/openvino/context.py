@@ -1,4 +1,4 @@
-"""The context of a lowering rule: one call of the model, and the conversions that rules share."""
+"""The context of a lowering rule: the call that is being lowered, and conversions that rules share."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,26 +18,25 @@ from nnapi.model.operand import Array, OperandType
 from nnapi.ops.quantized_values import BOUNDS, quantized_range
 
 FIRST = {axis: position for position, axis in enumerate(NHWC_TO_NCHW)}
-"""The position in NCHW of each axis of an NHWC image."""
+"""The position in NCHW of each axis of NHWC."""
 FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
 MARGIN = 0.25
-"""Quantization steps from a quantized limit to the float that is passed for it: the engine rounds that to the limit."""
+"""Quantization steps that are added to a clamp's bound, so that the engine rounds it to the intended value."""
 BOUNDED = frozenset({"Clamp", "FakeQuantize", "Relu", "Sigmoid", "SoftMax"})
-"""Types of nodes whose results are not −inf."""
+"""Types of nodes whose results are never −inf."""
 MOVING = frozenset({"MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
-"""Types of nodes that give −inf only of −inf."""
+"""Types of nodes whose results are −inf only if an input is."""
 Function = Callable[..., Node]
 RULES = Rules("nnapi.drivers.openvino.rules")
 lower = RULES.lower
 
 
 class BadIndexError(OpFailedError):
-    """An index out of range, found before the run."""
+    """An index is out of range, as found before the run."""
 
 
 class Bounds(NamedTuple):
-    """Indices that the engine does not check: those of the model input at ``position`` must be in
-    ``least..limit - 1``."""
+    """A check of indices, which the engine lacks: the model input at ``position`` must be in ``least..limit - 1``."""
 
     position: int
     name: str
@@ -45,7 +44,7 @@ class Bounds(NamedTuple):
     least: int = 0
 
     def check(self, indices: Array) -> None:
-        """Raise BadIndexError unless all of these, which are unsigned, are in range."""
+        """Raise BadIndexError unless all indices, given as unsigned numbers, are in range."""
         if self.least:
             indices = indices - np.uint32(self.least % (1 << 32))
         if np.maximum.reduce(indices) >= self.limit - self.least:
@@ -55,8 +54,8 @@ class Bounds(NamedTuple):
 
 
 class Context(lowering.Context):
-    """One call being lowered; ``inputs`` are the model's by operand, ``is_quantized`` whether any of its operands is
-    quantized."""
+    """One call that is being lowered. ``inputs`` are the model's by operand index; ``is_quantized`` says whether the
+    model has quantized operands."""
 
     def __init__(self, call: Call, inputs: Mapping[int, Node], is_quantized: bool) -> None:
         super().__init__(call)
@@ -65,11 +64,11 @@ class Context(lowering.Context):
         self._inputs = inputs
 
     def type(self, position: int = 0) -> OperandType:
-        """Return the type of a result, as NHWC."""
+        """Return the type of a result; images are NHWC."""
         return self.call.results[position]
 
     def require_range(self, name: str, value: Value, limit: int) -> None:
-        """Check that indices are in ``0..limit - 1``: constants now, model inputs before each run."""
+        """Check that indices are in ``0..limit - 1``: constants now, model inputs before each run; refuse others."""
         if value.array is not None:
             low, high = int(value.array.min()), int(value.array.max())
             require(low >= 0 and high < limit, f"{name} holds {low}..{high}, must be in 0..{limit - 1}")
@@ -87,14 +86,14 @@ class Context(lowering.Context):
     # Results
 
     def result(self, real: Node, *, first: bool = False, position: int = 0) -> Value:
-        """Return the result with these float values, activated, and quantized where its type is."""
+        """Return a result with these float values, after the call's activation; it is quantized if its type is."""
         type = self.type(position)
         if position == 0:
             real = activate(real, self.activation, type)
         return Value.of(real, type, "raw" if type.is_quantized else "real", first=first)
 
     def clamped_result(self, real: Node, *, first: bool) -> Value:
-        """Return the result with these float values; where it is quantized, the activation clamps the quantized values.
+        """Return a result with these float values; if it is quantized, clamp its quantized values for the activation.
 
         The engine moves a clamp of floats before a constant factor, and does not swap its bounds for a negative factor.
         """
@@ -104,7 +103,7 @@ class Context(lowering.Context):
         return Value.of(clamp_stored(encode(real, type), activation, type), type, "stored", first=first)
 
     def move(self, value: Value, move: Callable[[Node], Node], *, first: bool = False) -> Value:
-        """Return the result of an operation that moves, drops or repeats elements."""
+        """Return the result of an operation that moves, drops or repeats elements of a value."""
         kind, type = value.is_moved_as, self.type()
         result = Value.of(move(value.node(kind, first)), type, kind, first=first)
         if value.quantized is not None:
@@ -114,15 +113,15 @@ class Context(lowering.Context):
         return result
 
     def map(self, function: Function, *values: Value) -> Value:
-        """Return the result of a function of each element, or of each pair."""
+        """Return the result of an elementwise function of one or two values."""
         nodes, first = align(values)
         return self.result(function(*nodes), first=first)
 
 
 def align(values: Sequence[Value]) -> tuple[list[Node], bool]:
-    """Return nodes of one rank that broadcast, and whether they are NCHW.
+    """Return nodes of the same rank, for broadcasting, and whether images in them are NCHW.
 
-    The engine broadcasts lower ranks too, but may then drop axes of length 1 of the others.
+    The engine also broadcasts nodes of lower rank, but may then drop axes of length 1 of the others.
     """
     rank = max(value.type.rank for value in values)
     first = rank == 4 and computes_in_nchw(*values)
@@ -140,10 +139,10 @@ def _of_rank(value: Value, rank: int, first: bool) -> Node:
 
 
 def activate(real: Node, activation: FuseCode, type: OperandType) -> Node:
-    """Return floats under a fused activation; unchanged where the range of the quantized values has the same effect.
+    """Apply a fused activation to floats; unchanged where the range of the quantized values has the same effect.
 
-    The engine may compare quantized values with the limits. It then rounds a limit between two quantized values: down;
-    or, if the zero point is in the middle of the range, towards the zero point, as it computes with signed values.
+    The engine may compare quantized values with the bounds. It then rounds a bound between two of them down. If the
+    zero point is in the middle of the range, it rounds towards it, as it computes with signed values.
     """
     low, high = BOUNDS[activation]
     if type.is_quantized:
@@ -177,7 +176,7 @@ def clamp(real: Node, low: float, high: float) -> Node:
 
 
 def clamp_stored(quantized: Node, activation: FuseCode, type: OperandType) -> Node:
-    """Limit quantized values to those of a fused activation."""
+    """Clamp quantized values to the bounds of a fused activation."""
     low, high = map(type.dtype.type, quantized_range(type, activation))
     return op.minimum(op.maximum(quantized, op.constant(low)), op.constant(high))
 
@@ -188,10 +187,10 @@ def _is_nothing(factor: Node) -> bool:
 
 
 def find_maximum(x: Node, compute: Callable[[Node], Node]) -> Node:
-    """Return a maximum of floats as ``compute`` makes it of them.
+    """Return a maximum of floats, computed by ``compute``, that may be −inf.
 
-    The engine begins with the lowest finite float, so it never returns −inf. Negative floats are halved before and
-    doubled after, which makes −inf of it, unless none can be −inf.
+    The engine's maximum begins with the lowest finite float, so it never returns −inf. Unless no input can be −inf,
+    negative floats are halved before and doubled afterwards: the lowest float then becomes −inf.
     """
     if _is_bounded(x):
         return compute(x)
@@ -201,12 +200,12 @@ def find_maximum(x: Node, compute: Callable[[Node], Node]) -> Node:
 
 
 def find_minimum(x: Node, compute: Callable[[Node], Node]) -> Node:
-    """Return a minimum of floats, as the negated maximum of the negated floats."""
+    """Return a minimum of floats: the negated maximum of the negated floats."""
     return op.negative(find_maximum(op.negative(x), lambda y: op.negative(compute(op.negative(y)))))
 
 
 def _is_bounded(x: Node) -> bool:
-    """Whether floats come from an activation that gives no −inf."""
+    """Return whether floats come from an activation that never yields −inf."""
     node = node_of(x)
     while node.get_type_name() in MOVING:
         node = node.input_value(0).get_node()
@@ -214,15 +213,15 @@ def _is_bounded(x: Node) -> bool:
 
 
 def computes_in_nchw(*values: Value) -> bool:
-    """Whether an operation without axes works in NCHW: where an input of rank 4 is computed so."""
+    """Return whether an operation without axes works in NCHW: if one of its inputs of rank 4 is computed so."""
     return any(value.is_channels_first and value.type.rank == 4 for value in values)
 
 
 def position_of_axis(first: bool, axis: int) -> int:
-    """Return the position of an axis of the model in the graph's order."""
+    """Return the position in the graph of an axis of the model; ``first`` means NCHW."""
     return FIRST[axis] if first else axis
 
 
 def integers(values: Any) -> Node:
-    """Return a constant list of axes, dimensions or indices."""
+    """Return an int64 constant: a list of axes, dimensions or indices."""
     return op.constant(np.asarray(values, np.int64))

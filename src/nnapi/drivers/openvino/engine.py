@@ -1,4 +1,4 @@
-"""The engine: its devices, compilation for them, and cache entries."""
+"""The engine: its devices, compilation, and cache entries."""
 
 import io
 import json
@@ -31,25 +31,25 @@ __all__ = ["dump", "list_devices", "load", "lower_model", "prepare", "verdicts"]
 
 @cache
 def core() -> Any:
-    """Return the engine, which is started once."""
+    """Return OpenVINO's Core, made once."""
     engine_threads.started = True
     return ov.Core()
 
 
 def verdicts(model: Model) -> Sequence[Verdict]:
-    """Return the verdict on each operation; a refusal of all where the engine cannot be used."""
+    """Return a verdict on each operation; all are refused if the engine cannot be used in this process."""
     if engine_threads.are_lost:
         return [Verdict(False, f"{call}: {LOST}") for call in model.operations]
     return lower_model(model).verdicts
 
 
 def list_devices() -> list[str]:
-    """Return the kinds of device that the engine finds: CPU, GPU, NPU."""
+    """Return the kinds of devices that OpenVINO finds: CPU, GPU, NPU."""
     return sorted({name.partition(".")[0] for name in core().available_devices})
 
 
 def prepare(model: Model, device: str, options: PrepareOptions, threads: int | None) -> Prepared:
-    """Compile a model all of whose operations are supported; OpFailedError where it is not or the engine fails."""
+    """Compile a model; raise OpFailedError if an operation is not supported or the engine fails."""
     engine_threads.need()
     hint = HINTS[offer_precision(device, model).choose(options.variant)]
 
@@ -66,7 +66,7 @@ def prepare(model: Model, device: str, options: PrepareOptions, threads: int | N
 
 
 def _compile(model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any]) -> PreparedOpenVino:
-    model.need_mapped()  # dynamic dimensions are known only at a run, when its files may have changed
+    model.need_mapped()  # at a run, the model's files may have changed
     result = lower_model(model, shapes)
     need_supported(result.verdicts)
     try:
@@ -96,7 +96,7 @@ def _make_prepared(
         return core().import_model(io.BytesIO(_export(compiled)), device, properties)
 
     def compile_with_counters() -> Any:
-        held = need_value(hold(model), "the memory of its constants was freed")  # at the end of a recording
+        held = need_value(hold(model), "the memory of its constants was freed")  # a trace is read later
         return core().compile_model(mark_nodes(lower_model(held, shapes)), device, {**properties, "PERF_COUNT": True})
 
     traced = profile_engine(model, "OpenVINO", partial(measure, model, compile_with_counters))
@@ -104,7 +104,7 @@ def _make_prepared(
 
 
 def _count_copies(device: str, properties: Mapping[str, Any]) -> int:
-    """Return how many copies of the model the machine has threads for, each with the threads of one run."""
+    """Return how many copies of the model, each with the threads of one run, the processors suffice for."""
     if device != "CPU" or properties["NUM_STREAMS"] > 1:
         return 1
     threads: int = properties["INFERENCE_NUM_THREADS"]
@@ -112,7 +112,7 @@ def _count_copies(device: str, properties: Mapping[str, Any]) -> int:
 
 
 def dump(prepared: Prepared) -> bytes | None:
-    """Return the compiled model behind a line with its precision and the checks of indices; None for dynamic inputs."""
+    """Return a line with precision and index checks, then the compiled model; None for a model with dynamic inputs."""
     if not isinstance(prepared, PreparedOpenVino):
         return None
     hint = prepared.compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
@@ -126,7 +126,7 @@ def _export(compiled: Any) -> bytes:
 
 
 def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threads: int | None) -> PreparedOpenVino:
-    """Restore an entry of :func:`dump`."""
+    """Restore a model from an entry that :func:`dump` returned."""
     engine_threads.need()
     head, _, blob = entry.partition(b"\n")
     hint, *checks = json.loads(head)
@@ -138,11 +138,11 @@ def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threa
 
 
 def choose_properties(device: str, options: PrepareOptions, threads: int | None, hint: str) -> dict[str, Any]:
-    """Return the properties of a compilation in the precision of the ``hint``: the engine's default is bfloat16.
+    """Return OpenVINO's properties for a compilation. ``hint`` is the precision; OpenVINO's default would be bfloat16.
 
-    One answer at a time uses every processor, many in succession use one each, and saving power uses one. Threads are
-    not bound to processors: the engine would bind those of several models to the same ones. It computes with quantized
-    values where it does that right.
+    A fast single answer uses all processors, sustained speed one per run, low power one. Threads are not bound to
+    processors, as OpenVINO would bind those of several models to the same ones. Sums of bytes are quantized only if
+    they are exact (:mod:`.byte_sums`).
     """
     chosen: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": hint}
     if device != "CPU":

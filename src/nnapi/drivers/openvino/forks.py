@@ -1,6 +1,6 @@
-"""The engine after a fork: the child has its memory, and none of its threads.
+"""The engine after a fork: the child has its memory, but none of its threads.
 
-Every call of the engine would wait for them for ever, so the child makes none.
+Any call of the engine would wait for these threads forever, so the child makes none.
 """
 
 import os
@@ -11,7 +11,7 @@ LOST = "OpenVINO was in use when this process was forked, and its threads stayed
 
 
 class EngineThreads:
-    """Whether the engine has started threads, here or in the process that this one was forked from."""
+    """Records whether the engine has started threads, in this process or before a fork."""
 
     def __init__(self) -> None:
         self.started = self.are_lost = False
@@ -20,11 +20,11 @@ class EngineThreads:
         self.are_lost = self.started
 
     def outage(self) -> str:
-        """Return why the engine cannot be used here; "" where it can."""
+        """Return why the engine cannot be used in this process; empty if it can."""
         return LOST if self.are_lost else ""
 
     def need(self) -> None:
-        """Raise OpFailedError where the threads are lost."""
+        """Raise OpFailedError if the engine's threads were lost in a fork."""
         if self.are_lost:
             raise OpFailedError(LOST)
 

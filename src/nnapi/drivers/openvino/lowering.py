@@ -1,4 +1,4 @@
-"""Lowering of a model to the engine's graph."""
+"""Lowering of a model to OpenVINO's graph."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,19 +22,19 @@ from nnapi.operation_codes import FAMILY_OF
 from nnapi.ops.quantized_values import same_quantization
 
 LARGE = 200
-"""Elementwise operations in a row, or on one value; no known network has as many."""
+"""Maximum number of elementwise operations in a chain, or on one value. Known networks have fewer."""
 ELEMENTWISE = (Kind.ELEMENTWISE, Kind.TRANSCENDENTAL)
 CONVERSIONS, RESHAPES = ("Convert", "FakeQuantize"), ("Reshape", "Squeeze", "Unsqueeze")
 """Types of nodes that the engine may compute in the memory of their input."""
 
 
 def lower_model(model: Model, shapes: Sequence[Shape | None] | None = None) -> "Lowered":
-    """Lower a model for inputs of these shapes, by default the assumed ones; refusals have their reasons."""
+    """Lower a model for input shapes, by default the assumed ones. Verdicts contain the reasons of refusals."""
     return Lowered(model, shapes or assume_shapes(model)).run()
 
 
 class Lowered(Lowering[Value, Context]):
-    """The values of a model's operands, as far as they can be computed, and the verdict on each operation."""
+    """The values of a model's operands, as far as they can be lowered, and a verdict on each operation."""
 
     rules = RULES
     no_rule = "the engine has no operation with this meaning"
@@ -49,25 +49,25 @@ class Lowered(Lowering[Value, Context]):
         self._is_quantized = any(operand.type.is_quantized for operand in model.operands)
         self._sequences = {gru.last: gru for gru in Search(model, self.constants).run()}
         self._results: dict[int, Node] = {}
-        """Results of sequences by operand, instead of those of their steps."""
+        """Results of a GRU sequence by operand, which replace the results of its unrolled steps."""
 
     def graph(self) -> ov.Model:
-        """Return the engine's model, whose outputs are stored as NNAPI stores them."""
+        """Return OpenVINO's model; its outputs have NNAPI's storage types."""
         nodes = [self.values[index].node("stored") for index in self.model.outputs]
-        results = [op.result(_make_readable(node)) for node in nodes]  # after all nodes have been made
+        results = [op.result(_make_readable(node)) for node in nodes]  # first make all nodes
         parameters = [self.parameters[index] for index in self.model.inputs if index in self.parameters]
         return ov.Model(results, parameters, self.model.name)
 
     @property
     def is_large(self) -> bool:
-        """Whether the engine must not fuse elementwise operations: the search for groups takes quadratic time."""
+        """Whether to forbid fusion of elementwise operations: the engine's search for groups takes quadratic time."""
         return len(self.model.operations) > LARGE and self._measure_chains() > LARGE
 
     def _measure_chains(self) -> int:
-        """Return the largest number of elementwise operations that follow each other, or that read one value.
+        """Return the maximum number of elementwise operations in a chain, or that read the same value.
 
-        An operation that reads results of other kinds of a later stage begins a new chain, as in a residual network:
-        a group with both would depend on itself.
+        Every operation of another kind begins a new stage. A chain continues only within a stage, as in a residual
+        network: a group across stages would depend on itself.
         """
         depths: dict[int, int] = {}
         stages: dict[int, int] = {}
@@ -86,12 +86,12 @@ class Lowered(Lowering[Value, Context]):
         return max([0, *depths.values(), *(readers[index] for index in readers)])
 
     def context(self, call: Call) -> Context:
-        checked = {} if self.depth else self.parameters  # the inputs of a decomposition may be computed
+        checked = {} if self.depth else self.parameters  # inputs of a decomposition may be computed
         return Context(call, checked, self._is_quantized)
 
     def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:
-        """Decompose nothing that may be another operation when the model runs, and no recurrent cells: the engine fails
-        to compile some of one unit, and xnnpack-cpu has its own."""
+        """Do not decompose in dynamic models, where other shapes may give other operations. Do not decompose recurrent
+        cells: the engine fails to compile some of one unit, and xnnpack-cpu has its own."""
         is_dynamic = not all(self.model.operands[index].type.is_known for index in self.model.inputs)
         if is_dynamic or FAMILY_OF.get(call.code) == "recurrent":
             raise refusal
@@ -158,10 +158,10 @@ class Lowered(Lowering[Value, Context]):
 
 
 def _make_readable(node: Node) -> Node:
-    """Return a node that the engine may give as a result.
+    """Return a node that the engine can return as a result.
 
-    It does not copy a model input that is an output. A result that is a reshape of a value with other readers makes
-    these readers read memory without a value. Such a result is a view of a copy.
+    The engine does not copy a model input that is an output. If a result reshapes a value that others read, these would
+    read memory without a value. Such a result becomes a view of a copy.
     """
     if isinstance(node, ov.op.Parameter):
         return op.reshape(node, integers(list(node.get_output_shape(0))), False)
@@ -170,7 +170,7 @@ def _make_readable(node: Node) -> Node:
 
 
 def _detach(output: Node) -> Node:
-    """Return a view of a copy. A copy of each view would not do: the engine computes several of them in one memory."""
+    """Return a view of a copy. Copies of each view do not suffice: the engine computes several in one memory."""
     node = output.get_node()
     name, (source, *limits) = node.get_type_name(), node.input_values() or [None]
     if name in RESHAPES:
@@ -181,7 +181,7 @@ def _detach(output: Node) -> Node:
 
 
 def _copy(output: Node) -> Node:
-    """Return the same value by an operator that the engine does not remove."""
+    """Copy a value by an operator that the engine does not optimize away."""
     type = output.get_element_type()
     if type == ov.Type.i32:
         return op.maximum(output, output)
@@ -191,7 +191,7 @@ def _copy(output: Node) -> Node:
 
 
 def _is_view(output: Node) -> bool:
-    """Whether a result is a reshape of a value that others read too, however it is stored."""
+    """Return whether a result is a reshape, maybe converted, of a value that other nodes read."""
     is_reshaped = False
     while (name := output.get_node().get_type_name()) in (*CONVERSIONS, *RESHAPES):
         is_reshaped |= name in RESHAPES

@@ -1,4 +1,4 @@
-"""Patterns of a graph written as the engine's own passes look for them: layer normalization, erf in GELU, indices."""
+"""Patterns that OpenVINO's passes or this lowering recognize in a graph: layer normalization, erf in GELU, indices."""
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from nnapi.lowering.error_function import ERROR_FUNCTION, SCALE
 
 
 def multiply(x: Node, y: Node) -> Node:
-    """Multiply. A square is a power, and a product with the reciprocal of a root is a quotient, which the engine fuses
-    with the means around them."""
+    """Multiply in the form that the engine fuses with means: a square as a power, a product with 1 / √y as a
+    quotient."""
     if _is_same(node_of(x), node_of(y)):
         return op.power(x, number(2))
     divisor = _find_divisor(y)
@@ -17,7 +17,7 @@ def multiply(x: Node, y: Node) -> Node:
 
 
 def _find_divisor(x: Node) -> Node | None:
-    """Return y where a value is 1 / y and y is a square root, else None."""
+    """Return the node √y if ``x`` is 1 / √y, else None."""
     node = node_of(x)
     if node.get_type_name() != "Divide" or _number(node, 0) != 1:
         return None
@@ -26,7 +26,7 @@ def _find_divisor(x: Node) -> Node | None:
 
 
 def find_error_function(x: Node) -> Node | None:
-    """Return erf of y where ``x`` is the importers' polynomial of y, whose hyperbolic tangent approximates it."""
+    """Return erf(y) if tanh of ``x`` is the importers' approximation of erf(y), else None."""
     node, factors = node_of(x), list[float]()
     if node.get_type_name() != "Multiply":
         return None
@@ -57,7 +57,7 @@ def _is_same(a: Node, b: Node) -> bool:
 
 
 def _find_argument(bounded: Node) -> Node | None:
-    """Return erf of the value that is clamped to -1 to 1, times SCALE."""
+    """Return erf(y) for ``bounded``, which is y / SCALE clamped to -1..1; None for other nodes."""
     if bounded.get_type_name() != "Clamp" or bounded.get_attributes() != {"min": -1.0, "max": 1.0}:
         return None
     scaled = bounded.input_value(0)
@@ -70,7 +70,7 @@ def _find_argument(bounded: Node) -> Node | None:
 
 
 def find_wrapped_index(indices: Node) -> tuple[Node, int] | None:
-    """Return x and n where indices are x, or x + n where x is negative, as importers write negative indices."""
+    """Return x and n if ``indices`` are x, or x + n where x is negative, as importers write them; else None."""
     select = node_of(indices)
     if select.get_type_name() != "Select":
         return None
@@ -84,7 +84,7 @@ def find_wrapped_index(indices: Node) -> tuple[Node, int] | None:
 
 
 def _number(node: Node, position: int) -> float | None:
-    """Return an input that is a constant of one value, None for others."""
+    """Return an input's value if it is a constant of one element, else None."""
     if node.get_input_size() <= position:
         return None
     given = node.input_value(position).get_node()

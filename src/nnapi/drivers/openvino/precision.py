@@ -1,4 +1,4 @@
-"""The precision that the engine is asked for."""
+"""The precision in which OpenVINO is asked to compute float32."""
 
 from nnapi.drivers.instruction_sets import find_instruction_sets
 from nnapi.drivers.precision import Offer, offer_permitted
@@ -10,7 +10,7 @@ SLOW = "float16 is mostly slower here, as the processor has no amx_fp16; trials 
 
 
 def offer_precision(device: str, model: Model) -> Offer:
-    """Return the precisions for a model on a kind of device; other devices than the CPU compute in float16."""
+    """Return the precisions for a model on a kind of device; devices other than the CPU offer only one."""
     if device != "CPU":
         return Offer(Precision.FLOAT16 if model.precision is Precision.FLOAT16 else Precision.FLOAT32)
     found = offer_permitted(model)

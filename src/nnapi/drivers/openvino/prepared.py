@@ -1,4 +1,4 @@
-"""A model compiled by the engine, and the requests that run it."""
+"""A model compiled by OpenVINO, and the inference requests that run it."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -26,13 +26,13 @@ from nnapi.trace.profile import Costs, Profile, measure_typical
 
 Inputs = Sequence[Array]
 MARK = re.compile(r"#(\d+)\.")
-"""The pattern of the names of nodes, with the number of the operation of the model that they compute."""
+"""Names of nodes contain the number of the operation that they compute."""
 
 
 def mark_nodes(lowered: Lowered) -> ov.Model:
-    """Return the engine's graph, each node named after the operation to whose result it belongs.
+    """Return OpenVINO's graph, with each node named after the operation whose result it helps to compute.
 
-    A conversion of a model input belongs to its reader.
+    A conversion of a model input belongs to the operation that reads it.
     """
     graph = lowered.graph()
     seen: set[str] = set()
@@ -49,14 +49,14 @@ def mark_nodes(lowered: Lowered) -> ov.Model:
 
 
 def measure(model: Model, compile: Callable[[], Any], inputs: Inputs) -> Costs:
-    """Return the nodes that the engine made of the graph's, in the order in which it runs them.
+    """Return the trace section and the seconds of each node that the engine runs, in order.
 
-    ``compile`` compiles the graph that :func:`mark_nodes` gives.
+    ``compile`` compiles the graph of :func:`mark_nodes`.
     """
     request = compile().create_infer_request()
     for position, array in enumerate(inputs):
         np.copyto(request.get_input_tensor(position).data, make_shareable(array))
-    request.infer()  # allocates
+    request.infer()  # allocates memory
     names = [_name(node) for node in request.get_profiling_info()]
 
     def run() -> list[float]:
@@ -73,7 +73,7 @@ def measure(model: Model, compile: Callable[[], Any], inputs: Inputs) -> Costs:
 
 
 def _seconds(node: Any) -> float:
-    """Return the time of a node; 0 if it has no kernel, because it is fused or only data."""
+    """Return a node's seconds; 0 if it has no kernel, because it is fused or only data."""
     seconds: float = node.real_time.total_seconds()
     has_kernel = seconds or not node.exec_type.startswith(("undef", "unknown"))
     return correct_seconds(seconds) if has_kernel else 0.0
@@ -85,7 +85,7 @@ def _name(node: Any) -> tuple[int | None, str]:
 
 
 def _attribute(numbers: Sequence[int | None]) -> list[int]:
-    """Give nodes that the engine has added the number of the operation after them."""
+    """Assign nodes without a number, which the engine has added, to the operation of the next node."""
     found: list[int] = []
     after = next((number for number in reversed(numbers) if number is not None), 0)
     for number in reversed(numbers):
@@ -97,14 +97,14 @@ def _attribute(numbers: Sequence[int | None]) -> list[int]:
 log = Log("nnapi.Driver")
 
 COPIED = 1 << 16
-"""Bytes of a tensor up to which copying it costs less than passing the caller's memory to the engine."""
+"""Maximum bytes of a tensor that is copied, because passing the caller's memory to the engine would take longer."""
 
 
 class PreparedOpenVino:
-    """A compiled model. Concurrent runs have an inference request each; later runs reuse them.
+    """A compiled model. Each concurrent run has an inference request, which later runs reuse.
 
     A run is one call of the engine and cannot be stopped: deadlines are checked before it. Runs of one compiled model
-    wait for its threads: where the machine has more of them, runs that meet get copies of the model, made when needed.
+    wait for its threads. With more processors, concurrent runs get copies of the model, made on demand.
     """
 
     def __init__(
@@ -116,13 +116,13 @@ class PreparedOpenVino:
         copy: Callable[[Any], Any],
         most: int = 1,
     ) -> None:
-        """``profile`` describes runs in traces; ``copy`` compiles a model again, at most ``most`` times."""
+        """``bounds`` check indices, ``profile`` describes runs in traces, ``copy`` makes up to ``most`` models."""
         self._profile = profile
         self.shapes = tuple(shapes)
         self.compiled = compiled
         self.bounds = tuple(bounds)
         self.mapped: Sequence[Mapping] = ()
-        """The files that the engine reads constants from while it runs."""
+        """Mapped files from which the engine reads constants in each run."""
         self._copy, self._most = copy, most
         self._models = [compiled]
         self._requests = 0
@@ -141,7 +141,7 @@ class PreparedOpenVino:
         return Outcome(self._infer(inputs, self._profile.of(inputs) if spans.active else spans.NOTHING))
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """Return a run on any idle request; None for other shapes. Outputs are never borrowed from the request."""
+        """Return a run on any idle request; None for other shapes. Outputs never share memory with the request."""
         return self._infer if tuple(shapes) == self.shapes else None
 
     def _infer(self, inputs: Sequence[Array], section: Section = spans.NOTHING) -> list[Array]:
@@ -152,7 +152,7 @@ class PreparedOpenVino:
         try:
             outputs = run(inputs, section)
         except BadIndexError:
-            self._pool.put(run)  # not after an error of the engine, which leaves it in an unknown state
+            self._pool.put(run)  # not after other errors, which leave the request in an unknown state
             raise
         self._pool.put(run)
         return outputs
@@ -161,7 +161,7 @@ class PreparedOpenVino:
         self._pool.close()
 
     def _make_run(self) -> "_Run":
-        """Make a request: the first of a new copy while more are allowed, else one of the copies in turn."""
+        """Make a request: for a new copy of the model if one is permitted, else for the copies in turn."""
         with self._lock:
             if self._requests and len(self._models) < self._most:
                 try:
@@ -175,11 +175,11 @@ class PreparedOpenVino:
 
 
 class _Run:
-    """An inference request and its memory: small tensors are copied, the engine borrows large ones."""
+    """An inference request. Small tensors are copied; the engine uses callers' memory for large ones."""
 
     def __init__(self, compiled: Any, all_bounds: Sequence[Bounds]) -> None:
         self._request = request = compiled.create_infer_request()
-        # the wrapper would convert inputs and results, of which there are none here
+        # the wrapper would convert inputs and results; there are none
         unwrapped: Any = super(ov.InferRequest, request)
         self._infer = partial(unwrapped.infer, {}, True, False)
         inputs = [_view(request.get_input_tensor(i)) for i in range(len(compiled.inputs))]
@@ -217,7 +217,7 @@ class _Run:
         return [results[position] if own is None else own.copy() for position, own in enumerate(self._outputs)]
 
     def _share(self, position: int, array: Array) -> None:
-        """Let the engine read an array, which it does not keep alive. The same array again costs nothing."""
+        """Let the engine read an array, and keep the array alive. The same array again takes no time."""
         if array is self._shared[position]:
             return
         shared = make_shareable(array)
@@ -227,11 +227,11 @@ class _Run:
 
 
 def _as_unsigned(indices: Array) -> Array:
-    """Return indices as one row of unsigned numbers, among which negative ones are the largest."""
+    """Return indices as unsigned numbers in one row; negative indices become the largest ones."""
     return indices.reshape(-1).view(np.uint32)
 
 
 def _view(tensor: Any) -> Array:
-    """Return the engine's memory as an array, which keeps it alive."""
+    """Return a tensor's memory as an array that keeps it alive."""
     view: Array = tensor.data
     return view

@@ -1,4 +1,4 @@
-"""GRU cells that importers unroll along time, as the engine's own sequence."""
+"""GRU cells that importers have unrolled along time, recognized and lowered to OpenVINO's GRUSequence."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -13,25 +13,25 @@ from nnapi.model.graph import Graph, OperationCall
 from nnapi.model.operand import Array
 
 Pattern: TypeAlias = "str | tuple[Any, ...]"
-"""The name of an operand, or an operation and the patterns of its inputs."""
+"""A name for an operand, or an operation with patterns of its inputs."""
 
 ACTIVATED = (Op.ADD, Op.SUB, Op.MUL, Op.FULLY_CONNECTED)
 """Operations whose last input is an activation."""
 OUTPUT = (Op.ADD, "candidate", (Op.MUL, "z", (Op.SUB, "last", "candidate")))
 GATES = (Op.SPLIT, (Op.LOGISTIC, (Op.ADD, "gates", (Op.FULLY_CONNECTED, "last", "gate weights", "gate bias"))))
-"""The gates z, which updates, and r, which resets. "gates" and "new" are parts of the input's product."""
+"""The gates z (update) and r (reset). "gates" and "new" are parts of the product with the input."""
 LATE = (Op.TANH, (Op.ADD, "new", (Op.MUL, "r", (Op.FULLY_CONNECTED, "last", "weights", "bias"))))
 EARLY = (Op.TANH, (Op.ADD, "new", (Op.FULLY_CONNECTED, (Op.MUL, "r", "last"), "weights", "bias")))
 PART = (Op.SPLIT, (Op.SLICE, (Op.FULLY_CONNECTED, "x", "input weights", "input bias"), "begin"))
 WEIGHTS, BIASES = ("input weights", "gate weights", "weights"), ("input bias", "gate bias", "bias")
 OF_STEP = ("candidate", "z", "r", "gates", "new")
-"""Operands that differ between steps."""
+"""Names of operands that differ between steps."""
 
 
 class Gru(NamedTuple):
-    """A sequence: the operands of its input, its first state, all its outputs and the last one.
+    """A sequence, with operand indices of its input ``x``, first state, concatenated outputs and last output.
 
-    ``calls`` are the numbers of its operations.
+    ``calls`` are the numbers of the operations that it replaces.
     """
 
     x: int
@@ -46,12 +46,12 @@ class Gru(NamedTuple):
     calls: frozenset[int]
 
     def make(self, x: Node, first: Node) -> tuple[Node, Node]:
-        """Return all outputs [time * batch, units] and the last one [batch, units]."""
+        """Return all outputs, [time * batch, units], and the last one, [batch, units]."""
         weights, gates, candidate = (each.astype(np.float32) for each in self.weights)
         own, *recurrent = (each.astype(np.float32) for each in self.biases)
         units, middle, axes = len(candidate), 2 * len(candidate), integers([1])
         bias = own + np.concatenate(recurrent)
-        if self.resets_late:  # the bias of the product that the reset gate multiplies is separate
+        if self.resets_late:  # the reset gate multiplies this product with its bias
             bias = np.concatenate([bias[:middle], own[middle:], recurrent[1]])
         sequence = op.gru_sequence(
             swap(op.reshape(x, integers([self.steps, self.batch, weights.shape[1]]), False)),
@@ -74,7 +74,7 @@ def swap(x: Node) -> Node:
 
 
 class Search:
-    """The sequences among the operations of a model, whose constants are given."""
+    """Finds the GRU sequences among a model's operations; ``constants`` are the model's by index."""
 
     def __init__(self, model: Graph, constants: Mapping[int, Array]) -> None:
         self._model, self._constants = model, constants
@@ -125,7 +125,7 @@ class Search:
         return gates == (known["z"], known["r"]) and self._match(known["candidate"], candidate, known)
 
     def _match(self, index: int, pattern: Pattern, known: dict[str, int]) -> bool:
-        """Return whether an operand is computed by a pattern, and name the operands in it."""
+        """Return whether an operand matches a pattern; add the operands that the pattern names to ``known``."""
         if isinstance(pattern, str):
             return known.setdefault(pattern, index) == index
         code, *inputs = pattern
@@ -136,5 +136,5 @@ class Search:
         return all(self._match(each, one, known) for each, one in zip(call.inputs, inputs, strict=False))
 
     def _constant(self, index: int) -> Array:
-        """Return a constant; one without elements where the operand is computed."""
+        """Return a constant; an empty array for a computed operand."""
         return self._constants.get(index, np.zeros(0, np.uint8))

@@ -1,4 +1,4 @@
-"""How long OpenVINO takes for operations on processors."""
+"""OpenVINO's seconds per operation, by processor."""
 
 from nnapi.drivers.timings import (
     BYTE_MAC,
@@ -23,14 +23,14 @@ SCALES: dict[Processor, tuple[Factors, float]] = {
     Processor.DOT_PRODUCT: (dict.fromkeys(FLOAT, 4.0), 2.0),
     Processor.OTHER: (dict.fromkeys(FLOAT, 4.0), 2.0),
 }
-"""Factors for sums of products and for the rest, estimated as those of XNNPACK."""
+"""Factors for sums of products and for other operations, estimated as XNNPACK's are."""
 WITHOUT_BYTES = (Processor.AVX2, Processor.DOT_PRODUCT, Processor.OTHER)
-"""Processors on which signed values are computed in float32 too: without VNNI the driver makes the engine do that
-(:mod:`.byte_sums`), on ARM its kernels for bytes take few of the patterns that models have."""
+"""Processors on which signed values are computed in float32, too. On x86 without VNNI, the driver demands it
+(:mod:`.byte_sums`). On ARM, the engine's kernels for bytes support few patterns."""
 
 
 def find_timings(device: str) -> Timings | None:
-    """Return the timings for the processor at hand; None for other devices of the engine."""
+    """Return the timings of the CPU for this processor; None for other devices."""
     return for_processor(find_processor()) if device == "CPU" else None
 
 

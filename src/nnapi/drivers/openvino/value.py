@@ -1,4 +1,4 @@
-"""An operand in the engine's graph: one value with several representations, each made at first use."""
+"""An operand in OpenVINO's graph: a value with several representations, each made at first use."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from nnapi.model.parameter import nchw_to_nhwc, nhwc_to_nchw
 from nnapi.ops.quantized_values import dequantize, same_quantization
 
 Node: TypeAlias = Any
-"""A node of the engine's graph with one output, or that output."""
+"""A node of OpenVINO's graph with one output, or that output."""
 Kind = Literal["stored", "real", "raw"]
-"""``stored``: quantized values, bytes, halves, as NNAPI stores them. ``real``: the values that they stand for, as
-float32, int32 or boolean. ``raw``: a float32 result that is still to be quantized."""
+"""``stored``: as NNAPI stores it (quantized values, bytes, float16). ``real``: dequantized, as float32, int32 or
+boolean. ``raw``: a float32 result that has yet to be quantized."""
 Face = tuple[Kind, bool]
-"""A kind, and whether the axes of an image are ordered NCHW, which the engine computes in."""
+"""A kind, and whether an image is NCHW, as the engine computes it, or NHWC."""
 
 ELEMENTS = {
     OperandCode.TENSOR_FLOAT32: ov.Type.f32,
@@ -32,15 +32,15 @@ ELEMENTS = {
     OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL: ov.Type.i8,
     OperandCode.INT32: ov.Type.i32,
 }
-"""Element types that operands are stored in, by operand code."""
+"""OpenVINO's element types for stored operands, by operand code."""
 STEPS = 256
-"""How many quantized values of 8 bits there are: the engine computes with no others."""
+"""Number of 8-bit quantized values; the engine has no other quantized types."""
 SHARED = 1 << 16
-"""Bytes from which a constant is not copied; where it is a view of a file, each run checks the file."""
+"""Constants with more bytes are not copied. If they are views of a file, each run checks the file."""
 
 
 class _Shown:
-    """A read-only array for the engine, which accepts only writable ones, though it never writes to its inputs."""
+    """A read-only array, shown to the engine as writable, since it accepts no others but never writes to inputs."""
 
     def __init__(self, array: Array) -> None:
         self.array = array
@@ -48,18 +48,18 @@ class _Shown:
 
 
 def make_shareable(array: Array) -> Array:
-    """Return the array, or a view of it that the engine accepts; a copy where its elements are not in C order."""
+    """Return the array, or a view that the engine accepts; a copy if its elements are not in C order."""
     array = np.asarray(array, order="C")
     return array if array.flags.writeable else np.asarray(_Shown(array))
 
 
 def constant(array: Array) -> Node:
-    """Return a constant, which shares the array's memory if that is large."""
+    """Return a constant node; a large one shares the array's memory."""
     return op.constant(make_shareable(array), shared_memory=array.nbytes > SHARED)
 
 
 def node_of(value: Any) -> Node:
-    """Return a node, or that of an output."""
+    """Return the node of an output; a node is returned itself."""
     return value.get_node() if isinstance(value, ov.Output) else value
 
 
@@ -68,9 +68,9 @@ def number(value: float) -> Node:
 
 
 class Value:
-    """An operand's value. ``type`` has static dimensions; those of an image are NHWC whatever the graph's order.
+    """An operand's value. ``type`` has static dimensions, in NHWC for images, whatever the graph's order.
 
-    ``array`` is the stored value of a constant, ``quantized`` the quantized value that a float was dequantized from.
+    ``array`` is the stored value of a constant. ``quantized`` is the value from which this one was dequantized.
     """
 
     def __init__(self, type: OperandType, name: str, array: Array | None = None) -> None:
@@ -82,40 +82,40 @@ class Value:
 
     @classmethod
     def of(cls, node: Node, type: OperandType, kind: Kind, *, first: bool = False, name: str = "") -> Value:
-        """Return a computed value of one representation; ``first``: the node orders an image as NCHW."""
+        """Return a computed value with one representation. ``first`` says whether the node has an image as NCHW."""
         value = cls(type, name)
         value._faces[kind, first] = node
         return value
 
     def faces(self) -> list[Node]:
-        """Return the nodes made so far."""
+        """Return the nodes of all representations made so far."""
         return list(self._faces.values())
 
     @property
     def kind(self) -> Kind:
-        """The kind of its first representation."""
+        """The kind of the first representation."""
         return next(iter(self._faces))[0] if self.array is None else "stored"
 
     @property
     def is_channels_first(self) -> bool:
-        """Whether it was computed as NCHW."""
+        """Whether the first representation is NCHW."""
         return self.array is None and next(iter(self._faces))[1]
 
     @property
     def is_moved_as(self) -> Kind:
-        """The kind in which operations that only move elements take it."""
+        """The kind in which operations without arithmetic take the value."""
         return "stored" if self.kind == "stored" else "real"
 
     @property
     def rounded(self) -> Value:
-        """The computed quantized value that a float was dequantized from, else the value itself.
+        """The computed quantized value from which this one was dequantized; else the value itself.
 
-        With its floats the engine computes on quantized values, but the float of the zero point is slightly off 0.
+        With its floats, the engine computes on quantized values, but the float of the zero point is slightly off 0.
         """
         return self.quantized if self.quantized is not None and self.quantized.kind != "stored" else self
 
     def node(self, kind: Kind, first: bool = False) -> Node:
-        """Return a representation of the value."""
+        """Return the representation of this kind and order, made at first use."""
         face = kind, first
         if face not in self._faces:
             self._faces[face] = self._constant(kind, first) if self.array is not None else self._derive(kind, first)
@@ -125,44 +125,44 @@ class Value:
         return self.node("real", first)
 
     def real_unrounded(self, first: bool = False) -> Node:
-        """Return the float values without the rounding by which the engine recognizes quantized model inputs."""
+        """Return the float values without FakeQuantize, by which the engine recognizes quantized model inputs."""
         parameter = self._faces.get(("stored", False))
         if not isinstance(parameter, ov.op.Parameter) or not self.type.is_quantized or self.type.channel:
             return self.real(first)
         limits = np.iinfo(self.type.dtype)
         quantized = op.clamp(op.convert(parameter, "f32"), float(limits.min), float(limits.max))
-        real = _scale(quantized, self.type)  # nothing is clamped; else the engine would transpose before it dequantizes
+        real = _scale(quantized, self.type)  # clamps nothing, but makes the engine dequantize before it transposes
         return op.transpose(real, list(NHWC_TO_NCHW)) if first else real
 
     def before_rounding(self, first: bool = False) -> Node:
-        """Return the float values, to be quantized at once. The engine crashes where it recognizes dequantized values
-        behind a concatenation that are quantized again."""
+        """Return the float values, for quantization at once. Otherwise the engine may crash on dequantized values of a
+        concatenation that are quantized again."""
         is_stored = self.kind == "stored" and self.array is None and self.type.is_quantized and not self.type.channel
         if not is_stored or isinstance(self.node("stored"), ov.op.Parameter):
             return self.real(first)
         return decode_exactly(self.node("stored", first), self.type)
 
     def exact(self, first: bool = False) -> Node:
-        """Return the float values of a quantized value; that of the zero point is exactly 0."""
+        """Return the dequantized values; the zero point becomes exactly 0."""
         if self.kind == "stored" or ("stored", first) in self._faces:
             return decode_exactly(self.node("stored", first), self.type)
         steps = op.round(op.multiply(self.real(first), number(1 / self.type.scale)), "half_to_even")
         return op.multiply(steps, number(self.type.scale))
 
     def view_as_image(self) -> Value:
-        """Return a value stored as NCHW as the NHWC image of rules."""
+        """Return an operand that is stored as NCHW as the NHWC image that rules see."""
         type = self.type.with_dimensions(nchw_to_nhwc(self.type.dimensions))
         if self.array is not None:
             return Value(type, self.name, self.array.transpose(NCHW_TO_NHWC))
         return Value.of(self.node(self.kind), type, self.kind, first=True, name=self.name)
 
     def store_as_nchw(self) -> Value:
-        """Return an NHWC image as the operand that stores it as NCHW."""
+        """Return an NHWC image as the operand that is stored as NCHW."""
         type = self.type.with_dimensions(nhwc_to_nchw(self.type.dimensions))
         return Value.of(self.node(self.kind, first=True), type, self.kind, name=self.name)
 
     def requantize(self, type: OperandType) -> Value:
-        """Return the value in the scale and zero point of another type."""
+        """Return the value with the quantization of another type."""
         if same_quantization(self.type, type):
             return self
         first = self.is_channels_first
@@ -186,10 +186,10 @@ class Value:
         return constant(array)
 
     def _derive(self, kind: Kind, first: bool) -> Node:
-        """Derive a representation from the first: the kind, then the order of axes.
+        """Make a representation from the first: first its kind, then the order of its axes.
 
-        Floats are quantized once: of two roundings of a half, one may go up and one down. Quantized values are
-        transposed once: of two transposes, the engine gives an output and another reader the same memory.
+        Floats are quantized once, as two roundings of a half could differ. Quantized values are transposed once, as the
+        engine gives an output and another reader of two transposes the same memory.
         """
         (native, order), node = next(iter(self._faces.items()))
         other: Kind = "real" if kind == "stored" else "stored"
@@ -208,7 +208,7 @@ def _convert(node: Node, native: Kind, kind: Kind, type: OperandType) -> Node:
         if native == "stored":
             real = decode(node, type)
             if isinstance(node, ov.op.Parameter) and not type.channel:
-                return round_to_quantized(real, type)  # no change, but the engine then computes with quantized inputs
+                return round_to_quantized(real, type)  # no change, but lets the engine compute on quantized values
             return real
         if kind == "raw":
             return node
@@ -225,27 +225,27 @@ def _convert(node: Node, native: Kind, kind: Kind, type: OperandType) -> Node:
 
 
 def _differs(type: OperandType) -> bool:
-    """Whether the graph computes in another element type than the operand has."""
+    """Return whether the graph computes in another element type than the operand's."""
     return type.code in (OperandCode.TENSOR_FLOAT16, OperandCode.TENSOR_BOOL8)
 
 
 def decode(quantized: Node, type: OperandType) -> Node:
-    """Dequantize, in the pattern that the engine recognizes."""
+    """Dequantize in the pattern that the engine recognizes."""
     real = op.convert(quantized, "f32")
     return op.multiply(real, constant(type.channel.broadcast(type.rank))) if type.channel else _scale(real, type)
 
 
 def _scale(quantized: Node, type: OperandType) -> Node:
-    """Dequantize quantized values that are float32."""
+    """Dequantize quantized values that are already float32."""
     difference = op.subtract(quantized, number(type.zero_point)) if type.zero_point else quantized
     return op.multiply(difference, number(type.scale))
 
 
 def decode_exactly(quantized: Node, type: OperandType) -> Node:
-    """Dequantize exactly: the zero point gives 0.
+    """Dequantize exactly: the zero point becomes 0.
 
     The engine computes the pattern of :func:`decode` as a product and a sum with rounded constants. Or it lets later
-    operators compute on the quantized values, which is wrong where these add floats that have none.
+    operators compute on quantized values, which is wrong if they add floats that have none.
     """
     scale = constant(type.channel.broadcast(type.rank)) if type.channel else number(type.scale)
     difference = op.subtract(op.convert(quantized, "i32"), op.constant(np.int32(type.zero_point)))
@@ -253,13 +253,13 @@ def decode_exactly(quantized: Node, type: OperandType) -> Node:
 
 
 def round_to_quantized(real: Node, type: OperandType) -> Node:
-    """Round floats to the nearest ones that have quantized values."""
+    """Round floats to the nearest dequantized value."""
     reach = _reach(type)
     return op.fake_quantize(real, *reach, *reach, STEPS)
 
 
 def encode(real: Node, type: OperandType) -> Node:
-    """Quantize: the nearest quantized values of floats."""
+    """Quantize floats to the nearest quantized value."""
     limits = np.iinfo(type.dtype)
     bounds = number(limits.min), number(limits.max)
     quantized = op.fake_quantize(real, *_reach(type), *bounds, STEPS)
@@ -267,7 +267,7 @@ def encode(real: Node, type: OperandType) -> Node:
 
 
 def _reach(type: OperandType) -> tuple[Node, Node]:
-    """Return the floats of the lowest and of the highest quantized value."""
+    """Return the dequantized values of the lowest and the highest quantized value."""
     limits = np.iinfo(type.dtype)
     low, high = ((float(value) - type.zero_point) * type.scale for value in (limits.min, limits.max))
     return number(low), number(high)

@@ -1,4 +1,4 @@
-"""The driver of a profile."""
+"""The driver of a simulated device."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from nnapi.model.model import Model
 
 
 class Profiled(Limited):
-    """A driver with the operations of a profile. Its speed is another device's, so it is not measured."""
+    """A driver that supports the operations of a profile. Its speed is another device's, so timings do not count."""
 
     is_measured: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, eq=False)
 class FirstOf:
-    """Several drivers as one: the first that supports all of a model computes it, else the last."""
+    """Several drivers as one. The first that supports a whole model runs it, else the last."""
 
     drivers: Sequence[Driver]
 
@@ -39,7 +39,7 @@ class FirstOf:
 
 
 def make_driver(profile: Profile, drivers: Sequence[Driver]) -> Driver:
-    """Return the driver of a profile; the first of ``drivers`` that can computes, and the last supports everything."""
+    """Return a profile's driver. The first of ``drivers`` that supports a model runs it, else the last."""
     computing: Driver = FirstOf(drivers)
     if profile.delay_seconds:
         computing = Faulty(computing, Fault.SLOW, seconds=profile.delay_seconds)

@@ -1,4 +1,4 @@
-"""The profile of a device: its identity, supported operands and declared performance."""
+"""The profile of a simulated device: identity, supported operands, declared performance."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,10 +20,10 @@ class OperandLimits:
     largest_dimension: int | None = None
     constant: bool = False
     values: tuple[bool, ...] | None = None
-    """The accepted values of a BOOL, such as the layout."""
+    """Accepted values of a BOOL, such as the layout; None for both."""
 
     def find_violation(self, operand: Operand, name: str) -> str | None:
-        """Return an operand's violation, phrased to follow the device's name; None if there is none."""
+        """Return how an operand violates the limits, as a phrase after the device's name; None if it does not."""
         code, dimensions = operand.type.code, operand.type.dimensions
         if self.types is not None and code not in self.types:
             return f"takes {name} as {' or '.join(map(type_name, self.types))}, not as {type_name(code)}"
@@ -38,7 +38,7 @@ class OperandLimits:
         return None
 
     def find_wrong_flag(self, value: bool, name: str) -> str | None:
-        """As :meth:`find_violation`, for the value of a BOOL."""
+        """Return how the value of a BOOL violates the limits, as :meth:`find_violation` does."""
         if self.values is None or value in self.values:
             return None
         return f"takes {name} as {str(not value).lower()} only"
@@ -50,13 +50,13 @@ PLAIN = Capabilities()
 
 @dataclass(frozen=True)
 class OperationLimits:
-    """The limits of an operation's operands: of the ``first``, and of others by the names of their parameters."""
+    """Limits of an operation's operands: of the ``first`` one, and of others by parameter name."""
 
     first: OperandLimits = ANYTHING
     operands: Mapping[str, OperandLimits] = field(default_factory=dict)
 
     def find_violation(self, model: Model, call: OperationCall) -> str | None:
-        """Return the violation of a call, phrased to follow the device's name; None where there is none."""
+        """Return how a call violates the limits, as a phrase after the device's name; None if it does not."""
         named = [*name_operands(call)]
         for number, (name, index) in enumerate(named):
             operand = model.operands[index]
@@ -75,8 +75,8 @@ class OperationLimits:
 class Profile:
     """A simulated device.
 
-    ``operations`` lists the supported ones by code; ``others`` limits all others, which None refuses. ``computed_by``
-    is the device that computes instead; the reference computes the rest. ``delay_seconds`` is added to each run.
+    ``operations`` maps supported operations to limits; ``others`` limits all others, which None refuses. Device
+    ``computed_by`` runs the models that it supports, the reference all others. ``delay_seconds`` is added to each run.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Profile:
     delay_seconds: float = 0.0
 
     def find_refusal(self, model: Model, call: OperationCall) -> str | None:
-        """Return the reason against an operation, or one inside control flow; None if it is supported."""
+        """Return why an operation, or one inside control flow, is refused; None if it is supported."""
         if violation := self._find_violation(model, call):
             return f"{call}: {self.name} {violation}"
         for nested in (each for called in list_call_references(model, call) for each in list_nested(called)):
@@ -106,7 +106,7 @@ class Profile:
 
 
 def name_operands(call: OperationCall) -> Iterator[tuple[str, int]]:
-    """Yield the operands of a call with their parameters' names, inputs first."""
+    """Yield a call's operands with the names of their parameters, inputs first."""
     if call.match is None:
         return
     names = {place: name for name, places in call.match.inputs.items() for place in places}

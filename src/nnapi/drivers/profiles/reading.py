@@ -1,4 +1,4 @@
-"""Read profiles from TOML; an error names file, key and fault."""
+"""Read profiles from TOML files. Errors name the file, the key and the fault."""
 
 import math
 import os
@@ -25,7 +25,7 @@ def list_shipped() -> list[str]:
 
 
 def find_profile(name: str | os.PathLike[str]) -> Path:
-    """Return the file of that name, else nnapi's own profile; BadDataError if neither exists."""
+    """Return the path of a profile: a file, or a profile that nnapi includes; BadDataError if neither exists."""
     path = Path(name)
     if path.is_file():
         return path
@@ -35,7 +35,7 @@ def find_profile(name: str | os.PathLike[str]) -> Path:
 
 
 def read_profile(path: str | os.PathLike[str]) -> Profile:
-    """Read a profile; BadDataError if it is not valid."""
+    """Read a profile; raise BadDataError if it is invalid."""
     try:
         with open(path, "rb") as file:
             root = _Table(os.fspath(path), "", tomllib.load(file))
@@ -70,13 +70,13 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
 
 
 class _Table:
-    """A table of a file, from which each key is read once; any key left is unknown."""
+    """A table of a TOML file. Each key is read once; keys that are left are unknown."""
 
     def __init__(self, file: str, path: str, values: dict[str, Any]) -> None:
         self._file, self._path, self._values, self._known = file, path, dict(values), list[str]()
 
     def has(self, key: str) -> bool:
-        """Whether an optional key exists."""
+        """Return whether an optional key exists."""
         self._known.append(key)
         return key in self._values
 
@@ -87,7 +87,7 @@ class _Table:
         raise BadDataError(f"{self._file}: {self._path}{key} {violation}")
 
     def take(self, key: str, kind: type[Any], *default: Any) -> Any:
-        """Return a value of a kind, or the default; without one, a missing key is an error."""
+        """Return and remove a key's value; ``default`` if the key is missing, else BadDataError."""
         self._known.append(key)
         if key not in self._values:
             return default[0] if default else self.refuse(key, "is missing")
@@ -97,14 +97,14 @@ class _Table:
         return value if fits and not is_number_by_accident else self._refuse_kind(key, kind, value)
 
     def take_number(self, key: str, default: float) -> float:
-        """Return a number that is finite and not negative."""
+        """Return a number, which must be finite and not negative."""
         number = float(self.take(key, float, default))
         if not math.isfinite(number) or number < 0:
             self.refuse(key, f"must be finite and not negative, is {number:g}")
         return number
 
     def take_list(self, key: str, kind: type[T]) -> list[T] | None:
-        """Return a list of at least one value of a kind; None if it is missing."""
+        """Return a list with at least one value, all of one kind; None if the key is missing."""
         self._known.append(key)
         values = self._values.pop(key, None)
         if values is None:
@@ -120,7 +120,7 @@ class _Table:
         return _Table(self._file, f"{self._path}{key}.", self.take(key, dict, {}))
 
     def close(self) -> None:
-        """Raise BadDataError for an unknown key."""
+        """Raise BadDataError if there is an unknown key."""
         for key in self._values:
             self.refuse(key, f"is not known; known are: {', '.join(sorted(set(self._known))) or 'none'}")
 

@@ -1,4 +1,4 @@
-"""Read tables of the operations and types that a device supports, as other programs write them, into profiles."""
+"""Convert tables of supported operations and types, as other programs write them, to profiles."""
 
 import csv
 from pathlib import Path
@@ -13,7 +13,7 @@ ANSWERS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0
 
 def read_matrix(path: Path) -> Profile:
     """Read a CSV file with the columns operation, type (of the first operand) and supported (yes or no, true or false,
-    1 or 0); others are ignored. Operations without a supported type are refused. BadDataError if it is not valid."""
+    1 or 0). Operations without a supported type are refused. BadDataError if the file is invalid."""
     types: dict[OperationCode, set[int]] = {}
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

@@ -1,4 +1,4 @@
-"""Write profiles as TOML that is read back equal."""
+"""Write profiles as TOML; reading one back returns an equal profile."""
 
 import json
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def _list_limits(limits: OperationLimits) -> list[tuple[str, Any]]:
 
 
 def _limits(limits: OperandLimits) -> list[tuple[str, Any]]:
-    """List the fields that limit something, which are the keys of the file."""
+    """Return the fields that limit anything, by their keys in the file."""
     given = {name: value for name, value in vars(limits).items() if value != getattr(ANYTHING, name)}
     if limits.types is not None:
         given["types"] = [OperandCode(code).name for code in limits.types]
@@ -62,5 +62,5 @@ def _table(entries: list[tuple[str, Any]]) -> str:
 
 
 def _value(value: Any) -> str:
-    """Format a value as TOML, whose strings, arrays, booleans and integers are those of JSON."""
+    """Format a value as TOML. Strings, arrays, booleans and integers are formatted as in JSON."""
     return _table(list(value.items())) if isinstance(value, dict) else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""``nnapi-reference``: the definition of every operation, in NumPy."""
+"""``nnapi-reference``: every operation in NumPy, the definition to which other devices are compared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ReferenceDriver(HostMemory):
-    """Runs every built-in operation of every level; no extensions."""
+    """The reference driver. It supports all built-in operations of all feature levels, but no extensions."""
 
     info = DeviceInfo("nnapi-reference", "1.0", DeviceTypeCode.DEVICE_CPU, 8)
 
@@ -38,7 +38,7 @@ class ReferenceDriver(HostMemory):
         ]
 
     def prepare(self, model: Model, options: PrepareOptions) -> PreparedReference:
-        from nnapi.drivers.reference.program import PreparedReference  # on demand: mostly, other devices compute
+        from nnapi.drivers.reference.program import PreparedReference  # on demand: other devices run most models
 
         return PreparedReference(model)
 

@@ -1,4 +1,4 @@
-"""IF and WHILE. A computation is a generator that yields nested models and gets their results."""
+"""IF and WHILE. A computation is a generator: it yields a nested model to run, and is sent the results."""
 
 import time
 from collections.abc import Generator, Sequence
@@ -19,8 +19,8 @@ Computation: TypeAlias = Generator[Wanted, Any, list[Array]]
 
 
 def run(model: Computable, request: Request) -> list[Array]:
-    """Run a model and its nested ones within the limits of the request; return its result."""
-    waiting = [model.compute(request)]  # models may be nested deeper than Python's calls
+    """Run a model and those nested in it, within the request's limits; return the outputs."""
+    waiting = [model.compute(request)]  # nesting may be deeper than Python's stack
     results: list[Array] | None = None
     error: BaseException | None = None
     while True:
@@ -54,10 +54,10 @@ def run_if(models: Sequence[Computable], arrays: Sequence[Array | None], outputs
 def run_while(
     models: Sequence[Computable], arrays: Sequence[Array | None], outputs: int, request: Request
 ) -> Computation:
-    """Run the body while the condition holds; return the first ``outputs`` of the state.
+    """Run the body while the condition is true; return the first ``outputs`` arrays of the state.
 
-    Raises LoopTimeoutError if the loop would continue beyond its time limit (rule 56). Loops in the runtime differ on
-    purpose: as in the rule, they read the clock after each condition, whatever its result.
+    Raise LoopTimeoutError if the loop would continue beyond its time limit (rule 56). Loops that the runtime runs
+    differ on purpose: as in the rule, they read the clock after each condition, whatever its result.
     """
     condition, body = models
     end = time.monotonic_ns() + request.loop_timeout

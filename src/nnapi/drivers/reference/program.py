@@ -1,4 +1,4 @@
-"""A model as a list of steps, specialized once where shapes are static, else when their inputs are computed."""
+"""A model as a list of steps. A step is specialized in advance if its shapes are static, else at each run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from nnapi.trace.log import Log
 log = Log("nnapi.CpuExecutor")
 
 CACHED_PROGRAMS = 8
-"""The programs cached for different input shapes of one model."""
+"""Number of programs, one per set of input shapes, that are cached for a model."""
 COMPUTED = Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT
 
 
@@ -53,7 +53,7 @@ class Program:
         log.debug("%s: %d of %d operations are specialized ahead of the run", model.name, ahead, len(self.steps))
 
     def _specialize_early(self, call: OperationCall, known: dict[int, Array]) -> Step | None:
-        """Return the step, if its inputs' types are static."""
+        """Return a call's step if the types of its inputs are static, else None."""
         if call.code in CONTROL_FLOW:
             declared = {index: self.model.operands[index].type for index in call.outputs}
             self.types.update((index, type) for index, type in declared.items() if type.is_known)
@@ -79,7 +79,7 @@ class Program:
             raise error.at(str(call)) from None
 
     def _check_results(self, step: Step, call: OperationCall) -> Step:
-        """Check dimensions that depend on data against the declared ones."""
+        """Return a step that also checks dimensions that depend on data against the declared ones."""
         declared = [self.model.operands[index].type for index in call.outputs]
 
         def run(*arrays: Array) -> Sequence[Array]:
@@ -161,7 +161,7 @@ class Program:
 
 
 def _last_uses(model: Model) -> list[tuple[int, ...]]:
-    """Return, for each operation, the operands that are unused after it, whose arrays can be dropped."""
+    """Return, for each operation, the operands that no later operation reads, whose arrays can be freed."""
     kept = {*model.outputs, *(operand.index for operand in model.operands if operand.lifetime not in COMPUTED)}
     dead: list[tuple[int, ...]] = []
     for call in reversed(model.operations):
@@ -172,9 +172,9 @@ def _last_uses(model: Model) -> list[tuple[int, ...]]:
 
 
 class PreparedReference:
-    """A model on the reference: one program for each set of shapes.
+    """A model on the reference: one program for each set of input shapes.
 
-    A program that cannot be made (a bad axis, shapes that do not fit) fails the executions, not the preparation: the
+    If a program cannot be made (a bad axis, shapes that do not fit), executions fail, not the preparation. The
     specification finds bad values when computing.
     """
 
@@ -199,7 +199,7 @@ class PreparedReference:
         """Run as a computation, which yields nested models."""
         program = self._programs.get(tuple(None if array is None else array.shape for array in request.inputs))
         if isinstance(program, NnapiError):
-            raise copy.copy(program)  # a copy: each raise adds frames to the exception
+            raise copy.copy(program)  # a copy, as each raise adds frames to the exception
         return (yield from program.compute(request))
 
     def prepare_nested(self, model: Model) -> PreparedReference:
@@ -222,7 +222,7 @@ class PreparedReference:
 
 
 def _find_type(operand: Operand, shape: Shape | None) -> OperandType | None:
-    """Return the type of a model input for an array of that shape, which may not fit in a branch or body."""
+    """Return the type of a model input for an array of this shape; OpFailedError if the shape does not fit."""
     if shape is None:
         return None
     declared = operand.type.dimensions
@@ -235,15 +235,15 @@ def _find_type(operand: Operand, shape: Shape | None) -> OperandType | None:
 
 
 def _keep_freed_memory() -> None:
-    """Make glibc reuse freed memory, up to 64 MiB (twice the largest freed block, which may have 32 MiB).
+    """Make glibc keep freed memory for reuse, up to 64 MiB: twice the largest freed block, which may have 32 MiB.
 
-    Getting new pages in every run costs a quarter of MobileNetV2's time.
+    Getting new pages in every run takes a quarter of MobileNetV2's time.
     """
     np.empty((32 << 20) - 8192, np.uint8)
 
 
 def _take_or_copy(array: Array, taken: set[int]) -> Array:
-    """Return the array if it owns its memory and is not in ``taken``, to which it is added; else a copy."""
+    """Return an array that owns its memory and is not in ``taken``; else a copy. Add the result to ``taken``."""
     plain = array.base is None and array.flags.c_contiguous and array.flags.writeable
     owned = array if plain and id(array) not in taken else array.copy("C")
     taken.add(id(owned))

@@ -1,4 +1,4 @@
-"""The device ``webgpu``: the GPU, by LiteRT's accelerator (ML Drift on WebGPU on Vulkan). A process searches for it."""
+"""The device ``webgpu``: the GPU, through LiteRT's accelerator (ML Drift on WebGPU on Vulkan). A process finds it."""
 
 import os
 import re
@@ -17,9 +17,9 @@ ACCELERATOR = "libLiteRtWebGpuAccelerator.so"
 LOADER = "libvulkan.so.1"
 PROBE = "nnapi.drivers.webgpu.probe"
 PATIENCE = 30.0
-"""The time limit in seconds for the accelerator to add two numbers."""
+"""Maximum seconds for the accelerator to add two numbers."""
 HARDWARE = ("/dev/dri/renderD*", "/dev/nvidia*", "/dev/mali*", "/dev/kgsl-3d0", "/dev/dxg")
-"""Files of GPUs with a Vulkan driver; ``*`` is a number."""
+"""Device files of GPUs that have a Vulkan driver; ``*`` is a number."""
 LOADER_CACHE = "/etc/ld.so.cache"
 LOADER_FOLDERS = ("/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib")
 MANIFESTS = (
@@ -28,15 +28,16 @@ MANIFESTS = (
     "/usr/local/share/vulkan/icd.d",
     "/usr/local/etc/vulkan/icd.d",
 )
-"""The folders of the manifests of Vulkan's drivers."""
+"""Folders with the manifests of Vulkan drivers."""
 CHOICES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES")
-"""Variables of Vulkan's loader that name manifests instead."""
+"""Environment variables of Vulkan's loader that name manifests."""
 SELECTED = r"Selected adapter: (?P<name>.*?), arch=.*adapterType=(?P<type>[^\n]*)"
-"""The accelerator's log line that names its adapter."""
+"""The accelerator's log line with the name of its adapter."""
 
 
 class Search:
-    """The entry point: searches for an adapter, and makes its driver. Answers may be cached (:class:`base.Probed`)."""
+    """The entry point: searches for an adapter and makes its driver. Its answer may be cached
+    (:class:`base.Probed`)."""
 
     def identify(self) -> str:
         """Return a key of everything that the answer depends on; UnavailableDeviceError without a possible adapter."""
@@ -52,8 +53,9 @@ class Search:
         return f"webgpu, LiteRT {engine}, {[_describe_file(file) for file in files]}, {devices}"
 
     def ask(self) -> Any:
-        """Return the adapter's name and type, from a process that adds on it; UnavailableDeviceError without one."""
-        import subprocess  # not needed with a cached answer
+        """Return the adapter's name and type, from a process that adds numbers on it; UnavailableDeviceError if that
+        fails."""
+        import subprocess  # on demand: not needed with a cached answer
 
         try:
             done = subprocess.run(
@@ -64,7 +66,7 @@ class Search:
         return read_answer(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
     def make(self, answer: Any) -> Driver:
-        """Return the driver of the adapter; UnavailableDeviceError for an unwanted one."""
+        """Return the adapter's driver; UnavailableDeviceError for one in software, unless that is permitted."""
         from nnapi.drivers.webgpu.driver import WebGpuDriver
 
         name, kind = answer
@@ -77,7 +79,7 @@ class Search:
         return WebGpuDriver(name, is_software)
 
     def __call__(self) -> Driver:
-        """Return the driver without the cached answer."""
+        """Search, and return the driver, without a cached answer."""
         self.identify()
         return self.make(self.ask())
 
@@ -86,7 +88,7 @@ search = Search()
 
 
 def read_answer(status: int, said: str, noise: str) -> tuple[str, str]:
-    """Return the adapter's name and type from the process's status and output; UnavailableDeviceError without one."""
+    """Return the adapter's name and type from the process's status and output; UnavailableDeviceError if it failed."""
     lines = said.strip().splitlines()
     if status or not lines or lines[-1] != "computed":
         reason = lines[-1] if lines else f"the process that tried the accelerator ended with status {status}"
@@ -98,7 +100,7 @@ def read_answer(status: int, said: str, noise: str) -> tuple[str, str]:
 
 
 def find_accelerator() -> str:
-    """Return the accelerator's library; UnavailableDeviceError if this LiteRT has none."""
+    """Return the path of the accelerator's library; raise UnavailableDeviceError if this LiteRT has none."""
     spec = find_spec("ai_edge_litert")
     folders = (spec.submodule_search_locations if spec is not None else None) or []
     return _find_file(
@@ -107,7 +109,7 @@ def find_accelerator() -> str:
 
 
 def find_loader() -> str:
-    """Return Vulkan's loader from the dynamic linker's folders; UnavailableDeviceError if there is none."""
+    """Return the path of Vulkan's loader, in the dynamic linker's folders; UnavailableDeviceError if there is none."""
     folders = [
         *filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":")),
         *_list_cached_folders(),
@@ -134,7 +136,7 @@ def _list_cached_folders() -> Iterator[str]:
 
 
 def find_manifests() -> list[str]:
-    """Return the manifests of Vulkan's drivers; UnavailableDeviceError if there are none."""
+    """Return the paths of Vulkan drivers' manifests; raise UnavailableDeviceError if there are none."""
     named = [path for name in CHOICES for path in os.environ.get(name, "").split(":") if path]
     from glob import glob  # on demand: machines without a GPU do not need it
 
@@ -145,7 +147,7 @@ def find_manifests() -> list[str]:
 
 
 def _describe_file(path: str) -> tuple[str, int, int]:
-    """Return path, size and time, which change with a new installation."""
+    """Return path, size and modification time, which a new installation changes."""
     try:
         state = os.stat(path)
     except OSError:

@@ -1,7 +1,7 @@
 """Adapt operators that the accelerator would refuse.
 
-A convolution may have an unsigned filter if all its tensors are unsigned, and a signed one with zero point 0 only.
-Other operators take signed filters with any zero point; FULLY_CONNECTED takes no others. Few take a tensor twice.
+Convolutions take an unsigned filter if all their tensors are unsigned, and a signed filter if its zero point is 0.
+Other operators take signed filters with any zero point, and FULLY_CONNECTED takes only these. Few take a tensor twice.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.lowering.tflite.context import flip_sign
 
 UNSIGNED = frozenset(["CONV_2D", "DEPTHWISE_CONV_2D"])
-"""Operators that become unsigned with their filters, without conversions between them."""
+"""Operators that become unsigned if their filter is, with no conversions between two of them."""
 REPEATING = "CONCATENATION"
-"""The operator that supports a repeated input."""
+"""The operator that supports repeated inputs."""
 
 
 def adapt_operators(operators: Sequence[Operator]) -> list[Operator]:
-    """Return the operators between conversions of signedness or copies of inputs; remove unused ones afterwards."""
+    """Return adapted operators, with conversions and copies between them; remove unused operators afterwards."""
     adapted: list[Operator] = []
     unsigned = UnsignedTensors()
     for operator in operators:
@@ -33,7 +33,7 @@ def adapt_operators(operators: Sequence[Operator]) -> list[Operator]:
 
 
 def copy_repeated_inputs(operator: Operator) -> list[Operator]:
-    """Return the operator after copies of its repeated inputs."""
+    """Return the operator, after operators that copy its repeated inputs."""
     if operator.kind == REPEATING or len(set(operator.inputs)) == len(operator.inputs):
         return [operator]
     inputs: list[Tensor | None] = []
@@ -48,7 +48,7 @@ def copy_repeated_inputs(operator: Operator) -> list[Operator]:
 
 
 def sign_constants(operator: Operator) -> Operator:
-    """Return the operator with unsigned constants made signed."""
+    """Return the operator with its unsigned constants as signed ones."""
     if not any(tensor is not None and tensor.type == "u8" for tensor in operator.inputs):
         return operator
     return operator.like([_sign(tensor) for tensor in operator.inputs])

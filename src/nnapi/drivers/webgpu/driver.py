@@ -1,4 +1,4 @@
-"""The driver of the GPU, used in a process of its own, because the accelerator may end it."""
+"""The driver of the GPU. It runs in a process of its own, because the accelerator may end its process."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 GPU = Capabilities(
     Performance(0.005, 0.02), relaxed=Performance(0.004, 0.02), launch_seconds=4e-4, seconds_per_byte=5e-10
 )
-"""The capabilities of a GPU: fast, after its inputs are transferred (a run of a small model took 0.8 ms on an H100)."""
+"""Capabilities of a GPU: fast, once inputs are transferred. A run of a small model took 0.8 ms on an H100."""
 SOFTWARE = Capabilities(
     Performance(20.0, 20.0), relaxed=Performance(20.0, 20.0), launch_seconds=0.05, seconds_per_byte=1e-8
 )
-"""The capabilities of Vulkan on the CPU: slower than the CPU's own device."""
+"""Capabilities of Vulkan on the CPU, which is slower than the CPU reference."""
 
 
 class WebGpuDriver(GraphDriver["PreparedModel"]):
-    """The driver. ``adapter`` is the GPU's name in Vulkan."""
+    """The driver of a GPU; ``adapter`` is the GPU's name in Vulkan."""
 
     isolated = True
     travels = True
-    """The process gets this object, and need not search for an adapter."""
+    """Whether the process gets this object, so that it need not search for an adapter."""
     patience: ClassVar[float] = 900.0
-    """Seconds for compiling shaders, in several starts, before the process counts as hanging."""
+    """Seconds, for compiling shaders in several starts, after which the process is considered to hang."""
 
     def __init__(self, adapter: str, is_software: bool = False) -> None:
         engine = f"LiteRT {version('ai-edge-litert')}"
         self.info = DeviceInfo("webgpu", f"{engine}, {adapter}", DeviceTypeCode.DEVICE_GPU, 8)
         self.is_software = self.is_by_name = is_software
-        """Vulkan on the CPU is for tests: it is used only by name."""
+        """Whether the adapter is Vulkan on the CPU, which is for tests and used only by name."""
 
     def capabilities(self) -> Capabilities:
         return SOFTWARE if self.is_software else GPU
@@ -66,10 +66,10 @@ class WebGpuDriver(GraphDriver["PreparedModel"]):
 
 
 class PreparedModel:
-    """A model on the accelerator, with buffers of its inputs and outputs: runs wait for each other."""
+    """A model on the accelerator, with buffers for inputs and outputs. One run at a time."""
 
     def __init__(self, compiled: Compiled) -> None:
-        from nnapi.drivers.webgpu.engine import Instance  # on demand: not before the first run
+        from nnapi.drivers.webgpu.engine import Instance  # on demand: not before the first model
 
         self.compiled = compiled
         self._instance: Instance | None = Instance(cut_facts(compiled), compiled.flipped, compiled.in_float16)

@@ -1,4 +1,4 @@
-"""LiteRT's compiled models on its WebGPU accelerator, one thread at a time. It may end or hang the process."""
+"""LiteRT's CompiledModel on its WebGPU accelerator, for one thread at a time. It may end or hang the process."""
 
 import time
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ from nnapi.trace.log import Log
 log = Log("nnapi.Driver")
 
 FLIP = np.uint8(128)
-"""The mask that converts unsigned values to signed ones and back."""
+"""XOR mask that converts unsigned 8-bit values to signed ones and back."""
 SLOW = 60.0
-"""Seconds after which compiling shaders explains a failed start: the accelerator waits for them some four minutes."""
+"""Seconds from which a failed start is blamed on compiling shaders, for which the engine waits four minutes."""
 STARTS = 3
-"""The number of starts: each finds the shaders compiled before."""
+"""Maximum number of starts. Each finds the shaders that earlier starts compiled."""
 NOT_ACCELERATED = "the accelerator does not take the whole model"
 INVALID = "Validation error"
 
@@ -33,12 +33,12 @@ _turn = make_lock()
 
 @cache
 def _environment() -> Environment:
-    """Return the environment of all models of the process, with its GPU device."""
+    """Return the environment, with its GPU device, for all models of the process."""
     return Environment.create(options=EnvironmentOptions(runtime_path=str(Path(ai_edge_litert.__file__).parent)))
 
 
 class TensorBuffer:
-    """A buffer of an input or output, and its elements as the caller's."""
+    """A buffer of an input or output, read and written in the caller's element type."""
 
     def __init__(self, buffer: Any, dtype: np.dtype[Any], shape: Shape, is_flipped: bool) -> None:
         self.buffer, self._dtype, self._shape, self._is_flipped = buffer, dtype, shape, is_flipped
@@ -59,7 +59,7 @@ class TensorBuffer:
 
 class Instance:
     def __init__(self, content: bytes, flipped: Sequence[bool], relaxed: bool) -> None:
-        """``flipped`` and ``relaxed`` as in :class:`Compiled`; ``said`` is the engine's output meanwhile."""
+        """``flipped`` is as in :class:`Compiled`; ``relaxed`` permits float16. Sets ``said`` to the engine's output."""
         said = Output()
         with _turn:
             for left in reversed(range(STARTS)):
@@ -78,7 +78,7 @@ class Instance:
                         raise OpFailedError(f"{reason}; the next compilation reuses them") from None
                     log.warning("%s; it is started again, with these shaders", reason)
         self.said = said.text
-        if (start := said.text.find(INVALID)) >= 0:  # the accelerator continues, with uninitialized memory
+        if (start := said.text.find(INVALID)) >= 0:  # it continues with uninitialized memory
             raise OpFailedError(f"the accelerator refuses what it made itself: {said.text[start:].splitlines()[0]}")
 
     def _make(self, content: bytes, flipped: Sequence[bool], relaxed: bool) -> None:
@@ -100,7 +100,7 @@ class Instance:
         self._compute([buffer.zeros() for buffer in self._inputs])
 
     def run(self, inputs: Sequence[Array | None]) -> list[Array]:
-        """Copy the inputs in, compute, and copy the outputs out."""
+        """Copy inputs to the buffers, run, and return copies of the outputs."""
         with _turn:
             try:
                 return self._compute(inputs)
@@ -115,7 +115,7 @@ class Instance:
 
 
 def explain(failure: str, output: str) -> str:
-    """Return the reason of a refusal, from the engine's error and output."""
+    """Return why the accelerator refuses a model, from its error and its output."""
     lines = [line.strip() for line in output.splitlines()]
     for number, line in enumerate(lines):
         if "not supported by GPU delegate" in line:

@@ -1,4 +1,4 @@
-"""Lower a model to operators that the accelerator computes correctly, and write its file."""
+"""Lower a model to operators that the accelerator is known to compute correctly, and write its file."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
 
 
 class WebGpuLowering(TfliteLowering):
-    """Lowers mostly as for the CPU, and refuses patterns that are not proven."""
+    """The lowering for the accelerator: LiteRT's, except that patterns that are not proven are refused."""
 
     rules = RULES
 
@@ -44,7 +44,7 @@ class WebGpuLowering(TfliteLowering):
 
 
 def write_graph(graph: Graph, tail: bytes = b"") -> bytes:
-    """Write the accelerator's file, without XNNPACK's passes. It finds inputs and outputs by name."""
+    """Write the file for the accelerator, without XNNPACK's passes. It finds inputs and outputs by name."""
     graph = adapt_graph(separate_padding(_separate_outputs(graph)))
     for letter, tensors in (("t", graph.tensors()), ("i", graph.inputs), ("o", graph.outputs)):
         for number, tensor in enumerate(tensors):
@@ -57,7 +57,7 @@ def adapt_graph(graph: Graph) -> Graph:
 
 
 def separate_padding(graph: Graph) -> Graph:
-    """Multiply by one between PAD and pooling: the accelerator would fuse the padding and not count it."""
+    """Multiply by 1 between PAD and pooling: the accelerator would fuse the padding and not count its elements."""
     operators: list[Operator] = []
     padded: set[Tensor] = set()
     for operator in graph.operators:
@@ -73,12 +73,12 @@ def separate_padding(graph: Graph) -> Graph:
 
 
 def _is_padded(operator: Operator, padded: set[Tensor]) -> bool:
-    """Whether the accelerator treats the result as padded."""
+    """Return whether the accelerator treats an operator's result as padded."""
     return operator.kind in PADS or (operator.kind == "RESHAPE" and operator.inputs[0] in padded)
 
 
 def _separate_outputs(graph: Graph) -> Graph:
-    """Return the graph with a separate tensor for each output, neither an input nor a constant."""
+    """Return the graph with a separate tensor for each output, which is neither an input nor a constant."""
     taken = set(graph.inputs)
     outputs, copies = [], []
     for tensor in graph.outputs:

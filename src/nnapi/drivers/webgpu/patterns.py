@@ -1,4 +1,4 @@
-"""The patterns of operators that the accelerator computes correctly. ``python -m tools.webgpu_patterns`` lists them."""
+"""Patterns of operators that the accelerator computes correctly. ``python -m tools.webgpu_patterns`` lists them."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -18,13 +18,13 @@ def proven_patterns() -> frozenset[str]:
 
 
 def describe_pattern(operator: Operator) -> str:
-    """Return the pattern of an operator as a line."""
+    """Return the pattern of an operator, as a line of text."""
     ends = [" ".join(_describe_tensors(tensors)) for tensors in (operator.inputs, operator.outputs)]
     return " ".join([operator.kind, *filter(None, [ends[0], ">", ends[1]]), *_list_traits(operator)])
 
 
 def _describe_tensors(tensors: list[Tensor | None] | list[Tensor]) -> Iterator[str]:
-    """Describe each tensor; a run of equal descriptions is yielded once."""
+    """Yield a description of each tensor; equal ones in a row are yielded once."""
     words = (
         "none" if tensor is None else f"{tensor.type}[{len(tensor.shape)}]{'c' if tensor.is_constant else ''}"
         for tensor in tensors
@@ -53,7 +53,7 @@ def _list_traits(operator: Operator) -> Iterator[str]:
 
 
 def _count_pieces(operator: Operator) -> int:
-    """Return the number of rows of a block, of tensors that are split or concatenated, or of values to choose from."""
+    """Return the block size, the number of tensors that are split or concatenated, or of values to choose from."""
     match operator.kind:
         case "SPLIT":
             return len(operator.outputs)
@@ -65,20 +65,20 @@ def _count_pieces(operator: Operator) -> int:
 
 
 def _is_ragged(operator: Operator) -> bool:
-    """Whether the last of the four values in a vector of channels are none of the tensor's."""
+    """Return whether the size of the last axis is not a multiple of 4, so that the last vector has unused values."""
     shape = operator.input(0).shape
     axes = [len(shape) - 1] if operator.kind == "TOPK_V2" else _list_axes(operator)
     return len(shape) - 1 in axes and shape[-1] % 4 > 0
 
 
 def _is_multiplied(operator: Operator) -> bool:
-    """Whether a depthwise convolution of single pixels has several results for each of several channels."""
+    """Return whether a 1×1 depthwise convolution has several results for each of several channels."""
     _, height, width, channels = operator.input(1).shape
     return height == width == 1 < operator.input(0).shape[3] < channels
 
 
 def _is_skipping(operator: Operator) -> bool:
-    """Whether a stride exceeds the window, which skips pixels."""
+    """Return whether a stride exceeds the window, so that pixels are skipped."""
     _, height, width, _ = operator.input(1).shape
     return bool(operator.options["stride_h"] > height or operator.options["stride_w"] > width)
 
@@ -88,7 +88,7 @@ def _is_rescaled(operator: Operator) -> bool:
 
 
 def _has_whole_exponent(operator: Operator) -> bool:
-    """Whether powers of negative values may be defined: WGSL leaves them undefined."""
+    """Return whether an exponent may be an integer. WGSL leaves powers of negative values undefined."""
     exponent = operator.input(1)
     return not exponent.is_constant or bool((exponent.value == np.rint(exponent.value)).any())
 
@@ -114,7 +114,7 @@ TRAITS: dict[str, tuple[tuple[str, ...], Callable[[Operator], bool]]] = {
         lambda operator: operator.input(0).shape[0] != operator.output.shape[0] and len(operator.output.shape) > 1,
     ),
 }
-"""Properties of operators that the accelerator may compute otherwise, in the order of their words in a pattern."""
+"""Properties of operators that the accelerator may compute differently, in the order of their words in a pattern."""
 
 
 def _describe_spread(tensor: Tensor, out: Tensor) -> str:
@@ -127,7 +127,7 @@ def _describe_spread(tensor: Tensor, out: Tensor) -> str:
 
 
 def _list_axes(operator: Operator) -> list[int]:
-    """Return the operator's axes, from the first; none if they are computed."""
+    """Return the operator's axes, counted from the first; none if they are computed."""
     kind = operator.kind
     rank = len(operator.input(kind == "SPLIT").shape) + (kind == "PACK")
     position = row_of(kind).axis

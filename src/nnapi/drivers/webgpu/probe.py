@@ -10,7 +10,7 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 
 
 def main() -> None:
-    """Print the result, and exit without the engine's cleanup."""
+    """Print the result, and exit without running the engine's cleanup."""
     try:
         add_numbers()
         answer = "computed"
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def add_numbers() -> None:
-    """Add on the accelerator; OpFailedError if it cannot, or adds wrongly."""
+    """Add numbers on the accelerator; raise OpFailedError if it cannot, or if the sums are wrong."""
     from nnapi.drivers.webgpu.engine import Instance
     from nnapi.drivers.webgpu.lowering import write_graph
 

@@ -1,4 +1,4 @@
-"""The lowering rules: those for LiteRT, with the accelerator's own."""
+"""Rules for the accelerator, in addition to LiteRT's."""
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from nnapi.ops.shapes import axis_of
 RULES = Rules(base=LITERT)
 lower = RULES.lower
 IMAGE = 4
-"""The rank that the accelerator pads."""
+"""The rank in which the accelerator pads the right axes."""
 
 
 @lower(Op.SOFTMAX)
 def softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
-    """The accelerator computes it along the last of several axes, without beta."""
+    """Lower SOFTMAX along the last axis, with beta applied before; the accelerator supports no other."""
     x, rank = context.real(input), len(input.shape)
     require(axis_of(axis, rank) == rank - 1, f"axis is {axis}, the accelerator computes along the last one")
     x = subtract_largest(context, x, beta)
@@ -30,7 +30,7 @@ def softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
 
 @lower(Op.PAD)
 def pad(context: Context, input: Tensor, paddings: Array) -> Tensor:
-    """Pad an image: in other ranks the accelerator pads the wrong axes."""
+    """Pad in rank 4: in lower ranks the accelerator pads the wrong axes."""
     out, missing = context.result(), IMAGE - len(input.shape)
     if missing <= 0:
         return context.emit("PAD", [input, constant(paddings)], out)
@@ -42,7 +42,7 @@ def pad(context: Context, input: Tensor, paddings: Array) -> Tensor:
 
 @lower(Op.STRIDED_SLICE)
 def strided_slice(context: Context, input: Tensor, begin: Array, end: Array, strides: Array, **masks: int) -> Tensor:
-    """Lower STRIDED_SLICE with explicit bounds within the tensor: the accelerator supports no others."""
+    """Lower STRIDED_SLICE with explicit bounds inside the tensor: the accelerator supports no others."""
     require((strides > 0).all(), "the accelerator slices forwards only")
     out, bounds = context.result(), []
     kept = iter(out.shape)

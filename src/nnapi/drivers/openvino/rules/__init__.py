@@ -1,1 +1,1 @@
-"""Rules to operators of OpenVINO, one module per family."""
+"""Rules from NNAPI operations to OpenVINO operations, one module per family."""

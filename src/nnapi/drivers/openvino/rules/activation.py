@@ -1,4 +1,4 @@
-"""Activations, with a slope (PRELU) or without."""
+"""Activations, including PRELU."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from nnapi.lowering.lower import require
 from nnapi.ops.quantized_values import dequantize, same_quantization
 
 COARSE = 100
-"""Times the result's scale: beyond, a computed slope of 0 shows, because it is dequantized to a float next to 0."""
+"""Maximum (input scale · slope scale / result scale) of a computed slope; beyond, errors of a slope 0 show."""
 
 
 LIMITS = {Op.RELU1: FuseCode.FUSED_RELU1, Op.RELU6: FuseCode.FUSED_RELU6}
@@ -35,13 +35,13 @@ def limit(context: Context, input: Value) -> Value:
     (kept,) = context.call.requantized_results()
     if same_quantization(input.type, kept):
         return context.result(activate(input.real(first), to, input.type), first=first)
-    quantized = clamp_stored(input.node("stored", first), to, input.type)  # floats would show limits in a finer scale
+    quantized = clamp_stored(input.node("stored", first), to, input.type)  # floats would show bounds in a finer scale
     return Value.of(quantized, input.type, "stored", first=first)
 
 
 @lower(Op.RELU)
 def relu(context: Context, input: Value) -> Value:
-    """Between quantized values and a MAX_POOL_2D, the engine moves a RELU before the zero point, which is not 0."""
+    """Compute on exact floats: between quantized values and MAX_POOL_2D, RELU would move before the zero point."""
     first = input.is_channels_first
     return context.result(op.relu(input.before_rounding(first)), first=first)
 

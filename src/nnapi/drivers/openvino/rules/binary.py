@@ -1,4 +1,4 @@
-"""Functions of two elements; dimensions of 1 are broadcast."""
+"""Functions of pairs of elements, with broadcasting."""
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def function(context: Context, **operands: Value) -> Value:
 
 @lower(*ARITHMETIC)
 def arithmetic(context: Context, lhs: Value, rhs: Value) -> Value:
-    """The engine moves limits of a sum with a constant before the sum, where it rounds them differently."""
+    """Clamp stored values: the engine moves a clamp before a sum with a constant, and rounds differently there."""
     are_computed = lhs.array is None and rhs.array is None
     if are_computed:
         lhs, rhs = lhs.rounded, rhs.rounded
@@ -49,19 +49,19 @@ def arithmetic(context: Context, lhs: Value, rhs: Value) -> Value:
     made = ARITHMETIC[context.code](x, y)
     factors = [value.array for value in (lhs, rhs) if value.array is not None] if context.code == Op.MUL else []
     if any(np.isinf(factor).any() for factor in factors):
-        made = op.maximum(made, made)  # the engine would move limits before an infinite factor
+        made = op.maximum(made, made)  # keeps the clamp behind an infinite factor
     return context.clamped_result(made, first=first)
 
 
 @lower(Op.DIV)
 def div(context: Context, lhs: Value, rhs: Value) -> Value:
-    """Divide; keep NaN, as of 0 / 0, under an activation."""
+    """Divide; NaN, for example of 0 / 0, stays NaN under an activation."""
     require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, for which the engine's quotients are not exact")
     (x, y), first = align([lhs, rhs])
     if rhs.array is not None and np.abs(rhs.array).min() >= SMALL:
         return context.result(op.divide(x, y), first=first)
     quotient = _quotient(x, y)
-    if rhs.array is not None:  # else the engine moves the limits before its reciprocal, which is infinite
+    if rhs.array is not None:  # keeps the clamp behind the reciprocal, which is infinite
         quotient = op.maximum(quotient, quotient)
     limited = activate(quotient, context.activation, context.type())
     if context.activation != FuseCode.FUSED_NONE:
@@ -70,8 +70,8 @@ def div(context: Context, lhs: Value, rhs: Value) -> Value:
 
 
 def _quotient(x: Node, y: Node) -> Node:
-    """Divide. The engine multiplies by the reciprocal, which is infinite for the smallest floats: there both operands
-    are multiplied by a power of two first. Where that overflows, so does the quotient."""
+    """Divide. The engine multiplies by 1 / y, which is infinite for the smallest floats. For these, x and y are first
+    multiplied by 2**64; if that overflows, so does the quotient."""
     factor = op.select(op.less(op.abs(y), number(SMALL)), number(2.0**64), number(1))
     return op.divide(op.multiply(x, factor), op.multiply(y, factor))
 

@@ -1,8 +1,8 @@
 """Convolutions.
 
-Quantized ones are lowered to floats, with the rounding to quantized values as an operator of its own: the engine
-recognizes that and computes with the quantized values. It wants signed weights without a zero point. Unsigned weights,
-which have one, are shifted by it; where that leaves the range of a signed byte, they become float32, which is as exact.
+Quantized convolutions are lowered to float ones with FakeQuantize, which the engine recognizes to compute on quantized
+values. It requires signed weights without a zero point. So the zero point of unsigned weights is subtracted. If that
+leaves the range of signed bytes, they become float32, which is as exact.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def convolve(
 def transpose_conv_2d(
     context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair
 ) -> Value:
-    """The filter is float32: some sums with a quantized one are wrong in the engine."""
+    """Lower with float32 weights: some of the engine's sums with quantized weights are wrong."""
     weights = make_weights(filter, filter.type.dimensions, (3, 0, 1, 2), (1, -1, 1, 1), is_stored=False)
     require(not explain_too_wide(padding), explain_too_wide(padding))
     missing = [max(0, -after) for _, after in padding]
@@ -60,11 +60,11 @@ def transpose_conv_2d(
         f"padding {padding} adds {missing} rows and columns that no filter reaches, must be below the stride {stride}",
     )
     begin, end = [before for before, _ in padding], [max(0, after) for _, after in padding]
-    dimensions = input.type.dimensions[1:3]  # of 1 cell: no stride is needed, and with a large one the engine hangs
+    dimensions = input.type.dimensions[1:3]  # with one row or column, a large stride makes the engine hang
     steps = [step if cells > 1 else more + 1 for step, cells, more in zip(stride, dimensions, missing, strict=True)]
     y = op.convolution_backprop_data(input.real(first=True), weights, steps, None, begin, end, [1, 1], None, missing)
     y = op.add(y, make_bias(input, filter, bias, (1, bias.type.size, 1, 1)))
-    return context.clamped_result(y, first=True)  # the engine drops limits of floats where it sums quantized values
+    return context.clamped_result(y, first=True)  # the engine drops clamps of floats that are sums of quantized values
 
 
 def _windows(
@@ -72,8 +72,8 @@ def _windows(
 ) -> tuple[Node, list[int], list[int], list[int], list[int]]:
     """Return the image, strides, padding before and after, and dilations for the engine.
 
-    Where there is one window along an axis, its stride is 1 and the image ends with it: with a larger stride the engine
-    is wrong on images of one channel. With float weights it does not compute with quantized values.
+    If an axis has one window, its stride becomes 1 and the image ends with it: larger strides are wrong for images of
+    one channel. With float weights, the input is not marked as quantized.
     """
     dimensions, size = input.type.dimensions[1:3], filter.type.dimensions[1:3]
     require(not explain_too_wide(padding), explain_too_wide(padding))
@@ -98,17 +98,16 @@ def _windows(
 
 
 def _loses_strides(context: Context, x: Node, weights: Node) -> bool:
-    """Whether the engine may forget strides over single cells: it takes them to operators before, and makes products of
-    matrices of floats and quantized weights."""
+    """Return whether the engine may lose strides of 1×1 windows. It moves them to operators before, and turns products
+    with floats and quantized weights into matrix products."""
     is_product = weights.get_type_name() == "Multiply" and node_of(x).get_type_name() != "FakeQuantize"
     return is_product or (context.is_quantized and not byte_sums.are_byte_sums_exact())
 
 
 def make_weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape, is_stored: bool = True) -> Node:
-    """Return a filter, reshaped and transposed, as floats or, with ``is_stored``, as quantized values and their scales.
+    """Return a filter, reshaped and transposed, as floats; with ``is_stored``, as quantized values times scales.
 
-    ``channels`` is the shape to which per-channel scales broadcast: the size of the result along the axes of output
-    channels, else 1.
+    ``channels`` is the shape of the scales for broadcasting: the size along the axes of output channels, else 1.
     """
     if filter.array is None:
         node = op.reshape(filter.real(), integers(shape), False)
@@ -124,12 +123,12 @@ def make_weights(filter: Value, shape: Shape, order: Sequence[int], channels: Sh
     if quantized.dtype == np.uint8 or type.zero_point:
         if int(quantized.max()) - type.zero_point > 127 or int(quantized.min()) - type.zero_point < -128:
             return constant((quantized.astype(np.float32) - np.float32(type.zero_point)) * scale)
-        quantized = quantized - quantized.dtype.type(type.zero_point)  # wraps around if the type is too narrow
+        quantized = quantized - quantized.dtype.type(type.zero_point)  # may wrap around to a signed value
     return op.multiply(op.convert(constant(quantized.view(np.int8)), "f32"), constant(scale))
 
 
 def make_bias(input: Value, filter: Value, bias: Value, shape: Shape) -> Node:
-    """Return the bias as floats; that of quantized operands is in units of the product of their scales."""
+    """Return the bias as floats. A quantized bias is in units of (input scale · filter scale)."""
     if bias.type.code != INT32:
         if bias.array is not None:
             return constant(bias.array.astype(np.float32, copy=False).reshape(shape))

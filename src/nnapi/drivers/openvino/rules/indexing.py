@@ -1,4 +1,4 @@
-"""Elements chosen by indices or truth values, and the indices of minima and maxima."""
+"""Selection of elements by indices or conditions, and indices of minima and maxima."""
 
 import numpy as np
 
@@ -47,10 +47,10 @@ def find_extreme(context: Context, input: Value, axis: int) -> Value:
 
 
 def _line_up(input: Value, axis: int) -> tuple[Node, int]:
-    """Return the values, and the position of the axis in them.
+    """Return the values as a node, and the position of the axis in it.
 
-    The channels of an image stay before its pixels, which become one axis: with two, the engine compares one pixel
-    after the other, and transposing the image first takes longer still.
+    An NCHW image keeps its channels first, and its pixels become one axis. With two axes the engine would compare pixel
+    by pixel, and transposing the image would take longer still.
     """
     if not input.is_channels_first or axis != 3:
         return input.real(), axis
@@ -60,7 +60,7 @@ def _line_up(input: Value, axis: int) -> tuple[Node, int]:
 
 @lower(Op.TOPK_V2)
 def top_k(context: Context, input: Value, k: int) -> list[Value]:
-    """The input is reversed: of equal elements NNAPI takes the last first, the engine the first."""
+    """Reverse the input: among equal elements, NNAPI returns the last index first, the engine the first."""
     _need_comparable(input)
     axis, dimension = input.type.rank - 1, input.type.dimensions[-1]
     backwards = op.slice(input.real(), integers([-1]), integers([-dimension - 1]), integers([-1]), integers([axis]))

@@ -1,4 +1,4 @@
-"""Matrix products, quantized ones as convolutions are."""
+"""Matrix products; quantized ones are lowered as convolutions are."""
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
@@ -20,7 +20,7 @@ def fully_connected(context: Context, input: Value, weights: Value, bias: Value)
     if input.array is None:
         factors = make_weights(weights, (units, width), (0, 1), (-1, 1))
     else:
-        factors = weights.real()  # the engine fails to compile a product of a constant and quantized values
+        factors = weights.real()  # the engine cannot compile a constant times quantized values
     y = op.matmul(x, factors, False, True)
     y = op.add(y, make_bias(input, weights, bias, (1, units)))
     return context.result(op.multiply(y, number(NUDGE)) if _needs_no_scaling(context, input, weights) else y)
@@ -33,7 +33,7 @@ def batch_matmul(context: Context, lhs: Value, rhs: Value, adj_x: bool, adj_y: b
 
 
 def _sums_are_coarse(context: Context, input: Value, weights: Value) -> bool:
-    """Whether float32 loses steps of the result in sums with zero points, to which the engine adds its limits."""
+    """Return whether float32 is too coarse for sums with zero points, to which the engine adds its bounds."""
     if not input.type.is_quantized:
         return False
     largest = max(weights.type.channel.scales if weights.type.channel else [weights.type.scale])
@@ -42,8 +42,8 @@ def _sums_are_coarse(context: Context, input: Value, weights: Value) -> bool:
 
 
 def _needs_no_scaling(context: Context, input: Value, weights: Value) -> bool:
-    """Whether sums are in the scale of the result already. The engine would then forget the scales of the operands; a
-    factor close to 1, which changes no quantized value, prevents that."""
+    """Return whether sums already have the result's scale. The engine would then ignore the operands' scales. A factor
+    close to 1, which changes no quantized value, prevents that."""
     if not input.type.is_quantized or weights.type.channel:
         return False
     ratio = input.type.scale / context.type().scale

@@ -1,4 +1,4 @@
-"""Elements moved, dropped, repeated or surrounded; none changes."""
+"""Operations that move, drop, repeat or pad elements without arithmetic."""
 
 import math
 from collections.abc import Sequence
@@ -40,19 +40,19 @@ def concatenate(context: Context, inputs: Sequence[Value], axis: int) -> Value:
     nodes = [value.node("stored") if is_stored else _alike(value, type, first) for value in inputs]
     if not first and (not is_stored or type.code in FLOATS):
         nodes = _copy(nodes, type, axis)
-    from_end = position_of_axis(first, axis) - len(type.dimensions)  # the engine's patterns have -1 for the last axis
+    from_end = position_of_axis(first, axis) - len(type.dimensions)  # the engine's patterns use -1 for the last axis
     return Value.of(op.concat(nodes, from_end), type, "stored" if is_stored else "real", first=first)
 
 
 def _copy(nodes: list[Node], type: OperandType, axis: int) -> list[Node]:
-    """Return copies of tensors that are concatenated along the outermost axis, which the engine does not remove. It
-    computes such tensors in the memory of the result, and another reader of an image then reads something else."""
+    """Copy tensors that are concatenated along the outermost axis. Otherwise the engine computes them in the memory of
+    the result, and other readers of an image read wrong values."""
     return nodes if math.prod(type.dimensions[:axis]) > 1 else [op.maximum(node, node) for node in nodes]
 
 
 def _alike(value: Value, type: OperandType, first: bool) -> Node:
-    """Return a part of a concatenation, rounded to the result's quantized values. The engine would give inputs that
-    differ in scale a common, coarser one, for all their readers."""
+    """Return an input of a concatenation, rounded to the result's quantization. Otherwise the engine would requantize
+    inputs with different scales to a common, coarser one, for all readers."""
     real = value.real(first)
     return real if same_quantization(value.type, type) else round_to_quantized(real, type)
 
@@ -84,7 +84,7 @@ def slice_block(context: Context, input: Value, begin: Array, size: Array) -> Va
 def strided_slice(context: Context, input: Value, shrink_axis_mask: int, **bounds: Any) -> Value:
     dimensions = input.type.dimensions
     steps = slice_steps(dimensions, **bounds)
-    # To the engine a stop of -1 means the last element, not the one before the first.
+    # In the engine, a stop of -1 means the last element, not the position before the first.
     ends = [
         taken.stop if taken.stop >= 0 else -dimension - 1 for taken, dimension in zip(steps, dimensions, strict=True)
     ]
@@ -101,8 +101,8 @@ def strided_slice(context: Context, input: Value, shrink_axis_mask: int, **bound
 
 
 def _slice(x: Node, dimensions: Shape, begin: Sequence[int], end: Sequence[int], step: Sequence[int]) -> Node:
-    """Slice only the axes that lose elements. An axis that keeps its end ends at the largest integer, as in the pattern
-    by which the engine finds the halves of a rotary embedding."""
+    """Slice only axes that lose elements. An end that is the axis's own becomes the largest integer, as in the pattern
+    by which the engine finds rotary embeddings."""
     cut = [
         (axis, start, LARGEST if stop == dimension else stop, stride)
         for axis, (start, stop, stride, dimension) in enumerate(zip(begin, end, step, dimensions, strict=True))
@@ -141,7 +141,7 @@ def batch_to_space(context: Context, input: Value, block_shape: Array) -> Value:
 
 @lower(Op.SPACE_TO_BATCH_ND)
 def space_to_batch(context: Context, input: Value, block_shape: Array, paddings: Array) -> Value:
-    """Pad by a node of its own: the engine's operator would pad with the quantized value 0."""
+    """Pad by a separate node: the engine's operator would pad with the quantized value 0, not the zero point."""
     begin, end = (integers([0, 0, *paddings[:, side]]) for side in (0, 1))
     padded, kind = _with_zeros(context, input, begin, end, True)
     batches, rows, columns, channels = context.type().dimensions
@@ -151,10 +151,10 @@ def space_to_batch(context: Context, input: Value, block_shape: Array, paddings:
 
 
 def _exchange(x: Node, parts: Sequence[int], order: Sequence[int], shape: Sequence[int]) -> Node:
-    """Divide the axes of a node into ``parts``, transpose these by ``order``, and reshape the result.
+    """Split axes into ``parts``, transpose these by ``order``, and reshape.
 
-    The engine's operators for blocks of batches take two to four times as long. On a rounded constant, their
-    compilation does not end.
+    The engine's operators for batches and blocks take two to four times as long, and never finish compiling for a
+    rounded constant.
     """
     y = op.transpose(op.reshape(x, integers(parts), False), integers(order))
     return op.reshape(y, integers(shape), False)
@@ -168,8 +168,8 @@ def pad(context: Context, input: Value, paddings: Array) -> Value:
 
 
 def _with_zeros(context: Context, input: Value, begin: Node, end: Node, first: bool) -> tuple[Node, Kind]:
-    """Return the padded node and its kind: quantized values are padded with the zero point, as the engine may take the
-    float 0 for the quantized value 0."""
+    """Pad with zeros; return the node and its kind. Quantized values are padded with the zero point, because the engine
+    may take the float 0 for the quantized value 0."""
     kind: Kind = "stored" if input.type.is_quantized else "real"
     zero = op.constant(input.type.dtype.type(input.type.zero_point)) if input.type.is_quantized else number(0)
     return op.pad(_hide(context, input, input.node(kind, first)), begin, end, "constant", zero), kind
@@ -177,7 +177,7 @@ def _with_zeros(context: Context, input: Value, begin: Node, end: Node, first: b
 
 @lower(Op.PAD_V2)
 def pad_v2(context: Context, input: Value, paddings: Array, pad_value: float) -> Value:
-    """Pad quantized values as stored: the engine pads their dequantized values correctly only with 0."""
+    """Pad quantized values as stored: padding their dequantized values is correct only for 0."""
     first = input.is_channels_first
     x, value = input.node("stored", first), np.array(pad_value).astype(input.type.dtype)
     y = op.pad(_hide(context, input, x), *_around(paddings, first), "constant", op.constant(value))
@@ -185,13 +185,13 @@ def pad_v2(context: Context, input: Value, paddings: Array, pad_value: float) ->
 
 
 def _hide(context: Context, input: Value, x: Node) -> Node:
-    """Hide floats in a model with quantized values: the engine would apply a factor or a term of theirs to the padding,
+    """Hide floats from the engine if the model is quantized: it would apply their factors and terms to the padding,
     too."""
     return op.maximum(x, x) if context.is_quantized and input.type.code in FLOATS else x
 
 
 def _around(paddings: Array, first: bool) -> tuple[Node, Node]:
-    """Return the padding before and after each axis, in the graph's order of axes."""
+    """Return the padding before and after each axis, in the order of the graph's axes."""
     order = sorted(range(len(paddings)), key=lambda axis: position_of_axis(first, axis))
     return integers(paddings[order, 0]), integers(paddings[order, 1])
 

@@ -1,4 +1,4 @@
-"""Normalizations: each element relative to those around it."""
+"""Normalization of elements relative to others."""
 
 import math
 
@@ -10,12 +10,12 @@ from nnapi.lowering.lower import require
 from nnapi.ops.shapes import axis_of
 
 IMAGE = (2, 3)
-"""The axes of an image, channels first."""
+"""Height and width in NCHW."""
 
 
 @lower(Op.SOFTMAX)
 def softmax(context: Context, input: Value, beta: float, axis: int) -> Value:
-    """Subtract the maximum before the factor is applied: products of large elements may be infinite."""
+    """Subtract the maximum before multiplying by beta: products of large elements may be infinite."""
     first = input.is_channels_first
     x, along = input.real(first), position_of_axis(first, axis_of(axis, input.type.rank))
     if abs(beta) > 1 and not input.type.is_quantized:
@@ -37,7 +37,7 @@ def _times(x: Node, factor: float) -> Node:
 
 @lower(Op.L2_NORMALIZATION)
 def l2_normalization(context: Context, input: Value, axis: int) -> Value:
-    """A slice of zeros stays zero. Dequantized zeros may be a little off, but by less than half a step."""
+    """Divide by the length, but at least half a step: dequantized zeros are slightly off, and must stay zero."""
     first = input.is_channels_first
     x = input.real(first)
     squares = op.reduce_sum(
@@ -51,7 +51,7 @@ def l2_normalization(context: Context, input: Value, axis: int) -> Value:
 def local_response_normalization(
     context: Context, input: Value, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Value:
-    """The sum over neighbors along the axis is an average pooling of a column, padding included, times its size."""
+    """Sum neighbors along the axis by average pooling of a column, with padding, times the window's size."""
     shape = input.type.dimensions
     axis = axis_of(axis, len(shape))
     radius = min(radius, shape[axis] - 1)
@@ -76,10 +76,9 @@ def instance_normalization(context: Context, input: Value, gamma: float, beta: f
 
 
 def _normalize(x: Node, image: Value, epsilon: float) -> Node:
-    """Compute mvn by other operators: in a model with quantized values the engine drops factors before mvn, as if no
-    epsilon were added to the variance.
+    """Compute MVN by other operators. In quantized models, the engine drops factors before MVN, as if epsilon were 0.
 
-    The deviation is computed by reduce_l2, in which the engine does not recognize mvn.
+    ReduceL2 computes the deviation, because the engine does not recognize MVN in it.
     """
     off = op.subtract(x, op.reduce_mean(x, integers(IMAGE), True))
     _, height, width, _ = image.type.dimensions

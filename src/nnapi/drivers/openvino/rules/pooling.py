@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D, without their padding."""
+"""AVERAGE_POOL_2D and MAX_POOL_2D."""
 
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.codes import OperationCode as Op
@@ -12,8 +12,8 @@ from nnapi.ops.shapes import Padding, Pair
 
 @lower(Op.AVERAGE_POOL_2D)
 def average_pool(context: Context, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
-    """Halves between quantized values are rounded up: a value that is computed twice must be rounded alike. The engine
-    rounds signed ones away from 0, one step off, which is many steps of a finer scale."""
+    """Add a quarter step divided by the window's size, so that halves are always rounded up. The engine rounds signed
+    halves away from 0, which is one step off, and many steps in a finer scale."""
     made, kept = context.type(), context.call.requantized_results()[0]
     require(
         made.code != OperandCode.TENSOR_QUANT8_ASYMM_SIGNED or made.scale <= kept.scale,
@@ -40,7 +40,7 @@ def max_pool(context: Context, input: Value, padding: Padding, stride: Pair, siz
 
 
 def _windows(input: Value, padding: Padding, stride: Pair, size: Pair) -> tuple[list[int], list[int], list[int]]:
-    """Return strides, padding before and padding after for the engine."""
+    """Return strides, padding before and padding after, for the engine."""
     require(not explain_too_wide(padding), explain_too_wide(padding))
     height, width = input.type.dimensions[1:3]
     steps, _ = limit_steps((height, width), size, stride, padding)

@@ -12,7 +12,7 @@ from nnapi.ops.signature_types import INT32
 
 @lower(Op.QUANTIZE)
 def quantize(context: Context, input: Value) -> Value:
-    """Return the quantized value that the input was dequantized from, if it was only moved since; else round."""
+    """Return the quantized value from which the input was dequantized, if it was only moved since; else quantize."""
     if input.quantized is not None and input.quantized.type == context.type():
         return input.quantized
     return context.map(lambda x: x, input)
@@ -20,7 +20,7 @@ def quantize(context: Context, input: Value) -> Value:
 
 @lower(Op.DEQUANTIZE)
 def dequantize(context: Context, input: Value) -> Value:
-    """Dequantize the stored values: floats that the engine has rounded to them are a little off, 0 too."""
+    """Dequantize the stored values exactly: the floats of the engine's own rounding are slightly off, also for 0."""
     first = input.is_channels_first
     result = context.result(input.exact(first), first=first)
     result.quantized = input if context.type().code == OperandCode.TENSOR_FLOAT32 else None
@@ -29,7 +29,7 @@ def dequantize(context: Context, input: Value) -> Value:
 
 @lower(Op.CAST)
 def cast(context: Context, input: Value) -> Value:
-    """Quantized values are cast as integers; floats are truncated and clamped to the target's range."""
+    """Cast quantized values as plain integers; truncate floats, and clamp them to the target's range."""
     source, target = input.type, context.type()
     if source.code == target.code:
         if source.is_quantized:
@@ -42,7 +42,7 @@ def cast(context: Context, input: Value) -> Value:
     if target.code == INT32:
         if source.dtype.kind != "f":
             return Value.of(op.convert(input.node("stored"), "i32"), target, "stored")
-        most, x = np.iinfo(np.int32).max, input.real()  # the engine converts too large values to the least integer
+        most, x = np.iinfo(np.int32).max, input.real()  # the engine converts larger values to the least integer
         cut = op.select(op.greater_equal(x, number(most)), op.constant(np.int32(most)), op.convert(x, "i32"))
         return Value.of(cut, target, "stored")
     assert target.code == OperandCode.TENSOR_QUANT8_ASYMM

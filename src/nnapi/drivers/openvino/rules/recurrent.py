@@ -1,4 +1,4 @@
-"""LSTM cells along time, in the engine's own sequence."""
+"""LSTM over time, by OpenVINO's LSTMSequence."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from nnapi.ops.lstm_parameters import Cell, cell_of
 
 TANH = 4
 ORDER = ("forget", "input", "cell", "output")
-"""The engine's order of the gates."""
+"""OpenVINO's order of the gates."""
 
 
 @lower(Op.UNIDIRECTIONAL_SEQUENCE_LSTM)

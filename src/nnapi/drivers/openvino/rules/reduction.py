@@ -1,4 +1,4 @@
-"""Many elements to one, along axes."""
+"""Reductions along axes."""
 
 import math
 from typing import Any
@@ -32,8 +32,8 @@ EXTREMES = {Op.REDUCE_MAX: find_maximum, Op.REDUCE_MIN: find_minimum}
 
 @lower(Op.MEAN)
 def mean(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
-    """A quantized mean is rounded down: to the nearest, after less than half a step is subtracted, so that no multiple
-    of 1 / count lies on a border."""
+    """Round quantized means down: subtract a little less than half a step, then round to nearest. No multiple of 1 /
+    count is then on a border."""
     y, first = _reduce(context, input.rounded, axes, op.reduce_mean)
     type = context.type()
     if type.is_quantized:
@@ -44,8 +44,7 @@ def mean(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
 
 @lower(*FUNCTIONS)
 def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
-    """Extremes of quantized values are found among these: those of the floats that they stand for the engine gets
-    wrong."""
+    """Reduce stored quantized values: the engine's minimum and maximum of their dequantized values are wrong."""
     function, find = FUNCTIONS[context.code], EXTREMES.get(context.code)
 
     def compute(x: Node, *how: Any) -> Node:
@@ -61,10 +60,10 @@ def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value
 
 
 def _reduce(context: Context, input: Value, axes: Array, function: Function) -> tuple[Node, bool]:
-    """Return the reduction of the float values, and whether it is NCHW: as the input, where no axis is dropped.
+    """Return the reduction of the float values, and whether it is NCHW: like the input if no axis is dropped.
 
-    A reshape drops the axes where the engine's own way has faults: of several axes with the first among them, a later
-    reshape would be ignored; beside dimensions of 1 that stay, a transpose behind would be lost.
+    A separate reshape drops axes if the engine's keep_dims=False is faulty. With several axes including the first, it
+    ignores a later reshape; beside remaining dimensions of 1, it loses a later transpose.
     """
     first, along, rank = input.is_channels_first, reduced_axes(input.type.rank, axes), input.type.rank
     left = [position_of_axis(first, axis) for axis in range(rank) if axis not in along]

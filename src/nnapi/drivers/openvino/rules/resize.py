@@ -27,8 +27,8 @@ def resize_bilinear(context: Context, input: Value, size: Pair, align_corners: b
 
 @lower(Op.RESIZE_NEAREST_NEIGHBOR)
 def resize_nearest_neighbor(context: Context, input: Value, size: Pair, **sampling: bool) -> Value:
-    """Gather pixels by index: the engine's arithmetic may differ by one from the specified one. It is exact where all
-    pixels are repeated equally often; and to gather, the engine transposes what convolutions read."""
+    """Gather pixels by index, because the engine's indices may differ by one. They are exact if all pixels are repeated
+    equally often. Gathering is slower, as the engine transposes images for convolutions."""
     dimensions = input.type.dimensions[1:3]
     picks = [nearest_cells(dimension, out, **sampling) for dimension, out in zip(dimensions, size, strict=True)]
     is_even = all(_repeats(picked, dimension) for picked, dimension in zip(picks, dimensions, strict=True))
@@ -54,5 +54,5 @@ def resize_nearest_neighbor(context: Context, input: Value, size: Pair, **sampli
 
 
 def _repeats(picked: Array, dimension: int) -> bool:
-    """Whether each of ``dimension`` pixels is repeated equally often, in order: there the engine is exact."""
+    """Return whether each of ``dimension`` pixels is repeated equally often, in order: then the engine is exact."""
     return np.array_equal(picked, np.repeat(np.arange(dimension), len(picked) // dimension))

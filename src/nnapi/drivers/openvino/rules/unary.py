@@ -1,4 +1,4 @@
-"""Functions of each element."""
+"""Functions of one element."""
 
 import numpy as np
 
@@ -24,8 +24,7 @@ def function(context: Context, **operands: Value) -> Value:
 
 @lower(Op.ABS)
 def absolute(context: Context, input: Value) -> Value:
-    """A tensor of rank 1 becomes one of rank 2: the engine moves ABS of rank 1 before a concatenation that has other
-    readers."""
+    """Compute ABS of rank 1 in rank 2: else the engine moves it before a concatenation that also has other readers."""
     if input.type.rank != 1:
         return context.map(op.abs, input)
     row = op.reshape(input.real(), integers([1, input.type.size]), False)
@@ -34,7 +33,7 @@ def absolute(context: Context, input: Value) -> Value:
 
 @lower(Op.EXP)
 def exp(context: Context, input: Value) -> Value:
-    """Square the exponential of x / 2: the engine's own is infinite where the result is finite, but large."""
+    """Square the exponential of x / 2: the engine's own is infinite for some large, finite results."""
     first = input.is_channels_first
     root = op.exp(op.multiply(input.real(first), number(0.5)))
     return context.result(op.multiply(root, root), first=first)
@@ -42,7 +41,7 @@ def exp(context: Context, input: Value) -> Value:
 
 @lower(Op.RSQRT)
 def rsqrt(context: Context, input: Value) -> Value:
-    """Where x ≤ 0 the result is infinite, and quantized the highest value: so 0 must be exact."""
+    """Make 0 exact, as the result for x ≤ 0 is infinite, and the highest quantized value."""
     if not input.type.is_quantized:
         return context.map(lambda x: op.divide(number(1), op.sqrt(x)), input)
     first = input.is_channels_first
