@@ -150,8 +150,7 @@ def _is_enabled(entry: Entry) -> bool:
 
 
 def _is_isolated(driver: Driver) -> bool:
-    """Whether a driver gets a process, by NNAPI_ISOLATED (names, or "all" but the reference), NNAPI_SERVICE or
-    itself."""
+    """Whether NNAPI_ISOLATED (names, or "all" but the reference), NNAPI_SERVICE or the driver asks for a process."""
     if getattr(driver, "is_remote", False):
         return False
     name, wanted = driver.info.name, _isolated_names()

@@ -84,8 +84,7 @@ class Event(Closeable):
         self._call_listeners()  # listeners added since
 
     def call_when_done(self, call: Callable[[NnapiError | None], None]) -> None:
-        """Call ``call`` with the error or None when the work ends, before waiting threads go on; now if it has
-        ended."""
+        """Call ``call`` with the error or None at the end of the work, before waiters go on; now if it has ended."""
         self._listeners.append(call)
         if self.is_done:
             self._call_listeners()

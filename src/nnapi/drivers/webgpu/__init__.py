@@ -53,8 +53,7 @@ class Search:
         return f"webgpu, LiteRT {engine}, {[_describe_file(file) for file in files]}, {devices}"
 
     def ask(self) -> Any:
-        """Return the adapter's name and type, from a process that adds numbers on it; UnavailableDeviceError if that
-        fails."""
+        """Return the adapter's name and type, from a process that adds on it; UnavailableDeviceError if that fails."""
         import subprocess  # on demand: not needed with a cached answer
 
         try:

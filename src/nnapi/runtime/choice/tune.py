@@ -67,8 +67,7 @@ def decide_at_once(
     inputs: Inputs | None = None,
     progress: Progress = lambda text: None,
 ) -> ReadyPlan:
-    """Compare plans until all are decided or LONGEST has passed. Return the fastest; ``ready`` if inputs are
-    unknown."""
+    """Compare plans until all are decided or LONGEST has passed. Return the fastest; ``ready`` for unknown ranks."""
     model = question.model
     if inputs is None and not has_known_ranks(model):
         return ready
