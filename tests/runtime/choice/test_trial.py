@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import math
 import threading
 import weakref
 from types import SimpleNamespace
@@ -336,6 +337,20 @@ def test_a_plan_far_behind_the_fastest_challenger_is_not_on_trial(machine: Machi
     machine.second.seconds = 0.5e-3
     found = machine.begin(machine.compile())
     assert [each.standing for each in found.challengers] == ["on trial", "on trial"]
+
+
+@pytest.mark.parametrize(("seconds", "standing"), [(2e-3, "on trial"), (4e-3, "slower")])
+def test_a_machine_that_becomes_slower_does_not_drop_a_plan(seconds: float, standing: str, machine: Machine) -> None:
+    """From the active plan's reference to the preparation of the challenger, each run becomes 2.5 times as long."""
+    compilation = machine.compile()
+    compilation.run(X)
+    found = machine.trial(compilation)
+    found.prepare()
+    machine.first.seconds, machine.second.seconds = 2.5e-3, seconds * 2.5
+    found.prepare_next()
+    (rival,) = found.challengers
+    assert rival.standing == standing
+    assert rival.first_gain == pytest.approx(math.log(1e-3 / seconds))
 
 
 def test_nothing_is_tried_where_there_is_no_choice(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

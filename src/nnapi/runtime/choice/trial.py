@@ -39,8 +39,8 @@ log = Log("nnapi.ExecutionPlan")
 
 SHARE, GRACE = 0.05, 0.1
 """Budget of measurements: this share of the time spent in runs, plus this many seconds."""
-HOPELESS = 3.0
-"""A challenger that takes this many times the fastest plan's time when prepared is dropped without a pair."""
+HOPELESS = math.log(3.0)
+"""A challenger is dropped without a pair if its log ratio when prepared is this much below the fastest plan's."""
 BEHIND = 0.3
 """A plan with fewer than two pairs is dropped if its log ratio is this much below the best faster challenger's."""
 SPIN = 0.0015
@@ -194,11 +194,13 @@ class Trial:
         found = challenger.prepare(lambda: prepare_plan(plan, question.devices, options, question.cache), sample)
         if found is not None:
             challenger.judge(question.model, sample, expected, found)
-            limit = HOPELESS * min([seconds, *(each.seconds for each in self.challengers if each.is_on_trial)])
-            while challenger.seconds > limit and challenger.time_again(sample):
-                pass
+            limit = max([0.0, *(each.first_gain for each in self.challengers if each.is_on_trial)]) - HOPELESS
+            if log_ratio(seconds, challenger.seconds) < limit:  # the machine may have become slower
+                seconds, _ = self._time_active(sample)
+                while log_ratio(seconds, challenger.seconds) < limit and challenger.time_again(sample):
+                    pass
             challenger.first_gain = log_ratio(seconds, challenger.seconds)
-            if challenger.seconds > limit:
+            if challenger.first_gain < limit:
                 challenger.evidence.add(seconds, challenger.seconds)
                 challenger.drop()
         return challenger
