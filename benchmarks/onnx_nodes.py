@@ -211,9 +211,9 @@ while it reads the file. It converts int64 to int32 and float64 to float32, with
 
 Dynamic dimensions stay dynamic if NNAPI can express the operators with them. Otherwise nnapi compiles the model for the
 shapes of each run and keeps the last eight compilations; `explain()` lists the time of each compilation. Some inputs
-grow by one element at each run, for example a decoder's past keys. nnapi pads such inputs to a multiple of 64 if a test
-shows that the padding changes no result; the test pads with large random values. So a decoder that generates 64 tokens
-is compiled twice, not once for each token. The cache stores the compilations of a file by shapes. Another process that
+grow by one element at each run, for example a decoder's past keys. nnapi pads such inputs to a multiple of 64 if the
+padding changes no result. To test this, nnapi pads with large random values. So a decoder that generates 64 tokens is
+compiled twice, not once for each token. The cache stores the compilations of a file by shapes. Another process that
 runs the same file on the same shapes neither imports nor lowers the file again.
 `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})` fixes dimensions.
 

@@ -45,7 +45,7 @@ INTRODUCTION = """\
 <!-- Written by `python -m tools.non_finite > docs/non-finite.md`; a test compares it with the devices. -->
 
 The specification does not define the results of an operation on NaN. The table at the end shows the outputs of each
-device if one element of one float32 input is NaN or infinite and all other elements are finite. Each cell covers up to
+device if one element of one float32 input is NaN or infinite. All other elements are finite. Each cell covers up to
 three random calls and all float32 inputs of the operation.
 
 | word | meaning |
@@ -68,15 +68,15 @@ If all inputs are finite, a device returns the results of `nnapi-reference` or r
 There are four exceptions:
 
 - *Denormal numbers* (below 2⁻¹²⁶, about 1.2e-38) count as 0 on xnnpack-cpu in sums, products, quotients, minima,
-  maxima, roots and convolutions. So 1e-40 / 1e-40 is NaN on xnnpack-cpu, like 0 / 0. FLOOR, LOG, POW, RSQRT, SIN and
+  maxima, roots and convolutions. So 1e-40 / 1e-40 is NaN on xnnpack-cpu, like 0/0. FLOOR, LOG, POW, RSQRT, SIN and
   comparisons use the exact values. xnnpack-cpu refuses a constant divisor or an epsilon that would count as 0.
-- *Sums*: each device adds in its own order. So the results of two devices differ if large terms cancel and small terms
-  remain, or if a partial sum is infinite although the sum is finite. In RESIZE_BILINEAR, a difference can overflow:
-  neighbors that are more than 3.4e38 apart give NaN on xnnpack-cpu.
+- *Sums*: each device adds in its own order. The results of two devices differ if large terms cancel and small terms
+  remain. They also differ if a partial sum is infinite although the sum is finite. In RESIZE_BILINEAR, a difference can
+  overflow: neighbors that are more than 3.4e38 apart give NaN on xnnpack-cpu.
 - *Convolutions with a computed filter*: xnnpack-cpu returns ±3.4e38 instead of an infinity.
-- *A NaN that an operation computes*, for example LOG of -1 or a sum with infinite partial sums, can get lost in the
-  next operation on openvino-cpu. RELU, RELU1 and RELU6, fused or not, return a number for this NaN. EXP returns an
-  infinity. An exception is the NaN of 0 / 0, which stays NaN.
+- *A NaN that an operation computes*, for example LOG of -1, can get lost in the next operation on openvino-cpu. RELU,
+  RELU1 and RELU6, fused or not, return a number for this NaN. EXP returns an infinity. An exception is the NaN of 0/0,
+  which stays NaN.
 
 ## Operations
 

@@ -39,8 +39,8 @@ This page lists the inputs and outputs of NNAPI's {count} operations.
 - **Types.** Type names omit `TENSOR_`. "beside `x`: A → B" means that the operand has type B if `x` has type A. The
   level of B is omitted if it is not above the level of A.
 - **Kinds.** An image is a tensor in NHWC order, or in NCHW order if the input `layout` is true.
-- **Ranks.** An empty cell sets no limit. nnapi checks a rank when the operation is added to a model, or, if the rank is
-  marked *late*, when the operation is computed.
+- **Ranks.** An empty cell sets no limit. nnapi checks a rank when the operation is added to a model. It checks a rank
+  marked *late* only when the operation is computed.
 - **Inputs (7 or 8)** is the permitted number of inputs. Inputs with a default may be left out at the end of the list.
   An input that *may be omitted* keeps its position in the list, without a value.
 

@@ -103,7 +103,7 @@ def _first_refusal(message: str) -> str:
 def _guess(done: str) -> str:
     """Return the guessed range of the pixels, and the reason."""
     words, _, reason = done.partition(" (guessed: ")
-    return f"{words.rpartition(', ')[2]}: {reason.rstrip(')')}"
+    return f"{words.rpartition(', ')[2]}: {reason.rstrip(')').partition(';')[0]}"
 
 
 DRAWN = {
