@@ -148,7 +148,7 @@ _PACKAGES = "drivers", "exporters", "formats", "importers", "model", "runtime", 
 
 __version__: str
 
-if not typing.TYPE_CHECKING:  # to type checkers every name would exist
+if not typing.TYPE_CHECKING:  # type checkers would accept every name
 
     def __getattr__(name: str) -> object:
         if name == "__version__":

@@ -1,4 +1,4 @@
-"""``python -m nnapi`` is the command ``nnapi``."""
+"""Run ``python -m nnapi`` as the command ``nnapi``."""
 
 from nnapi.cli import main
 

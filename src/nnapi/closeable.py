@@ -1,4 +1,4 @@
-"""Objects that a ``with`` block closes at its end."""
+"""A base class for objects that a ``with`` block closes at its end."""
 
 from abc import abstractmethod
 from typing import Self
@@ -9,7 +9,7 @@ class Closeable:
 
     @abstractmethod
     def close(self) -> None:
-        """Release what the object holds."""
+        """Release the resources of the object."""
 
     def __enter__(self) -> Self:
         return self

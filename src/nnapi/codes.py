@@ -1,4 +1,4 @@
-"""The numbers of the C headers of NNAPI at feature level 8, by the header's names without `ANEURALNETWORKS_`."""
+"""The constants of NNAPI's C headers at feature level 8, by the headers' names without `ANEURALNETWORKS_`."""
 
 import typing
 from enum import IntEnum
@@ -7,10 +7,10 @@ if typing.TYPE_CHECKING:
     from nnapi.operation_codes import CONTROL_FLOW as CONTROL_FLOW
     from nnapi.operation_codes import OperationCode as OperationCode
 
-# Values of at most this many bytes are copied by `ANeuralNetworksModel_setOperandValue`; larger ones stay the caller's.
+# `ANeuralNetworksModel_setOperandValue` copies values of at most this many bytes; larger ones remain the caller's.
 MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES = 128
 
-# Length of the token given to `ANeuralNetworksCompilation_setCaching`.
+# Bytes of the token that `ANeuralNetworksCompilation_setCaching` takes.
 BYTE_SIZE_OF_CACHE_TOKEN = 32
 
 # NeuralNetworksOEM.h: two operand types and an operation whose meaning is the vendor's. Not in the enums, which hold
@@ -100,7 +100,7 @@ class FeatureLevelCode(IntEnum):
 
     @property
     def level(self) -> int:
-        """The level, 1 to 8."""
+        """Return the level, 1 to 8."""
         return int(self.name.removeprefix("FEATURE_LEVEL_"))
 
 
@@ -142,11 +142,11 @@ class PriorityCode(IntEnum):
     PRIORITY_DEFAULT = 100  # an alias, as in the header
 
 
-if not typing.TYPE_CHECKING:  # type checkers would take every name for one that exists
+if not typing.TYPE_CHECKING:  # type checkers would accept every name
 
     def __getattr__(name: str) -> object:
         if name not in ("CONTROL_FLOW", "OperationCode"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from nnapi import operation_codes  # on demand: known models do without
+        from nnapi import operation_codes  # on demand: cached models do not need it
 
         return getattr(operation_codes, name)

@@ -1,4 +1,4 @@
-"""``nnapi.compile``: a model or a file, ready to run."""
+"""``nnapi.compile``: make a model or a file ready to run."""
 
 import os
 from typing import Literal
@@ -40,27 +40,27 @@ def compile(
     float32, and :meth:`Compilation.explain` gives the reason. ``relaxed=True`` means float16, ``relaxed=False`` means
     float32.
 
-    ``cache`` is a directory for prepared models, made if necessary, or a directory and a 32-byte token as of
-    :meth:`Compilation.set_caching`. By default, models from files are cached within limits in the user's cache
-    directory; True caches any model there, False none.
+    ``cache`` is a directory for prepared models, made if necessary, or a directory and a 32-byte token as for
+    :meth:`Compilation.set_caching`. By default, models from files are cached in the user's cache directory, up to a
+    limit; True caches any model there, False none.
 
-    An unknown model gets the plan that is predicted to be fastest. Other plans are tried on the inputs of real runs;
-    a faster one with the same results, up to rounding, takes over between two runs. :meth:`Compilation.pin` and
-    ``settings(tuning=False)`` prevent that; ``settings(tuning=True)`` waits for the decision.
+    A model compiled for the first time gets the plan that is predicted to be fastest. Other plans are tried on the
+    inputs of real runs. A faster one with the same results, up to rounding, replaces the plan between two runs.
+    :meth:`Compilation.pin` and ``settings(tuning=False)`` prevent this; ``settings(tuning=True)`` waits for it.
 
     A model whose operations depend on dynamic dimensions is compiled for the shapes of each run; the last few
     compilations are cached, and :meth:`Compilation.explain` gives the cost of each. With ``dynamic="bucket"``, inputs
     of one dynamic length are padded with zeros to a multiple of 64. The results are exact if an input masks the
     padding. A run raises BadDataError if the padding changes the results.
 
-    Raises BadDataError for an invalid option, and, with the reasons, if no device accepts one of the operations.
+    Raises BadDataError for an invalid option. If no device supports an operation, the BadDataError gives the reasons.
     """
     need(relaxed is None or precision is None, "relaxed and precision are both given", BadDataError)
     if relaxed is not None:
         precision = "float16" if relaxed else "float32"
     permitted = None if precision is None else read_precision(precision)
     if isinstance(model, str | os.PathLike):
-        from nnapi.importers import load  # on demand: for files only
+        from nnapi.importers import load  # on demand: only files need it
 
         model = load(model)
     options = (

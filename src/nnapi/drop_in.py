@@ -1,7 +1,7 @@
-"""Run a program with this library's modules instead of those that it imports, in its child processes too.
+"""Run a program, and its child processes, with nnapi's modules instead of those that it imports.
 
-The variable NNAPI_DROPIN holds what follows ``python -m nnapi.``: a name of :data:`PACKAGES` and its options. The file
-nnapi.pth beside the installed package calls :func:`start` in each Python process that has the variable.
+The variable NNAPI_DROPIN holds the text after ``python -m nnapi.``: a name in :data:`PACKAGES` and its options. The
+file nnapi.pth beside the installed package calls :func:`start` in each Python process that has the variable.
 """
 
 import os
@@ -23,7 +23,7 @@ Names = Mapping[str, object]
 
 
 class Package(NamedTuple):
-    """Modules that one of our packages replaces: always, or only where they are not installed."""
+    """The modules that a package of nnapi replaces: ``always``, or only if they are not installed."""
 
     always: tuple[str, ...]
     if_absent: tuple[str, ...] = ()
@@ -42,10 +42,10 @@ PACKAGES = {
 
 
 class DropIn(ModuleType):
-    """A drop-in replacement of a module: our names, else its own. This library itself gets only the module's own."""
+    """A drop-in replacement of a module: nnapi's names, else the module's own. nnapi itself gets only the latter."""
 
     def __init__(self, name: str, own: ModuleType | None, find_names: Callable[[], Names]) -> None:
-        """``own`` is the module, None if it is not installed. ``find_names`` is called at the first use."""
+        """``own`` is the replaced module, None if it is not installed. ``find_names`` is called at first use."""
         super().__init__(name)
         self.own, self._find_names = own, cache(find_names)
         self.__path__ = list(getattr(own, "__path__", []))
@@ -53,9 +53,9 @@ class DropIn(ModuleType):
 
     def __getattr__(self, name: str) -> object:
         asking = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
-        if asking not in ("nnapi", "importlib") and name in self._find_names():  # importlib calls for any module
+        if asking not in ("nnapi", "importlib") and name in self._find_names():  # importlib asks any module
             return self._find_names()[name]
-        if name == "__all__":  # for "from … import *", which finds no names in an empty dictionary
+        if name == "__all__":  # for "from … import *", as the module's dictionary is empty
             own = getattr(self.own, name, None) or [each for each in dir(self.own) if not each.startswith("_")]
             return [*dict.fromkeys((*self._find_names(), *own))]
         if self.own is not None:
@@ -69,7 +69,7 @@ class DropInFinder:
     """Import drop-in replacements, and empty packages for their parents that are not installed."""
 
     def __init__(self, package: Package, find_names: Callable[[str], Names]) -> None:
-        """``find_names`` returns our names for a module."""
+        """``find_names`` returns nnapi's names for a module."""
         self._always, self._named, self._find_names = package.always, {*package.always, *package.if_absent}, find_names
         parents = {each[:end] for each in self._named for end, letter in enumerate(each) if letter == "."}
         self._if_absent = {*package.if_absent, *parents}.difference(package.always)
@@ -96,10 +96,10 @@ class DropInFinder:
         return self._replace(spec.name, own)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: names are found when they are used."""
+        """Do nothing, because names are looked up when they are used."""
 
     def replace_imported(self) -> None:
-        """Replace the modules that are imported already."""
+        """Replace the modules that are already imported."""
         for name in self._always:
             if (module := sys.modules.get(name)) is not None:
                 sys.modules[name] = module = self._replace(name, getattr(module, "own", module))
@@ -112,7 +112,7 @@ class DropInFinder:
 
 
 def start() -> None:
-    """Replace the modules that NNAPI_DROPIN asks for, in this process. A wrong name is reported on stderr."""
+    """Replace the modules that NNAPI_DROPIN names, in this process. An unknown name is reported on stderr."""
     name, *arguments = shlex.split(os.environ.get(VARIABLE, "")) or [""]
     if name not in PACKAGES:
         print(f"nnapi: {VARIABLE} is {name!r}, must begin with {' or '.join(PACKAGES)}", file=sys.stderr)
@@ -146,7 +146,7 @@ def main(name: str) -> None:
 
 
 def _make_parser(name: str) -> "tuple[ArgumentParser, ModuleType]":
-    """Return the parser of a package's options, and the module that has its names."""
+    """Return the parser for a package's options, and the module with its names."""
     from argparse import ArgumentParser
 
     if name == "litert":

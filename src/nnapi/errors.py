@@ -34,9 +34,9 @@ T = TypeVar("T")
 
 
 class NnapiError(Exception):
-    """Any refusal or failure. `code` is the C API's result code, `where` the location once `at` has set it."""
+    """Any refusal or failure. `code` is the C API's result code; `where` is the location that `at` has set."""
 
-    code: ClassVar[ResultCode] = ResultCode.OP_FAILED  # also for the classes that are only caught
+    code: ClassVar[ResultCode] = ResultCode.OP_FAILED  # also for classes that are never raised themselves
 
     def __init_subclass__(cls, *, code: ResultCode | None = None) -> None:
         super().__init_subclass__()
@@ -49,7 +49,7 @@ class NnapiError(Exception):
 
     @property
     def message(self) -> str:
-        """The message without the location."""
+        """Return the message without the location."""
         return str(self.args[0])
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class NnapiError(Exception):
     def at(self, where: str) -> Self:
         """Return a copy with a location, such as "CONV_2D (#17)", for `raise error.at(where) from None`.
 
-        The first location is the most precise: an error that has one is returned as it is.
+        The first location is the most precise, so an error that already has one is returned unchanged.
         """
         if self.where is not None:
             return self
@@ -150,7 +150,7 @@ _BY_CODE: dict[int, type[NnapiError]] = {
 
 
 def error_for(code: int) -> type[NnapiError]:
-    """Return the class of a result code; ValueError for NO_ERROR and for unknown numbers."""
+    """Return the exception class for a result code; raise ValueError for NO_ERROR and unknown numbers."""
     try:
         return _BY_CODE[code]
     except KeyError:
@@ -158,13 +158,13 @@ def error_for(code: int) -> type[NnapiError]:
 
 
 def need(condition: object, message: str, error: type[NnapiError] = OpFailedError) -> None:
-    """Raise `error(message)` unless the condition holds."""
+    """Raise `error(message)` unless the condition is true."""
     if not condition:
         raise error(message)
 
 
 def need_value(value: T | None, message: str, error: type[NnapiError] = OpFailedError) -> T:
-    """Return the value; raise `error(message)` for None."""
+    """Return the value; raise `error(message)` if it is None."""
     if value is None:
         raise error(message)
     return value
@@ -183,7 +183,7 @@ def translate_errors(what: str) -> Iterator[None]:
 
 
 def wrap_error(error: Exception, who: str) -> NnapiError:
-    """Return the NnapiError for any other exception of a driver."""
+    """Return an NnapiError for another exception, raised by the driver `who`."""
     if isinstance(error, MemoryError):
         return OutOfMemoryError(f"{who}: no memory left: {error}")
     return OpFailedError(f"{who} failed: {type(error).__name__}: {error}")

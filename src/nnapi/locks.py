@@ -1,4 +1,4 @@
-"""Locks that a forked child finds free."""
+"""Locks that are free in a forked child."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""Objects that notebooks draw, by a function that the package registers: it lies in a higher layer."""
+"""Objects that notebooks draw. The drawing function lies in a higher layer, so the package registers it here."""
 
 from collections.abc import Callable
 
@@ -22,5 +22,5 @@ class NotebookDisplay:
     __slots__ = ()
 
     def _repr_html_(self) -> str | None:
-        """Return the object as HTML; None where notebooks print it."""
+        """Return the object as HTML; None if notebooks should print it."""
         return _draw(self)

@@ -1,4 +1,4 @@
-"""The operations of NeuralNetworks.h at feature level 8: the longest enumeration of :mod:`nnapi.codes`."""
+"""The operations of NeuralNetworks.h at feature level 8, apart from :mod:`nnapi.codes` because they are many."""
 
 from enum import IntEnum
 

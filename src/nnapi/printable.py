@@ -13,7 +13,7 @@ PLURALS = {"entry": "entries", "person": "people", "sheep": "sheep", "mouse": "m
 def printable(text: str, *, keeps_lines: bool = False) -> str:
     r"""Escape control characters as Python does: ESC as ``\x1b``, RIGHT-TO-LEFT OVERRIDE as ``\u202e``.
 
-    With ``keeps_lines`` line feeds stay.
+    With ``keeps_lines``, line feeds are not escaped.
     """
     return (CONTROLS_BUT_LINES if keeps_lines else _CONTROLS).sub(_escape, text)
 
@@ -27,7 +27,7 @@ def pluralize(number: int, noun: str) -> str:
 
 
 def format_bytes(count: float) -> str:
-    """Format bytes: ``2.65 MB``."""
+    """Format a number of bytes: ``2.65 MB``."""
     for unit in ("B", "KB", "MB", "GB"):
         if count < 999.5 or unit == "GB":
             break

@@ -1,1 +1,1 @@
-"""The C interface of the runtime: libneuralnetworks.so, its functions, its handles."""
+"""The C interface of the runtime: libneuralnetworks.so, its functions and its handles."""

@@ -1,5 +1,5 @@
-"""The arguments and results of an exported function as text, by its prototype. A client's pointer may be invalid, so
-memory is read through the system, which refuses instead of ending the process."""
+"""Format the arguments and results of an exported function by its prototype. A client's pointer may be invalid, so
+memory is read through /proc/self/mem, where reading an invalid address fails but does not end the process."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ MOST_ELEMENTS, MOST_BYTES, MOST_TEXT = 32, 16, 256
 
 
 class CallFormatter:
-    """Formats the values of calls. Safe to use from several threads."""
+    """Format the values of calls. Safe to use from several threads."""
 
     def __init__(self, handles: Mapping[str, Handles]) -> None:
         self._handles = handles
@@ -63,7 +63,7 @@ class CallFormatter:
             if parameter.is_output and values[parameter.name]
         )
 
-    # What is given
+    # Arguments
 
     def _format(self, function: Function, parameter: Parameter, values: Mapping[str, Any]) -> str:
         value = values[parameter.name]
@@ -74,7 +74,7 @@ class CallFormatter:
         if parameter.is_handle:
             return self._format_handle(str(parameter.kind), value)
         count = values[parameter.count] if parameter.count else 1
-        is_read = "const" in parameter.type  # else it is a buffer for results
+        is_read = "const" in parameter.type  # otherwise it is a buffer for results
         if parameter.kind:
             listed = self._numbers(value, np.uintp, count)
             return _join_some([self._format_handle(str(parameter.kind), each) for each in listed], count)
@@ -129,7 +129,7 @@ class CallFormatter:
         return f'"{text.decode(errors="replace")}{"" if end else "…"}"' if text or end else ""
 
     def _format_bytes(self, function: Function, values: Mapping[str, Any], pointer: Any, length: int) -> str:
-        """Format a scalar as its value, other bytes in hexadecimal if they are few."""
+        """Format a scalar as its value, and up to a few other bytes in hexadecimal."""
         data = self._read(pointer, length) if length <= MOST_BYTES else b""
         if data and function.name == "ANeuralNetworksModel_setOperandValue":
             with suppress(NnapiError, IndexError, KeyError, ValueError):
@@ -138,7 +138,7 @@ class CallFormatter:
                     return str(np.frombuffer(data, type.dtype)[0])
         return f"{_address(pointer):#x} ({data.hex(' ')})" if data else ""
 
-    # What is given back
+    # Outputs
 
     def _format_output(self, function: Function, parameter: Parameter, values: Mapping[str, Any]) -> str:
         pointer = values[parameter.name]
@@ -158,24 +158,24 @@ class CallFormatter:
         return _format_number(parameter, pointer[0])
 
     def _count_results(self, function: Function, values: Mapping[str, Any]) -> int:
-        """Return the number of values that a function has written."""
+        """Return the number of values that a function has written to an output array."""
         with suppress(NnapiError):
             if "model" in values:
                 return len(self._handles["Model"][values["model"]].operations)
             return int(self._handles["Execution"][values["execution"]].output_operand_rank(values["index"]))
         return 0
 
-    # What is in memory
+    # Memory
 
     def _open(self) -> None:
-        """Open the memory of this process, which a child does again for its own."""
+        """Open the memory of this process; a forked child does so again."""
         try:
             self._memory = os.open("/proc/self/mem", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             self._memory = -1
 
     def _read(self, pointer: Any, size: int) -> bytes:
-        """Read memory; empty for an invalid pointer."""
+        """Read ``size`` bytes of memory; return b"" for an invalid pointer."""
         try:
             return os.pread(self._memory, size, _address(pointer))
         except (OSError, OverflowError):
@@ -226,6 +226,6 @@ def _protections(value: int) -> Iterator[str]:
 
 
 def _join_some(values: Sequence[Any], count: int) -> str:
-    """Join the elements that could be read, of ``count``."""
+    """Join the elements that could be read, out of ``count``."""
     more = ["…"] if len(values) < count else []
     return "[" + ", ".join([*map(str, values), *more]) + "]"

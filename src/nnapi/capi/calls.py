@@ -1,7 +1,7 @@
-"""The bodies of the exported functions: a Python function for each row of the table, on the raw values that C gives.
+"""The bodies of the exported functions: one Python function per row of the table; its arguments are C's raw values.
 
-Each is made from its row once, as source text, because a burst pays for every step between C and the runtime. For
-ANeuralNetworksMemory_copy it reads:
+Each function is compiled once, from source text made of its row, so that calls have no steps to spare. The text for
+ANeuralNetworksMemory_copy is:
 
     def ANeuralNetworksMemory_copy(src, dst):
         try:
@@ -29,7 +29,7 @@ STRUCTURES = {
 
 
 def compile_function(function: Function, names: dict[str, Any]) -> Callable[..., Any]:
-    """Compile the function of a row; ``names`` are the globals that it uses."""
+    """Compile the function of a row; ``names`` are the globals in its text."""
     source = "\n".join(_source(function))
     made: dict[str, Any] = {}
     exec(compile(source, f"<{function.name}>", "exec"), names, made)
@@ -106,7 +106,7 @@ def _write_free(function: Function, parameter: Parameter) -> Iterator[str]:
 
 
 def _null_check(function: Function, parameter: Parameter) -> Iterator[str]:
-    """Check a pointer, which may be null if its count is 0, except lists of operands."""
+    """Yield the null check of a pointer. Pointers may be null if their count is 0, except for lists of operands."""
     if not parameter.is_pointer or parameter.name in function.nullable:
         return
     demanded = parameter.count is None or parameter.name in ("inputs", "outputs", "devices")
@@ -116,7 +116,7 @@ def _null_check(function: Function, parameter: Parameter) -> Iterator[str]:
 
 
 def _write_conversion(parameter: Parameter) -> str | None:
-    """Return the expression that converts a C argument; None if it needs no conversion."""
+    """Return the expression that converts a C argument to Python; None if none is needed."""
     name, count = parameter.name, parameter.count
     if parameter.is_output or parameter.is_handle or not parameter.is_pointer:
         return None

@@ -1,4 +1,4 @@
-"""A Python client of libneuralnetworks.so with the runtime's classes, for tests and ``nnapi check --via-c``. Result
+"""The runtime's classes implemented by calls to libneuralnetworks.so, for tests and ``nnapi check --via-c``. Result
 codes are raised as exceptions, with the message of ``nnapi_last_error``."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SIMPLE = {
 
 @cache
 def library() -> ctypes.CDLL:
-    """Load the library and declare its functions; UnavailableDeviceError if it was not built."""
+    """Load the library and declare its functions; raise UnavailableDeviceError if it was not built."""
     problem = installation.library_problem()
     need(problem is None, str(problem), UnavailableDeviceError)
     loaded = ctypes.CDLL(str(installation.library()))
@@ -68,7 +68,7 @@ def make_handle(name: str, *arguments: Any) -> int:
 
 
 def buffer_of(value: Any) -> tuple[int | None, int, Any]:
-    """Return address and length of an array or buffer, and the object that keeps them valid."""
+    """Return address and length in bytes of an array or buffer, and the object that keeps them valid."""
     if value is None:
         return None, 0, None
     array = value if isinstance(value, np.ndarray) else np.frombuffer(value, np.uint8)
@@ -83,7 +83,7 @@ def forward(name: str) -> Callable[..., None]:
 
 
 class Owner:
-    """An object behind a handle, freed with it."""
+    """An object behind a handle; its handle is freed with it."""
 
     def __init__(self, kind: str, handle: int) -> None:
         self.handle = handle
@@ -102,7 +102,7 @@ def device_handle(device: Device) -> int:
 
 
 class Memory(Owner):
-    """A memory over an anonymous file. One made from an array is a copy, which :func:`copy_memory` writes back."""
+    """A memory over an anonymous file. One made from an array copies it; :func:`copy_memory` writes the array back."""
 
     def __init__(self, handle: int, array: Array | None = None, view: Array | None = None) -> None:
         super().__init__("Memory", handle)
@@ -130,7 +130,7 @@ def copy_memory(source: Memory, target: Memory) -> None:
 
 
 class Model(own_model.Model):
-    """Calls C first, then the runtime's model, which answers questions that C has no functions for."""
+    """A model that makes each call in C, and on a runtime's Model for questions that C has no functions for."""
 
     def __init__(self, name: str = "model") -> None:
         super().__init__(name)
@@ -147,7 +147,7 @@ class Model(own_model.Model):
 
     def set_operand_value(self, index: int, value: Any, length: int | None = None) -> None:
         address, size, keeper = buffer_of(None if value is None else np.ascontiguousarray(value))
-        self.kept.append(keeper)  # longer values are read by finish
+        self.kept.append(keeper)  # finish reads longer values
         call("ANeuralNetworksModel_setOperandValue", self.handle, index, address, size if length is None else length)
         super().set_operand_value(index, value, length)
 
@@ -232,7 +232,7 @@ class Execution(Owner):
         call(name, self.handle, index, pointer, address, size if length is None else length)
 
     def _complete_type(self, name: str, index: int, buffer: Any) -> OperandType | None:
-        """Return the type for C if an input's dimensions are unspecified; an array has its own shape."""
+        """Return the type to pass to C if an input's dimensions are unspecified: with the array's own shape."""
         declared = self.model.operands[self.model.inputs[index]].type if name.endswith("Input") else None
         if declared is None or declared.is_known or not isinstance(buffer, np.ndarray):
             return None

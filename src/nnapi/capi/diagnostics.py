@@ -1,5 +1,5 @@
-"""Diagnostics for the clients of a support library: callbacks when a compilation or a computation has finished. They
-get a C structure, which the getters read without Python. Without callbacks nothing is watched."""
+"""Diagnostics for clients of a support library: callbacks after each compilation and computation. They receive a C
+structure, which the getters read without Python. While no callback is registered, no call is watched."""
 
 import hashlib
 import random
@@ -55,7 +55,7 @@ def data_class(types: Iterable[OperandType]) -> DataClass:
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """Return a model's members of the C structure: a hash of its structure, and facts about its data."""
+    """Return a model's fields of the C structure: the hash of its structure, and facts about its data."""
     operands = model.operands
     structure = [(o.type.code, o.type.dimensions, o.lifetime.name) for o in operands]
     calls = [(int(call.code), call.inputs, call.outputs) for call in model.operations]
@@ -86,7 +86,7 @@ class Diagnostics:
         return bool(self._listeners)
 
     def watch(self, name: str, call: Call) -> Call | None:
-        """Return a function that replaces the exported one and reports its effect; None for others."""
+        """Return a function that calls the exported one and reports the outcome; None for functions not watched."""
         if name == "ANeuralNetworksCompilation_finish":
             return lambda handle: self._finish(call, handle)
         if name in MODES:
@@ -94,7 +94,7 @@ class Diagnostics:
         return None
 
     def _finish(self, call: Call, handle: int) -> int:
-        compilation = self.handles["Compilation"].find(handle)  # an unknown handle: the call itself reports it
+        compilation = self.handles["Compilation"].find(handle)  # the call itself reports an unknown handle
         begin = time.monotonic_ns()
         code = call(handle)
         if compilation is not None:
@@ -103,7 +103,7 @@ class Diagnostics:
         return code
 
     def _run(self, call: Call, mode: Mode, handle: int, *others: Any) -> int:
-        """Report the end of the computation, at once if it did not start."""
+        """Run a computation and report its end; one that fails to start is reported at once."""
         execution = self.handles["Execution"].find(handle)
         begin = time.monotonic_ns()
         code = call(handle, *others)
@@ -123,7 +123,7 @@ class Diagnostics:
         self._notify(1, execution.compilation, code, mode, times)
 
     def _notify(self, which: int, compilation: Compilation, code: int, mode: Mode, times: Sequence[int]) -> None:
-        """Call all callbacks of the kind ``which``."""
+        """Call the registered callbacks: those for compilations (``which`` 0) or executions (1)."""
         kind = ("Compilation", "Execution")[which]
         devices = compilation.devices or compilation._candidates
         names = ffi.new("char[]", ",".join(f"{device.name}={device.version}" for device in devices).encode())

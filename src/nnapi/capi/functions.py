@@ -1,6 +1,6 @@
-"""The exported functions: one row for each prototype of the headers, with the Python expression that answers it.
+"""The exported functions: one row per prototype of the headers, with the Python expression that implements it.
 
-This module imports only its neighbor: the C build reads it before the package is installed.
+This module imports only :mod:`.prototype`, because the C build reads it before the package is installed.
 """
 
 from nnapi.capi.prototype import PROTOTYPES, Function
@@ -197,14 +197,14 @@ FUNCTIONS = (
         "event.sync_fence_fd()",
         otherwise={UNEXPECTED_NULL: "-1", BAD_DATA: "-1"},
     ),
-    # Hardware buffers: not NNAPI, but its clients call them. They answer 0 or a negative errno.
+    # Hardware buffers: not part of NNAPI, but its clients call them. They return 0 or a negative errno.
     Function("AHardwareBuffer_allocate", "HardwareBuffer(*desc)", failure=-EINVAL),
     Function("AHardwareBuffer_acquire", "hold(handle, 1)"),
     Function("AHardwareBuffer_release", "hold(handle, -1)"),
     Function("AHardwareBuffer_describe", "describe(buffer, outDesc)"),
     Function("AHardwareBuffer_lock", "ffi.from_buffer(buffer.lock())", nullable=("rect",), failure=-EINVAL),
     Function("AHardwareBuffer_unlock", "unlock(buffer)", nullable=("fence",), failure=-EINVAL),
-    # Sections of a trace: not NNAPI either, but its clients call them
+    # Sections of a trace: not part of NNAPI either, but its clients call them
     Function("ATrace_isEnabled", "is_enabled()", failure=0),
     Function("ATrace_beginSection", "begin_section(sectionName)"),
     Function("ATrace_endSection", "end_section()"),

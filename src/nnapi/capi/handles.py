@@ -1,5 +1,5 @@
 """Handles: the opaque pointers of C, and the objects behind them. A handle is never reused, so a freed one is
-recognized. Objects live as long as anything made from them: clients may free in any order."""
+recognized. An object lives as long as any object made from it, so clients may free handles in any order."""
 
 from itertools import count
 from typing import Any
@@ -12,9 +12,9 @@ FIRST, STEP = 0x1000, 0x10
 
 
 class Handles:
-    """The objects of one kind that C holds, by handle. Safe to use from several threads."""
+    """The objects of one kind by the handles that C holds. Safe to use from several threads."""
 
-    numbers = count(FIRST, STEP)  # one sequence for all kinds, so that a handle of another kind is recognized too
+    numbers = count(FIRST, STEP)  # one sequence for all kinds, so that handles of other kinds are recognized
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -23,27 +23,27 @@ class Handles:
         self._lock = make_lock()
 
     def add(self, value: Any) -> int:
-        """Return a new handle of an object."""
+        """Return a new handle for an object."""
         handle = next(self.numbers)
         self._objects[handle] = value
         return handle
 
     def add_once(self, value: Any) -> int:
-        """Return the only handle of an object that is never freed."""
+        """Return the only handle of an object that is never freed, such as a device."""
         with self._lock:
             if id(value) not in self._constant:
                 self._constant[id(value)] = self.add(value)
             return self._constant[id(value)]
 
     def __getitem__(self, handle: int) -> Any:
-        """Return the object; BadDataError for a handle that was freed or belongs to another kind."""
+        """Return the object; raise BadDataError for a handle that was freed or belongs to another kind."""
         try:
             return self._objects[handle]
         except KeyError:
             raise self._refuse(handle) from None
 
     def find(self, handle: int) -> Any:
-        """Return the object; None for other numbers."""
+        """Return the object behind a handle; None for other numbers."""
         return self._objects.get(handle)
 
     def free(self, handle: int) -> None:

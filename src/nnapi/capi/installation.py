@@ -36,7 +36,7 @@ def include() -> Path:
 
 
 def library_problem() -> str | None:
-    """Return why the library is unusable and how to repair it; None if it is usable."""
+    """Return the reason why the library is unusable, with its repair; None if it is usable."""
     if not library().is_file():
         return (
             f"{library()} has not been built: pip found no C compiler. "
@@ -52,7 +52,7 @@ def library_problem() -> str | None:
 
 
 def _command() -> str:
-    """Return the command that builds and installs the package again from where pip had it."""
+    """Return the command that builds and installs the package again, from the source that pip used."""
     recorded = json.loads(distribution("nnapi").read_text("direct_url.json") or "{}")
     if not recorded:
         return f"{PIP_INSTALL} --no-binary nnapi nnapi"
@@ -63,14 +63,14 @@ def _command() -> str:
 
 
 def environment() -> dict[str, str]:
-    """Return the variables by which programs, and PyTorch's tests, find the library."""
+    """Return the variables by which programs find the library, among them PyTorch's tests."""
     present = os.environ.get("LD_LIBRARY_PATH", "")
     others = [part for part in present.split(":") if part and Path(part).resolve() != FOLDER]
     return {"LD_LIBRARY_PATH": ":".join([str(FOLDER), *others]), "LIBNEURALNETWORKS_PATH": str(library())}
 
 
 def find_earlier_libraries() -> list[Path]:
-    """Find other libraries of the same name that programs load before this one, first match first."""
+    """Return other libraries of the same name that programs load instead of this one, first match first."""
     found = []
     for path in _search_order():
         if path.exists():
@@ -90,7 +90,7 @@ def _search_order() -> Iterator[Path]:
 
 
 def _read_linker_cache() -> list[Path]:
-    """Return the linker cache's paths of the name; none if it cannot be read."""
+    """Return the paths for the library's name in the linker's cache; [] if it cannot be read."""
     for ldconfig in ("/sbin/ldconfig", "/usr/sbin/ldconfig"):
         if Path(ldconfig).is_file():
             listed = subprocess.run([ldconfig, "-p"], capture_output=True, text=True, check=False).stdout
@@ -99,12 +99,12 @@ def _read_linker_cache() -> list[Path]:
 
 
 def cflags() -> list[str]:
-    """Return the compiler's options for the headers."""
+    """Return the compiler options for the headers."""
     return [f"-I{include()}"]
 
 
 def libs() -> list[str]:
-    """Return the linker's options, with the folder for run time."""
+    """Return the linker options, with the folder for loading at run time."""
     return [f"-L{FOLDER}", f"-Wl,-rpath,{FOLDER}", "-lneuralnetworks"]
 
 

@@ -1,4 +1,4 @@
-"""The Python side of libneuralnetworks.so: importing this module connects every exported function with the runtime."""
+"""The Python side of libneuralnetworks.so; importing this module connects the exported functions to the runtime."""
 
 import atexit
 import logging
@@ -55,14 +55,14 @@ _holders: dict[int, int] = {}
 
 
 def code_of(error: BaseException) -> int:
-    """Return the result code of any exception."""
+    """Return the result code for any exception."""
     if isinstance(error, NnapiError):
         return int(error.code)
     return int(ResultCode.OUT_OF_MEMORY if isinstance(error, MemoryError) else ResultCode.OP_FAILED)
 
 
 def report_failure(function: str, error: BaseException) -> int:
-    """Report an error: a line on stderr, and the message for nnapi_last_error of this thread."""
+    """Report an error: print a line on stderr, and set the message of nnapi_last_error for this thread."""
     code = ResultCode(code_of(error))
     message = str(error) if isinstance(error, NnapiError) else f"{type(error).__name__}: {error}"
     line = f"{function}: {code.name}: {message}"
@@ -160,7 +160,7 @@ def need_idle(execution: Execution) -> None:
 
 
 def unlock(buffer: HardwareBuffer) -> int:
-    """Return -1: there is no fence to wait for."""
+    """Unlock a buffer and return -1 as its fence: there is nothing to wait for."""
     buffer.unlock()
     return -1
 
@@ -172,7 +172,7 @@ def describe(buffer: HardwareBuffer, desc: Any) -> None:
 
 
 def hold(handle: int, more: int) -> None:
-    """Count the references of a buffer; the last one frees the handle."""
+    """Add ``more`` (1 or -1) to a buffer's reference count; free the handle at 0."""
     _holders[handle] = _holders.get(handle, 1) + more
     if not _holders[handle]:
         del _holders[handle]
@@ -183,7 +183,7 @@ def hold(handle: int, more: int) -> None:
 
 
 def end() -> None:
-    """Run Python's exit handlers when a C program ends, which does not finalize the interpreter."""
+    """Run Python's exit handlers when a C program ends, because the interpreter is never finalized."""
     atexit._run_exitfuncs()
 
 
@@ -193,7 +193,7 @@ def _answer_with(function: Function, answer: Callable[..., Any]) -> None:
 
 
 def register_callbacks(compiled: Any, ran: Any, context: Any) -> None:
-    """Register callbacks; the first ones replace the functions that diagnostics watch."""
+    """Register callbacks; at the first registration, replace the functions that diagnostics watch."""
     with _registering:
         if not DIAGNOSTICS.is_watching:
             for function in FUNCTIONS:
@@ -217,7 +217,7 @@ USED_BY_CALLS = (
 
 
 def connect() -> None:
-    logging.getLogger("nnapi").addHandler(logging.NullHandler())  # a program in C has not asked for warnings
+    logging.getLogger("nnapi").addHandler(logging.NullHandler())  # a C program has not asked for warnings on stderr
     names: dict[str, Any] = {f"{kind}Handles": handles for kind, handles in HANDLES_OF.items()}
     names |= {value.__name__: value for value in USED_BY_CALLS}
     names |= {"ffi": ffi}
@@ -229,7 +229,7 @@ def connect() -> None:
         names["report_failure"] = reporter.note(report_failure)
     for function in FUNCTIONS:
         if function.answer:
-            continue  # C does it
+            continue  # implemented in C
         answer = compile_function(function, names)
         if recorder:
             answer = recorder.watch(function.name, answer)

@@ -1,6 +1,6 @@
-"""The C prototypes of the headers as values: a function's result and parameters.
+"""The C prototypes of the headers, parsed: each function's result and parameters.
 
-This module imports nothing of the package: the C build reads it before the package is installed.
+This module imports nothing of the package, because the C build reads it before the package is installed.
 """
 
 import re
@@ -41,7 +41,7 @@ WRITTEN = re.compile(r"A\w+\*\*|const char\*\*|void\*\*|(bool|int|u?int\d+_t|ANe
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. ``count`` names the parameter with the number of elements behind a pointer."""
+    """A parameter. ``count`` is the name of the parameter with the number of elements behind a pointer."""
 
     type: str
     name: str
@@ -53,7 +53,7 @@ class Parameter:
 
     @property
     def kind(self) -> str | None:
-        """The kind of object behind a handle, a list of handles, or a pointer to a handle."""
+        """Return the kind of object behind a handle, a list of handles or a pointer to a handle; None for others."""
         return HANDLES.get(self.base)
 
     @property
@@ -70,7 +70,7 @@ class Parameter:
 
     @property
     def bridge_type(self) -> str:
-        """The type in the call from C to Python, where handles are integers."""
+        """Return the parameter's type in the call from C to Python, where handles are integers."""
         if self.kind is None:
             return self.type
         return "uintptr_t" if self.is_handle else "uintptr_t*" if self.is_output else "const uintptr_t*"
@@ -80,11 +80,11 @@ class Parameter:
 class Function:
     """One exported function.
 
-    ``call`` is a Python expression over the converted parameters; its value is stored through the output parameter, or
-    returned. ``guard`` is evaluated before a structure is read; ``otherwise`` is stored by a failing call, by result
-    code. ``nullable`` names pointers that may be null. ``failure`` is returned when the call fails without a result
-    code of its own. ``answer`` is a C expression that replaces the call into Python, so that it never waits for the
-    interpreter.
+    ``call`` is a Python expression over the converted parameters. Its value is stored through the output parameter, or
+    returned. ``guard`` is evaluated before a structure is read. ``otherwise`` maps result codes of a failing call to
+    the value that is stored. ``nullable`` names pointers that may be null. ``failure`` is returned by a failing
+    function that has no result code. ``answer`` is a C expression that replaces the call into Python, so that the
+    function never waits for the interpreter.
     """
 
     name: str
@@ -123,5 +123,5 @@ class Function:
 
     @property
     def only_releases(self) -> bool:
-        """Whether it only releases something, which is pointless once Python has ended."""
+        """Return whether the function only releases something, which is pointless once Python has ended."""
         return self.frees or self.name == "AHardwareBuffer_release"

@@ -1,4 +1,4 @@
-"""NNAPI_RECORD=FILE: records what a client builds and runs through the C library as a file of examples, for ``nnapi
+"""NNAPI_RECORD=FILE: record the models and runs of a client of the C library as a file of examples, for ``nnapi
 check``."""
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Recorder:
         atexit.register(self.write)
 
     def watch(self, name: str, call: Call) -> Call:
-        """Return the exported function, or one that records its calls."""
+        """Return a function that calls the exported one and records it, or the exported one itself."""
         watchers = {
             "ANeuralNetworksModel_finish": self._finish,
             "ANeuralNetworksExecution_compute": self._compute,
@@ -86,10 +86,10 @@ class Recorder:
         if time.monotonic() >= self._next_write:
             self.write()
 
-    # What is watched
+    # Watched functions
 
     def _finish(self, call: Call, handle: int) -> int:
-        model = self._handles["Model"].find(handle)  # an unknown handle: the call itself reports it
+        model = self._handles["Model"].find(handle)  # the call itself reports an unknown handle
         if model is not None and not any(model is other for other in self._models):
             self._models.append(model)
         return call(handle)
@@ -136,7 +136,7 @@ class Run:
         self._spec = _options(execution.compilation)
 
     def end(self, code: int) -> None:
-        """Record the outputs, or the reason of a failure."""
+        """Record the outputs, or the result code of a failure."""
         if code:
             self._spec += f"; failed with {ResultCode(code).name}"
             return
@@ -164,7 +164,7 @@ def _copy(argument: Argument | None) -> Array | None:
     try:
         array = None if argument is None else argument.array()
     except NnapiError:
-        return None  # the run itself will fail and report the reason
+        return None  # the run itself fails and reports the reason
     return None if array is None else array.copy()
 
 

@@ -1,5 +1,5 @@
-"""NNAPI_STRACE=SOCKET: reports every call through the C library to that socket, where `nnapi strace` listens. A call is
-reported at its begin and at its end, so that one that never ends is visible; calls that C answers are not reported."""
+"""NNAPI_STRACE=SOCKET: report each call of the C library to that socket, where `nnapi strace` listens. A call is
+reported when it begins and when it ends, so that hanging calls are visible. Calls implemented in C are not reported."""
 
 import json
 import os
@@ -19,7 +19,7 @@ Call = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Begin:
-    """A call has begun."""
+    """A message: a call has begun."""
 
     process: int
     thread: int
@@ -29,7 +29,7 @@ class Begin:
 
 @dataclass(frozen=True)
 class End:
-    """The last call of this thread has ended; ``reason`` is the message of a failure."""
+    """A message: the last call that this thread began has ended. ``reason`` is the message of a failure."""
 
     process: int
     thread: int
@@ -49,10 +49,10 @@ def decode(data: bytes) -> Begin | End:
 
 
 class CallReporter:
-    """Reports the calls of this process while somebody listens. Safe to use from several threads."""
+    """Report the calls of this process to a listener. Safe to use from several threads."""
 
     def __init__(self, address: str, handles: Mapping[str, Handles], say: Callable[[str], None]) -> None:
-        from nnapi.capi.call_text import CallFormatter  # needs the bridge, which `nnapi strace` must say is missing
+        from nnapi.capi.call_text import CallFormatter  # needs the bridge; `nnapi strace` reports if that is missing
 
         self._formatter = CallFormatter(handles)
         self._here = threading.local()
@@ -64,11 +64,11 @@ class CallReporter:
             self._socket = None
 
     def watch(self, function: Function, call: Call) -> Call:
-        """Return a reporting exported function; the function itself without a listener."""
+        """Return a function that calls the exported one and reports it; without a listener, the exported one itself."""
         return call if self._socket is None else lambda *raw: self._report(function, call, raw)
 
     def note(self, report: Callable[[str, BaseException], int]) -> Callable[[str, BaseException], int]:
-        """Wrap the function that reports failures, to add the reason to the call's report."""
+        """Wrap the function that reports failures, so that the call's report includes the reason."""
 
         def report_and_keep(function: str, error: BaseException) -> int:
             self._here.reason = str(error) or type(error).__name__
@@ -93,7 +93,7 @@ class CallReporter:
         if self._socket is not None:
             try:
                 self._socket.send(encode(message), socket.MSG_NOSIGNAL)
-            except OSError:  # the listener has gone
+            except OSError:  # the listener has ended
                 self._socket = None
 
 

@@ -1,4 +1,4 @@
-"""Answers to a client that uses the library as a support library."""
+"""Functions for clients that use the library as a support library."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ RELAXED_SCALAR, RELAXED_TENSOR, IF, WHILE = range(4)
 
 
 def cache_in_descriptors(compilation: Compilation, count: int) -> None:
-    """Check that no files are given, as devices want none."""
+    """Check that no cache files are given, because devices request none."""
     compilation.state.need("preparing", to="set caching")
     need(not count, f"{count} files are given for the cache, the devices want none", BadDataError)
 

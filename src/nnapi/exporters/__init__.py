@@ -15,8 +15,8 @@ def export(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a finished model to ``path``, a .tflite or .onnx file; the suffix selects the format.
 
     Names, types and quantization are preserved, and the file computes the same results as the model. If operations
-    cannot be written, it writes nothing and raises BadDataError, which lists each of them with the reason. Raises
-    OSError if the file cannot be written; an old file of that name is then unchanged.
+    cannot be written, no file is written; the BadDataError lists each of them with the reason. Raises OSError if the
+    file cannot be written; an old file of that name is then unchanged.
     """
     target = Path(path)
     need(target.suffix in FORMATS, f"{target.name}: models are written as {' or '.join(FORMATS)}", BadDataError)

@@ -1,4 +1,4 @@
-"""Dynamic dimensions in files: a graph with size 1 for each must hold for other sizes too."""
+"""Dynamic dimensions in files: a graph lowered with size 1 for each dimension must also hold for other sizes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -31,7 +31,7 @@ def list_other_shapes(model: Model) -> list[Shape]:
 
 
 def generalize(first: Sequence[Written], second: Sequence[Written], format: str) -> None:
-    """Replace constants of ``first`` by values that hold for both lowerings; BadDataError where none does."""
+    """Replace constants of ``first`` by values that are right for both lowerings; BadDataError if there are none."""
     if len(first) != len(second):
         raise BadDataError(f"it cannot be written as {format}: its operations depend on dynamic dimensions")
     for a, b in zip(first, second, strict=True):

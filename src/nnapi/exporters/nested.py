@@ -1,4 +1,4 @@
-"""Lower a model for a file: IF and WHILE become nested graphs, missing operations their decompositions."""
+"""Lower a model for a file: IF and WHILE become nested graphs, operations without a rule are decomposed."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ C = TypeVar("C", bound=Context)
 class FileLowering(Lowering[V, C], Generic[V, C]):
     """A lowering to a file's ``operators``, in the order of the model.
 
-    An operation without an accepting rule is lowered as its decomposition. Models of IF and WHILE have the types of
-    their inputs, without dynamic dimensions. ``subgraphs`` are those of the whole file, in a format that numbers them.
+    An operation that no rule accepts is decomposed. Models of IF and WHILE are lowered for the types of their inputs,
+    without dynamic dimensions. ``subgraphs`` are those of the whole file, in formats that number subgraphs.
     """
 
     decompose = staticmethod(decompose_call)
@@ -81,7 +81,7 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
         return self.given_types(self.model.outputs)
 
     def lower_nested(self, model: Model, types: Sequence[OperandType], values: Sequence[V] = ()) -> Self:
-        """Return the lowering of a nested model for inputs of these types, with ``given`` on outer values."""
+        """Return the lowering of a nested model for inputs of these types; ``values`` are its inputs' outer values."""
         inner = type(self)(model, [each.dimensions for each in types])
         inner.subgraphs = self.subgraphs
         inner.values.update(zip(model.inputs, values, strict=False))
@@ -91,7 +91,7 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
 
     @classmethod
     def lower_file(cls, model: Model, suffix: str, shapes: Sequence[Shape] | None = None) -> Self:
-        """Return the finished lowering; BadDataError lists refused operations."""
+        """Return the finished lowering; raise BadDataError with all refused operations."""
         lowered = cls(model, shapes).run()
         refused = lowered.describe_refused()
         need(not refused, f"{model.name} cannot be written as {suffix}: {refused}", BadDataError)
@@ -120,6 +120,6 @@ def _format_numbers(numbers: Sequence[int]) -> str:
 
 
 def need_alike(name: str, first: Sequence[OperandType], second: Sequence[OperandType]) -> None:
-    """Raise Unsupported where dimensions depend on the branch that runs."""
+    """Raise Unsupported if dimensions depend on which branch runs."""
     for a, b in zip(first, second, strict=False):
         require(a.dimensions == b.dimensions, f"{name} differ in their dimensions: {a} and {b}")

@@ -1,1 +1,1 @@
-"""File formats as data."""
+"""File formats, read and written as plain data."""

@@ -1,4 +1,4 @@
-"""A drop-in replacement for ONNX Runtime's ``InferenceSession`` in Python, with inference by this library's devices.
+"""A drop-in replacement for ONNX Runtime's ``InferenceSession`` in Python, which runs models on nnapi's devices.
 
 A program needs only ``import nnapi.onnx as onnxruntime`` instead of ``import onnxruntime``; with ``python -m nnapi.onnx
 program.py`` it runs unchanged. ONNX Runtime need not be installed.

@@ -1,4 +1,4 @@
-"""Run an unchanged Python program for ONNX Runtime, with this library's session."""
+"""Run an unchanged Python program for ONNX Runtime with nnapi's session."""
 
 from argparse import ArgumentParser
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ INSIDE = (
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add none."""
+    """Add no options."""
 
 
 def find_names(module: str) -> Mapping[str, object]:
-    """Return our names for a module of ONNX Runtime's."""
+    """Return the replacements for the names in a module of ONNX Runtime."""
     return {name: getattr(onnx, name) for name in (onnx.__all__ if module == "onnxruntime" else INSIDE)}

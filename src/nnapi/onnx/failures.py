@@ -2,7 +2,7 @@
 
 
 class Fail(Exception):
-    """A failure without an exception of its own."""
+    """Any failure that has no exception of its own."""
 
 
 class InvalidArgument(Exception):
@@ -22,4 +22,4 @@ class NotImplemented(Exception):
 
 
 class BranchNotImplemented(NotImplemented):
-    """The only operators that NNAPI cannot express are in branches that an input's value may leave out."""
+    """All operators that NNAPI cannot express are in branches of If that an input's value may rule out."""

@@ -1,4 +1,4 @@
-"""Inputs and outputs that are bound before a run."""
+"""Inputs and outputs that programs bind before a run."""
 
 from collections.abc import Mapping, Sequence
 from ctypes import c_char
@@ -13,7 +13,7 @@ from nnapi.onnx.ort_value import OrtValue, dtype_from, need_host
 
 class Runs(Protocol):
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[Array]:
-        """Return the named outputs."""
+        """Run the model and return the named outputs."""
         ...
 
 
@@ -50,7 +50,7 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Bind an output to the program's memory, or to new memory at each run where none is given."""
+        """Bind an output to the program's memory; without ``buffer_ptr``, to new memory at each run."""
         need_host(device_type)
         self.outputs[name] = None if buffer_ptr is None else OrtValue(_at(buffer_ptr, element_type, shape or ()))
 
@@ -64,10 +64,10 @@ class IOBinding:
         self.outputs.clear()
 
     def synchronize_inputs(self) -> None:
-        """Do nothing: all memory is the host's."""
+        """Do nothing, because all memory is the host's."""
 
     def synchronize_outputs(self) -> None:
-        """Do nothing, as :meth:`synchronize_inputs`."""
+        """Do nothing, like :meth:`synchronize_inputs`."""
 
     def run(self) -> None:
         results = self._session.run(list(self.outputs), self.inputs)

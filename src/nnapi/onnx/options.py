@@ -1,4 +1,4 @@
-"""The options of sessions and runs; those without a meaning here have no effect."""
+"""Options of sessions and runs. Options that have no meaning for nnapi have no effect."""
 
 import json
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class ExecutionMode(IntEnum):
 
 @dataclass(slots=True)
 class SessionOptions:
-    """``intra_op_num_threads`` is the number of threads of a run, 0 for the library's choice."""
+    """Options of a session. ``intra_op_num_threads`` is the number of threads of a run; by 0 nnapi chooses."""
 
     intra_op_num_threads: int = 0
     inter_op_num_threads: int = 0
@@ -45,12 +45,12 @@ class SessionOptions:
     """Whether the session records a trace, which ``end_profiling`` writes."""
     profile_file_prefix: str = "onnxruntime_profile_"
     optimized_model_filepath: str = ""
-    """The path to which a session writes the imported model, as an .onnx file."""
+    """The path of an .onnx file to which the session writes the imported model."""
     entries: dict[str, str] = field(default_factory=dict)
     dimensions: dict[str, int] = field(default_factory=dict)
-    """Sizes of dimensions, by their names in files."""
+    """Sizes of dynamic dimensions by their names in the file."""
     denotations: dict[str, int] = field(default_factory=dict)
-    """Sizes of dimensions, by their denotations in files."""
+    """Sizes of dynamic dimensions by their denotations in the file."""
     initializers: dict[str, OrtValue] = field(default_factory=dict)
 
     def add_session_config_entry(self, key: str, value: str) -> None:
@@ -66,7 +66,7 @@ class SessionOptions:
         self.denotations[denotation] = size
 
     def add_initializer(self, name: str, value: OrtValue) -> None:
-        """Replace a constant of the file, which then need not have a value of its own."""
+        """Replace a constant of the file; the file then need not contain its value."""
         self.initializers[name] = value
 
     def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
@@ -84,7 +84,7 @@ STORED: dict[str, type] = {
 
 
 def read_stored_options(config: str) -> SessionOptions:
-    """Read the options in a model's ``ort_config``, a JSON text; raise RuntimeError for an invalid value."""
+    """Read the options in a model's ``ort_config``, a JSON text; raise RuntimeError if a value is invalid."""
     options = SessionOptions()
     try:
         stored = json.loads(config).get("session_options", {})
@@ -100,7 +100,7 @@ def read_stored_options(config: str) -> SessionOptions:
 
 @dataclass(slots=True)
 class RunOptions:
-    """Options of one run, without effect."""
+    """Options of a run; they have no effect."""
 
     log_severity_level: int = -1
     log_verbosity_level: int = 0
@@ -116,11 +116,11 @@ class RunOptions:
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Do nothing: this library logs by Python's ``logging``."""
+    """Do nothing, because nnapi logs by Python's ``logging``."""
 
 
 def _find_entry(entries: dict[str, str], key: str, who: str) -> str:
-    """Raise RuntimeError, in the words of ONNX Runtime, where the entry does not exist."""
+    """Return an entry; raise RuntimeError with ONNX Runtime's message if it does not exist."""
     if key not in entries:
         raise RuntimeError(f"{who} does not have configuration with key: {key}")
     return entries[key]

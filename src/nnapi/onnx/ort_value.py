@@ -1,4 +1,4 @@
-"""Tensors in the memory of the host, and their types and devices by ONNX Runtime's names."""
+"""Tensors in host memory, and their types and devices by ONNX Runtime's names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPES = {elem: f"tensor({NAMES[elem].lower()})" for elem in DTYPES}
 
 
 def dtype_from(element_type: Any) -> np.dtype[Any]:
-    """Return the dtype for a NumPy type or a value of TensorProto.DataType, else raise InvalidArgument."""
+    """Return the dtype for a NumPy type or a value of TensorProto.DataType; raise InvalidArgument for others."""
     if not isinstance(element_type, int):
         dtype: np.dtype[Any] = np.dtype(element_type)
         return dtype
@@ -30,14 +30,14 @@ def type_of(dtype: np.dtype[Any]) -> str:
 
 
 class OrtValue:
-    """An array that inputs and outputs are bound to."""
+    """An array to which inputs and outputs can be bound."""
 
     def __init__(self, array: Array) -> None:
         self._array = array
 
     @classmethod
     def ortvalue_from_numpy(cls, array: Array, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
-        """Share the memory of an array."""
+        """Return a value that shares the memory of an array, if the array is C-contiguous."""
         need_host(device_type)
         return cls(np.ascontiguousarray(array))
 
@@ -45,22 +45,22 @@ class OrtValue:
     def ortvalue_from_shape_and_type(
         cls, shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
     ) -> OrtValue:
-        """Allocate memory; ``element_type`` is a NumPy type or a value of TensorProto.DataType."""
+        """Return a value with new memory; ``element_type`` is a NumPy type or a value of TensorProto.DataType."""
         need_host(device_type)
         return cls(np.zeros(shape, dtype_from(element_type)))
 
     def numpy(self) -> Array:
-        """Return a copy."""
+        """Return a copy of the array."""
         return self._array.copy()
 
     def update_inplace(self, array: Array) -> None:
-        """Overwrite the elements; raise InvalidArgument for another type or shape."""
+        """Overwrite the elements; raise InvalidArgument if type or shape differ."""
         if (array.dtype, array.shape) != (self._array.dtype, self._array.shape):
             raise InvalidArgument(f"{_describe(array)} does not fit into {_describe(self._array)}")
         self._array[...] = array
 
     def view(self) -> Array:
-        """Return the memory itself."""
+        """Return the array itself."""
         return self._array
 
     def shape(self) -> list[int]:
@@ -89,7 +89,7 @@ class OrtValue:
 
 
 def need_host(device_type: str) -> None:
-    """Raise InvalidArgument for memory of other devices than the host."""
+    """Raise InvalidArgument for memory of any device but the host."""
     if device_type.lower() != "cpu":
         raise InvalidArgument(f"memory of {device_type} is not to be had, only that of cpu")
 
@@ -110,7 +110,7 @@ class OrtDevice(NamedTuple):
 
     @classmethod
     def make(cls, ort_device_name: str, device_id: int) -> OrtDevice:
-        """Return the device of that name; raise InvalidArgument for all but ``cpu``."""
+        """Return the device with this name; raise InvalidArgument for all but ``cpu``."""
         need_host(ort_device_name)
         return cls(ort_device_name, device_id)
 

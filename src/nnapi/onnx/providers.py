@@ -1,4 +1,4 @@
-"""ONNX Runtime's execution providers, and their devices here."""
+"""ONNX Runtime's execution providers, and the devices of nnapi that they stand for."""
 
 import warnings
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ REFERENCE = "nnapi-reference"
 
 
 class Choice(NamedTuple):
-    """The providers of a session, and their devices, None for any."""
+    """The providers of a session, and their devices; None means any device."""
 
     providers: list[str]
     devices: list[str] | None
 
 
 def get_available_providers() -> list[str]:
-    """Return the names of devices, and CPUExecutionProvider."""
+    """Return the names of nnapi's devices, and CPUExecutionProvider."""
     return [*(device.name for device in devices()), CPU]
 
 
@@ -29,17 +29,17 @@ get_all_providers = get_available_providers
 
 
 def get_version_string() -> str:
-    """Return the version of ONNX Runtime whose interface this follows."""
+    """Return the version of ONNX Runtime whose interface this package follows."""
     return VERSION
 
 
 def get_device() -> str:
-    """Return the device type of ONNX Runtime's build; always the host's."""
+    """Return the device type of ONNX Runtime's build, which is always the host's."""
     return "CPU"
 
 
 def choose(providers: Sequence[str | tuple[str, Any]] | None) -> Choice:
-    """Return the known providers with their devices; warn about unknown ones, as ONNX Runtime does."""
+    """Return the known providers and their devices; warn about unknown providers, like ONNX Runtime."""
     if providers is None:
         return Choice(get_available_providers(), None)
     for name in list_unknown(providers):
@@ -63,7 +63,7 @@ def _list_names(providers: Sequence[str | tuple[str, Any]]) -> list[str]:
 
 
 def _find_devices(provider: str) -> list[str]:
-    """Return the devices of a provider, which is a device or an engine."""
+    """Return the devices of a provider, which names a device or an engine."""
     if provider == CPU:
         return [REFERENCE]
     stem = provider.removesuffix(SUFFIX).lower()

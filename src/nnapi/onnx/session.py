@@ -1,4 +1,4 @@
-"""ONNX Runtime's session, run by this library's devices."""
+"""ONNX Runtime's session, running on nnapi's devices."""
 
 import json
 import os
@@ -40,8 +40,8 @@ class InferenceSession:
         cache: str | os.PathLike[str] | None = None,
         dynamic: Literal["bucket"] | None = None,
     ) -> None:
-        """``providers`` are names of devices, or ONNX Runtime's for their engines; ``cache`` and ``dynamic`` are as in
-        :func:`nnapi.compile`. ``provider_options`` have no effect."""
+        """``providers`` are names of nnapi's devices, or ONNX Runtime's names of engines. ``cache`` and ``dynamic`` are
+        those of :func:`nnapi.compile`. ``provider_options`` have no effect."""
         self._options = sess_options or SessionOptions()
         self._providers, self._devices = choose(providers)
         self._cache = cache
@@ -71,7 +71,7 @@ class InferenceSession:
         return list(self._file.outputs)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """Return constants that the file lists as inputs too; they cannot be overridden."""
+        """Return the constants that the file also lists as inputs; runs cannot override them."""
         return list(self._file.overridable)
 
     def get_modelmeta(self) -> ModelMetadata:
@@ -81,13 +81,13 @@ class InferenceSession:
         return list(self._providers)
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """Return an empty dictionary for each provider."""
+        """Return an empty dictionary for each provider, by name."""
         return {name: {} for name in self._providers}
 
     def set_providers(
         self, providers: Sequence[str | tuple[str, Any]], provider_options: Sequence[Mapping[str, Any]] | None = None
     ) -> None:
-        """Compile for other devices; raise RuntimeError, and change nothing, where a provider does not exist."""
+        """Compile for other devices; if a provider does not exist, raise RuntimeError and change nothing."""
         unknown = list_unknown(providers)
         if unknown:
             raise RuntimeError(f"Unknown Provider Type: {', '.join(unknown)}")
@@ -100,10 +100,10 @@ class InferenceSession:
         return self._options
 
     def disable_fallback(self) -> None:
-        """Do nothing: a run that fails raises, and no other provider repeats it."""
+        """Do nothing: a failing run raises an exception, and no other provider repeats it."""
 
     def enable_fallback(self) -> None:
-        """Do nothing, as :meth:`disable_fallback`."""
+        """Do nothing, like :meth:`disable_fallback`."""
 
     def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
         return [OrtMemoryInfo() for _ in self._file.inputs]
@@ -112,11 +112,11 @@ class InferenceSession:
         return [OrtMemoryInfo() for _ in self._file.outputs]
 
     def get_profiling_start_time_ns(self) -> int:
-        """Return when profiling began, in nanoseconds of the monotonic clock; 0 without profiling."""
+        """Return the start of profiling in nanoseconds of the monotonic clock; 0 without profiling."""
         return self._profile.start_ns if self._profile else 0
 
     def end_profiling(self) -> str:
-        """Write the trace to a file and return its name; "" without profiling."""
+        """Write the trace to a file and return the file's name; "" without profiling."""
         profile, self._profile = self._profile, None
         return profile.end() if profile else ""
 
@@ -129,8 +129,8 @@ class InferenceSession:
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
     ) -> list[Array]:
-        """Return the named outputs, by default all; raise InvalidArgument for wrong inputs, ValueError for missing
-        inputs."""
+        """Return the named outputs, by default all; raise InvalidArgument for wrong inputs, ValueError if inputs are
+        missing."""
         wanted = self._positions(output_names)
         arrays = [as_stored(array) for array in self._check(input_feed)]
         try:
@@ -146,7 +146,7 @@ class InferenceSession:
         input_dict_ort_values: Mapping[str, OrtValue],
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
-        """Run on OrtValues, as :meth:`run`."""
+        """Run on OrtValues, like :meth:`run`."""
         return [OrtValue(np.asarray(each)) for each in self.run(output_names, input_dict_ort_values, run_options)]
 
     def run_with_ortvaluevector(
@@ -158,7 +158,7 @@ class InferenceSession:
         fetches: list[OrtValue],
         fetch_devices: Sequence[Any],
     ) -> None:
-        """Run on ``feeds``; ``fetches`` gets the named outputs, in memory of the host."""
+        """Run on ``feeds``; put the named outputs, in host memory, into ``fetches``."""
         feed = dict(zip(feed_names, feeds, strict=True))
         fetches[:] = self.run_with_ort_values(fetch_names, feed, run_options)
 
@@ -170,7 +170,7 @@ class InferenceSession:
         user_data: Any,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Run on a new thread, which calls back with the outputs and an error message, "" without an error."""
+        """Run on a new thread, which calls ``callback`` with the outputs, ``user_data`` and an error message or ""."""
         self._positions(output_names)
         self._check(input_feed)
 
@@ -184,7 +184,7 @@ class InferenceSession:
         threading.Thread(target=run, name="nnapi.onnx run_async").start()
 
     def explain(self) -> str:
-        """Return which operation runs on which device, and why, for each combination of shapes that has run."""
+        """Return the device of each operation with reasons, for each combination of shapes that has run."""
         chosen = list(self._chosen.values()) if self._chosen else []
         return "\n\n".join(filter(None, (each.explain() for each in (self._specializations, *chosen))))
 
@@ -199,7 +199,7 @@ class InferenceSession:
     def _choose_branches(
         self, chosen: dict[tuple[int, ...], Specializations], arrays: Sequence[Array]
     ) -> Specializations:
-        """Return the compilations without the branches that the values of the inputs do not choose."""
+        """Return the compilations for these inputs' values, without the branches that the values rule out."""
         values = tuple(int(arrays[i].reshape(())) for i in self._file.choices)
         found = chosen.get(values)
         if found is None:
@@ -236,10 +236,10 @@ class InferenceSession:
 
 
 class Profile:
-    """Record every call of the process until :meth:`end`."""
+    """Record all calls of the process until :meth:`end`."""
 
     def __init__(self, prefix: str) -> None:
-        """Start recording; raise Fail while another trace is being recorded."""
+        """Start recording; raise Fail if another trace is being recorded."""
         try:
             trace.start()
         except BadStateError as error:
@@ -248,7 +248,7 @@ class Profile:
         self.start_ns = time.monotonic_ns()
 
     def end(self) -> str:
-        """Stop, write the events as a JSON list in Chrome's format, one per line, and return the file's name."""
+        """Stop; write the events as a JSON list in Chrome's format, one per line; return the file's name."""
         from nnapi.trace.chrome import to_chrome  # on demand: few sessions need it
 
         path = f"{self._prefix}_{time.strftime('%Y-%m-%d_%H-%M-%S')}_{self.start_ns}.json"
@@ -262,7 +262,7 @@ LIMITS = np.iinfo(np.int32)
 
 
 def check_input(argument: NodeArg, value: Any) -> Array:
-    """Return an input as an array of the file's type; raise InvalidArgument where type or shape differ."""
+    """Return an input as an array of the file's type; raise InvalidArgument if type or shape differ."""
     dtype = dtype_of(argument)
     if isinstance(value, OrtValue):
         value = value.view()
@@ -276,12 +276,12 @@ def check_input(argument: NodeArg, value: Any) -> Array:
 
 
 def shape_of(argument: NodeArg) -> Shape:
-    """Return the shape in NNAPI, with 0 for dynamic dimensions; a scalar is one element."""
+    """Return an argument's shape in NNAPI: 0 for dynamic dimensions, one element for a scalar."""
     return tuple(size if isinstance(size, int) else 0 for size in argument.shape) or (1,)
 
 
 def as_stored(array: Array) -> Array:
-    """Return an array in NNAPI's types: 32 bits for 64, at least one dimension."""
+    """Return an array as NNAPI stores it: 64-bit elements as 32-bit, with at least one dimension."""
     if not array.shape:
         array = array.reshape(1)
     if array.dtype == np.float64:

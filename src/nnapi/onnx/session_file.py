@@ -34,7 +34,7 @@ LEAST_BYTES = "session.optimized_model_external_initializers_min_size_in_bytes"
 
 
 class NodeArg(NamedTuple):
-    """An input or output; a dimension is a number, its name in the file, or None."""
+    """An input or output. A dimension is its size, its name in the file, or None."""
 
     name: str
     type: str
@@ -93,10 +93,10 @@ class SessionFile:
         )
 
     def model(self, shapes: Sequence[Shape], values: Sequence[int] = (), *, is_cached: bool = True) -> Model:
-        """Return the model for inputs of these shapes, from the cache if it ``is_cached`` there; with ``values``, the
-        inputs of ``choices`` are these constants.
+        """Return the model for these input shapes, from the cache if ``is_cached``; ``values`` make the inputs of
+        ``choices`` constants.
 
-        BranchNotImplemented is raised if only branches are inexpressible, and constants may choose others.
+        Raises BranchNotImplemented if NNAPI cannot express only branches, which ``values`` may rule out.
         """
         fixed = {
             argument.name: shape
@@ -118,14 +118,14 @@ class SessionFile:
             raise Fail(f"{self._path}: {error}") from error
 
     def write(self, options: SessionOptions) -> None:
-        """Write the imported model as an .onnx file; large constants go beside it if the options ask for that."""
+        """Write the imported model as an .onnx file, with large constants in a second file if the options say so."""
         path, beside = options.optimized_model_filepath, options.entries.get(CONSTANTS_FILE)
         try:
             export(read_file(self._file, self._path), path)
         except NnapiError as error:
             raise Fail(f"{path}: {error}") from error
         if beside:
-            import onnx  # already imported: it has read the file
+            import onnx  # already imported to read the file
 
             with suppress(FileNotFoundError):
                 os.remove(os.path.join(os.path.dirname(path), beside))
@@ -160,7 +160,7 @@ def _fix_dimensions(graph: Any, options: SessionOptions) -> None:
 
 
 def _replace_constants(graph: Any, options: SessionOptions) -> None:
-    """Replace constants by those of the options; raise InvalidArgument where type or shape differ."""
+    """Replace constants by those in the options; raise InvalidArgument if type or shape differ."""
     for each in graph.initializer:
         value = options.initializers.get(each.name)
         if value is None:

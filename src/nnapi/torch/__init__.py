@@ -1,4 +1,4 @@
-"""``torch.compile(model, backend="nnapi")``: PyTorch's inference graphs on this library's devices.
+"""``torch.compile(model, backend="nnapi")``: run PyTorch's inference graphs on nnapi's devices.
 
 PyTorch finds the backend through the entry point group ``torch_dynamo_backends``.
 """
@@ -19,10 +19,10 @@ def options(
     *,
     strict: bool = False,
 ) -> dict[str, Any]:
-    """Options of this backend for ``torch.compile(…, options=…)``.
+    """Return options of this backend for ``torch.compile(…, options=…)``.
 
-    ``devices``, ``threads`` and ``cache`` are those of :func:`nnapi.compile`. With ``strict``, an unsuitable graph is
-    an error; otherwise PyTorch runs it, with a warning.
+    ``devices``, ``threads`` and ``cache`` are those of :func:`nnapi.compile`. With ``strict``, a graph that NNAPI
+    cannot run raises an error; otherwise PyTorch runs it, with a warning.
     """
     named = [devices] if isinstance(devices, str) else devices
     return {"devices": named, "threads": threads, "cache": cache, "strict": strict}

@@ -1,4 +1,4 @@
-"""A graph of PyTorch's, exported to ONNX for the shapes of its inputs, and run by a session."""
+"""Export a graph of PyTorch to ONNX for the shapes of its inputs, and run it in a session."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -24,19 +24,19 @@ Run = Callable[[Tensors], tuple[Any, ...]]
 
 
 def compile_graph(graph: Any, examples: Tensors, *, options: Mapping[str, Any] | None = None) -> Callable[..., Any]:
-    """Return a callable that compiles a graph at the first call, and again for other shapes."""
+    """Return a callable that compiles the graph at its first call, and again for other shapes."""
     weights = [is_weight(each) for each in examples]
     return CompiledGraph(graph, weights, find_dynamic_dimensions(graph), options or {})
 
 
 def is_weight(tensor: Any) -> bool:
-    """Return whether an input of a graph is a parameter or buffer, which calls do not change."""
+    """Return whether an input of a graph is a parameter or a buffer, which calls do not change."""
     is_static = getattr(tensor, "_dynamo_static_input_type", None) is not None
     return isinstance(tensor, torch.nn.Parameter) or (isinstance(tensor, torch.Tensor) and is_static)
 
 
 class CompiledGraph:
-    """A graph and its runs, cached by the shapes of inputs and the versions of weights."""
+    """A graph with its runs, cached by the shapes of inputs and the versions of weights."""
 
     def __init__(
         self, graph: Any, weights: Sequence[bool], dynamic: DynamicDimensions | None, options: Mapping[str, Any]
@@ -54,7 +54,7 @@ class CompiledGraph:
         key = tuple(map(_identify, inputs, self._weights))
         with self._lock:
             run = self._runs.pop(key, None) or self._make(inputs)
-            self._runs[key] = run  # the latest is last
+            self._runs[key] = run  # the most recent run is last
             if len(self._runs) > MOST_SHAPES:
                 del self._runs[next(iter(self._runs))]
         return run(inputs)
@@ -70,10 +70,10 @@ class CompiledGraph:
             return lambda inputs: tuple(self._graph(*inputs))
 
     def _make_dynamic(self, inputs: Tensors) -> Run | None:
-        """Return the run of the graph with dynamic dimensions, exported once for any size.
+        """Return a run of the graph with dynamic dimensions, exported once for all sizes.
 
-        None if no dimension is dynamic, or if its results ever differ from PyTorch's: the exporter treats values that
-        Python computes from sizes as constants.
+        Return None if no dimension is dynamic, or once results have differed from PyTorch's, because the exporter makes
+        constants of values that Python computes from sizes.
         """
         if self._dynamic is None:
             return None
@@ -117,7 +117,7 @@ class CompiledGraph:
 
 
 def _identify(value: Any, is_fixed: bool) -> Any:
-    """Return a cache key: the version of a weight, the shape and type of a tensor, or a scalar."""
+    """Return a cache key: a weight's version, a tensor's shape and type, or a scalar's value."""
     if not isinstance(value, torch.Tensor):
         return value
     if is_fixed:
@@ -133,11 +133,11 @@ def _is_close(ours: Any, theirs: Any) -> bool:
 
 
 class UnsuitableError(Exception):
-    """A graph that NNAPI cannot run, with the reason."""
+    """NNAPI cannot run a graph, for this reason."""
 
 
 class _Random(TorchDispatchMode):  # type: ignore[misc]  # PyTorch may be missing when types are checked
-    """Refuse operators that draw random values."""
+    """Refuse operators that draw random numbers."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), named: Any = None) -> Any:
         named = named or {}
@@ -147,7 +147,7 @@ class _Random(TorchDispatchMode):  # type: ignore[misc]  # PyTorch may be missin
 
 
 def _is_without_dropout(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> bool:
-    """Return whether dropout is a function's only random element, and is off."""
+    """Return whether a function's only random element is dropout, and that is off."""
     for index, argument in enumerate(function._schema.arguments):
         if argument.name == "dropout_p":
             given = args[index] if index < len(args) else named.get("dropout_p", argument.default_value)
@@ -156,8 +156,8 @@ def _is_without_dropout(function: Any, args: Sequence[Any], named: Mapping[str, 
 
 
 def need_inference(graph: Any, inputs: Sequence[Any]) -> None:
-    """Raise UnsuitableError if a graph is trained, changes its inputs, draws random values, or returns non-tensors.
-    Nothing is computed."""
+    """Raise UnsuitableError if a graph is trained, changes its inputs, draws random numbers, or returns non-tensors.
+    Compute nothing."""
     tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
     if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
         raise UnsuitableError("gradients are wanted: call it under torch.no_grad()")

@@ -1,4 +1,4 @@
-"""Export of a graph to ONNX by PyTorch's own exporter."""
+"""Export a graph to ONNX by PyTorch's own exporter."""
 
 import contextlib
 import io
@@ -11,7 +11,7 @@ import torch
 
 
 class DynamicDimensions(NamedTuple):
-    """Names of dynamic dimensions by input and axis, and the (input, axis) of inputs that are sizes."""
+    """``names`` of dynamic dimensions by input and axis; ``sizes`` maps inputs that are sizes to (input, axis)."""
 
     names: Mapping[int, Mapping[int, str]]
     sizes: Mapping[int, tuple[int, int]]
@@ -21,7 +21,7 @@ ALL_STATIC = DynamicDimensions({}, {})
 
 
 def find_dynamic_dimensions(graph: Any) -> DynamicDimensions | None:
-    """Return the dynamic dimensions of a graph's inputs; None if there are none, or if a size belongs to no tensor."""
+    """Return the dynamic dimensions of a graph's inputs; None if there are none, or if a size is not one of them."""
     examples = [node.meta.get("example_value") for node in graph.graph.nodes if node.op == "placeholder"]
     names = {
         index: {axis: str(size) for axis, size in enumerate(each.shape) if isinstance(size, torch.SymInt)}
@@ -36,7 +36,7 @@ def find_dynamic_dimensions(graph: Any) -> DynamicDimensions | None:
 
 
 class _Frozen(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing when types are checked
-    """A graph whose weights and scalars are constants, except dynamic sizes."""
+    """A graph whose weights and scalars are constants, except for dynamic sizes."""
 
     def __init__(self, graph: Any, inputs: Sequence[Any], live: Sequence[int], dynamic: DynamicDimensions) -> None:
         super().__init__()
@@ -62,8 +62,8 @@ class _Frozen(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing 
 def export_graph(
     graph: Any, inputs: Sequence[Any], live: Sequence[int], dynamic: DynamicDimensions = ALL_STATIC
 ) -> bytes:
-    """Return the graph as ONNX for inputs of these shapes; ``live`` are the indices of inputs that calls pass, named
-    ``input0`` on."""
+    """Return the graph as ONNX for these shapes. ``live`` are the indices of the inputs that calls pass, which are
+    named ``input0`` and so on."""
     frozen = _Frozen(graph, inputs, live, dynamic).eval()
     samples = tuple(inputs[index].detach().clone() for index in live)
     names = [f"input{number}" for number in range(len(live))]

@@ -1,4 +1,4 @@
-"""Write ONNX files: one rule per operation, quantized values between QuantizeLinear and DequantizeLinear."""
+"""Write ONNX files: one rule per operation; quantized values lie between QuantizeLinear and DequantizeLinear."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ INSTALL = "writing ONNX needs the library onnx: pip install 'nnapi[onnx]'"
 def write(model: Model, path: Path) -> None:
     """Write the model; BadDataError lists refused operations, OpFailedError names a missing library.
 
-    Constants of more than 2 GiB go to PATH.data.
+    If the constants have more than 2 GiB, they are written to PATH.data.
     """
     graph = Conversion.lower_file(model, ".onnx").finish()
     if is_dynamic(model):

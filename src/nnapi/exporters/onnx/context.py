@@ -38,8 +38,7 @@ RENAMED = {
 
 
 class Context(lowering.Context):
-    """One exported call; it computes quantized values as floats, and shares the ``transposed`` constants of all
-    calls."""
+    """One exported call. Quantized values are computed as floats; all calls share the ``transposed`` constants."""
 
     def __init__(self, call: Call, transposed: dict[tuple[Value, tuple[int, ...]], Value]) -> None:
         super().__init__(call)
@@ -48,12 +47,12 @@ class Context(lowering.Context):
 
     @property
     def kind(self) -> str:
-        """ONNX's name of the operation."""
+        """Return ONNX's name of the operation."""
         name = self.call.operation.name
         return RENAMED.get(name) or "".join(map(str.capitalize, name.split("_")))
 
     def result(self, position: int = 0) -> Value:
-        """Return a new value of a result's type, as NHWC."""
+        """Return a new value with the type of a result, as NHWC."""
         return value_of(self.call.results[position], f"output {position}")
 
     # Nodes
@@ -63,18 +62,18 @@ class Context(lowering.Context):
         return output
 
     def compute(self, kind: str, *inputs: Value | None, **attributes: Any) -> Value:
-        """Return the call's first result, computed by a node on the dequantized inputs."""
+        """Return the call's first result, computed by a node ``kind`` on the dequantized inputs."""
         reals, out = [None if value is None else self.real(value) for value in inputs], self.result()
         return self.store(
             self.emit(kind, reals, out if out.quantized is None else out.like(element=np.float32), **attributes)
         )
 
     def move(self, kind: str, inputs: Sequence[Value | None], **attributes: Any) -> Value:
-        """Return the call's first result, from a node that only moves elements."""
+        """Return the call's first result, computed by a node that only moves elements."""
         return self.emit(kind, inputs, self.result(), **attributes)
 
     def real(self, value: Value) -> Value:
-        """Return a quantized value dequantized; any other value unchanged."""
+        """Return a quantized value dequantized; return any other value unchanged."""
         if value.quantized is None:
             return value
         out, channel = value.like(element=np.float32), value.quantized.channel
@@ -89,7 +88,7 @@ class Context(lowering.Context):
         return self.emit("QuantizeLinear", [real, *self._parameters(type, out.element)], out)
 
     def store(self, real: Value, position: int = 0) -> Value:
-        """Return a result as declared: quantized, and the first one with the fused activation."""
+        """Return a result as declared: quantized if its type is; the fused activation applies to the first result."""
         if position == 0:
             real = self.activate(real, self.activation)
         type = self.call.results[position]
@@ -106,19 +105,19 @@ class Context(lowering.Context):
         return value if same_quantization(made, kept) else self.quantize(self.real(value), kept)
 
     def in_one_scale(self, values: Sequence[Value]) -> list[Value]:
-        """Return values requantized to the first result's type."""
+        """Return the values requantized to the first result's type."""
         type = self.call.results[0]
         return [self.fit_to_operand(value, value.quantized or type, type) for value in values]
 
     def dequantize_weights(self, input: Value, filter: Value, bias: Value) -> tuple[Value, Value]:
-        """Return a filter dequantized, and its bias, which is in units of the scales of input and filter."""
+        """Return filter and bias dequantized; the bias has the scale of input times filter."""
         quantization, filter = filter.quantized, self.real(filter)
         if quantization is None or input.quantized is None:
             return filter, bias
         scales = np.multiply(
             quantization.channel.scales if quantization.channel else quantization.scale, input.quantized.scale
         )
-        inputs = [bias, constant(scales, np.float32)]  # its zero point is 0 and is omitted
+        inputs = [bias, constant(scales, np.float32)]  # the zero point 0 is omitted
         return filter, self.emit("DequantizeLinear", inputs, bias.like(element=np.float32), axis=0)
 
     # Shorthands
@@ -126,7 +125,7 @@ class Context(lowering.Context):
     def on_image(
         self, kind: str, input: Value, *others: Value, padding: Padding | None = None, **attributes: Any
     ) -> Value:
-        """Return the call's first result, computed by a node on the dequantized input as NCHW."""
+        """Return the call's first result, computed by a node ``kind`` on the dequantized input as NCHW."""
         if padding is not None:
             (top, bottom), (left, right) = padding
             attributes["pads"] = [top, left, bottom, right]

@@ -1,4 +1,4 @@
-"""Lower a model to an ONNX graph: each operation by its rule, or refused with the reason."""
+"""Lower a model to an ONNX graph: convert each operation by its rule, or refuse it with the reason."""
 
 from collections.abc import Sequence
 
@@ -54,7 +54,7 @@ class Conversion(FileLowering[Value, Context]):
         return then.result_types()
 
     def add_while(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
-        """Append a Loop, which evaluates the condition at the end of a pass."""
+        """Append a Loop; its body ends by evaluating the condition."""
         condition, body = models
         values, types = [self.value(index) for index in given], self.given_types(given)
         before = self.lower_nested(condition, types, values)

@@ -23,8 +23,8 @@ ELEMENTS: Mapping[int, np.dtype[Any]] = {
 class Value:
     """A tensor of the file.
 
-    ``quantized`` is the type of quantized elements; ``data`` is the value of a constant. ``dynamic`` names the dynamic
-    dimensions by axis; they are 1 in ``shape``.
+    ``quantized`` is the operand type of quantized elements. ``data`` is the value of a constant. ``dynamic`` maps the
+    axes of dynamic dimensions to their names; ``shape`` has 1 there.
     """
 
     element: np.dtype[Any]
@@ -39,7 +39,7 @@ class Value:
         return math.prod(self.shape)
 
     def like(self, shape: Sequence[int] | None = None, *, element: Any = None, data: Array | None = None) -> Value:
-        """Return a new value with changed attributes; with another element type it is not quantized."""
+        """Return a new value with changed attributes; a value with another element type is not quantized."""
         dimensions = self.shape if shape is None else tuple(shape)
         if element is not None:
             return Value(np.dtype(element), dimensions, None, data, self.name)
@@ -47,7 +47,7 @@ class Value:
         return Value(self.element, dimensions, quantized, data, self.name)
 
     def transposed(self, order: Sequence[int], data: Array | None = None) -> Value:
-        """Return a new value with the axes in another order, that of scales per channel too."""
+        """Return a new value with its axes, and that of per-channel scales, in another order."""
         value = self.like([self.shape[axis] for axis in order], data=data)
         if value.quantized is not None and (channel := value.quantized.channel) is not None:
             channel = channel._replace(dimension=list(order).index(channel.dimension))
@@ -73,7 +73,7 @@ def constant(values: Any, element: Any = np.int64) -> Value:
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """One operator by its name in ONNX; an omitted input is None, an attribute may be a graph."""
+    """One operator by its name in ONNX. An omitted input is None; an attribute may be a graph."""
 
     kind: str
     inputs: list[Value | None]
@@ -89,7 +89,7 @@ class Node:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The attributes that are not graphs."""
+        """Return the attributes that are not graphs."""
         return {name: each for name, each in self.attributes.items() if not isinstance(each, Graph)}
 
     def read(self) -> Iterator[Value]:

@@ -1,4 +1,4 @@
-"""Move Transposes behind operators that ignore the order of axes, where they cancel out."""
+"""Move Transposes behind operators that ignore the order of axes, so that opposite ones cancel out."""
 
 from collections.abc import Sequence
 
@@ -16,12 +16,12 @@ EACH_ELEMENT = frozenset(_EACH_ELEMENT.split())
 
 
 def sink_transposes(graph: Graph, is_dynamic: bool = False) -> Graph:
-    """Return the graph with fewer Transposes; with ``is_dynamic``, a dimension of 1 may have another size."""
+    """Return the graph with fewer Transposes; ``is_dynamic`` means that a dimension of 1 may have another size."""
     return _TransposeSinker(is_dynamic).run(graph)
 
 
 class _TransposeSinker:
-    """``transposed`` maps each value that is not written yet to the source of its Transpose."""
+    """Delays Transposes; ``transposed`` maps each result not yet written to the source of its Transpose."""
 
     def __init__(self, is_dynamic: bool) -> None:
         self.is_dynamic = is_dynamic
@@ -58,7 +58,7 @@ class _TransposeSinker:
         self.transposed[node.output] = source, tuple(before[axis] for axis in order)
 
     def _sink(self, node: Node) -> bool:
-        """Apply the node before the common Transpose of its inputs; the result is transposed instead."""
+        """Apply the node before the common Transpose of its inputs, and transpose its result; False if impossible."""
         orders = {self.transposed[value][1] for value in node.inputs if value in self.transposed}
         if len(orders) != 1:
             return False
@@ -79,7 +79,7 @@ class _TransposeSinker:
         return True
 
     def _as_source(self, value: Value | None, order: Order, node: Node) -> Value | None:
-        """Return an input before its transposition by that order; None if that needs a node."""
+        """Return an input as it is before its transposition by ``order``; None if that needs another node."""
         if value is None:
             return None
         if value in self.transposed:
@@ -113,7 +113,7 @@ def _moves_nothing(shape: Sequence[int], order: Order) -> bool:
 
 
 def remove_unread(nodes: Sequence[Node], outputs: Sequence[Value]) -> list[Node]:
-    """Return the nodes that lead to the outputs, without needless Identities."""
+    """Return the nodes that outputs depend on, without needless Identities."""
     same: dict[Value, Value] = {}
     kept: list[Node] = []
     fixed = set(outputs)

@@ -1,4 +1,4 @@
-"""Write a graph with the library ``onnx``, which also checks it."""
+"""Write a graph with the library ``onnx``, which also checks the file."""
 
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
@@ -25,7 +25,7 @@ SHORT = 16
 
 
 def serialize(graph: Graph, notes: Iterable[str], data_name: str) -> tuple[bytes, Sequence[Array]]:
-    """Return the checked file, and the content of the file ``data_name`` if constants have more than 2 GiB."""
+    """Return the checked file, and the content of ``data_name`` if the constants have more than 2 GiB."""
     work = _Writer(graph, data_name)
     opset = WIDE_OPSET if _has_wide_values(graph) else OPSET
     model = helper.make_model(
@@ -45,7 +45,7 @@ def serialize(graph: Graph, notes: Iterable[str], data_name: str) -> tuple[bytes
 
 
 def _has_wide_values(graph: Graph) -> bool:
-    """Return whether values of 16 bits are quantized or dequantized."""
+    """Return whether 16-bit values are quantized or dequantized."""
     nodes = [node for node in list_nodes(graph) if node.kind in ("QuantizeLinear", "DequantizeLinear")]
     values = [value for node in nodes for value in (node.inputs[0], node.output)]
     return any(value is not None and value.element in (np.int16, np.uint16) for value in values)
@@ -128,7 +128,7 @@ class _Writer:
 
 
 def _without_data(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the model for the checker with constants as inputs: it would look for the data's file."""
+    """Return the model for the checker with constants as inputs; it would look for the file of their data."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     for tensor in copy.graph.initializer:

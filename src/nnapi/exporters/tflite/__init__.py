@@ -1,4 +1,4 @@
-"""Write .tflite files: one rule per operation, and the writer that the engine drivers use."""
+"""Write .tflite files: one rule per operation, and the same writer as the engines' drivers."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,7 +18,7 @@ DEFAULT_KEY = "serving_default"
 
 
 def write(model: Model, path: Path) -> None:
-    """Write the model; BadDataError lists refused operations."""
+    """Write the model; raise BadDataError with all refused operations."""
     conversion = Conversion.lower_file(model, ".tflite")
     if is_dynamic(model):
         other = Conversion.lower_file(model, ".tflite", list_other_shapes(model))
@@ -34,7 +34,7 @@ def write(model: Model, path: Path) -> None:
 
 
 def _sign(model: Model) -> Signature | None:
-    """Return a signature of the operands' names if all inputs and outputs have one: readers look tensors up by it."""
+    """Return a signature that names inputs and outputs for readers; None if a name is missing or repeated."""
     inputs, outputs = ([model.operands[index].name for index in side] for side in (model.inputs, model.outputs))
     if any("" in names or len(set(names)) < len(names) for names in (inputs, outputs)):
         return None

@@ -16,7 +16,7 @@ class Context(canonical.Context):
         return self.reshape(tensor, tensor.shape, tensor.like())
 
     def sum_products(self, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
-        """Make input, filter and output all signed, with zero point 0 and scales per channel, or all unsigned."""
+        """Emit a sum of products: input, filter and output all signed, with filter zero point 0, or all unsigned."""
         filter, bias = self.stored_tensor(name), self.stored_tensor("bias")
         result = out
         if filter.is_quantized:

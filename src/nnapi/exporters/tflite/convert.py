@@ -1,4 +1,4 @@
-"""Lower a model to a TFLite graph: each operation by its rule, or refused with the reason."""
+"""Lower a model to a TFLite graph: convert each operation by its rule, or refuse it with the reason."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ from nnapi.model.operand import OperandType, Shape
 
 
 class Conversion(FileLowering[Tensor, Context]):
-    """One exported model; the first of its ``subgraphs`` has index 1."""
+    """One exported model; its first nested graph in ``subgraphs`` has index 1."""
 
     rules = RULES
     as_types = ("filter", "weights", "bias")
@@ -36,7 +36,7 @@ class Conversion(FileLowering[Tensor, Context]):
         return Context(call, self.find_constant, self.value)
 
     def add_input(self, operand: Operand) -> None:
-        """Convert a float16 input once; an omitted input is refused where it is read."""
+        """Convert a float16 input to float32 once. An omitted input is refused by the operation that reads it."""
         type = self.types.get(operand.index, operand.type)
         if type is not None and type.code == OperandCode.TENSOR_FLOAT16:
             inner = self.value(operand.index)
@@ -76,7 +76,7 @@ class Conversion(FileLowering[Tensor, Context]):
         return then.result_types()
 
     def add_while(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
-        """Append a WHILE. TFLite's body passes through the state that NNAPI's body leaves unchanged."""
+        """Append a WHILE; its body also returns the states that NNAPI's body does not, unchanged."""
         types = self.given_types(given)
         condition, body = (self.lower_nested(model, types) for model in models)
         need_alike("the state before and after a pass", types, body.result_types())
@@ -95,7 +95,7 @@ class Conversion(FileLowering[Tensor, Context]):
         outputs: list[Tensor] = []
         for index in self.model.outputs:
             tensor = self._as_given(index)
-            if tensor in outputs:  # a cell's output is its state too
+            if tensor in outputs:  # the output of a recurrent cell is also its state
                 copy = self.name_value(tensor.like(), self.model.operands[index])
                 self.operators.append(Operator("RESHAPE", [tensor, constant(tensor.shape)], [copy]))
                 tensor = copy
@@ -124,7 +124,7 @@ class Conversion(FileLowering[Tensor, Context]):
         types: Sequence[OperandType],
         options: dict[str, int],
     ) -> None:
-        """Append an operator on subgraphs, with float16 inputs and results converted."""
+        """Append an operator that refers to subgraphs; float16 inputs and results are converted."""
         inputs = [self._as_given(index) for index in given]
         results = [tensor_of(type, "") for type in types]
         outer = [
@@ -141,11 +141,11 @@ def _cast(source: Tensor, target: Tensor) -> Operator:
     return Operator("CAST", [source], [target], {"source": ELEMENTS[source.type], "target": ELEMENTS[target.type]})
 
 
-# Products of floats and constants that stay quantized: TFLite's dynamic-range operators
+# Products of floats and constants that stay quantized (TFLite's dynamic-range operators)
 
 
 def use_quantized_weights(graph: Graph) -> Graph:
-    """Return the graph with dequantized weights replaced by the quantized ones, which its operators take as well."""
+    """Return the graph with quantized instead of dequantized weights where operators accept both."""
     made = [operator for operator in graph.operators if operator.kind == "DEQUANTIZE"]
     found = {each.output: each.input(0) for each in made if _is_quantized_weights(each.input(0))}
     kept = {real: _repeat_scale(quantized) for real, quantized in found.items()}
@@ -158,7 +158,7 @@ def _is_quantized_weights(tensor: Tensor) -> bool:
 
 
 def _repeat_scale(tensor: Tensor) -> Tensor:
-    """Repeat the one scale for each unit: XNNPACK claims only such weights beside floats."""
+    """Repeat a tensor's single scale for each unit, because XNNPACK claims only such weights beside floats."""
     if not isinstance(tensor.scale, float):
         return tensor
     return tensor.like(scale=np.full(tensor.shape[0], tensor.scale, np.float32), axis=0, data=tensor.value)

@@ -1,3 +1,3 @@
-"""The .tflite format: its schema, checked reading, writing."""
+"""The .tflite format: schema, checked reading, writing."""
 
 IDENTIFIER = b"TFL3"

@@ -1,4 +1,4 @@
-"""A view of convolutions and other sums of products with named inputs."""
+"""Access the inputs of convolutions, and other sums of products, by name."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Conv:
 
     @property
     def unsigned_filter(self) -> Tensor | None:
-        """Return the filter if it is a constant unsigned one beside a signed input."""
+        """Return the filter if it is constant and unsigned while the input is signed."""
         inputs = self.operator.inputs
         filter = inputs[1] if len(inputs) > 1 else None
         if filter is None or filter.type != "u8" or filter.data is None:
@@ -54,12 +54,12 @@ class Conv:
 
     @property
     def is_constant_dense(self) -> bool:
-        """Whether it is a convolution of one group with constant filter and bias."""
+        """Return whether this is a convolution of one group, with constant filter and bias."""
         return self._is_constant("CONV_2D") and self.input.shape[3] == self.filter.shape[3]
 
     @property
     def is_constant_depthwise(self) -> bool:
-        """Whether it convolves each channel with a constant filter of its own."""
+        """Return whether this convolves each channel with a constant filter of its own."""
         return self._is_constant("DEPTHWISE_CONV_2D") and self.input.shape[3] == self.output.shape[3]
 
     def _is_constant(self, kind: str) -> bool:

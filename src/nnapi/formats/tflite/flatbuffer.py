@@ -1,4 +1,4 @@
-"""Checked access to a FlatBuffer: every bound is verified before use; BadDataError for invalid offsets.
+"""Checked access to a FlatBuffer: each bound is verified before use; BadDataError reports an invalid offset.
 
 Reads are counted, so that a file with cyclic references cannot take more time than its size allows.
 """
@@ -26,7 +26,7 @@ _number = {code: number.unpack_from for code, number in NUMBERS.items()}
 
 
 class Source:
-    """The bytes of a file and the budget of reads."""
+    """The bytes of a file, and the number of bytes that may still be read."""
 
     def __init__(self, content: memoryview) -> None:
         self.content = content
@@ -68,7 +68,7 @@ class Source:
         return self.table(target)
 
     def vector(self, at: int, itemsize: int, what: str = "a vector") -> tuple[int, int]:
-        """Return first element's position and length of the vector at the target of the offset at ``at``."""
+        """Return the start and the length of the vector that the offset at ``at`` leads to."""
         content = self.content
         try:
             start = at + _offset(content, at)[0]
@@ -82,7 +82,7 @@ class Source:
         return start, length
 
     def _describe(self, at: int) -> tuple[int, tuple[int, ...]]:
-        """Return the table size and the field offsets (0 if absent) of the description at ``at``."""
+        """Return the table size and field offsets (0 if absent) in the vtable at ``at``."""
         if at < 0:
             raise BadDataError("a table's description lies before the file")
         try:
@@ -100,7 +100,7 @@ class Source:
 
 
 class Record:
-    """A table of the file; ``offsets`` are those of its fields, 0 if omitted. Fields are read by schema number."""
+    """A table of the file; ``offsets`` are those of its fields, 0 if omitted. Fields have the schema's numbers."""
 
     __slots__ = ("_at", "_offsets", "_source")
 
@@ -118,7 +118,7 @@ class Record:
         return self._at + self._offsets[field]
 
     def values(self, fields: dict[str, Field]) -> dict[str, Any]:
-        """Return fields by name, with defaults for omitted ones; vectors are tuples."""
+        """Return fields by name, defaults for omitted ones; vectors become tuples."""
         found, content, at, offsets = {}, self._source.content, self._at, self._offsets
         try:
             for name, (number, code, is_vector, default) in fields.items():
@@ -147,7 +147,7 @@ class Record:
         return unpack_from(f"<{length}{code}", self._source.content, start)
 
     def view(self, field: int, code: str) -> Sequence[Any]:
-        """Return :meth:`numbers` as a view that reads each number on access."""
+        """Return the same as :meth:`numbers`, as a view that reads each number on access."""
         offset = self._offsets[field]
         if not offset:
             return ()
@@ -156,7 +156,7 @@ class Record:
         return self._source.content[start : start + length * itemsize].cast(code) if length else ()  # type: ignore[call-overload]
 
     def _elements(self, offset: int, itemsize: int) -> tuple[int, int]:
-        """Return position and length of a vector and count its elements as read."""
+        """Return the position and length of a vector; count its elements as read."""
         source = self._source
         start, length = source.vector(self._at + offset, itemsize)
         source.budget -= length * itemsize
@@ -165,7 +165,7 @@ class Record:
         return start, length
 
     def region(self, field: int) -> tuple[int, int] | None:
-        """Return position and length of a vector of bytes, None if omitted; its bytes are not read."""
+        """Return the position and length of a vector of bytes, without reading it; None if it is omitted."""
         offset = self._offsets[field]
         return self._source.vector(self._at + offset, 1) if offset else None
 

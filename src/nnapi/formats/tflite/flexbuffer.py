@@ -1,7 +1,7 @@
 """Read the parameters of custom operations: a FlexBuffer whose root maps names to numbers, strings and vectors.
 
 A FlexBuffer is read from its end: the root's width in bytes, its packed type (type and width), its value. Offsets point
-backwards. A map follows the offset of its keys, their width, and its size; the types follow its values.
+backwards. The offset of a map's keys, their width and the map's size precede its values; the types follow the values.
 """
 
 from struct import Struct
@@ -24,7 +24,7 @@ READS_PER_BYTE = 4
 
 
 def read_map(content: bytes) -> dict[str, Value]:
-    """Return the root map. Raises BadDataError for damaged data or another root."""
+    """Return the root map. Raises BadDataError for damaged data, or if the root is not a map."""
     need(len(content) >= 3, "there are too few bytes", BadDataError)
     buffer = _Buffer(content)
     packed, width = content[-2], content[-1]
@@ -38,7 +38,7 @@ class _Buffer:
         self._left = READS_PER_BYTE * len(content)
 
     def map_at(self, start: int, width: int) -> dict[str, Value]:
-        """Return the map with its first value at ``start``, where offsets and sizes have ``width`` bytes."""
+        """Return the map whose first value is at ``start``; its offsets and sizes have ``width`` bytes."""
         keys = self.target(start - 3 * width, width)
         key_width, size = (self.number(UINT, start - count * width, width) for count in (2, 1))
         need(size * width <= len(self.content), "the map ends after the parameters", BadDataError)
@@ -65,7 +65,7 @@ class _Buffer:
         return self.number(kind, at, width) if kind in STORED else None
 
     def numbers(self, kind: int | None, start: int, width: int) -> tuple[int | float, ...]:
-        """Return a vector; an untyped one has the types behind its values. Reads are counted, as for texts."""
+        """Return a vector; types follow the values if ``kind`` is None. Reads are counted, like those of texts."""
         size = int(self.number(UINT, start - width, width))
         self._left -= size * width
         need(self._left >= 0, "a vector lies outside, or vectors overlap too often", BadDataError)
@@ -82,14 +82,14 @@ class _Buffer:
         return number
 
     def target(self, at: int, width: int) -> int:
-        """Return the target of the offset at ``at``, which :meth:`number` and :meth:`key` check."""
+        """Return the target of the offset at ``at``; :meth:`number` and :meth:`key` check it."""
         return at - int(self.number(UINT, at, width))
 
     def key(self, at: int) -> str:
         return self.text(at, self.content.find(b"\0", at, at + self._left + 1) if at >= 0 else at - 1)
 
     def text(self, start: int, end: int) -> str:
-        """Return the text between two positions; reads are counted, as texts may share their bytes."""
+        """Return the text between two positions. Reads are counted, because texts may share bytes."""
         self._left -= end - start
         if not 0 <= start <= end <= len(self.content) or self._left < 0:
             raise BadDataError("a text lies outside, or texts overlap too often")

@@ -1,4 +1,4 @@
-"""Fuse the time steps of one LSTM into one operator over time, which the engine runs within one kernel.
+"""Fuse the time steps of an LSTM into one operator over time, which the engine runs in one kernel.
 
 Models with single-step cells split the sequence, compute the steps in order, and pack their outputs.
 """
@@ -12,7 +12,7 @@ HIDDEN, CELL = 18, 19
 
 
 def fuse_lstm_steps(graph: Graph) -> Graph:
-    """Return the graph with consecutive steps fused; the operators that split and packed them become dead."""
+    """Return the graph with consecutive steps fused; operators that only split and packed for them are removed."""
     if not any(operator.kind == STEP for operator in graph.operators):
         return graph
     joining = _Joining(graph)
@@ -87,8 +87,8 @@ class _Joining:
         self.instead[first] = new
 
     def _find_source(self, chain: list[Operator]) -> tuple[Tensor, int] | None:
-        """Return the sequence whose steps a chain reads in order, and its axis of time, 0 or 1, if it is known before
-        the chain begins."""
+        """Return the sequence whose steps a chain reads in order, and its time axis, 0 or 1. None unless it is computed
+        before the chain begins."""
         steps = [step.input(0) for step in chain]
         makers = [self.maker.get(step) for step in steps]
         pieces = [op.input(0) for op in makers if op is not None and op.kind == "RESHAPE"]

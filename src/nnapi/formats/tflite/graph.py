@@ -1,7 +1,7 @@
 """Tensors, operators and graphs of the engine.
 
-Quantized activations are signed: values and zero point of unsigned tensors are lowered by 128, and inputs and outputs
-are converted.
+Quantized activations are signed: 128 is subtracted from the values and zero point of unsigned tensors. Inputs and
+outputs of the graph are converted.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ DTYPES: dict[str, np.dtype[Any]] = {
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
 class Tensor:
-    """A tensor. ``scale`` is one float or, for filters, a float32 array along ``axis``; 0 if not quantized.
+    """A tensor. ``scale`` is a float or, for filters, a float32 array along ``axis``; it is 0 if not quantized.
 
-    ``data`` is the value of a constant. A variable is memory that its reader changes: the state of a recurrent cell.
+    ``data`` is the value of a constant. A variable is memory that its reader updates, such as a cell's state.
     """
 
     type: str
@@ -42,11 +42,11 @@ class Tensor:
     name: str = ""
     is_variable: bool = False
     origin: int | None = None
-    """The number of the model's operation that computes it."""
+    """The number of the model's operation that computes the tensor."""
     signature: Shape | None = None
-    """The shape with -1 for dynamic dimensions, if any; written by exporters."""
+    """The shape with -1 for dynamic dimensions; None if there are none. Only exporters set it."""
     write: Callable[[Array], None] | None = None
-    """Writes a large constant into the file's memory, instead of ``data``."""
+    """A function that writes a large constant into the file's memory; used instead of ``data``."""
 
     @property
     def is_constant(self) -> bool:
@@ -85,7 +85,7 @@ class Tensor:
         data: Array | None = None,
         is_variable: bool = False,
     ) -> Tensor:
-        """Return a tensor with changed attributes, computed unless ``data`` is given."""
+        """Return a tensor with changed attributes; it is computed unless ``data`` is given."""
         return Tensor(
             self.type if type is None else type,
             self.shape if shape is None else shape,
@@ -104,9 +104,9 @@ class Tensor:
 
 @dataclass(eq=False, slots=True)
 class Operator:
-    """One operator by its name in the engine's schema; an omitted input is None.
+    """One operator; ``kind`` is its name in the schema. An omitted input is None.
 
-    ``intermediates`` are tensors that carry only the scales of values inside the operator.
+    ``intermediates`` are tensors that only carry the scales of values inside the operator.
     """
 
     kind: str
@@ -136,9 +136,9 @@ class Operator:
 
 @dataclass(eq=False, slots=True)
 class Graph:
-    """Operators in topological order, and the inputs and outputs.
+    """Operators in topological order, inputs and outputs.
 
-    ``flipped`` tells, for each input, then each output, whether its values are unsigned outside and signed here.
+    ``flipped`` tells, for each input and then each output, whether it is unsigned in the model but signed here.
     """
 
     operators: list[Operator] = field(default_factory=list)
@@ -155,7 +155,7 @@ class Graph:
         return Graph(operators, self.inputs, self.outputs, self.flipped, self.name)
 
     def tensors(self) -> list[Tensor]:
-        """Return every tensor once: inputs first, then in the order of the operators."""
+        """Return each tensor once: inputs first, others in the order of the operators."""
         named: list[Tensor | None] = [*self.inputs]
         for operator in self.operators:
             named += operator.inputs

@@ -1,7 +1,7 @@
 """The metadata of a .tflite file: preprocessing of inputs, meaning of outputs.
 
-The block is a FlatBuffer in one of the file's buffers. Files that it names, such as label files, are members of a zip
-archive behind the model. Damaged metadata raises BadDataError.
+The metadata is a FlatBuffer in one of the file's buffers. Files that it names, such as label files, are members of a
+zip archive behind the model. Damaged metadata raises BadDataError.
 """
 
 import os
@@ -57,7 +57,8 @@ class Content(IntEnum):
 
 @dataclass(frozen=True)
 class TensorNotes:
-    """One input or output; ``labels`` names a file in the archive, ``threshold`` is the lowest valid score or None."""
+    """An input or output. ``labels`` is the name of a file in the archive; ``threshold`` the lowest valid score, or
+    None."""
 
     name: str = ""
     description: str = ""
@@ -71,8 +72,7 @@ class TensorNotes:
 
 
 class Anchors(NamedTuple):
-    """Boxes relative to anchors: x, y, width, height as fractions of the image; ``scales`` divide the model's
-    values."""
+    """Anchors of boxes: x, y, width, height as fractions of the image; ``scales`` divide the model's values."""
 
     anchors: tuple[tuple[float, float, float, float], ...]
     scales: tuple[float, float, float, float]
@@ -143,7 +143,7 @@ def _read_tensor(tensor: Record) -> TensorNotes:
         elif options is not None and number == THRESHOLD:
             threshold = options.number(0, "f", 0.0)
     files = [file for file in tensor.children(_Tensor.FILES) if file.number(_File.TYPE, "b") in LABELS]
-    files.sort(key=lambda file: file.text(_File.LOCALE) not in ("", "en"))  # files in other languages are translations
+    files.sort(key=lambda file: file.text(_File.LOCALE) not in ("", "en"))  # the others are translations
     labels = files[0].text(_File.NAME) if files else ""
     name, description = tensor.text(_Tensor.NAME), tensor.text(_Tensor.DESCRIPTION)
     return TensorNotes(name, description, kind, mean, std, threshold, rate, channels, labels)

@@ -28,7 +28,7 @@ TENSOR_NAME = layout_of(schema.TensorMap, name=REFERENCE, tensor_index="I")
 
 
 def write_named_tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
-    """Append the tensors of a graph with names and dynamic shapes; return their offsets."""
+    """Append a graph's tensors, with names and dynamic shapes; return their offsets."""
     offsets = []
     for tensor in tensors:
         writer.buffers += tensor.is_constant
@@ -58,7 +58,7 @@ def _quantization(writer: Writer, field: int, tensor: Tensor) -> None:
 
 
 def write_signature(writer: Writer, graph: Graph, signature: Signature) -> int:
-    """Append the signature of a file's first graph; return its offset."""
+    """Append the signature of the file's first graph; return its offset."""
     index = {tensor: i for i, tensor in enumerate(graph.tensors())}
 
     def write_names(names: Names, tensors: Sequence[Tensor]) -> list[int]:

@@ -1,4 +1,4 @@
-"""One row per operator of TensorFlow Lite, read from ``operators.txt``: its stored options and its properties."""
+"""One row per operator of TensorFlow Lite, read from ``operators.txt``: its options and its properties."""
 
 import os
 from functools import cache
@@ -11,37 +11,37 @@ CLAMP, CONVERT = ("Clamp",), ("Convert",)
 
 
 class Row(NamedTuple):
-    """One kind of operator; the defaults also hold for custom operators."""
+    """One kind of operator. The defaults also describe custom operators."""
 
     name: str
     rule: str = ""
-    """The module of the importer's rules; empty if not imported."""
+    """The module of the importer's rule; "" if there is none."""
     options: str = ""
-    """The schema's table of options, its number in the union, its fields in schema order, which is the order of
-    LiteRT's C structure too: :func:`options_table`."""
+    """The schema's table of options, its number in the union, and its fields in schema order, which LiteRT's C
+    structure has too; :func:`options_table` parses this."""
     nnapi: str = ""
-    """NNAPI's name of the operation, if different."""
+    """The name of NNAPI's operation, if it is different."""
     high_rank: bool = False
     broadcasts: bool = False
     sums: bool = False
     channelwise: int = 0
-    """Number of inputs whose channels it treats alike."""
+    """The number of inputs whose channels the operator treats alike."""
     rounds: bool = False
     """XNNPACK may round halves of quantized values the other way than NNAPI."""
     unsigned: bool = False
-    """XNNPACK computes it on unsigned quantized values as on signed ones."""
+    """XNNPACK computes the operator on unsigned quantized values, too."""
     weights: tuple[int, ...] = ()
-    """Inputs that may be constant signed 8-bit values with a float32 first input."""
+    """Inputs that may be constant signed 8-bit values while the first input is float32."""
     axis: int | None = None
     """The input that holds the axes, or OPTION."""
     states: tuple[int, ...] = ()
     states_out: tuple[int, ...] = ()
-    """The states whose new values follow the output in functional graphs."""
+    """The states whose new values follow the output in graphs without variables."""
     persistent: bool = False
-    """It accesses state that outlives a run."""
+    """The operator accesses state that outlives a run."""
     subgraphs: bool = False
     events: tuple[str, ...] = ()
-    """Prefixes of its names in XNNPACK's profiles; by default its first three letters."""
+    """Prefixes of the operator's names in XNNPACK's profiles; by default its first three letters."""
 
 
 def _row(line: str) -> Row:

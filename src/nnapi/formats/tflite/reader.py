@@ -1,4 +1,4 @@
-"""Read a .tflite file as plain data. Indices, lengths and lists are checked; BadDataError names the fault."""
+"""Read a .tflite file as plain data. Indices, lengths and lists are checked; BadDataError names the damage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OMITTED = -1
 
 
 class Blocks(NamedTuple):
-    """Indices of the tensors of blockwise scales, each for ``size`` values of a row, and of zero points."""
+    """Indices of the tensors of scales, each for ``size`` values of a row (a block), and of zero points."""
 
     scales: int
     zero_points: int
@@ -31,8 +31,8 @@ class Blocks(NamedTuple):
 class Tensor:
     """A tensor of a subgraph.
 
-    ``shape`` has 0 for dynamic dimensions; ``scales`` is empty if not quantized. ``region`` is (offset, length) of the
-    constant's bytes in the file, None for computed tensors.
+    ``shape`` has 0 for dynamic dimensions. ``scales`` is empty if it is not quantized. ``region`` is (offset, length)
+    of a constant's bytes in the file, None for computed tensors.
     """
 
     index: int
@@ -56,7 +56,7 @@ Options = SimpleNamespace
 
 @dataclass(slots=True, eq=False)
 class Operator:
-    """One operator; ``kind`` is its built-in name, or ``CUSTOM:`` and its custom name."""
+    """One operator; ``kind`` is its built-in name, or ``CUSTOM:`` and the custom name."""
 
     kind: str
     inputs: tuple[int, ...]
@@ -65,7 +65,7 @@ class Operator:
     record: Record = field(repr=False)
 
     def options(self) -> Options:
-        """Return the options by the schema's table; defaults if the file has another table or none."""
+        """Return the options, read by the schema's table; defaults if the file has another table or none."""
         table, fields, record = options_table(self.kind), schema.Operator, self.record
         if table.is_second:
             member, field = record.number(fields.BUILTIN_OPTIONS_2_TYPE, "B"), fields.BUILTIN_OPTIONS_2
@@ -111,11 +111,11 @@ class File:
         return self._read[index]
 
     def signature(self, index: int) -> Signature | None:
-        """Return the first valid signature of a subgraph, or None."""
+        """Return the first valid signature of a subgraph; None if there is none."""
         return next((each for number, each in self.signatures() if number == index), None)
 
     def signatures(self) -> Iterator[tuple[int, Signature]]:
-        """Yield the valid signatures in the file's order, each with the index of its subgraph."""
+        """Yield the valid signatures in the file's order, each with its subgraph's index."""
         fields = schema.SignatureDef
         for record in self._model.children(schema.Model.SIGNATURE_DEFS):
             number = record.number(fields.SUBGRAPH_INDEX, "I")
@@ -138,7 +138,7 @@ class File:
     def _region(self, buffer: Record) -> tuple[int, int] | None:
         fields = schema.Buffer
         external: int = buffer.number(fields.OFFSET, "Q")
-        if external > 1:  # in files beyond 2 GB constants follow the FlatBuffer
+        if external > 1:  # in files beyond 2 GB, constants follow the FlatBuffer
             offset, length = external, buffer.number(fields.SIZE, "Q")
             need(offset + length <= self.source.size, "a constant ends after the file, which is cut off", BadDataError)
         else:
@@ -212,7 +212,7 @@ class File:
 
 
 def _name_tensors(record: Record, field: int, ends: Sequence[int]) -> Names | None:
-    """Return names of tensors and their positions among a graph's inputs or outputs; None if one is missing."""
+    """Return names of tensors and their positions in ``ends``, a graph's inputs or outputs; None if one is absent."""
     fields = schema.TensorMap
     named = [(each.text(fields.NAME), each.number(fields.TENSOR_INDEX, "I")) for each in record.children(field)]
     if any(index not in ends for _, index in named):

@@ -1,4 +1,4 @@
-"""The used subset of the schema of .tflite files: field numbers in declaration order, names of types."""
+"""The part of the .tflite schema that is used: field numbers in declaration order, names of types."""
 
 
 class Model:

@@ -1,7 +1,7 @@
 """Expand constants that are stored sparsely.
 
-Positions are paths of a tree with one level per axis, in any order; a blocked axis has two levels. A node has branches
-for all positions of its level, or for listed ones.
+A position is a path in a tree with one level per axis, in any order; a blocked axis has two levels. A node has branches
+for all positions on its level, or only for listed ones.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ NO_POSITIONS: Array = np.zeros((0,), np.int64)
 
 
 class Level(NamedTuple):
-    """``size`` branches at every node, or ``listed`` positions from a node's segment to the next of ``segments``."""
+    """One level: ``size`` branches at every node, or those of node i in ``listed[segments[i]:segments[i + 1]]``."""
 
     size: int
     segments: Array | None = None
@@ -27,7 +27,7 @@ class Level(NamedTuple):
 
 
 class Sparsity(NamedTuple):
-    """The levels; ``order`` gives the axis of each, blocks after the tensor's axes; ``blocked`` the blocked axes."""
+    """The levels; ``order`` has the axis of each, blocks after the tensor's axes; ``blocked`` has the blocked axes."""
 
     order: tuple[int, ...]
     blocked: tuple[int, ...]

@@ -1,6 +1,6 @@
 """Convert the states of recurrent operators from inputs and outputs to the engine's variables.
 
-Each run must set variables before the operator and read them after it. Only data dependencies express that order,
+In each run, variables must be set before the operator and read after it. Data dependencies must enforce this order,
 because the engine reorders independent operators.
 """
 
@@ -39,7 +39,7 @@ def _unfold(operator: Operator, graph: Graph, read: set[Tensor | None]) -> None:
 
 
 def _read(variable: Tensor, output: Tensor, after: Tensor) -> Sequence[Operator]:
-    """Copy a variable through an operator that depends on the output of the operator that changes it."""
+    """Return operators that copy a variable and depend on ``output``, so that they run after its operator."""
     rank = len(output.shape)
     corner = output.like(shape=(1,) * rank)
     flat = output.like(shape=(1,) * len(variable.shape))

@@ -1,7 +1,7 @@
 """Write a graph as a .tflite FlatBuffer, front to back: an offset is filled in when its child is appended.
 
-A tensor or an operator with all its children is a *record* with constant inner offsets, packed in one call. Only the
-bytes of constants are large; they are concatenated once, at the end.
+A tensor or operator with all its children is a *record*: its inner offsets are constant, and it is packed in one call.
+Only the bytes of constants are large; they are concatenated once, at the end.
 """
 
 import struct
@@ -26,7 +26,7 @@ REFERENCE = "R"
 
 
 class Layout:
-    """The slots, field offsets and vtable of a kind of table; fields of one byte come last."""
+    """The layout of a kind of table: slots, field offsets and vtable. Fields of one byte come last."""
 
     def __init__(self, fields: Mapping[str, tuple[int, str]]) -> None:
         order = sorted(fields, key=lambda name: fields[name][1] in "b?")
@@ -75,7 +75,7 @@ PLACEHOLDER = CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
 
 @cache
 def options_layout(kind: str) -> tuple[Layout, Sequence[Any]] | None:
-    """Return layout and defaults of an operation's numeric options of up to 4 bytes, or None."""
+    """Return layout and defaults of an operator's numeric options of at most 4 bytes; None if it has none."""
     table = options_table(kind)
     numbers = {
         name: (field.number, field.code)
@@ -107,7 +107,7 @@ class Writer:
         return offset
 
     def child(self, field: int, offset: int | None = None) -> None:
-        """Set the reference at ``field`` to ``offset``, by default to the next appended bytes."""
+        """Set the reference at ``field`` to ``offset``, by default to the bytes that are appended next."""
         struct.pack_into("<I", self.out, field, (len(self.out) if offset is None else offset) - field)
 
     def vector(self, field: int, values: Sequence[int], code: str = "i") -> int:
@@ -146,9 +146,9 @@ def serialize(
 ) -> bytes:
     """Serialize a graph.
 
-    ``others`` are the subgraphs of control flow, from index 1 on. ``write`` appends the tensors of each, by default
-    without names. ``sign`` appends the signature and returns its offset. The ``tail`` follows the file, outside its
-    format.
+    ``others`` are the subgraphs of control flow, from index 1 on. ``write`` appends the tensors of each graph, by
+    default without names. ``sign`` appends the signature and returns its offset. ``tail`` is appended to the finished
+    file.
     """
     write = write or _tensors
     graphs = [graph, *others]
@@ -278,14 +278,14 @@ PADS = [bytes(length) for length in range(ALIGNMENT)]
 
 @cache
 def plain_packer(rank: int) -> tuple[Callable[..., bytes], int]:
-    """Return the packer of an unquantized tensor, and the distance of its dimensions."""
+    """Return the packing function for an unquantized tensor, and the offset of its dimensions."""
     end = PLAIN.size + 4 + 4 * rank
     return struct.Struct(f"<iIIb?xxI{rank}i{-end % RECORD}x").pack, PLAIN.size - PLAIN.at["shape"]
 
 
 @cache
 def quantized_packer(rank: int, count: int) -> tuple[Callable[..., bytes], tuple[int, int, int, int], int]:
-    """Return the packer of a tensor with ``count`` scales, the distances of its vectors, and its table's offset."""
+    """Return the packing function for a tensor with ``count`` scales, its vectors' offsets, and its table's."""
     table = QUANTIZED.size + 4 + 4 * rank
     scales = table + QUANTIZATION.size
     end = scales + 4 + 4 * count
@@ -299,9 +299,9 @@ def quantized_packer(rank: int, count: int) -> tuple[Callable[..., bytes], tuple
 class Record(NamedTuple):
     """The layout of operators of one kind with equal numbers of tensors.
 
-    ``pack`` takes the distance to the vtable, the ``head``, and the vectors with their lengths. For an operator with
-    options, these follow: the distance of their table (at ``options``) to its vtable ``inner``, and their values by
-    ``names``, or ``defaults``.
+    ``pack`` takes the distance to the vtable, the ``head``, and the vectors with their lengths. If the operator has
+    options, two further arguments follow: the distance of their table (at ``options``) to its vtable ``inner``, and
+    their values, by ``names`` or from ``defaults``.
     """
 
     pack: Callable[..., bytes]
@@ -337,7 +337,7 @@ def _record(writer: Writer, operator: Operator, kinds: Mapping[str, int]) -> Rec
 
 
 def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor], tail: bytes) -> bytes:
-    """Append the constants: buffer 0 is empty, for computed tensors; all bytes precede only the tail."""
+    """Append the constants. Buffer 0 is empty, for computed tensors. All bytes lie at the end, before ``tail``."""
     empty, filled, count = writer.vtable(EMPTY_BUFFER), writer.vtable(BUFFER), len(constants)
     offsets = writer.vector(field, bytes(1 + count))
     first = len(writer.out)
@@ -364,7 +364,7 @@ def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor], tail:
 
 
 def _fill(parts: Iterable[Any], size: int) -> bytes:
-    """Return a file of ``size`` bytes made of parts; a tensor with ``write`` writes its bytes itself."""
+    """Return a file of ``size`` bytes made of parts; a tensor with a ``write`` function writes its bytes itself."""
     file = BytesIO()
     file.seek(size - 1)
     file.write(b"\0")
@@ -379,5 +379,5 @@ def _fill(parts: Iterable[Any], size: int) -> bytes:
     whole = np.frombuffer(file.getbuffer(), np.int8)
     for at, tensor, write in gaps:
         write(whole[at : at + tensor.size].reshape(tensor.shape))
-    del whole  # getvalue returns the bytes without a copy only if no view of them is left
+    del whole  # getvalue makes no copy of the bytes only if no view of them exists
     return file.getvalue()

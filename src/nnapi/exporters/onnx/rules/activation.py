@@ -19,7 +19,7 @@ def rectifier(context: Context, input: Value) -> Value:
 
 @lower(Op.PRELU)
 def prelu(context: Context, input: Value, alpha: Value) -> Value:
-    """ONNX broadcasts only the slope, NNAPI input and slope."""
+    """Emit PRelu. ONNX broadcasts only the slope, NNAPI also the input."""
     require(context.result().shape == input.shape, "ONNX does not stretch the input to its slope")
     return context.compute("PRelu", input, alpha)
 

@@ -14,7 +14,7 @@ def function(context: Context, **inputs: Value) -> Value:
 
 @lower(Op.DIV)
 def quotient(context: Context, lhs: Value, rhs: Value) -> Value:
-    """Divide integers: NNAPI rounds down, ONNX towards zero; subtract one where they differ."""
+    """Divide integers. NNAPI rounds down, ONNX towards zero, so subtract one where they differ."""
     if lhs.element != np.int32:
         return context.compute("Div", lhs, rhs)
     out = context.result()

@@ -1,4 +1,4 @@
-"""Convolutions: in groups, by channel, transposed."""
+"""Convolutions: grouped, depthwise, transposed."""
 
 from typing import Any
 

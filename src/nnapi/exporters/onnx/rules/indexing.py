@@ -1,4 +1,4 @@
-"""Elements by their position or their order."""
+"""Look elements up by position or order."""
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def arg_extreme(context: Context, input: Value, axis: int) -> Value:
 
 @lower(Op.TOPK_V2)
 def top_k(context: Context, input: Value, k: int) -> list[Value]:
-    """NNAPI leaves the order of equal values unspecified."""
+    """Emit TopK; NNAPI does not specify the order of equal values."""
     values, indices = context.result(0), context.result(1)
     x = context.real(input)
     found, where = x.like(values.shape), x.like(values.shape, element=np.int64)

@@ -67,7 +67,7 @@ def slice_block(context: Context, input: Value, begin: Array, size: Array) -> Va
 
 @lower(Op.STRIDED_SLICE)
 def strided_slice(context: Context, input: Value, begin: Array, end: Array, strides: Array, **masks: int) -> Value:
-    """Slice as ONNX does; a mask becomes a bound beyond the tensor."""
+    """Emit Slice; a set bit of a mask becomes a bound at or beyond the tensor's end."""
     begin_mask, end_mask = masks["begin_mask"], masks["end_mask"]
     begins, ends = begin.tolist(), end.tolist()
     for axis, (size, step) in enumerate(zip(input.shape, strides.tolist(), strict=True)):

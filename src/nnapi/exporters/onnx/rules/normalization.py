@@ -1,4 +1,4 @@
-"""Values relative to those around them."""
+"""Normalize values by the values around them."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def instance_normalization(context: Context, input: Value, gamma: float, beta: f
 def local_response_normalization(
     context: Context, input: Value, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Value:
-    """ONNX normalizes float32 along the second axis and divides alpha by the size of the window."""
+    """Emit LRN. ONNX normalizes along axis 1, in float32, and divides alpha by the size of the window."""
     rank, size = len(input.shape), 2 * radius + 1
     axis = axis_of(axis, rank)
     whole = context.reshape(input, (1,) * (4 - rank) + input.shape)

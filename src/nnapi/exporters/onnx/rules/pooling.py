@@ -1,4 +1,4 @@
-"""Pooling: one value for each window of an image."""
+"""Pooling: one value per window of an image."""
 
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower

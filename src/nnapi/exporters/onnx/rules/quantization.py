@@ -1,4 +1,4 @@
-"""Between float32 and quantized values, and between types."""
+"""Convert between float32 and quantized values, and between types."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def dequantize(context: Context, input: Value) -> Value:
 
 @lower(Op.CAST)
 def cast(context: Context, input: Value) -> Value:
-    """Convert the stored values; values outside the range of a byte saturate."""
+    """Emit a Cast of stored values; values outside the range of a byte saturate."""
     out = context.result()
     if input.element == out.element:
         return context.emit("Identity", [input], out)

@@ -1,4 +1,4 @@
-"""Many values to one along axes."""
+"""Reduce values along axes."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value
     along = reduced_axes(len(input.shape), axes)
     out = context.result()
     require(out.quantized is None or context.code != Op.MEAN, "its mean of quantized values is rounded down")
-    is_whole = len(along) == len(input.shape) and not keep_dims  # NNAPI leaves one dimension, ONNX none
+    is_whole = len(along) == len(input.shape) and not keep_dims  # NNAPI keeps one dimension, ONNX none
     x = context.real(input)
     if out.element == np.bool_:
         x = context.cast(x, np.int32)

@@ -1,4 +1,4 @@
-"""Images of another size."""
+"""Resize images."""
 
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
@@ -8,7 +8,7 @@ from nnapi.ops.shapes import Pair
 
 @lower(Op.RESIZE_BILINEAR, Op.RESIZE_NEAREST_NEIGHBOR)
 def resize(context: Context, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Value:
-    """Resize; the nearest cell contains the position, with aligned corners its center is nearest."""
+    """Emit Resize. The nearest cell is the one with the position; with aligned corners, that of nearest center."""
     is_nearest = context.code == Op.RESIZE_NEAREST_NEIGHBOR
     x = context.to_nchw(input if is_nearest else context.real(input))
     mode = "align_corners" if align_corners else "half_pixel" if half_pixel_centers else "asymmetric"

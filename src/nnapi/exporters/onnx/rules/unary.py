@@ -12,6 +12,6 @@ def function(context: Context, **inputs: Value) -> Value:
 
 @lower(Op.RSQRT)
 def reciprocal_root(context: Context, input: Value) -> Value:
-    """Emit two operators: the decomposition has a DIV, which accepts rank 4 at most."""
+    """Emit two operators, because the decomposition has a DIV, which accepts at most four dimensions."""
     x = context.real(input)
     return context.store(context.emit("Reciprocal", [context.emit("Sqrt", [x], x.like())], x.like()))
