@@ -144,7 +144,7 @@ _MODULES = {
 }
 """The modules of the other public names, loaded on demand."""
 _PACKAGES = "drivers", "exporters", "formats", "importers", "model", "runtime", "trace"
-"""Packages that are imported when they are named."""
+"""Packages that are imported at the first access to their names."""
 
 __version__: str
 

@@ -154,7 +154,7 @@ FAMILIES = {
     "control_flow": "IF WHILE",
     "random": "RANDOM_MULTINOMIAL",
 }
-"""Operations by family: the rules of a package lie in modules with these names."""
+"""Operations by family. Rules lie in modules with these names."""
 FAMILY_OF: dict[int, str] = {
     OperationCode[name]: family for family, names in FAMILIES.items() for name in names.split()
 }

@@ -5,7 +5,7 @@ import re
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """C0 and C1 control characters, line separators, and changes of the direction of text."""
 CONTROLS_BUT_LINES = re.compile(_CONTROLS.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
-"""The same without the line feed."""
+"""Control characters except the line feed."""
 
 PLURALS = {"entry": "entries", "person": "people", "sheep": "sheep", "mouse": "mice", "knife": "knives", "skis": "skis"}
 

@@ -8,7 +8,7 @@ from nnapi.errors import BadDataError
 from nnapi.locks import make_lock
 
 FIRST, STEP = 0x1000, 0x10
-"""Handles look like aligned addresses, but lie in memory that no process has."""
+"""Handles look like aligned addresses, but no process has memory there."""
 
 
 class Handles:

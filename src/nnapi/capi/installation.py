@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 FOLDER = Path(__file__).resolve().parent / str(sysconfig.get_config_var("SOABI"))
-"""The library's folder, one for each Python, because one checkout may be installed for several."""
+"""The library's folder; each Python has its own, because one checkout may be installed for several."""
 
 NAME = "libneuralnetworks.so"
 PIP_INSTALL = "pip install --force-reinstall --no-deps --no-cache-dir"

@@ -28,7 +28,7 @@ from nnapi.testing.record import example_of
 Call = Callable[..., int]
 
 WRITING_SHARE = 0.1
-"""Maximum share of a client's time for writing the file; the rest is written when the process ends."""
+"""Writing the file takes at most this share of a client's time; the rest is written at exit."""
 
 
 class Recorder:

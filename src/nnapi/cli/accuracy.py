@@ -20,7 +20,7 @@ from nnapi.vision.outputs import class_count, output_operands, to_floats, walk_b
 from nnapi.vision.pictures import PLAIN, Pixels
 
 Metrics = Callable[[Sequence[Sequence[Array]]], Mapping[str, float]]
-"""From the float values of all outputs for every example to the metrics."""
+"""Returns the metrics for the float values of all outputs of all examples."""
 
 
 def make_judge(model: Model, examples: Sequence[Example], pixels: Pixels = PLAIN) -> Judge:

@@ -23,7 +23,7 @@ from nnapi.store.files import PUBLIC, replace_file
 Reader = Callable[[Sequence[Path]], list[InputValue]]
 UNRUNNABLE = (Mistake, OSError, NnapiError)
 QUICK, AGAIN = 0.3, 3
-"""If the first run is shorter than QUICK seconds, AGAIN others are timed, and the shortest counts."""
+"""If the first run takes less than QUICK seconds, AGAIN more are timed, and the shortest counts."""
 
 
 def list_files(paths: Sequence[Path]) -> list[Path]:

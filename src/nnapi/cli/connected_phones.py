@@ -7,7 +7,7 @@ from nnapi.store.directories import find_setting_file
 from nnapi.store.files import make_directory, replace_file
 
 FILE = "phones"
-"""Below the user's configuration directory: a line NAME=adb:SERIAL for each phone."""
+"""A file in the user's configuration directory, with a line NAME=adb:SERIAL for each phone."""
 
 
 def list_phones() -> list[str]:

@@ -24,7 +24,7 @@ from nnapi.testing.example import Example
 
 EXAMPLES = ".npz"
 ANDROID = {1: "Android 8.1", 2: "Android 9", 3: "Android 10", 4: "Android 11", 5: "Android 12"}
-"""The Android release of a feature level; later levels came between releases."""
+"""The Android release of each feature level; later levels were published between releases."""
 
 
 @dataclass(frozen=True)

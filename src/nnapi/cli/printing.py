@@ -17,9 +17,9 @@ from rich.text import Text
 from nnapi.printable import CONTROLS_BUT_LINES, printable
 
 WIDE = 200
-"""Columns without a terminal, where lines must not wrap."""
+"""The width in columns without a terminal, where lines must not wrap."""
 VERSION = 1
-"""Version of the keys of `--json`. It rises where a key is removed or changes its meaning, not for a new key."""
+"""Version of the keys of `--json`. It rises if a key is removed or changes its meaning, not for a new key."""
 
 
 class Console(rich.console.Console):

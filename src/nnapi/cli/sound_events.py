@@ -9,10 +9,10 @@ from nnapi.model.operand import Array
 from nnapi.vision.view import Picture, View, name_class
 
 LEAST = 0.3
-"""Share from which on a window has a class."""
+"""A window belongs to each class with at least this score."""
 MOST = 8
 ROW, LABEL, AXIS = 22, 150, 20
-"""Pixels: height of a class, width of the names, height of the seconds below."""
+"""Pixels: height of a class's row, width of the names, height of the time axis."""
 WIDTH = 640
 
 

@@ -29,9 +29,9 @@ FEATURES = {
     (30, 40): "30×40 log-mel energies",
     (257,): "257 magnitudes of a spectrum (as DTLN has them)",
 }
-"""Features of sounds by the dimensions of their inputs, without ones."""
+"""Features of sounds by the dimensions of a model's input, without dimensions of 1."""
 REACH = 0.5
-"""Minimum amplitude that an input of samples must store on both sides of 0."""
+"""An input of samples must be able to store at least ± this amplitude."""
 
 
 class Windows(NamedTuple):

@@ -24,7 +24,7 @@ from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
 
 DRAWN = (Task.DETECTION, Task.SEGMENTATION, Task.AUDIO_EVENTS)
-"""Tasks with possibly more labels than the classes that one result distinguishes."""
+"""Tasks whose labels may be more than the classes in one result."""
 
 CROP = (
     "landmarks are right only if the picture shows one face, eye, hand or person, upright, and little else; a person "

@@ -35,7 +35,7 @@ def is_dynamic_range(weights: str | None) -> bool:
 
 
 class FileFormat(NamedTuple):
-    """A format: its name, and functions that recognize and read it. ``read`` takes the file's content and its path."""
+    """A file format. ``read`` takes a memory, and the file's path or a description of its source."""
 
     name: str
     recognize: Callable[[Content], bool]
@@ -63,12 +63,12 @@ def _is_onnx(content: Content) -> bool:
 
 
 ONNX_FIELDS = (0x12, 0x1A, 0x22, 0x28, 0x32, 0x3A, 0x42, 0x72, 0xA2, 0xCA)
-"""First bytes of the fields that may follow the version."""
+"""First bytes of the fields that may follow the version in an ONNX file."""
 FORMATS = [
     FileFormat("TensorFlow Lite", lambda content: content[4:8] == IDENTIFIER, _read_tflite),
     FileFormat("ONNX", _is_onnx, _read_onnx),
 ]
-"""Formats with an identifier come first."""
+"""The formats, in the order in which they are tried: those with an identifier come first."""
 
 OTHERS = {
     b"PK\x03\x04": "a zip archive (a Keras, PyTorch or .task file?)",

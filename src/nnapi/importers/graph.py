@@ -27,11 +27,11 @@ QUANT8 = OperandCode.TENSOR_QUANT8_ASYMM
 FLOATS = (FLOAT32, OperandCode.TENSOR_FLOAT16)
 
 MADE_UP = 64 << 20
-"""Bytes of constants that an import may create, besides those in proportion to the file."""
+"""Bytes of constants that an import may create, in addition to a multiple of the file's size."""
 MADE_UP_PER_BYTE = 8
 
 SAME_SCALE = 1e-6
-"""Relative difference up to which two scales are the same: tools round differently."""
+"""Scales with a relative difference up to this are the same, because tools round differently."""
 
 
 @dataclass(eq=False, slots=True)

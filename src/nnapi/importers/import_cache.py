@@ -23,7 +23,7 @@ from nnapi.store.records import keep_record, recall_record
 from nnapi.trace import mute
 
 SETTLED = 2_000_000_000
-"""Nanoseconds after a change from which the next change is certain to have another time."""
+"""Nanoseconds after a change until the next change is certain to have a different modification time."""
 
 
 class Origin(SourceFile):

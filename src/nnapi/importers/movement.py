@@ -14,7 +14,7 @@ from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, Shape
 
 MOST_PIECES = 1024
-"""The largest number of pieces that an int32 tensor is split into to concatenate it."""
+"""The largest number of pieces into which an int32 tensor is split."""
 
 
 def transpose(node: Node, value: Value, order: Sequence[int], to: Value | None = None) -> Value:

@@ -25,7 +25,7 @@ UNKNOWN = -1
 """A dimension that depends on the data; 0 is a dimension without elements."""
 TypeOf = Callable[[int], OperandType | None]
 ValueOf = Callable[[int], Any]
-"""The array of an operand index; None where it is unknown."""
+"""Returns the array of an operand by index; None if it is unknown."""
 T = TypeVar("T")
 FUSE_CODES = {int(code): code for code in FuseCode}
 HIGHEST_RANK = 8
@@ -175,7 +175,7 @@ def _normal_arguments(
 ABSENT, LISTED, TENSOR, SCALAR, OTHER = range(5)
 
 Step = tuple[str, Any, tuple[int, ...], int, Any]
-"""Name, parameter, operand positions, way of reading it, and its default, legal ranks or check."""
+"""How an argument is read: name, parameter, operand positions, kind, and default, legal ranks or check."""
 
 
 class _Reading(NamedTuple):

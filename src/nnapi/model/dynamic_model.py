@@ -36,7 +36,7 @@ class DynamicModel(LazyModel):
         self.notes = ("it is compiled for the shapes of each run; load(shapes=…) or --shape fixes them",)
         self._describe_for = describe
         self.load_for: Callable[[Shapes, Callable[[], Model]], Model] = lambda shapes, read: read()
-        """Gives the model for shapes from a cache, else by the function."""
+        """Returns the model for shapes: from a cache, or by calling ``read``."""
 
     def need_mapped(self) -> None:
         self._refuse()

@@ -53,7 +53,7 @@ class Extensions:
         self._described: dict[str, tuple[str, Extension]] = {}
         self._disputed: dict[str, str] = {}
         self.discover: Callable[[], object] = lambda: None
-        """Loads the drivers and their extensions; called for a type that is not described yet."""
+        """Loads the drivers and their extensions; called if a type is not described yet."""
 
     def type(self, name: str, code: int) -> int:
         """Return ``prefix << 16 | code`` for a type (0 to 65535) of an extension.

@@ -63,19 +63,19 @@ class Model(Closeable, NotebookDisplay):
         self.name = name
         self.operands: Sequence[Operand] = []
         self.operations: Sequence[OperationCall] = []
-        """In the order of the addOperation calls; after finish in run order."""
+        """The operations: in the order of the addOperation calls; after finish in run order."""
         self.inputs: tuple[int, ...] = ()
         self.outputs: tuple[int, ...] = ()
         self.precision = Precision.FLOAT32
         self.dynamic_range = False
         self.rounded_states = False
         self.notes: tuple[str, ...] = ()
-        """Messages about assumptions and changes of an importer."""
+        """Messages about assumptions and changes that an importer made."""
         self.signature: Signature | None = None
         """Names of the model, its inputs and its outputs in the imported file."""
         self.origin: Origin | None = None
         self.borrowed: BorrowedMemory | None = None
-        """The client memory of constants; None where the model owns them or keeps their owner alive."""
+        """The client's memory of constants; None if the model owns them or keeps their owner alive."""
         self.state = State("the model is", "building", building="finish() it first", invalid="build it again")
         self.known_matches: list[KnownMatch | None] = []
         self.used = 0

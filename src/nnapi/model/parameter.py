@@ -14,9 +14,9 @@ from nnapi.model.operand import Shape, type_name
 
 Levels = Mapping[int, int]
 Ranks = int | tuple[int, ...] | Mapping[int, tuple[int, ...]] | None
-"""One rank, the legal ranks, or the ranks added by each feature level."""
+"""One rank, several legal ranks, or the ranks that each feature level adds."""
 Quantization = str | Mapping[int, tuple[float, int]] | None
-"""Of an output: that of the named input, one (scale, zero point) per type, or free."""
+"""The quantization of an output: that of the named input, one (scale, zero point) per type, or None if free."""
 
 REQUIRED: Final = object()
 

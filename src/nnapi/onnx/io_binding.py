@@ -24,7 +24,7 @@ class IOBinding:
         self._session = session
         self.inputs: dict[str, Array] = {}
         self.outputs: dict[str, OrtValue | None] = {}
-        """By name; None where the run allocates the memory."""
+        """The bound outputs by name; None if the run allocates the memory."""
         self._results: list[OrtValue] = []
 
     def bind_cpu_input(self, name: str, array: Array) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from nnapi.runtime.device import devices
 
 CPU = "CPUExecutionProvider"
-"""Any device if it is the only provider, else the reference."""
+"""Stands for any device if it is the only provider, else for the reference."""
 VERSION = "1.23.0"
 SUFFIX = "ExecutionProvider"
 REFERENCE = "nnapi-reference"

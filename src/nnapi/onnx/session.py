@@ -52,7 +52,7 @@ class InferenceSession:
         declared = tuple(shape_of(argument) for argument in self._file.inputs)
         self._specializations = Specializations(self._compile, declared if dynamic == "bucket" else None)
         self._chosen: dict[tuple[int, ...], Specializations] | None = None
-        """The compilations by the values that choose branches, once the file cannot be expressed without them."""
+        """The compilations by the values that choose branches; None while the file needs no values to be expressed."""
         if all(is_static(argument) for argument in self._file.inputs):
             try:
                 self._specializations.at(declared)

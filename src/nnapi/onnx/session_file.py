@@ -26,11 +26,11 @@ from nnapi.onnx.ort_value import TYPES
 INTEGERS = ("tensor(int32)", "tensor(int64)")
 
 UNVERSIONED = (1 << 63) - 1
-"""ONNX Runtime's version of a model without one."""
+"""The version that ONNX Runtime reports for a model without one."""
 
 CONSTANTS_FILE = "session.optimized_model_external_initializers_file_name"
 LEAST_BYTES = "session.optimized_model_external_initializers_min_size_in_bytes"
-"""Entries of options for the model that a session writes."""
+"""Entries of the session's options for the model that it writes."""
 
 
 class NodeArg(NamedTuple):

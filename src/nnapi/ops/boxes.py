@@ -16,7 +16,7 @@ BESIDE: dict[int, int | Levels] = {FLOAT32: FLOAT32, FLOAT16: FLOAT16, QUANT8: Q
 EIGHTHS: dict[int, tuple[float, int]] = {QUANT16: (0.125, 0)}
 
 Weaken = Callable[[Array, Array], tuple[Array, Array]]
-"""From scores and overlaps with the chosen box to new scores and the remaining candidates."""
+"""Returns new scores and the remaining candidates for scores and overlaps with the chosen box."""
 
 
 def float_scalar(name: str, like: str) -> ScalarParameter:

@@ -9,7 +9,7 @@ from nnapi.model.operand import Array
 from nnapi.ops.lstm_parameters import Cell
 
 EPSILON = 1e-8
-"""Layer normalization adds it to the variance."""
+"""The number that layer normalization adds to the variance."""
 
 
 def sigmoid(x: Array) -> Array:

@@ -18,7 +18,7 @@ from nnapi.ops.signature_types import FLOAT_SCALAR
 T = TypeVar("T")
 GATES = ("input", "forget", "cell", "output")
 SQUASHED = ("input", "forget", "output")
-"""The gates between 0 and 1, which may have a peephole."""
+"""The gates with values between 0 and 1; only these may have a peephole."""
 OPTIONS = ("activation", "cell_clip", "proj_clip")
 
 

@@ -25,7 +25,7 @@ FILL_SCALAR: dict[int, int | Levels] = {
     QUANT8: OperandCode.INT32,
     QUANT8_SIGNED: OperandCode.INT32,
 }
-"""The padding value, quantized like the input."""
+"""The type of the padding value, by that of the input; it is quantized like the input."""
 MODES: tuple[Literal["reflect"], Literal["symmetric"]] = ("reflect", "symmetric")
 
 PAD = Operation(

@@ -36,7 +36,7 @@ from nnapi.ops.shapes import broadcast
 from nnapi.ops.signature_types import BOOL8, INT32, QUANT8, QUANT8_SIGNED, floats, numbers, reals
 
 SPARE = 2**20
-"""The multiplier of quantized values before they are rescaled and added."""
+"""The factor of quantized values before they are rescaled and added: 20 fraction bits."""
 
 
 def _pairwise(

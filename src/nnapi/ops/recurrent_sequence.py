@@ -10,7 +10,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 
 T = TypeVar("T")
 Step = Callable[..., tuple[Array, ...]]
-"""From input, auxiliary input or None, and states at one time to the next states, the output first."""
+"""One time step: takes input, auxiliary input or None, and states; returns the next states, the output first."""
 
 
 def dimensions(input: OperandType, time_major: int) -> tuple[int, int, int]:

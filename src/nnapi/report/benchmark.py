@@ -22,7 +22,7 @@ from nnapi.report.result import Measurement
 from nnapi.report.timing import time_call, time_calls
 
 Step = Callable[[str], None]
-"""A callback with the name of the step that begins."""
+"""A callback that takes the name of the step that begins."""
 Judge = Callable[[Run], Mapping[str, float]]
 """A function that returns the metrics of a run on a labeled data set."""
 JudgeDevices = Callable[[Sequence[str]], Mapping[str, float]]

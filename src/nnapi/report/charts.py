@@ -14,11 +14,11 @@ WIDTH = 480
 ROW = 30
 LEGEND = 26
 LETTER = 6.7
-"""The estimated width of a letter of 12 px: only browsers know it exactly."""
+"""The estimated width in pixels of a letter of 12 px; only browsers know it exactly."""
 VALUE = 84
-"""The width of the text at the end of a bar."""
+"""The width in pixels of the text after a bar."""
 PLOT = 170
-"""The height of the latency curves, above their axis."""
+"""The height in pixels of the latency curves above their axis."""
 COLORS = 8
 """Colors of series that the page defines, ``--c0`` to ``--c7``."""
 CURVE_POINTS = 160

@@ -14,9 +14,9 @@ from nnapi.report.result import Benchmark, Measurement
 ALPHA = 0.05
 THRESHOLD = 0.1
 ACCURACY_LOSS = 0.01
-"""The loss of a share (top-1, top-5, mAP) that is tolerated."""
+"""The tolerated loss of an accuracy (top-1, top-5, mAP), as a fraction."""
 FEWEST = 4
-"""The least number of samples on both sides with which the test can find a difference."""
+"""The least number of samples on each side with which the test can find a difference."""
 RESAMPLES = 2000
 
 

@@ -15,7 +15,7 @@ import numpy as np
 Array: TypeAlias = np.ndarray[Any, Any]
 File: TypeAlias = str | os.PathLike[str]
 Run: TypeAlias = Callable[[Sequence[Array]], list[Array]]
-"""One inference: an array per input to an array per output, in the order of the file."""
+"""One inference: takes an array per input, returns an array per output, both in the file's order."""
 LONGEST = 240
 """Characters of an engine's error message that are printed."""
 
@@ -191,7 +191,7 @@ def _openvino_run(request: Any, count: int) -> Run:
 
 
 ONNX_TYPES = {"tensor(int64)": np.int64, "tensor(double)": np.float64, "tensor(bool)": np.bool_}
-"""NumPy's types for ONNX Runtime's input types that NNAPI's models replace by others."""
+"""NumPy's types for those input types of ONNX Runtime that NNAPI's models replace."""
 
 
 @dataclass(frozen=True)

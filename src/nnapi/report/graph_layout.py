@@ -13,12 +13,12 @@ NODE_WIDTH, NODE_HEIGHT = 184.0, 34.0
 BEND_WIDTH = 14.0
 GAP_X, GAP_Y = 16.0, 22.0
 GUTTER = 56.0
-"""Space between two columns, wider by LANE for every edge in it."""
+"""Pixels between two columns; each edge between them adds LANE."""
 LANE = 5.0
 MARGIN = 10.0
 SWEEPS = 8
 COLUMN_LAYERS = 18
-"""About as many layers as fit on a screen."""
+"""The number of layers of a column, about as many as fit on a screen."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from nnapi.trace.parse import Report
 from nnapi.trace.recorder import Recorder
 
 MOST_OPERATIONS = 800
-"""The most operations of a graph that is drawn: a larger drawing would take seconds."""
+"""The most operations of a graph that is drawn, because larger drawings take seconds."""
 
 
 @singledispatch

@@ -13,7 +13,7 @@ from nnapi.notebook_display import NotebookDisplay
 FORMAT = "nnapi-bench"
 VERSION = 1
 OURS = "nnapi"
-"""The first word of the names of this library's rows."""
+"""The first word of the names of nnapi's rows."""
 
 Rounds = tuple[tuple[float, ...], ...]
 """Seconds of single runs, by round."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from nnapi.report.result import Benchmark, ModelResult
 
 ALONE = "litert"
-"""The engine that nnapi is also compared with alone: it runs all of the files."""
+"""The engine, able to run all files, with which nnapi is also compared separately."""
 
 
 @dataclass(frozen=True)

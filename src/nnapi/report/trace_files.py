@@ -13,7 +13,7 @@ from nnapi.trace import spans
 from nnapi.trace.recorder import Span
 
 FORMATS = (".html", ".json", ".txt")
-"""Android's systrace in a page, Chrome's trace events, ftrace's text."""
+"""Suffixes: Android's systrace in a page, Chrome's trace events, ftrace's text."""
 PROCESS = "%p"
 
 

@@ -38,7 +38,7 @@ TOLERANCES: Mapping[str, Callable[[Criterion], Tolerance]] = {
 """Tolerance of each output type under an example's criterion, used by every comparison of outputs."""
 
 EXACT_WHEN_STRICT = frozenset({"TENSOR_INT32", "INT32"})
-"""Types whose values count or point: one off is wrong, though the public harness lets it pass."""
+"""Types of counts and indices: a difference of 1 is wrong, although the public test harness accepts it."""
 
 
 def tolerance_for(type: str, criterion: Criterion, *, strict: bool = False) -> Tolerance | None:

@@ -18,7 +18,7 @@ from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, Harnes
 
 INDEX = "index.jsonl"
 PLAIN = ("name", "spec", "min_feature", "expect_failure", "relaxed", "multinomial_tolerance")
-"""The fields of an example that JSON holds as they are."""
+"""The fields of an example that JSON holds unchanged."""
 
 
 def _find_published() -> Path:

@@ -26,9 +26,9 @@ from nnapi.testing.build import build
 from nnapi.testing.random.calls import NoCall, is_control_flow, random_call
 
 DRAWS = 160
-"""Calls of an operation that are drawn: each type and rank of the first operand comes up several times."""
+"""Calls drawn per operation, so many that each type and rank of the first operand is drawn several times."""
 ALIKE = 6
-"""Calls with the same type and rank of the first operand in a survey."""
+"""The largest number of calls with the same type and rank of the first operand."""
 ATTEMPTS = 60
 """Draws that may be rejected before the next operation."""
 EVIDENCE = 3
@@ -38,7 +38,7 @@ REFUSED = "# refused: "
 """The beginning of an unfinished profile, before the names of operations."""
 
 FALSE = Operand(0, OperandType(OperandCode.BOOL), "", Lifetime.CONSTANT)
-"""A flag that a call omits."""
+"""The value of a flag that a call omits."""
 
 Progress = Callable[[str], None]
 

@@ -14,7 +14,7 @@ from nnapi.model.operand import Array
 from nnapi.testing.example import ChannelSpec, Example, Graph, Harness, OperandSpec, OperationSpec, Source
 
 NOTHING = Harness(generated=False)
-"""The harness of examples that cannot be run again: the model never ran, or the run failed."""
+"""The harness of examples that cannot be repeated, because the model never ran or the run failed."""
 
 SOURCES = {
     Lifetime.TEMPORARY: Source.TEMPORARY_VARIABLE,

@@ -47,7 +47,7 @@ class CompiledGraph:
         self._is_strict = bool(options.get("strict"))
         self._runs: dict[Any, Run] = {}
         self._dynamic_session: tuple[Any, InferenceSession] | None = None
-        """The versions of weights and their session with dynamic dimensions."""
+        """The versions of weights, and the session with dynamic dimensions for them."""
         self._lock = make_lock()
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:

@@ -58,7 +58,7 @@ SUBPHASES: dict[Phase, tuple[Phase, ...]] = {
     Phase.BENCHMARK: (Phase.EXECUTION,),
     Phase.EXECUTION: EXECUTION_PHASES,
 }
-"""The phases that may be nested in a phase and count for it."""
+"""The phases whose sections may be nested in a phase's and count for it."""
 
 
 class Label(NamedTuple):

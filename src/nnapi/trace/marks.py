@@ -44,7 +44,7 @@ LINE = re.compile(
 )
 HEADER = re.compile(r"#\s+TASK-PID\s.*TIMESTAMP\s+FUNCTION")
 DAMAGED = re.compile(r"tracing_mark_write: (?:[BE](?:\||\s*$)|(?![SFCI]\|).*(?:\[NN_|HIDL::IDevice))")
-"""A line that should have been read."""
+"""A line that looks like a mark but cannot be read."""
 BEGIN = re.compile(r"B\|(\d{1,18})\|")
 
 

@@ -70,11 +70,11 @@ class Section:
 _recorder: Recorder | None = None
 
 active = False
-"""Whether sections are recorded, for code so short that an idle section would show."""
+"""Whether sections are recorded; read by code so short that an idle section would slow it."""
 
 _RECORDING = Section.__enter__, Section.__exit__
 _IDLE: Any = "".format
-"""Replaces both methods while nothing is recorded, at a third of the cost of a Python function."""
+"""Replaces both methods while nothing is recorded; it costs a third of a Python function."""
 
 
 def _switch(recorder: Recorder | None) -> None:

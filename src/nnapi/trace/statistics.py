@@ -10,7 +10,7 @@ from nnapi.trace.threads import CASES, Thread
 TOTAL = "LT"
 
 Times = dict[Phase, dict[str, float]]
-"""phase → layer, or TOTAL → milliseconds."""
+"""Milliseconds by phase, then by layer or TOTAL."""
 
 EXECUTION = (Phase.EXECUTION, *EXECUTION_PHASES)
 ALL = (Phase.OVERALL, *(part for phase in PHASES for part in (EXECUTION if phase is Phase.EXECUTION else (phase,))))
@@ -29,7 +29,7 @@ SYNCHRONOUS = (
     "ANeuralNetworksExecution_compute",
     "ANeuralNetworksExecution_burstCompute",
 )
-"""The runtime's functions of executions that return when they are done."""
+"""The runtime's functions for executions that block until they are done."""
 
 DRIVER_BEGINS, DRIVER_ENDS = "HIDL::IPreparedModel::execute::server", "HIDL::IExecutionCallback::notify::client"
 

@@ -9,10 +9,10 @@ from nnapi.trace.nesting import begin_and_end_marks
 from nnapi.trace.recorder import Span
 
 LONGEST = 1000
-"""Characters of a mark; the kernel's buffer for one holds 1024 bytes."""
+"""Maximum characters of a mark; the kernel's buffer for a mark has 1024 bytes."""
 
 _OPENING = re.compile("<(?=[/!])")
-"""The beginning of an end of a script element, or of a comment in which it could not end."""
+"""Text that would end a script element, or begin a comment that hides its end."""
 
 HEADER = f"""\
 # tracer: nop

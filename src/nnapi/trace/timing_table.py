@@ -37,7 +37,7 @@ COLUMNS = (
 STAR = "* ignores what was not measured (n/a), so it need not agree with the rest"
 
 Values = dict[str, float]
-"""``LR_PE`` and the like → milliseconds."""
+"""Milliseconds by layer and phase, such as ``LR_PE``."""
 
 
 def values(statistics: Statistics, *, total_times: bool = False, per_execution: bool = False) -> Values:

@@ -61,7 +61,7 @@ IMAGENET, COCO, VOC = DataSet("ImageNet", "imagenet"), DataSet("COCO", "coco"), 
 ADE20K, FACE_PARTS = DataSet("ADE20K", "ade20k"), DataSet("CelebAMask-HQ", "face_parts")
 CITYSCAPES, CIFAR10 = DataSet("Cityscapes", "cityscapes"), DataSet("CIFAR-10", "cifar10")
 FREQUENT = 31
-"""The most frequent classes of ADE20K, which smaller networks distinguish."""
+"""The number of classes of networks that distinguish only ADE20K's most frequent ones."""
 COUNTS: dict[Task, dict[int, DataSet]] = {
     Task.CLASSIFICATION: {1000: IMAGENET, 1001: IMAGENET},
     Task.DETECTION: {80: COCO, 90: COCO, 91: COCO},

@@ -18,12 +18,12 @@ from nnapi.vision.task import Task
 
 RANGES = ((0.0, 1.0), (-1.0, 1.0), (0.0, 255.0), (-128.0, 127.0))
 NEAR = 0.02
-"""Tolerance of a range, as a share of it."""
+"""Tolerance of a range, as a fraction of it."""
 IMAGENET = Pixels((123.675, 116.28, 103.53), (58.395, 57.12, 57.375))
-"""ImageNet's mean and standard deviation, as PyTorch's networks take pictures."""
+"""ImageNet's mean and standard deviation, by which PyTorch's networks normalize pictures."""
 IMAGENET_LIMITS = (-2.118, 2.64)
 BRIGHT = 20.0
-"""Mean of an input from which on its values are pixels; values scaled to 1 have a mean of about 0.5."""
+"""Inputs with at least this mean hold pixels 0 to 255; inputs scaled to 1 have a mean of about 0.5."""
 HALF = (0.25, 0.8)
 """Limits of the mean of an input that is scaled to 0 to 1."""
 NOTHING = "guessed: the file does not state the range; --range sets it"

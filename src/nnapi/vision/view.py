@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Picture: TypeAlias = "Image"
-"""A picture of Pillow's, which is imported on demand."""
+"""A Pillow image; Pillow is imported on demand."""
 
 
 class Hints(NamedTuple):

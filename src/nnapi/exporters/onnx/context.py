@@ -34,7 +34,7 @@ RENAMED = {
     "REDUCE_ALL": "ReduceMin",
     "REDUCE_ANY": "ReduceMax",
 }
-"""ONNX's names of operations, where they are not NNAPI's names in camel case."""
+"""ONNX's names of operations that differ from NNAPI's names in camel case."""
 
 
 class Context(lowering.Context):

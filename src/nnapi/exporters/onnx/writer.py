@@ -18,10 +18,10 @@ quantized values."""
 IR_VERSIONS = {OPSET: 9, WIDE_OPSET: 10}
 """The version of the format for each opset."""
 LARGEST = 2**31 - 2**20
-"""Bytes of constants within the file: a protocol buffer is smaller than 2 GiB."""
+"""Maximum bytes of constants within the file, because a protocol buffer is smaller than 2 GiB."""
 SMALL = 1024
 SHORT = 16
-"""Most elements of deduplicated constants."""
+"""Constants of at most this many elements are deduplicated."""
 
 
 def serialize(graph: Graph, notes: Iterable[str], data_name: str) -> tuple[bytes, Sequence[Array]]:

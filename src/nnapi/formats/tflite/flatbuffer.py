@@ -13,10 +13,10 @@ from nnapi.errors import BadDataError, need
 from nnapi.formats.tflite.operators import Field
 
 READS_PER_BYTE = 4
-"""Permitted references to each byte of a file, on average; real files have one."""
+"""Bytes that may be read per byte of the file, on average; real files need one."""
 MOST_FIELDS = 16
 MOST_DESCRIPTIONS = 4096
-"""Most cached table descriptions: real files share a few among all tables."""
+"""The most vtables that are cached; in real files, all tables share a few."""
 
 OFFSET, DISTANCE, LENGTHS = Struct("<I"), Struct("<i"), Struct("<HH")
 NUMBERS = {code: Struct(f"<{code}") for code in "?bBhHiIqQf"}

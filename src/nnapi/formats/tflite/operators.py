@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 OPTION = -1
-"""As the position of axes: the option ``axis``."""
+"""The value of ``axis`` for operators whose axis is the option ``axis``, not an input."""
 CLAMP, CONVERT = ("Clamp",), ("Convert",)
 """Prefixes of names in XNNPACK's profiles that several operators share."""
 

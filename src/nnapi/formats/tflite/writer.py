@@ -17,7 +17,7 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.operators import OPERATORS, options_table
 
 LARGEST = 2**31 - 2**16
-"""Offsets are 32-bit, signed for some readers."""
+"""Maximum bytes of a file: offsets have 32 bits, which some readers take as signed."""
 ALIGNMENT = 16
 RECORD = 8
 """Alignment of records, because of the 64-bit zero points."""
@@ -70,7 +70,7 @@ CUSTOM_OPERATOR = layout_of(schema.Operator, **_OPERATOR, custom_options=R)
 EMPTY_BUFFER, BUFFER = Layout({}), layout_of(schema.Buffer, data=R)
 CODES = {row.name: number for number, row in enumerate(OPERATORS)}
 PLACEHOLDER = CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
-"""The builtin code that old readers see for operators from this one on."""
+"""The built-in code that old readers see for all operators with higher codes."""
 
 
 @cache

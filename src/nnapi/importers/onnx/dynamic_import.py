@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import onnx
 
 GUESSES = (64, 1)
-"""Sizes that dynamic dimensions are tried with, to find out whether the file can be expressed."""
+"""Sizes tried for dynamic dimensions, to find out whether NNAPI can express the file."""
 
 
 def list_dynamic_inputs(file: File, shapes: Shapes) -> dict[str, Shape]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import onnx
 
 MOVES = words("Cast Concat Flatten Gather Identity Reshape Slice Split Squeeze Unsqueeze")
-"""Operators that dynamic dimensions pass through."""
+"""Operators that pass values of dynamic dimensions through."""
 NEVER = words(
     "Bernoulli DequantizeLinear If Loop Multinomial QuantizeLinear RandomNormal RandomNormalLike "
     "RandomUniform RandomUniformLike Scan SequenceMap"
@@ -30,7 +30,7 @@ MAKERS = words(
 )
 """Operators whose result may be larger than the product of their inputs' sizes."""
 KNOWN = words("Constant Shape Size")
-"""Operators without a rule, as their results are always known."""
+"""Operators without a rule, because the import always knows their results."""
 MOST = 1 << 24
 """The maximum number of elements of a folded result."""
 NO_LARGER = words("Cast Flatten Identity Reshape Slice Split Squeeze Transpose Trilu Unsqueeze")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 HIGHEST_RANK = 4
-"""The highest rank of NNAPI's operations; higher ones are merged."""
+"""The highest rank of NNAPI's operations; further axes are merged."""
 
 
 class Node(AnyNode):
@@ -276,7 +276,7 @@ def value_in_file_order(scope: Scope, tensor: Tensor) -> Value:
 # Dimensions of results of dynamic inputs: inferred for two sizes of the inputs; dynamic where the two results differ
 
 SIZES = (720, 1680)
-"""Sizes tried for a dynamic dimension; both have many divisors, which reshapes need."""
+"""Sizes tried for a dynamic dimension. Reshapes may divide them, so both have many divisors."""
 
 
 def shapes_of(code: OperationCode, inputs: Sequence[Value], outputs: Sequence[OperandType]) -> list[Shape]:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 OLDEST = 6
 """The oldest opset that is read."""
 NEWEST = 1000
-"""The opset of a file that names none: the newest that the library knows."""
+"""The opset of a file that names none, larger than any: the newest that the library ``onnx`` knows."""
 DEFAULT = ("", "ai.onnx")
 SHARED = 1 << 12
-"""Bytes from which arrays are shared among imports."""
+"""Arrays of at least this many bytes are shared among imports."""
 EXTERNAL = 1
 """TensorProto.EXTERNAL: the values lie in another file."""
 INT4, UINT4 = NAMES.index("INT4"), NAMES.index("UINT4")
@@ -39,7 +39,7 @@ class File:
         self.proto = _parse(memory)
         self.mapped: dict[str, Memory] = {}
         self.is_shared = False
-        """Whether it is imported for several shapes: then imports share large constants."""
+        """Whether the file is imported for several shapes; these imports share large constants."""
         self._arrays: dict[int, tuple[onnx.TensorProto, Array]] = {}
         self._ordered: dict[tuple[Any, ...], Array] = {}
         need(len(self.proto.graph.output), "the model has no outputs", BadDataError)

@@ -15,7 +15,7 @@ from nnapi.importers.refusals import Refusal, Refused
 MOST_NODES = 200_000
 """The largest number of nodes after functions and loops are inlined."""
 MADE_UP = 256 << 20
-"""Bytes of constants that may be created: networks without training data have ConstantOfShape weights."""
+"""Bytes of constants that may be created. Untrained networks have large ConstantOfShape weights."""
 
 
 class ImportState:
@@ -30,7 +30,7 @@ class ImportState:
         self.functions = {(each.domain, each.name): each for each in file.proto.functions}
         self.nodes_left = MOST_NODES
         self.numbers = count()
-        """Distinguish the names of composed nodes."""
+        """Numbers that distinguish the names of composed nodes."""
         self.dynamic_range = False
         """Whether the file has products that quantize their inputs at each run."""
 

@@ -125,7 +125,7 @@ class Conversion:
         self.graph = Graph(whole.allowance) if graph is None else graph
         self._values: dict[int, Value] = {}
         self.states: Mapping[int, Value] = {}
-        """Variables that the caller keeps between runs, as they come in."""
+        """The values before a run of variables that the caller keeps between runs."""
         for index in subgraph.inputs:
             need(index not in self._values, f"input {subgraph.tensors[index]} is listed twice", BadDataError)
             self._values[index] = self._model_input(subgraph.tensors[index])

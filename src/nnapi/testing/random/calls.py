@@ -38,9 +38,9 @@ from nnapi.testing.random.values import draw_ranges, pick, random_data, random_d
 
 ATTEMPTS = 2000
 LARGEST = 100_000
-"""The most elements of a result: larger ones take too long to compute."""
+"""The largest number of elements of a result; larger results take too long."""
 RESCALED = 0.25
-"""Probability that a result gets a scale of its own instead of its input's."""
+"""Probability that a result has its own scale instead of its input's."""
 
 
 class NoCall(Exception):

@@ -43,19 +43,19 @@ ROUNDS = 4
 STEP = {np.dtype(np.float32): 2.0**-21, np.dtype(np.float16): 2.0**-10}
 """Relative perturbation of operands: four times the last digit of float32, once that of float16."""
 LARGE = {np.dtype(np.float32): 2.0**58, np.dtype(np.float16): 2.0**6}
-"""Magnitudes from which on a sum of some thousand products may be infinite; in float16, of a dozen products."""
+"""Sums of products of larger values may overflow: of some thousand in float32, of a dozen in float16."""
 OVERFLOWING = 2.0**14
-"""Values from which on float16, which relaxed models permit, may overflow: sums pass through larger ones."""
+"""From this value on, float16, which relaxed models permit, may overflow, because partial sums may be larger."""
 SPARE = 8.0
-"""Factor on the measured change: in an unlucky order, long sums lose more digits than with perturbed operands."""
+"""Factor on the measured change, because the device's order of summation may lose more than perturbations do."""
 IN_A_ROW = 64.0
-"""Terms of a sum that may be added one after the other; sums of more lose more."""
+"""Terms of a sum that may be added one after the other; longer sums may lose more digits."""
 LEAST = 2.0**-24
-"""The distance of float16 values next to 0: rounding may change a result by half of it."""
+"""The distance of float16 values near 0; rounding may change a result by half of this."""
 HIDDEN = 1e-6
-"""The permitted difference of a hidden float, however small it is: a tenth of that of a visible one."""
+"""The permitted absolute difference of a hidden float: a tenth of that of a visible one."""
 CODES_SPARE = 3.0
-"""SPARE for quantized values: more of the preceding values may be one step off than the trials had."""
+"""SPARE for quantized values: more earlier values may be one step off than in the perturbed computations."""
 
 Values = dict[int, Array | None]
 

@@ -30,36 +30,36 @@ MASKED = 0.06
 OPEN = 0.08
 LONGEST = (2, 2, 3, 3, 4, 5, 8, 13, 20)
 TRIES = 12
-"""Draws for each call that is added; one that fits nowhere is left out."""
+"""Draws for each call to add; if none fits, the call is left out."""
 LAST = 0.6
-"""Probability that a call reads the result before it, and not any other."""
+"""Probability that a call reads the previous result."""
 CONVERTED = 0.06
-"""Share of the graphs that begin with dequantized values, and a function of them that shows whether 0 is exact."""
+"""Share of graphs that begin with a DEQUANTIZE and a function whose result shows whether 0 stays exact."""
 AT_ZERO = frozenset({"LOG", "RSQRT", "SQRT"})
-"""Functions that end at 0: a value beside 0 gives a far result, or none."""
+"""Functions whose domain ends at 0: near 0 their results change fast or become NaN."""
 UNSURE = find_operations(Trait.DRAWS)
-"""Operations whose results two correct devices need not share."""
+"""Operations whose results may differ between two correct devices."""
 CALLABLE = tuple(sorted(REGISTRY.values(), key=lambda operation: operation.name))
 JOINABLE = tuple(each for each in CALLABLE if not is_control_flow(each) and each.name not in UNSURE)
 VIEWS = tuple(each for each in JOINABLE if each.name in ("EXPAND_DIMS", "RESHAPE", "SQUEEZE"))
-"""Operations that an engine may answer with the memory of their input."""
+"""Operations whose result an engine may leave in the memory of the input."""
 DEQUANTIZE, QUANTIZE = REGISTRY[OperationCode.DEQUANTIZE], REGISTRY[OperationCode.QUANTIZE]
 IMAGES = tuple(
     each for each in JOINABLE if any(slot.name == "layout" for call in each.overloads for slot in call.inputs)
 )
-"""Operations whose images may be NCHW, which engines compute by other rules in models with quantized values."""
+"""Operations whose images may be NCHW; in models with quantized values, engines compute these differently."""
 VIEWED = 0.2
-"""Share of the graphs that show a view of a value that other operations read, too."""
+"""Share of the graphs with an output that is a view of a value that other operations read."""
 PAIRED = 4
 """Every fourth example is an operation and several that read its result; all pairs of operations take turns."""
 READERS = 5
 """The number of operations that read the result in one turn, if they fit."""
 READS = 3
 SHOWN = 0.7
-"""Probability that a view of the result is shown, too."""
+"""Probability that a view of the result is an output too."""
 PAIR_TRIES = 40
 QUANTIZED = 0.3
-"""Share that begins with a DEQUANTIZE, and share with a reading QUANTIZE: engines treat such floats otherwise."""
+"""Share that begins with a DEQUANTIZE, and share with a QUANTIZE as reader; engines compute such floats differently."""
 
 
 def random_example(rng: np.random.Generator, special: float = 0.0, only: tuple[Operation, ...] = ()) -> Example:

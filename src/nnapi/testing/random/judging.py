@@ -21,7 +21,7 @@ from nnapi.testing.random.subgraphs import keep_operations
 
 REFERENCE = "nnapi-reference"
 CAREFUL = 64
-"""Perturbed computations before a failure is reported: fewer miss one of thousands of elements."""
+"""Perturbed computations before a failure is reported; fewer may miss the change of one element."""
 ROUNDED_FIRST = {
     "AVERAGE_POOL_2D": 0.5,
     "BOX_WITH_NMS_LIMIT": 0.5,
@@ -30,9 +30,9 @@ ROUNDED_FIRST = {
     "RELU6": 0.5,
     "RESIZE_BILINEAR": 1.0,
 }
-"""Operations whose results have their input's scale, and the loss in steps."""
+"""Operations that round to their input's scale first, and the loss in steps of this scale."""
 NEARLY = 0.02
-"""Permitted distance from the float value beyond one step: float32 arithmetic rounds too."""
+"""Permitted distance in steps from the float value beyond one step, because float32 arithmetic rounds too."""
 
 
 class Outcome(StrEnum):

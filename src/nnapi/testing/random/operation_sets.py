@@ -17,4 +17,4 @@ TWO_COMPARED = find_operations(Trait.COMPARES)
 ORDERING = find_operations(Trait.ORDERS)
 SEQUENCES = find_operations(Trait.FEEDS_BACK)
 KEEPING = CHOOSING - ORDERING - STEPPING
-"""Operations whose results are elements of their operands, also infinite ones."""
+"""Operations whose results are elements of their operands, even infinite ones."""

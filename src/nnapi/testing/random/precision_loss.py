@@ -13,13 +13,13 @@ from nnapi.ops.lstm_parameters import Cell, cell_of
 from nnapi.ops.recurrent_sequence import by_time, link, over_time
 
 EXPONENTS = {"fp32": 126.0, "fp16": 14.0}
-"""Powers of two within which a value has all its digits."""
+"""Values between 2**-N and 2**N have all their digits; N by precision."""
 ROUNDING = {"fp32": 2.0**-24, "fp16": 2.0**-11}
 """Half of the last digit, relative to the value."""
 
 CELLS = frozenset({"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM"})
 APART = 2
-"""Permitted difference of two devices' forget gates, in last digits: either may be next to the nearest value."""
+"""Permitted difference of two devices' forget gates in units of the last digit; each may be one unit off."""
 
 
 def estimate_losses(name: str, inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> list[Array]:

@@ -19,10 +19,10 @@ from nnapi.testing.random.judging import Judgement, Outcome
 from nnapi.testing.random.shrinking import LIMIT, shrink
 
 VALUES = {"ordinary": 0.0, "non-finite": 0.1}
-"""Kinds of values, with the probability of one that is infinite, NaN, denormal or nearly too large."""
+"""Kinds of values, with the probability that an element is infinite, NaN, denormal or near overflow."""
 
 OFTEN = 3
-"""Failures of one operation that are made small; others of it are only written."""
+"""Failures to shrink per operation; further ones are only written to files."""
 
 
 @dataclass(frozen=True)

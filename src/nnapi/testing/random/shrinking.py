@@ -15,7 +15,7 @@ from nnapi.testing.random.deviation import Computation
 from nnapi.testing.random.subgraphs import CONSTANTS, find_given, keep_operations
 
 Fails = Callable[[Example], Example | None]
-"""Returns the remainder of an example that fails; None of one that does not."""
+"""Returns the part of an example that ran, if it fails; None if it does not fail."""
 Ways = Callable[[Example], Iterator[Example]]
 Place: TypeAlias = tuple[int, int]
 """An operand's index and one of its axes."""

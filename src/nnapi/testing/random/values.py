@@ -15,13 +15,13 @@ T = TypeVar("T")
 
 SCALES = (1 / 128, 1 / 256, 1 / 2048, 0.25, 0.5, 1.0, 2.0)
 SMALLEST_SCALE, LARGEST_SCALE = 1e-3, 30.0
-"""The range of scales of any digits; with small ones beside large ones most results saturate."""
+"""The range of random scales. If it were wider, most results would saturate."""
 EQUAL = 0.2
-"""Probability that all elements of a tensor are the same: engines fold such constants."""
+"""Probability that all elements of a tensor are equal; engines fold such constants."""
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-45, 3.4e38, -3.4e38, 1e30, -1e30, 1.2e-38)
-"""Values with arithmetic of their own; some are infinite or 0 as float16."""
+"""Values with special arithmetic; some become infinite or 0 in float16."""
 TIES = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, 6.0, -3.0, 3.0)
-"""Values at which functions bend or rounding is a tie."""
+"""Values at which functions have a kink, or rounding is a tie."""
 INTEGERS = (0, 0, 1, 1, 1, 2, 2, 3, 4, -1, -2, 6, 8)
 REALS = (0.0, 0.1, 0.5, 1.0, 1.0, 2.0, 3.5, -1.0)
 CUSTOMARY = {OperandCode.TENSOR_QUANT16_SYMM: (1 / 2048, 0), OperandCode.TENSOR_QUANT16_ASYMM: (1 / 8, 0)}

@@ -33,7 +33,7 @@ BY_TASK = {
     Task.DEPTH: (DEPTHS,),
     Task.EMBEDDING: (EMBEDDING,),
 }
-"""The families that may show a model of a given task, even if they do not recognize it."""
+"""The families to try for a given task if no family recognizes the model."""
 OFFERED = (Task.SEGMENTATION, Task.POSE, Task.DEPTH, Task.IMAGE, Task.EMBEDDING, Task.CLASSIFICATION)
 
 

@@ -21,9 +21,9 @@ from nnapi.vision.view import Box, Hints, Picture, View, name_class
 LEAST = 0.5
 """Minimum score of a box."""
 OVERLAP = 0.3
-"""Intersection over union from which on a box duplicates a likelier one of its class."""
+"""A box with at least this intersection over union duplicates a likelier box of its class."""
 STEEPEST = 100.0
-"""Limit of scores before the sigmoid function."""
+"""Scores are clamped to ± this before the sigmoid function."""
 
 
 class Coding(NamedTuple):

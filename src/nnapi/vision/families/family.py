@@ -15,7 +15,7 @@ from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, View
 
 NEAR = 0.02
-"""Distance from a picture, as a share of it, up to which a point counts as inside."""
+"""A point outside a picture by at most this fraction of its size counts as inside."""
 
 
 @dataclass(frozen=True)

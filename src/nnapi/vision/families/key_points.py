@@ -20,7 +20,7 @@ COCO, BODY = read_skeleton("coco"), read_skeleton("body14")
 LEAST_HEAT = 0.2
 """Minimum peak of a heat map."""
 SHARE = 0.6
-"""Share of the input for a picture: these networks learned from people in whole, a portrait shows larger ones."""
+"""Fraction of the input for a picture, because these networks were trained on people smaller than in portraits."""
 SKELETONS = {len(each.points): each for each in (COCO, BODY)}
 WORDS = ("pose", "hourglass", "heatmap", "heat_map", "keypoint")
 

@@ -15,7 +15,7 @@ from nnapi.vision.view import Box, Hints, Picture, View, count_names, name_class
 LEAST = 0.4
 """Minimum score of a box."""
 NESTED = 0.8
-"""Overlap from which a box belongs to a likelier one of its class: models suppress only boxes of similar size."""
+"""A box with at least this overlap belongs to a likelier one of its class; models suppress only similar boxes."""
 
 
 def find_boxes(outputs: Sequence[Array], labels: Sequence[str] | None, least: float | None = None) -> list[Box]:

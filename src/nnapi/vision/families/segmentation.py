@@ -21,7 +21,7 @@ from nnapi.vision.view import Hints, Picture, View, name_class, percent
 HALF = 0.5
 """Threshold of a one-channel mask."""
 LEAST_SHARE = 0.005
-"""Minimum share of the picture for a class in the words."""
+"""The text names classes that cover at least this fraction of the picture."""
 
 
 def to_classes(outputs: Array, least: float) -> Array:

@@ -13,7 +13,7 @@ from nnapi.ops.shapes import axis_of
 from nnapi.ops.slice import slice_steps
 
 FARTHEST = np.iinfo(np.int64).min
-"""As the end of a slice: before the first element."""
+"""The end of a backward slice that includes the first element."""
 
 
 @lower(Op.RESHAPE, Op.SQUEEZE, Op.EXPAND_DIMS)

@@ -16,7 +16,7 @@ from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array
 
 LOWEST = {FLOAT16: -6e4}
-"""The score of a pair that takes no part, by type; by default -1e9. Its exponential is 0."""
+"""The score of a masked pair, by type; by default -1e9. Its exponential is 0."""
 
 
 class Heads(NamedTuple):

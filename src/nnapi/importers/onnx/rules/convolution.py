@@ -188,7 +188,7 @@ def conv_transpose(node: Node) -> Tensor:
 def _convolve_transposed(
     node: Node, window: Windows, extra: tuple[Pair, Pair], x: Value, weights: Array, bias: Value
 ) -> Value:
-    """Lower one group. ``extra`` pads the result, because its pads are negative; only the bias applies there."""
+    """Lower one group. ``extra`` are elements to append where ONNX's pads are negative; only the bias applies there."""
     filter = node.constant(weights.transpose(1, 2, 3, 0), x)
     late = any(map(any, extra))
     first = zeros(node, x, weights.shape[1]) if late else bias

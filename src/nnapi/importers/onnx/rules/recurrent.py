@@ -23,10 +23,10 @@ FUNCTIONS = {
     "relu": OperationCode.RELU,
 }
 TANH = 4
-"""NNAPI's value for the activation of an LSTM."""
+"""NNAPI's code of an LSTM's activation."""
 
 Cell = Callable[[Sequence[Term], Term], Term]
-"""One step of a direction, from the parts of the input's product and the last output."""
+"""One time step: takes the divided product of the input and the last output, returns the next output."""
 
 
 @rule("LSTM")

@@ -25,7 +25,7 @@ from nnapi.model.operand import Array
 from nnapi.ops.resize import resize_bilinear, resize_nearest_neighbor
 
 FLAGS = ((False, False), (True, False), (False, True))
-"""NNAPI's flags: align corners, half pixel centers."""
+"""The combinations of NNAPI's flags (align corners, half pixel centers)."""
 KERNELS = {
     OperationCode.RESIZE_NEAREST_NEIGHBOR: resize_nearest_neighbor,
     OperationCode.RESIZE_BILINEAR: resize_bilinear,
@@ -33,7 +33,7 @@ KERNELS = {
 LARGEST = 4096
 """The largest size of an axis whose map is computed."""
 FOR_ALL_AXES = ("axes", "scales", "keep_aspect_ratio_policy")
-"""Attributes that do not concern a single axis."""
+"""Attributes that concern several axes at once."""
 
 
 class Arguments(NamedTuple):
@@ -151,7 +151,7 @@ OLDER = {"bilinear": "linear", "bicubic": "cubic"}
 """Modes by their names before opset 20."""
 CUBIC = -0.75
 MOST_PIXELS = 1 << 24
-"""The largest integer range of float32."""
+"""Pixels are indexed in float32, which is exact for integers up to this."""
 
 
 class Tap(NamedTuple):

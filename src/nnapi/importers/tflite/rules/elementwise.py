@@ -14,7 +14,7 @@ from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
 
 COMPARISONS = [OperationCode[name] for name in ("EQUAL", "NOT_EQUAL", "GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")]
-"""By value of StablehloComparisonDirection."""
+"""NNAPI's comparisons by value of StablehloComparisonDirection."""
 
 
 @rule("ADD", "SUB", "MUL", "DIV", "STABLEHLO_ADD", "STABLEHLO_SUBTRACT", "STABLEHLO_MULTIPLY", "STABLEHLO_DIVIDE")

@@ -19,7 +19,7 @@ from nnapi.model.operand import OperandType
 
 PADDINGS = tuple(PaddingCode)
 LEAST = 1e-20
-"""The shortest length that is a divisor."""
+"""Lengths are clamped to at least this before they are divisors."""
 
 
 class Windows(NamedTuple):

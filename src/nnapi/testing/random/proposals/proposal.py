@@ -14,9 +14,9 @@ from nnapi.model.parameter import Several, Slot, TensorParameter
 from nnapi.testing.random.values import Ranges, pick
 
 DIMENSIONS = (1, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 11, 13, 16, 17, 31, 32, 33, 64, 127, 257, 1000)
-"""One, small ones, powers of two with their neighbors, primes, large ones."""
+"""The dimensions to draw from: 1, small numbers, powers of two and their neighbors, primes, large numbers."""
 MOST = 40_000
-"""Elements of the largest tensor that is drawn."""
+"""The largest number of elements of a tensor that is drawn."""
 
 
 @dataclass

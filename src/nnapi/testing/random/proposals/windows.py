@@ -9,7 +9,7 @@ from nnapi.testing.random.proposals.proposal import Draw, Proposal, proposes
 
 HUGE = 2**31 - 1
 WORK = 3_000_000
-"""Products that one call may take."""
+"""The largest number of multiplications of one call."""
 
 
 class Axis(NamedTuple):
