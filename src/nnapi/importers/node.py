@@ -24,7 +24,7 @@ class Node(ABC):
         self.kind = kind
         self.outputs = outputs
 
-    # What the file says
+    # The operation in the file
 
     @property
     @abstractmethod

@@ -42,7 +42,7 @@ class DynamicModel(LazyModel):
         self._refuse()
 
     def specialize(self, shapes: Shapes, *, is_cached: bool = True) -> Model:
-        """Return the model for these input shapes: from the cache if ``is_cached``, else from the file. Raise the
+        """Return the model for these input shapes, from the cache if it ``is_cached`` and has an entry; raise the
         errors of the import."""
         describe = partial(self._describe_for, shapes)
         return self.load_for(shapes, describe) if is_cached else describe()

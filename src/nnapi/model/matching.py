@@ -89,7 +89,7 @@ class Match(NamedTuple):
 
 
 class KnownMatch(NamedTuple):
-    """A match, and the code, types and models that it was made for. It holds for equal ones."""
+    """A match, and the code, types and models that it was made for; :meth:`holds` compares them with others."""
 
     match: Match
     code: int

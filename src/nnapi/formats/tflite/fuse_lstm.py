@@ -87,8 +87,8 @@ class _Joining:
         self.instead[first] = new
 
     def _find_source(self, chain: list[Operator]) -> tuple[Tensor, int] | None:
-        """Return the sequence whose steps a chain reads in order, and its time axis, 0 or 1. None unless it is computed
-        before the chain begins."""
+        """Return the sequence whose steps a chain reads in order, and its time axis (0 or 1); None unless the sequence
+        is computed before the chain begins."""
         steps = [step.input(0) for step in chain]
         makers = [self.maker.get(step) for step in steps]
         pieces = [op.input(0) for op in makers if op is not None and op.kind == "RESHAPE"]

@@ -53,7 +53,7 @@ class Node(AnyNode):
         self._attributes = {each.name: each for each in proto.attribute}
         self._fusion = None if wanted is None else Fusion(FuseCode.FUSED_NONE, wanted)
 
-    # What follows in the file
+    # The node's readers
 
     @property
     def fusion(self) -> Fusion:
@@ -75,7 +75,7 @@ class Node(AnyNode):
             self.conversion.activated.add(value)
         return value
 
-    # What the file says
+    # The node in the file
 
     @property
     def count(self) -> int:

@@ -293,7 +293,7 @@ class Computation:
         if array is None:
             return None
         if array.dtype.kind == "f":
-            stays = self.special and turn == ROUNDS - 1  # denormal values may become 0, and 0 stays 0
+            stays = self.special and turn == ROUNDS - 1  # keep 0, because devices may read denormal values as 0
             return np.asarray(
                 self._nudge(array, turn) + array.dtype.type(0 if stays else HIDDEN * (1 - 2 * (turn % 2)))
             )
@@ -338,7 +338,7 @@ class _Runner:
         return dict(zip(self.part.outputs, results, strict=True))
 
     def _with_shapes(self, values: Mapping[int, Array | None]) -> Example:
-        """Return the operation with dimensions of the values as inputs, and unspecified dimensions of results."""
+        """Return the operation for inputs with the shapes of ``values``; its results' dimensions are unspecified."""
         example = self.part.example
         given = zip(example.main.inputs, (values[index] for index in self.part.inputs), strict=True)
         return with_dynamic_outputs(example).with_dimensions(

@@ -80,7 +80,7 @@ def run(
     cases: int | None = None,
     progress: Callable[[Report], None] = lambda report: None,
 ) -> Report:
-    """Judge random examples for ``seconds``, or ``cases`` of them; write shrunk failures to ``folder``."""
+    """Judge random examples for ``seconds`` or ``cases``; call ``progress`` after each, and write shrunk failures."""
     report = Report(seed, device)
     begin = time.monotonic()
     with Child(device, special=VALUES[values] > 0) as child:

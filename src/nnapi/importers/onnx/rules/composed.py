@@ -94,7 +94,7 @@ def _attributes(node: Node, kind: str) -> dict[str, Any]:
 
 @rule("com.microsoft:QuantizeLinear", "com.microsoft:DequantizeLinear")
 def convert_quantized(node: Node) -> Tensor:
-    """Lower com.microsoft's QuantizeLinear and DequantizeLinear as ONNX's."""
+    """Lower com.microsoft's QuantizeLinear and DequantizeLinear by the rules for ONNX's operators."""
     return apply_rule(node, node.kind, node.tensors)
 
 
