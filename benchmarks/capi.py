@@ -31,7 +31,7 @@ LIMITS = {"count_us": 1.0, "burst_more_us": 20.0, "pytorch_ratio": 1.15}
 """The largest values that pass: a call, the burst from C less that from Python, and PyTorch's time by Python's."""
 
 
-def best(run: Callable[[], Any], rounds: int, runs: int = 1) -> float:
+def find_minimum(run: Callable[[], Any], rounds: int, runs: int = 1) -> float:
     """Return the minimum seconds of a run."""
     return min(timeit(run, number=runs) / runs for _ in range(rounds))
 
@@ -67,7 +67,7 @@ def measure_from_python() -> float:
     execution.set_input(0, arrays[0])
     execution.set_input(1, arrays[1])
     execution.set_output(0, arrays[2])
-    return 1e6 * best(lambda: execution.burst_compute(burst), ROUNDS, RUNS)
+    return 1e6 * find_minimum(lambda: execution.burst_compute(burst), ROUNDS, RUNS)
 
 
 def mobilenet(torch: Any) -> Any:
@@ -135,7 +135,10 @@ def run_pytorch(file: Path) -> None:
         example = next(Corpus(file).examples())
         burst = nnapi.compile(build(example)).burst()
         inputs = [example.inputs[index] for index in example.main.inputs]
-        turns = [(best(lambda: converted(image), 1), best(lambda: burst.run(*inputs), 1)) for _ in range(ROUNDS)]
+        turns = [
+            (find_minimum(lambda: converted(image), 1), find_minimum(lambda: burst.run(*inputs), 1))
+            for _ in range(ROUNDS)
+        ]
     module, own = map(min, zip(*turns, strict=True))
     print(json.dumps({"pytorch_ms": 1e3 * module, "python_ms": 1e3 * own, "pytorch_ratio": module / own}))
 

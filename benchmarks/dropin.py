@@ -82,14 +82,14 @@ def main() -> int:
     parser.add_argument("models", nargs="+")
     parser.add_argument("--number", type=int, default=300, help="calls in each series")
     options = parser.parse_args()
-    shown, kept = Table("model", *(f"{call}: LiteRT, nnapi, difference" for call in CALLS)), True
+    shown, is_within = Table("model", *(f"{call}: LiteRT, nnapi, difference" for call in CALLS)), True
     for path in options.models:
         theirs, ours = measure(path, options.number)
         pairs = list(zip(theirs, ours, strict=True))
         shown.add_row(os.path.basename(path), *(f"{a:.2f}  {b:.2f}  {b - a:+.2f}" for a, b in pairs))
-        kept &= all(b - a <= LIMITS.get(call, np.inf) for call, (a, b) in zip(CALLS, pairs, strict=True))
+        is_within &= all(b - a <= LIMITS.get(call, np.inf) for call, (a, b) in zip(CALLS, pairs, strict=True))
     Console(width=200).print(shown)
-    return not kept
+    return not is_within
 
 
 if __name__ == "__main__":

@@ -8,9 +8,8 @@ Each process loads a model, prepares it and runs it once on zeros. nnapi is meas
 - known: the plan and its measurements are cached, as by default after some processes
 - cached: as known, and ``cache=`` names a folder with the compilation
 
-The programs run in turns, and the minimum of the turns counts. "wall" is the time from start to result and "cpu" the
-processor time of all threads, both in milliseconds; "peak" is the peak memory in MB. "÷ LiteRT" and "− LiteRT" compare
-the wall time with LiteRT's.
+The programs run in turns, and the minimum of the turns counts. "wall" is the time from start to result, "cpu" the
+processor time of all threads, and "peak" the peak memory. The last columns are the ratio and the difference to LiteRT.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from rich.table import Table
 
 import nnapi
 
-OURS = """
+NNAPI = """
 import nnapi, numpy as np
 settings = nnapi.settings(tuning=bool(tuning) or None)
 settings.__enter__()  # until the process ends
@@ -105,12 +104,12 @@ def measure(path: Path, turns: int, threads: int, folder: Path) -> dict[str, Sta
     """Return the minimum of each value by state or engine; omit engines that cannot run the model."""
     known, cache = folder / "known", folder / "cache"
     for cache_folder in (*[""] * WARM_PROCESSES, cache, cache):
-        start(OURS, path, known, cache_folder, threads, "first")
+        start(NNAPI, path, known, cache_folder, threads, "first")
     found: dict[str, list[Start]] = {}
     for turn in range(turns):
         empty = folder / f"first{turn}"
         for state, home, cache_folder in zip(STATES, (empty, known, known), ("", "", cache), strict=True):
-            found.setdefault(state, []).append(start(OURS, path, home, cache_folder, threads))
+            found.setdefault(state, []).append(start(NNAPI, path, home, cache_folder, threads))
         for name, program in ENGINES.items():
             try:
                 found.setdefault(name, []).append(start(program, path, known, "", threads))
@@ -123,7 +122,8 @@ def measure(path: Path, turns: int, threads: int, folder: Path) -> dict[str, Sta
 
 
 def draw(rows: dict[str, dict[str, Start]]) -> Table:
-    shown = Table("model", "MB", "program", "wall", "cpu", "peak", "÷ LiteRT", "− LiteRT", "peak ÷ LiteRT", box=None)
+    values = "wall ms", "cpu ms", "peak MB", "wall ÷ LiteRT", "wall − LiteRT ms", "peak ÷ LiteRT"
+    shown = Table("model", "size MB", "program", *values, box=None)
     for name, programs in rows.items():
         litert = programs.get("litert")
         size = f"{Path(name).stat().st_size / 1e6:.2f}"

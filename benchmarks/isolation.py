@@ -59,7 +59,7 @@ def make_maximum(size: int) -> Model:
     return b.finish()
 
 
-def in_turns(ways: list[Callable[[], Any]], number: int) -> list[dict[str, float]]:
+def time_in_turns(ways: list[Callable[[], Any]], number: int) -> list[dict[str, float]]:
     """Return the median microseconds of each function, and a low percentile of them."""
     series: list[list[int]] = [[] for _ in ways]
     for way in ways:
@@ -76,7 +76,7 @@ def in_turns(ways: list[Callable[[], Any]], number: int) -> list[dict[str, float
     ]
 
 
-def times(name: str, number: int) -> list[dict[str, Any]]:
+def measure_calls(name: str, number: int) -> list[dict[str, Any]]:
     """Return the added time of calls and of bursts on a device, by the size of the input."""
     found = []
     with Device(Isolated(name)) as apart:
@@ -84,9 +84,9 @@ def times(name: str, number: int) -> list[dict[str, Any]]:
             model, given = make_maximum(size), np.ones((1, size // 4), np.float32)
             compiled: list[Compilation] = [nnapi.compile(model, each) for each in (name, apart)]
             bursts = [each.burst() for each in compiled]
-            here, there = in_turns([partial(each.run, given) for each in compiled], number)
-            burst_here, burst_there = in_turns([partial(each.run, given) for each in bursts], number)
-            bound_here, bound_there = in_turns([each.bind(given.shape).run for each in bursts], number)
+            here, there = time_in_turns([partial(each.run, given) for each in compiled], number)
+            burst_here, burst_there = time_in_turns([partial(each.run, given) for each in bursts], number)
+            bound_here, bound_there = time_in_turns([each.bind(given.shape).run for each in bursts], number)
             found.append({"device": name, "bytes": size, "here": here["median"]})
             pairs = zip(KINDS, (here, burst_here, bound_here), (there, burst_there, bound_there), strict=True)
             for kind, one, other in pairs:
@@ -96,16 +96,16 @@ def times(name: str, number: int) -> list[dict[str, Any]]:
     return found
 
 
-def memory(name: str) -> dict[str, Any]:
+def measure_memory(name: str) -> dict[str, Any]:
     """Return the private megabytes of a driver's process before its engine is loaded, and those that it adds."""
     driver = Isolated(name)
     with Device(driver) as apart:
-        before = private(driver.connect().pid)
+        before = private_megabytes(driver.connect().pid)
         nnapi.compile(make_maximum(64), apart).run(np.ones((1, 16), np.float32))
-        return {"device": name, "process": before, "engine": private(driver.connect().pid) - before}
+        return {"device": name, "process": before, "engine": private_megabytes(driver.connect().pid) - before}
 
 
-def constants() -> float:
+def measure_constants() -> float:
     """Return the private megabytes that a file with 64 MB of constants adds to a driver's process.
 
     The device is the reference, because engines may pack constants. A small model runs first, so that the code that
@@ -114,9 +114,9 @@ def constants() -> float:
     driver = Isolated("nnapi-reference")
     with Device(driver) as apart:
         small = nnapi.compile(with_constants(64), apart)
-        before = private(driver.connect().pid)
+        before = private_megabytes(driver.connect().pid)
         large = nnapi.compile(with_constants(CONSTANTS), apart)
-        return private(driver.connect().pid) - before if small.is_ready and large.is_ready else float("nan")
+        return private_megabytes(driver.connect().pid) - before if small.is_ready and large.is_ready else float("nan")
 
 
 def with_constants(size: int) -> Model:
@@ -156,7 +156,7 @@ def saturate(name: str, path: str) -> None:
 
 
 @contextmanager
-def started(*command: str) -> Iterator[None]:
+def running(*command: str) -> Iterator[None]:
     """Run a process during the block, which begins when the process has printed its first line."""
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -168,11 +168,11 @@ def started(*command: str) -> Iterator[None]:
         process.wait()
 
 
-def delay(name: str, number: int) -> dict[str, Any]:
+def measure_delay(name: str, number: int) -> dict[str, Any]:
     """Return the times of a stream of high priority alone and beside an application of low priority, in turns."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "socket")
-        with started(sys.executable, "-m", "nnapi", "serve", path, "-d", name):
+        with running(sys.executable, "-m", "nnapi", "serve", path, "-d", name):
             compiled = nnapi.compile(
                 make_layer(32), Device(Isolated(name, service=path)), priority=PriorityCode.PRIORITY_HIGH
             )
@@ -180,10 +180,10 @@ def delay(name: str, number: int) -> dict[str, Any]:
             alone: list[float] = []
             beside: list[float] = []
             for _ in range(3):
-                alone += stream(compiled, given, number)
-                with started(sys.executable, __file__, "--saturate", name, path):
+                alone += time_stream(compiled, given, number)
+                with running(sys.executable, __file__, "--saturate", name, path):
                     time.sleep(1.0)
-                    beside += stream(compiled, given, number)
+                    beside += time_stream(compiled, given, number)
     return {
         "device": name,
         "alone": statistics.median(alone),
@@ -192,7 +192,7 @@ def delay(name: str, number: int) -> dict[str, Any]:
     }
 
 
-def stream(compiled: Compilation, given: Any, number: int) -> list[float]:
+def time_stream(compiled: Compilation, given: Any, number: int) -> list[float]:
     """Return the microseconds of each run, with a pause after each as between two images."""
     compiled.run(given)
     found = []
@@ -204,7 +204,7 @@ def stream(compiled: Compilation, given: Any, number: int) -> list[float]:
     return found
 
 
-def private(pid: int) -> float:
+def private_megabytes(pid: int) -> float:
     """Return the private megabytes of a process."""
     rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return sum(int(row.split()[1]) for row in rows if row.startswith("Private_")) / 1024
@@ -221,10 +221,10 @@ def main() -> int:
         saturate(*options.saturate)
         return 0
     names = options.device or ["nnapi-reference", "xnnpack-cpu"]
-    calls = [row for name in names for row in times(name, options.number)]
-    sizes = [memory(name) for name in names]
-    copied = constants()
-    delays = [delay(name, options.number // 10) for name in names]
+    calls = [row for name in names for row in measure_calls(name, options.number)]
+    sizes = [measure_memory(name) for name in names]
+    copied = measure_constants()
+    delays = [measure_delay(name, options.number // 10) for name in names]
     if options.json:
         print(json.dumps({"calls": calls, "memory": sizes, "constants": copied, "delays": delays}))
     else:

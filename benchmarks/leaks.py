@@ -59,12 +59,12 @@ def resident() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def state() -> tuple[int, int, int]:
+def read_usage() -> tuple[int, int, int]:
     gc.collect()
     return resident(), len(os.listdir("/proc/self/fd")), threading.active_count()
 
 
-def compiled(fault: Fault | None, automatic: bool) -> Compilation:
+def compile_with_fault(fault: Fault | None, automatic: bool) -> Compilation:
     device = limited() if fault is None else faulty(fault, Phase.EXECUTE, seconds=0.0)
     if not automatic:
         return compile(MODEL, device)
@@ -76,8 +76,8 @@ def measure(count: int, faults: Sequence[Fault | None]) -> Iterator[Growth]:
     for fault in faults:
         for automatic in (False, True):
             for way in WAYS:
-                work = partial(attempt, way, compiled(fault, automatic))
-                yield grown(way.__name__, fault.name if fault else "none", automatic, work, count)
+                work = partial(attempt, way, compile_with_fault(fault, automatic))
+                yield measure_growth(way.__name__, fault.name if fault else "none", automatic, work, count)
 
 
 def attempt(way: Callable[[Compilation], object], compilation: Compilation) -> None:
@@ -85,16 +85,16 @@ def attempt(way: Callable[[Compilation], object], compilation: Compilation) -> N
         way(compilation)
 
 
-def grown(way: str, fault: str, automatic: bool, work: Callable[[], object], count: int) -> Growth:
+def measure_growth(way: str, fault: str, automatic: bool, work: Callable[[], object], count: int) -> Growth:
     """Return the growth over ``count`` repetitions. If they leak, repeat once: an allocator may grow once."""
     for _ in range(max(20, count // 10)):
         work()
     for _ in range(2):
-        before, start = state(), time.perf_counter()
+        before, start = read_usage(), time.perf_counter()
         for _ in range(count):
             work()
         seconds = time.perf_counter() - start
-        more = [now - then for now, then in zip(state(), before, strict=True)]
+        more = [now - then for now, then in zip(read_usage(), before, strict=True)]
         growth = Growth(way, fault, automatic, count, more[0], more[1], more[2], seconds)
         if not growth.leaks:
             break
@@ -116,7 +116,7 @@ def main() -> int:
     compilations = max(10, options.executions // 10)
     found = [
         *measure(options.executions, faults),
-        grown("compile and run", "none", True, compile_and_run, compilations),
+        measure_growth("compile and run", "none", True, compile_and_run, compilations),
     ]
     leaking = [growth for growth in found if growth.leaks]
     if options.json:

@@ -105,8 +105,8 @@ def main() -> None:
             except (ValueError, RuntimeError) as error:  # nnapi or LiteRT refuses the file
                 out.print(f"{path.name} is omitted: {str(error)[:100]}", markup=False)
     out.print(table(rows))
-    kept = [sum(row.ratios[i] <= limit for row in rows) for i, limit in enumerate((COLD, WARM))]
-    out.print(f"cold at most {COLD} times LiteRT: {kept[0]} of {len(rows)}; warm at most {WARM}: {kept[1]}")
+    within = [sum(row.ratios[i] <= limit for row in rows) for i, limit in enumerate((COLD, WARM))]
+    out.print(f"cold at most {COLD} times LiteRT: {within[0]} of {len(rows)}; warm at most {WARM}: {within[1]}")
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
 

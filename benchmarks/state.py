@@ -96,8 +96,8 @@ def in_device_memory(compilation: Compilation, elements: int, driver: Observer) 
     """Yield the seconds of each step, and whether its state was the same array that the step before made."""
     memories = [state_memory(compilation) for _ in range(2)]
     nnapi.copy_memory(Memory.from_array(np.zeros(elements, np.float32)), memories[0])
-    forth = [Execution(compilation) for _ in range(2)]
-    for number, execution in enumerate(forth):
+    executions = [Execution(compilation) for _ in range(2)]
+    for number, execution in enumerate(executions):
         execution.set_reusable(True)
         execution.set_input_from_memory(0, memories[number])
         execution.set_input(1, ONE)
@@ -105,7 +105,7 @@ def in_device_memory(compilation: Compilation, elements: int, driver: Observer) 
     step, made = 0, memories[0].load()
     while True:
         start = time.perf_counter()
-        forth[step % 2].compute()
+        executions[step % 2].compute()
         seconds = time.perf_counter() - start
         is_same, made = driver.given is made, driver.made
         assert made[0, 0] == step + 1
@@ -116,8 +116,8 @@ def in_device_memory(compilation: Compilation, elements: int, driver: Observer) 
 def in_buffers(compilation: Compilation, elements: int, driver: Observer) -> Iterator[tuple[float, bool]]:
     """Yield the same for two buffers of the caller, which alternate as input and output."""
     buffers = [np.zeros((1, elements), np.float32) for _ in range(2)]
-    forth = [Execution(compilation) for _ in range(2)]
-    for number, execution in enumerate(forth):
+    executions = [Execution(compilation) for _ in range(2)]
+    for number, execution in enumerate(executions):
         execution.set_reusable(True)
         execution.set_input(0, buffers[number])
         execution.set_input(1, ONE)
@@ -125,7 +125,7 @@ def in_buffers(compilation: Compilation, elements: int, driver: Observer) -> Ite
     step = 0
     while True:
         start = time.perf_counter()
-        forth[step % 2].compute()
+        executions[step % 2].compute()
         seconds = time.perf_counter() - start
         assert buffers[1 - step % 2][0, 0] == step + 1
         yield seconds, False

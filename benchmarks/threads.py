@@ -19,26 +19,26 @@ from rich.table import Table
 import nnapi
 from nnapi import Builder, Compilation, Execution
 
-Way = Callable[[Compilation, Any], Any]
+Run = Callable[[Compilation, Any], Any]
 
 
-def execution(compilation: Compilation, given: Any) -> Any:
-    run, result = Execution(compilation), np.empty_like(given)
-    run.set_input(0, given)
-    run.set_output(0, result)
-    run.compute()
+def execute(compilation: Compilation, given: Any) -> Any:
+    execution, result = Execution(compilation), np.empty_like(given)
+    execution.set_input(0, given)
+    execution.set_output(0, result)
+    execution.compute()
     return result
 
 
-def started(compilation: Compilation, given: Any) -> Any:
+def start_and_wait(compilation: Compilation, given: Any) -> Any:
     return compilation.start(given).result()[0]
 
 
-def at_once(compilation: Compilation, given: Any) -> Any:
+def run(compilation: Compilation, given: Any) -> Any:
     return compilation.run(given)[0]
 
 
-def measure(way: Way, threads: int, executions: int) -> dict[str, Any]:
+def measure(way: Run, threads: int, executions: int) -> dict[str, Any]:
     b = Builder("line")
     x = b.input(nnapi.tensor("float32", (2,)))
     b.output(b.add(b.mul(x, 2.0), 1.0))
@@ -65,7 +65,7 @@ def main() -> int:
     parser.add_argument("--executions", type=int, default=1000, help="runs of each thread")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    found = [measure(way, options.threads, options.executions) for way in (at_once, execution, started)]
+    found = [measure(way, options.threads, options.executions) for way in (run, execute, start_and_wait)]
     if options.json:
         print(json.dumps(found))
     else:

@@ -65,7 +65,7 @@ def without_sections() -> Iterator[None]:
             setattr(owner, name, function)
 
 
-def compared(work: Callable[[], Any], plain: Setting, costly: Setting, number: int, pairs: int) -> dict[str, float]:
+def compare(work: Callable[[], Any], plain: Setting, costly: Setting, number: int, pairs: int) -> dict[str, float]:
     """Return the microseconds in both settings, and by what share the costly one is slower: the median of the pairs,
     and the ratio of the two minima."""
     work()
@@ -83,7 +83,7 @@ def compared(work: Callable[[], Any], plain: Setting, costly: Setting, number: i
     }
 
 
-def one_add() -> Callable[[], Any]:
+def open_add() -> Callable[[], Any]:
     builder = Builder("sum")
     type = nnapi.tensor("float32", (3, 4))
     builder.output(builder.add(builder.input(type), builder.input(type)))
@@ -91,14 +91,14 @@ def one_add() -> Callable[[], Any]:
     return lambda: burst.run(given, given)
 
 
-def prepared(file: Path, device: str) -> Callable[[], Any]:
+def open_burst(file: Path, device: str) -> Callable[[], Any]:
     model = nnapi.load(file)
     burst = nnapi.compile(model, device, threads=1).burst()
     inputs = read_arrays(model, [])
     return lambda: burst.run(*inputs)
 
 
-def coverage(work: Callable[[], Any], runs: int) -> float:
+def measure_coverage(work: Callable[[], Any], runs: int) -> float:
     """Return the median share of a step's span that the spans of its operations fill."""
     with trace.recording() as recorder:
         for _ in range(runs):
@@ -116,7 +116,7 @@ def operations(step: Span, found: list[Span]) -> Iterator[Span]:
             yield span
 
 
-def off(number: int = 200_000) -> Iterator[tuple[str, dict[str, float]]]:
+def measure_off(number: int = 200_000) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield the nanoseconds of a section and of a span around an empty block while tracing is off, without the loop."""
     section = trace.Section(Layer.RUNTIME, trace.Phase.EXECUTION, "nothing")
     layer, phase = Layer.RUNTIME, trace.Phase.EXECUTION
@@ -144,14 +144,14 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     assert not spans.active
-    found: dict[str, Any] = dict(off())
-    found["off, one ADD"] = compared(one_add(), without_sections, nullcontext, 500, options.pairs)
+    found: dict[str, Any] = dict(measure_off())
+    found["off, one ADD"] = compare(open_add(), without_sections, nullcontext, 500, options.pairs)
     broken = [name for name in found if found[name].get("nanoseconds", 0) > MOST_NANOSECONDS]
     broken += [name for name in ("off, one ADD",) if found[name]["by median"] > MOST_OFF]
     for file, device in product(options.models, nnapi.devices()):
-        work, name = prepared(file, device.name), f"on, {file.name} on {device.name}"
-        found[name] = compared(work, nullcontext, trace.recording, 5, max(11, options.pairs // 3))
-        found[name]["covered"] = coverage(work, 20)
+        work, name = open_burst(file, device.name), f"on, {file.name} on {device.name}"
+        found[name] = compare(work, nullcontext, trace.recording, 5, max(11, options.pairs // 3))
+        found[name]["covered"] = measure_coverage(work, 20)
         if found[name]["by median"] > MOST_ON or found[name]["covered"] < LEAST_COVERED:
             broken.append(name)
     if options.json:

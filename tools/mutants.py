@@ -80,38 +80,39 @@ class Outcome:
 # Tests of a mutant
 
 
-def nearest(path: Path) -> list[str]:
+def tests_of_module(path: Path) -> list[str]:
     """Return the tests of a module, relative to the repository; those of its folder if none has its name."""
     from tests.test_names import find_tests
 
-    return [str(test.relative_to(REPOSITORY)) for test in find_tests(path.relative_to(SOURCE))] or [wider(path)]
+    found = [str(test.relative_to(REPOSITORY)) for test in find_tests(path.relative_to(SOURCE))]
+    return found or [package_folder(path)]
 
 
-def first(path: Path) -> list[str]:
+def likeliest_tests(path: Path) -> list[str]:
     """Return the tests of a module that fail most likely: files with its name, then files that import it."""
-    tests = nearest(path)
+    tests = tests_of_module(path)
     return sorted(tests, key=lambda test: not Path(test).stem.endswith(f"_{path.stem}"))[:MOST_FILES]
 
 
-def wider(path: Path) -> str:
+def package_folder(path: Path) -> str:
     """Return the folder with the tests of the module's package, or of the module's driver or importer."""
     package, *rest = path.relative_to(SOURCE).parent.parts
     folder = Path("tests", package, *(rest[:1] if package in DIVIDED else ()))
     return str(folder if (REPOSITORY / folder).is_dir() else folder.parent)
 
 
-def folders(path: Path) -> list[str]:
+def folders_of_tests(path: Path) -> list[str]:
     """Return the folders with more tests: that of the module's package, and those that contain the module's tests."""
-    own = [str(Path(test).parent) for test in nearest(path) if test.endswith(".py")]
-    return list(dict.fromkeys([wider(path), *own]))
+    own = [str(Path(test).parent) for test in tests_of_module(path) if test.endswith(".py")]
+    return list(dict.fromkeys([package_folder(path), *own]))
 
 
-def importing(path: Path) -> list[str]:
+def importing_tests(path: Path) -> list[str]:
     """Return a few tests of other packages that import the module."""
     from tests.test_names import import_of
 
     imported = import_of(path.relative_to(SOURCE))
-    own = {test for folder in folders(path) for test in (REPOSITORY / folder).rglob("test_*.py")}
+    own = {test for folder in folders_of_tests(path) for test in (REPOSITORY / folder).rglob("test_*.py")}
     others = sorted({*(REPOSITORY / "tests").rglob("test_*.py")} - own)
     return [str(test.relative_to(REPOSITORY)) for test in others if imported.search(test.read_text())][:MOST_FILES]
 
@@ -167,12 +168,12 @@ class Selection:
 
 
 def of_module(mutant: Mutant) -> list[Work]:
-    return [partial(run_tests, first(mutant.path)), partial(conformance, mutant.path)]
+    return [partial(run_tests, likeliest_tests(mutant.path)), partial(conformance, mutant.path)]
 
 
 def of_package(mutant: Mutant) -> list[Work]:
-    own = first(mutant.path)
-    others = [*folders(mutant.path), *importing(mutant.path), *(f"--deselect={test}" for test in own)]
+    own = likeliest_tests(mutant.path)
+    others = [*folders_of_tests(mutant.path), *importing_tests(mutant.path), *(f"--deselect={test}" for test in own)]
     return [partial(run_tests, others), partial(run_tests, own, "slow")]
 
 
@@ -195,7 +196,7 @@ def spread(tests: Sequence[str], most: int) -> list[str]:
 # Running tests
 
 
-def inside(copy: Path, log: Path, work: Work) -> None:
+def work_in_copy(copy: Path, log: Path, work: Work) -> None:
     """Do the work in the copy, write its output to the log, and end the process."""
     os.setsid()  # so that its child processes can be killed with it
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
@@ -208,7 +209,7 @@ def inside(copy: Path, log: Path, work: Work) -> None:
     sys.exit(work())
 
 
-def ends(process: ForkServerProcess) -> bool:
+def wait_for_end(process: ForkServerProcess) -> bool:
     """Wait for a process; return whether it ends before its time limit, and before its whole session is idle."""
     end, used = time.monotonic() + 2 * MOST_SECONDS, 0.0
     while process.exitcode is None and time.monotonic() < end:
@@ -229,12 +230,12 @@ def processor_seconds(session: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def failure(copy: Path, work: Work) -> str:
+def find_failure(copy: Path, work: Work) -> str:
     """Return why the work failed in the copy; empty if it succeeded."""
     log = copy.with_suffix(".log")
-    process = FORK.Process(target=inside, args=(copy, log, work))
+    process = FORK.Process(target=work_in_copy, args=(copy, log, work))
     process.start()
-    hangs = not ends(process)
+    hangs = not wait_for_end(process)
     with suppress(ProcessLookupError):
         os.killpg(process.pid or 0, signal.SIGKILL)
     process.join()
@@ -261,16 +262,16 @@ def judge(copies: Queue[Path], works: Callable[[Mutant], Sequence[Work]], mutant
     copy = copies.get()
     try:
         with use_mutation(copy / mutant.path, get_operator(mutant.operator)(), mutant.occurrence) as (before, after):
-            reasons = (failure(copy, work) for work in works(mutant))
+            reasons = (find_failure(copy, work) for work in works(mutant))
             reason = next(filter(None, reasons), "")
-        if (test := failing_test(reason)) and failing_test(failure(copy, partial(run_tests, [test]))):
+        if (test := failing_test(reason)) and failing_test(find_failure(copy, partial(run_tests, [test]))):
             reason = ""  # it fails without the change, too
-        return Outcome(mutant, reason, changed(before, after))
+        return Outcome(mutant, reason, find_changed_line(before, after))
     finally:
         copies.put(copy)
 
 
-def changed(before: str, after: str) -> str:
+def find_changed_line(before: str, after: str) -> str:
     """Return the first line that differs, before and after the change."""
     pairs = zip(before.splitlines(), after.splitlines(), strict=False)
     return next((f"{a.strip()}  →  {b.strip()}" for a, b in pairs if a != b), "the end of the file")

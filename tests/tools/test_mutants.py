@@ -35,7 +35,7 @@ def test_what_has_no_effect_is_left_alone() -> None:
 
 
 def test_the_first_line_that_differs_is_shown() -> None:
-    assert mutants.changed("a = 1\n  b = 2\n", "a = 1\n  b = 3\n") == "b = 2  →  b = 3"
+    assert mutants.find_changed_line("a = 1\n  b = 2\n", "a = 1\n  b = 3\n") == "b = 2  →  b = 3"
 
 
 def test_a_seed_gives_the_same_mutants_and_fewer_are_the_first_of_more() -> None:
@@ -47,7 +47,7 @@ def test_a_seed_gives_the_same_mutants_and_fewer_are_the_first_of_more() -> None
 
 @pytest.mark.parametrize("mutant_file", ["src/nnapi/trace/marks.py", "src/nnapi/trace/__init__.py"])
 def test_each_module_meets_tests(mutant_file: str) -> None:
-    tests = [*mutants.nearest(Path(mutant_file)), mutants.wider(Path(mutant_file))]
+    tests = [*mutants.tests_of_module(Path(mutant_file)), mutants.package_folder(Path(mutant_file))]
     assert all((mutant_sample.REPOSITORY / test).exists() for test in tests)
 
 
@@ -75,21 +75,21 @@ def test_only_a_test_that_fails_is_repeated_without_the_change(reason: str, test
     ],
 )
 def test_survivors_meet_the_folders_of_their_tests(mutant_file: str, found: list[str]) -> None:
-    assert mutants.folders(Path("src/nnapi", mutant_file)) == found
+    assert mutants.folders_of_tests(Path("src/nnapi", mutant_file)) == found
 
 
 def test_survivors_meet_tests_of_other_packages_that_import_the_module() -> None:
-    assert "tests/runtime/test_keep.py" in mutants.importing(Path("src/nnapi/model/graph.py"))
-    assert mutants.importing(Path("src/nnapi/runtime/choice/evidence.py")) == []
+    assert "tests/runtime/test_keep.py" in mutants.importing_tests(Path("src/nnapi/model/graph.py"))
+    assert mutants.importing_tests(Path("src/nnapi/runtime/choice/evidence.py")) == []
 
 
 def test_the_tests_of_a_module_s_name_are_first_and_few() -> None:
-    found = mutants.first(Path("src/nnapi/drivers/timings.py"))
+    found = mutants.likeliest_tests(Path("src/nnapi/drivers/timings.py"))
     assert found == ["tests/drivers/test_timings.py", "tests/drivers/test_workload.py"]
-    assert len(mutants.nearest(Path("src/nnapi/drivers/base.py"))) > len(
-        mutants.first(Path("src/nnapi/drivers/base.py"))
+    assert len(mutants.tests_of_module(Path("src/nnapi/drivers/base.py"))) > len(
+        mutants.likeliest_tests(Path("src/nnapi/drivers/base.py"))
     )
-    assert len(mutants.first(Path("src/nnapi/drivers/base.py"))) == mutants.MOST_FILES
+    assert len(mutants.likeliest_tests(Path("src/nnapi/drivers/base.py"))) == mutants.MOST_FILES
 
 
 @pytest.mark.parametrize(("module", "examples"), [("cluster.predictor", 20), ("testing.conformance", 300)])
@@ -141,7 +141,7 @@ def test_tests_that_wait_or_work_without_end_are_noticed(
     process, answers = Process(), iter([*used, used[-1]])
     monkeypatch.setattr(mutants, "processor_seconds", lambda session: next(answers))
     monkeypatch.setattr(mutants, "time", SimpleNamespace(monotonic=lambda: 60.0 * process.joined))
-    assert mutants.ends(process) == has_ended  # type: ignore[arg-type]
+    assert mutants.wait_for_end(process) == has_ended  # type: ignore[arg-type]
     assert process.joined == joins
 
 
@@ -172,7 +172,7 @@ def test_a_failure_in_a_copy_is_told_and_success_is_not(tmp_path: Path) -> None:
     code = (
         "import sys; from functools import partial; from pathlib import Path; from tools import mutants\n"
         "if __name__ == '__main__':\n"
-        "    print([bool(mutants.failure(Path(sys.argv[1]), partial(int, number))) for number in ('0', '1')])\n"
+        "    print([bool(mutants.find_failure(Path(sys.argv[1]), partial(int, number))) for number in ('0', '1')])\n"
     )
     script = tmp_path / "script.py"
     script.write_text(code)
