@@ -24,7 +24,7 @@ Tensors = Mapping[str, int]
 
 
 class Signature:
-    """A subgraph with a signature key. ``inputs`` and ``outputs`` map names to tensor indices, in graph order."""
+    """A subgraph with a key. ``inputs`` and ``outputs`` map names to tensor indices, in the subgraph's order."""
 
     def __init__(self, key: str, session: Session, graph: Subgraph, inputs: Tensors, outputs: Tensors) -> None:
         self.key, self.session, self.inputs, self.outputs = key, session, inputs, outputs

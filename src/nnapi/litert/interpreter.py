@@ -180,7 +180,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
 
 
 class SignatureRunner(litert.SignatureRunner):  # type: ignore[misc]  # LiteRT has no types
-    """A signature on NNAPI devices; new input shapes prepare it again."""
+    """A signature that runs on NNAPI devices; it is prepared again for new input shapes."""
 
     def __call__(self, **inputs: Any) -> dict[str, Array]:
         """Run the signature and return the outputs by name; raise ValueError for wrong input names."""

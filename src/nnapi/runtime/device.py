@@ -142,7 +142,7 @@ _profiled: dict[str, Device] = {}  # by path of the profile
 
 
 def _is_enabled(entry: Entry) -> bool:
-    """Whether DEBUG_NN_CPUONLY=1 and the pattern DEBUG_NN_ENABLED_DEVICES permit an entry; they spare the reference."""
+    """Whether DEBUG_NN_CPUONLY=1 and the pattern DEBUG_NN_ENABLED_DEVICES permit an entry. The reference always is."""
     if entry.name == REFERENCE:
         return True
     pattern = os.environ.get("DEBUG_NN_ENABLED_DEVICES", "")
@@ -180,7 +180,7 @@ def _explain(name: str, error: Exception) -> Unavailable:
 
 
 def make_drivers(loaded: Any) -> Any:
-    """Return what an entry point holds: a Driver, or the result of a callable, one driver or a list."""
+    """Return the driver or drivers of an entry point: a Driver, or the result of a callable, one driver or a list."""
     if isinstance(loaded, Probed):
         return loaded.make(_find_answer(loaded))
     return loaded() if isinstance(loaded, type) or not isinstance(loaded, Driver) else loaded

@@ -43,7 +43,7 @@ class DeviceQueue:
                 self._call()
 
     def in_turn(self, run: Callable[[], T], priority: PriorityCode) -> Callable[[], T]:
-        """Return ``run`` in a slot; :meth:`enter` and :meth:`leave` are inlined for runs of microseconds."""
+        """Return a function that calls ``run`` in a slot; :meth:`enter` and :meth:`leave` are inlined for speed."""
         pop, append, waiting = self._free.pop, self._free.append, self._waiting
 
         def wait_and_run() -> T:

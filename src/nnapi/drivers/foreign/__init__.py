@@ -14,7 +14,7 @@ VARIABLE = "NNAPI_FOREIGN"
 
 
 def find_drivers() -> "list[Driver | Unusable]":
-    """Return the drivers of all devices of the libraries in NNAPI_FOREIGN, and an Unusable for the others."""
+    """Return the drivers of all devices of libraries in NNAPI_FOREIGN; an Unusable for a library without any."""
     settings = [*filter(None, map(str.strip, os.environ.get(VARIABLE, "").split(",")))]
     if not settings:
         return []

@@ -39,7 +39,7 @@ from nnapi.trace import spans
 
 
 def make_channel(connection: socket.socket, descriptors: list[int]) -> Channel:
-    """Return the driver's side, which owns the page and two bells in ``descriptors``; BadDataError for others."""
+    """Return the driver's side of a channel; it owns ``descriptors``, a page and two bells, else BadDataError."""
     page, *bells = descriptors
     need_shared(page, SIZE)
     for bell in bells:

@@ -27,7 +27,7 @@ log = Log("nnapi.CompilationCache")
 LIMIT = 1 << 30
 """Maximum bytes of a cache directory; the least recently used entries are removed."""
 OWN_LIMIT = 1 << 28
-"""The same for the runtime's own cache. By default it is used for models from files, while tuning is on."""
+"""Maximum bytes of the runtime's own cache, by default used for models from files while tuning is on."""
 SHARES = 4
 """The runtime's own cache stores an entry only if at least this many of its size fit."""
 

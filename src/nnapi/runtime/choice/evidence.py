@@ -24,7 +24,7 @@ OUTLIER, SPREADS = 0.1, 4.0
 HOPELESS = 1.0
 """A plan is dropped after two pairs if all its log ratios are below minus this value."""
 DRIFT = 1.5
-"""A new trial begins if runs take this many times the recorded seconds, or less than the inverse."""
+"""A new trial begins if runs take this many times the recorded seconds or more, or the inverse or less."""
 
 
 class Standing(StrEnum):

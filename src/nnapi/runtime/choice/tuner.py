@@ -32,7 +32,7 @@ TICK, IDLE_TICK, WATCH = 0.02, 0.5, 30.0
 ACTIVE = 1.0
 """Seconds after a run during which more runs are expected."""
 INTERVAL = 0.02
-"""Seconds between attempts to interrupt the thread while it cleans up."""
+"""Seconds between attempts to interrupt the thread, in which it can clean up."""
 
 
 class StoppedError(BaseException):

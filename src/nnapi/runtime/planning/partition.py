@@ -1,9 +1,9 @@
 """The assignment of operations to devices, a pure function of costs.
 
 An assignment costs the sum of its operations and of its moves. A tensor moves (a launch, and a transfer by size) to
-every device that reads it, except its producer's. The best assignment to two devices is a minimum cut (Stone 1977),
-with one node per tensor, so that its readers share a move. Assignments to more devices are improved pair by pair
-(Boykov, Veksler and Zabih 2001), from the best simple assignment.
+every device that reads it, other than the one that wrote it. The best assignment to two devices is a minimum cut
+(Stone 1977), with one node per tensor, so that its readers share a move. Assignments to more devices are improved pair
+by pair (Boykov, Veksler and Zabih 2001), from the best simple assignment.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from nnapi.lowering.tflite.context import SHIFT
 
 @lower(Op.DEQUANTIZE)
 def dequantize(context: Context, input: Tensor) -> Tensor:
-    """Convert a constant here: the engine returns uninitialized memory for it."""
+    """Convert a constant during lowering: the engine would return uninitialized memory for it."""
     if input.data is not None:
         real = context.real(input)
         return context.reshape(real, real.shape, context.result())

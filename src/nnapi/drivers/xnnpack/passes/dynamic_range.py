@@ -18,7 +18,7 @@ def _find_quantized(operator: Operator) -> list[Tensor]:
 
 
 def use_float_weights(graph: Graph) -> Graph:
-    """Return the graph with all weights of such operators dequantized."""
+    """Return the graph with all weights of dynamic-range operators dequantized."""
     return _rewrite(graph, [is_dynamic_range(operator) for operator in graph.operators])
 
 

@@ -10,7 +10,7 @@ WORTH = 0.2
 
 
 def compute_in_float(graph: Graph) -> Graph:
-    """Return the graph with such convolutions on dequantized values, and quantized results."""
+    """Return the graph with float32 convolutions between conversions, if that is predicted to be much faster."""
     if not cost_model.current_timings().is_measured:
         return graph
     reals: dict[Tensor, Tensor] = {}

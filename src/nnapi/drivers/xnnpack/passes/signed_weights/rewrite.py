@@ -26,7 +26,7 @@ from nnapi.lowering.tflite.context import flip_sign
 
 
 def sign_weights(graph: Graph) -> Graph:
-    """Return the graph with signed filters, or faster ways to compute them."""
+    """Return the graph with unsigned filters replaced by signed ones, or by another way that is faster."""
     if not any(Conv(operator).unsigned_filter for operator in graph.operators):
         return move_space_to_depth(graph)
     outliers = Outliers()

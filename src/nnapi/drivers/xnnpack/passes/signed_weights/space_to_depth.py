@@ -15,7 +15,7 @@ from nnapi.model.operand import Shape
 
 
 def move_space_to_depth(graph: Graph) -> Graph:
-    """Return the graph with such convolutions rewritten. A PAD that only they read is fused."""
+    """Return the graph with suitable convolutions rewritten. A PAD that only such a convolution reads is fused."""
     borders = _find_borders(graph)
     replaced: dict[Operator, list[Operator]] = {}
     for operator in graph.operators:

@@ -14,7 +14,7 @@ from nnapi.model.operand import Array
 
 
 def split_depthwise(graph: Graph, outliers: Outliers) -> Graph:
-    """Return the graph with such operators split if that is faster."""
+    """Return the graph with depthwise operators split, if that is faster."""
     apart = _choose(graph, outliers)
     if not apart:
         return graph

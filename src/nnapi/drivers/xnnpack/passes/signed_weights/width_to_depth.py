@@ -9,7 +9,7 @@ from nnapi.model.operand import Array
 
 
 def move_width_to_depth(graph: Graph) -> Graph:
-    """Return the graph with such operators rewritten if their filters are signed."""
+    """Return the graph with convolutions to few channels rewritten, if their filters are signed."""
     operators: list[Operator] = []
     for operator in graph.operators:
         operators += _make_pairs(Conv(operator)) if _gains(Conv(operator)) else [operator]
