@@ -121,7 +121,7 @@ class Model(Closeable, NotebookDisplay):
         operand.lifetime, operand.in_memory, operand.value = CONSTANT, False, array
 
     def set_operand_value_from_memory(self, index: int, memory: Memory, offset: int, length: int) -> None:
-        """Make a region of a memory the value of an operand, without a copy (``..._setOperandValueFromMemory``).
+        """Make a region of ``memory`` the value of operand ``index``, uncopied (``..._setOperandValueFromMemory``).
 
         ``offset`` and ``length`` are in bytes.
         """
@@ -135,7 +135,7 @@ class Model(Closeable, NotebookDisplay):
         operand.lifetime, operand.in_memory, operand.value = CONSTANT, True, (memory, offset, length)
 
     def set_operand_value_from_model(self, index: int, model: Model) -> None:
-        """Let a MODEL operand refer to a finished model (``ANeuralNetworksModel_setOperandValueFromModel``)."""
+        """Let MODEL operand ``index`` refer to a finished ``model`` (``..._setOperandValueFromModel``)."""
         need(model is not None, "model is None", UnexpectedNullError)
         self.state.need("building", to="set a value")
         need(model.is_finished, f"the model referred to is {model.state}, not finished", BadStateError)
@@ -143,7 +143,7 @@ class Model(Closeable, NotebookDisplay):
         operand.lifetime, operand.value = Lifetime.SUBGRAPH, model
 
     def set_operand_symm_per_channel_quant_params(self, index: int, channel_dim: int, scales: Sequence[float]) -> None:
-        """Set a filter's ``scales`` along ``channel_dim`` (``..._setOperandSymmPerChannelQuantParams``)."""
+        """Set ``scales`` of filter ``index`` along ``channel_dim`` (``..._setOperandSymmPerChannelQuantParams``)."""
         operand = self._get_to_change(index, "set scales")
         type = operand.type
         need(scales is not None, "scales are None", BadDataError)
@@ -163,7 +163,7 @@ class Model(Closeable, NotebookDisplay):
         operand.type = type.replace(channel=ChannelQuantization(int(channel_dim), tuple(rounded.tolist())))
 
     def set_operand_extension_data(self, index: int, data: bytes | None) -> None:
-        """Copy ``data`` as parameters of an extension operand (``ANeuralNetworksModel_setOperandExtensionData``)."""
+        """Copy ``data`` as parameters of extension operand ``index`` (``..._setOperandExtensionData``)."""
         operand = self._get_to_change(index, "set extension data")
         need(operand.type.is_extension, f"{operand} is not of an extension's type", BadDataError)
         need(data is None or len(data), f"empty extension data for {operand}", BadDataError)
