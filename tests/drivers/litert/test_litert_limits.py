@@ -243,7 +243,7 @@ def test_sums_of_computed_filters_stay_exact_in_float(out: float, is_taken: bool
     """Of three products of at most 255² each, scaled by 5.375: 1,048,528 of 1,048,576 LSB."""
     reason = find_reason((1.0, 5.375, out), constant=False, depth=3)
     assert is_taken == (not reason)
-    assert is_taken or "filter is computed, and its sums may reach 1059119 LSB" in reason
+    assert is_taken or "filter is computed, and sums may reach 1059119 LSB" in reason
 
 
 @pytest.mark.parametrize(
