@@ -80,7 +80,7 @@ def test_computed_filters_whose_sums_float_cannot_hold() -> None:
     b, y = tensor("int32", (1,), 20), tensor("uint8", (1, 1, 1, 1), 2, 0)
     ints = [scalar(OperandCode.INT32, value) for value in (2, 1, 1, 0)]
     model = one(OperationCode.CONV_2D, [zeros(x), zeros(w), zeros(b), *ints], y, constant=False)
-    assert "filter is computed, and sums may reach 1300500 LSB" in refusal(model)
+    assert "filter is computed, and sums may reach 1300500 LSB, which float32 does not represent" in refusal(model)
 
 
 @pytest.mark.parametrize(
