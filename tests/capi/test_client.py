@@ -149,7 +149,7 @@ def test_command() -> None:
     options = ["--filter", "add*", "--variants", "plain", "--via-c"]
     result = CliRunner().invoke(app, ["check", *options])
     assert result.exit_code == 0, result.output
-    assert "nothing failed" in result.output
+    assert "no run failed" in result.output
 
 
 def test_command_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -52,9 +52,12 @@ def test_wanted_values_are_real_numbers(digits: nnapi.Model, scans: list[Example
 @pytest.mark.parametrize(
     ("truth", "message"),
     [
-        (10, "the data set names class 10, digits_quant distinguishes 10"),
-        (NO_BOX, "the data set has boxes, and digits_quant does not end with DETECTION_POSTPROCESSING"),
-        ((Path(__file__), Path(__file__)), "digits_quant has 1 outputs, the data set does not expect as many"),
+        (10, "the data set has label 10, but digits_quant has only 10 classes"),
+        (NO_BOX, "the data set has boxes, but digits_quant does not end with DETECTION_POSTPROCESSING"),
+        (
+            (Path(__file__), Path(__file__)),
+            "digits_quant has 1 outputs, but an example of the data set expects another number",
+        ),
     ],
 )
 def test_labels_that_do_not_fit(
@@ -66,7 +69,7 @@ def test_labels_that_do_not_fit(
 
 
 def test_models_that_do_not_fit() -> None:
-    with pytest.raises(Mistake, match="models with one input, sum has 2"):
+    with pytest.raises(Mistake, match="a model with one input, but sum has 2"):
         make_judge(finished_sum(), [Example(Path("x"), 1)])
 
 

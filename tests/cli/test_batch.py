@@ -72,7 +72,7 @@ def test_kept_batches_go_on(folder: Path, tmp_path: Path) -> None:
         opened.write('{"model": "digits_quant.tfl')  # killed while it wrote
     code, out, err = run(QUANT, folder, "--jsonl", log)
     assert (code, out) == (3, f"3 runs in {log}, 1 succeeded before\n")
-    assert err == f"nnapi: 1 of them failed: {log} says why\n"
+    assert err == f"nnapi: 1 run failed; {log} has the reasons\n"
     assert log.read_text().startswith(first)
     found = lines_of(log)
     assert [Path(line["files"][0]).name for line in found] == ["1.png", "0.png", "1b.png", "2.png"]  # type: ignore[index]
@@ -94,10 +94,10 @@ def test_kept_batches_go_on(folder: Path, tmp_path: Path) -> None:
 def test_files_that_are_not_continued(tmp_path: Path) -> None:
     log = tmp_path / "runs.jsonl"
     log.write_text('{"model": "other.tflite", "files": []}\n')
-    with pytest.raises(Mistake, match=r"is not continued: line 1 is of other.tflite, not mine.tflite"):
+    with pytest.raises(Mistake, match=r"cannot be continued: line 1 is a run of other.tflite, not of mine.tflite"):
         RunLog(log, "mine.tflite")
     log.write_text("notes\n")
-    with pytest.raises(Mistake, match=r"is not continued: line 1 is not a run of --jsonl"):
+    with pytest.raises(Mistake, match=r"cannot be continued: line 1 was not written by --jsonl"):
         RunLog(log, "mine.tflite")
     assert run(QUANT, "--jsonl", log)[0] == 2
     assert log.read_text() == "notes\n"

@@ -45,7 +45,7 @@ def test_table() -> None:
     assert row.startswith("nnapi nnapi-reference")
     assert "12 MB" in row
     assert row.rstrip().endswith("equal")
-    assert "1 thread, 2 rounds in turns, throughput with 1 in flight" in result.stdout
+    assert "1 thread, 2 rounds in turns, throughput with 1 request in flight" in result.stdout
 
 
 def test_json(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_absent_engines_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(type(bench.OTHERS["litert"]), "version", missing)  # type: ignore[attr-defined]
     result = call(MODEL, *QUICK, "--against", "litert")
-    assert "litert left out: not installed: No module named 'litert'" in result.stdout
+    assert "litert not measured: not installed: No module named 'litert'" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def call(*arguments: object) -> Any:
 def test_nothing_changed(runs: dict[str, Path]) -> None:
     result = call(runs["old"], runs["same"])
     assert result.exit_code == 0, result.output
-    assert result.stdout == "10 figures of 10 did not change\nnothing that could be judged became worse\n"
+    assert result.stdout == "10 figures of 10 did not change\nno figure with enough samples became worse\n"
 
 
 def test_slower(runs: dict[str, Path]) -> None:
@@ -44,7 +44,7 @@ def test_slower(runs: dict[str, Path]) -> None:
     assert row.split()[:2] == ["m.tflite", "nnapi"]
     assert "1.49×" in row
     assert row.endswith("worse")
-    assert "4 figures of ours became worse" in result.stdout
+    assert "4 figures of nnapi became worse" in result.stdout
     assert "litert" not in result.stdout
 
 
@@ -72,16 +72,16 @@ def test_json(runs: dict[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "it is not JSON"),
-        ("{}", "it is not a result of nnapi bench"),
-        ("[1]", "it is not a result of nnapi bench"),
+        ("{", " is not a JSON file"),
+        ("{}", ": it is not a result of nnapi bench"),
+        ("[1]", ": it is not a result of nnapi bench"),
     ],
 )
 def test_other_files(runs: dict[str, Path], tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "other.json").write_text(text)
     result = call(runs["old"], tmp_path / "other.json")
     assert result.exit_code == 2
-    assert result.stderr == f"nnapi: {tmp_path / 'other.json'}: {message}\n"
+    assert result.stderr == f"nnapi: {tmp_path / 'other.json'}{message}\n"
 
 
 def test_too_few_samples_are_counted_apart(tmp_path: Path) -> None:
@@ -91,5 +91,7 @@ def test_too_few_samples_are_counted_apart(tmp_path: Path) -> None:
     file.write_text(json.dumps(to_data(benchmark(model_result("m.tflite", [few])))))
     result = call(file, file, "--all")
     assert result.exit_code == 0
-    assert "0 figures of 4 did not change, 4 cannot be judged: fewer than 4 samples" in " ".join(result.stdout.split())
+    assert "0 figures of 4 did not change, 4 cannot be compared: fewer than 4 samples" in " ".join(
+        result.stdout.split()
+    )
     assert "became worse" not in result.stdout

@@ -30,9 +30,9 @@ def test_a_session_says_its_seed_and_what_came_of_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--random", "corpus"), "--random draws its models itself, and reads none from corpus"),
-        (("--random", "--values", "odd"), "no values are called odd; there are: ordinary, non-finite"),
-        (("--random", "--filter", "conv"), "no operation is called conv"),
+        (("--random", "corpus"), "--random generates its models: omit corpus"),
+        (("--random", "--values", "odd"), "there is no kind of values odd; there are: ordinary, non-finite"),
+        (("--random", "--filter", "conv"), "there is no operation conv"),
     ],
 )
 def test_mistakes(arguments: tuple[str, ...], message: str) -> None:

@@ -91,7 +91,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, places: list[str]) 
 
 def test_a_profile_stays_here(places: list[str]) -> None:
     result = call("run", MODEL, "--profile", "phone.toml", "--on", "ray")
-    assert "--profile is of this machine, and --on of others" in result.output
+    assert "--profile simulates a device on this machine, --on uses other machines" in result.output
     assert places == []
 
 
@@ -110,7 +110,7 @@ def test_accuracy_is_the_same(scans: list[Path], places: list[str], tmp_path: Pa
 
 def test_without_a_data_set_there_is_nothing_to_spread(places: list[str]) -> None:
     result = call("bench", MODEL, "--on", "ray")
-    assert "--on spreads the examples of --dataset over a cluster" in result.output
+    assert "--on runs the examples of --dataset on a cluster" in result.output
     assert places == []
 
 

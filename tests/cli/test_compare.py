@@ -33,7 +33,7 @@ def test_nothing_differs(file: Path) -> None:
     first, _, *rows = result.stdout.splitlines()
     assert first == (
         f"three.tflite: {REFERENCE} compared with {REFERENCE}: "
-        f"nothing differs in {len(rows)} operations ({len(rows)} same)"
+        f"no result differs in {len(rows)} operations ({len(rows)} same)"
     )
 
 
@@ -67,10 +67,10 @@ def test_a_side_that_does_not_run(names: str, file: Path, monkeypatch: pytest.Mo
     result = CliRunner().invoke(app, ["compare", str(file), "--devices", names])
     assert result.exit_code == 3
     if names.startswith("failing"):
-        assert "does not run three.tflite: " in result.stderr
+        assert "cannot run three.tflite: " in result.stderr
     else:
-        assert "nothing that ran and was judged differs in 3 operations (2 same, 1 failed)" in result.stdout
-        assert "The whole model does not run on" in result.stdout
+        assert "no compared result differs in 3 operations (2 same, 1 failed)" in result.stdout
+        assert "cannot run the whole model" in result.stdout
 
 
 def test_an_infinity_that_one_side_does_not_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,6 +92,6 @@ def test_an_infinity_that_one_side_does_not_have(tmp_path: Path, monkeypatch: py
 
 def test_mistakes(file: Path) -> None:
     result = CliRunner().invoke(app, ["compare", str(file), "--devices", "a,b,c"])
-    assert (result.exit_code, result.stderr) == (2, "nnapi: --devices takes two names, not 3\n")
+    assert (result.exit_code, result.stderr) == (2, "nnapi: --devices needs one or two names, got 3\n")
     result = CliRunner().invoke(app, ["compare", str(file), str(file), str(file), "--devices", REFERENCE])
     assert (result.exit_code, result.stderr) == (2, "nnapi: the model has one input, so give one file or none, not 2\n")

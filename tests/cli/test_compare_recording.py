@@ -43,7 +43,7 @@ def compare(*words: str | Path) -> tuple[int, str, str]:
 def test_the_same(file: Path, tmp_path: Path) -> None:
     code, out, err = compare(file, "--against", record(file, tmp_path, 0))
     assert (code, err) == (0, "")
-    assert out.startswith("square: nnapi-reference compared with phone.npz: nothing differs in 2 runs\n")
+    assert out.startswith("square: nnapi-reference compared with phone.npz: no result differs in 2 runs\n")
 
 
 def test_a_run_that_differs(file: Path, tmp_path: Path) -> None:
@@ -64,8 +64,8 @@ def test_recordings_that_do_not_fit(file: Path, tmp_path: Path) -> None:
     builder.output(builder.add(x, x))
     nnapi.export(builder.finish(), other := tmp_path / "other.tflite")
     code, _, err = compare(other, "--against", phone)
-    assert (code, err) == (2, "nnapi: phone.npz has no run with the inputs and outputs of other\n")
+    assert (code, err) == (2, "nnapi: no run in phone.npz has the input and output types of other\n")
     assert compare(file, "--against", tmp_path / "none.npz")[2].endswith("none.npz: no such file or folder\n")
     code, _, err = compare(file, "--against", phone, "--devices", "a,b")
-    assert (code, err) == (2, "nnapi: --devices takes one name with a recording, not 2\n")
-    assert compare(file, file, "--against", phone)[2].startswith("nnapi: a recording has inputs of its own")
+    assert (code, err) == (2, "nnapi: with a recording, --devices needs one name, got 2\n")
+    assert compare(file, file, "--against", phone)[2].startswith("nnapi: a recording contains its inputs")

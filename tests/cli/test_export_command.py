@@ -23,7 +23,7 @@ def test_another_suffix_is_a_wrong_option(tmp_path: Path) -> None:
     (tmp_path / "given.tflite").write_bytes(single("ABS", [f32(2)], f32(2)))
     done = CliRunner().invoke(app, ["export", str(tmp_path / "given.tflite"), "-o", str(tmp_path / "out.txt")])
     assert done.exit_code == 2
-    assert "must be a folder or end in .tflite or .onnx" in done.stderr
+    assert "must be an existing folder or end in .tflite or .onnx" in done.stderr
 
 
 def test_every_model_of_a_recording_goes_to_a_folder(tmp_path: Path) -> None:

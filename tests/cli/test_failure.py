@@ -68,7 +68,9 @@ def test_one_line(error: Exception, code: int, words: str) -> None:
 
 
 def test_unforeseen_error_names_itself_and_the_way_to_the_traceback() -> None:
-    assert describe_failure(KeyError("x"))[1] == "KeyError: 'x' (this should not happen: NNAPI_DEBUG=1 shows where)"
+    assert (
+        describe_failure(KeyError("x"))[1] == "KeyError: 'x' (a bug in nnapi: set NNAPI_DEBUG=1 to print the traceback)"
+    )
 
 
 @pytest.mark.parametrize(("debug", "shown"), [("1", True), ("0", False), ("", False)])

@@ -89,16 +89,16 @@ def test_engines_give_the_same(engine: str, package: str, tmp_path: Path) -> Non
     nnapi.export(model(), path := tmp_path / "two.tflite")
     result = CliRunner().invoke(app, ["compare", str(path), "--against", engine])
     assert result.exit_code == 0, result.output
-    title = f"two.tflite: {engine} compared with nnapi-reference: nothing differs in 2 operations (2 same)"
+    title = f"two.tflite: {engine} compared with nnapi-reference: no result differs in 2 operations (2 same)"
     assert title in result.stdout
-    assert ("The file itself in litert: off by 0" in result.stdout) == (engine == "litert")
+    assert ("The whole file in litert: off by 0" in result.stdout) == (engine == "litert")
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--against", "abacus"], "--against takes litert, onnxruntime or a recording (.npz), not abacus"),
-        (["--against", "litert", "--devices", "a,b"], "--devices takes one name with --against, not 2"),
+        (["--against", "abacus"], "--against is abacus, must be litert, onnxruntime or a recording (.npz)"),
+        (["--against", "litert", "--devices", "a,b"], "--devices needs one name beside --against, got 2"),
     ],
 )
 def test_mistakes(words: list[str], message: str) -> None:

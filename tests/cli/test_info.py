@@ -51,7 +51,7 @@ def test_operations_force_a_level_by_being_there() -> None:
     type = nnapi.tensor("float32", (2,))
     values = type, np.zeros(2, np.float32)
     model = single(OperationCode.MAXIMUM, [values, values], [type])
-    assert find_reasons(model, 3) == [Reason("MAXIMUM", (0,), "exists from there on")]
+    assert find_reasons(model, 3) == [Reason("MAXIMUM", (0,), "the operation was added in this level")]
 
 
 def test_operands_force_a_level() -> None:

@@ -146,8 +146,8 @@ def test_file_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "least", "greatest", "words"),
     [
-        (operand("float32", 50, 50), -1.0, 1.0, "numbers from -1 to 1"),
-        (operand("float16", 50, 50), -1.0, 1.0, "numbers from -1 to 1"),
+        (operand("float32", 50, 50), -1.0, 1.0, "values from -1 to 1"),
+        (operand("float16", 50, 50), -1.0, 1.0, "values from -1 to 1"),
         (operand("uint8", 50, 50, scale=1.0), 0, 255, "quantized values from 0 to 255"),
         (operand("int8", 50, 50, scale=1.0), -128, 127, "quantized values from -128 to 127"),
         (operand("int32", 50, 50), 0, 9, "integers from 0 to 9"),

@@ -66,7 +66,7 @@ def test_run_is_run_so(phone: Path) -> None:
 def test_check_is_run_so(phone: Path) -> None:
     result = call("check", "--filter", "add_*", "--variants", "plain", "--profile", phone)
     assert result.exit_code == 0, result.output
-    assert "nothing failed" in result.stdout
+    assert "no run failed" in result.stdout
 
 
 def test_processes_of_a_check_are_told_the_name_that_they_know(phone: Path, monkeypatch: pytest.MonkeyPatch) -> None:

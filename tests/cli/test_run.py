@@ -155,7 +155,7 @@ def test_files_and_labels_that_do_not_fit_the_model(monkeypatch: pytest.MonkeyPa
         "nnapi: the model has 2 inputs (left [1, 2], right [1, 2]), so give 2 files or none, not 1\n",
     )
     code, _, err = invoke("sum.tflite", "--labels", names)
-    assert (code, err) == (2, "nnapi: names.txt cannot be used: the model does not distinguish classes\n")
+    assert (code, err) == (2, "nnapi: names.txt cannot be used: the model is not a classifier\n")
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def test_files_and_labels_that_do_not_fit_the_model(monkeypatch: pytest.MonkeyPa
         ([QUANT, FLOAT], 2, "digits_float.tflite for "),
         ([QUANT, "--labels", FLOAT], 2, "digits_float.tflite is not text"),
         ([QUANT, "--labels", DIGITS / "README.md"], 2, "the model distinguishes 10"),
-        ([QUANT, "--std", "0"], 2, "must not be 0"),
-        ([QUANT, "--mean", "a,b"], 2, "'a,b' is not one number or several with commas"),
+        ([QUANT, "--std", "0"], 2, "no value may be 0"),
+        ([QUANT, "--mean", "a,b"], 2, "'a,b' must be one number, or several separated by commas"),
         ([QUANT, "--mean", "1,2"], 2, ""),
         ([QUANT, "--top", "0"], 2, "--top"),
         ([], 2, "Missing argument"),
@@ -195,8 +195,10 @@ def test_a_classifier_writes_a_caption(seven: Path, tmp_path: Path) -> None:
 def test_range_and_guesses_are_said(seven: Path) -> None:
     assert "pixels scaled to 0 to 1\n" in shown(FLOAT, seven, "--range", "0,1")
     assert "(guessed: " in shown(FLOAT, seven)
-    assert invoke(FLOAT, seven, "--range", "0,1", "--mean", "3")[2].startswith("nnapi: --range says the same as --mean")
-    assert "is not two different numbers" in invoke(FLOAT, seven, "--range", "1,1")[2]
+    assert invoke(FLOAT, seven, "--range", "0,1", "--mean", "3")[2].startswith(
+        "nnapi: --range and --mean/--std exclude each other"
+    )
+    assert "must be two different numbers" in invoke(FLOAT, seven, "--range", "1,1")[2]
 
 
 def test_the_time_of_a_run_is_its_own(monkeypatch: pytest.MonkeyPatch, seven: Path) -> None:
@@ -216,8 +218,8 @@ def test_outputs_that_no_family_has(monkeypatch: pytest.MonkeyPatch, seven: Path
     model = b.finish()
     monkeypatch.setattr(nnapi, "load", lambda *_, **options: model)
     text = shown("square.tflite", seven)
-    assert "greatest at" in text
-    assert "The file does not say what these outputs mean. They can be shown with --as segmentation" in text
+    assert "position of maximum" in " ".join(text.split())
+    assert "The file does not specify the meaning of these outputs. They can be shown with --as segmentation" in text
     assert "--as depth" in text
     assert "depths from" in shown("square.tflite", seven, "--as", "depth")
 
@@ -262,7 +264,7 @@ def test_score(shared: Path) -> None:
 def test_a_bird_of_cifar_10(shared: Path) -> None:
     text = shown(shared / "models/tiny_resnet8_float.tflite", shared / "images/bird.bmp")
     assert text.startswith("bird.bmp: bird (")
-    assert "names of classes are CIFAR-10's, guessed from their number, 10; --labels sets others" in text
+    assert "class names are those of CIFAR-10, guessed from the number of classes, 10; --labels sets others" in text
 
 
 IMAGENET = {

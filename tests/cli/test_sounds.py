@@ -63,9 +63,9 @@ def test_quantized(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("type", "reason"),
     [
-        (nnapi.tensor("float32", (1, 96, 96, 1)), "takes no samples"),
-        (nnapi.tensor("int32", (1, 16000)), "takes no samples"),
-        (nnapi.tensor("float32", (1, 2)), "2 numbers takes no recording"),
+        (nnapi.tensor("float32", (1, 96, 96, 1)), "cannot hold samples"),
+        (nnapi.tensor("int32", (1, 16000)), "cannot hold samples"),
+        (nnapi.tensor("float32", (1, 2)), "2 values is too short for a recording"),
     ],
 )
 def test_no_sound_fits(tmp_path: Path, type: nnapi.OperandType, reason: str) -> None:

@@ -45,7 +45,7 @@ def test_names_of_known_data_sets(shared: Path) -> None:
     found = load_subject(RunOptions(shared / "models/ssd_mobilenet_v1_coco_quant.tflite"))
     assert found.hints.labels is not None
     assert found.hints.labels[16:18] == ["cat", "dog"]
-    assert found.notes[0].startswith("names of classes are COCO's, guessed from their number, 91")
+    assert found.notes[0].startswith("class names are those of COCO, guessed from the number of classes, 91")
     found = load_subject(RunOptions(shared / "models-2/deeplabv3_ade20k_uint8.tflite"))
     assert found.hints.labels is not None
     assert (found.hints.labels[3], found.hints.labels[13], len(found.hints.labels)) == ("sky", "person", 32)

@@ -97,7 +97,7 @@ def test_nothing_of_nnapi(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("#           TASK-PID    TGID   CPU#  ||||    TIMESTAMP  FUNCTION\n")
     result = ran("parse", tmp_path / "file")
     assert result.exit_code == 2
-    assert result.stderr == "nnapi: file: nothing of NNAPI is in this trace\n"
+    assert result.stderr == "nnapi: file contains no sections of the NNAPI runtime\n"
 
 
 @pytest.mark.shared

@@ -25,15 +25,17 @@ QUALCOMM, *_, SAMSUNG, INTEL = VENDORS
         (
             QUALCOMM,
             "Could not load shared library /a/libPlugin.so: libQnnHtp.so: cannot open shared object file: No such",
-            Answer("npu", problem="libQnnHtp.so of the vendor is missing: pip install ai-edge-litert-sdk-qualcomm"),
+            Answer(
+                "npu", problem="the vendor's library libQnnHtp.so is missing: pip install ai-edge-litert-sdk-qualcomm"
+            ),
         ),
         (
             SAMSUNG,
             "Could not load shared library /a/libPlugin.so: /a/libPlugin.so: undefined symbol: _ZN3a.\n",
-            Answer("npu", problem="the compiler in LiteRT's wheel does not load: undefined symbol: _ZN3a"),
+            Answer("npu", problem="the compiler in LiteRT's wheel cannot be loaded: undefined symbol: _ZN3a"),
         ),
         (INTEL, "ERROR: [b.cc:3] No variable tensors\nINFO: bye\n", Answer("npu", problem="No variable tensors")),
-        (INTEL, "", Answer("npu", problem="the compiler took nothing and gives no reason")),
+        (INTEL, "", Answer("npu", problem="the compiler selected no operators and printed no reason")),
     ],
 )
 def test_the_answer_in_a_log(vendor: Vendor, log: str, expected: Answer) -> None:

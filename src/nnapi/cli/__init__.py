@@ -17,13 +17,15 @@ COMMANDS = {
     "export": "Write a model as a .tflite or .onnx file.",
     "info": "Show a model's inputs, outputs and operations, its feature level and the reasons for this level.",
     "lib": "Print the path of libneuralnetworks.so, the C library for programs that call NNAPI.",
-    "migrate": "Write models as .tflite, compare them with the reference, and list the accelerators that take them.",
+    "migrate": (
+        "Write models as .tflite, compare them with the reference, and list the accelerators that support them."
+    ),
     "phone": "Put the agent on a phone, and list the phone's NNAPI devices.",
     "run": "Run a model on pictures, arrays, recordings or random values, and show the results.",
     "serve": "Serve devices through a socket until this command ends; applications find the socket by NNAPI_SERVICE.",
     "strace": "Run a program, and show each of its calls to libneuralnetworks.so with arguments, result and time.",
     "tune": "Compare the plans of models now, and keep the fastest for later compilations.",
-    "bench": "Measure models beside other engines; compare two runs.",
+    "bench": "Measure models with nnapi and other engines; compare two runs.",
     "cache": "List and prune the caches on disk.",
     "trace": "Record a trace of a model's runs (`nnapi trace MODEL -o FILE`), or read one (`nnapi trace parse FILE`).",
 }

@@ -49,7 +49,7 @@ def make_cluster_judge(
 
 def _prepare(model: Model, examples: Sequence[Example]) -> Callable[[Iterable[Sequence[Array]]], Mapping[str, float]]:
     if len(model.inputs) != 1:
-        raise Mistake(f"a data set is for models with one input, {model.name} has {len(model.inputs)}")
+        raise Mistake(f"--dataset needs a model with one input, but {model.name} has {len(model.inputs)}")
     metrics, types = _metrics(model, examples), [operand.type for operand in output_operands(model)]
 
     def compute(found: Iterable[Sequence[Array]]) -> Mapping[str, float]:
@@ -75,22 +75,24 @@ def _metrics(model: Model, examples: Sequence[Example]) -> Metrics:
 def _classes(model: Model, labels: Sequence[int]) -> Metrics:
     count = class_count(model)
     if count is None:
-        raise Mistake(f"the data set names classes, and {model.name} does not distinguish classes")
+        raise Mistake(f"the data set has class labels, but {model.name} is not a classifier")
     if max(labels) >= count:
-        raise Mistake(f"the data set names class {max(labels)}, {model.name} distinguishes {count}")
+        raise Mistake(f"the data set has label {max(labels)}, but {model.name} has only {count} classes")
     return lambda found: classification([outputs[0] for outputs in found], labels)
 
 
 def _values(model: Model, expected: Sequence[Sequence[Array]]) -> Metrics:
     if any(len(arrays) != len(model.outputs) for arrays in expected):
-        raise Mistake(f"{model.name} has {len(model.outputs)} outputs, the data set does not expect as many")
+        raise Mistake(
+            f"{model.name} has {len(model.outputs)} outputs, but an example of the data set expects another number"
+        )
     return lambda found: squared_error(found, expected)
 
 
 def _boxes(model: Model, given: Sequence[Boxes]) -> Metrics:
     indexes = find_detector_outputs(model)
     if indexes is None:
-        raise Mistake(f"the data set has boxes, and {model.name} does not end with DETECTION_POSTPROCESSING")
+        raise Mistake(f"the data set has boxes, but {model.name} does not end with DETECTION_POSTPROCESSING")
     scores, corners, classes, count = indexes
 
     def metrics(found: Sequence[Sequence[Array]]) -> Mapping[str, float]:

@@ -132,9 +132,11 @@ class RunLog:
                 model, files = found["model"], found["files"]
                 key = tuple(map(str, files))
             except (ValueError, TypeError, KeyError):
-                raise Mistake(f"{self.file} is not continued: line {number} is not a run of --jsonl") from None
+                raise Mistake(f"{self.file} cannot be continued: line {number} was not written by --jsonl") from None
             if model != self.model:
-                raise Mistake(f"{self.file} is not continued: line {number} is of {model}, not {self.model}")
+                raise Mistake(
+                    f"{self.file} cannot be continued: line {number} is a run of {model}, not of {self.model}"
+                )
             if "error" in found:
                 self.failed += 1
                 continue

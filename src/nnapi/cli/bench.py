@@ -67,23 +67,29 @@ class _Bench(TyperGroup):
         return super().parse_args(ctx, args if named or not args else [MODELS, *args])
 
 
-app = typer.Typer(cls=_Bench, no_args_is_help=True, help="Measure models beside other engines; compare two runs.")
+app = typer.Typer(
+    cls=_Bench, no_args_is_help=True, help="Measure models with nnapi and other engines; compare two runs."
+)
 
 
 @app.command(MODELS)
 def bench(
     models: ModelFiles,
     device: Annotated[
-        Names, device_option("A row for this device; repeat it for more. The runtime chooses if none.")
+        Names,
+        device_option("Measure this device in a row of its own; repeat it for more. By default, the runtime chooses."),
     ] = None,
     profile: ProfileFile = None,
     against: Annotated[
         str, typer.Option(help="Engines to run on the same file, separated by commas, or 'none'.")
     ] = ",".join(OTHERS),
     threads: Annotated[int, typer.Option(min=1, help="Threads of each engine.")] = 1,
-    rounds: Annotated[int, typer.Option(min=1, help="How often each engine has its turn.")] = 10,
+    rounds: Annotated[
+        int, typer.Option(min=1, help="How many rounds to measure; each engine runs once per round.")
+    ] = 10,
     requests: Annotated[
-        int | None, typer.Option(min=1, help="Inferences in flight for the throughput.", show_default="one per core")
+        int | None,
+        typer.Option(min=1, help="Concurrent requests while measuring throughput.", show_default="one per core"),
     ] = None,
     dataset: Annotated[
         Path | None, typer.Option(help="Labeled inputs: a folder for each class, or a folder with labels.csv.")
@@ -92,12 +98,17 @@ def bench(
     on: On = None,
     weights: AsWeights = None,
     precision: Annotated[
-        str, typer.Option(help="A row for each of these permitted precisions, separated by commas.", show_default=False)
+        str,
+        typer.Option(
+            help="Permitted precisions, separated by commas; each is measured in a row of its own.", show_default=False
+        ),
     ] = "",
-    only_latency: Annotated[bool, typer.Option("--only-latency", help="No memory, no throughput, no plan.")] = False,
+    only_latency: Annotated[
+        bool, typer.Option("--only-latency", help="Do not measure memory and throughput, and omit the plan.")
+    ] = False,
     reference: Annotated[bool, typer.Option(help="Compare outputs with nnapi-reference.")] = True,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
-    html: Annotated[Path | None, typer.Option(help="Write the report as one page.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random inputs.")] = 0,
+    html: Annotated[Path | None, typer.Option(help="Write the report to this HTML file.")] = None,
     as_json: Json = False,
     output: JsonFile = None,
 ) -> None:
@@ -108,7 +119,7 @@ def bench(
     if missing := next((model for model in models if not model.is_file()), None):
         raise Mistake(f"{missing}: no such file")
     if on and (dataset is None or profile):
-        raise Mistake("--on spreads the examples of --dataset over a cluster, and takes no --profile")
+        raise Mistake("--on runs the examples of --dataset on a cluster: give --dataset, and omit --profile")
     others = [] if against == "none" else [OTHERS[name] for name in split_names(against, "engine", OTHERS)]
     precisions = split_names(precision, "precision", [*Precision])
     engines, absent = find_available([*_ours(device, profile, weights, precisions), *others])
@@ -301,11 +312,12 @@ def _show_summary(out: Console, benchmark: Benchmark) -> None:
 
 def _show_settings(out: Console, benchmark: Benchmark) -> None:
     for name, reason in benchmark.absent.items():
-        out.print(f"[dim]{escape(name)} left out: {escape(reason)}[/]")
+        out.print(f"[dim]{escape(name)} not measured: {escape(reason)}[/]")
     settings = benchmark.settings
     out.print(
-        f"[dim]{pluralize(settings['threads'], 'thread')}, {pluralize(settings['rounds'], 'round')} in turns, "
-        f"throughput with {settings['requests']} in flight on a thread each; {benchmark.machine['processor']}[/]",
+        f"[dim]{pluralize(settings['threads'], 'thread')}, {pluralize(settings['rounds'], 'round')} in "
+        f"turns, throughput with {pluralize(settings['requests'], 'request')} in flight, one thread each; "
+        f"{benchmark.machine['processor']}[/]",
         highlight=False,
     )
 

@@ -32,13 +32,15 @@ FORMATS: dict[str, Callable[[float], str]] = {
 
 
 def diff(
-    before: Annotated[Path, typer.Argument(metavar="A.json", help="An earlier run.", show_default=False)],
-    after: Annotated[Path, typer.Argument(metavar="B.json", help="A later run.", show_default=False)],
-    alpha: Annotated[float, typer.Option(min=0, max=1, help="Chance of calling equal things different.")] = ALPHA,
+    before: Annotated[Path, typer.Argument(metavar="A.json", help="Results of the earlier run.", show_default=False)],
+    after: Annotated[Path, typer.Argument(metavar="B.json", help="Results of the later run.", show_default=False)],
+    alpha: Annotated[
+        float, typer.Option(min=0, max=1, help="Probability of reporting a difference where there is none.")
+    ] = ALPHA,
     threshold: Annotated[
-        float, typer.Option(min=0, help="Changes up to this share do not count, significant or not.")
+        float, typer.Option(min=0, help="Ignore changes up to this fraction, even if they are significant.")
     ] = THRESHOLD,
-    all_figures: Annotated[bool, typer.Option("--all", help="Also what did not change.")] = False,
+    all_figures: Annotated[bool, typer.Option("--all", help="Also list values that did not change.")] = False,
     as_json: Json = False,
 ) -> None:
     """Compare two runs of nnapi bench; exit code 1 if a measurement of nnapi became worse.
@@ -61,7 +63,7 @@ def _read(file: Path) -> Benchmark:
     except Mistake as error:
         raise Mistake(f"{file}: {error}") from None
     except ValueError:
-        raise Mistake(f"{file}: it is not JSON") from None
+        raise Mistake(f"{file} is not a JSON file") from None
 
 
 def _show(out: Console, found: Difference, all_figures: bool) -> None:
@@ -74,16 +76,16 @@ def _show(out: Console, found: Difference, all_figures: bool) -> None:
     out.print(f"[dim]{_count(found)}[/]")
     worse = len(found.regressions)
     if worse:
-        out.print(f"[red]{pluralize(worse, 'figure')} of ours became worse[/]")
+        out.print(f"[red]{pluralize(worse, 'figure')} of nnapi became worse[/]")
     elif any(change.verdict is not Verdict.UNKNOWN for change in found.changes):
-        out.print("[green]nothing that could be judged became worse[/]")
+        out.print("[green]no figure with enough samples became worse[/]")
 
 
 def _count(found: Difference) -> str:
     verdicts = [change.verdict for change in found.changes]
     same, unknown = verdicts.count(Verdict.SAME), verdicts.count(Verdict.UNKNOWN)
     words = f"{pluralize(same, 'figure')} of {len(found.changes)} did not change"
-    return words + (f", {unknown} cannot be judged: fewer than {FEWEST} samples" if unknown else "")
+    return words + (f", {unknown} cannot be compared: fewer than {FEWEST} samples" if unknown else "")
 
 
 def _cells(change: Change) -> list[Text]:

@@ -58,7 +58,10 @@ def show(directory: Directory = None, as_json: Json = False) -> None:
 def prune(
     directory: Directory = None,
     limit: Annotated[
-        str, typer.Option(help="What may stay, as 500MB or 2GB; 0 removes everything.")
+        str,
+        typer.Option(
+            help="Remove entries until the caches have this size, such as 500MB or 2GB; 0 removes everything."
+        ),
     ] = f"{LIMIT >> 30}GiB",
     as_json: Json = False,
 ) -> None:

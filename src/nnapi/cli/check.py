@@ -33,7 +33,7 @@ def check(
         Path | None,
         typer.Argument(
             metavar="[CORPUS]",
-            help="A folder of examples, or one .npz file; the public ones if none is given.",
+            help="A folder of examples, or one .npz file; by default, the public examples.",
             show_default=False,
         ),
     ] = None,
@@ -41,7 +41,7 @@ def check(
         Names, device_option("Use this device only; repeat it to share the work between several.")
     ] = None,
     profile: ProfileFile = None,
-    variants: Annotated[str, typer.Option(help="What to run, separated by commas.")] = ",".join(VARIANTS),
+    variants: Annotated[str, typer.Option(help="Variants to run, separated by commas.")] = ",".join(VARIANTS),
     filter: Annotated[
         str | None,
         typer.Option(
@@ -49,24 +49,27 @@ def check(
         ),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Processes that share the work.")] = 1,
-    strict: Annotated[bool, typer.Option("--strict", help="Let int32 outputs, indices too, not be one off.")] = False,
-    via_c: Annotated[bool, typer.Option("--via-c", help="Make every call through libneuralnetworks.so.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Compare int32 outputs exactly; by default, they may be off by 1.")
+    ] = False,
+    via_c: Annotated[bool, typer.Option("--via-c", help="Call NNAPI through libneuralnetworks.so.")] = False,
     as_json: Json = False,
     output: JsonFile = None,
     random: Annotated[
-        bool, typer.Option("--random", help="Random models instead, each device beside the reference.")
+        bool, typer.Option("--random", help="Run random models instead, and compare each device with the reference.")
     ] = False,
-    seconds: Annotated[float, typer.Option(min=0, metavar="N", help="How long, for each device (--random).")] = 60,
-    seed: Annotated[
-        int | None, typer.Option(min=0, metavar="S", help="What the models are drawn from (--random).")
-    ] = None,
+    seconds: Annotated[float, typer.Option(min=0, metavar="N", help="How long to test each device (--random).")] = 60,
+    seed: Annotated[int | None, typer.Option(min=0, metavar="S", help="Seed of the random models (--random).")] = None,
     values: Annotated[
-        str, typer.Option(metavar="KIND", help="Numbers: ordinary, or non-finite and denormal (--random).")
+        str,
+        typer.Option(metavar="KIND", help="Kind of the input values: ordinary, or non-finite and denormal (--random)."),
     ] = "ordinary",
     failures: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Where failures are written, as examples (--random).")
+        Path, typer.Option(metavar="FOLDER", help="Write failures to this folder as examples (--random).")
     ] = Path("failures"),
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also count by operation (--random).")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Also print counts per operation (--random).")
+    ] = False,
 ) -> None:
     """Run conformance examples, and list the failed ones with the first wrong value.
 
@@ -76,13 +79,13 @@ def check(
     device = add_profile(profile, device)
     if random:
         if corpus is not None:
-            raise Mistake(f"--random draws its models itself, and reads none from {corpus}")
+            raise Mistake(f"--random generates its models: omit {corpus}")
         check_random(device, seconds, seed, values, filter, failures, verbose, as_json, output)
         return
     corpus = corpus or PUBLISHED
     chosen = split_names(variants, "variant", VARIANTS)
     if not chosen:
-        raise Mistake(f"no variant is named; there are: {', '.join(VARIANTS)}")
+        raise Mistake(f"--variants names no variant; there are: {', '.join(VARIANTS)}")
     if via_c and (problem := library_problem()):
         raise Mistake(problem)
     examples, wanted = Corpus(corpus), match_name(filter) if filter else None
@@ -153,7 +156,7 @@ def _print(out: Console, results: list[Result], variants: list[str]) -> None:
     out.print(count_table("variant", {name: by_variant[name] for name in variants}, Status))
     out.print()
     failed = sum(result.status == Status.FAILED for result in results)
-    out.print(f"[red]{pluralize(failed, 'run')} failed[/]" if failed else "[green]nothing failed[/]")
+    out.print(f"[red]{pluralize(failed, 'run')} failed[/]" if failed else "[green]no run failed[/]")
 
 
 def _print_slowest(out: Console, results: list[Result]) -> None:

@@ -36,7 +36,7 @@ def check_random(
     output: Path | None,
 ) -> None:
     if values not in VALUES:
-        raise Mistake(f"no values are called {values}; there are: {', '.join(VALUES)}")
+        raise Mistake(f"there is no kind of values {values}; there are: {', '.join(VALUES)}")
     only = _operations(operation)
     for name in names or ():
         find(name)
@@ -63,7 +63,7 @@ def _operations(name: str | None) -> tuple[Operation, ...]:
     if name is None:
         return ()
     if name not in OperationCode.__members__:
-        raise Mistake(f"no operation is called {name}; --filter takes one such as CONV_2D beside --random")
+        raise Mistake(f"there is no operation {name}; with --random, --filter needs an operation such as CONV_2D")
     return (REGISTRY[OperationCode[name]],)
 
 

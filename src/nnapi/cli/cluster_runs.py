@@ -22,8 +22,8 @@ On: TypeAlias = Annotated[
     typer.Option(
         "--on",
         metavar="CLUSTER",
-        help="Run on the workers of a cluster that see the same files: ray for the one that RAY_ADDRESS names, else "
-        "this machine's cores; ray://HOST:PORT for another.",
+        help="Run on the workers of a Ray cluster that can read the same files. ray uses the cluster at "
+        "RAY_ADDRESS or, by default, this machine's cores; ray://HOST:PORT uses another cluster.",
     ),
 ]
 

@@ -48,15 +48,15 @@ def compare(
     inputs: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="INPUT", help="A file for each input of the model; random values without.", show_default=False
+            metavar="INPUT", help="A file for each input of the model; random values by default.", show_default=False
         ),
     ] = None,
     devices: Annotated[
         str | None,
         typer.Option(
             metavar="A,B",
-            help="B is tried, on what A makes of the operations before; one name (xnnpack-cpu without) is tried on the "
-            "reference.",
+            help="Test device B against device A; each operation on B gets A's results as inputs. One name is "
+            "tested against the reference (by default, xnnpack-cpu).",
             show_default=False,
         ),
     ] = None,
@@ -64,13 +64,13 @@ def compare(
         str | None,
         typer.Option(
             metavar="ENGINE|RECORDING",
-            help="Try litert or onnxruntime, which gets the operations and the model as files, instead of B; or "
-            "compare the outputs on B with a recording (.npz) of NNAPI_RECORD.",
+            help="Test litert or onnxruntime instead of device B; the engine gets the operations and the model as "
+            "files. Or compare B's outputs with a recording (.npz) of NNAPI_RECORD.",
         ),
     ] = None,
     seed: Seed = 0,
     every: Annotated[
-        bool, typer.Option("--all", help="Show all operations, not only those that are not the same.")
+        bool, typer.Option("--all", help="Show all operations, not only those whose results differ.")
     ] = False,
     int16_as_float: Int16AsFloat = False,
     weights: AsWeights = None,
@@ -87,7 +87,7 @@ def compare(
     """
     if against and against.endswith(EXAMPLES):
         if html or inputs:
-            raise Mistake("a recording has inputs of its own, and no graph: give neither files nor --html with it")
+            raise Mistake("a recording contains its inputs but no graph: omit input files and --html")
         raise typer.Exit(
             _print_recording(load(model, int16_as_float, shapes, weights), Path(against), devices, as_json)
         )
@@ -107,7 +107,7 @@ def compare(
                 except (UnsuitableError, ValueError) as error:
                     unread = str(error)
         except NnapiError as error:
-            raise typer.Exit(fail(f"{base.name} does not run {model.name}: {error}", ExitCode.REFUSED)) from None
+            raise typer.Exit(fail(f"{base.name} cannot run {model.name}: {error}", ExitCode.REFUSED)) from None
     steps, first = found.steps, found.first
     data = [asdict(one) for one in steps]
     title = f"{model.name}: {tried.name} compared with {base.name}"
@@ -133,11 +133,11 @@ def compare(
             out.print(indent(_table(shown)))
         if whole:
             off, decibels = _format_distance(whole)
-            out.print(Text(f"The file itself in {tried.name}: off by {off}{decibels and f', {decibels} dB'}"))
+            out.print(Text(f"The whole file in {tried.name}: off by {off}{decibels and f', {decibels} dB'}"))
         if found.failure:
-            out.print(Text(f"The whole model does not run on {tried.name}: {found.failure}"))
+            out.print(Text(f"{tried.name} cannot run the whole model: {found.failure}"))
         if unread:
-            out.print(Text(f"The file itself does not run in {tried.name}: {unread}"))
+            out.print(Text(f"{tried.name} cannot run the whole file: {unread}"))
     complete = found.is_complete and not unread
     raise typer.Exit(ExitCode.DIFFERENT if first else ExitCode.SUCCESS if complete else ExitCode.REFUSED)
 
@@ -145,7 +145,7 @@ def compare(
 def _print_recording(model: nnapi.Model, recording: Path, devices: str | None, as_json: bool) -> int:
     names = (devices or REFERENCE).split(",")
     if len(names) > 1:
-        raise Mistake(f"--devices takes one name with a recording, not {len(names)}")
+        raise Mistake(f"with a recording, --devices needs one name, got {len(names)}")
     found = compare_recording(model, recording, nnapi.device(names[0]))
     beyond = [one for one in found if one.reason]
     if as_json:
@@ -153,7 +153,7 @@ def _print_recording(model: nnapi.Model, recording: Path, devices: str | None, a
         described = {"model": model.name, "recording": str(recording), "device": names[0], "runs": runs}
         print_json("compare-recording", described)
     else:
-        out, nothing = console(), f"nothing differs in {pluralize(len(found), 'run')}"
+        out, nothing = console(), f"no result differs in {pluralize(len(found), 'run')}"
         words = f"{beyond[0].name} is the first that differs" if beyond else nothing
         out.print(Text(f"{model.name}: {names[0]} compared with {recording.name}: {words}", style="bold"))
         rows = ((Text(one.name), *_format_distance(one.distance), Text(one.reason)) for one in found)
@@ -165,7 +165,7 @@ def compare_recording(model: Model, recording: Path, on: nnapi.Device) -> list[R
     """Compare with all recorded runs that have the model's input and output types; Mistake if there are none."""
     fitting = [each for each in Corpus(recording).examples() if each.harness.generated and _fits(model, each)]
     if not fitting:
-        raise Mistake(f"{recording.name} has no run with the inputs and outputs of {model.name}")
+        raise Mistake(f"no run in {recording.name} has the input and output types of {model.name}")
     compilation = nnapi.compile(model, on)
     compared = []
     for example in fitting:
@@ -195,12 +195,12 @@ def _is_like(type: OperandType, spec: OperandSpec, value: Array | None) -> bool:
 def _find_devices(devices: str | None, against: str | None) -> list[nnapi.Device]:
     names = devices.split(",") if devices else [REFERENCE if against else "xnnpack-cpu"]
     if len(names) > (1 if against else 2):
-        words = "one name with --against" if against else "two names"
-        raise Mistake(f"--devices takes {words}, not {len(names)}")
+        words = "one name beside --against" if against else "one or two names"
+        raise Mistake(f"--devices needs {words}, got {len(names)}")
     if against is None:
         return [nnapi.device(name) for name in [REFERENCE, *names][-2:]]
     if against not in SUFFIXES:
-        raise Mistake(f"--against takes {', '.join(SUFFIXES)} or a recording ({EXAMPLES}), not {against}")
+        raise Mistake(f"--against is {against}, must be {', '.join(SUFFIXES)} or a recording ({EXAMPLES})")
     try:
         return [nnapi.device(names[0]), nnapi.Device(FileDriver(OTHERS[against], SUFFIXES[against]))]
     except ImportError as error:
@@ -213,7 +213,7 @@ def _summarize(found: Divergence) -> str:
         return f"{first.operation} (#{first.number}), which gives {', '.join(first.results)}, is the first that differs"
     counts = {verdict: sum(step.verdict is verdict for step in steps) for verdict in Verdict}
     words = [f"{count} {verdict}" for verdict, count in counts.items() if count]
-    nothing = "nothing differs" if found.is_complete else "nothing that ran and was judged differs"
+    nothing = "no result differs" if found.is_complete else "no compared result differs"
     return f"{nothing} in {pluralize(len(steps), 'operation')} ({', '.join(words)})"
 
 

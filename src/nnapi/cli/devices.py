@@ -24,15 +24,25 @@ from nnapi.printable import pluralize
 
 
 def devices(
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Also what each device declares.")] = False,
-    costs: Annotated[bool, typer.Option("--costs", help="Predicted costs of operations instead.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Also show the capabilities that each device declares.")
+    ] = False,
+    costs: Annotated[bool, typer.Option("--costs", help="Show the predicted costs of operations instead.")] = False,
     save_profile: Annotated[
-        Path | None, typer.Option(metavar="F", help="Ask the device what it takes, and write that as a profile.")
+        Path | None,
+        typer.Option(
+            metavar="F",
+            help="Ask the device which operations it supports, and write the answers as a profile to this file.",
+        ),
     ] = None,
     matrix: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="Write this table of operation, type, supported as the profile.")
+        Path | None,
+        typer.Option(
+            metavar="CSV",
+            help="With --save-profile: read the profile from this table (operation, type, supported) instead.",
+        ),
     ] = None,
-    device: Annotated[Names, device_option("This device only (may be repeated).")] = None,
+    device: Annotated[Names, device_option("Show this device only (may be repeated).")] = None,
     as_json: Json = False,
 ) -> None:
     """List the devices, and the drivers that cannot be used, with reasons."""
@@ -52,7 +62,7 @@ def devices(
     elif as_json:
         print_json("devices", {"devices": [_describe(each) for each in found], "unavailable": _list_unavailable()})
     else:
-        out.print(_list_devices(found, verbose) if found else "no device can be used")
+        out.print(_list_devices(found, verbose) if found else "no device is available")
         if not device and (unavailable := _list_unavailable()):
             rows = ((f"[yellow]{escape(each['name'])}[/]", Text(each["reason"])) for each in unavailable)
             out.print()
@@ -65,12 +75,14 @@ def _save_profile(names: Sequence[str], file: Path) -> None:
 
     if len(names) != 1:
         known = ", ".join(device.name for device in nnapi.devices())
-        raise Mistake(f"--save-profile needs one --device, one of {known}, or a --matrix")
+        raise Mistake(f"--save-profile needs --matrix or exactly one --device ({known})")
     (name,) = names
     out = console()
     with progress(out, len(REGISTRY)) as step:
         profile = survey_device(nnapi.device(name), progress=step, file=file)
-    out.print(f"{name} takes {pluralize(len(profile.operations), 'operation')}; written to {file}", markup=False)
+    out.print(
+        f"{name} supports {pluralize(len(profile.operations), 'operation')}; profile written to {file}", markup=False
+    )
 
 
 def _save_matrix(matrix: Path, file: Path) -> None:
@@ -78,7 +90,7 @@ def _save_matrix(matrix: Path, file: Path) -> None:
     from nnapi.drivers.profiles.writing import write_profile
 
     file.write_text(write_profile(read_matrix(matrix)), encoding="utf-8")
-    console().print(f"{matrix} is written to {file}", markup=False)
+    console().print(f"profile of {matrix} written to {file}", markup=False)
 
 
 def _find_timings() -> dict[str, Timings | None]:
@@ -96,7 +108,7 @@ def _list_costs() -> RenderableType:
     for name, known in _find_timings().items():
         heading = f"[bold]{escape(name)}[/]"
         if known is None:
-            parts += [f"{heading}: nothing is known, what it declares counts", ""]
+            parts += [f"{heading}: no measured costs; the declared capabilities are used", ""]
             continue
         rows = table("operations", "operands", "each", "a MAC", "a byte", right=["each", "a MAC", "a byte"])
         for (kind, element), cost in sorted(known.costs.items()):

@@ -18,7 +18,7 @@ from nnapi.testing.build import build
 def export(
     model: ModelFile,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write (.tflite, .onnx), or a folder.")],
-    format: Annotated[str, typer.Option(help="What is written to a folder: tflite or onnx.")] = "tflite",
+    format: Annotated[str, typer.Option(help="Format of the files in a folder: tflite or onnx.")] = "tflite",
     int16_as_float: Int16AsFloat = False,
     weights: AsWeights = None,
     shapes: InputShapes = None,
@@ -35,13 +35,13 @@ def export(
     else:
         path = out / f"{model.stem}{suffix}" if out.is_dir() else out
         if path.suffix not in FORMATS:
-            raise Mistake(f"--out is {out}, must be a folder or end in {' or '.join(FORMATS)}")
+            raise Mistake(f"--out is {out}, must be an existing folder or end in {' or '.join(FORMATS)}")
         _write(load(model, int16_as_float, shapes, weights), path)
 
 
 def _export_recording(recording: Path, folder: Path, suffix: str) -> None:
     if folder.suffix in FORMATS:
-        raise Mistake("a recording holds several models: name a folder")
+        raise Mistake("a recording may hold several models: let --out be a folder")
     folder.mkdir(parents=True, exist_ok=True)
     refused = []
     for position, (example, *_) in enumerate(examples_by_model(recording)):

@@ -104,7 +104,10 @@ def describe_failure(error: BaseException) -> tuple[ExitCode, str]:
             return ExitCode.BAD_INPUT, str(error)
         case ModuleNotFoundError(name=str(name)) if extra := EXTRAS.get(name.partition(".")[0]):
             return ExitCode.BAD_INPUT, f"{extra[0]}: pip install 'nnapi[{extra[1]}]'"
-    return ExitCode.INTERNAL, f"{type(error).__name__}: {error} (this should not happen: NNAPI_DEBUG=1 shows where)"
+    return (
+        ExitCode.INTERNAL,
+        f"{type(error).__name__}: {error} (a bug in nnapi: set NNAPI_DEBUG=1 to print the traceback)",
+    )
 
 
 def prepare_streams() -> None:

@@ -67,7 +67,7 @@ class PreparedFile:
         self._run, self._types = run, types
 
     def execute(self, request: Request) -> Outcome:
-        outputs = self._run([need_value(array, "an input is omitted") for array in request.inputs])
+        outputs = self._run([need_value(array, "an input of the operation is omitted") for array in request.inputs])
         return Outcome([np.array(array, type.dtype) for array, type in zip(outputs, self._types, strict=True)])
 
     def close(self) -> None:

@@ -144,7 +144,7 @@ def find_reasons(model: nnapi.Model, level: int) -> list[Reason]:
         is_new = call.code in REGISTRY and first_level(REGISTRY[call.code]) == level
         for facet in call.match.facets if call.match else ():
             if facet.level == level:
-                numbers[call.name, "exists from there on" if is_new else facet.reason].add(call.number)
+                numbers[call.name, "the operation was added in this level" if is_new else facet.reason].add(call.number)
     if numbers:
         return [Reason(name, tuple(sorted(where)), facet) for (name, facet), where in numbers.items()]
     return [Reason("", (), facet.reason) for facet in model.facets if facet.level == level]

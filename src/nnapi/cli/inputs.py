@@ -82,7 +82,9 @@ def read_input(file: Path, operand: Operand, pixels: Pixels) -> InputValue:
         if is_array:
             array, conversion = _read_array(file, operand.type)
         elif features := FEATURES.get(tuple(size for size in operand.type.dimensions if size > 1)):
-            raise Mistake(f"the model takes {features}, which nnapi does not compute from sound; pass them as .npy")
+            raise Mistake(
+                f"the model expects {features}, which nnapi does not compute from sound; pass them as a .npy file"
+            )
         elif is_recording:
             array, conversion = read_sound(file, operand.type)
         else:
@@ -132,11 +134,11 @@ def random_input(operand: Operand, seed: int) -> InputValue:
     """Return values that depend only on the seed, the operand and NumPy; unspecified dimensions become 1."""
     type = operand.type
     if not type.is_scalar and not type.rank:
-        raise Mistake(f"{operand} is of unknown rank: give a .npy file")
+        raise Mistake(f"{operand} has unknown rank: give a .npy file")
     generator = np.random.default_rng([seed, operand.index])
     shape = tuple(dimension or 1 for dimension in type.dimensions)
     if type.dtype.kind == "f":
-        array, conversion = generator.uniform(-1, 1, shape).astype(type.dtype), "numbers from -1 to 1"
+        array, conversion = generator.uniform(-1, 1, shape).astype(type.dtype), "values from -1 to 1"
     elif type.code in (OperandCode.TENSOR_BOOL8, OperandCode.BOOL):
         array, conversion = generator.integers(0, 2, shape).astype(type.dtype), "false and true"
     elif type.is_quantized:

@@ -11,12 +11,22 @@ from nnapi.errors import Mistake
 
 
 def lib(
-    env: Annotated[bool, typer.Option("--env", help='What to export: eval "$(nnapi lib --env)".')] = False,
-    include: Annotated[bool, typer.Option("--include", help="The folder of NeuralNetworks.h.")] = False,
-    cflags: Annotated[bool, typer.Option("--cflags", help="Options for the compiler; --libs may follow.")] = False,
-    libs: Annotated[bool, typer.Option("--libs", help="Options for the linker.")] = False,
-    pkg_config: Annotated[bool, typer.Option("--pkg-config", help="The text of a pkg-config file.")] = False,
-    agent: Annotated[bool, typer.Option("--agent", help="The program that lets other machines use a library.")] = False,
+    env: Annotated[
+        bool, typer.Option("--env", help='Print export lines for the shell: eval "$(nnapi lib --env)".')
+    ] = False,
+    include: Annotated[bool, typer.Option("--include", help="Print the folder of NeuralNetworks.h.")] = False,
+    cflags: Annotated[
+        bool, typer.Option("--cflags", help="Print options for the compiler; can be combined with --libs.")
+    ] = False,
+    libs: Annotated[bool, typer.Option("--libs", help="Print options for the linker.")] = False,
+    pkg_config: Annotated[bool, typer.Option("--pkg-config", help="Print a pkg-config file.")] = False,
+    agent: Annotated[
+        bool,
+        typer.Option(
+            "--agent",
+            help="Print the path of nnapi-agent, the program that gives other machines access to an NNAPI library.",
+        ),
+    ] = False,
 ) -> None:
     """Print the path of libneuralnetworks.so, the C library for programs that call NNAPI."""
     if agent:
@@ -36,4 +46,7 @@ def lib(
     else:
         typer.echo(installation.library())
         for other in installation.find_earlier_libraries():
-            typer.echo(f"nnapi: programs that ask for {installation.NAME} by name get {other} first", err=True)
+            typer.echo(
+                f"nnapi: programs that load {installation.NAME} by name get {other} instead, which is found first",
+                err=True,
+            )

@@ -59,20 +59,22 @@ class Migration:
     is_equal: bool = False
     accelerators: list[Answer] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
-    summary: str = "not the same results in LiteRT"
+    summary: str = "LiteRT's results differ"
 
 
 def migrate(
     models: ModelFiles,
-    report: Annotated[Path | None, typer.Option("--report", metavar="PAGE.html", help="Write one page.")] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="PAGE.html", help="Write the report to this HTML file.")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the .tflite files.")] = Path("migrated"),
     device: Annotated[
-        Names, device_option("Also this device: a profile (.toml), or one of a phone. Repeat it for more.")
+        Names, device_option("Also ask this device: a profile (.toml), or a device of a phone. Repeat it for more.")
     ] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Write models as .tflite, compare them with the reference, and list the accelerators that take them.
+    """Write models as .tflite, compare them with the reference, and list the accelerators that support them.
 
     MODEL may be a recording (.npz) of an application, made by NNAPI_RECORD; all its models are then written, and run on
     the recorded inputs. Exit code 1 if a file and its model have different results, 3 if a file cannot be written.
@@ -132,7 +134,9 @@ def _migrate(
         return
     if migration.is_equal:
         off = f"{migration.distance.largest:.3g}{' steps' if migration.distance.in_steps else ''}"
-        migration.summary = f"each operation gives the same in LiteRT within rounding, the whole model is off by {off}"
+        migration.summary = (
+            f"each operation has the same result in LiteRT within rounding; the whole model is off by {off}"
+        )
     parts = [part for _, part in each_alone(model, inputs)]
     refusals = {each.name: each.list_refusals(model, list(map(build, parts))) for each in accelerators}
     migration.accelerators = [
@@ -165,7 +169,7 @@ def _describe(
 
 def _show(out: Console, migration: Migration) -> None:
     if migration.file is None:
-        out.print(Text(f"{migration.model}: not written: {migration.problem}", "yellow"))
+        out.print(Text(f"{migration.model}: cannot be written: {migration.problem}", "yellow"))
         return
     out.print(Text(f"{migration.file}: {format_bytes(migration.bytes)}, {migration.summary}", "bold"))
     rows = table("accelerator", "takes", "partitions", "", right=["takes", "partitions"])

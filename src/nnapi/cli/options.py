@@ -17,38 +17,46 @@ ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file."
 ModelFiles = Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model files.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JsonFile = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON to this file.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of random values.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of random values.")]
 ProfileFile = Annotated[
     str | None,
     typer.Option(
         "--profile",
         metavar="FILE",
-        help="As on the device that this file describes, or that profile of ours, and the CPU beside it.",
+        help=(
+            "Simulate the device that this profile describes (a file, or the name of a shipped profile), "
+            "with the CPU as fallback."
+        ),
     ),
 ]
 Int16AsFloat = Annotated[
     bool,
-    typer.Option("--int16-as-float", help="Take 16-bit quantized values of a .tflite file as floats."),
+    typer.Option("--int16-as-float", help="Import 16-bit quantized tensors of a .tflite file as float tensors."),
 ]
 Weights = Literal["dynamic-range"]
 AsWeights = Annotated[
     Weights | None,
     typer.Option(
         "--weights",
-        help="Let devices compute with the 8- and 4-bit weights of float operations in a .tflite file as they are, and "
-        "round the inputs beside them to 8 bits: faster, and less exact.",
+        help="Let devices compute float operations of a .tflite file with their 8- and 4-bit weights (dynamic "
+        "range): inputs are rounded to 8 bits, which is faster and less exact.",
     ),
 ]
 AsPrecision = Annotated[
     PrecisionName | None,
-    typer.Option("--precision", help="The least precise arithmetic for float32, for devices and processors with it."),
+    typer.Option(
+        "--precision",
+        help=(
+            "The least precise arithmetic permitted for float32; used where the device and the processor support it."
+        ),
+    ),
 ]
 InputShapes = Annotated[
     list[str] | None,
     typer.Option(
         "--shape",
         metavar="NAME=1,3,224,224",
-        help="Dimensions of an input that an .onnx file leaves unspecified; repeat it for more.",
+        help=("Dimensions of an input whose dimensions the .onnx file leaves unspecified; repeat it for more inputs."),
     ),
 ]
 
@@ -82,7 +90,7 @@ def _read_shape(text: str) -> tuple[str, list[int]]:
     name, _, sizes = text.rpartition("=")
     try:
         if not name:
-            raise ValueError("nothing is named")
+            raise ValueError("no name is given")
         return name, [int(size) for size in sizes.split(",")]
     except ValueError:
         raise Mistake(f"--shape is {text}, must be a name and dimensions, as in image=1,3,224,224") from None

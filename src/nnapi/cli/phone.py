@@ -22,7 +22,9 @@ Name = Annotated[str, typer.Option(help="The beginning of the devices' names.")]
 @app.command()
 def push(
     serial: Serial,
-    agent: Annotated[Path, typer.Option(metavar="FILE", help="The agent for the phone's processor.")] = adb.BUILT,
+    agent: Annotated[
+        Path, typer.Option(metavar="FILE", help="The agent, built for the phone's processor.")
+    ] = adb.BUILT,
     name: Name = "phone",
 ) -> None:
     """Copy the agent to a phone, start it, and list the phone's devices."""
@@ -33,7 +35,9 @@ def push(
 @app.command()
 def connect(serial: Serial, name: Name = "phone") -> None:
     """Start the agent if it is not running, list the phone's devices, and remember the phone for later commands."""
-    need(re.fullmatch(r"[\w.-]+", name), f"{name!r} is not a name for devices: letters, digits, . and -", BadDataError)
+    need(
+        re.fullmatch(r"[\w.-]+", name), f"--name is {name!r}, must consist of letters, digits, ., _ and -", BadDataError
+    )
     setting = f"{name}=adb:{serial}"
     os.environ["NNAPI_FOREIGN"] = setting
     found = [device for device in nnapi.devices() if device.name.startswith(f"{name}-")]
@@ -48,7 +52,10 @@ def connect(serial: Serial, name: Name = "phone") -> None:
         level = device.feature_level.level
         out.print(f"{device.name}: {kind}, version {device.version}, feature level {level}", markup=False)
     add_phone(name, serial)
-    out.print("Later commands find these devices, until: nnapi phone disconnect SERIAL. Other programs:", markup=False)
+    out.print(
+        ("Later nnapi commands find these devices until `nnapi phone disconnect SERIAL`. For other programs:"),
+        markup=False,
+    )
     out.print(f"export NNAPI_FOREIGN={setting}", markup=False)
 
 

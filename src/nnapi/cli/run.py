@@ -48,7 +48,7 @@ def run(options: RunOptions) -> None:
         subject = load_subject(options)
         planned = assign_to_runs(subject.model, files)
         if options.picture and len(planned) > 1:
-            raise Mistake(f"--picture takes one run, not {len(planned)}: give --output a folder instead")
+            raise Mistake(f"--picture needs a single run, got {len(planned)}: name a folder with --output instead")
         log = RunLog(options.jsonl, options.model.name) if options.jsonl else None
         planned = [paths for paths in planned if log is None or paths not in log]
         step("compiling")
@@ -130,4 +130,6 @@ class Runs:
         words = ", ".join([f"{pluralize(self.count, 'run')} in {self.options.jsonl}", *before, *again])
         self.out.print(words, markup=False)
         if self.failed:
-            raise typer.Exit(fail(f"{self.failed} of them failed: {self.options.jsonl} says why", ExitCode.REFUSED))
+            raise typer.Exit(
+                fail(f"{pluralize(self.failed, 'run')} failed; {self.options.jsonl} has the reasons", ExitCode.REFUSED)
+            )

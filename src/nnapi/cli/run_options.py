@@ -32,8 +32,8 @@ class RunOptions:
         list[Path] | None,
         typer.Argument(
             metavar="INPUT",
-            help="Pictures, .npy or .wav files, or folders of them: one run each, or one for each of several model "
-            "inputs. Random values where there is none.",
+            help="Pictures, .npy or .wav files, or folders of them: one run for each file, or one file for each "
+            "of several model inputs. Random values by default.",
             show_default=False,
         ),
     ] = None
@@ -42,33 +42,37 @@ class RunOptions:
     profile: ProfileFile = None
     labels: Annotated[Path | None, typer.Option(help="Names of the classes, one per line.")] = None
     top: Annotated[int, typer.Option(min=1, help="How many classes to show.")] = 5
-    score: Annotated[
-        float | None, typer.Option(help="Score from which on boxes, key points and masks count, from 0 to 1.")
-    ] = None
+    score: Annotated[float | None, typer.Option(help="Minimum score, 0 to 1, of boxes, key points and masks.")] = None
     range: Annotated[
         str | None, typer.Option(metavar="LOW,HIGH", help="Float values for black and white: 0,1 or -1,1 or 0,255.")
     ] = None
     mean: Annotated[
         str | None,
-        typer.Option(help="Subtracted from pixels 0 to 255, one number or one per channel: 123.7,116.3,103.5."),
+        typer.Option(help="Subtract this from pixels 0 to 255; one number, or one per channel: 123.7,116.3,103.5."),
     ] = None
-    std: Annotated[str | None, typer.Option(help="Divides the pixels after that.")] = None
+    std: Annotated[
+        str | None,
+        typer.Option(help="Divide the pixels by this after --mean is subtracted; one number, or one per channel."),
+    ] = None
     seed: Seed = 0
     int16_as_float: Int16AsFloat = False
     weights: AsWeights = None
     precision: AsPrecision = None
     shapes: InputShapes = None
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with everything that would be drawn.")] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, including boxes, masks and key points.")] = False
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="Write each output, as the model stores it, to a .npy file in this folder, and the picture drawn.",
+            help=(
+                "Write each output, as the model stores it, to a .npy file in this folder, and the picture with "
+                "the drawn results."
+            ),
         ),
     ] = None
     task: Annotated[
-        Task | None, typer.Option("--as", help="The purpose of the model, where its outputs do not tell.")
+        Task | None, typer.Option("--as", help="The task of the model, if its outputs do not determine it.")
     ] = None
     picture: Annotated[
         Path | None,
@@ -79,25 +83,30 @@ class RunOptions:
         Path | None,
         typer.Option(
             metavar="F",
-            help="Append a line of JSON for each run to this file, and leave out the runs that succeeded before.",
+            help="Append a line of JSON for each run to this file, and skip runs that succeeded before.",
         ),
     ] = None
 
     def __post_init__(self) -> None:
         if self.on and self.profile:
-            raise Mistake("--profile is of this machine, and --on of others: give one of them")
+            raise Mistake(
+                "--profile and --on exclude each other: --profile simulates a device on this machine, --on uses "
+                "other machines"
+            )
         if self.range and (self.mean or self.std):
-            raise Mistake("--range says the same as --mean and --std: give one of them")
+            raise Mistake("--range and --mean/--std exclude each other: give one of them")
 
     def pixels(self) -> Pixels:
         if self.range:
             limits = _numbers("--range", self.range) or ()
             if len(limits) != 2 or limits[0] == limits[1]:
-                raise typer.BadParameter(f"{self.range!r} is not two different numbers", param_hint="--range")
+                raise typer.BadParameter(
+                    f"{self.range!r} must be two different numbers, such as -1,1", param_hint="--range"
+                )
             return Pixels.of_range(*limits)
         found = Pixels(_numbers("--mean", self.mean), _numbers("--std", self.std))
         if found.std and 0 in found.std:
-            raise typer.BadParameter("must not be 0", param_hint="--std")
+            raise typer.BadParameter("no value may be 0", param_hint="--std")
         return found
 
 
@@ -119,4 +128,6 @@ def _numbers(option: str, text: str | None) -> tuple[float, ...] | None:
     try:
         return tuple(float(number) for number in text.split(","))
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not one number or several with commas", param_hint=option) from None
+        raise typer.BadParameter(
+            f"{text!r} must be one number, or several separated by commas", param_hint=option
+        ) from None

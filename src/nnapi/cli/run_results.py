@@ -89,7 +89,7 @@ def _view_windows(subject: Subject, finished: FinishedRun) -> View:
 def draw_view(file: Path, view: View | None) -> None:
     """Write the picture of the results to a file; Mistake if they have none."""
     if view is None or view.picture is None:
-        raise Mistake(f"{file} is not written: the results have no picture")
+        raise Mistake(f"{file} is not written: results of this task cannot be drawn on a picture")
     try:
         view.picture.save(file)
     except ValueError as error:
@@ -113,7 +113,7 @@ def show(out: Console, result: RunResult, compilation: nnapi.Compilation) -> Non
         out.print(_outputs(result.summaries))
     if result.offered:
         choices = ", ".join(f"--as {task}" for task in result.offered)
-        out.print(Text(f"  The file does not say what these outputs mean. They can be shown with {choices}."))
+        out.print(Text(f"  The file does not specify the meaning of these outputs. They can be shown with {choices}."))
     out.print()
 
 
@@ -155,7 +155,7 @@ def compare_vectors(done: Sequence[RunResult]) -> list[tuple[str, str, float]]:
 
 
 def _outputs(found: Sequence[Summary]) -> RenderableType:
-    rows = table("output", "type", "shape", "min", "max", "mean", "greatest at", right=["min", "max", "mean"])
+    rows = table("output", "type", "shape", "min", "max", "mean", "position of maximum", right=["min", "max", "mean"])
     for one in found:
         numbers = (f"{number:.6g}" for number in (one.least, one.greatest, one.mean))
         top = ", ".join(str(list(index)) for index, _ in one.top)

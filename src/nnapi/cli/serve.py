@@ -18,16 +18,28 @@ DEFAULT = Allowance()
 
 
 def serve(
-    socket: Annotated[Path, typer.Argument(metavar="SOCKET", help="The socket to make.", show_default=False)],
+    socket: Annotated[Path, typer.Argument(metavar="SOCKET", help="Path of the socket to create.", show_default=False)],
     device: Annotated[Names, device_option("Serve these devices only (may be repeated).")] = None,
-    mode: Annotated[str, typer.Option(help="The socket's permissions, in octal: who may use it.")] = "600",
-    applications: Annotated[int, typer.Option(help="Connections at a time, of all applications.")] = APPLICATIONS,
-    rate: Annotated[float, typer.Option(help="New connections of one process in a second; more wait.")] = RATE,
-    memory: Annotated[int, typer.Option(help="MiB of memory for each application.")] = DEFAULT.memory >> 20,
-    models: Annotated[int, typer.Option(help="Models for each application.")] = DEFAULT.models,
-    threads: Annotated[int, typer.Option(help="Runs at a time of each application.")] = DEFAULT.threads,
-    descriptors: Annotated[int, typer.Option(help="Open descriptors for each application.")] = DEFAULT.descriptors,
-    seconds: Annotated[float, typer.Option(help="Seconds of one run or preparation.")] = DEFAULT.seconds,
+    mode: Annotated[
+        str, typer.Option(help="The socket's permissions in octal, which determine the users that may connect.")
+    ] = "600",
+    applications: Annotated[
+        int, typer.Option(help="Maximum number of concurrent connections of all applications.")
+    ] = APPLICATIONS,
+    rate: Annotated[
+        float, typer.Option(help="Maximum number of new connections of one process per second; further ones wait.")
+    ] = RATE,
+    memory: Annotated[int, typer.Option(help="Maximum memory of each application, in MiB.")] = DEFAULT.memory >> 20,
+    models: Annotated[int, typer.Option(help="Maximum number of models of each application.")] = DEFAULT.models,
+    threads: Annotated[
+        int, typer.Option(help="Maximum number of concurrent runs of each application.")
+    ] = DEFAULT.threads,
+    descriptors: Annotated[
+        int, typer.Option(help="Maximum number of open descriptors of each application.")
+    ] = DEFAULT.descriptors,
+    seconds: Annotated[
+        float, typer.Option(help="Maximum time of one run or preparation, in seconds.")
+    ] = DEFAULT.seconds,
 ) -> None:
     """Serve devices through a socket until this command ends; applications find the socket by NNAPI_SERVICE.
 
@@ -36,7 +48,7 @@ def serve(
     try:
         permissions = stat.S_IMODE(int(mode, 8))
     except ValueError:
-        raise Mistake(f"{mode} are not permissions: give three octal digits, such as 660") from None
+        raise Mistake(f"--mode is {mode}, must be three octal digits, such as 660") from None
     drivers = {each.name: each.driver for each in (map(nnapi.device, device) if device else nnapi.devices())}
     try:
         allowance = Allowance(memory << 20, models, threads, descriptors, seconds)

@@ -100,14 +100,14 @@ def read_sound(file: Path, type: OperandType) -> tuple[Array, str]:
     """
     dimensions = [dimension for dimension in type.dimensions if dimension != 1]
     if len(dimensions) > 1 or not type.rank or (type.code not in FLOATS and not type.is_quantized):
-        raise Mistake("an input of this type takes no samples, give a .npy file")
+        raise Mistake("an input of this type cannot hold samples: give a .npy file")
     samples, _, words = _read(file)
     count = dimensions[0] if dimensions else 1
     if 0 < count < FEWEST:
-        raise Mistake(f"an input of {count} numbers takes no recording, give a .npy file")
+        raise Mistake(f"an input of {count} values is too short for a recording: give a .npy file")
     low, high = stored_limits(type) if type.is_quantized else (-1, 1)
     if low > -REACH or high < REACH:
-        raise Mistake("the input cannot store samples from -1 to 1, give what it takes as a .npy file")
+        raise Mistake("the quantized input cannot store samples from -1 to 1: give its values as a .npy file")
     count = count or len(samples)
     if len(samples) != count:
         words += f", {'cut' if len(samples) > count else 'filled up with silence'} to {count} samples"

@@ -33,9 +33,12 @@ FAILED = {code.name for code in ResultCode if code}
 
 def strace(
     program: Annotated[
-        list[str], typer.Argument(metavar="-- PROGRAM...", help="What to run, with its arguments.", show_default=False)
+        list[str],
+        typer.Argument(metavar="-- PROGRAM...", help="The program to run, with its arguments.", show_default=False),
     ],
-    count: Annotated[bool, typer.Option("--count", "-c", help="Only count calls and their time.")] = False,
+    count: Annotated[
+        bool, typer.Option("--count", "-c", help="Only print the number of calls and their time.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="F", help="Write to this file instead of stderr.")
     ] = None,
@@ -43,7 +46,10 @@ def strace(
         list[str] | None,
         typer.Option(
             "--filter",
-            help="Only calls whose name matches, such as 'Model_*' or '*compute*'; '!*_free' leaves out (repeatable).",
+            help=(
+                "Show only calls whose names match, such as 'Model_*' or '*compute*'; '!*_free' omits calls "
+                "(repeatable)."
+            ),
         ),
     ] = None,
 ) -> None:

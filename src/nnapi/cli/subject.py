@@ -27,8 +27,8 @@ DRAWN = (Task.DETECTION, Task.SEGMENTATION, Task.AUDIO_EVENTS)
 """Tasks whose labels may be more than the classes in one result."""
 
 CROP = (
-    "landmarks are right only if the picture shows one face, eye, hand or person, upright, and little else; a person "
-    "must be visible from head to feet, with the hips in the middle"
+    "landmarks are correct only if the picture shows one upright face, eye, hand or person and "
+    "little else; a person must be visible from head to feet, with the hips in the middle"
 )
 
 
@@ -92,7 +92,7 @@ def _labels(
         if task in DRAWN:
             return names, []
         if count is None:
-            raise Mistake(f"{file.name} cannot be used: the model does not distinguish classes")
+            raise Mistake(f"{file.name} cannot be used: the model is not a classifier")
         return fit_labels(names, count, file.name), []
     if metadata.labels:
         return _own_labels(metadata.labels, count, task), []
@@ -101,7 +101,9 @@ def _labels(
     if known is None:
         return None, []
     data, names = known
-    return names, [f"names of classes are {data.name}'s, guessed from their number, {count}; --labels sets others"]
+    return names, [
+        (f"class names are those of {data.name}, guessed from the number of classes, {count}; --labels sets others")
+    ]
 
 
 def _own_labels(labels: Sequence[str], count: int | None, task: Task | None) -> Sequence[str] | None:

@@ -46,11 +46,13 @@ def record(
     model: ModelFile,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="The trace: .html and .txt as Android's systrace, .json as Chrome's."),
+        typer.Option(
+            "--output", "-o", help="The trace file; .html and .txt use Android's systrace format, .json uses Chrome's."
+        ),
     ],
-    runs: Annotated[int, typer.Option(min=1, help="How often to run the model, on random values.")] = 5,
+    runs: Annotated[int, typer.Option(min=1, help="Number of runs, on random values.")] = 5,
     device: Annotated[Names, device_option("Run on this device only (may be repeated).")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random values.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random values.")] = 0,
     int16_as_float: Int16AsFloat = False,
     weights: AsWeights = None,
     precision: AsPrecision = None,
@@ -77,7 +79,7 @@ def record(
     report = parse(from_ftrace(to_ftrace(spans)))
     write_trace(output, spans, f"{model.name} on {', '.join(d.name for d in compilation.devices)}")
     _show(out, report, False, False)
-    where = "" if output.suffix == ".txt" else "; ui.perfetto.dev shows it"
+    where = "" if output.suffix == ".txt" else "; open it at ui.perfetto.dev"
     out.print(Text(f"{output}: {len(spans)} sections{where}", style="bold"))
 
 
@@ -90,13 +92,14 @@ def parse_command(
         ),
     ],
     total_times: Annotated[
-        bool, typer.Option("--total-times", help="Times of a layer with those of the layers that it calls.")
+        bool, typer.Option("--total-times", help="Include the times of called layers in each layer's time.")
     ] = False,
     print_detail: Annotated[
-        bool, typer.Option("--print-detail", help="Also list the sections that the times consist of.")
+        bool, typer.Option("--print-detail", help="Also list the sections that contribute to the times.")
     ] = False,
     per_execution: Annotated[
-        bool, typer.Option("--per-execution", help="Show the execution alone, divided by the number of executions.")
+        bool,
+        typer.Option("--per-execution", help="Show only the execution phase, divided by the number of executions."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics of the complete runs as JSON.")] = False,
 ) -> None:
@@ -113,7 +116,7 @@ def parse_command(
     elif report.runs:
         _show(console(), report, total_times, per_execution, print_detail)
     else:
-        raise Mistake(f"{file.name}: nothing of NNAPI is in this trace")
+        raise Mistake(f"{file.name} contains no sections of the NNAPI runtime")
     for note in notes:
         typer.echo(f"note: {printable(note)}", err=True)
 

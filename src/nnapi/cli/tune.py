@@ -21,10 +21,13 @@ def tune(
     device: Annotated[Names, device_option("Choose among these devices only (may be repeated).")] = None,
     inputs: Annotated[
         list[Path] | None,
-        typer.Option("--input", metavar="F", help="A file for each input of the model (repeated); zeros without."),
+        typer.Option(
+            "--input", metavar="F", help="A file for each input of the model (repeat it for more); zeros by default."
+        ),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="How many threads a run may use; by default that is chosen.")
+        int | None,
+        typer.Option("--threads", min=1, help="How many threads a run may use; chosen automatically by default."),
     ] = None,
     weights: AsWeights = None,
     precision: AsPrecision = None,
@@ -36,7 +39,7 @@ def tune(
     with the same devices and threads use the plan.
     """
     if inputs and len(models) > 1:
-        raise Mistake(f"--input is for one model, not {len(models)}")
+        raise Mistake(f"--input needs a single model, got {len(models)}")
     out, results = console(), []
     with progress(out, len(models)) as step:
         for file in models:

@@ -84,11 +84,13 @@ def read_answer(name: str, vendor: Vendor, log: str) -> Answer:
         return Answer(name, taken, total, partitions)
     if missing := MISSING.search(log):
         advice = f": pip install {vendor.package}" if vendor.package else ""
-        return Answer(name, problem=f"{missing[1]} of the vendor is missing{advice}")
+        return Answer(name, problem=f"the vendor's library {missing[1]} is missing{advice}")
     if symbol := re.search(r"undefined symbol: \w+", log):
-        return Answer(name, problem=f"the compiler in LiteRT's wheel does not load: {symbol[0]}")
+        return Answer(name, problem=f"the compiler in LiteRT's wheel cannot be loaded: {symbol[0]}")
     errors = [line.rpartition("] ")[2] for line in log.splitlines() if "ERROR" in line]
-    return Answer(name, problem=errors[-1].strip() if errors else "the compiler took nothing and gives no reason")
+    return Answer(
+        name, problem=errors[-1].strip() if errors else "the compiler selected no operators and printed no reason"
+    )
 
 
 def _find_libraries(vendor: Vendor) -> list[str]:
