@@ -141,5 +141,5 @@ def test_value_that_is_needed_comes_back() -> None:
 
 
 def test_lack_of_a_needed_value_raises_what_it_is_told() -> None:
-    with pytest.raises(errors.BadDataError, match="^no device takes it$"):
-        errors.need_value(None, "no device takes it", errors.BadDataError)
+    with pytest.raises(errors.BadDataError, match="^no device supports it$"):
+        errors.need_value(None, "no device supports it", errors.BadDataError)

@@ -173,4 +173,4 @@ def test_a_file_that_is_no_corpus(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "x"
     file.write_bytes(content)
     result = CliRunner().invoke(app, ["check", str(file)])
-    assert (result.exit_code, result.stderr) == (2, f"nnapi: {file}: no .npz file\n")
+    assert (result.exit_code, result.stderr) == (2, f"nnapi: {file}: not a .npz file\n")

@@ -366,5 +366,5 @@ def test_the_shapes_used_last_stay() -> None:
 
 def test_an_unknown_dimension_of_a_result_agrees_with_any_declared() -> None:
     check_declared(tensor("float32", (UNKNOWN, 2)), tensor("float32", (3, 2)), is_model_output=True)
-    with pytest.raises(OpFailedError, match=r"gives TENSOR_FLOAT32\[-1, 4\], declared is"):
+    with pytest.raises(OpFailedError, match=r"gives TENSOR_FLOAT32\[-1, 4\], but the model declares"):
         check_declared(tensor("float32", (UNKNOWN, 4)), tensor("float32", (3, 2)), is_model_output=True)

@@ -213,7 +213,7 @@ def test_dimensions_that_contradict_the_declared_ones(given: Any, declared: Any,
     if fits:
         check_declared(result, wanted, is_model_output=True)
     else:
-        with pytest.raises(OpFailedError, match="gives .*, declared is "):
+        with pytest.raises(OpFailedError, match="gives .*, but the model declares "):
             check_declared(result, wanted, is_model_output=True)
 
 
@@ -234,7 +234,7 @@ def test_quantization_that_contradicts_the_declared_one(
 ) -> None:
     result, declared = tensor("quant8_asymm", (2,), 0.5, 3), tensor("quant8_asymm", (2,), scale, zero_point)
     check_declared(result, declared, is_model_output=is_output, lax=True)
-    message = f"gives scale 0.5 and zero point 3, the {role} is declared with {scale} and {zero_point}"
+    message = f"gives scale 0.5 and zero point 3, but the {role} is declared with {scale} and {zero_point}"
     with pytest.raises(OpFailedError, match=message):
         check_declared(result, declared, is_model_output=is_output)
 

@@ -188,7 +188,7 @@ def test_a_vector_of_values_is_run() -> None:
 
 
 def test_memory_that_is_not_the_host_s_is_refused() -> None:
-    with pytest.raises(ours.InvalidArgument, match="memory of cuda"):
+    with pytest.raises(ours.InvalidArgument, match="memory of device type cuda"):
         ours.OrtValue.ortvalue_from_numpy(np.zeros(1), "cuda", 0)
     with pytest.raises(ours.InvalidArgument, match=r"tensor\(double\) \[2\] does not fit into tensor\(float\) \[2\]"):
         ours.OrtValue.ortvalue_from_numpy(np.zeros(2, np.float32)).update_inplace(np.zeros(2))

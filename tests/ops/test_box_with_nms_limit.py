@@ -147,7 +147,7 @@ def test_rows_that_contradict_the_declared_ones_are_refused() -> None:
     integers = [scalar(OperandCode.INT32, -1), scalar(OperandCode.INT32, HARD)]
     half = scalar(OperandCode.FLOAT32, 0.5)
     outputs = [tensor("float32", (2,)), tensor("float32", (0, 4)), tensor("int32", (0,)), tensor("int32", (0,))]
-    message = r"BOX_WITH_NMS_LIMIT \(#0\): gives TENSOR_FLOAT32\[1\], declared is TENSOR_FLOAT32\[2\]"
+    message = r"BOX_WITH_NMS_LIMIT \(#0\): gives TENSOR_FLOAT32\[1\], but the model declares TENSOR_FLOAT32\[2\]"
     with pytest.raises(OpFailedError, match=message):
         run_single(CODE, [*inputs, half, *integers, half, half, half], outputs)
 

@@ -132,5 +132,7 @@ def test_quantized_locations_count_eighths() -> None:
     types = [tensor("uint8", (1, 2, 2, 1), 1.0), tensor("quant16_asymm", (1, 4), 0.125)]
     inputs = [*((type, np.zeros(type.shape)) for type in types), scalar(OperandCode.BOOL, False)]
     outputs = [tensor("uint8", (1, 1), 1.0), tensor("quant16_asymm", (1, 1, 2), 0.25)]
-    with pytest.raises(OpFailedError, match=r"gives scale 0.125 and zero point 0, the model output is declared with"):
+    with pytest.raises(
+        OpFailedError, match=r"gives scale 0.125 and zero point 0, but the model output is declared with"
+    ):
         run_single(CODE, inputs, outputs)

@@ -172,7 +172,7 @@ def test_rule_070_an_operation_that_nobody_takes(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr("nnapi.runtime.device.devices", lambda: nobody)
         with pytest.raises(BadDataError) as caught:
             compile(chain(), chosen)
-        for message in ("no device takes ABS (#0)", "first: ABS (#0): not for first", "second: ABS"):
+        for message in ("no device supports ABS (#0)", "first: ABS (#0): not for first", "second: ABS"):
             assert message in str(caught.value)
 
 

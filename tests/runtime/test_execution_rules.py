@@ -88,7 +88,9 @@ def test_rule_128_the_quantization_of_a_model_output() -> None:
         model.add_operation(OperationCode.LOGISTIC, [x], [y])
         model.identify_inputs_and_outputs([x], [y])
         model.finish()
-        with pytest.raises(OpFailedError, match=r"LOGISTIC \(#0\): gives scale 0.00390625 and zero point 0, the model"):
+        with pytest.raises(
+            OpFailedError, match=r"LOGISTIC \(#0\): gives scale 0.00390625 and zero point 0, but the model"
+        ):
             on_reference(model).run(np.zeros(2, np.uint8))
 
 
@@ -105,7 +107,9 @@ def test_rule_128_between_operations_what_is_produced_replaces_what_is_declared(
 
 
 def test_rule_129_dimensions_that_contradict_the_declared_ones() -> None:
-    with pytest.raises(OpFailedError, match=r"SLICE \(#0\): gives TENSOR_FLOAT32\[3, 2\], declared is .*\[4, 2\]"):
+    with pytest.raises(
+        OpFailedError, match=r"SLICE \(#0\): gives TENSOR_FLOAT32\[3, 2\], but the model declares .*\[4, 2\]"
+    ):
         sliced(3, np.empty((4, 2), np.float32), out=(4, 2)).compute()
     with pytest.raises(OpFailedError, match=r"came out as \[3, 2\], set as \[4, 2\]"):
         sliced(3, np.empty((4, 2), np.float32), tensor("float32", (4, 2))).compute()

@@ -195,7 +195,7 @@ def test_rule_171_an_extension_that_no_driver_describes() -> None:
     model.add_operation(model.extension_operation_type(name, 0), [x], [y])
     model.identify_inputs_and_outputs([x], [y])
     model.finish()
-    with pytest.raises(BadDataError, match="no device takes operation 0 of"):
+    with pytest.raises(BadDataError, match="no device supports operation 0 of"):
         compile(model)
 
 

@@ -104,4 +104,4 @@ def test_a_directory_that_cannot_be_written_harms_nobody(tmp_path: Path, caplog:
     caplog.set_level("INFO")
     keep_record(KIND, "one", {"value": 1})
     assert recalled("one") is None
-    assert "is not kept" in caplog.text
+    assert "cannot write a record of" in caplog.text

@@ -47,12 +47,12 @@ def test_layout(dimensions: tuple[int, ...], letters: str) -> None:
     "dimensions", [(2, 8, 8, 3), (1, 8, 8, 5), (1, 1960), (1960,), (1, 1, 257), (1, 30, 1, 40), ()]
 )
 def test_no_picture_fits(dimensions: tuple[int, ...]) -> None:
-    with pytest.raises(Mistake, match="this shape takes no single picture"):
+    with pytest.raises(Mistake, match="this shape cannot hold a single picture"):
         find_layout(kind("float32", *dimensions))
 
 
 def test_no_picture_of_integers() -> None:
-    with pytest.raises(Mistake, match="this type takes no picture"):
+    with pytest.raises(Mistake, match="this type cannot hold a picture"):
         find_layout(kind("int32", 1, 8, 8, 3))
 
 

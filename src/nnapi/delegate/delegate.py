@@ -25,7 +25,7 @@ class Delegate:
     def choose(self, context: Any) -> Sequence[int]:
         """Return the numbers of the nodes to claim; their partitions are compiled."""
         plan = ffi.new("TfLiteIntArray**")
-        need(not context.GetExecutionPlan(context, plan), "LiteRT gives no plan", OpFailedError)
+        need(not context.GetExecutionPlan(context, plan), "LiteRT does not give its execution plan", OpFailedError)
         graph = LiteRtGraph(context, list_integers(plan[0]))
         left = dict(graph.left)
         while True:

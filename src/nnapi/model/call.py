@@ -356,10 +356,10 @@ def check_declared(result: OperandType, declared: OperandType, *, is_model_outpu
         and any(dimension == 0 and want for dimension, want in zip(result.dimensions, declared.dimensions, strict=True))
     )
     if not agrees:
-        raise OpFailedError(f"gives {result}, declared is {declared}")
+        raise OpFailedError(f"gives {result}, but the model declares {declared}")
     if not lax and (result.scale, result.zero_point) != (declared.scale, declared.zero_point):
         role = "model output" if is_model_output else "tensor between operations"
         raise OpFailedError(
-            f"gives scale {result.scale:.9g} and zero point {result.zero_point}, the {role} is declared with "
+            f"gives scale {result.scale:.9g} and zero point {result.zero_point}, but the {role} is declared with "
             f"{declared.scale:.9g} and {declared.zero_point}"
         )

@@ -91,7 +91,7 @@ class OrtValue:
 def need_host(device_type: str) -> None:
     """Raise InvalidArgument for memory of any device but the host."""
     if device_type.lower() != "cpu":
-        raise InvalidArgument(f"memory of {device_type} is not to be had, only that of cpu")
+        raise InvalidArgument(f"memory of device type {device_type} is not available, only cpu")
 
 
 def _describe(array: Array) -> str:

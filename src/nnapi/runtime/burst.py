@@ -155,7 +155,7 @@ class Burst(Closeable):
                     if compute:
                         return compute()
                 except Exception as error:
-                    log.debug("run again, the general way: %s", error)
+                    log.debug("the fast path failed, running on the general path: %s", error)
                 return list(execute(self._prepared, request).outputs)
             finally:
                 release()

@@ -16,11 +16,11 @@ class RecordKind(StrEnum):
 
 
 HOLDS = {
-    RecordKind.PLANS: "which plans of models were measured, or are predicted, to be fastest",
-    RecordKind.EXCLUSIONS: "which operations ended the processes of devices' drivers",
-    RecordKind.MODELS: "what files of models hold, so that they need not be read to be compiled from a cache",
-    RecordKind.PROBES: "which hardware drivers found that takes long to ask",
-    RecordKind.PREPARED: "what was prepared of models, mostly from files, where no cache was named",
+    RecordKind.PLANS: "the plans that trials or predictions found fastest",
+    RecordKind.EXCLUSIONS: "the operations that ended a driver's process",
+    RecordKind.MODELS: "summaries of model files, with which a cached model is compiled without reading its file",
+    RecordKind.PROBES: "the hardware that drivers found, if finding it takes long",
+    RecordKind.PREPARED: "prepared models of compilations without a named cache",
 }
 
 

@@ -44,7 +44,7 @@ def forget_record(kind: RecordKind, key: str) -> None:
     except FileNotFoundError:
         pass
     except OSError as error:
-        log.info("%s: this is not forgotten: %s", HOLDS[kind], error)
+        log.info("cannot remove a record of %s: %s", HOLDS[kind], error)
 
 
 def keep_record(
@@ -59,4 +59,4 @@ def keep_record(
         write_entry(path, label, Content(key, b"", json.dumps(content).encode()))
         prune_if_full(directory, LIMIT)
     except OSError as error:
-        log.info("%s: this is not kept: %s", HOLDS[kind], error)
+        log.info("cannot write a record of %s: %s", HOLDS[kind], error)

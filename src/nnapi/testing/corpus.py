@@ -111,7 +111,7 @@ class Corpus:
             if isinstance(error, OSError) and error.strerror:
                 raise CorpusError(f"{path}: {error.strerror}") from error
             if not zipfile.is_zipfile(path):
-                raise CorpusError(f"{path}: no .npz file") from error
+                raise CorpusError(f"{path}: not a .npz file") from error
             raise CorpusError(f"{path}: {type(error).__name__}: {error}") from error
 
     def __repr__(self) -> str:
@@ -149,7 +149,7 @@ def _text(index: Path) -> str:
     try:
         return index.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise CorpusError(f"{index}: no text in UTF-8: {error}") from error
+        raise CorpusError(f"{index}: not text in UTF-8: {error}") from error
 
 
 def _entry(index: Path, line: str) -> Entry:

@@ -175,4 +175,4 @@ def need_inference(graph: Any, inputs: Sequence[Any]) -> None:
             "it changes its inputs or buffers in place; model.eval() leaves those of a BatchNorm alone"
         )
     if not all(isinstance(each, torch.Tensor) for each in outputs):
-        raise UnsuitableError("it gives something else than tensors")
+        raise UnsuitableError("it returns something other than tensors")

@@ -58,13 +58,13 @@ def find_layout(type: OperandType) -> str:
     """Return a letter per dimension: batch N, height H, width W, channels C. Mistake if the type does not hold one gray
     or color picture."""
     if type.code not in FLOATS and not type.is_quantized:
-        raise Mistake("an input of this type takes no picture, give a .npy file")
+        raise Mistake("an input of this type cannot hold a picture: give a .npy file")
     for letters in ("NHWC", "NCHW", "HWC", "NHW", "HW"):
         dimensions = dict(zip(letters, type.dimensions, strict=False))
         fits = len(letters) == type.rank and dimensions.get("N", 1) in (0, 1) and dimensions.get("C", 1) in MODES
         if fits and 1 not in (dimensions["H"], dimensions["W"]):
             return letters
-    raise Mistake("an input of this shape takes no single picture, give a .npy file")
+    raise Mistake("an input of this shape cannot hold a single picture: give a .npy file")
 
 
 def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, str]:

@@ -183,7 +183,7 @@ def test_what_kills_it_when_it_is_asked_is_remembered(small: str, capfd: pytest.
         found.wait()
         pid = found.driver.pid  # type: ignore[attr-defined]
         assert find_verdicts(found.driver, model) == verdicts
-        with pytest.raises(BadDataError, match="no device takes CONV_2D"):
+        with pytest.raises(BadDataError, match="no device supports CONV_2D"):
             compile(model, [found])
         assert found.driver.pid == pid  # type: ignore[attr-defined]
     assert "chip" not in capfd.readouterr().err

@@ -290,7 +290,7 @@ def test_a_device_that_is_not_there(other: Other, agent: Agent) -> None:
     other.answer(devices((3, 27, b"first", b"1")), devices((3, 26, b"first", b"1")))
     with pytest.raises(BadDataError, match="^/lib.so has 1 devices$"):
         ForeignDriver("phone", "/lib.so", 1, agent)
-    with pytest.raises(UnavailableDeviceError, match="^/lib.so says feature level 26, which NNAPI does not have$"):
+    with pytest.raises(UnavailableDeviceError, match="^/lib.so reports feature level 26, which NNAPI does not have$"):
         ForeignDriver("phone", "/lib.so", 0, agent)
 
 

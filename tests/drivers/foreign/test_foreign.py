@@ -89,7 +89,11 @@ def test_a_trace_has_the_device_within_the_connection(own: Device) -> None:
 
 LYING = {
     "ranks": ("*(uint32_t*)c = 3000000000u; return 0;", "return 0;", "is said to have 3000000000 dimensions"),
-    "dimensions": ("*(uint32_t*)c = 2; return 0;", "return 0;", r"gives TENSOR_FLOAT32\[.*declared is TENSOR_FLOAT32"),
+    "dimensions": (
+        "*(uint32_t*)c = 2; return 0;",
+        "return 0;",
+        r"gives TENSOR_FLOAT32\[.*but the model declares TENSOR_FLOAT32",
+    ),
     "sizes": (
         "*(uint32_t*)c = 1; return 0;",
         "*(uint32_t*)c = 1000; return 0;",
@@ -159,7 +163,7 @@ def test_levels_are_read(number: int, level: int) -> None:
 
 @pytest.mark.parametrize("number", [-1, 0, 26, 32, 1_000_005])
 def test_levels_that_there_are_not_are_refused(number: int) -> None:
-    with pytest.raises(UnavailableDeviceError, match=f"lib says feature level {number}"):
+    with pytest.raises(UnavailableDeviceError, match=f"lib reports feature level {number}"):
         read_level("lib", number)
 
 

@@ -100,7 +100,7 @@ def test_a_cache_entry_of_a_driver_that_has_none(server: ChannelServer) -> None:
     server._session.driver = Bare()
     assert ask(server, {"kind": "cache_entry", "prepared": number}) == ({"length": None}, [])
     body = {"kind": "restore", "model": 1, "options": OPTIONS, "size": 4, "length": 4}
-    assert refusal(server, body) == (OpFailedError, "the driver keeps nothing")
+    assert refusal(server, body) == (OpFailedError, "the driver does not cache")
 
 
 @pytest.mark.parametrize("key", [b"", b"secret"])

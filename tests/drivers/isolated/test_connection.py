@@ -57,7 +57,7 @@ def begin(process: Loopback, patience: float | None = None, limited: str = "") -
 
 def test_a_silent_process() -> None:
     said = begin(Loopback(), patience=0.01)
-    assert said == "DriverDiedError: test has died: it said nothing for 0.01 s"
+    assert said == "DriverDiedError: test has died: it sent nothing for 0.01 s"
 
 
 def test_a_process_that_ends_before_its_greeting() -> None:

@@ -219,7 +219,7 @@ def test_what_kills_twice_is_excluded(
             pid = pid or driver.pid
             assert driver.pid == pid
             exclusions._exclusions.cache_clear()  # tomorrow
-        with pytest.raises(BadDataError, match="no device takes NEG"):
+        with pytest.raises(BadDataError, match="no device supports NEG"):
             compile(model("abs", "neg"), found)
 
 

@@ -299,6 +299,6 @@ def test_the_first_end_holds(peer: tuple[Peer, socket.socket]) -> None:
 @pytest.mark.parametrize("patience", [1.5, None])
 def test_nobody_serves(tmp_path: Path, patience: float | None) -> None:
     before = count_descriptors()
-    with pytest.raises(DeadObjectError, match="^nobody serves devices at .*/nowhere: No such file or directory$"):
+    with pytest.raises(DeadObjectError, match="^no service answers at .*/nowhere: No such file or directory$"):
         Peer(os.fspath(tmp_path / "nowhere"), patience)
     assert count_descriptors() == before

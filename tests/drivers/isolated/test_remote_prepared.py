@@ -165,7 +165,7 @@ def test_an_output_of_a_shape_that_the_model_does_not_have(
     if is_possible:
         assert remote.made.execute(Request([X])).outputs[0].shape == shape
     else:
-        with pytest.raises(DriverDiedError, match="it sent garbage: ValueError: an output of shape"):
+        with pytest.raises(DriverDiedError, match="it sent garbage: ValueError: an output has shape"):
             remote.made.execute(Request([X]))
 
 

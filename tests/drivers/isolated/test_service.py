@@ -166,7 +166,7 @@ def test_permissions_are_those_of_the_file(path: Path) -> None:
 def test_who_is_not_there(path: Path, tmp_path: Path) -> None:
     with pytest.raises(UnavailableDeviceError, match="other is not served; there are: nnapi-reference"):
         Device(Isolated("other", service=path))
-    with pytest.raises(DeadObjectError, match="nobody serves devices at .*nowhere: No such file"):
+    with pytest.raises(DeadObjectError, match="no service answers at .*nowhere: No such file"):
         Device(Isolated("other", service=tmp_path / "nowhere"))
     with pytest.raises(BadDataError, match="a service knows drivers by their names"):
         Isolated(reference(), service=path)
@@ -230,7 +230,7 @@ def test_the_end_of_a_service_is_an_error_once(tmp_path: Path) -> None:
         assert comes_true(lambda: not is_running(pid)), "its workers end with it"
         with pytest.raises(DeadObjectError):
             compiled.run(X)
-        with pytest.raises(DeadObjectError, match="nobody serves"):
+        with pytest.raises(DeadObjectError, match="no service answers"):
             compiled.run(X)
     with serving(where):
         assert compiled.run(X)[0].tolist() == Y

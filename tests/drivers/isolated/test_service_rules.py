@@ -196,10 +196,10 @@ def test_a_connection_that_cannot_be_accepted_waits_for_a_moment(
 ) -> None:
     service._let_in()
     assert clock.slept == [0.05]
-    assert "nobody is let in for a moment" in caplog.text
+    assert "no new connections for a moment" in caplog.text
     service._is_closed = True
     service._let_in()
-    assert caplog.text.count("nobody is let in") == 1
+    assert caplog.text.count("no new connections") == 1
     service._is_closed = False
 
 

@@ -220,7 +220,7 @@ def test_damaged_content_is_refused() -> None:
 
 def test_outputs_of_other_dimensions_are_refused() -> None:
     compiled = prepared().compiled
-    with pytest.raises(OpFailedError, match="expected are"):
+    with pytest.raises(OpFailedError, match="but the model declares"):
         Instance(Program(compiled._replace(shapes=((3, 3),))), 1)
 
 

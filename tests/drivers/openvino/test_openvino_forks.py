@@ -49,7 +49,7 @@ def test_a_forked_child_computes_without_the_engine(tmp_path: Path) -> None:
         check=False,
     )
     refused, stopped, computed = ran.stdout.splitlines()
-    assert "no device takes ABS (#0)" in refused
+    assert "no device supports ABS (#0)" in refused
     assert "OpenVINO was in use when this process was forked" in refused
     assert "OpenVINO was in use when this process was forked" in stopped
     assert computed == "1.0"

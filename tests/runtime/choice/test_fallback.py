@@ -126,7 +126,7 @@ def test_what_every_device_failed_to_prepare_fails_as_the_last_did() -> None:
         "one claimed operation #0, but failed to prepare: busy; two claimed operation #0, but failed to prepare: gone"
     )
     refusing = question._replace(devices=[limited("one", [ABS]), limited("two", [ABS])], model=chain(2))
-    with pytest.raises(BadDataError, match="no device takes NEG"):
+    with pytest.raises(BadDataError, match="no device supports NEG"):
         predict_plan(refusing, look_up(refusing), [])
 
 
@@ -196,7 +196,7 @@ def test_a_recorded_plan_that_cannot_be_prepared_is_planned_anew(
     monkeypatch.setattr(machine.second, "prepare", fail)
     ready, _ = prepare(question, Partitioning.WITHOUT_FALLBACK)
     assert ready.plan.devices == ("first",)
-    assert "second claimed operations #0, #1, but failed to prepare: no: the model is planned anew" in caplog.text
+    assert "second claimed operations #0, #1, but failed to prepare: no: planning the model again" in caplog.text
 
 
 # Records

@@ -65,7 +65,7 @@ def test_an_operation_that_a_device_refuses_costs_too_much_there() -> None:
 
 def test_an_operation_that_no_device_takes_is_refused_with_all_reasons() -> None:
     answers = DeviceAnswers(diamond(), [picky("one", 0, 1), picky("other", 1, 2)], FAST)
-    with pytest.raises(BadDataError, match=r"no device takes .*MUL.*; one: one has no MUL; other: other has no MUL"):
+    with pytest.raises(BadDataError, match=r"no device supports .*MUL.*; one: one has no MUL; other: other has no MUL"):
         answers.need_taken()
     DeviceAnswers(diamond(), [picky("one", 0), picky("other", 1)], FAST).need_taken()
     DeviceAnswers(diamond(), [picky("one", 0, 1, 2), picky("other")], FAST).need_taken()

@@ -209,7 +209,7 @@ def test_a_device_that_fails_when_it_is_asked_is_planned_around(
     for compilation in (compile(model), compile(model, [failing, REFERENCE])):
         assert compilation.plan.devices == (REFERENCE.name,)
         reasons = {dict(decision.verdicts)["failing"].reason for decision in compilation.plan.decisions}
-        assert f"SUB (#2): failing fails when it is asked: {said}" in reasons
-    assert f"failing takes nothing of levels, it fails when it is asked: {said}" in caplog.text
+        assert f"SUB (#2): the support query of failing fails: {said}" in reasons
+    assert f"failing runs no operations of levels, because its support query fails: {said}" in caplog.text
     with pytest.raises(type(raised) if raised else OpFailedError, match=said.partition(": ")[2]):
         compile(model, failing)

@@ -104,7 +104,7 @@ class ForeignDriver:
             return Verdict(False, f"{call}: {error}")
 
     def _as_verdict(self, call: OperationCall, takes: bool) -> Verdict:
-        return Verdict(takes, "" if takes else f"{call}: {self._path} does not take it")
+        return Verdict(takes, "" if takes else f"{call}: {self._path} does not support it")
 
     def _ask(self, model: Model, calls: Sequence[OperationCall]) -> list[bool]:
         for call in calls:
@@ -125,5 +125,5 @@ def read_level(path: str, number: int) -> int:
     """Return the feature level, 1 to 8, of a FeatureLevelCode; 8 for higher ones."""
     level = number - LEVELS_FROM_6 if number > LEVELS_FROM_6 else number - LEVEL_1 + 1
     known = LEVEL_1 <= number <= LEVEL_5 or number >= LEVELS_FROM_6 + 6
-    need(known, f"{path} says feature level {number}, which NNAPI does not have", UnavailableDeviceError)
+    need(known, f"{path} reports feature level {number}, which NNAPI does not have", UnavailableDeviceError)
     return min(level, 8)

@@ -235,7 +235,7 @@ def _wait_until_writable(connection: socket.socket, end: float | None) -> None:
     poll = select.poll()
     poll.register(connection, select.POLLOUT)
     if not poll.poll(milliseconds(end)):
-        raise TimeoutError("what it is told is not read")
+        raise TimeoutError("the other side reads no messages")
 
 
 def milliseconds(end: float | None) -> float | None:

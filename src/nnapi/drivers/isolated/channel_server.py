@@ -158,7 +158,7 @@ class ChannelServer:
     def answer_restore(self, body: Body, descriptors: Sequence[int]) -> Body:
         driver, key, length = self._session.driver, self._session.key, body["length"]
         if not isinstance(driver, Caches):
-            raise OpFailedError("the driver keeps nothing")
+            raise OpFailedError("the driver does not cache")
 
         def restore(model: Model, options: PrepareOptions) -> Prepared:
             file = map_file(body["size"], descriptors[0])

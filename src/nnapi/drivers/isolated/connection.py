@@ -88,7 +88,7 @@ class Connection:
                 send(main, {"kind": "hello", **hello})
             message = receive(main)
         except TimeoutError:
-            raise self.end(f"it said nothing for {self._patience:g} s") from None
+            raise self.end(f"it sent nothing for {self._patience:g} s") from None
         except (Violation, OSError) as error:
             raise self.end(str(error)) from None
         if message is None:

@@ -109,7 +109,7 @@ class RemotePrepared:
         for type, (offset, dimensions) in zip(self._outputs, answer["outputs"], strict=True):
             shape = tuple(map(int, dimensions))
             if not type.is_scalar and combine(type.dimensions, shape) is None:
-                raise ValueError(f"an output of shape {shape} where the model has {type}")
+                raise ValueError(f"an output has shape {shape}, but the model declares {type}")
             outputs.append(arena.view(offset, shape, type.dtype).copy())
         if channel.arena.size > KEPT:
             channel.arena = None

@@ -107,7 +107,7 @@ class Peer:
             self.connection.close()
             is_late = error.errno == EAGAIN
             reason = f"it let nobody in for {patience:g} s" if is_late and patience is not None else error.strerror
-            raise DeadObjectError(f"nobody serves devices at {path}: {reason}") from None
+            raise DeadObjectError(f"no service answers at {path}: {reason}") from None
 
     def end(self, patience: float = 0) -> tuple[str, bool]:
         """Disconnect. Return how the worker ended, if the service reports it within ``patience`` seconds, and whether

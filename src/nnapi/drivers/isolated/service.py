@@ -199,7 +199,7 @@ class Service:
             connection, _ = self._listener.accept()
         except OSError as error:
             if not self._is_closed:
-                log.warning("nobody is let in for a moment: %s", error)
+                log.warning("no new connections for a moment: %s", error)
                 time.sleep(TICK / 10)  # no descriptor is free: connections stay queued
             return
         client = CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))[0]

@@ -61,7 +61,11 @@ class Instance:
         native, views, threads = self._open_half(threads) or self._open(threads, make or _interpreter)
         content, flipped, expected, *_ = program.compiled
         shapes = tuple(view.shape for view in views[-len(expected) :])
-        need(shapes == expected, f"LiteRT gives {shapes}, expected are {expected}", OpFailedError)
+        need(
+            shapes == expected,
+            f"LiteRT gives shapes {shapes}, but the model declares {expected}",
+            OpFailedError,
+        )
         count = len(views) - len(shapes)
         self._engine = Engine(content, native, views[:count], views[count:], threads)
         ends = [(_caller_view(view, flip), flip) for view, flip in zip(views, flipped, strict=True)]

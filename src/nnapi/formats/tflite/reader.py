@@ -95,8 +95,8 @@ class File:
         """Raises BadDataError for anything but a .tflite file of version 3 with a subgraph."""
         self.content = content
         self.source = Source(content)
-        is_tflite = content[4:8] == IDENTIFIER
-        need(is_tflite, f"no .tflite file: bytes 4 to 8 are {bytes(content[4:8])!r}, not {IDENTIFIER!r}", BadDataError)
+        found = bytes(content[4:8])
+        need(found == IDENTIFIER, f"not a .tflite file: bytes 4 to 8 are {found!r}, not {IDENTIFIER!r}", BadDataError)
         self._model = self.source.root()
         version = self._model.number(schema.Model.VERSION, "I")
         need(version == 3, f"the file has schema version {version}, must be 3", BadDataError)

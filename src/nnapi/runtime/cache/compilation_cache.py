@@ -93,12 +93,12 @@ class Cache:
         if device.caches is None:
             return
         if not is_as_hashed(model):  # first, because the payload takes memory
-            log.warning("nothing of %s is kept: it has changed while it was compiled", model.name)
+            log.warning("%s is not cached: it changed while it was compiled", model.name)
             return
         try:
             payload = device.caches.cache_entry(prepared)
         except Exception as error:
-            log.warning("nothing of %s is kept: %s gives no entry: %s", model.name, device.name, error)
+            log.warning("%s is not cached: %s cannot write an entry: %s", model.name, device.name, error)
             return
         if payload is not None and not (self.is_own and len(payload) * SHARES > self.limit):
             content = Content(_describe_purpose(model, options), plan, payload)

@@ -172,7 +172,7 @@ class Challenger:
         """End this plan's trial; if ``is_lasting``, later processes exclude it too."""
         self.reason = reason if is_lasting else ""
         self.standing = Standing.SLOWER
-        log.info("%s is not tried any more: %s", self.name, reason)
+        log.info("no more trials of %s: %s", self.name, reason)
         self.close()
 
     def drop(self) -> None:

@@ -109,7 +109,7 @@ def _prepare_recorded(question: Question, record: Record, guard: Guard | None) -
     try:
         return prepare_plan(plan, question.devices, options, question.cache, guard)
     except ClaimedError as claim:
-        log.warning("%s: the model is planned anew", claim)
+        log.warning("%s: planning the model again", claim)
         return None
 
 

@@ -40,5 +40,5 @@ def _run_reference(model: Model, inputs: Sequence[Array | None]) -> Sequence[Arr
         with mute():
             return device(REFERENCE).driver.prepare(model, PrepareOptions()).execute(Request(inputs)).outputs
     except NnapiError as error:
-        log.info("%s: the reference has no results: %s", model.name, error)
+        log.info("%s: nnapi-reference cannot run it: %s", model.name, error)
         return None

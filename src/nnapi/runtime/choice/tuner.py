@@ -61,7 +61,7 @@ class Tuner:
                 try:
                     self._thread.start()
                 except RuntimeError as error:
-                    log.info("no thread for trials: %s", error)
+                    log.info("cannot start a thread for trials: %s", error)
                     self._thread = None
                     trial.stop()
         self._wake.set()
@@ -138,7 +138,7 @@ def advance(trial: Trial, owner: Owner, now: float, *, is_time_to_watch: bool = 
     elif trial.stage is Stage.WATCHING:
         drifted = trial.has_drifted()
         if drifted:
-            log.info("%s takes longer than it did: other plans are tried", trial.question.model.name)
+            log.info("runs of %s no longer take the recorded time: a new trial begins", trial.question.model.name)
             trial.restart()
         elif drifted is False:
             trial.stop()

@@ -90,4 +90,4 @@ def _accept_several(wanted: Sequence[tuple[DType, Shape]], infer: Inference) -> 
 
 
 def _log_failure(error: Exception) -> None:
-    log.debug("run again on the general path: %s", error)
+    log.debug("the fast path failed, running on the general path: %s", error)

@@ -70,7 +70,7 @@ class DeviceAnswers:
         for position, call in enumerate(self.model.operations):
             if not any(verdicts[position].supported for _, verdicts in answers):
                 refusals = [f"{device.name}: {verdicts[position].reason}" for device, verdicts in answers]
-                raise BadDataError(f"no device takes {call}; " + "; ".join(refusals))
+                raise BadDataError(f"no device supports {call}; " + "; ".join(refusals))
 
     @cached_property
     def problem(self) -> Problem:

@@ -102,7 +102,7 @@ def _assign(answers: DeviceAnswers) -> Assignment:
     problem, devices = answers.problem, answers.devices
     order = sorted(problem.devices, key=lambda d: devices[d].type != DeviceTypeCode.DEVICE_CPU)
     found = partition(problem._replace(order=order), INEXACT if answers.tables else EXACT)
-    return need_value(found, "no device takes all that the others refuse")
+    return need_value(found, "no single device supports all operations that the others refuse")
 
 
 def _make_steps(answers: DeviceAnswers, assignment: Sequence[int]) -> list[Step]:

@@ -40,7 +40,7 @@ class Exclusions:
         """Exclude an operation, in this process and later ones."""
         said = f"ended the driver's process twice, the last time when {phase}: {error}"
         self.reasons[_digest(model, call)] = said
-        log.warning("%s is not asked for %s again: it %s", driver.info.name, call, said)
+        log.warning("%s is excluded from %s: it %s", driver.info.name, call, said)
         info = driver.info
         keep_record(
             RecordKind.EXCLUSIONS, self._key, self.reasons, model=call.name, device=info.name, version=info.version

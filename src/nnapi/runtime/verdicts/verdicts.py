@@ -23,8 +23,8 @@ def find_verdicts(driver: Driver, model: Model) -> list[Verdict]:
         return need_verdicts(driver, model)
     except Exception as error:
         name, said = driver.info.name, f"{type(error).__name__}: {error}"
-        log.warning("%s takes nothing of %s, it fails when it is asked: %s", name, model.name, said)
-        return [Verdict(False, f"{call}: {name} fails when it is asked: {said}") for call in model.operations]
+        log.warning("%s runs no operations of %s, because its support query fails: %s", name, model.name, said)
+        return [Verdict(False, f"{call}: the support query of {name} fails: {said}") for call in model.operations]
 
 
 def need_verdicts(driver: Driver, model: Model) -> list[Verdict]:
