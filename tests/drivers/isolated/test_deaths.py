@@ -203,7 +203,7 @@ def test_what_kills_twice_is_excluded(
         with caplog.at_level(logging.WARNING):
             for _ in range(4):
                 assert compiled.run(X)[0].tolist() == [-1, -2, -3, -4]
-        said = "not asked for NEG (#1) again: it ended the driver's process twice, the last time when it ran"
+        said = "misbehaving is excluded from NEG (#1): it ended the driver's process twice, the last time when it ran"
         assert [record.message for record in caplog.records if said in record.message] != []
         pid = driver.pid
         for _ in range(3):
