@@ -1,10 +1,22 @@
 """The benchmark of choices: every device and variant that is compared runs, and the active plan beside them."""
 
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-from benchmarks.choices import ACTIVE, TIMED, WARM, compare, make_inputs, parse, prepare_all, run_one, time_alternating
+from benchmarks.choices import (
+    ACTIVE,
+    TIMED,
+    WARM,
+    Runs,
+    compare,
+    make_inputs,
+    parse,
+    prepare_all,
+    run_one,
+    time_alternating,
+)
 from nnapi.importers import load
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.tflite"
@@ -14,7 +26,8 @@ def test_plans_run_in_turns() -> None:
     model = load(DIGITS)
     assert list(prepare_all(model, make_inputs(model), 1)) == ["everything on nnapi-reference"]
     counted: list[str] = []
-    times = time_alternating({name: lambda name=name: counted.append(name) for name in ("a", "b")}, 0.001)  # type: ignore[misc]
+    runs: Runs = {name: lambda name=name: counted.append(name) for name in ("a", "b")}  # type: ignore[misc]
+    times = time_alternating(runs, 0.001, clock=count().__next__)  # one second for each plan, whatever the machine does
     each = WARM + TIMED
     turn = counted[4 : 4 + 2 * each]
     assert turn in ([*"a" * each, *"b" * each], [*"b" * each, *"a" * each])
