@@ -151,10 +151,10 @@ NETWORKS = [
         "*Original file* is the difference between LiteRT's outputs for the exported and for the original file."
     ),
     "",
-    "Two networks have large differences:",
+    "Large differences have two causes:",
     "",
-    "- Rounding differences add up in `tf2_mobilenet_v2_1.0_224_ptq`, although each operation agrees within one",
-    "  quantization step. Even LiteRT's XNNPACK and built-in kernels differ by up to 9 steps.",
+    "- In quantized networks, rounding differences add up, although each operation agrees within one quantization",
+    "  step. In `tf2_mobilenet_v2_1.0_224_ptq`, even LiteRT's XNNPACK and built-in kernels differ by up to 9 steps.",
     "- `movenet_lightning_ptq` computes the positions of the highest scores (ARGMAX). On random inputs, a rounding",
     "  difference selects another position.",
     "",

@@ -140,7 +140,9 @@ def test_what_depends_on_open_dimensions_is_refused(suffix: str, tmp_path: Path)
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("suffix", "reason"), [(".onnx", "ONNX has no"), (".tflite", "TFLite has no operator")])
+@pytest.mark.parametrize(
+    ("suffix", "reason"), [(".onnx", "the ONNX exporter has no"), (".tflite", "the TFLite exporter has no")]
+)
 def test_everything_that_cannot_be_written_is_listed(suffix: str, reason: str, tmp_path: Path) -> None:
     model = nnapi.Model("mine")
     x, y, z = (model.add_operand(nnapi.tensor("float32", (2, 3)), name) for name in "xyz")

@@ -15,7 +15,7 @@ from nnapi.model.operand import OperandType, Shape
 
 class Conversion(FileLowering[Value, Context]):
     rules = RULES
-    no_rule = "ONNX has no operator with this meaning, and the exporter has no rule for it"
+    no_rule = "the ONNX exporter has no rule for it"
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> None:
         super().__init__(model, shapes)

@@ -24,7 +24,7 @@ class Conversion(FileLowering[Tensor, Context]):
 
     rules = RULES
     as_types = ("filter", "weights", "bias")
-    no_rule = "TFLite has no operator with this meaning, and the exporter has no rule for it"
+    no_rule = "the TFLite exporter has no rule for it"
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> None:
         super().__init__(model, shapes)
