@@ -83,7 +83,8 @@ def test_the_committed_page_lists_every_operator(committed: str) -> None:
     counts = [sum(map(int, re.findall(r"\d+", row.rsplit("|", 1)[0]))) for row in rows.values()]
     assert f"Of {len(node_cases())} tests" in committed
     assert sum(counts) == len(node_cases())
-    untested = ", ".join(sorted(set(RULES.modules) - tested, key=str.lower))
+    left = [name for name in RULES.modules if name.removeprefix("ai.onnx.ml:") not in tested]
+    untested = ", ".join(sorted(left, key=str.lower))
     assert " ".join(committed.split()).endswith(f"have rules, but no tests in the library: {untested}."), AGAIN
 
 
