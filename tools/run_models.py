@@ -45,7 +45,8 @@ TAIL = """
 - `cpm_pose_float` and `hourglass_pose_float` expect whole people. nnapi therefore scales a picture to 60 % of the size
   of the model's input. On portraits, head, neck and shoulders are right. Points near an edge of the picture, such as
   elbows, may be wrong.
-- `hand_landmark_3d_intquant` finds no hand, because the picture shows none.
+
+`hand_landmark_3d_intquant` is right to find no hand, because the picture shows none.
 """
 HEAD = """# Models that were run
 
