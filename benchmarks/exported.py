@@ -104,7 +104,7 @@ def tabulate_examples(step: int, show: bool) -> tuple[list[str], int]:
             f"A public conformance example is a small model with inputs and expected outputs. The table counts the "
             f"outcomes of {len(entries):,} examples. LiteRT or ONNX Runtime runs the exported file, or nnapi imports "
             "the file again and runs it on `nnapi-reference`. An example is *frozen* if its export is refused, but "
-            "passes once all inputs except the first are constants, as weights are in networks."
+            "an export with all inputs except the first as constants passes. In networks, weights are such constants."
         ),
         "",
         "| file run by | passed | frozen | refused | wrong |",

@@ -217,8 +217,8 @@ compiled twice, not once for each token. The cache stores the compilations of a 
 runs the same file on the same shapes neither imports nor lowers the file again.
 `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})` fixes dimensions.
 
-Images are NCHW in the file. A TRANSPOSE at the beginning of the network changes them to NHWC, and another at the end
-changes them back. The importer does not use NNAPI's layout argument. With this argument, an engine that computes in
+Images are NCHW in the file. The importer adds a TRANSPOSE to NHWC at the beginning of the network, and a TRANSPOSE
+back at the end. The importer does not use NNAPI's layout argument. With this argument, an engine that computes in
 NHWC would transpose before and after every operation. On xnnpack-cpu, chains of 4 and 8 convolutions took 1.15 and 1.66
 times as long with the argument as without it. On openvino-cpu, which chooses its own layout, the argument made no
 difference.
@@ -232,7 +232,7 @@ The library `onnx` has four sets of models:
 | simple | 23 | 7 | sequences, strings and gradients |
 | light | 9 | 6 (only loaded, not run) | the weights are not in the file and would take more than 256 MB |
 
-PyTorch has two exporters. The results of the networks that they export agree with ONNX Runtime's within 1e-4. For
+PyTorch has two exporters. For networks that they export, nnapi's results agree with ONNX Runtime's within 1e-4. For
 networks that ONNX Runtime's tool quantized, the results of each operation agree within 1 quantization step.
 
 `python -m benchmarks.architectures` tests 64 architectures with random weights, which PyTorch 2.13 or 2.14 exported. 61
@@ -257,9 +257,9 @@ ONNX Runtime.
 | detection that suppresses boxes: SSDlite, RetinaNet | refused: NonZero, and NonMaxSuppression within an If |
 
 The next table counts the tests of operators in onnx {version} on `nnapi-reference`. A test is *passed* if it passes
-unchanged. It is *frozen* if it passes once its parameters (shapes, axes, weights of recurrent cells, scales) are
-constants, as they are in networks. Otherwise it is *refused*; the last column has the most frequent reason. No test
-gives a wrong result, neither on `nnapi-reference` nor on the devices chosen by default.
+unchanged. It is *frozen* if it passes after its parameters (shapes, axes, weights of recurrent cells, scales) were
+made constants, as they are in networks. Otherwise it is *refused*; the last column has the most frequent reason. No
+test gives a wrong result, neither on `nnapi-reference` nor on the devices chosen by default.
 
 For many operators, the library has a second test, in which simpler operators replace the operator. The rows with the
 word "decomposed" count these tests; the first word of such a row is the first word of the tests' names.

@@ -29,7 +29,7 @@ from nnapi.ops import HOMES
 
 SHOWN = ("ADD", "RESIZE_BILINEAR")
 CONTENTS = {
-    "operation_codes.py": "number, family and module",
+    "operation_codes.py": "value, family and module",
     "ops": "declaration, shape function and kernel",
     "lowering/decompositions": "decomposition into simpler operations",
     "lowering/tflite": "canonical rule that lowers the operation to TensorFlow Lite",
@@ -47,8 +47,8 @@ HEAD = """## The files of an operation
 
 <!-- Written by `python -m tools.operation_files`. -->
 
-The modules of rules below `lowering/`, `drivers/` and `exporters/` have the names of families of operations (`FAMILIES`
-in `operation_codes.py`). `python -m tools.operation_files NAME` lists the files of an operation. It omits tests,
+In `lowering/`, `drivers/` and `exporters/`, each module of rules has the name of a family of operations (`FAMILIES` in
+`operation_codes.py`). `python -m tools.operation_files NAME` lists the files of an operation. It omits tests,
 generated files, and the arguments for random tests (`testing/random/proposals/`). The table shows two operations:
 """
 

@@ -55,7 +55,7 @@ The table lists the output of `nnapi run MODEL INPUT` for published models. `pyt
 | column | meaning |
 |---|---|
 | input | a picture or a sound; models with "–" ran on random values |
-| drawn | what the picture shows that `--picture` writes |
+| drawn | contents of the picture that `--picture` writes |
 | guessed | facts that the model's file does not state; options of `nnapi run` set other values |
 
 | model | input | output | drawn | guessed |

@@ -101,7 +101,7 @@ class UnmappableError(NnapiError, code=ResultCode.UNMAPPABLE):
 
 
 class OutputInsufficientSizeError(NnapiError, code=ResultCode.OUTPUT_INSUFFICIENT_SIZE):
-    """An output buffer is too small. `dimensions` are the dimensions of the result."""
+    """An output buffer is too small. The error's attribute `dimensions` has the dimensions of the result."""
 
     dimensions: tuple[int, ...] = ()
 

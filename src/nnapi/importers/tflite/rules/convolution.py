@@ -103,7 +103,7 @@ def bias_of(node: TfliteNode, i: int, x: Value, weights: Value, channels: int) -
     tensor = node.tensor(i)
     if len(tensor.scales) > 1 and tensor.axis >= max(len(tensor.shape), 1):
         node.note("the scales of a bias follow from input and weights: those along an axis that it lacks are ignored")
-    expressible(bias.array is not None, "its bias is computed; quantized operations of NNAPI need a constant one")
+    expressible(bias.array is not None, "its bias is computed; NNAPI's quantized operation needs a constant bias")
     return with_type(bias, OperandType(bias.type.code, bias.shape, scale))
 
 
