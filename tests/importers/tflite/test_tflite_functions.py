@@ -231,7 +231,7 @@ IMAGE, FILTER = u8(1, 4, 4, 4), u8(4, 2, 2, 4).of(np.zeros((4, 2, 2, 4)))
         ),
         (conv(f32(4, 4, 2), f32(4, 2, 2, 2)), "its input and filter are not of rank 4"),
         (conv(f32(1, 4, 4, 2), f32(4, 2, 2), kind="DEPTHWISE_CONV_2D"), "its input and filter are not of rank 4"),
-        (conv(IMAGE, FILTER, T("INT32", (4,), 0.0025)), "its bias is computed; quantized operations of NNAPI need"),
+        (conv(IMAGE, FILTER, T("INT32", (4,), 0.0025)), "its bias is computed; NNAPI's quantized operation needs"),
         (conv(f32(1, 4, 4, 4), f32(4, 2, 2, 4), const([1, 2, 3, 4])), "its bias is of integers without a scale"),
         (
             single(
