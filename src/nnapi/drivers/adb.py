@@ -51,7 +51,7 @@ def start_agent(serial: str) -> None:
 
 
 def push_agent(serial: str, file: Path = BUILT) -> None:
-    """Copy the agent to a phone and start it, instead of one that may be running there."""
+    """Remove an agent that may run on a phone, copy the agent there, and start it."""
     said = f"{file} does not exist: it is built with the package where clang and lld are, or ANDROID_NDK names an NDK"
     need(file.exists(), said, UnavailableDeviceError)
     remove_agent(serial)

@@ -82,7 +82,7 @@ def walk_back(model: Model, index: int) -> Iterator[tuple[int, OperationCall]]:
 
 
 def find_producer(model: Model, output: int = 0) -> int | None:
-    """Return the code of the operation that computes an output; operations that only restate it are skipped."""
+    """Return the code of the operation that computes an output; skip operations that keep its elements in order."""
     for _, call in walk_back(model, model.outputs[output]):
         if call.code not in REGISTRY or not REGISTRY[call.code].does(Trait.RESTATES):
             return call.code

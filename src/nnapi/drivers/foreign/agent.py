@@ -58,9 +58,9 @@ class Agent:
     """A connection to an agent; one request at a time."""
 
     def __init__(self, address: str, patience: float | None = None) -> None:
-        """Connect to ``adb:SERIAL``, ``ssh:HOST``, ``tcp:HOST:PORT``, ``unix:PATH``, or start an agent for a local
-        library. UnavailableDeviceError, with the reason, if that fails. The connection is given up if the agent does
-        not answer for ``patience`` seconds."""
+        """Connect to ``adb:SERIAL``, ``ssh:HOST``, ``tcp:HOST:PORT`` or ``unix:PATH``, or start an agent for a local
+        library. Raise UnavailableDeviceError with the reason if that fails. If the agent does not answer a request for
+        ``patience`` seconds, the connection is lost."""
         self.path, self._address = address, address
         self._lock, self._lost, self._patience = make_lock(), "", patience
         self._by_itself = False

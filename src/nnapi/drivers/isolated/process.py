@@ -110,8 +110,8 @@ class Peer:
             raise DeadObjectError(f"no service answers at {path}: {reason}") from None
 
     def end(self, patience: float = 0) -> tuple[str, bool]:
-        """Disconnect. Return how the worker ended, if the service reports it within ``patience`` seconds, and whether
-        by itself."""
+        """Disconnect. Return how the worker ended, and whether it ended by itself, if the service reports this within
+        ``patience`` seconds."""
         self._read_end(patience)
         with suppress(OSError):
             self.connection.shutdown(socket.SHUT_RDWR)

@@ -15,7 +15,7 @@ from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.model.operand import Array
 
 ELEMENTS = {"float32": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9, "float16": 10}
-"""LiteRT's numbers of element types, by NumPy's names."""
+"""LiteRT's enum values of element types, by the types' names in NumPy."""
 CPU = 1
 SEVERITY, ACCELERATORS = 25, 24
 """Options of an environment: minimum severity of log messages; accelerators to search for."""

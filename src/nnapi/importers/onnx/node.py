@@ -193,7 +193,7 @@ class Node(AnyNode):
     # Results
 
     def result(self, value: Value, shape: Shape | None = None, *, elem: int = 0, is_nhwc: bool = False) -> Tensor:
-        """Return a result of the node. ``shape`` is its shape in the file: () for a scalar, of any rank."""
+        """Return a result of the node. ``shape`` is its shape in the file, by default that of ``value``."""
         return Tensor(self.name, elem, value.shape if shape is None else shape, value=value, is_nhwc=is_nhwc)
 
     def constant_result(self, array: Array) -> Tensor:

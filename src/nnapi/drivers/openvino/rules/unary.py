@@ -41,7 +41,7 @@ def exp(context: Context, input: Value) -> Value:
 
 @lower(Op.RSQRT)
 def rsqrt(context: Context, input: Value) -> Value:
-    """Make 0 exact, as the result for x ≤ 0 is infinite, and the highest quantized value."""
+    """Compute quantized operands exactly: for 0, the result is infinite, so its quantized value is the highest."""
     if not input.type.is_quantized:
         return context.map(lambda x: op.divide(number(1), op.sqrt(x)), input)
     first = input.is_channels_first

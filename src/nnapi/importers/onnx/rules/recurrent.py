@@ -26,7 +26,8 @@ TANH = 4
 """NNAPI's code of an LSTM's activation."""
 
 Cell = Callable[[Sequence[Term], Term], Term]
-"""One time step: takes the divided product of the input and the last output, returns the next output."""
+"""One time step: takes a part of the input's product for each group of gates, and the last output; returns the next
+output."""
 
 
 @rule("LSTM")
