@@ -33,18 +33,18 @@ operations with the reasons.
 
 - The exporter keeps the **names** of inputs, outputs, tensors and subgraphs; for ONNX it makes them unique. Dynamic
   dimensions of the model are dynamic in the file.
-- **.onnx** (needs `pip install 'nnapi[onnx]'`) uses opset 20, or 21 if the model has 16-bit quantized values.
-  Quantized operations use the QDQ format: QuantizeLinear and DequantizeLinear enclose each quantized value. Filters
-  keep their scale per channel. Biases are int32, and their scale is the product of the scales of input and filter.
-  Images are transposed to NCHW once at each input and output. IF becomes If, and WHILE becomes Loop. If the constants
-  exceed 2 GiB, the exporter stores them in FILE.data beside the file. Every file passes the checker of the `onnx`
-  package.
+- **.onnx** (needs `pip install 'nnapi[onnx]'`) uses opset 20, or 21 if the model has 16-bit quantized values. Quantized
+  operations use the QDQ format: QuantizeLinear and DequantizeLinear enclose each quantized value. Filters keep their
+  scale per channel. Biases are int32, and their scale is the product of the scales of input and filter. The file
+  transposes images to NCHW at each input, and back to NHWC at each output. IF becomes If, and WHILE becomes Loop. If
+  the constants exceed 2 GiB, the exporter stores them in FILE.data beside the file. Every file passes the checker of
+  the `onnx` package.
 - **.tflite**: IF and WHILE refer to subgraphs. The file stores float16 values as float16, and TFLite computes them in
   float32. The states of recurrent cells become TFLite variables. Each run first sets these variables to the states that
   the model has as inputs or constants, so no state remains from the previous run. If the model permits quantized
   weights in operations on floats, the file has TFLite's dynamic-range operators.
-- If a format lacks a recurrent operation, the exporter decomposes it into products and sums. It refuses more than 256
-  time steps.
+- If a format lacks a recurrent operation on floats, the exporter decomposes it into products and sums. It refuses more
+  than 256 time steps.
 - `NNAPI_RECORD` records the models that an application builds. `nnapi export RECORDING.npz -o FOLDER [--format onnx]`
   writes these models, and lists the models that cannot be written.
 """
@@ -102,9 +102,10 @@ def tabulate_examples(step: int, show: bool) -> tuple[list[str], int]:
     rows = [
         _wrap(
             f"A public conformance example is a small model with inputs and expected outputs. The table counts the "
-            f"outcomes of {len(entries):,} examples. LiteRT or ONNX Runtime runs the exported file, or nnapi imports "
-            "the file again and runs it on `nnapi-reference`. An example is *frozen* if its export is refused, but "
-            "an export with all inputs except the first as constants passes. In networks, weights are such constants."
+            f"outcomes of {len(entries):,} examples, one in {step} of all. LiteRT or ONNX Runtime runs the exported "
+            "file, or nnapi imports the file again and runs it on `nnapi-reference`. An example is *frozen* if its "
+            "export is refused, but an export with all inputs except the first as constants passes. In networks, "
+            "weights are such constants."
         ),
         "",
         "| file run by | passed | frozen | refused | wrong |",
