@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import nnapi
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.compiling import compile
 from nnapi.drivers import openvino
 from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.openvino import OpenVinoDriver, byte_sums
@@ -63,6 +65,36 @@ def test_strides_of_single_cells_are_kept_where_codes_are_numbers(monkeypatch: p
     pytest.importorskip("nnapi.drivers.openvino.engine", reason="OpenVINO is an extra: nnapi[openvino]")
     pretend(monkeypatch, AVX2)
     ours, right = convolve_extremes(type, stride=3)
+    assert np.abs(ours - right).max() <= 1
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("channels", "multiplier", "kept"), [(2, 1, True), (2, 2, False), (3, 5, False), (1, 4, True)])
+def test_several_filters_of_each_channel_are_floats(channels: int, multiplier: int, kept: bool) -> None:
+    """With stored weights, a processor with AVX-512 VNNI but without AMX returns wrong sums."""
+    engine = pytest.importorskip("nnapi.drivers.openvino.engine", reason="OpenVINO is an extra: nnapi[openvino]")
+    random, size = np.random.default_rng(0), channels * multiplier
+    x = random.integers(-128, 128, (1, 4, 4, channels)).astype(np.int8)
+    weights = random.integers(-128, 128, (2, 2, size)).astype(np.int8)
+
+    builder = nnapi.Builder()
+    filter = builder.constant(weights[np.newaxis], tensor("quant8_asymm_signed", (1, 2, 2, size), 1.0, 0))
+    bias = builder.constant(np.zeros(size, np.int32), tensor("int32", (size,), 1.0))
+    image = builder.input(tensor("quant8_asymm_signed", x.shape, 1.0, -128))
+    out = tensor("quant8_asymm_signed", (1, 3, 3, size), 1024.0, 0)
+    sums = builder.depthwise_conv_2d(
+        image, filter, bias, padding_scheme="valid", stride_w=1, stride_h=1, multiplier=multiplier, out=out
+    )
+    builder.output(sums)
+    model = builder.finish()
+
+    constants = [each for each in engine.lower_model(model).graph().get_ops() if each.get_type_name() == "Constant"]
+    assert ("i8" in {each.get_element_type().get_type_name() for each in constants}) is kept
+    moved = x.astype(np.int64)[0].repeat(multiplier, -1) + 128
+    windows = np.lib.stride_tricks.sliding_window_view(moved, (2, 2), (0, 1))
+    right = np.clip(np.round(np.einsum("yxcij,ijc->yxc", windows, weights.astype(np.int64)) / 1024), -128, 127)
+    assert len(np.unique(right)) > 5
+    ours = compile(model, [Device(OpenVinoDriver(threads=1))]).run(x)[0][0]
     assert np.abs(ours - right).max() <= 1
 
 
