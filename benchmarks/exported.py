@@ -99,10 +99,11 @@ def tabulate_examples(step: int, show: bool) -> tuple[list[str], int]:
                 found[operation][way][each.kind] += 1
                 if each.kind == "refused":
                     reasons[operation][_pick_reason(each.reason, operation)] += 1
+    share = f", one in {step} of all" if step > 1 else ""
     rows = [
         _wrap(
             f"A public conformance example is a small model with inputs and expected outputs. The table counts the "
-            f"outcomes of {len(entries):,} examples, one in {step} of all. LiteRT or ONNX Runtime runs the exported "
+            f"outcomes of {len(entries):,} examples{share}. LiteRT or ONNX Runtime runs the exported "
             "file, or nnapi imports the file again and runs it on `nnapi-reference`. An example is *frozen* if its "
             "export is refused, but an export with all inputs except the first as constants passes. In networks, "
             "weights are such constants."

@@ -50,8 +50,8 @@ def convolve(
 
 
 def _is_exact(groups: int, inputs: int, outputs: int) -> bool:
-    """Return whether the engine's sums with quantized weights are right. On AVX-512 VNNI without AMX, those of groups
-    with one input channel and several output channels are wrong by up to half of the range."""
+    """Return whether the engine's sums with quantized weights are right. On an AMD Zen 4, sums of groups with one input
+    channel and several output channels are wrong by up to half of the range."""
     return groups == 1 or inputs > 1 or outputs == 1
 
 
