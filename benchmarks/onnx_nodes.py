@@ -212,9 +212,9 @@ while it reads the file. It converts int64 to int32 and float64 to float32, with
 Dynamic dimensions stay dynamic if NNAPI can express the operators with them. Otherwise nnapi compiles the model for the
 shapes of each run and keeps the last eight compilations; `explain()` lists the time of each compilation. Some inputs
 grow by one element at each run, for example a decoder's past keys. nnapi pads such inputs to a multiple of 64 if the
-padding changes no result. To test this, nnapi pads with large random values. So a decoder that generates 64 tokens is
-compiled twice, not once for each token. The cache stores the compilations of a file by shapes. Another process that
-runs the same file on the same shapes neither imports nor lowers the file again.
+padding changes no result. To test this, nnapi pads with large random values. With padding, a decoder that generates 64
+tokens is compiled twice, not once for each token. The cache stores the compilations of a file by shapes. Another
+process that runs the same file on the same shapes neither imports nor lowers the file again.
 `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})` fixes dimensions.
 
 Images are NCHW in the file. The importer adds a TRANSPOSE to NHWC at the beginning of the network, and a TRANSPOSE
@@ -262,7 +262,7 @@ made constants, as they are in networks. Otherwise it is *refused*; the last col
 test gives a wrong result, neither on `nnapi-reference` nor on the devices chosen by default.
 
 For many operators, the library has a second test, in which simpler operators replace the operator. The rows with the
-word "decomposed" count these tests; the first word of such a row is the first word of the tests' names.
+word "decomposed" count these tests. Such a row begins with the first word of its tests' names.
 
 """
 
