@@ -17,7 +17,7 @@ import numpy as np
 import nnapi
 from benchmarks.null_device import Null, PreparedNull
 from nnapi.capi import installation
-from nnapi.drivers.base import PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.drivers.foreign.driver import ForeignDriver, list_devices
 from nnapi.drivers.isolated import Isolated
 from nnapi.model.operand import Array, Shape

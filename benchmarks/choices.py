@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import nnapi
-from nnapi.drivers.base import PrepareOptions, Request, Variants
+from nnapi.contract.driver import PrepareOptions, Request, Variants
 from nnapi.importers import load
 from nnapi.runtime.device import devices
 from nnapi.runtime.inputs import make_zeros

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
+from nnapi.contract.driver import Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
 

@@ -1,4 +1,4 @@
-"""Measure the timings that drivers ship (``drivers/timings.txt``), on one thread of this machine's processor.
+"""Measure the timings that drivers ship (``contract/timings.txt``), on one thread of this machine's processor.
 
     python benchmarks/operator_costs.py [--device xnnpack-cpu] [--seconds 0.01]
 
@@ -19,9 +19,9 @@ import numpy as np
 
 import nnapi
 from benchmarks.operator_samples import samples
-from nnapi.drivers.base import Prepared, PrepareOptions, Request
-from nnapi.drivers.timings import Cost, Element, Timings, find_impossible_timing, find_processor
-from nnapi.drivers.workload import Work, find_work
+from nnapi.contract.driver import Prepared, PrepareOptions, Request
+from nnapi.contract.timings import Cost, Element, Timings, find_impossible_timing, find_processor
+from nnapi.contract.workload import Work, find_work
 from nnapi.errors import NnapiError
 from nnapi.model.facts import Kind
 from nnapi.model.model import Model
@@ -112,7 +112,7 @@ def _solve(rows: Array, shares: Array) -> list[float]:
 
 
 def show(timings: Timings) -> None:
-    """Print a table in the format of ``drivers/timings.txt``."""
+    """Print a table in the format of ``contract/timings.txt``."""
     print(f"launch, {timings.launch:.2g}, {timings.byte:.2g}")
     for (kind, element), cost in sorted(timings.costs.items()):
         print(", ".join([kind, element, *(f"{seconds:.2g}" for seconds in cost)]))

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from nnapi.codes import FuseCode, PaddingCode
-from nnapi.drivers.timings import Element
+from nnapi.contract.timings import Element
 from nnapi.errors import NnapiError
 from nnapi.model.builder import Builder, Tensor
 from nnapi.model.facts import Kind

@@ -23,7 +23,7 @@ from rich.table import Table
 
 import nnapi
 from nnapi import Builder, Compilation, Execution
-from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.contract.driver import PrepareOptions, Request
 
 SERIES = 31
 

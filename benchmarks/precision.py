@@ -26,8 +26,8 @@ import numpy as np
 import nnapi
 from nnapi.cli.inputs import input_operands, random_input, read_input
 from nnapi.codes import OperandCode
-from nnapi.drivers.base import PrepareOptions
-from nnapi.drivers.wrapping import find_direct
+from nnapi.contract.driver import PrepareOptions
+from nnapi.contract.wrapping import find_direct
 from nnapi.errors import Mistake
 from nnapi.model.precision import Precision
 from nnapi.vision.families import find_family

@@ -35,7 +35,7 @@ from nnapi import (
     OperandType,
     OperationCode,
 )
-from nnapi.drivers.base import Outcome, Prepared, PrepareOptions, Request
+from nnapi.contract.driver import Outcome, Prepared, PrepareOptions, Request
 
 
 def accumulator(elements: int) -> Model:

@@ -37,7 +37,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _nominal_figures() -> Iterator[None]:
     """Nothing depends on the processor at hand: nominal figures decide how graphs are rewritten for XNNPACK."""
-    from nnapi.drivers.xnnpack.passes.signed_weights import cost_model  # not before the environment above is set
+    from nnapi.drivers.xnnpack.passes import cost_model  # not before the environment above is set
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cost_model, "KERNEL_TIMINGS", {})

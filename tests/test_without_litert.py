@@ -21,7 +21,7 @@ class Hidden:
 
 sys.meta_path.insert(0, Hidden)
 sys.modules.pop("ai_edge_litert", None)
-import nnapi.drivers.installed_packages as installed
+import nnapi.host.installed_packages as installed
 
 version = installed.version
 

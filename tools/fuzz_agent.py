@@ -24,7 +24,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.contract.driver import PrepareOptions, Request
 from nnapi.drivers.foreign import agent, wire
 from nnapi.drivers.foreign.wire import HEADER, Ask, Told
 from tests.drivers.foreign.agent_cases import add_constant, is_listening, load_driver

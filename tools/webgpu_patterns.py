@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import nnapi
-from nnapi.drivers.base import Driver, DriverDiedError
+from nnapi.contract.driver import Driver, DriverDiedError
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.litert.lowering import Lowered, lower_model
 from nnapi.drivers.webgpu import search

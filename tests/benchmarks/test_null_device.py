@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks.null_device import Null
 from nnapi import Builder, Device, compile, tensor
 from nnapi.codes import OperandCode
-from nnapi.drivers.base import Driver
+from nnapi.contract.driver import Driver
 
 
 def test_zeros_of_the_declared_types() -> None:

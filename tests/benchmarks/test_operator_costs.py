@@ -7,8 +7,8 @@ from benchmarks import operator_costs
 from benchmarks.operator_costs import fit, main, measure
 from benchmarks.operator_samples import samples
 from nnapi import Device, Model, device
-from nnapi.drivers.timings import Cost, Element
-from nnapi.drivers.workload import find_work
+from nnapi.contract.timings import Cost, Element
+from nnapi.contract.workload import find_work
 from nnapi.model.facts import Kind
 from nnapi.runtime.costs.prices import predict
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from nnapi.capi import installation
 from nnapi.cli import app
-from nnapi.drivers import adb
+from nnapi.host import adb
 
 built = pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from nnapi.capi import installation
-from nnapi.drivers.adb import LOCAL as AGENT
+from nnapi.host.adb import LOCAL as AGENT
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CLIENT = REPOSITORY / "tests" / "clients" / "devices.c"

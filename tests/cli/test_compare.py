@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app
-from nnapi.drivers.base import Outcome, Prepared, Request
+from nnapi.contract.driver import Outcome, Prepared, Request
 from nnapi.drivers.faulty import Fault, Faulty
 from tests.runtime.device_cases import Scripted
 

@@ -11,9 +11,9 @@ import nnapi
 from nnapi.capi import installation
 from nnapi.cli import app
 from nnapi.codes import DeviceTypeCode, OperandCode, OperationCode
-from nnapi.drivers.base import Capabilities, DeviceInfo, Extension, Performance
-from nnapi.drivers.profiles.reading import read_profile
+from nnapi.contract.driver import Capabilities, DeviceInfo, Extension, Performance
 from nnapi.model.operation import REGISTRY
+from nnapi.profiles.reading import read_profile
 from nnapi.runtime.device import Unavailable
 from nnapi.testing import device_survey
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from nnapi.cli import connected_phones
-from nnapi.drivers import adb
-from nnapi.drivers.adb import LOCAL as AGENT
 from nnapi.errors import UnavailableDeviceError
+from nnapi.host import adb
+from nnapi.host.adb import LOCAL as AGENT
 from tests.drivers.foreign import stand_in_adb
 from tests.drivers.foreign.agent_cases import load_driver, needs_agent
 from tests.drivers.foreign.library_cases import build_adder, needs_compiler

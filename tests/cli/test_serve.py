@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from nnapi import Device, compile
 from nnapi.cli import app
 from nnapi.cli.failure import ExitCode
-from nnapi.drivers.base import PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import DeadObjectError, NnapiError
 from tests.drivers.isolated.isolated_cases import model

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Device, Model, OperationCode, compile, device, tensor
+from nnapi.contract.driver import Driver, PrepareOptions, Request
 from nnapi.drivers import faulty as faulty_module
-from nnapi.drivers.base import Driver, PrepareOptions, Request
 from nnapi.drivers.faulty import Fault, Faulty, Phase
 from nnapi.drivers.limited import Limited
 from nnapi.errors import DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError

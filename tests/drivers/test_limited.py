@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from nnapi import Builder, Device, DeviceTypeCode, FeatureLevelCode, OperationCode, compile, device, tensor
-from nnapi.drivers.base import Capabilities, Driver, Performance
+from nnapi.contract.driver import Capabilities, Driver, Performance
 from nnapi.drivers.limited import Limited
 
 REFERENCE = device("nnapi-reference").driver

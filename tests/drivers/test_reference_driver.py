@@ -10,7 +10,7 @@ import pytest
 
 from nnapi import Model, OperandCode, OperandType, OperationCode, device, tensor
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import Capabilities, Driver, PrepareOptions, Request
+from nnapi.contract.driver import Capabilities, Driver, PrepareOptions, Request
 from nnapi.drivers.reference import program as program_module
 from nnapi.drivers.reference.program import CACHED_PROGRAMS, PreparedReference
 from nnapi.errors import BadDataError, MissedDeadlinePersistentError, MissedDeadlineTransientError, OpFailedError
@@ -261,6 +261,6 @@ def test_rule_120_a_limit_that_passes_between_operations(monkeypatch: pytest.Mon
     prepared = chained(5)
     clock = Clock()
     monkeypatch.setattr(program_module, "time", clock)
-    monkeypatch.setattr("nnapi.drivers.prepared.time", clock)
+    monkeypatch.setattr("nnapi.contract.prepared.time", clock)
     with pytest.raises(MissedDeadlineTransientError, match=r"the time limit passed before ADD \(#2\)"):
         run(prepared, ONES[0], deadline=30)  # looked at before the run and before each operation

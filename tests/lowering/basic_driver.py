@@ -8,7 +8,7 @@ from typing import Any, Self
 from nnapi import DeviceTypeCode, device
 from nnapi.codes import CONTROL_FLOW
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.base import Capabilities, DeviceInfo, Prepared, PrepareOptions, Verdict
+from nnapi.contract.driver import Capabilities, DeviceInfo, Prepared, PrepareOptions, Verdict
 from nnapi.lowering.decompose import decompose_call
 from nnapi.lowering.lower import Context, Lowering, need_supported, require
 from nnapi.lowering.rules import Rules

@@ -13,7 +13,7 @@ import nnapi
 from nnapi import Builder, Device, Model, OperandType, tensor
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.base import Verdict
+from nnapi.contract.driver import Verdict
 from nnapi.errors import NnapiError
 from nnapi.lowering import decompose  # noqa: F401  (registers the rules)
 from nnapi.lowering.decomposition_builder import RULES

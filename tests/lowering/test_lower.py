@@ -13,9 +13,18 @@ import pytest
 
 from nnapi import Builder, Device, NnapiError, OperandCode, OperationCode, compile, device, tensor
 from nnapi.codes import DeviceTypeCode, FuseCode
-from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Outcome, Performance, PrepareOptions, Request, Verdict
+from nnapi.contract.driver import (
+    Capabilities,
+    DeviceInfo,
+    Driver,
+    Outcome,
+    Performance,
+    PrepareOptions,
+    Request,
+    Verdict,
+)
+from nnapi.contract.prepared import CACHED_SHAPES, PerShapes, Pool, PreparedPerShapes, Shapes, check_deadline
 from nnapi.drivers.limited import Limited
-from nnapi.drivers.prepared import CACHED_SHAPES, PerShapes, Pool, PreparedPerShapes, Shapes, check_deadline
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.lowering.lower import Context, Lowering, assume_shapes, need_supported, require
 from nnapi.lowering.rules import Rules

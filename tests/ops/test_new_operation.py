@@ -53,7 +53,7 @@ from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
 from tools.operations import section
-from nnapi.drivers.workload import find_work
+from nnapi.contract.workload import find_work
 from nnapi.testing.random.calls import random_call
 from nnapi.testing.random.graphs import CALLABLE
 from nnapi.testing.random.operation_sets import CHOOSING

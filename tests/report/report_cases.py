@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import nnapi
-from nnapi.drivers.base import Capabilities, Performance
+from nnapi.contract.driver import Capabilities, Performance
 from nnapi.drivers.limited import Limited
 from nnapi.model.model import Model, OperationCall
 from nnapi.report.graph import graph_data

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from nnapi import Builder, Device, Model, compile, device, tensor
-from nnapi.drivers.base import CacheEntry, Capabilities, Prepared, PrepareOptions, Verdict
+from nnapi.contract.driver import CacheEntry, Capabilities, Prepared, PrepareOptions, Verdict
 from nnapi.drivers.limited import Limited
 
 TOKEN = bytes(range(32))

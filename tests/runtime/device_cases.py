@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nnapi import Builder, Device, DeviceTypeCode, Model, OperationCode, device, tensor
-from nnapi.drivers.base import Capabilities, Outcome, Performance, Prepared, PrepareOptions, Request, Verdict
+from nnapi.contract.driver import Capabilities, Outcome, Performance, Prepared, PrepareOptions, Request, Verdict
 from nnapi.drivers.limited import Limited
 from nnapi.model.operand import Array
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Device, Execution, Model, compile, tensor
-from nnapi.drivers.base import Inference, Outcome, Prepared, PrepareOptions, Request
+from nnapi.contract.driver import Inference, Outcome, Prepared, PrepareOptions, Request
 from nnapi.errors import BadDataError, BadStateError, DeadObjectError, OpFailedError, need
 from nnapi.model.operand import Shape
 from nnapi.runtime.burst import Burst

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Model, tensor
-from nnapi.drivers.base import Inference, Outcome, Request
+from nnapi.contract.driver import Inference, Outcome, Request
 from nnapi.errors import BadStateError, OpFailedError
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.burst import Burst

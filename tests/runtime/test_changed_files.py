@@ -12,7 +12,7 @@ import pytest
 
 import nnapi
 from nnapi import Device, Memory, Model, OperandCode, OperandType, OperationCode, tensor
-from nnapi.drivers.base import Prepared, PrepareOptions
+from nnapi.contract.driver import Prepared, PrepareOptions
 from nnapi.errors import BadDataError
 from nnapi.importers import import_cache
 from nnapi.model.lazy_model import LazyModel

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nnapi import Burst, Compilation, Device, Execution, Memory, PreferenceCode, PriorityCode, compile, devices
-from nnapi.drivers.base import Prepared, PrepareOptions
+from nnapi.contract.driver import Prepared, PrepareOptions
 from nnapi.drivers.faulty import Fault, Faulty, Phase
 from nnapi.errors import (
     BadDataError,

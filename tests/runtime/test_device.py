@@ -8,7 +8,7 @@ import pytest
 
 import nnapi
 from nnapi import BadDataError, Device, UnavailableDeviceError
-from nnapi.drivers.base import DeviceInfo
+from nnapi.contract.driver import DeviceInfo
 from nnapi.model.extension import Extension
 from nnapi.runtime import device as module
 from nnapi.runtime.device import device, list_candidates

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Device, Event, Execution, PriorityCode, compile, tensor
-from nnapi.drivers.base import Outcome, Prepared, Request
+from nnapi.contract.driver import Outcome, Prepared, Request
 from nnapi.errors import MissedDeadlinePersistentError
 from nnapi.runtime.device_queue import DeviceQueue
 from tests.runtime.device_cases import GIVEN, REFERENCE, Scripted, chain, chained

@@ -9,8 +9,7 @@ import pytest
 import nnapi
 from nnapi import Device, Event, FeatureLevelCode, NnapiError, ResultCode, compile, device, devices
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
-from nnapi.drivers.installed_packages import Entry
+from nnapi.contract.driver import Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
 from nnapi.errors import (
     BadDataError,
     BadStateError,
@@ -20,6 +19,7 @@ from nnapi.errors import (
     ResourceExhaustedTransientError,
     UnavailableDeviceError,
 )
+from nnapi.host.installed_packages import Entry
 from nnapi.model.model import Model
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import REQUIRED, Several

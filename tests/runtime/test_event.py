@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from nnapi import Device, Event, Execution, compile
-from nnapi.drivers.base import Outcome, Prepared, Request
+from nnapi.contract.driver import Outcome, Prepared, Request
 from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, OutOfMemoryError
 from nnapi.runtime.event import FenceEvent
 from nnapi.runtime.executors import workers

@@ -9,7 +9,7 @@ import pytest
 import nnapi.runtime.device
 from nnapi import Device, DeviceTypeCode, Execution, Model, OperandType, compile, device, tensor
 from nnapi.codes import OEM_OPERATION, OperandCode
-from nnapi.drivers.base import (
+from nnapi.contract.driver import (
     Capabilities,
     DeviceInfo,
     Extension,
@@ -19,9 +19,9 @@ from nnapi.drivers.base import (
     Request,
     Verdict,
 )
-from nnapi.drivers.installed_packages import Entry
 from nnapi.drivers.limited import Limited
 from nnapi.errors import BadDataError, BadStateError, OpFailedError, UnexpectedNullError
+from nnapi.host.installed_packages import Entry
 from nnapi.model.content_hash import hash_content
 from nnapi.model.extension import Extensions
 from nnapi.model.pickling import describe

@@ -14,7 +14,7 @@ import pytest
 
 from nnapi import Compilation, Device, DeviceTypeCode, OperationCode, compile
 from nnapi.codes import ResultCode
-from nnapi.drivers.base import Request
+from nnapi.contract.driver import Request
 from nnapi.drivers.faulty import Fault, Faulty, Phase
 from nnapi.errors import MissedDeadlineError, MissedDeadlineTransientError, NnapiError, OpFailedError, error_for
 from nnapi.model.operand import Array

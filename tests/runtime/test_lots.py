@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nnapi import Device, DeviceTypeCode, compile
-from nnapi.drivers.base import PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.runtime import run_many
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan

@@ -7,7 +7,7 @@ import pytest
 
 import nnapi
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import Capabilities, Performance
+from nnapi.contract.driver import Capabilities, Performance
 from nnapi.drivers.reference import ReferenceDriver
 from nnapi.model.content_hash import hash_content
 from nnapi.runtime.costs.prices import MOST, Prices

@@ -18,7 +18,7 @@ from nnapi import (
     device,
     tensor,
 )
-from nnapi.drivers.base import HostBuffer
+from nnapi.contract.driver import HostBuffer
 from nnapi.errors import BadDataError, OpFailedError
 from tests.graphs import finished_sum
 from tests.runtime.execution_cases import ONES, SUM, blank, prepared, slicing

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi.drivers.base import Bound
+from nnapi.contract.driver import Bound
 from nnapi.errors import BadDataError
 from nnapi.runtime.padded_lengths import BUCKET, Axis, bucket_for, find_growth, find_lengths, shorten, try_padding
 

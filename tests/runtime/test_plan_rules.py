@@ -22,7 +22,7 @@ from nnapi import (
     settings,
     tensor,
 )
-from nnapi.drivers.base import Capabilities, LoopTimeoutError, Outcome, Performance, Prepared, Request, Verdict
+from nnapi.contract.driver import Capabilities, LoopTimeoutError, Outcome, Performance, Prepared, Request, Verdict
 from nnapi.errors import (
     BadDataError,
     DeadObjectError,

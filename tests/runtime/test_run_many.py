@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Compilation, Device, compile, tensor
-from nnapi.drivers.base import Outcome, Prepared, Request
+from nnapi.contract.driver import Outcome, Prepared, Request
 from nnapi.errors import BadDataError, BadStateError, OpFailedError
 from nnapi.model.operand import Array
 from nnapi.runtime import run_many

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi.drivers.base import Bound
+from nnapi.contract.driver import Bound
 from nnapi.errors import BadDataError
 from nnapi.runtime import specializations
 from nnapi.runtime.padded_lengths import BUCKET

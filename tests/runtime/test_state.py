@@ -17,7 +17,7 @@ from nnapi import (
     compile,
     copy_memory,
 )
-from nnapi.drivers.base import HostBuffer, Outcome, Prepared, Request
+from nnapi.contract.driver import HostBuffer, Outcome, Prepared, Request
 from tests.graphs import FLOATS, finished
 from tests.runtime.device_cases import GIVEN, REFERENCE, chained, limited
 from tests.runtime.execution_cases import ONES, blank

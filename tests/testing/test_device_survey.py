@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Device, OperandCode, OperationCode, device, tensor
-from nnapi.drivers.base import Capabilities, DriverDiedError, Performance
+from nnapi.contract.driver import Capabilities, DriverDiedError, Performance
 from nnapi.drivers.limited import Limited
 from nnapi.drivers.profiles.driver import make_driver
-from nnapi.drivers.profiles.profile import ANYTHING, OperandLimits, OperationLimits, Profile
-from nnapi.drivers.profiles.reading import read_profile
 from nnapi.errors import DeadObjectError
 from nnapi.model.operation import REGISTRY, Operation
+from nnapi.profiles.profile import ANYTHING, OperandLimits, OperationLimits, Profile
+from nnapi.profiles.reading import read_profile
 from nnapi.testing.device_survey import Answer, ask, find_limits, survey_device
 
 REFERENCE = device("nnapi-reference").driver

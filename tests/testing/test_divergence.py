@@ -10,7 +10,7 @@ import pytest
 
 from nnapi.codes import OperationCode
 from nnapi.compiling import compile
-from nnapi.drivers.base import Outcome, Prepared, Request
+from nnapi.contract.driver import Outcome, Prepared, Request
 from nnapi.drivers.faulty import Fault, Faulty
 from nnapi.errors import NnapiError
 from nnapi.model.builder import Builder

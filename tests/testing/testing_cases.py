@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
+from nnapi.contract.driver import Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device, device
 from nnapi.testing.example import Example, Graph, Harness, OperandSpec, OperationSpec, Source

@@ -13,7 +13,7 @@ MOST = 10
 SOURCE = size.REPOSITORY / "src" / "nnapi"
 ELSEWHERE = (
     "testing/",  # what draws and judges operations
-    "drivers/profiles/",  # data of devices
+    "profiles/",  # data of devices
     "drivers/webgpu/proven_patterns.txt",
     "drivers/xnnpack/sampling.py",  # what is timed
     "capi/include/",

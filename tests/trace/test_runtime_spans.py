@@ -10,7 +10,7 @@ import pytest
 
 import nnapi
 from nnapi import settings, trace
-from nnapi.drivers.base import Capabilities, Performance
+from nnapi.contract.driver import Capabilities, Performance
 from nnapi.drivers.limited import Limited
 from nnapi.trace import Layer, Phase, Span
 from nnapi.trace import recorder as recorder_module

@@ -17,8 +17,8 @@ from nnapi.cli.options import Json, Names, device_option
 from nnapi.cli.printing import console, duration, indent, print_json, table
 from nnapi.cli.progress import progress
 from nnapi.codes import OperandCode
-from nnapi.drivers.base import Capabilities, Performance
-from nnapi.drivers.timings import Timed, Timings, find_processor
+from nnapi.contract.driver import Capabilities, Performance
+from nnapi.contract.timings import Timed, Timings, find_processor
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize
 
@@ -86,8 +86,8 @@ def _save_profile(names: Sequence[str], file: Path) -> None:
 
 
 def _save_matrix(matrix: Path, file: Path) -> None:
-    from nnapi.drivers.profiles.support_tables import read_matrix
-    from nnapi.drivers.profiles.writing import write_profile
+    from nnapi.profiles.support_tables import read_matrix
+    from nnapi.profiles.writing import write_profile
 
     file.write_text(write_profile(read_matrix(matrix)), encoding="utf-8")
     console().print(f"profile of {matrix} written to {file}", markup=False)

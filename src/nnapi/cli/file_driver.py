@@ -8,7 +8,7 @@ import numpy as np
 
 import nnapi
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
+from nnapi.contract.driver import ENGINE, Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
 from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.errors import BadDataError, OpFailedError, need_value
 from nnapi.model.operand import Array, OperandType

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from nnapi.capi import installation
-from nnapi.drivers.adb import find_agent
 from nnapi.errors import Mistake
+from nnapi.host.adb import find_agent
 
 
 def lib(

@@ -10,8 +10,8 @@ import typer
 import nnapi
 from nnapi.cli.connected_phones import add_phone, drop_phone
 from nnapi.cli.printing import console
-from nnapi.drivers import adb
 from nnapi.errors import BadDataError, UnavailableDeviceError, need
+from nnapi.host import adb
 
 app = typer.Typer(help="Put the agent on a phone, and list the phone's NNAPI devices.", no_args_is_help=True)
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array
+from nnapi.restarting import Restarting, StatefulRun, copy_to
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.executors.restarting import Restarting, StatefulRun, copy_to
 
 Run = Callable[[], None]
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nnapi.capi._bridge import ffi, lib
+from nnapi.contract.workload import find_work
 from nnapi.delegate.compiled import Compiled, CompiledWithStates, Run
 from nnapi.delegate.graph import LiteRtGraph, list_integers
 from nnapi.delegate.settings import Settings
-from nnapi.drivers.workload import find_work
 from nnapi.errors import BadDataError, NnapiError, OpFailedError, need
 from nnapi.formats.tflite.reader import Tensor
 from nnapi.importers.tflite.convert import Import, list_variables

@@ -1,1 +1,1 @@
-"""The drivers: their protocol, the reference, engines, and wrappers around other drivers."""
+"""The drivers: the reference, engines, and wrappers around other drivers."""

@@ -9,7 +9,7 @@ from enum import Enum
 
 import numpy as np
 
-from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Outcome, Prepared, PrepareOptions, Request, Verdict
+from nnapi.contract.driver import Capabilities, DeviceInfo, Driver, Outcome, Prepared, PrepareOptions, Request, Verdict
 from nnapi.errors import DeadObjectError, OpFailedError, UnavailableDeviceError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array

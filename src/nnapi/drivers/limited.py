@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Prepared, PrepareOptions, Verdict
+from nnapi.contract.driver import Capabilities, DeviceInfo, Driver, Prepared, PrepareOptions, Verdict
 from nnapi.model.model import Model, OperationCall
 
 Refuses = Callable[[Model, OperationCall], str | None]

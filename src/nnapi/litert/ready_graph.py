@@ -8,8 +8,8 @@ import numpy as np
 
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array, Shape
+from nnapi.restarting import Restarting, StatefulRun, copy_to
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.executors.restarting import Restarting, StatefulRun, copy_to
 
 
 class Tensor(NamedTuple):

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from nnapi.codes import FuseCode, OperationCode
-from nnapi.drivers.base import Verdict
+from nnapi.contract.driver import Verdict
 from nnapi.errors import NnapiError, OpFailedError, need
 from nnapi.lowering.rules import Rules
 from nnapi.model.call import UNKNOWN, Call, NotYetKnown, check_declared, normalize
@@ -23,7 +23,7 @@ from nnapi.model.parameter import Several, ValuesParameter
 from nnapi.ops.quantized_values import dequantize
 
 if TYPE_CHECKING:
-    from nnapi.drivers.workload import Work
+    from nnapi.contract.workload import Work
 
 NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 CONSTANT, TEMPORARY = Lifetime.CONSTANT, Lifetime.TEMPORARY  # access to members of an enumeration is slow
@@ -245,7 +245,7 @@ class Lowering(ABC, Generic[V, C]):
         """Lower a call as its decomposition; raise ``refusal`` if that is not possible."""
         if self.decompose is None or self.depth == DEEPEST or REGISTRY[call.code].shape_function is None:
             raise refusal
-        from nnapi.drivers.workload import find_work  # on demand: most models have no such calls
+        from nnapi.contract.workload import find_work  # on demand: most models have no such calls
 
         failures: tuple[type[Exception], ...] = (NnapiError, NotYetKnown, *self.failures)
         try:

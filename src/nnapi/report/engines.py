@@ -163,11 +163,11 @@ class OpenVINO:
 
 @cache
 def _telemetry() -> Any:
-    """Load ``nnapi.drivers.without_telemetry`` without importing its package, which would count as memory."""
+    """Load ``nnapi.host.without_telemetry`` without importing its package, which would count as memory."""
     from importlib.machinery import SourceFileLoader
 
     module = ModuleType("without_telemetry")
-    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "drivers", "without_telemetry.py")
+    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "host", "without_telemetry.py")
     SourceFileLoader(module.__name__, path).exec_module(module)
     return module
 

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 from weakref import WeakSet
 
 from nnapi.closeable import Closeable
-from nnapi.drivers.base import Bound, Prepared, Request
-from nnapi.drivers.wrapping import find_bound, find_direct, open_session
+from nnapi.contract.driver import Bound, Prepared, Request
+from nnapi.contract.wrapping import find_bound, find_direct, open_session
 from nnapi.errors import BadStateError, UnexpectedNullError, need
 from nnapi.locks import make_lock
 from nnapi.model.model import Model

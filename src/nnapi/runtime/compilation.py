@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from nnapi.closeable import Closeable
 from nnapi.codes import PreferenceCode, PriorityCode
-from nnapi.drivers.base import Attribute, Prepared, PrepareOptions, Request
+from nnapi.contract.driver import Attribute, Prepared, PrepareOptions, Request
 from nnapi.errors import (
     BadDataError,
     BadStateError,

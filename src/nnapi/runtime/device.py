@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from nnapi.closeable import Closeable
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
-from nnapi.drivers.base import Breakable, Caches, Driver, Probed
-from nnapi.drivers.installed_packages import Entry, find_entries
+from nnapi.contract.driver import Breakable, Caches, Driver, Probed
 from nnapi.errors import BadDataError, UnavailableDeviceError, UnexpectedNullError, need
 from nnapi.garbage_collection import pause_collecting
+from nnapi.host.installed_packages import Entry, find_entries
 from nnapi.locks import make_lock
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.model import Model
@@ -274,7 +274,7 @@ def list_candidates(named: Devices | None) -> list[Device]:
 
 def _find_profiled(name: str) -> Device:
     """Return the device of a profile, the same at each call; BadDataError for an invalid profile."""
-    from nnapi.drivers.profiles.reading import find_profile  # on demand: rarely needed
+    from nnapi.profiles.reading import find_profile  # on demand: rarely needed
 
     path = os.path.realpath(find_profile(name))
     return _profiled.get(path) or _profiled.setdefault(path, _make_profiled(path))
@@ -282,7 +282,7 @@ def _find_profiled(name: str) -> Device:
 
 def _make_profiled(path: str) -> Device:
     from nnapi.drivers.profiles.driver import make_driver
-    from nnapi.drivers.profiles.reading import read_profile
+    from nnapi.profiles.reading import read_profile
 
     profile = read_profile(path)
     if profile.name in {each.name for each in devices()}:

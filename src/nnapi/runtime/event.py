@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from nnapi.closeable import Closeable
 from nnapi.codes import ResultCode
-from nnapi.drivers.base import Request
+from nnapi.contract.driver import Request
 from nnapi.errors import BadDataError, NnapiError, OpFailedError, need, need_value, translate_errors
 from nnapi.model.operand import Array
 from nnapi.notebook_display import NotebookDisplay

@@ -6,7 +6,7 @@ from typing import Any
 
 from nnapi.closeable import Closeable
 from nnapi.codes import DurationCode
-from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Attribute, Outcome, Request
+from nnapi.contract.driver import DEFAULT_LOOP_TIMEOUT, Attribute, Outcome, Request
 from nnapi.errors import (
     BadDataError,
     BadStateError,

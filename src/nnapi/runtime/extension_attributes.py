@@ -1,6 +1,6 @@
 """Extension attributes of a compilation or execution: vendor-defined bytes for drivers, by name and code."""
 
-from nnapi.drivers.base import Attribute
+from nnapi.contract.driver import Attribute
 from nnapi.errors import BadDataError, need
 from nnapi.model.extension import EXTENSIONS
 

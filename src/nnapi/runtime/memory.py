@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import Allocates, Buffer, HostBuffer
+from nnapi.contract.driver import Allocates, Buffer, HostBuffer
 from nnapi.errors import (
     BadDataError,
     BadStateError,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nnapi.drivers.base import Bound
+from nnapi.contract.driver import Bound
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array, Shape
 

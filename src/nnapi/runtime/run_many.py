@@ -19,7 +19,7 @@ from weakref import WeakSet
 
 from nnapi.closeable import Closeable
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import Prepared, PrepareOptions
+from nnapi.contract.driver import Prepared, PrepareOptions
 from nnapi.errors import BadDataError, BadStateError, NnapiError, OpFailedError, need
 from nnapi.locks import make_lock
 from nnapi.model.model import Model

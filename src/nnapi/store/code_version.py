@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from functools import cache
 
-MAKERS = "drivers", "formats", "importers", "lowering", "model", "ops"
+MAKERS = "contract", "drivers", "formats", "host", "importers", "lowering", "model", "ops"
 
 
 @cache

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import DeviceTypeCode, OperandCode, OperationCode
-from nnapi.drivers.base import DriverDiedError
-from nnapi.drivers.profiles.profile import ANYTHING, OperandLimits, OperationLimits, Profile, name_operands
-from nnapi.drivers.profiles.reading import read_profile
-from nnapi.drivers.profiles.writing import write_profile
+from nnapi.contract.driver import DriverDiedError
 from nnapi.errors import NnapiError
 from nnapi.model.graph import Operand
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.validation import call_facets
+from nnapi.profiles.profile import ANYTHING, OperandLimits, OperationLimits, Profile, name_operands
+from nnapi.profiles.reading import read_profile
+from nnapi.profiles.writing import write_profile
 from nnapi.runtime.device import Device
 from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT
+from nnapi.contract.driver import DEFAULT_LOOP_TIMEOUT
 from nnapi.errors import MissedDeadlineError, NnapiError, OpFailedError
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model

@@ -10,7 +10,7 @@ import pytest
 
 from nnapi import Builder, Device, Model, compile, tensor
 from nnapi.capi import installation
-from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.contract.driver import PrepareOptions, Request
 from nnapi.drivers.delegate import find_drivers
 from nnapi.drivers.delegate.settings import DelegateDevice
 from nnapi.drivers.isolated import Isolated

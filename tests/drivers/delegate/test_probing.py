@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi.drivers.base import Verdict
+from nnapi.contract.driver import Verdict
 from nnapi.drivers.delegate import probing
 from nnapi.drivers.delegate.probing import cut_out, find_obstacle
 from nnapi.drivers.litert.lowering import Lowered

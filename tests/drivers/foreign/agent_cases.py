@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Model, tensor
-from nnapi.drivers.adb import LOCAL as AGENT
-from nnapi.drivers.base import PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.driver import ForeignDriver
 from nnapi.drivers.foreign.prepared import PreparedForeign
+from nnapi.host.adb import LOCAL as AGENT
 from tests.waiting import comes_true
 
 needs_agent = pytest.mark.skipif(not AGENT.exists(), reason="the agent is not built")

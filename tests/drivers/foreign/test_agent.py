@@ -14,8 +14,7 @@ import pytest
 
 from nnapi import Device, OperationCode
 from nnapi.capi import installation
-from nnapi.drivers.adb import LOCAL as AGENT
-from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.contract.driver import PrepareOptions, Request
 from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.built_model import Built, Frame
 from nnapi.drivers.foreign.constants import KEPT, Constants
@@ -29,6 +28,7 @@ from nnapi.errors import (
     OpFailedError,
     UnavailableDeviceError,
 )
+from nnapi.host.adb import LOCAL as AGENT
 from nnapi.model.operation import REGISTRY
 from nnapi.testing.conformance import Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
@@ -76,7 +76,7 @@ def test_a_profile_saved_through_an_agent_is_the_local_one(tmp_path: Path) -> No
 
 NARROW = """
 from nnapi.drivers.limited import Limited
-from nnapi.drivers.profiles.profile import OperandLimits, OperationLimits
+from nnapi.profiles.profile import OperandLimits, OperationLimits
 from nnapi.drivers.reference import ReferenceDriver
 from nnapi import OperationCode
 

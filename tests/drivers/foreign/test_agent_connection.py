@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import DriverDiedError
+from nnapi.contract.driver import DriverDiedError
 from nnapi.drivers.foreign import agent as agent_module
 from nnapi.drivers.foreign.agent import Agent, DeviceFacts, find_rest
 from nnapi.drivers.foreign.driver import ForeignDriver

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nnapi.capi import installation
-from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.contract.driver import PrepareOptions, Request
 from nnapi.drivers.foreign import transports
 from tests.drivers.foreign.agent_cases import add_constant, load_driver
 from tests.drivers.foreign.library_cases import AGENT_SOURCES, build_agent, can_compile

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Model, tensor
-from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.contract.driver import PrepareOptions, Request
 from nnapi.drivers.foreign import built_model
 from nnapi.drivers.foreign.built_model import Built, Compiled, Frame, _cut
 from nnapi.drivers.foreign.constants import Block, Constants

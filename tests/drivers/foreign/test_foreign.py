@@ -9,7 +9,7 @@ import pytest
 
 from nnapi import Builder, Device, Model, OperationCode, compile, tensor
 from nnapi.capi import installation
-from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.contract.driver import PrepareOptions, Request
 from nnapi.drivers.foreign import find_drivers
 from nnapi.drivers.foreign.driver import list_devices, read_level
 from nnapi.drivers.isolated.probing import Unusable

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nnapi import Device, compile
-from nnapi.drivers.base import DriverDiedError, PrepareOptions, Request
+from nnapi.contract.driver import DriverDiedError, PrepareOptions, Request
 from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.built_model import Built, Compiled
 from nnapi.drivers.foreign.driver import list_devices

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.drivers import adb
 from nnapi.errors import DeadObjectError, UnavailableDeviceError
+from nnapi.host import adb
 from tests.drivers.foreign.agent_cases import add_constant, load_driver, needs_agent
 from tests.drivers.foreign.library_cases import build_adder, needs_compiler
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nnapi import Model
-from nnapi.drivers.base import PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.channel import SIZE
 from nnapi.drivers.isolated.channel_server import ChannelServer, make_channel

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nnapi import Builder, DeviceTypeCode, Model, device, tensor
-from nnapi.drivers.base import (
+from nnapi.contract.driver import (
     CacheEntry,
     Capabilities,
     DeviceInfo,

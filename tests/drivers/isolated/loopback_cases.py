@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nnapi import Model
-from nnapi.drivers.base import Driver, Outcome, Prepared, PrepareOptions, Request, Verdict
+from nnapi.contract.driver import Driver, Outcome, Prepared, PrepareOptions, Request, Verdict
 from nnapi.drivers.isolated import connection as connection_module
 from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.connection_server import Server

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Model, tensor
-from nnapi.drivers.base import CacheEntry, LoopTimeoutError, Outcome, Request
+from nnapi.contract.driver import CacheEntry, LoopTimeoutError, Outcome, Request
 from nnapi.drivers.isolated import channel_server, plain_values
 from nnapi.drivers.isolated.arena import Arena
 from nnapi.drivers.isolated.channel import DONE, FAILED, STATUS

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from nnapi.drivers.base import Outcome, Request
+from nnapi.contract.driver import Outcome, Request
 from nnapi.drivers.isolated import protocol
 from nnapi.drivers.isolated.channel import BINDING, SIZE
 from nnapi.drivers.isolated.channel_server import ChannelServer, make_channel

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from nnapi.drivers.installed_packages import Entry
 from nnapi.drivers.isolated import child
 from nnapi.errors import UnavailableDeviceError
+from nnapi.host.installed_packages import Entry
 from tests.drivers.isolated.isolated_cases import Misbehaving, asking
 
 CASES = "tests.drivers.isolated.isolated_cases"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nnapi import trace
-from nnapi.drivers.base import DriverDiedError
+from nnapi.contract.driver import DriverDiedError
 from nnapi.drivers.isolated import connection as connection_module
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.connection import Connection

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nnapi import Model
-from nnapi.drivers.base import DriverDiedError, PrepareOptions
+from nnapi.contract.driver import DriverDiedError, PrepareOptions
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.channel import Binding
 from nnapi.drivers.isolated.connection import Connection

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nnapi.drivers.base import Driver
+from nnapi.contract.driver import Driver
 from nnapi.drivers.isolated import connection_server as server_module
 from nnapi.drivers.isolated import plain_values, protocol
 from nnapi.drivers.isolated.allowance import Allowance

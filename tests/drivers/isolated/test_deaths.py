@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from nnapi import Compilation, Device, Execution, OperationCode, compile, device
-from nnapi.drivers.base import DriverDiedError, PrepareOptions, Request
+from nnapi.contract.driver import DriverDiedError, PrepareOptions, Request
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import (
     BadDataError,

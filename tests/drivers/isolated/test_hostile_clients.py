@@ -14,7 +14,7 @@ import pytest
 
 import nnapi
 from nnapi import Builder, compile, tensor
-from nnapi.drivers.base import Outcome, PrepareOptions, Request
+from nnapi.contract.driver import Outcome, PrepareOptions, Request
 from nnapi.drivers.isolated import channel_server, protocol
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.channel import DONE, FAILED, SIZE, STATUS

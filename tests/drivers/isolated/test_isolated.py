@@ -17,11 +17,11 @@ import pytest
 
 import nnapi
 from nnapi import Builder, Device, Execution, Memory, Model, compile, tensor
-from nnapi.drivers.base import Allocates, Caches, Direct, Driver, PrepareOptions, Request, Sessions
+from nnapi.contract.driver import Allocates, Caches, Direct, Driver, PrepareOptions, Request, Sessions
 from nnapi.drivers.faulty import Faulty
-from nnapi.drivers.installed_packages import Entry
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import BadDataError, DeadObjectError, MissedDeadlinePersistentError, NnapiError, OpFailedError
+from nnapi.host.installed_packages import Entry
 from nnapi.model.memory import mappings
 from nnapi.testing.conformance import Status, run
 from nnapi.testing.corpus import Corpus

@@ -11,7 +11,7 @@ import pytest
 
 import nnapi.drivers.isolated as isolated_module
 from nnapi import PriorityCode, tensor
-from nnapi.drivers.base import CacheEntry, Driver, PrepareOptions, Request
+from nnapi.contract.driver import CacheEntry, Driver, PrepareOptions, Request
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.isolated.connection import Connection
 from nnapi.errors import BadDataError, DeadObjectError, OpFailedError

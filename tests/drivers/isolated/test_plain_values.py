@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, DeviceTypeCode, Model, OperandCode, OperationCode, PreferenceCode, PriorityCode, tensor
-from nnapi.drivers.base import Capabilities, DeviceInfo, LoopTimeoutError, Performance, PrepareOptions, Verdict
+from nnapi.contract.driver import Capabilities, DeviceInfo, LoopTimeoutError, Performance, PrepareOptions, Verdict
+from nnapi.contract.workload import find_work
 from nnapi.drivers.isolated import plain_values
-from nnapi.drivers.workload import find_work
 from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, OutOfMemoryError
 from nnapi.model.content_hash import hash_content
 from nnapi.model.extension import EXTENSIONS, Extension, ExtensionType

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from nnapi import Device, compile
-from nnapi.drivers.base import PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.isolated import process as process_module
 from nnapi.drivers.isolated.process import TIME, Background, Peer, Process, describe_end

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Model, tensor
-from nnapi.drivers.base import DriverDiedError, Outcome, PrepareOptions, Request
+from nnapi.contract.driver import DriverDiedError, Outcome, PrepareOptions, Request
 from nnapi.drivers.isolated import plain_values, prepared
 from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.prepared import RemotePrepared, RemoteSession, read_number

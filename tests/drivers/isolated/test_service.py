@@ -11,7 +11,7 @@ import pytest
 
 import nnapi
 from nnapi import Device, PriorityCode, compile
-from nnapi.drivers.base import CacheEntry, PrepareOptions, Request, Verdict
+from nnapi.contract.driver import CacheEntry, PrepareOptions, Request, Verdict
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.process_limits import NICE

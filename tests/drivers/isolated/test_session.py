@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nnapi import DeviceTypeCode
-from nnapi.drivers.base import PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.allowance import UNLIMITED, Allowance
 from nnapi.drivers.isolated.session import PreparedModel, Recording, Session, section_of

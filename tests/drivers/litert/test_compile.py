@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.drivers.base import CacheEntry
+from nnapi.contract.driver import CacheEntry
 from nnapi.drivers.litert import artifact
 from nnapi.drivers.litert.artifact import Compiled, cut_facts, read_facts, unpack, write_facts
 from nnapi.drivers.litert.compile import compile_graph, count_macs, find_origins

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Model, compile, tensor
-from nnapi.drivers import precision
-from nnapi.drivers.base import CacheEntry, PrepareOptions, Request
-from nnapi.drivers.instruction_sets import find_instruction_sets
-from nnapi.drivers.precision import ARITHMETIC
+from nnapi.contract import precision
+from nnapi.contract.driver import CacheEntry, PrepareOptions, Request
+from nnapi.contract.precision import ARITHMETIC
+from nnapi.host.instruction_sets import find_instruction_sets
 from nnapi.model.precision import Precision
 
 pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")

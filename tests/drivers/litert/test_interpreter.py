@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nnapi.codes import DeviceTypeCode, OperandCode, OperationCode, PreferenceCode
-from nnapi.drivers.base import Allocates, Driver, Prepared, PrepareOptions, Request, Sessions
+from nnapi.contract.driver import Allocates, Driver, Prepared, PrepareOptions, Request, Sessions
 from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.interpreter import Instance, Program
 from nnapi.drivers.litert.quiet import hide_delegate_message

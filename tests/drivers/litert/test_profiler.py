@@ -10,7 +10,7 @@ import pytest
 import nnapi
 from nnapi import trace
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers.base import CacheEntry, PrepareOptions, Request
+from nnapi.contract.driver import CacheEntry, PrepareOptions, Request
 from nnapi.model.operand import OperandType, tensor
 from nnapi.runtime.device import device
 from tests.stacks import convolutions

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperationCode
-from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.contract.driver import PrepareOptions, Request
 from nnapi.drivers.litert.unsigned_values import can_be_unsigned, flip_signedness, has_unsigned_filters, make_unsigned
 from nnapi.drivers.xnnpack import UNSIGNED
 from nnapi.drivers.xnnpack.lowering import lower_model

@@ -6,8 +6,8 @@ import pytest
 import nnapi
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.compiling import compile
+from nnapi.contract.driver import PrepareOptions
 from nnapi.drivers import openvino
-from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.openvino import OpenVinoDriver, byte_sums
 from nnapi.model.operand import Array, ChannelQuantization, tensor
 from nnapi.runtime.device import Device, device

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from nnapi.codes import DeviceTypeCode
+from nnapi.contract.driver import CacheEntry, PrepareOptions, Request
 from nnapi.drivers import openvino
-from nnapi.drivers.base import CacheEntry, PrepareOptions, Request
 from nnapi.drivers.openvino import OpenVinoDriver, byte_sums
 from nnapi.errors import OpFailedError
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nnapi
-from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.contract.driver import PrepareOptions, Request
 from nnapi.model.operand import tensor
 from nnapi.runtime.device import Device, device
 from tests.drivers.xnnpack.growing import GRAPHS, KINDS, judge

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Model, tensor
-from nnapi.drivers import precision as shared
-from nnapi.drivers.base import CacheEntry, PrepareOptions, Request
+from nnapi.contract import precision as shared
+from nnapi.contract.driver import CacheEntry, PrepareOptions, Request
 from nnapi.model.precision import Precision
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")

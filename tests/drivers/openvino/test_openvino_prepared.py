@@ -9,7 +9,7 @@ import pytest
 
 import nnapi
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import CacheEntry, Caches, Driver, PrepareOptions, Request
+from nnapi.contract.driver import CacheEntry, Caches, Driver, PrepareOptions, Request
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.model.operand import tensor
 from nnapi.runtime.device import Device

@@ -7,7 +7,7 @@ import pytest
 
 import nnapi
 from nnapi import trace
-from nnapi.drivers.base import CacheEntry, PrepareOptions, Request
+from nnapi.contract.driver import CacheEntry, PrepareOptions, Request
 from nnapi.model.operand import tensor
 from nnapi.runtime.device import Device
 from tests.stacks import convolutions

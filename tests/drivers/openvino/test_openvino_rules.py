@@ -8,7 +8,7 @@ import pytest
 
 import nnapi
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.contract.driver import PrepareOptions, Request
 from nnapi.model.operand import tensor
 from nnapi.model.operation import REGISTRY
 from nnapi.runtime.device import Device, device

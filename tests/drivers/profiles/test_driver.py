@@ -19,11 +19,11 @@ from nnapi import (
     settings,
     tensor,
 )
-from nnapi.drivers.base import Capabilities, Driver, Performance, Prepared, PrepareOptions
+from nnapi.contract.driver import Capabilities, Driver, Performance, Prepared, PrepareOptions
 from nnapi.drivers.faulty import Fault, Faulty
 from nnapi.drivers.limited import Limited
 from nnapi.drivers.profiles.driver import FirstOf, make_driver
-from nnapi.drivers.profiles.profile import OperationLimits, Profile
+from nnapi.profiles.profile import OperationLimits, Profile
 
 REFERENCE = device("nnapi-reference").driver
 ONLY_ADD = {OperationCode.ADD: OperationLimits()}

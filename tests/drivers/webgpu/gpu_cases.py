@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from nnapi import Device, Model
-from nnapi.drivers.base import Outcome, PrepareOptions, Request
+from nnapi.contract.driver import Outcome, PrepareOptions, Request
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.webgpu import SOFTWARE, search
 from nnapi.drivers.webgpu.driver import PreparedModel, WebGpuDriver

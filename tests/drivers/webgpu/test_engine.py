@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from nnapi.drivers.engine_output import Output
 from nnapi.errors import OpFailedError
+from nnapi.host.engine_output import Output
 
 pytest.importorskip("ai_edge_litert")
 from nnapi.drivers.webgpu import engine

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Compilation, Device, Model, compile, device, tensor
-from nnapi.drivers.base import REFERENCE, Capabilities, Performance
+from nnapi.contract.driver import REFERENCE, Capabilities, Performance
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.limited import Limited
 from nnapi.testing.conformance import Status, run

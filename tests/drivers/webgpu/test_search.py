@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import nnapi.drivers.webgpu as webgpu
-from nnapi.drivers.base import Probed
+from nnapi.contract.driver import Probed
 from nnapi.drivers.webgpu import SOFTWARE, find_accelerator, find_loader, find_manifests, read_answer, search
 from nnapi.errors import UnavailableDeviceError
 

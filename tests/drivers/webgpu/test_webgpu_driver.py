@@ -3,7 +3,7 @@
 import pytest
 
 from nnapi import Builder, Model, tensor
-from nnapi.drivers.base import CacheEntry, PrepareOptions
+from nnapi.contract.driver import CacheEntry, PrepareOptions
 from nnapi.drivers.litert.artifact import TAIL, Compiled, cut_facts, unpack
 from nnapi.drivers.webgpu import driver
 from nnapi.drivers.webgpu.driver import WebGpuDriver

@@ -7,7 +7,7 @@ import pytest
 
 from nnapi import Builder, Device, Model, compile, device, tensor
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import Verdict
+from nnapi.contract.driver import Verdict
 from nnapi.drivers.webgpu.driver import WebGpuDriver
 from nnapi.runtime.planning.device_answers import DeviceAnswers
 from nnapi.runtime.planning.planner import make_first_plan, make_plan

@@ -12,7 +12,7 @@ import pytest
 
 from nnapi.codes import OperationCode as Op
 from nnapi.compiling import compile
-from nnapi.drivers.base import CacheEntry, Caches, PrepareOptions, Request
+from nnapi.contract.driver import CacheEntry, Caches, PrepareOptions, Request
 from nnapi.drivers.litert import artifact as entries
 from nnapi.drivers.xnnpack import XnnpackDriver
 from nnapi.model.operand import tensor

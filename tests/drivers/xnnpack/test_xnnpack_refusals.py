@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers.base import PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType, tensor

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Compilation, Device, Model, PreferenceCode, PriorityCode, compile, tensor
-from nnapi.drivers.base import PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.drivers.limited import Limited
 from nnapi.errors import DeadObjectError
 from nnapi.model.content_hash import hash_content

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from nnapi import Device, Model
-from nnapi.drivers.base import PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.errors import BadDataError
 from nnapi.runtime.cache.compilation_cache import Cache
 from tests.runtime.cache_cases import TOKEN, Slow, doubled, letters

@@ -8,7 +8,7 @@ import pytest
 
 import nnapi
 from nnapi import Compilation
-from nnapi.drivers.base import PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.importers import import_cache
 from nnapi.model.lazy_model import LazyModel
 from nnapi.runtime.cache import compilation_cache

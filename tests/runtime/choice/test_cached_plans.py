@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from nnapi import Compilation, Device, Model, OperationCode, PreferenceCode, compile, device
-from nnapi.drivers.base import Capabilities, Performance, PrepareOptions, Verdict
+from nnapi.contract.driver import Capabilities, Performance, PrepareOptions, Verdict
 from nnapi.drivers.profiles.driver import make_driver
-from nnapi.drivers.profiles.profile import OperationLimits, Profile
+from nnapi.profiles.profile import OperationLimits, Profile
 from nnapi.runtime.cache.compilation_cache import Cache
 from nnapi.runtime.choice.knowledge import Cached, Fixed, recall
 from nnapi.runtime.choice.question import Question

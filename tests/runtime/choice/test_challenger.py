@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from nnapi.drivers.base import Inference, Outcome, Request
+from nnapi.contract.driver import Inference, Outcome, Request
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.choice.challenger import Challenger, Inputs, count_runs, open_inference, time_runs

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nnapi import Execution
-from nnapi.drivers.base import Prepared
-from nnapi.drivers.wrapping import open_session
+from nnapi.contract.driver import Prepared
+from nnapi.contract.wrapping import open_session
 from nnapi.runtime import burst as burst_module
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.choice import tuner

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nnapi import Device, DeviceTypeCode, compile
-from nnapi.drivers.base import Outcome, Prepared, PrepareOptions, Request
+from nnapi.contract.driver import Outcome, Prepared, PrepareOptions, Request
 from nnapi.errors import (
     BadDataError,
     DeadObjectError,

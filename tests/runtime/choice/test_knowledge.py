@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from nnapi.drivers.base import PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.runtime.choice.knowledge import Fixed, Measured, Predicted, Unknown, recall
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import MEASURED, Comparison, Record, forget, keep, parse

@@ -8,9 +8,9 @@ import pytest
 
 import nnapi
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import PrepareOptions
-from nnapi.drivers.precision import Offer
-from nnapi.drivers.timings import Cost, Element, Timings
+from nnapi.contract.driver import PrepareOptions
+from nnapi.contract.precision import Offer
+from nnapi.contract.timings import Cost, Element, Timings
 from nnapi.model.facts import Kind
 from nnapi.model.precision import Precision
 from nnapi.runtime.choice import predict

@@ -17,7 +17,7 @@ def test_a_model_that_is_known_needs_nothing_that_chooses(tmp_path: Path) -> Non
     code = """
 import sys
 import nnapi
-from nnapi.drivers.base import PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from benchmarks.null_device import Null
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import MEASURED, Record, keep
@@ -67,7 +67,7 @@ print(*sys.modules)
         assert not done.returncode, done.stderr
     is_on_trial, loaded = done.stdout.splitlines()
     assert (is_on_trial == "True") is ("nnapi.runtime.choice.trial" in loaded.split()) is not is_tiny
-    needless = {"nnapi.runtime.choice.predict", "nnapi.runtime.planning.planner", "nnapi.drivers.workload"}
+    needless = {"nnapi.runtime.choice.predict", "nnapi.runtime.planning.planner", "nnapi.contract.workload"}
     needless |= {"nnapi.importers.graph", "nnapi.drivers.litert.compile", "openvino"} if kind != "EXP" else set()
     assert not needless & {*loaded.split()}, needless & {*loaded.split()}
 

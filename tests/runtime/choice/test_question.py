@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nnapi import Device, PreferenceCode
-from nnapi.drivers.base import DriverDiedError, PrepareOptions
+from nnapi.contract.driver import DriverDiedError, PrepareOptions
 from nnapi.runtime.choice import question
 from nnapi.runtime.choice.question import Question, name_processor
 from nnapi.runtime.verdicts.exclusions import exclusions_of

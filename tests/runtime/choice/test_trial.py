@@ -11,7 +11,7 @@ import pytest
 
 import nnapi
 from nnapi import device
-from nnapi.drivers.base import Bound, PrepareOptions
+from nnapi.contract.driver import Bound, PrepareOptions
 from nnapi.errors import OpFailedError, OutOfMemoryError
 from nnapi.runtime.choice import record, trial, tuner
 from nnapi.runtime.choice.knowledge import Cached, Measured, Predicted, Unknown, recall

@@ -5,7 +5,7 @@ from unittest.mock import Mock, call
 import pytest
 
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.runtime.choice import trial as module
 from nnapi.runtime.choice import tune as tuning
 from nnapi.runtime.choice.challenger import compare_with

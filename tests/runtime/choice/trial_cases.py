@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import numpy as np
 
 from nnapi import Builder, Compilation, Device, Model, compile, device, tensor
-from nnapi.drivers.base import Capabilities, Outcome, Performance, Prepared, PrepareOptions, Request
+from nnapi.contract.driver import Capabilities, Outcome, Performance, Prepared, PrepareOptions, Request
 from nnapi.drivers.limited import Limited
 from nnapi.runtime.choice import tuner
 from nnapi.runtime.choice.evidence import Evidence, Standing

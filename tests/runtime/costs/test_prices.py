@@ -3,9 +3,9 @@
 import pytest
 
 from nnapi import Builder, OperandCode, OperationCode, PreferenceCode, tensor
-from nnapi.drivers.base import Capabilities, Performance
-from nnapi.drivers.timings import Cost, Element, Timings
-from nnapi.drivers.workload import Work, find_work
+from nnapi.contract.driver import Capabilities, Performance
+from nnapi.contract.timings import Cost, Element, Timings
+from nnapi.contract.workload import Work, find_work
 from nnapi.model.facts import Kind
 from nnapi.model.nesting import list_call_references
 from nnapi.runtime.costs.prices import NOMINAL, Prices, performance, predict

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Device, Execution, Model, compile, tensor, trace
-from nnapi.drivers.base import Inference, Outcome, Prepared, PrepareOptions, Request
+from nnapi.contract.driver import Inference, Outcome, Prepared, PrepareOptions, Request
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.device_queue import DeviceQueue

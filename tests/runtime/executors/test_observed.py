@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi.drivers.base import Bound, Inference, Outcome, Request
+from nnapi.contract.driver import Bound, Inference, Outcome, Request
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.executors import stopwatch
 from nnapi.runtime.executors.observed import Observed, report_runs

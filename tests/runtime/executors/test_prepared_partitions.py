@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nnapi import Device, Model, compile
-from nnapi.drivers.base import DriverDiedError, Prepared, PrepareOptions
+from nnapi.contract.driver import DriverDiedError, Prepared, PrepareOptions
 from nnapi.errors import BadDataError, MissedDeadlinePersistentError, OpFailedError, UnavailableDeviceError
 from nnapi.runtime.cache.compilation_cache import Cache
 from nnapi.runtime.executors.observed import Observed, unwrap

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnapi import Model, compile
-from nnapi.drivers.base import LoopTimeoutError, Outcome, PrepareOptions, Request
+from nnapi.contract.driver import LoopTimeoutError, Outcome, PrepareOptions, Request
 from nnapi.errors import MissedDeadlineTransientError, OpFailedError
 from nnapi.runtime.executors import steps
 from nnapi.runtime.executors.steps import PreparedPlan

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nnapi import Device, PriorityCode
-from nnapi.drivers.base import Bound, DriverDiedError, Inference, LoopTimeoutError, Outcome, Prepared, Request
+from nnapi.contract.driver import Bound, DriverDiedError, Inference, LoopTimeoutError, Outcome, Prepared, Request
 from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, OutputInsufficientSizeError
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.device_queue import DeviceQueue

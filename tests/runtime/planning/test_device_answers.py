@@ -4,7 +4,7 @@ import pytest
 
 from nnapi import Builder, Device, device, tensor
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import Verdict
+from nnapi.contract.driver import Verdict
 from nnapi.drivers.limited import Limited
 from nnapi.errors import BadDataError
 from nnapi.model.model import Model

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from nnapi import Builder, Device, OperationCode, PreferenceCode, compile, tensor
-from nnapi.drivers.base import Verdict
+from nnapi.contract.driver import Verdict
+from nnapi.contract.precision import Offer, refuse_precision
 from nnapi.drivers.faulty import Fault, Faulty, Phase
-from nnapi.drivers.precision import Offer, refuse_precision
 from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.precision import Precision
 from nnapi.runtime.planning.explain import add_precisions, as_data, as_text, describe_wait, list_times, summary

@@ -11,8 +11,8 @@ import pytest
 
 from nnapi import Device, Model, compile, settings, trace
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import CacheEntry, Prepared, PrepareOptions, Verdict
-from nnapi.drivers.workload import find_work
+from nnapi.contract.driver import CacheEntry, Prepared, PrepareOptions, Verdict
+from nnapi.contract.workload import find_work
 from nnapi.errors import OpFailedError
 from nnapi.runtime.costs.prices import find_tables, list_prices
 from nnapi.runtime.planning.explain import as_text

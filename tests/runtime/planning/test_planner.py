@@ -4,9 +4,9 @@ import pytest
 
 from nnapi import Device, device
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import Verdict
+from nnapi.contract.driver import Verdict
+from nnapi.contract.timings import Cost, Element, Timings
 from nnapi.drivers.limited import Limited
-from nnapi.drivers.timings import Cost, Element, Timings
 from nnapi.model.facts import Kind
 from nnapi.model.model import Model
 from nnapi.runtime.planning.device_answers import DeviceAnswers

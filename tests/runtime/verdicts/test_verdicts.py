@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Compilation, Device, Model, OperandCode, OperationCode, compile, tensor
-from nnapi.drivers.base import Capabilities, DriverDiedError, Verdict
+from nnapi.contract.driver import Capabilities, DriverDiedError, Verdict
 from nnapi.errors import BadDataError, DeadObjectError, OpFailedError
 from nnapi.model.operand import OperandType
 from nnapi.runtime.verdicts import exclusions

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperationCode
-from nnapi.drivers.base import Verdict
+from nnapi.contract.driver import Verdict
 from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device

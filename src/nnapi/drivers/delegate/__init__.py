@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from nnapi.drivers.delegate.configuration import has_settings
 
 if TYPE_CHECKING:
-    from nnapi.drivers.base import Driver
+    from nnapi.contract.driver import Driver
     from nnapi.drivers.isolated.probing import Unusable
 
 

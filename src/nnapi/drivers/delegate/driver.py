@@ -5,17 +5,17 @@ import os
 from collections.abc import Sequence
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, Inference, Outcome, PrepareOptions, Request, Verdict
+from nnapi.contract.driver import ENGINE, Capabilities, DeviceInfo, Inference, Outcome, PrepareOptions, Request, Verdict
+from nnapi.contract.prepared import CLOSED, Shapes
 from nnapi.drivers.delegate.plugin import Plugin
 from nnapi.drivers.delegate.probing import probe_verdicts, rewrite_for_delegate
-from nnapi.drivers.installed_packages import version
 from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.compile import compile_graph
 from nnapi.drivers.litert.driver import GraphDriver
 from nnapi.drivers.litert.interpreter import Instance, Program
-from nnapi.drivers.prepared import CLOSED, Shapes
 from nnapi.errors import OpFailedError, need
 from nnapi.formats.tflite.graph import Graph
+from nnapi.host.installed_packages import version
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 

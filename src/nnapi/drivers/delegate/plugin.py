@@ -14,8 +14,8 @@ import numpy as np
 from ai_edge_litert.interpreter import Delegate, Interpreter, OpResolverType
 
 from nnapi.drivers.delegate.remaining_nodes import WatchedDelegate
-from nnapi.drivers.engine_output import Output, choose_line, collect_output
 from nnapi.errors import OpFailedError, UnavailableDeviceError, need
+from nnapi.host.engine_output import Output, choose_line, collect_output
 
 FUNCTIONS = "tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"
 STABLE = "TFL_TheStableDelegate"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from nnapi.drivers.base import Verdict
+from nnapi.contract.driver import Verdict
 from nnapi.drivers.delegate.plugin import Plugin
 from nnapi.drivers.litert.lowering import Lowered
 from nnapi.drivers.litert.unsigned_values import can_be_unsigned, has_unsigned_filters, make_unsigned

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import Driver
+from nnapi.contract.driver import Driver
 from nnapi.drivers.delegate.configuration import VARIABLE, find_file
 from nnapi.drivers.isolated.probing import Unusable
 from nnapi.errors import BadDataError, need

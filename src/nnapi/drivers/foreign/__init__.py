@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from nnapi.errors import BadDataError, NnapiError, need
 
 if TYPE_CHECKING:
-    from nnapi.drivers.base import Driver
+    from nnapi.contract.driver import Driver
     from nnapi.drivers.isolated.probing import Unusable
 
 VARIABLE = "NNAPI_FOREIGN"

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from nnapi.codes import ResultCode
-from nnapi.drivers.base import DriverDiedError
+from nnapi.contract.driver import DriverDiedError
 from nnapi.drivers.foreign.constants import Constants
 from nnapi.drivers.foreign.transports import Stream, connect
 from nnapi.drivers.foreign.wire import (

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, PrepareOptions, Request
+from nnapi.contract.driver import DEFAULT_LOOP_TIMEOUT, PrepareOptions, Request
 from nnapi.drivers.foreign.agent import Agent, find_rest
 from nnapi.drivers.foreign.constants import Block
 from nnapi.drivers.foreign.wire import ALIGNMENT, MOST_DATA, Answer, Ask, Reader, align, pack_list, pack_type

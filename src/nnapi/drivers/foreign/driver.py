@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, PrepareOptions, Verdict
+from nnapi.contract.driver import ENGINE, Capabilities, DeviceInfo, PrepareOptions, Verdict
 from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.built_model import Built
 from nnapi.drivers.foreign.prepared import Live, PreparedForeign

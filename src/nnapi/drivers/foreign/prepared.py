@@ -5,10 +5,10 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 
-from nnapi.drivers.base import DriverDiedError, Inference, Outcome, Prepared, Request
+from nnapi.contract.driver import DriverDiedError, Inference, Outcome, Prepared, Request
+from nnapi.contract.prepared import CLOSED, check_deadline
+from nnapi.contract.wrapping import Borrowed
 from nnapi.drivers.foreign.built_model import Compiled, Frame
-from nnapi.drivers.prepared import CLOSED, check_deadline
-from nnapi.drivers.wrapping import Borrowed
 from nnapi.errors import OpFailedError, need, need_value
 from nnapi.locks import make_lock
 from nnapi.model.call import check_declared

@@ -6,10 +6,10 @@ import subprocess
 import threading
 from contextlib import suppress
 
-from nnapi.drivers import adb
-from nnapi.drivers.engine_output import read_last_words
 from nnapi.drivers.isolated.process import make_environment
 from nnapi.errors import UnavailableDeviceError, need
+from nnapi.host import adb
+from nnapi.host.engine_output import read_last_words
 
 PATIENCE = 10.0
 """Maximum seconds to connect."""

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from nnapi.codes import PriorityCode
-from nnapi.drivers.base import (
+from nnapi.contract.driver import (
     CacheEntry,
     Capabilities,
     DeviceInfo,

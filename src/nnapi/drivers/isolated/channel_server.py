@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from nnapi.codes import CONTROL_FLOW
-from nnapi.drivers.base import CacheEntry, Caches, Direct, Inference, Prepared, PrepareOptions, Request, Sessions
+from nnapi.contract.driver import CacheEntry, Caches, Direct, Inference, Prepared, PrepareOptions, Request, Sessions
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.arena import KEPT, Arena, copy_in, new_arena
 from nnapi.drivers.isolated.channel import (

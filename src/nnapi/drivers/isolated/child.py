@@ -12,13 +12,13 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from nnapi.drivers.base import Driver
-from nnapi.drivers.engine_output import share_output
-from nnapi.drivers.installed_packages import Entry, find_entries
+from nnapi.contract.driver import Driver
 from nnapi.drivers.isolated.connection_server import Server
 from nnapi.drivers.isolated.process_limits import forbid, limit_memory, lower_priority
 from nnapi.drivers.isolated.protocol import Body
 from nnapi.errors import UnavailableDeviceError
+from nnapi.host.engine_output import share_output
+from nnapi.host.installed_packages import Entry, find_entries
 
 GROUP = "nnapi.drivers"
 PR_SET_PDEATHSIG = 1

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from nnapi.drivers.base import DriverDiedError
-from nnapi.drivers.futures import late_error
+from nnapi.contract.driver import DriverDiedError
+from nnapi.contract.futures import late_error
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.channel import (
     ANSWER,

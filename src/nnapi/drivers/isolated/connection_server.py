@@ -5,7 +5,7 @@ import socket
 import threading
 from collections.abc import Callable
 
-from nnapi.drivers.base import Driver
+from nnapi.contract.driver import Driver
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.channel_server import ChannelServer, make_channel
 from nnapi.drivers.isolated.descriptors import need_socket

@@ -8,8 +8,17 @@ from typing import Any, NamedTuple, TypeAlias, get_args, get_origin, get_type_hi
 
 import numpy as np
 
-from nnapi.drivers.base import Allocates, Attribute, Caches, Capabilities, DeviceInfo, Driver, LoopTimeoutError, Verdict
-from nnapi.drivers.workload import Work
+from nnapi.contract.driver import (
+    Allocates,
+    Attribute,
+    Caches,
+    Capabilities,
+    DeviceInfo,
+    Driver,
+    LoopTimeoutError,
+    Verdict,
+)
+from nnapi.contract.workload import Work
 from nnapi.errors import MissedDeadlineTransientError, NnapiError, OpFailedError, OutOfMemoryError, error_for
 from nnapi.model.extension import EXTENSIONS, Extension
 from nnapi.model.model import Lifetime, Model

@@ -7,13 +7,13 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from nnapi.drivers.base import Bound, DriverDiedError, Inference, Outcome, Request
+from nnapi.contract.driver import Bound, DriverDiedError, Inference, Outcome, Request
+from nnapi.contract.prepared import check_deadline
 from nnapi.drivers.isolated.arena import KEPT, Arena, Location, copy_in, new_arena, round_up
 from nnapi.drivers.isolated.channel import Binding, ClientChannel
 from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.plain_values import of_value
 from nnapi.drivers.isolated.protocol import Message
-from nnapi.drivers.prepared import check_deadline
 from nnapi.errors import OpFailedError
 from nnapi.locks import make_lock
 from nnapi.model.model import Model

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from nnapi.drivers.base import DeviceInfo
+from nnapi.contract.driver import DeviceInfo
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import NnapiError, UnavailableDeviceError
 

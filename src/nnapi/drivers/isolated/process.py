@@ -18,10 +18,10 @@ from math import modf
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from nnapi.drivers.engine_output import read_last_words
-from nnapi.drivers.futures import answer_with
+from nnapi.contract.futures import answer_with
 from nnapi.drivers.isolated.protocol import Violation, receive
 from nnapi.errors import DeadObjectError, OpFailedError
+from nnapi.host.engine_output import read_last_words
 
 T = TypeVar("T")
 

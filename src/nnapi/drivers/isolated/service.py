@@ -18,7 +18,7 @@ from functools import partial
 from math import inf
 from typing import NamedTuple, NoReturn
 
-from nnapi.drivers.base import Driver
+from nnapi.contract.driver import Driver
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.child import end_with

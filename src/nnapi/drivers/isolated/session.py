@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, TypeVar
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import DeviceInfo, Driver, Prepared, PrepareOptions
+from nnapi.contract.driver import DeviceInfo, Driver, Prepared, PrepareOptions
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.allowance import UNLIMITED, Allowance
 from nnapi.drivers.isolated.constants import MapFile, map_file

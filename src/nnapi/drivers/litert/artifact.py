@@ -5,7 +5,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from nnapi.drivers.base import CacheEntry
+from nnapi.contract.driver import CacheEntry
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Array, Shape
 

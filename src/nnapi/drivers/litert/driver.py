@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from nnapi.drivers.base import CacheEntry, HostMemory, Prepared, PrepareOptions
+from nnapi.contract.driver import CacheEntry, HostMemory, Prepared, PrepareOptions
+from nnapi.contract.prepared import PreparedPerShapes, Shapes
 from nnapi.drivers.litert.artifact import Compiled, unpack
-from nnapi.drivers.prepared import PreparedPerShapes, Shapes
 from nnapi.model.model import Model
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
-from nnapi.drivers.base import Bound, Inference, Outcome, Request
+from nnapi.contract.driver import Bound, Inference, Outcome, Request
+from nnapi.contract.prepared import check_deadline
 from nnapi.drivers.litert.artifact import Compiled, Engine
 from nnapi.drivers.litert.quiet import hide_delegate_message
-from nnapi.drivers.prepared import check_deadline
 from nnapi.errors import OpFailedError, need
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape

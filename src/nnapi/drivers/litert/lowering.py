@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers.base import Verdict
+from nnapi.contract.driver import Verdict
 from nnapi.drivers.litert.context import RULES, UNSIGNED, Context, tensor_of
 from nnapi.drivers.litert.rules.convolution_filters import FilterContext
 from nnapi.drivers.litert.unsafe_graphs import find_violation

@@ -11,9 +11,9 @@ from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from nnapi.contract.profiling import correct_seconds, operation_section, profile_engine
 from nnapi.drivers.litert.artifact import Engine
 from nnapi.drivers.litert.c_api import CompiledModel, call, make
-from nnapi.drivers.profiling import correct_seconds, operation_section, profile_engine
 from nnapi.formats.tflite.operators import CLAMP, CONVERT, row_of
 from nnapi.model.model import Model
 from nnapi.model.operand import Array

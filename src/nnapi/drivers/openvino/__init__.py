@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import (
+from nnapi.contract.driver import (
     ENGINE,
     CacheEntry,
     Capabilities,
@@ -19,16 +19,16 @@ from nnapi.drivers.base import (
     PrepareOptions,
     Verdict,
 )
-from nnapi.drivers.hardware_files import find_files
-from nnapi.drivers.installed_packages import version
+from nnapi.contract.precision import Offer
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.drivers.openvino.precision import offer_precision
-from nnapi.drivers.precision import Offer
+from nnapi.host.hardware_files import find_files
+from nnapi.host.installed_packages import version
 from nnapi.model.model import Model
 
 if TYPE_CHECKING:
-    from nnapi.drivers.timings import Timings
+    from nnapi.contract.timings import Timings
 
 TYPES = {
     "CPU": DeviceTypeCode.DEVICE_ACCELERATOR,

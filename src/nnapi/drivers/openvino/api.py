@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnapi.drivers.without_telemetry import import_openvino
+from nnapi.host.without_telemetry import import_openvino
 
 if TYPE_CHECKING:
     import openvino as ov

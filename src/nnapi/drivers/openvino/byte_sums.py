@@ -4,7 +4,7 @@ VNNI adds four products in 32 bits. On x86 without VNNI, OpenVINO adds two in 16
 A result can then be off by the whole range, so the driver makes OpenVINO compute in float32, which is slower.
 """
 
-from nnapi.drivers.instruction_sets import find_instruction_sets
+from nnapi.host.instruction_sets import find_instruction_sets
 
 VNNI = frozenset({"avx512_vnni", "avx_vnni"})
 EXACT = VNNI | {"asimd"}

@@ -8,7 +8,9 @@ from functools import cache, partial
 from typing import Any
 
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
+from nnapi.contract.driver import Prepared, PrepareOptions, Verdict
+from nnapi.contract.prepared import PreparedPerShapes
+from nnapi.contract.profiling import profile_engine
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.context import Bounds
@@ -17,8 +19,6 @@ from nnapi.drivers.openvino.lowering import lower_model
 from nnapi.drivers.openvino.precision import HINTS, offer_precision
 from nnapi.drivers.openvino.prepared import PreparedOpenVino, mark_nodes, measure
 from nnapi.drivers.openvino.value import SHARED
-from nnapi.drivers.prepared import PreparedPerShapes
-from nnapi.drivers.profiling import profile_engine
 from nnapi.errors import OpFailedError, need, need_value
 from nnapi.lowering.lower import assume_shapes, need_supported
 from nnapi.model.borrowed_memory import hold

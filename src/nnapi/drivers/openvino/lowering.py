@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from nnapi.codes import OperandCode
+from nnapi.contract.workload import find_work
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import RULES, Bounds, Context, integers
 from nnapi.drivers.openvino.recurrences import Search
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value
-from nnapi.drivers.workload import find_work
 from nnapi.lowering.decompose import decompose_call
 from nnapi.lowering.lower import NHWC_TO_NCHW, Lowering, Unsupported, assume_shapes, name_of, require
 from nnapi.model.call import UNKNOWN, Call

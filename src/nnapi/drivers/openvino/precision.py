@@ -1,7 +1,7 @@
 """The precision in which OpenVINO is asked to compute float32."""
 
-from nnapi.drivers.instruction_sets import find_instruction_sets
-from nnapi.drivers.precision import Offer, offer_permitted
+from nnapi.contract.precision import Offer, offer_permitted
+from nnapi.host.instruction_sets import find_instruction_sets
 from nnapi.model.model import Model
 from nnapi.model.precision import Precision
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.drivers.base import Inference, Outcome, Request
+from nnapi.contract.driver import Inference, Outcome, Request
+from nnapi.contract.prepared import Pool, check_deadline
+from nnapi.contract.profiling import correct_seconds, operation_section
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.context import BadIndexError, Bounds
 from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.drivers.openvino.lowering import Lowered
 from nnapi.drivers.openvino.value import make_shareable, node_of
-from nnapi.drivers.prepared import Pool, check_deadline
-from nnapi.drivers.profiling import correct_seconds, operation_section
 from nnapi.errors import OpFailedError
 from nnapi.locks import make_lock
 from nnapi.model.memory import Mapping, need_whole

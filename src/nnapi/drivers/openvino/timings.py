@@ -1,6 +1,6 @@
 """OpenVINO's seconds per operation, by processor."""
 
-from nnapi.drivers.timings import (
+from nnapi.contract.timings import (
     BYTE_MAC,
     SUMS,
     Cost,

@@ -1,1 +1,1 @@
-"""Simulated devices: a file (a profile) lists operations and capabilities, another device computes."""
+"""Simulated devices: a profile lists operations and capabilities, another device computes."""

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Prepared, PrepareOptions, Verdict
+from nnapi.contract.driver import Capabilities, DeviceInfo, Driver, Prepared, PrepareOptions, Verdict
 from nnapi.drivers.faulty import Fault, Faulty
 from nnapi.drivers.limited import Limited
-from nnapi.drivers.profiles.profile import Profile
 from nnapi.model.model import Model
+from nnapi.profiles.profile import Profile
 
 
 class Profiled(Limited):

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import Capabilities, DeviceInfo, HostMemory, PrepareOptions, Verdict
+from nnapi.contract.driver import Capabilities, DeviceInfo, HostMemory, PrepareOptions, Verdict
 from nnapi.model.model import Model
 
 if TYPE_CHECKING:
+    from nnapi.contract.timings import Timings
     from nnapi.drivers.reference.program import PreparedReference
-    from nnapi.drivers.timings import Timings
 
 
 class ReferenceDriver(HostMemory):
@@ -23,7 +23,7 @@ class ReferenceDriver(HostMemory):
         return Capabilities()
 
     def timings(self) -> Timings:
-        from nnapi.drivers.timings import read_measured  # on demand: only predictions need it
+        from nnapi.contract.timings import read_measured  # on demand: only predictions need it
 
         return read_measured("reference")
 

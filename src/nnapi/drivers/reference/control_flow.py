@@ -4,7 +4,7 @@ import time
 from collections.abc import Generator, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from nnapi.drivers.base import LoopTimeoutError, Request
+from nnapi.contract.driver import LoopTimeoutError, Request
 from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import Array
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import CONTROL_FLOW, OperationCode
-from nnapi.drivers.base import Outcome, Request
-from nnapi.drivers.prepared import PerShapes, Shapes, check_deadline
+from nnapi.contract.driver import Outcome, Request
+from nnapi.contract.prepared import PerShapes, Shapes, check_deadline
 from nnapi.drivers.reference.control_flow import Computation, Wanted, run, run_if, run_while
 from nnapi.errors import MissedDeadlineTransientError, NnapiError, need
 from nnapi.locks import make_lock
@@ -123,7 +123,7 @@ class Program:
             return spans.NOTHING
         section = self._sections.get(call.number)
         if section is None:
-            from nnapi.drivers.profiling import operation_section  # only for traces
+            from nnapi.contract.profiling import operation_section  # only for traces
 
             section = self._sections[call.number] = operation_section(self.model, call.number)
         return section

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
-from nnapi.drivers.base import Driver
-from nnapi.drivers.hardware_files import find_files
-from nnapi.drivers.installed_packages import version
+from nnapi.contract.driver import Driver
 from nnapi.errors import UnavailableDeviceError, need, need_value
+from nnapi.host.hardware_files import find_files
+from nnapi.host.installed_packages import version
 
 SOFTWARE = "NNAPI_WEBGPU_SOFTWARE"
 ACCELERATOR = "libLiteRtWebGpuAccelerator.so"

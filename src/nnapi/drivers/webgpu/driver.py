@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import Capabilities, DeviceInfo, Outcome, Performance, PrepareOptions, Request, Verdict
-from nnapi.drivers.installed_packages import version
+from nnapi.contract.driver import Capabilities, DeviceInfo, Outcome, Performance, PrepareOptions, Request, Verdict
+from nnapi.contract.prepared import CLOSED, Shapes, check_deadline
 from nnapi.drivers.litert.artifact import Compiled, cut_facts
 from nnapi.drivers.litert.driver import GraphDriver
-from nnapi.drivers.prepared import CLOSED, Shapes, check_deadline
 from nnapi.errors import OpFailedError
+from nnapi.host.installed_packages import version
 from nnapi.model.model import Model
 
 if TYPE_CHECKING:

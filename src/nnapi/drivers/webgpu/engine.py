@@ -11,8 +11,8 @@ import numpy as np
 from ai_edge_litert.compiled_model import CompiledModel, Environment, EnvironmentOptions, GpuOptions, Options
 from ai_edge_litert.hardware_accelerator import HardwareAccelerator
 
-from nnapi.drivers.engine_output import Output, collect_output
 from nnapi.errors import OpFailedError
+from nnapi.host.engine_output import Output, collect_output
 from nnapi.locks import make_lock
 from nnapi.model.operand import Array, Shape
 from nnapi.trace.log import Log

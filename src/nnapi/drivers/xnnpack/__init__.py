@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode
-from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, PrepareOptions, Verdict
-from nnapi.drivers.installed_packages import version
+from nnapi.contract.driver import ENGINE, Capabilities, DeviceInfo, PrepareOptions, Verdict
+from nnapi.contract.precision import Offer, offer_permitted, refuse_precision
+from nnapi.contract.prepared import Shapes
 from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.driver import GraphDriver
-from nnapi.drivers.precision import Offer, offer_permitted, refuse_precision
-from nnapi.drivers.prepared import Shapes
 from nnapi.drivers.xnnpack.prepared import PreparedGraph
+from nnapi.host.installed_packages import version
 from nnapi.model.graph import constants
 from nnapi.model.memory import release_pages
 from nnapi.model.model import Model
@@ -22,8 +22,8 @@ from nnapi.model.precision import Precision
 from nnapi.trace.log import Log
 
 if TYPE_CHECKING:
+    from nnapi.contract.timings import Timings
     from nnapi.drivers.litert.lowering import Lowered
-    from nnapi.drivers.timings import Timings
     from nnapi.formats.tflite.graph import Graph
 
 log = Log("nnapi.ExecutionPlan")
@@ -76,8 +76,8 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
         """Return other variants: another precision, unsigned values, mixed types, sums or weights in float32."""
         from nnapi.drivers.litert.lowering import is_static
         from nnapi.drivers.litert.unsigned_values import can_be_unsigned, has_unsigned_filters
+        from nnapi.drivers.xnnpack.passes.cost_model import find_kernel_timings
         from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range
-        from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import find_kernel_timings
         from nnapi.formats.tflite.operators import row_of
 
         if not is_static(model):
@@ -113,7 +113,7 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
 
     def compile(self, model: Model, graph: Graph, assumed: Shapes, options: PrepareOptions) -> Compiled:
         from nnapi.drivers.litert.compile import compile_graph
-        from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import ALL_FLOAT, ALL_SIGNED, find_kernel_timings
+        from nnapi.drivers.xnnpack.passes.cost_model import ALL_FLOAT, ALL_SIGNED, find_kernel_timings
         from nnapi.drivers.xnnpack.rewriting import FLOAT_PASSES, PASSES, UNSIGNED_PASSES, rewrite
 
         passes = {UNSIGNED: UNSIGNED_PASSES, FLOAT_WEIGHTS: FLOAT_PASSES}.get(options.variant, PASSES)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from nnapi.drivers.base import Bound, Inference, Outcome, Request
+from nnapi.contract.driver import Bound, Inference, Outcome, Request
+from nnapi.contract.prepared import Pool
 from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.interpreter import Instance, Program
-from nnapi.drivers.prepared import Pool
 from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape

@@ -3,19 +3,19 @@
 from collections.abc import Callable, Sequence
 
 from nnapi.drivers.litert.unsigned_values import make_unsigned
+from nnapi.drivers.xnnpack.passes.cost_model import KernelTimings, use_timings
 from nnapi.drivers.xnnpack.passes.dynamic_range import use_faster_weights, use_float_weights
 from nnapi.drivers.xnnpack.passes.normalization import divide_by_roots
 from nnapi.drivers.xnnpack.passes.quantized_reductions import reduce_quantized
 from nnapi.drivers.xnnpack.passes.recompose import recompose
-from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import KernelTimings, use_timings
 from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_float
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_width_to_depth
 from nnapi.drivers.xnnpack.passes.unroll_lstm import unroll_lstm
 from nnapi.drivers.xnnpack.passes.unsigned_io import keep_unsigned_io
-from nnapi.formats.tflite.fuse_lstm import fuse_lstm_steps
 from nnapi.formats.tflite.graph import Graph, remove_dead_operators
-from nnapi.formats.tflite.state_variables import make_state_variables
+from nnapi.lowering.passes.fuse_lstm import fuse_lstm_steps
+from nnapi.lowering.passes.state_variables import make_state_variables
 from nnapi.model.model import Model
 
 Pass = Callable[[Graph], Graph]

@@ -7,12 +7,12 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.exporters.nested import FileLowering, need_alike
 from nnapi.exporters.tflite.context import RULES, Context
-from nnapi.formats.tflite.fuse_lstm import fuse_lstm_steps
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant, remove_dead_operators
 from nnapi.formats.tflite.operators import row_of
 from nnapi.formats.tflite.schema import ELEMENTS
-from nnapi.formats.tflite.state_variables import make_state_variables
 from nnapi.lowering.lower import Unsupported, name_of
+from nnapi.lowering.passes.fuse_lstm import fuse_lstm_steps
+from nnapi.lowering.passes.state_variables import make_state_variables
 from nnapi.lowering.tflite.context import tensor_of
 from nnapi.model.call import Call
 from nnapi.model.model import Model, Operand, OperationCall

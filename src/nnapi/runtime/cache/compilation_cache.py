@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN
-from nnapi.drivers.base import CacheEntry, Prepared, PrepareOptions
+from nnapi.contract.driver import CacheEntry, Prepared, PrepareOptions
 from nnapi.errors import BadDataError, UnexpectedNullError, need
 from nnapi.model.content_hash import hash_content, is_as_hashed
 from nnapi.model.memory import Memory, release_pages

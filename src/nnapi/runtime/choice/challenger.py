@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from nnapi.drivers.base import Request
-from nnapi.drivers.wrapping import find_direct
+from nnapi.contract.driver import Request
+from nnapi.contract.wrapping import find_direct
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array

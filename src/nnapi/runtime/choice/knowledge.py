@@ -3,7 +3,7 @@
 import json
 from typing import NamedTuple
 
-from nnapi.drivers.base import Prepared
+from nnapi.contract.driver import Prepared
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import MEASURED, TINY, Record, parse, plan_whole
 from nnapi.runtime.device import Device

@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import Variants
-from nnapi.drivers.timings import Timings
-from nnapi.drivers.workload import find_work
+from nnapi.contract.driver import Variants
+from nnapi.contract.timings import Timings
+from nnapi.contract.workload import find_work
 from nnapi.errors import BadDataError
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested

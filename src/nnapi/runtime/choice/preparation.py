@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import Prepared, PrepareOptions
+from nnapi.contract.driver import Prepared, PrepareOptions
 from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError, need_value
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.runtime.cache.compilation_cache import Cache

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.contract.driver import PrepareOptions, Request
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array

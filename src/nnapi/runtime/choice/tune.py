@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nnapi.drivers.base import PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.model.model import Model
 from nnapi.model.precision import PrecisionName, read_precision
 from nnapi.runtime.cache.compilation_cache import open_cache, open_own_cache

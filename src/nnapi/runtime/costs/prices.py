@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperandCode, OperationCode, PreferenceCode
-from nnapi.drivers.base import Capabilities, Performance, Precise
-from nnapi.drivers.timings import Cost, Element, Timed, Timings, find_impossible_timing, find_processor
-from nnapi.drivers.workload import Work, find_work
+from nnapi.contract.driver import Capabilities, Performance, Precise
+from nnapi.contract.timings import Cost, Element, Timed, Timings, find_impossible_timing, find_processor
+from nnapi.contract.workload import Work, find_work
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import list_call_references, list_nested
 from nnapi.model.precision import Precision

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from nnapi.drivers.futures import answer_with, late_error
+from nnapi.contract.futures import answer_with, late_error
 from nnapi.errors import BadDataError, need
 from nnapi.runtime.executors.workers import run_in_background
 

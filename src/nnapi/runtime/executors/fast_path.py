@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 from numpy import dtype, ndarray
 
 from nnapi.codes import OperandCode
-from nnapi.drivers.base import Inference, Prepared
-from nnapi.drivers.wrapping import find_direct
+from nnapi.contract.driver import Inference, Prepared
+from nnapi.contract.wrapping import find_direct
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.trace.log import Log

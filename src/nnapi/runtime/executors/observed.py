@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from nnapi.drivers.base import Bound, Inference, Outcome, Prepared, Request
-from nnapi.drivers.wrapping import Wrapping, find_bound, find_direct
+from nnapi.contract.driver import Bound, Inference, Outcome, Prepared, Request
+from nnapi.contract.wrapping import Wrapping, find_bound, find_direct
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.executors.stopwatch import Stopwatch
 from nnapi.trace import spans

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from nnapi.drivers.base import DriverDiedError, Exact, Prepared, PrepareOptions
+from nnapi.contract.driver import DriverDiedError, Exact, Prepared, PrepareOptions
 from nnapi.errors import MissedDeadlineError, NnapiError, wrap_error
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model

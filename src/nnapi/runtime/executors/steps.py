@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nnapi.drivers.base import LoopTimeoutError, Outcome, Prepared, Request
+from nnapi.contract.driver import LoopTimeoutError, Outcome, Prepared, Request
 from nnapi.errors import MissedDeadlineTransientError, need_value
 from nnapi.model.model import Lifetime
 from nnapi.model.operand import Array

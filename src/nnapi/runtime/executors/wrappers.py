@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from nnapi.codes import PriorityCode
-from nnapi.drivers.base import Bound, DriverDiedError, Inference, LoopTimeoutError, Outcome, Prepared, Request
-from nnapi.drivers.wrapping import Borrowed, Wrapping, find_bound, find_direct
+from nnapi.contract.driver import Bound, DriverDiedError, Inference, LoopTimeoutError, Outcome, Prepared, Request
+from nnapi.contract.wrapping import Borrowed, Wrapping, find_bound, find_direct
 from nnapi.errors import (
     DeadObjectError,
     NnapiError,

@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import TypeAlias
 
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import Verdict
-from nnapi.drivers.workload import find_work
+from nnapi.contract.driver import Verdict
+from nnapi.contract.workload import find_work
 from nnapi.errors import BadDataError
 from nnapi.model.model import Model
 from nnapi.runtime.costs.prices import NOMINAL, Tables, list_prices

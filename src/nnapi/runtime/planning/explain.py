@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import Precise
-from nnapi.drivers.precision import refuse_precision
+from nnapi.contract.driver import Precise
+from nnapi.contract.precision import refuse_precision
 from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.precision import Precision
 from nnapi.runtime.device import Device

@@ -8,7 +8,7 @@ from copy import copy
 from functools import cache
 from typing import Any, NamedTuple, Self
 
-from nnapi.drivers.base import Verdict
+from nnapi.contract.driver import Verdict
 from nnapi.model.model import Model
 from nnapi.notebook_display import NotebookDisplay
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperationCode, PreferenceCode
-from nnapi.drivers.base import Variants, Verdict
+from nnapi.contract.driver import Variants, Verdict
 from nnapi.errors import need_value
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import depths, list_call_references

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from nnapi.drivers.base import Driver, DriverDiedError, PrepareOptions, Request
+from nnapi.contract.driver import Driver, DriverDiedError, PrepareOptions, Request
 from nnapi.errors import NnapiError
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model, OperationCall

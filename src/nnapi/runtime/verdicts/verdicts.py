@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode
-from nnapi.drivers.base import Driver, DriverDiedError, Verdict
+from nnapi.contract.driver import Driver, DriverDiedError, Verdict
 from nnapi.errors import need
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.runtime.verdicts.exclusions import exclusions_of, note_death_when_asked

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nnapi.drivers.xnnpack.passes.cost_model import ALL_FLOAT, ALL_SIGNED, use_timings
 from nnapi.drivers.xnnpack.passes.dynamic_range import (
     dequantize_bias,
     dequantize_constant,
@@ -15,7 +16,6 @@ from nnapi.drivers.xnnpack.passes.dynamic_range import (
 from nnapi.drivers.xnnpack.passes.normalization import divide_by_roots
 from nnapi.drivers.xnnpack.passes.quantized_reductions import reduce_quantized
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers
-from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import ALL_FLOAT, ALL_SIGNED, use_timings
 from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import _clamp, clear_weights, find_dead_channels
 from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import _cut
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant

@@ -12,8 +12,8 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert import lstm_cells
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes import unroll_lstm
-from nnapi.formats.tflite.fuse_lstm import fuse_lstm_steps
 from nnapi.formats.tflite.graph import Operator, Tensor
+from nnapi.lowering.passes.fuse_lstm import fuse_lstm_steps
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.cell_cases import BATCH as ROWS
 from tests.drivers.xnnpack.cell_cases import (

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
+from nnapi.drivers.xnnpack.passes import cost_model
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.operators import row_of
 

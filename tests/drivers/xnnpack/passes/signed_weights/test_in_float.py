@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Dense, Depthwise, KernelTimings, use_timings
+from nnapi.drivers.xnnpack.passes.cost_model import NOMINAL, Dense, Depthwise, KernelTimings, use_timings
 from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_float
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 

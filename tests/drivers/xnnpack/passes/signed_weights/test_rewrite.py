@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
 from nnapi.drivers.xnnpack.lowering import lower_model
-from nnapi.drivers.xnnpack.passes.signed_weights import cost_model, rewrite
+from nnapi.drivers.xnnpack.passes import cost_model
+from nnapi.drivers.xnnpack.passes.signed_weights import rewrite
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import Net, both, engine

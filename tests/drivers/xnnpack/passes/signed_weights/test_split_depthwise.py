@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
 from nnapi.drivers.xnnpack.lowering import lower_model
-from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
+from nnapi.drivers.xnnpack.passes import cost_model
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import split_depthwise

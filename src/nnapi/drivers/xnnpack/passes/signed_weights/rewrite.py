@@ -9,13 +9,13 @@ channels (:mod:`split_depthwise`). A large filter for a single row stays unsigne
 from collections.abc import Sequence
 
 from nnapi.drivers.litert.unsigned_values import flip_signedness
+from nnapi.drivers.xnnpack.passes.cost_model import estimate_ways
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import (
     Outliers,
     append_rest,
     make_signed,
     repeat_scale,
 )
-from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import estimate_ways
 from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import clear_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.in_float import rewrite_in_float
 from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import move_space_to_depth

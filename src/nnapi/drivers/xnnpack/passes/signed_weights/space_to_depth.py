@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nnapi.drivers.litert.outliers import REACH
-from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
+from nnapi.drivers.xnnpack.passes import cost_model
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import repeat_scale, replace_values
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant

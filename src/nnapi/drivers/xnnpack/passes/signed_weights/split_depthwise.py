@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
+from nnapi.drivers.xnnpack.passes import cost_model
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers, gather
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor

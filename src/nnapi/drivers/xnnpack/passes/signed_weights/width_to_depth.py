@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
+from nnapi.drivers.xnnpack.passes import cost_model
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, constant
 from nnapi.model.operand import Array

@@ -1,0 +1,1 @@
+"""The contract between the runtime and drivers: their protocols, and code that drivers share."""

@@ -1,0 +1,338 @@
+"""The contract between the runtime and drivers.
+
+Ownership: a model passed to a driver is frozen and outlives everything made from it; its constants are read-only views
+that must not be copied without need. Arrays in a Request belong to the caller and are only valid during the call.
+Arrays in an Outcome belong to the runtime from then on and must share no memory with the inputs.
+
+Threading: every method may be called from any thread, several at a time. All state of a run is local to the call.
+
+Failure: raise the exception of :mod:`nnapi.errors` whose code the C API would return, with a message. Any other
+exception is reported as OP_FAILED. A refusal to support an operation is not a failure but a Verdict with a reason.
+
+Deadlines: a Request or PrepareOptions may have a deadline (``time.monotonic_ns``). Check it at least between operations
+and raise MissedDeadlineTransientError once it has passed. If it has passed before the start, raise
+MissedDeadlinePersistentError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode, PriorityCode
+from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, need
+from nnapi.model.extension import Extension as Extension
+from nnapi.model.extension import ExtensionType as ExtensionType
+from nnapi.model.memory import Memory
+from nnapi.model.model import Model
+from nnapi.model.operand import Array, OperandType, Shape
+
+if TYPE_CHECKING:
+    from nnapi.contract.precision import Offer
+    from nnapi.contract.workload import Work
+
+DEFAULT_LOOP_TIMEOUT = 2_000_000_000
+"""Maximum nanoseconds for a WHILE, unless the execution sets another limit."""
+
+
+class DeviceInfo(NamedTuple):
+    """The identity of a device. If devices declare the same extension differently, it is disabled for all of them."""
+
+    name: str
+    version: str
+    type: DeviceTypeCode
+    feature_level: int
+    extensions: tuple[Extension, ...] = ()
+
+
+class Performance(NamedTuple):
+    """Declared costs relative to the CPU reference, which has 1; lower is better."""
+
+    exec_time: float = 1.0
+    power_usage: float = 1.0
+
+
+REFERENCE = Performance()
+
+
+class Capabilities(NamedTuple):
+    """Declared performance; passing a tensor takes ``launch_seconds``, copying takes ``seconds_per_byte``."""
+
+    default: Performance = REFERENCE
+    by_type: Mapping[int, Performance] = {}  # never changed, so a shared default is safe
+    relaxed: Performance = REFERENCE
+    if_: Performance = REFERENCE
+    while_: Performance = REFERENCE
+    launch_seconds: float = 2e-6
+    seconds_per_byte: float = 1e-10
+
+
+FAST, FAST_CODES = Performance(0.02, 0.02), Performance(0.01, 0.01)
+ENGINE = Capabilities(
+    FAST,
+    {OperandCode.TENSOR_QUANT8_ASYMM: FAST_CODES, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: FAST_CODES},
+    relaxed=FAST,
+)
+"""Capabilities of CPU engines: estimated costs relative to the reference."""
+
+
+class LoopTimeoutError(MissedDeadlineTransientError):
+    """A WHILE ran longer than its limit. The run is not repeated on another device."""
+
+
+class DriverDiedError(DeadObjectError):
+    """A driver's process has ended: ``by_itself`` unless nnapi ended it; ``was_alone`` if it served one request
+    only."""
+
+    by_itself = False
+    was_alone = False
+
+
+class Verdict(NamedTuple):
+    """Whether a device supports an operation, or why not; ``parts`` is the work of a decomposition, if any."""
+
+    supported: bool
+    reason: str = ""
+    parts: tuple[Work, ...] = ()
+
+
+Attribute = tuple[str, int, bytes]
+"""An extension attribute for drivers: the extension's name, the attribute's code, and its bytes."""
+
+
+class PrepareOptions(NamedTuple):
+    """Options of a preparation. ``deadline`` is in nanoseconds of ``time.monotonic_ns``; ``attributes`` are sorted.
+
+    ``threads`` is the maximum number of threads per run; if None, the driver chooses it by the preference. ``variant``
+    is one of :meth:`Variants.list_variants`, empty for the default.
+    """
+
+    preference: PreferenceCode = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
+    priority: PriorityCode = PriorityCode.PRIORITY_MEDIUM
+    deadline: int | None = None
+    threads: int | None = None
+    attributes: tuple[Attribute, ...] = ()
+    variant: str = ""
+
+
+class Request(NamedTuple):
+    """One run. ``inputs`` has an array of the storage type for each model input, None if omitted.
+
+    With ``borrow`` a session may return views of the device's memory, valid until its next run.
+    """
+
+    inputs: Sequence[Array | None]
+    deadline: int | None = None
+    loop_timeout: int = DEFAULT_LOOP_TIMEOUT
+    borrow: bool = False
+    attributes: tuple[Attribute, ...] = ()
+
+
+class Outcome(NamedTuple):
+    """The result of a run: one array per model output; nanoseconds on the hardware and in the driver, if measured."""
+
+    outputs: Sequence[Array]
+    hardware_ns: int | None = None
+    driver_ns: int | None = None
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """A model prepared on a device."""
+
+    def execute(self, request: Request) -> Outcome:
+        """Run, and return the outputs with their actual shapes."""
+        ...
+
+    def close(self) -> None:
+        """Release the device's resources; ``execute`` is not called again."""
+        ...
+
+
+@runtime_checkable
+class Sessions(Protocol):
+    """A Prepared that opens sessions, each of which holds the resources of one caller's runs."""
+
+    def session(self) -> Prepared:
+        """Return a Prepared for one run at a time. Closing it does not close this Prepared."""
+        ...
+
+
+Inference: TypeAlias = Callable[[Sequence[Array]], list[Array]]
+"""A run without a :class:`Request`: takes an array per input, returns an array per output."""
+
+
+@runtime_checkable
+class Direct(Protocol):
+    """A Prepared with a fast path."""
+
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+        """Return the fast path for inputs of these shapes, or None; ``borrow`` is as in a Request.
+
+        The fast path takes arrays of the storage types, none omitted. It has no time limit and no trace. After any
+        error the caller repeats the run by :meth:`Prepared.execute`, which raises the error again.
+        """
+        ...
+
+
+class Bound(NamedTuple):
+    """A device's memory for inputs, and a function that runs on it. Results are valid until the next run."""
+
+    inputs: list[Array]
+    run: Callable[[], list[Array]]
+
+
+@runtime_checkable
+class Binds(Protocol):
+    """A session with memory for inputs that callers write to directly, which saves a copy per run."""
+
+    def bind(self, shapes: Sequence[Shape]) -> Bound | None:
+        """Return memory for inputs of these shapes, in their storage types, none omitted; or None."""
+        ...
+
+
+class Buffer(Protocol):
+    """A device's memory for the value of one operand."""
+
+    @property
+    def has_data(self) -> bool: ...
+
+    def load(self) -> Array:
+        """Return the value as an array that must not be written to."""
+        ...
+
+    def store(self, array: Array) -> None: ...
+
+    def clear(self) -> None: ...
+
+
+@runtime_checkable
+class Allocates(Protocol):
+    """A driver that allocates its own memory."""
+
+    def allocate(self, type: OperandType) -> Buffer:
+        """Return a buffer for values of a type; OpFailedError if that is impossible, as for unknown dimensions."""
+        ...
+
+
+class CacheEntry(NamedTuple):
+    """Bytes that :meth:`Caches.cache_entry` returned; ``file`` is the mapped file that begins with them, or None."""
+
+    content: bytes | memoryview
+    file: Memory | None = None
+
+
+@runtime_checkable
+class Caches(Protocol):
+    """A driver whose prepared models can be cached in a file."""
+
+    def cache_entry(self, prepared: Prepared) -> bytes | None:
+        """Return the bytes from which :meth:`restore` makes ``prepared`` again; None if caching would save no time."""
+        ...
+
+    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> Prepared:
+        """Return a prepared model from a cache entry, without calling ``prepare``."""
+        ...
+
+
+@runtime_checkable
+class Breakable(Protocol):
+    """A driver whose engine may be unusable in one process, but usable in others."""
+
+    def outage(self) -> str:
+        """Return why the engine cannot be used in this process; empty if it can."""
+        ...
+
+
+@runtime_checkable
+class Variants(Protocol):
+    """A driver with several variants of a model, of which the fastest depends on the processor."""
+
+    def list_variants(self, model: Model) -> Sequence[str]:
+        """Return the names of a model's other variants that the driver supports as a whole; the default has none."""
+        ...
+
+    def predict_variant(self, model: Model) -> str:
+        """Return the variant predicted to be fastest on this processor; empty for the default."""
+        ...
+
+
+@runtime_checkable
+class Precise(Protocol):
+    """A driver that may compute float32 in the lower precision that a model permits."""
+
+    def offer_precision(self, model: Model) -> Offer:
+        """Return the precision of the default variant, and of another variant, if any. The call takes little time."""
+        ...
+
+
+@runtime_checkable
+class Exact(Protocol):
+    """A Prepared that may compute in float32, because the engine refused the precision that the driver offered."""
+
+    @property
+    def precision_refusal(self) -> str:
+        """Why the engine refused the precision; empty if it did not."""
+        ...
+
+
+@runtime_checkable
+class Probed(Protocol):
+    """An entry point that searches for hardware. The search is slow, so the runtime caches its answer."""
+
+    def identify(self) -> str:
+        """Return a key of everything that the answer depends on; raise if hardware cannot exist. Takes little time."""
+        ...
+
+    def ask(self) -> Any:
+        """Search; return the answer as JSON values. UnavailableDeviceError, with the reason, without usable
+        hardware."""
+        ...
+
+    def make(self, answer: Any) -> Driver: ...
+
+
+class HostMemory:
+    """Base class of drivers whose buffers lie in host memory."""
+
+    def allocate(self, type: OperandType) -> HostBuffer:
+        need(type.is_known, f"no memory is allocated for unknown dimensions: {type}", OpFailedError)
+        return HostBuffer()
+
+
+class HostBuffer:
+    """A buffer that holds the stored array itself, without a copy."""
+
+    def __init__(self) -> None:
+        self._array: Array | None = None
+
+    @property
+    def has_data(self) -> bool:
+        return self._array is not None
+
+    def load(self) -> Array:
+        if self._array is None:
+            raise OpFailedError("the buffer holds no data")
+        return self._array
+
+    def store(self, array: Array) -> None:
+        self._array = array
+
+    def clear(self) -> None:
+        self._array = None
+
+
+@runtime_checkable
+class Driver(Protocol):
+    """A device and the code that uses it, found through the entry-point group ``nnapi.drivers``."""
+
+    @property
+    def info(self) -> DeviceInfo: ...
+
+    def capabilities(self) -> Capabilities: ...
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        """Return one verdict per operation of a finished model, in the model's order."""
+        ...
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared: ...

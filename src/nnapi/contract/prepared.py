@@ -1,0 +1,120 @@
+"""Code shared by prepared models: a pool of resources, a cache per set of input shapes, deadlines."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeAlias, TypeVar
+
+from nnapi.contract.driver import Exact, Inference, Outcome, Prepared, Request
+from nnapi.contract.wrapping import find_direct
+from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
+from nnapi.locks import make_lock
+from nnapi.model.operand import Shape
+
+Shapes: TypeAlias = tuple[Shape | None, ...]
+"""Dimensions of each model input, None for an omitted one."""
+T = TypeVar("T")
+P = TypeVar("P", bound=Prepared)
+
+CLOSED = "the prepared model is closed"
+CACHED_SHAPES = 4
+"""Number of sets of input shapes for which a dynamic model stays prepared."""
+
+
+def check_deadline(request: Request) -> None:
+    """Raise MissedDeadlinePersistentError if the deadline has passed before the run."""
+    if request.deadline is not None and time.monotonic_ns() > request.deadline:
+        raise MissedDeadlinePersistentError("the time limit passed before the computation began")
+
+
+class Pool(Generic[T]):
+    """A pool of resources, each used by one run at a time. It grows to the largest number of concurrent runs."""
+
+    def __init__(self, make: Callable[[], T], *idle: T) -> None:
+        self._make, self._idle = make, [*idle]
+        self._closed = False
+
+    def take(self) -> T:
+        try:
+            return self._idle.pop()  # atomic
+        except IndexError:
+            need(not self._closed, CLOSED, OpFailedError)
+            return self._make()
+
+    def put(self, one: T) -> None:
+        if not self._closed:
+            self._idle.append(one)
+
+    def close(self) -> None:
+        self._closed = True
+        self._idle.clear()
+
+
+class PerShapes(Generic[T]):
+    """A cache of objects for the most recent sets of input shapes."""
+
+    def __init__(self, make: Callable[[Shapes], T], most: int = CACHED_SHAPES) -> None:
+        self._make, self._most = make, most
+        self._made: OrderedDict[Shapes, T] = OrderedDict()
+        self._closed = False
+        self._lock = make_lock()
+
+    def add(self, shapes: Shapes, made: T) -> None:
+        self._made[shapes] = made
+
+    def get(self, shapes: Shapes) -> T:
+        with self._lock:
+            need(not self._closed, CLOSED, OpFailedError)
+            made = self._made.get(shapes)
+            if made is None:
+                made = self._made[shapes] = self._make(shapes)
+                if len(self._made) > self._most:
+                    self._made.popitem(last=False)
+            else:
+                self._made.move_to_end(shapes)
+            return made
+
+    def close(self) -> list[T]:
+        """Close the cache and return its objects."""
+        with self._lock:
+            self._closed = True
+            made = list(self._made.values())
+            self._made.clear()
+            return made
+
+
+class PreparedPerShapes(Generic[P]):
+    """A model with dynamic dimensions or optional inputs, prepared for each set of input shapes."""
+
+    def __init__(self, make: Callable[[Shapes], P], assumed: Shapes, first: P | None = None) -> None:
+        """``make`` prepares for given shapes. ``first``, if given, is prepared for the ``assumed`` shapes."""
+        self._prepared = PerShapes(make)
+        if first is not None:
+            self._prepared.add(assumed, first)
+        self.first = self._prepared.get(assumed)
+        self._latest = assumed, self.first
+
+    def execute(self, request: Request) -> Outcome:
+        shapes, prepared = self._latest
+        given = tuple([None if array is None else array.shape for array in request.inputs])
+        if given != shapes:
+            prepared = self.prepare_for(given)
+            self._latest = given, prepared
+        if None in given:
+            request = request._replace(inputs=[array for array in request.inputs if array is not None])
+        return prepared.execute(request)
+
+    def prepare_for(self, shapes: Shapes) -> P:
+        return self._prepared.get(shapes)
+
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+        """Return the fast path for these shapes; prepare the model for them if necessary."""
+        return find_direct(self.prepare_for(tuple(shapes)), shapes, borrow)
+
+    @property
+    def precision_refusal(self) -> str:
+        return self.first.precision_refusal if isinstance(self.first, Exact) else ""
+
+    def close(self) -> None:
+        for prepared in self._prepared.close():
+            prepared.close()

@@ -1,0 +1,1 @@
+"""Passes over graphs of TensorFlow Lite operators, for engines and files."""

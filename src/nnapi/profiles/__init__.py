@@ -1,0 +1,1 @@
+"""Profiles: files that describe simulated devices by their operations, limits and capabilities."""

@@ -1,0 +1,111 @@
+"""The declared performance of drivers: literal, because applications compare devices by it."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from nnapi import tensor
+from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode, PriorityCode, ResultCode
+from nnapi.contract.driver import (
+    ENGINE,
+    Allocates,
+    Binds,
+    Breakable,
+    Caches,
+    Capabilities,
+    DeviceInfo,
+    Direct,
+    Driver,
+    DriverDiedError,
+    Exact,
+    HostMemory,
+    Outcome,
+    Performance,
+    Precise,
+    Prepared,
+    PrepareOptions,
+    Probed,
+    Request,
+    Sessions,
+    Variants,
+    Verdict,
+)
+from nnapi.errors import OpFailedError
+
+
+def test_a_driver_declares_the_performance_of_the_reference_by_default() -> None:
+    plain = Capabilities()
+    assert Performance() == (1.0, 1.0)
+    assert (plain.default, plain.relaxed, plain.if_, plain.while_) == ((1.0, 1.0),) * 4
+    assert plain.by_type == {}
+    assert (plain.launch_seconds, plain.seconds_per_byte) == (2e-6, 1e-10)
+
+
+def test_engines_declare_themselves_faster_than_the_reference() -> None:
+    assert ENGINE.default == ENGINE.relaxed == (0.02, 0.02)
+    assert ENGINE.by_type == {
+        OperandCode.TENSOR_QUANT8_ASYMM: (0.01, 0.01),
+        OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: (0.01, 0.01),
+    }
+    assert ENGINE.if_ == ENGINE.while_ == (1.0, 1.0), "control flow runs on the reference"
+
+
+def test_a_death_is_blamed_on_nobody_by_default() -> None:
+    error = DriverDiedError("test has died")
+    assert (error.by_itself, error.was_alone, error.code) == (False, False, ResultCode.DEAD_OBJECT)
+
+
+def test_defaults_of_the_contract() -> None:
+    """A run has 2 s for a loop; nothing else is limited, borrowed or asked for."""
+    assert Request([]) == ([], None, 2_000_000_000, False, ())
+    assert PrepareOptions() == (
+        PreferenceCode.PREFER_FAST_SINGLE_ANSWER,
+        PriorityCode.PRIORITY_MEDIUM,
+        None,
+        None,
+        (),
+        "",
+    )
+    assert Outcome([]) == ([], None, None)
+    assert Verdict(True) == (True, "", ())
+    assert DeviceInfo("a", "1", DeviceTypeCode.DEVICE_CPU, 8).extensions == ()
+
+
+def test_a_buffer_of_the_host() -> None:
+    buffer = HostMemory().allocate(tensor("float32", (2,)))
+    with pytest.raises(OpFailedError, match="^the buffer holds no data$"):
+        buffer.load()
+    assert not buffer.has_data
+    stored = np.zeros(2, np.float32)
+    buffer.store(stored)
+    assert buffer.has_data
+    assert buffer.load() is stored
+    buffer.clear()
+    assert not buffer.has_data
+    with pytest.raises(OpFailedError, match="^no memory is allocated for unknown dimensions: "):
+        HostMemory().allocate(tensor("float32", (0,)))
+
+
+def test_protocols_are_told_apart_by_their_methods() -> None:
+    """A runtime check of each; a driver need not derive from it."""
+    methods = {
+        Prepared: ("execute", "close"),
+        Sessions: ("session",),
+        Direct: ("direct",),
+        Binds: ("bind",),
+        Allocates: ("allocate",),
+        Caches: ("cache_entry", "restore"),
+        Breakable: ("outage",),
+        Variants: ("list_variants", "predict_variant"),
+        Precise: ("offer_precision",),
+        Exact: ("precision_refusal",),
+        Probed: ("identify", "ask", "make"),
+        Driver: ("info", "capabilities", "verdicts", "prepare"),
+    }
+    for protocol, names in methods.items():
+        has_all = SimpleNamespace(**dict.fromkeys(names, print))
+        assert [other for other in methods if isinstance(has_all, other)] == [protocol]
+        for name in names:
+            lacks_one = SimpleNamespace(**dict.fromkeys(set(names) - {name}, print))
+            assert not isinstance(lacks_one, protocol)

@@ -1,0 +1,132 @@
+"""Common code of prepared models: pools, variants for each set of shapes, and the time limit."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nnapi.contract import prepared as prepared_module
+from nnapi.contract.driver import Outcome, Request
+from nnapi.contract.prepared import PerShapes, Pool, PreparedPerShapes, check_deadline
+from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
+
+
+@pytest.mark.parametrize(("deadline", "is_late"), [(None, False), (100, False), (101, False), (99, True), (0, True)])
+def test_a_run_begins_until_its_deadline(monkeypatch: pytest.MonkeyPatch, deadline: int | None, is_late: bool) -> None:
+    monkeypatch.setattr(prepared_module, "time", SimpleNamespace(monotonic_ns=lambda: 100))
+    if is_late:
+        with pytest.raises(MissedDeadlinePersistentError, match="^the time limit passed before the computation began$"):
+            check_deadline(Request([], deadline))
+    else:
+        check_deadline(Request([], deadline))
+
+
+def test_a_pool_grows_as_needed() -> None:
+    made = iter(range(10))
+    pool = Pool(lambda: next(made), 70, 71)
+    assert [pool.take() for _ in range(4)] == [71, 70, 0, 1]
+    pool.put(1)
+    pool.put(70)
+    assert [pool.take() for _ in range(3)] == [70, 1, 2]
+    pool.put(5)
+    pool.close()
+    pool.put(6)
+    with pytest.raises(OpFailedError, match="^the prepared model is closed$"):
+        pool.take()
+    assert next(made) == 3
+
+
+def test_the_last_four_sets_of_shapes_are_cached() -> None:
+    """The oldest of five is dropped: the one whose last use is longest ago."""
+    made: list[Any] = []
+
+    def make(shapes: Any) -> int:
+        made.append(shapes)
+        return len(made)
+
+    cache = PerShapes(make)
+    shapes: list[Any] = [((size,),) for size in range(6)]
+    assert [cache.get(each) for each in shapes[:4]] == [1, 2, 3, 4]
+    assert cache.get(shapes[0]) == 1
+    assert cache.get(shapes[4]) == 5
+    assert [cache.get(shapes[index]) for index in (0, 2, 3, 4)] == [1, 3, 4, 5]
+    assert cache.get(shapes[1]) == 6, "it was dropped"
+    assert len(made) == 6
+    assert cache.close() == [3, 4, 5, 6]
+    assert cache.close() == []
+    with pytest.raises(OpFailedError, match="^the prepared model is closed$"):
+        cache.get(shapes[2])
+
+
+def test_a_cache_of_two() -> None:
+    cache = PerShapes(lambda shapes: shapes, most=2)
+    cache.add(((9,),), "given")  # type: ignore[arg-type]
+    for size in (1, 2):
+        cache.get(((size,),))
+    assert cache.close() == [((1,),), ((2,),)]
+
+
+class Fixed:
+    """A model prepared for one set of shapes."""
+
+    def __init__(self, shapes: Any, log: list[Any]) -> None:
+        self.shapes, self.log = shapes, log
+
+    def execute(self, request: Request) -> Outcome:
+        self.log.append((self.shapes, [array if array is None else array.shape for array in request.inputs]))
+        return Outcome([])
+
+    def direct(self, shapes: Any, borrow: bool) -> Any:
+        self.log.append((self.shapes, shapes, borrow))
+        return list
+
+    def close(self) -> None:
+        self.log.append(("closed", self.shapes))
+
+
+class Refused(Fixed):
+    precision_refusal = "no such arithmetic"
+
+
+def test_a_model_is_prepared_for_each_set_of_shapes() -> None:
+    """An omitted input is not passed on."""
+    log: list[Any] = []
+    made: list[Any] = []
+
+    def make(shapes: Any) -> Fixed:
+        made.append(shapes)
+        return Fixed(shapes, log)
+
+    prepared = PreparedPerShapes(make, ((2,), (3,)))
+    assert made == [((2,), (3,))]
+    x, y = np.zeros(2), np.zeros(3)
+    for inputs in ([x, y], [y, x], [y, x], [x, None], [x, y]):
+        prepared.execute(Request(inputs))
+    assert made == [((2,), (3,)), ((3,), (2,)), ((2,), None)]
+    assert log == [
+        (((2,), (3,)), [(2,), (3,)]),
+        (((3,), (2,)), [(3,), (2,)]),
+        (((3,), (2,)), [(3,), (2,)]),
+        (((2,), None), [(2,)]),
+        (((2,), (3,)), [(2,), (3,)]),
+    ]
+    log.clear()
+    assert prepared.direct([(7,), (8,)], True) is list
+    assert log == [(((7,), (8,)), [(7,), (8,)], True)]
+    log.clear()
+    prepared.close()
+    assert log == [("closed", shapes) for shapes in (((3,), (2,)), ((2,), None), ((2,), (3,)), ((7,), (8,)))]
+
+
+def test_a_variant_that_is_prepared_already() -> None:
+    log: list[Any] = []
+    first = Refused(((2,),), log)
+    prepared = PreparedPerShapes[Fixed](lambda shapes: Fixed(shapes, log), ((2,),), first)
+    prepared.execute(Request([np.zeros(2)]))
+    assert prepared.first is first
+    assert log == [(((2,),), [(2,)])]
+    assert prepared.precision_refusal == "no such arithmetic"
+    assert PreparedPerShapes(lambda shapes: Fixed(shapes, log), ((2,),)).precision_refusal == ""
