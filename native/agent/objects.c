@@ -1,10 +1,10 @@
-/* The numbered objects of a client, and the dispatch of its requests. */
+/* The numbered objects of a client. */
 
 #include "objects.h"
 
 static struct object *objects;
 static uint32_t count; /* numbers begin at 1 */
-static const char *failed;
+const char *failed;
 
 int fail(int code, const char *where) {
     failed = where;
@@ -41,6 +41,12 @@ bool need(uint32_t number, uint32_t needed) {
     return true;
 }
 
+void forget_run(struct run *run) {
+    if (run->execution) library.Execution_free(run->execution);
+    free(run->head);
+    *run = (struct run){NULL};
+}
+
 bool release(uint32_t number) {
     struct object *object = &objects[number - 1];
     if (object->uses) return false;
@@ -55,29 +61,8 @@ bool release(uint32_t number) {
     return true;
 }
 
-static int drop(struct reader *reader) {
+int drop(struct reader *reader) {
     uint32_t number = read_word(reader);
     if (!number || number > count || !objects[number - 1].kind) return fail(BAD_DATA, "no object has that number");
     return release(number) ? 0 : fail(BAD_STATE, "the object is in use");
-}
-
-static int dispatch(struct message *message, struct writer *answer, uint8_t **data, size_t *data_size) {
-    switch (message->header.kind) {
-    case DEVICES: return list_devices(answer);
-    case CONSTANTS: return make_constants(message, answer);
-    case MODEL: return make_model(&message->head, answer);
-    case SUPPORTED: return ask_supported(&message->head, answer);
-    case COMPILE: return compile(&message->head, answer);
-    case BURST: return make_burst(&message->head, answer);
-    case RUN: return run(message, answer, data, data_size);
-    case RELEASE: return drop(&message->head);
-    default: return fail(BAD_DATA, "there is no such request");
-    }
-}
-
-int handle(struct message *message, struct writer *answer, uint8_t **data, size_t *data_size, const char **where) {
-    int code = dispatch(message, answer, data, data_size);
-    if (!code && answer->is_full) code = fail(OUT_OF_MEMORY, "there is no memory for the answer");
-    *where = failed;
-    return code;
 }

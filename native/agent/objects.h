@@ -43,12 +43,14 @@ bool release(uint32_t number);
         if (code) return fail(code, "ANeuralNetworks" #name); \
     } while (0)
 
+/* Record what failed, as `handle` returns it; return the code. */
 int fail(int code, const char *where);
+extern const char *failed;
 /* Free the execution of the last run. */
 void forget_run(struct run *run);
 ANeuralNetworksDevice *find_device(uint32_t index);
 
-/* The requests; each returns a result code and writes its answer. */
+/* The requests; each returns a result code and writes its answer, if it has one. */
 int list_devices(struct writer *answer);
 int make_constants(struct message *message, struct writer *answer);
 int make_model(struct reader *reader, struct writer *answer);
@@ -56,5 +58,6 @@ int ask_supported(struct reader *reader, struct writer *answer);
 int compile(struct reader *reader, struct writer *answer);
 int make_burst(struct reader *reader, struct writer *answer);
 int run(struct message *message, struct writer *answer, uint8_t **data, size_t *data_size);
+int drop(struct reader *reader);
 
 #endif

@@ -183,12 +183,6 @@ static bool is_repeated(const struct run *run, const struct message *message) {
            run->head_size == (size_t)(head->end - head->at) && !memcmp(run->head, head->at, run->head_size);
 }
 
-void forget_run(struct run *run) {
-    if (run->execution) library.Execution_free(run->execution);
-    free(run->head);
-    *run = (struct run){NULL};
-}
-
 int run(struct message *message, struct writer *answer, uint8_t **data, size_t *data_size) {
     struct object *compilation = find(read_word(&message->head), IS_COMPILATION);
     uint32_t number = read_word(&message->head);
