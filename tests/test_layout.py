@@ -26,7 +26,6 @@ ROWS = [
     {"drivers", "drivers.base", "lowering", "profiles"},
     {"drivers.litert"},
     {"drivers.faulty", "drivers.isolated", "drivers.limited"},
-    {"drivers.profiles"},
     {"drivers.*"},
     {"runtime"},
     {"importers"},

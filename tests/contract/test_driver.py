@@ -7,6 +7,7 @@ import pytest
 
 from nnapi import tensor
 from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode, PriorityCode, ResultCode
+from nnapi.contract import driver as contract
 from nnapi.contract.driver import (
     ENGINE,
     Allocates,
@@ -31,7 +32,16 @@ from nnapi.contract.driver import (
     Variants,
     Verdict,
 )
+from nnapi.drivers import base as public
 from nnapi.errors import OpFailedError
+
+
+def test_drivers_outside_of_the_package_import_the_contract_as_before() -> None:
+    own = {name for name, each in vars(contract).items() if getattr(each, "__module__", "") == contract.__name__}
+    constants = {name for name in vars(contract) if name.isupper() and name != "TYPE_CHECKING"}
+    types = {"Attribute", "Extension", "ExtensionType", "Inference"}
+    assert set(public.__all__) == (own | constants | types) - {"DescribedDevices"}, "only nnapi's own describe devices"
+    assert all(getattr(public, name) is getattr(contract, name) for name in public.__all__)
 
 
 def test_a_driver_declares_the_performance_of_the_reference_by_default() -> None:

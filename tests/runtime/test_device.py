@@ -115,7 +115,7 @@ def test_a_library_names_its_device_if_that_is_the_only_one(found: list[Device])
 def test_a_profile_is_one_device_for_each_file(
     found: list[Device], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_profiled", {})
+    monkeypatch.setattr(module, "_described", {})
     for name in ("one", "two"):
         (tmp_path / f"{name}.toml").write_text(f'name = "{name}"\n')
     (tmp_path / "link.toml").symlink_to(tmp_path / "one.toml")

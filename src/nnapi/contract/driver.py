@@ -16,7 +16,7 @@ MissedDeadlinePersistentError.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode, PriorityCode
@@ -290,6 +290,21 @@ class Probed(Protocol):
         ...
 
     def make(self, answer: Any) -> Driver: ...
+
+
+@runtime_checkable
+class DescribedDevices(Protocol):
+    """An entry point whose name is the suffix of files that describe devices, such as ``.toml``."""
+
+    def find(self, name: str) -> str:
+        """Return the path of a file, the same for all names of the file; raise BadDataError if there is none."""
+        ...
+
+    def make(self, path: str, names: Collection[str], find_driver: Callable[[str], Driver]) -> Driver:
+        """Return the device that a file describes; raise BadDataError if it is invalid, or has one of the ``names`` of
+        this machine's devices. ``find_driver`` returns the driver of such a device, or raises
+        UnavailableDeviceError."""
+        ...
 
 
 class HostMemory:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from nnapi.closeable import Closeable
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
-from nnapi.contract.driver import Breakable, Caches, Driver, Probed
-from nnapi.errors import BadDataError, UnavailableDeviceError, UnexpectedNullError, need
+from nnapi.contract.driver import Breakable, Caches, DescribedDevices, Driver, Probed
+from nnapi.errors import UnavailableDeviceError, UnexpectedNullError, need
 from nnapi.garbage_collection import pause_collecting
 from nnapi.host.installed_packages import Entry, find_entries
 from nnapi.locks import make_lock
@@ -26,8 +26,6 @@ log = Log("nnapi.Manager")
 
 GROUP = "nnapi.drivers"
 REFERENCE = "nnapi-reference"
-PROFILE = ".toml"
-"""Suffix of device names that are paths of profiles."""
 RUNTIME_FEATURE_LEVEL = 8
 RETRY = 3600.0
 """Seconds after which missing hardware is searched for again."""
@@ -138,7 +136,7 @@ class Unavailable(NamedTuple):
 
 _lock = make_lock()
 _found: tuple[list[Device], list[Unavailable]] | None = None
-_profiled: dict[str, Device] = {}  # by path of the profile
+_described: dict[str, Device] = {}  # by path of the file
 
 
 def _is_enabled(entry: Entry) -> bool:
@@ -147,6 +145,11 @@ def _is_enabled(entry: Entry) -> bool:
         return True
     pattern = os.environ.get("DEBUG_NN_ENABLED_DEVICES", "")
     return os.environ.get("DEBUG_NN_CPUONLY") != "1" and (not pattern or re.search(pattern, entry.name) is not None)
+
+
+def _is_suffix(entry: Entry) -> bool:
+    """Whether an entry makes devices of files with a suffix, on demand."""
+    return entry.name.startswith(".")
 
 
 def _is_isolated(driver: Driver) -> bool:
@@ -209,7 +212,8 @@ def _discover() -> tuple[list[Device], list[Unavailable]]:
         if _found is None:
             available: list[Device] = []
             broken: list[Unavailable] = []
-            for entry in sorted(filter(_is_enabled, find_entries(GROUP)), key=lambda entry: entry.name):
+            entries = [entry for entry in find_entries(GROUP) if not _is_suffix(entry) and _is_enabled(entry)]
+            for entry in sorted(entries, key=lambda entry: entry.name):
                 try:
                     made = make_drivers(entry.load())
                 except Exception as error:
@@ -247,8 +251,9 @@ def device(name: str) -> Device:
     If a library in NNAPI_FOREIGN has only one device, the library's name is enough. A name that ends with ``.toml`` is
     a profile: the path of a file, or a profile that comes with nnapi (docs/profiles.md).
     """
-    if name.endswith(PROFILE):
-        return _find_profiled(name)
+    for entry in find_entries(GROUP) if "." in name else ():
+        if _is_suffix(entry) and name.endswith(entry.name):
+            return _find_described(entry, name)
     found = next((device for device in devices() if device.name == name), None)
     if found is None:
         of_library = [device for device in devices() if getattr(device.driver, "library", None) == name]
@@ -272,25 +277,12 @@ def list_candidates(named: Devices | None) -> list[Device]:
     return [device(each) if isinstance(each, str) else each for each in several]
 
 
-def _find_profiled(name: str) -> Device:
-    """Return the device of a profile, the same at each call; BadDataError for an invalid profile."""
-    from nnapi.profiles.reading import find_profile  # on demand: rarely needed
-
-    path = os.path.realpath(find_profile(name))
-    return _profiled.get(path) or _profiled.setdefault(path, _make_profiled(path))
-
-
-def _make_profiled(path: str) -> Device:
-    from nnapi.drivers.profiles.driver import make_driver
-    from nnapi.profiles.reading import read_profile
-
-    profile = read_profile(path)
-    if profile.name in {each.name for each in devices()}:
-        raise BadDataError(f"{path}: name is {profile.name!r}, which is a device of this machine")
-    if profile.computed_by and profile.computed_by.endswith(PROFILE):
-        raise BadDataError(f"{path}: computed_by is {profile.computed_by!r}, must be a device of this machine")
-    try:
-        computing = [device(each).driver for each in (profile.computed_by, REFERENCE) if each]
-    except UnavailableDeviceError as error:
-        raise BadDataError(f"{path}: computed_by: {error}") from None
-    return Device(make_driver(profile, computing))
+def _find_described(entry: Entry, name: str) -> Device:
+    """Return the device that a file describes, the same at each call; BadDataError for an invalid file."""
+    files: DescribedDevices = entry.load()
+    path = files.find(name)
+    if path not in _described:
+        names = {each.name for each in devices()}
+        made = Device(files.make(path, names, lambda other: device(other).driver))
+        return _described.setdefault(path, made)
+    return _described[path]

@@ -80,7 +80,8 @@ def _find_drivers(body: Body, broken: list[str]) -> Iterator[Driver]:
     elif body["entry"]:
         yield from _drivers(Entry(body["entry"], body["entry"]).load())
     else:
-        for entry in sorted(find_entries(GROUP), key=lambda entry: entry.name != body["device"]):
+        entries = [entry for entry in find_entries(GROUP) if not entry.name.startswith(".")]
+        for entry in sorted(entries, key=lambda entry: entry.name != body["device"]):
             try:
                 found = _drivers(entry.load())
             except Exception as error:

@@ -1,14 +1,20 @@
-"""The driver of a simulated device."""
+"""The driver of a simulated device, and the entry point that makes devices of profiles."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from nnapi.contract.driver import Capabilities, DeviceInfo, Driver, Prepared, PrepareOptions, Verdict
 from nnapi.drivers.faulty import Fault, Faulty
 from nnapi.drivers.limited import Limited
+from nnapi.errors import BadDataError, UnavailableDeviceError
 from nnapi.model.model import Model
 from nnapi.profiles.profile import Profile
+from nnapi.profiles.reading import SUFFIX, find_profile, read_profile
+
+LAST = "nnapi-reference"
+"""The device that computes the models that no other device of a profile supports."""
 
 
 class Profiled(Limited):
@@ -52,3 +58,25 @@ def make_driver(profile: Profile, drivers: Sequence[Driver]) -> Driver:
         profile.type,
         profile.version,
     )
+
+
+class Profiles:
+    """Makes a device of a profile's path."""
+
+    def find(self, name: str) -> str:
+        return os.path.realpath(find_profile(name))
+
+    def make(self, path: str, names: Collection[str], find_driver: Callable[[str], Driver]) -> Driver:
+        profile = read_profile(path)
+        if profile.name in names:
+            raise BadDataError(f"{path}: name is {profile.name!r}, which is a device of this machine")
+        if profile.computed_by and profile.computed_by.endswith(SUFFIX):
+            raise BadDataError(f"{path}: computed_by is {profile.computed_by!r}, must be a device of this machine")
+        try:
+            computing = [find_driver(each) for each in (profile.computed_by, LAST) if each]
+        except UnavailableDeviceError as error:
+            raise BadDataError(f"{path}: computed_by: {error}") from None
+        return make_driver(profile, computing)
+
+
+profiles = Profiles()
