@@ -19,7 +19,7 @@ import numpy as np
 from nnapi.compiling import compile
 from nnapi.errors import BadDataError, NnapiError
 from nnapi.importers import load
-from nnapi.importers.onnx.rules import RULES
+from nnapi.importers.onnx.operators import RULES
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.model.model import Model
 

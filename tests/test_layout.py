@@ -1,6 +1,7 @@
 """The order in which packages may import each other, and the size of files."""
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Set
 from itertools import chain
 from pathlib import Path
@@ -168,20 +169,66 @@ def test_no_modules_import_each_other() -> None:
     assert circles(sources, packages) == set()
 
 
-def test_no_folders_of_the_runtime_import_each_other() -> None:
-    """Nor do the modules beside them: each imports only those below it."""
-    above = "nnapi.runtime."
-    imported: dict[str, set[str]] = {}
-    for path in MODULES:
-        module = module_name(path)
-        if module.startswith(above):
-            package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-            names = [name for name in imports(ast.parse(path.read_text()), package) if name.startswith(above)]
-            found = {above + name.split(".")[2] for name in names}
-            folder = above + module.split(".")[2]
-            imported[folder] = imported.get(folder, set()) | found - {folder}
-    assert {"nnapi.runtime.verdicts", "nnapi.runtime.choice"} < imported.keys()
-    assert lead_back(imported) == set()
+def beside(module: str, other: str) -> tuple[str, str] | None:
+    """What holds each of the two in their nearest common folder; None if one contains the other."""
+    parts, others = module.split("."), other.split(".")
+    for depth, (part, another) in enumerate(zip(parts, others, strict=False), 1):
+        if part != another:
+            return ".".join(parts[:depth]), ".".join(others[:depth])
+    return None
+
+
+def folder_circles(imported: Mapping[str, Set[str]]) -> set[frozenset[str]]:
+    """The modules and folders of one folder that lead to each other by what the modules in them import."""
+    found: dict[str, set[str]] = {}
+    for module, names in imported.items():
+        for pair in filter(None, (beside(module, name) for name in names)):
+            found.setdefault(pair[0], set()).add(pair[1])
+    return lead_back(found)
+
+
+def test_no_folders_import_each_other() -> None:
+    """Nor does a folder import a module that imports it; programs (``__main__``), which nobody imports, aside."""
+    imported = {
+        module_name(path): set(
+            imports(
+                ast.parse(path.read_text()),
+                module_name(path if path.name == "__init__.py" else path.parent),
+                also_for_types=True,
+            )
+        )
+        for path in MODULES
+        if path.name != "__main__.py"
+    }
+    assert folder_circles(imported) == set()
+
+
+def test_circles_of_folders_are_seen() -> None:
+    imported = {
+        "nnapi": {"nnapi.b.c"},
+        "nnapi.a": {"nnapi.b.c.e"},
+        "nnapi.b.c.d": {"nnapi.a"},
+        "nnapi.b.c.e": {"nnapi.b.c.d", "nnapi.b"},
+        "nnapi.b.f.g": {"nnapi.b.c.d"},
+        "nnapi.b.c": {"nnapi.b.f.g"},
+        "nnapi.b": {"nnapi.b.f.g"},
+    }
+    assert folder_circles(imported) == {frozenset({"nnapi.a", "nnapi.b"}), frozenset({"nnapi.b.c", "nnapi.b.f"})}
+
+
+def test_no_files_of_the_agent_call_each_other() -> None:
+    sources = {path.stem: path.read_text() for path in (size.REPOSITORY / "native" / "agent").glob("*.c")}
+    defined = {
+        name: file
+        for file, source in sources.items()
+        for name in re.findall(r"^(?!static )\w[\w *]*[ *](\w+)\([^;{]*\) {$", source, re.MULTILINE)
+    }
+    uses = {
+        file: {defined[name] for name in re.findall(r"\b(\w+)\(", source) if name in defined} - {file}
+        for file, source in sources.items()
+    }
+    assert {"objects", "runs"} <= uses["requests"]
+    assert lead_back(uses) == set()
 
 
 def test_circles_are_seen_wherever_they_are_imported() -> None:

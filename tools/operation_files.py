@@ -20,7 +20,7 @@ from nnapi.drivers.webgpu import rules as webgpu
 from nnapi.exporters.onnx.convert import Conversion as OnnxConversion
 from nnapi.exporters.tflite.convert import Conversion as TfliteConversion
 from nnapi.formats.tflite.operators import BY_NAME
-from nnapi.importers.onnx import rules as onnx_importer
+from nnapi.importers.onnx import operators as onnx_importer
 from nnapi.importers.tflite import rules as tflite_importer
 from nnapi.lowering.decomposition_builder import RULES as DECOMPOSITIONS
 from nnapi.lowering.tflite.context import RENAMED
@@ -74,7 +74,7 @@ def find_files(name: str) -> list[str]:
         files.append(_path_of(tflite_importer.RULES[kind].__module__))
     operator = _find_onnx_operator(name)
     if operator:
-        files += ["importers/onnx/rules/__init__.py", _path_of(onnx_importer.RULES[operator].__module__)]
+        files += ["importers/onnx/operators.py", _path_of(onnx_importer.RULES[operator].__module__)]
     return list(dict.fromkeys(files))
 
 

@@ -7,8 +7,8 @@ from threading import Event, Thread
 
 import pytest
 
-from nnapi.importers.onnx.rules import FAMILIES as ONNX_FAMILIES
-from nnapi.importers.onnx.rules import RULES as ONNX_RULES
+from nnapi.importers.onnx.operators import FAMILIES as ONNX_FAMILIES
+from nnapi.importers.onnx.operators import RULES as ONNX_RULES
 from nnapi.importers.rule_table import RuleTable
 from nnapi.importers.tflite.rules import FAMILIES as TFLITE_FAMILIES
 from nnapi.importers.tflite.rules import RULES as TFLITE_RULES

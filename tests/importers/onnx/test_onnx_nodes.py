@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.onnx_nodes import NodeCase, Outcome, node_cases, outcome, page, row_name
-from nnapi.importers.onnx.rules import RULES
+from nnapi.importers.onnx.operators import RULES
 from nnapi.importers.onnx.tensors import words
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")

@@ -13,9 +13,9 @@ from nnapi.importers.onnx.dynamic_quantization import join_products
 from nnapi.importers.onnx.folding import KNOWN, compute_constants
 from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.operators import RULES, Result, kind_of, reason_without_rule
 from nnapi.importers.onnx.reader import DEFAULT, INT4, UINT4
 from nnapi.importers.onnx.rule_results import as_tensor, call_rule
-from nnapi.importers.onnx.rules import RULES, Result, kind_of, reason_without_rule
 from nnapi.importers.onnx.scope import MOST_NODES, ImportState, Scope
 from nnapi.importers.onnx.tensors import Tensor, constant, placeholder
 from nnapi.importers.refusals import Refused

@@ -11,7 +11,7 @@ from nnapi.codes import OperandCode
 from nnapi.importers.graph import Value
 from nnapi.importers.onnx.folding import compute_constants
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
-from nnapi.importers.onnx.rules import RULES, Result
+from nnapi.importers.onnx.operators import RULES, Result
 from nnapi.importers.onnx.tensors import BYTES, CODES, ELEMS, FLOAT, FLOAT16, INT64, Tensor, constant
 from nnapi.importers.refusals import Refused
 from nnapi.model.operand import Array, OperandType

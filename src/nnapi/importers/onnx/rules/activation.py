@@ -12,7 +12,7 @@ from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.fusion import ACTIVATIONS
 from nnapi.importers.onnx.layout import align, align_from, real_input
 from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.refusals import expressible

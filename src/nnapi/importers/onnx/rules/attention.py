@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.operators import Result, rule
 from nnapi.importers.onnx.rule_results import compose
-from nnapi.importers.onnx.rules import Result, rule
 from nnapi.importers.onnx.rules.composed import add
 from nnapi.importers.onnx.tensors import FLOAT, FLOAT16, INT32, Tensor, constant
 from nnapi.importers.refusals import expressible

@@ -8,7 +8,7 @@ from nnapi.importers.formulas import Term, as_bytes, choose, divide_towards_zero
 from nnapi.importers.graph import BOOL8, FLOATS, INT32, Value
 from nnapi.importers.onnx.layout import Layout, align, align_from
 from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.tensors import BOOL, BYTES, FLOAT, Tensor
 from nnapi.importers.refusals import expressible

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.operators import Result, rule
 from nnapi.importers.onnx.rule_results import apply_rule, apply_rules, compose
-from nnapi.importers.onnx.rules import Result, rule
 from nnapi.importers.onnx.rules.convolution import convolve_dynamic_range
 from nnapi.importers.onnx.rules.matmul import multiply_dynamic_range
 from nnapi.importers.onnx.tensors import FLOAT, Tensor, constant

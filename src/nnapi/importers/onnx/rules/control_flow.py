@@ -12,7 +12,7 @@ from nnapi.importers.graph import Value
 from nnapi.importers.onnx.branches import Branch, inline_graph, loop_condition
 from nnapi.importers.onnx.layout import view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node, value_in_file_order
-from nnapi.importers.onnx.rules import Result, rule
+from nnapi.importers.onnx.operators import Result, rule
 from nnapi.importers.onnx.rules.movement import concatenate_values, split_by_sizes
 from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import Refused, expressible

@@ -10,7 +10,7 @@ from nnapi.importers.graph import QUANT8, Value
 from nnapi.importers.movement import transpose
 from nnapi.importers.onnx.layout import from_image, image, stored_image
 from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.movement import concatenate_values, pad_with, split_by_sizes
 from nnapi.importers.onnx.rules.quantized_operands import (
     filter_beside,

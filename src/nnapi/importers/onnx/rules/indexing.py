@@ -12,7 +12,7 @@ from nnapi.importers.graph import BOOL8, INT32, Value
 from nnapi.importers.movement import flatten_coordinates, pick_rows, take, transpose
 from nnapi.importers.onnx.layout import align, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
-from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import BOOL, DYNAMIC, INT64, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, OperandType, Shape

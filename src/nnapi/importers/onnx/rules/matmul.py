@@ -9,7 +9,7 @@ from nnapi.codes import OperationCode, PaddingCode
 from nnapi.importers.arithmetic import add, broadcast, broadcast_shape, multiply, times
 from nnapi.importers.graph import QUANT8, Value
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
-from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.movement import permute_any_rank, permute_axes
 from nnapi.importers.onnx.rules.quantized_operands import (
     filter_beside,

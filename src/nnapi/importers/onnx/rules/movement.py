@@ -13,7 +13,7 @@ from nnapi.importers.movement import collapse, concatenate, merge_axes, pad_by_c
 from nnapi.importers.onnx.images import TO_FIRST
 from nnapi.importers.onnx.layout import flatten_shape, from_image, read_as_stored, stored_image, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
-from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import BYTES, DTYPES, DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Shape

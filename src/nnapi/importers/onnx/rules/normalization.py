@@ -11,7 +11,7 @@ from nnapi.importers.graph import FLOAT32, INT32, Value
 from nnapi.importers.onnx.images import IMAGES
 from nnapi.importers.onnx.layout import flatten_shape, from_image, image, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
-from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.rules.reduction import reduce_axes
 from nnapi.importers.onnx.tensors import DYNAMIC, Tensor

@@ -10,7 +10,7 @@ from nnapi.importers.arithmetic import times
 from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.layout import from_image, image, stored_image
 from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.convolution import Windows, find_windows, pad_and_stride
 from nnapi.importers.onnx.rules.indexing import slice_with_step
 from nnapi.importers.onnx.rules.movement import pad_with

@@ -9,7 +9,7 @@ from nnapi.importers.graph import BOOL8, FLOAT32, INT32, QUANT8, Value
 from nnapi.importers.onnx.fusion import quantized_type
 from nnapi.importers.onnx.layout import read_as_stored, real_input
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
-from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import (
     BOOL,
     BYTES,

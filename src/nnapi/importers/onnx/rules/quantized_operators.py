@@ -8,8 +8,8 @@ from nnapi.importers.arithmetic import subtract
 from nnapi.importers.graph import FLOAT32, INT32, QUANT8, Value
 from nnapi.importers.onnx.fusion import quantized_type
 from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.operators import Result, rule
 from nnapi.importers.onnx.rule_results import apply_rule, compose
-from nnapi.importers.onnx.rules import Result, rule
 from nnapi.importers.onnx.rules.quantization import as_int32, quantize_to
 from nnapi.importers.onnx.tensors import FLOAT, INT8, UINT8, Tensor, constant
 from nnapi.importers.onnx.tensors import INT32 as ELEM_INT32

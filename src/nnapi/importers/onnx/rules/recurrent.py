@@ -9,7 +9,7 @@ from nnapi.codes import OperationCode
 from nnapi.importers.formulas import Term, tanh
 from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.control_flow import MOST_STEPS
 from nnapi.importers.onnx.rules.movement import concatenate_values, permute_axes, split_by_sizes
 from nnapi.importers.onnx.tensors import Tensor

@@ -12,7 +12,7 @@ from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
 from nnapi.importers.movement import collapse, take
 from nnapi.importers.onnx.layout import read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
-from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.movement import concatenate_values
 from nnapi.importers.onnx.tensors import BYTES, Tensor
 from nnapi.importers.refusals import expressible

@@ -17,7 +17,7 @@ from nnapi.importers.graph import FLOAT32, FLOATS, INT32, Value
 from nnapi.importers.onnx.folding import fold
 from nnapi.importers.onnx.layout import image, read_as_stored, stored_image, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
-from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.movement import pad_with, split_by_sizes
 from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import expressible

@@ -9,7 +9,7 @@ from nnapi.importers.formulas import Term, choose
 from nnapi.importers.graph import INT32, Value
 from nnapi.importers.movement import pick_rows
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
-from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.indexing import flatten_computed, flatten_constants, normalize_indices
 from nnapi.importers.onnx.rules.movement import concatenate_values, permute_any_rank
 from nnapi.importers.onnx.tensors import Tensor

@@ -11,7 +11,7 @@ from nnapi.importers.formulas import Term, as_bytes, choose, cosine, exp, floor,
 from nnapi.importers.graph import BOOL8, FLOATS, INT32
 from nnapi.importers.onnx.layout import real_input
 from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import BOOL, BYTES, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType
