@@ -22,7 +22,7 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraint
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test quick lint docs mutants lock size bench wheel release aarch64 clean
+.PHONY: demo test quick lint docs mutants lock pages size bench wheel release aarch64 clean
 
 demo: $(READY)
 	$(BIN)/python examples/digits/demo.py
@@ -59,8 +59,14 @@ lock: $(READY)
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra dev --extra docs --extra mutants --extra openvino \
 		--no-annotate --no-emit-index-url --custom-compile-command "make lock" pyproject.toml -o constraints.txt
 
+# Write the generated files, by default those that need only the repository; the others are listed with their needs.
+# PAGES names some, as in make pages PAGES=docs/export.md
+pages: $(READY)
+	$(BIN)/python -m tools.pages $(PAGES)
+
+# Print the lines of each package, and their difference to COMMIT: by default where the branch left main.
 size: $(READY)
-	$(BIN)/python -m tools.size
+	$(BIN)/python -m tools.size $(COMMIT)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/readme.py $(or $(MODELS),examples/digits)
