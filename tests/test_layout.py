@@ -170,7 +170,7 @@ def test_no_modules_import_each_other() -> None:
 
 
 def beside(module: str, other: str) -> tuple[str, str] | None:
-    """What holds each of the two in their nearest common folder; None if one contains the other."""
+    """The parts of their nearest common folder in which the two lie; None if one contains the other."""
     parts, others = module.split("."), other.split(".")
     for depth, (part, another) in enumerate(zip(parts, others, strict=False), 1):
         if part != another:
