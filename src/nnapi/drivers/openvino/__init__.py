@@ -23,7 +23,7 @@ from nnapi.contract.precision import Offer
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.drivers.openvino.precision import offer_precision
-from nnapi.host.hardware_files import find_files
+from nnapi.host.device_files import find_files
 from nnapi.host.installed_packages import version
 from nnapi.model.model import Model
 

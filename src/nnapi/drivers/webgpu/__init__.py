@@ -9,7 +9,7 @@ from typing import Any
 
 from nnapi.contract.driver import Driver
 from nnapi.errors import UnavailableDeviceError, need, need_value
-from nnapi.host.hardware_files import find_files
+from nnapi.host.device_files import find_files
 from nnapi.host.installed_packages import version
 
 SOFTWARE = "NNAPI_WEBGPU_SOFTWARE"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.host.hardware_files import find_files
+from nnapi.host.device_files import find_files
 
 
 @pytest.mark.parametrize(
