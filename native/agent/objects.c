@@ -4,11 +4,15 @@
 
 static struct object *objects;
 static uint32_t count; /* numbers begin at 1 */
-const char *failed;
+static const char *failed;
 
 int fail(int code, const char *where) {
     failed = where;
     return code;
+}
+
+const char *last_failure(void) {
+    return failed;
 }
 
 struct object *find(uint32_t number, enum kind kind) {

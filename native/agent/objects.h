@@ -43,9 +43,9 @@ bool release(uint32_t number);
         if (code) return fail(code, "ANeuralNetworks" #name); \
     } while (0)
 
-/* Record what failed, as `handle` returns it; return the code. */
+/* Record what failed; return the code. */
 int fail(int code, const char *where);
-extern const char *failed;
+const char *last_failure(void);
 /* Free the execution of the last run. */
 void forget_run(struct run *run);
 ANeuralNetworksDevice *find_device(uint32_t index);

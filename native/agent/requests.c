@@ -19,6 +19,6 @@ static int dispatch(struct message *message, struct writer *answer, uint8_t **da
 int handle(struct message *message, struct writer *answer, uint8_t **data, size_t *data_size, const char **where) {
     int code = dispatch(message, answer, data, data_size);
     if (!code && answer->is_full) code = fail(OUT_OF_MEMORY, "there is no memory for the answer");
-    *where = failed;
+    *where = last_failure();
     return code;
 }
