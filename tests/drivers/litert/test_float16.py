@@ -19,6 +19,7 @@ from nnapi.drivers.litert import float16
 from nnapi.drivers.litert.c_api import CompiledModel
 from nnapi.drivers.xnnpack import XnnpackDriver
 from tests.drivers.xnnpack.engine_cases import engine
+from tests.tflite_writer import const, f32, single
 
 pytestmark = pytest.mark.engine
 
@@ -113,6 +114,15 @@ def test_xnnpack_explains_why_it_computes_in_float32() -> None:
     b.output(*b.rnn(b.input(tensor("float32", (1, 2))), weights, weights, bias, hidden, 0))
     recurrent = b.finish().with_precision(Precision.FLOAT16)
     assert "recurrent" in XnnpackDriver().offer_precision(recurrent).reason
+
+
+@needs_float16
+@pytest.mark.parametrize("declared", [2, 8])
+def test_buffers_have_the_sizes_that_litert_infers(declared: int) -> None:
+    content = single("ADD", [f32(1, 4), const(np.ones((1, 4)), "FLOAT32")], f32(1, declared), "AddOptions")
+    model = float16.compile_in_float16(content, 1)
+    model.invoke()
+    assert model.views[-1].tolist() == [[1, 1, 1, 1]]
 
 
 @needs_float16

@@ -266,3 +266,12 @@ def test_a_restored_model_has_the_threads_of_its_driver_or_else_of_the_options(o
     entry = device.cache_entry(device.prepare(model, options))
     again: Any = device.restore(model, CacheEntry(entry), options)
     assert again.compiled.get_property("INFERENCE_NUM_THREADS") == 1
+
+
+def test_a_cache_entry_of_other_sizes_is_not_run() -> None:
+    """A single number would be copied to each element of a larger input."""
+    entry = engine.dump(prepared(doubled(SMALL)))
+    assert entry is not None
+    ready = engine.load(doubled((1, 1)), entry, "CPU", PrepareOptions(), 1)
+    with pytest.raises(OpFailedError, match=r"takes inputs of shapes \[\(2, 3\)\], not \[\(1, 1\)\]"):
+        ready.execute(Request([np.ones((1, 1), np.float32)]))

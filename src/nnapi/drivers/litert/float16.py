@@ -15,9 +15,10 @@ def compile_in_float16(content: bytes, threads: int) -> CompiledModel:
     plain = Interpreter(
         model_content=content, experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     )
-    sides = plain.get_input_details(), plain.get_output_details()
-    ends = [[np.zeros(detail["shape"], detail["dtype"]) for detail in side] for side in sides]
     try:
+        plain.allocate_tensors()  # before, the details are the file's
+        sides = plain.get_input_details(), plain.get_output_details()
+        ends = [[np.zeros(detail["shape"], detail["dtype"]) for detail in side] for side in sides]
         model = CompiledModel(content, ends, {b"xnnpack": b"num_threads = %d\nflags = %d\n" % (threads, FORCE_FP16)})
         model.invoke()  # some graphs fail only here, such as products with a constant
     except (RuntimeError, KeyError) as error:

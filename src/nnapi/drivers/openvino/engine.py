@@ -13,6 +13,7 @@ from nnapi.contract.prepared import PreparedPerShapes
 from nnapi.contract.profiling import profile_engine
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import ov
+from nnapi.drivers.openvino.consistency import need_consistent
 from nnapi.drivers.openvino.context import Bounds
 from nnapi.drivers.openvino.forks import LOST, engine_threads
 from nnapi.drivers.openvino.lowering import lower_model
@@ -79,6 +80,8 @@ def _compile(model: Model, shapes: Sequence[Shape], device: str, properties: Map
         need(
             given == right, f"OpenVINO gives {model.operands[index]} the dimensions {given}, not {right}", OpFailedError
         )
+    if device == "CPU":  # other devices have memory of their own
+        need_consistent(compiled)
     prepared = _make_prepared(model, shapes, device, properties, compiled, result.bounds)
     prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)
     return prepared

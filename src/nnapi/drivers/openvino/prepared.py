@@ -15,7 +15,7 @@ from nnapi.drivers.openvino.context import BadIndexError, Bounds
 from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.drivers.openvino.lowering import Lowered
 from nnapi.drivers.openvino.value import make_shareable, node_of
-from nnapi.errors import OpFailedError
+from nnapi.errors import OpFailedError, need
 from nnapi.locks import make_lock
 from nnapi.model.memory import Mapping, need_whole
 from nnapi.model.model import Model
@@ -171,19 +171,22 @@ class PreparedOpenVino:
                     self._most = len(self._models)
             model = self._models[self._requests % len(self._models)]
             self._requests += 1
-        return _Run(model, self.bounds)
+        return _Run(model, self.shapes, self.bounds)
 
 
 class _Run:
     """An inference request. Small tensors are copied; the engine uses callers' memory for large ones."""
 
-    def __init__(self, compiled: Any, all_bounds: Sequence[Bounds]) -> None:
+    def __init__(self, compiled: Any, shapes: Sequence[Shape], all_bounds: Sequence[Bounds]) -> None:
+        """``shapes`` are those of the inputs that runs give."""
         self._request = request = compiled.create_infer_request()
         # the wrapper would convert inputs and results; there are none
         unwrapped: Any = super(ov.InferRequest, request)
         self._infer = partial(unwrapped.infer, {}, True, False)
         inputs = [_view(request.get_input_tensor(i)) for i in range(len(compiled.inputs))]
         outputs = [_view(request.get_output_tensor(i)) for i in range(len(compiled.outputs))]
+        taken = [own.shape for own in inputs]
+        need(taken == [*shapes], f"OpenVINO takes inputs of shapes {taken}, not {[*shapes]}", OpFailedError)
         self._shared: list[Array | None] = [None] * len(inputs)
         self._kept = list(inputs)
         self._puts = [

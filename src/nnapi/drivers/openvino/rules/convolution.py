@@ -98,11 +98,19 @@ def _windows(
     are_numbers = weights.get_type_name() == "Constant"
     x = input.real_unrounded(first=True) if are_numbers else input.real(first=True)
     strides = [1, 1]
+    if size == (1, 1):
+        x = separate_padding(x)
     if size == (1, 1) and _loses_strides(context, x, weights):
         strides, steps = steps, strides
     if kept != list(dimensions) or strides != [1, 1]:
         x = op.slice(x, integers([0, 0]), integers(kept), integers(strides), integers([2, 3]))
     return x, steps, [before for before, _ in padding], behind, list(dilation)
+
+
+def separate_padding(x: Node) -> Node:
+    """Keep padding out of a convolution with 1×1 windows. The engine moves strides of such convolutions, its own or
+    those of later ones, to operators before. It ignores the padding there: the result gets other dimensions."""
+    return op.maximum(x, x) if node_of(x).get_type_name() == "Pad" else x
 
 
 def _loses_strides(context: Context, x: Node, weights: Node) -> bool:

@@ -1,0 +1,29 @@
+"""A check that the engine's compiled graph agrees with itself about the sizes of its tensors.
+
+The engine's passes may change the dimensions of a value, but not those of the nodes after it. The engine then writes
+beyond the memory of its result, although the compiled model declares the right dimensions.
+"""
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+from nnapi.errors import OpFailedError
+
+MOVING = frozenset({"Convert", "Output", "Reorder", "Reshape", "Transpose"})
+"""The engine's types of nodes whose results have as many elements as their first input."""
+
+
+def need_consistent(compiled: Any) -> None:
+    """Raise OpFailedError if a node of the engine's graph reads or writes more elements than its tensors have."""
+    for node, given, made in _find_contradictions(compiled):
+        raise OpFailedError(f"OpenVINO makes a graph in which {node} turns the dimensions {given} into {made}")
+
+
+def _find_contradictions(compiled: Any) -> Iterator[tuple[str, list[int], list[int]]]:
+    """Yield the name of each such node, and the dimensions of its input and of its result."""
+    for node in compiled.get_runtime_model().get_ops():
+        if node.get_rt_info()["layerType"].astype(str) in MOVING and node.get_output_size():
+            given, made = (list(end.get_shape()) for end in (node.input(0), node.output(0)))
+            if prod(given) != prod(made):
+                yield node.get_friendly_name(), given, made
