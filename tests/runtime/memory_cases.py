@@ -24,10 +24,12 @@ def opaque(*roles: tuple[Compilation, str, int]) -> DeviceMemory:
 class Allocating(Scripted):
     """A device with memory of its own."""
 
-    def __init__(self, name: str = "allocating", fails: bool = False, takes: int | None = None) -> None:
+    def __init__(
+        self, name: str = "allocating", fails: bool = False, takes: int | None = None, lies: bool = False
+    ) -> None:
         super().__init__(as_it_is, name)
         self.takes = takes
-        self.fails = fails
+        self.fails, self.lies = fails, lies
         self.buffers: list[HostBuffer] = []
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
@@ -37,5 +39,7 @@ class Allocating(Scripted):
     def allocate(self, type: OperandType) -> HostBuffer:
         if self.fails:
             raise ResourceExhaustedPersistentError("no memory left on the device")
+        if self.lies:
+            return None  # type: ignore[return-value]
         self.buffers.append(HostBuffer())
         return self.buffers[-1]

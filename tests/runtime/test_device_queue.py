@@ -41,6 +41,10 @@ class Gate:
         eventually(lambda: len(self.device.queue._waiting) == count)
 
 
+def accept(result: object) -> bool:
+    return True
+
+
 def eventually(holds: Callable[[], bool]) -> None:
     end = time.monotonic() + 120
     while not holds():
@@ -63,7 +67,7 @@ def test_a_high_priority_overtakes_queued_low_ones() -> None:
 
 def test_a_function_that_waits_for_its_turn() -> None:
     queue, ran = DeviceQueue(1), []
-    run = queue.in_turn(lambda: ran.append(len(queue._free)), MEDIUM)
+    run = queue.in_turn(lambda: ran.append(len(queue._free)), MEDIUM, accept)
     run()
     queue.enter(MEDIUM)
     waiting = [threading.Thread(target=run) for _ in range(2)]
@@ -77,7 +81,7 @@ def test_a_function_that_waits_for_its_turn() -> None:
     assert ran == [0, 0, 0], "one at a time"
 
     with pytest.raises(ZeroDivisionError):
-        queue.in_turn(lambda: 1 // 0, MEDIUM)()
+        queue.in_turn(lambda: 1 // 0, MEDIUM, accept)()
     run()
     assert len(ran) == 4, "the place was given back"
 
@@ -247,7 +251,14 @@ def test_a_forked_child_finds_every_place_free() -> None:
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
 
 
+def test_results_are_checked_until_one_suffices() -> None:
+    numbers, checked = iter(range(4)), list[int]()
+    run = DeviceQueue(1).in_turn(lambda: next(numbers), MEDIUM, lambda number: bool(checked.append(number) or number))
+    assert [run() for _ in range(4)] == [0, 1, 2, 3]
+    assert checked == [0, 1]
+
+
 def test_a_run_takes_a_free_slot_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     queue = DeviceQueue(1)
     monkeypatch.setattr(queue, "_wait", lambda *_: pytest.fail("it waits"))
-    assert [queue.in_turn(lambda: "done", MEDIUM)() for _ in range(2)] == ["done"] * 2
+    assert [queue.in_turn(lambda: "done", MEDIUM, accept)() for _ in range(2)] == ["done"] * 2

@@ -21,7 +21,9 @@ from nnapi import (
 from nnapi.contract.driver import HostBuffer
 from nnapi.errors import BadDataError, OpFailedError
 from tests.graphs import finished_sum
+from tests.runtime.device_cases import GIVEN, chain
 from tests.runtime.execution_cases import ONES, SUM, blank, prepared, slicing
+from tests.runtime.memory_cases import Allocating
 
 
 def opaque(*roles: tuple[Compilation, str, int], dimensions: tuple[int, ...] = ()) -> DeviceMemory:
@@ -151,3 +153,17 @@ def test_rule_133_a_computation_that_succeeds_leaves_them_with_data() -> None:
     execution.start_compute().wait()
     assert memory.has_data
     assert memory.dimensions == (2, 2)
+
+
+@pytest.mark.parametrize("contents", [GIVEN[0], GIVEN.astype(np.float64), None])
+def test_a_device_whose_memory_returns_other_data(contents: Any) -> None:
+    driver = Allocating()
+    compilation = compile(chain(), Device(driver))
+    memory = opaque((compilation, "input", 0))
+    driver.buffers[0].store(GIVEN)
+    driver.buffers[0].load = lambda: contents  # type: ignore[method-assign]
+    execution = Execution(compilation)
+    execution.set_input_from_memory(0, memory)
+    execution.set_output(0, np.zeros_like(GIVEN))
+    with pytest.raises(OpFailedError, match="the device returned .* for its memory of"):
+        execution.compute()

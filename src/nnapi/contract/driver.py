@@ -191,6 +191,7 @@ class Binds(Protocol):
         ...
 
 
+@runtime_checkable
 class Buffer(Protocol):
     """A device's memory for the value of one operand."""
 

@@ -42,9 +42,21 @@ class DeviceQueue:
             with self._lock:
                 self._call()
 
-    def in_turn(self, run: Callable[[], T], priority: PriorityCode) -> Callable[[], T]:
-        """Return a function that calls ``run`` in a slot; :meth:`enter` and :meth:`leave` are inlined for speed."""
+    def in_turn(self, run: Callable[[], T], priority: PriorityCode, check: Callable[[T], bool]) -> Callable[[], T]:
+        """Return a function that calls ``run`` in a slot; :meth:`enter` and :meth:`leave` are inlined for speed.
+
+        ``check`` is called with each result until it returns true.
+        """
         pop, append, waiting = self._free.pop, self._free.append, self._waiting
+
+        def run_checked() -> T:
+            nonlocal compute
+            result = run()
+            if check(result):
+                compute = run
+            return result
+
+        compute = run_checked
 
         def wait_and_run() -> T:
             try:
@@ -55,7 +67,7 @@ class DeviceQueue:
             except IndexError:
                 self._wait(priority, None)
             try:
-                return run()
+                return compute()
             finally:
                 append(None)
                 if waiting:

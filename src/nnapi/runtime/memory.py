@@ -14,6 +14,7 @@ from nnapi.errors import (
     BadDataError,
     BadStateError,
     NnapiError,
+    OpFailedError,
     UnexpectedNullError,
     UnmappableError,
     need,
@@ -24,6 +25,7 @@ from nnapi.model.lifecycle import State
 from nnapi.model.memory import PROTECTIONS, Memory, need_memory
 from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, combine
 from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.executors.output_check import describe_misfit
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,9 @@ class MemoryDesc:
             (device,) = devices.values()
             try:
                 if isinstance(device.driver, Allocates):
-                    return device.driver.allocate(type)
+                    buffer = device.driver.allocate(type)
+                    need(isinstance(buffer, Buffer), f"{device.name} returned {buffer!r} for a buffer of {type}")
+                    return buffer
                 reason = f"{device.name} allocates no memory"
             except NnapiError as error:
                 reason = str(error)
@@ -141,9 +145,12 @@ class DeviceMemory(Memory):
         return self.declared.dimensions if contents is None or self.declared.is_scalar else contents.shape
 
     def load(self) -> Array:
-        """Return the data, read only; OpFailedError if there is none."""
+        """Return the data, read only; OpFailedError if there is none, or if the driver returns data of another type."""
         need(self._buffer.has_data, "the memory holds no data")
-        return self._buffer.load()
+        contents = self._buffer.load()
+        if (found := describe_misfit(self.declared, contents)) is not None:
+            raise OpFailedError(f"the device returned {found} for its memory of {self.declared}")
+        return contents
 
     def store(self, array: Array) -> None:
         """Use an array as the data, without a copy."""

@@ -6,17 +6,23 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from nnapi import Device, PriorityCode
+from nnapi import Builder, Device, PriorityCode, tensor
 from nnapi.contract.driver import Bound, DriverDiedError, Inference, LoopTimeoutError, Outcome, Prepared, Request
 from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, OutputInsufficientSizeError
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.device_queue import DeviceQueue
+from nnapi.runtime.executors.output_check import OutputCheck
 from nnapi.runtime.executors.wrappers import Fallback, OnDevice, execute
 from nnapi.trace import Layer, Phase, Section, recording
 from tests.runtime.device_cases import Scripted, as_it_is
 
 X = np.array([1, 2], np.float32)
 SECTION = Section(Layer.DRIVER, Phase.EXECUTION, "the run")
+
+
+BUILDER = Builder()
+BUILDER.output(BUILDER.abs(BUILDER.input(tensor("float32", X.shape))))
+MODEL = BUILDER.finish()
 
 
 class Part:
@@ -87,7 +93,8 @@ def test_a_session_falls_back_too() -> None:
 
 def on_device(part: Part, **more: object) -> OnDevice:
     found = Device(Scripted(as_it_is, "chip"), part.queue)
-    return OnDevice(found, part, PriorityCode.PRIORITY_LOW, SECTION, **more)  # type: ignore[arg-type]
+    check = OutputCheck("chip", MODEL)
+    return OnDevice(found, part, check, PriorityCode.PRIORITY_LOW, SECTION, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("deadline", [None, 10**18])

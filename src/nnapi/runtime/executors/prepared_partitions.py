@@ -5,13 +5,14 @@ from functools import partial
 from typing import NamedTuple
 
 from nnapi.contract.driver import DriverDiedError, Exact, Prepared, PrepareOptions
-from nnapi.errors import MissedDeadlineError, NnapiError, wrap_error
+from nnapi.errors import MissedDeadlineError, NnapiError, OpFailedError, need, wrap_error
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
 from nnapi.runtime.cache.compilation_cache import Cache, OperationIndices
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.deadline import run_in_time
+from nnapi.runtime.executors.output_check import OutputCheck
 from nnapi.runtime.executors.wrappers import OnDevice
 from nnapi.runtime.planning.plan import Plan, Run
 from nnapi.runtime.verdicts.exclusions import exclusions_of, note_death
@@ -82,7 +83,8 @@ def prepare_plan(
 def queue_on_device(device: Device, run: Run, prepared: Prepared, options: PrepareOptions) -> OnDevice:
     """Return a prepared model in its device's queue; traces name the operations by their numbers in the whole model."""
     section = Section(device.layer, Phase.EXECUTION, device.name, model=run.model.name, operations=list(run.operations))
-    return OnDevice(device, prepared, options.priority, section, partial(note_death, device.driver, run.model))
+    check = OutputCheck(device.name, run.model)
+    return OnDevice(device, prepared, check, options.priority, section, partial(note_death, device.driver, run.model))
 
 
 def name_operations(operations: Sequence[int]) -> str:
@@ -139,7 +141,9 @@ def prepare_by_driver(device: Device, model: Model, options: PrepareOptions) -> 
     """Prepare a model by the device's driver; any error is raised as an NnapiError."""
     try:
         with span(device.layer, Phase.COMPILATION, "prepareModel", device=device.name, model=model.name):
-            return run_in_time(partial(device.driver.prepare, model, options), options.deadline, device.name)
+            prepared = run_in_time(partial(device.driver.prepare, model, options), options.deadline, device.name)
+        need(hasattr(prepared, "execute"), f"{device.name} returned {prepared!r} for a prepared model", OpFailedError)
+        return prepared
     except NnapiError:
         raise
     except Exception as error:

@@ -15,6 +15,7 @@ from nnapi.locks import make_lock
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.deadline import run_in_time
+from nnapi.runtime.executors.output_check import OutputCheck
 from nnapi.trace import spans
 from nnapi.trace.log import Log
 
@@ -64,15 +65,16 @@ class OnDevice(Wrapping):
         self,
         device: Device,
         prepared: Prepared,
+        check: OutputCheck,
         priority: PriorityCode,
         section: spans.Section = spans.NOTHING,
         note_death: NoteDeath | None = None,
         deaths: list[str] | None = None,
     ) -> None:
-        """``section`` traces each run. ``note_death`` is called when a run ends the driver's process. If it returns
-        true, the reason is added to ``deaths``, and later runs fail at once."""
+        """``check`` checks the outputs, ``section`` traces each run. ``note_death`` is called when a run ends the
+        driver's process. If it returns true, the reason is added to ``deaths``, and later runs fail at once."""
         super().__init__(prepared)
-        self._device, self._priority, self._section = device, priority, section
+        self._device, self._check, self._priority, self._section = device, check, priority, section
         self._queue = device.queue
         self._note_death = note_death
         self._deaths: list[str] = [] if deaths is None else deaths
@@ -83,8 +85,11 @@ class OnDevice(Wrapping):
         self._queue.enter(self._priority, request.deadline)
         try:
             if request.deadline is None:
-                return self._execute_traced(request) if spans.active else self.inner.execute(request)
-            return run_in_time(lambda: self._execute_traced(request), request.deadline, self._device.name)
+                outcome = self._execute_traced(request) if spans.active else self.inner.execute(request)
+            else:
+                outcome = run_in_time(lambda: self._execute_traced(request), request.deadline, self._device.name)
+            self._check(outcome.outputs)
+            return outcome
         except DriverDiedError as error:
             if self._note_death is not None and self._note_death(error):
                 self._deaths.append(f"{error}, and it is not tried again")
@@ -101,7 +106,8 @@ class OnDevice(Wrapping):
             return self.inner.execute(request)
 
     def wrap(self, session: Prepared) -> Prepared:
-        return OnDevice(self._device, session, self._priority, self._section, self._note_death, self._deaths)
+        more = self._section, self._note_death, self._deaths
+        return OnDevice(self._device, session, self._check, self._priority, *more)
 
     def session(self) -> Prepared:
         return self.wrap(Borrowed(self.inner)) if self._deaths else super().session()
@@ -112,13 +118,23 @@ class OnDevice(Wrapping):
         if inner is None:
             return None
         enter, leave, priority, deaths = self._queue.enter, self._queue.leave, self._priority, self._deaths
+        check = self._check
+
+        def run_checked(inputs: Sequence[Array]) -> list[Array]:
+            nonlocal compute
+            outputs = inner(inputs)
+            if check(outputs):
+                compute = inner
+            return outputs
+
+        compute = run_checked
 
         def run(inputs: Sequence[Array]) -> list[Array]:
             if deaths:
                 raise DeadObjectError(deaths[0])
             enter(priority)
             try:
-                return inner(inputs)
+                return compute(inputs)
             finally:
                 leave()
 
@@ -127,7 +143,7 @@ class OnDevice(Wrapping):
     def bind(self, shapes: Sequence[Shape]) -> Bound | None:
         """Return the driver's bound run, wrapped in the device's queue."""
         bound = None if self._deaths else find_bound(self.inner, shapes)
-        return bound and Bound(bound.inputs, self._queue.in_turn(bound.run, self._priority))
+        return bound and Bound(bound.inputs, self._queue.in_turn(bound.run, self._priority, self._check))
 
 
 def execute(prepared: Prepared, request: Request) -> Outcome:
