@@ -119,6 +119,20 @@ TRANSPOSED = [
         Padding=VALID,
         FusedActivationFunction=RELU,
     ),
+    transposed(
+        [const([1, 12, 9, 4]), weights(4, 2, 2, 2), f32(1, 4, 3, 2), weights(4)],
+        f32(1, 12, 9, 4),
+        Padding=VALID,
+        StrideH=3,
+        StrideW=3,
+        label="longer by rows and columns that no filter reaches",
+    ),
+    transposed(
+        [const([1, 9, 8, 4]), codes(s8(4, 3, 3, 2, scale=CHANNELS, zero_point=0)), s8(1, 4, 3, 2), biases(4)],
+        s8(1, 9, 8, 4, scale=0.2),
+        Padding=VALID,
+        label="longer by a column",
+    ),
     transposed([const([1, 8, 6, 4]), codes(u8(4, 3, 3, 2, scale=0.02)), u8(1, 4, 3, 2)], u8(1, 8, 6, 4, scale=0.2)),
     transposed(
         [const([1, 8, 6, 4]), codes(s8(4, 3, 3, 2, scale=CHANNELS, zero_point=0)), s8(1, 4, 3, 2), biases(4)],
@@ -251,6 +265,14 @@ def test_average_of_another_scale_goes_through_real_numbers(tmp_path: Path) -> N
     assert operations(model) == steps
 
 
+@pytest.mark.parametrize(("scheme", "out"), [(SAME, (1, 9, 6, 4)), (VALID, (1, 8, 7, 4)), (VALID, (1, 11, 7, 4))])
+def test_a_transposed_convolution_of_another_size_is_refused(scheme: int, out: tuple[int, ...], tmp_path: Path) -> None:
+    """LiteRT refuses them, too."""
+    inputs = [const(out), weights(4, 3, 3, 2), f32(1, 4, 3, 2)]
+    with pytest.raises(nnapi.NnapiError, match=r"its output shape \[.*\] does not fit the input \[1, 4, 3, 2\]"):
+        loaded(transposed(inputs, f32(*out), Padding=scheme).content(), tmp_path)
+
+
 def with_bias(scheme: int, out: T, parameters: bytes | None = None) -> bytes:
     """MediaPipe's transposed convolution of a 4 × 3 image with a filter of 3 × 2, at strides of 2 up and 1 across."""
     image, filter, bias = f32(1, 4, 3, 2), weights(5, 3, 2, 2), weights(5)
@@ -271,6 +293,16 @@ def test_mediapipes_transposed_convolution_scatters_the_filter(
         whole[2 * row : 2 * row + 3, column : column + 2] += np.moveaxis(filter @ image[0, row, column], 0, 2)
     expected = whole[: out[1], : out[2]] + bias  # SAME cuts what is too much off the end, an odd rest
     np.testing.assert_allclose(run(model, [image])[0][0], expected, atol=1e-5)
+
+
+def test_mediapipes_transposed_convolution_has_a_stride_for_each_cell(tmp_path: Path) -> None:
+    """With a stride of 4 up, no filter reaches the last row."""
+    parameters = np.array([2, 1, 4], "<i4").tobytes()
+    model = loaded(with_bias(2, f32(1, 16, 4, 5), parameters), tmp_path)
+    bias = model.operands[model.operations[0].inputs[2]].value
+    y = run(model, [rng.uniform(-1, 1, (1, 4, 3, 2)).astype(np.float32)])[0]
+    assert y.shape == (1, 16, 4, 5)
+    np.testing.assert_array_equal(y[0, 15], np.broadcast_to(bias, (4, 5)))
 
 
 @pytest.mark.parametrize("parameters", [b"", np.array([0, 1, 2], "<i4").tobytes()])

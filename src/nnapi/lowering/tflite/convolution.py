@@ -9,7 +9,7 @@ from nnapi.formats.tflite.schema import SAME, VALID
 from nnapi.lowering.tflite.context import Context, image_paddings, lower
 from nnapi.lowering.windows import separate_zeros
 from nnapi.model.operand import OperandType
-from nnapi.ops.shapes import Padding, Pair, same_padding
+from nnapi.ops.shapes import NO_PADDING, Padding, Pair, same_padding
 
 
 @lower(Op.CONV_2D, Op.GROUPED_CONV_2D, Op.DEPTHWISE_CONV_2D)
@@ -38,9 +38,11 @@ def convolve(
 def transpose_conv_2d(
     context: Context, input: Tensor, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair
 ) -> Tensor:
-    """Compute the whole result and slice off its border if no scheme fits. Negative padding pads the input."""
+    """Compute the whole result and slice off its border if no scheme fits. Negative padding pads the input, unless it
+    is less than a stride after the image: then the output shape says it."""
     out, size = context.result(), filter.shape[1:3]
-    zeros, padding = separate_zeros(padding, stride)
+    is_short = all(not before and -step < after <= 0 for (before, after), step in zip(padding, stride, strict=True))
+    zeros, padding = (NO_PADDING, NO_PADDING) if is_short else separate_zeros(padding, stride)
     x = context.pad(input, image_paddings(zeros))
     image, result = x.shape[1:3], out.shape[1:3]
     same = tuple(same_padding(e, k, s) for e, k, s in zip(result, size, stride, strict=True))

@@ -42,8 +42,30 @@ def transpose_conv(node: TfliteNode) -> None:
     x, filter = read_weights(node, 2, 1)
     expressible(filter.rank == 4, "its filter is not of rank 4")
     bias = bias_of(node, 3, x, filter, filter.shape[0])
-    tail = (*padding_and_strides(node), node.activation(node.options.activation), node.flag(False))
-    node.emit(OperationCode.TRANSPOSE_CONV_2D, x, filter, bias, node.input(0), *tail)
+    scheme, *strides = padding_and_strides(node)
+    last = (*strides, node.activation(node.options.activation), node.flag(False))
+    tails = _find_tails(node, x, filter)
+    if any(tails):
+        pads = [node.i32(cells) for tail in reversed(tails) for cells in (0, -tail)]
+        node.emit(OperationCode.TRANSPOSE_CONV_2D, x, filter, bias, *pads, *last)
+    else:
+        node.emit(OperationCode.TRANSPOSE_CONV_2D, x, filter, bias, node.input(0), scheme, *last)
+
+
+def _find_tails(node: TfliteNode, x: Value, filter: Value) -> list[int]:
+    """Return how many rows and columns of a VALID result only the bias fills. NNAPI's VALID has none."""
+    wanted, image, o = node.input(0), x.shape[1:3], node.options
+    is_same = PADDING[o.padding] == PaddingCode.PADDING_SAME
+    if is_same and (wanted.array is None or 0 in image):
+        return [0, 0]
+    expressible(0 not in image, f"{x.name} has dynamic dimensions {list(x.shape)}")
+    tails = []
+    for axis, stride in ((1, o.stride_h), (2, o.stride_w)):
+        given, size, out = x.shape[axis], filter.shape[axis], int(wanted.constant[axis])
+        fits = given == (-(-out // stride) if is_same else (out + stride - size) // stride)
+        expressible(fits, f"its output shape {wanted.constant.tolist()} does not fit the input {list(x.shape)}")
+        tails.append(0 if is_same else out - (given - 1) * stride - size)
+    return tails
 
 
 @rule("CUSTOM:Convolution2DTransposeBias")
@@ -56,10 +78,14 @@ def transpose_conv_with_bias(node: TfliteNode) -> None:
     x, filter, bias = read_operands(node, channel=0)
     batches, height, width, _ = node.static_shape_of(x)
     units, tall, wide, _ = node.static_shape_of(filter)
-    overlap = (0, 0) if scheme == PaddingCode.PADDING_SAME else (max(tall - down, 0), max(wide - across, 0))
-    shape = node.graph.ints([batches, height * down + overlap[0], width * across + overlap[1], units])
-    tail = (*map(node.i32, (scheme, across, down, 0)), node.flag(False))
-    node.emit(OperationCode.TRANSPOSE_CONV_2D, x, filter, bias, shape, *tail)
+    if scheme == PaddingCode.PADDING_SAME:
+        shape = node.graph.ints([batches, height * down, width * across, units])
+        tail = (*map(node.i32, (scheme, across, down, 0)), node.flag(False))
+        node.emit(OperationCode.TRANSPOSE_CONV_2D, x, filter, bias, shape, *tail)
+    else:  # at least one stride per row and column of the input; the bias fills what no filter reaches
+        behind = min(wide - across, 0), min(tall - down, 0)
+        tail = (*map(node.i32, (0, behind[0], 0, behind[1], across, down, 0)), node.flag(False))
+        node.emit(OperationCode.TRANSPOSE_CONV_2D, x, filter, bias, *tail)
 
 
 def read_operands(node: TfliteNode, channel: int) -> tuple[Value, Value, Value]:
