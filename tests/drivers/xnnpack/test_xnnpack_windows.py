@@ -101,6 +101,17 @@ def test_strides_of_transposed_convolutions_of_one_cell(filters: int, out: int, 
     agree(OperationCode.TRANSPOSE_CONV_2D, transposed(1, filters, out, stride), [floats(1, 1, out, 1)])
 
 
+@pytest.mark.parametrize(("tail", "kinds"), [(2, ["TRANSPOSE_CONV"]), (3, ["PAD", "TRANSPOSE_CONV"])])
+def test_cells_that_no_filter_reaches(tail: int, kinds: list[str]) -> None:
+    """The output shape tells LiteRT of up to one stride of them."""
+    x, w = (given(np.arange(1, 1 + cells, dtype=np.float32).reshape(1, 1, cells, 1)) for cells in (4, 2))
+    numbers = [*integers(0, -tail, 0, 0, 3, 1, 0), scalar(OperandCode.BOOL, False)]
+    inputs, out = [x, w, given(np.ones(1, np.float32)), *numbers], floats(1, 1, 11 + tail, 1)
+    model = single(OperationCode.TRANSPOSE_CONV_2D, inputs, [out], constant=True)
+    assert [operator.kind for operator in lower_model(model).graph.operators] == kinds
+    agree(OperationCode.TRANSPOSE_CONV_2D, inputs, [out])
+
+
 def test_strides_of_transposed_convolutions_of_two() -> None:
     inputs = transposed(2, 40001, 80000, 40000)
     said = reason(OperationCode.TRANSPOSE_CONV_2D, inputs, floats(1, 1, 80000, 1), constant=True)

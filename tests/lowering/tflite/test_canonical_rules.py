@@ -140,15 +140,6 @@ EXAMPLES = [
         f32([[[[1], [2]]]]),
         [[[[3], [2]], [[3], [2]]]],
     ),
-    one(
-        "TRANSPOSE_CONV_2D",
-        "TRANSPOSE_CONV",
-        lambda b, x: b.transpose_conv_2d(
-            x, ONES, f32([3]), pad_left=0, pad_right=-1, pad_top=0, pad_bottom=0, **STEP | {"stride_w": 2}
-        ),
-        f32([[[[1], [2]]]]),
-        [[[[4], [4], [5], [5], [3]], [[4], [4], [5], [5], [3]]]],
-    ),
     # matmul
     one(
         "FULLY_CONNECTED",

@@ -15,7 +15,14 @@ from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.importers.refusals import Refusal, Refused, UnsupportedOperationsError, expressible
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import HIGH_RANK, RULES
-from nnapi.importers.tflite.tensors import as_real, dequantize_blocks, operand_type, read_constant, read_stored
+from nnapi.importers.tflite.tensors import (
+    as_real,
+    as_signed,
+    dequantize_blocks,
+    operand_type,
+    read_constant,
+    read_stored,
+)
 from nnapi.model.model import DYNAMIC_RANGE, Model
 from nnapi.model.nesting import inner_first
 from nnapi.model.operand import Array, OperandType
@@ -124,6 +131,7 @@ class Conversion:
         self.subgraph = subgraph
         self.graph = Graph(whole.allowance) if graph is None else graph
         self._values: dict[int, Value] = {}
+        self._weights: dict[int, Value] = {}
         self.states: Mapping[int, Value] = {}
         """The values before a run of variables that the caller keeps between runs."""
         for index in subgraph.inputs:
@@ -143,6 +151,14 @@ class Conversion:
         if value is None:
             tensor = self.subgraph.tensors[index]
             value = self._values[index] = self._state(tensor) if tensor.is_variable else self._constant(tensor)
+        return value
+
+    def read_weights(self, index: int) -> Value:
+        """Return weights of an operator on floats as LiteRT reads them: the bytes are signed and have zero point 0,
+        also if the file says UINT8, as files of 2018 do, or has a zero point."""
+        value = self._weights.get(index)
+        if value is None:
+            value = self._weights[index] = as_signed(self.read(index))
         return value
 
     def make_output(self, index: int) -> Value:

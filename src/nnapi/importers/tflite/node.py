@@ -33,6 +33,7 @@ class Scope(Protocol):
     keeps_weights: bool
 
     def read(self, index: int) -> Value: ...
+    def read_weights(self, index: int) -> Value: ...
     def make_output(self, index: int) -> Value: ...
     def bind(self, index: int, value: Value) -> None: ...
     def note(self, message: str) -> None: ...
@@ -80,6 +81,10 @@ class TfliteNode(Node):
 
     def input(self, i: int) -> Value:
         return self.scope.read(self.index(i))
+
+    def weights(self, i: int) -> Value:
+        """Return input ``i``, the weights of an operator on floats; quantized weights are signed, with zero point 0."""
+        return self.scope.read_weights(self.index(i))
 
     def bind(self, i: int, value: Value) -> None:
         self.scope.bind(self.operator.outputs[i], value)

@@ -9,6 +9,7 @@ from nnapi.codes import OperandCode as O
 from nnapi.errors import BadDataError, need
 from nnapi.formats.tflite.reader import Tensor
 from nnapi.formats.tflite.sparse import expand
+from nnapi.importers.graph import Value
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import ZERO_POINTS, Array, ChannelQuantization, OperandType, Shape
 
@@ -86,6 +87,18 @@ def read_stored(tensor: Tensor, content: memoryview) -> Array:
     length = math.prod(shape) * dtype.itemsize
     need(have == length, f"{tensor} holds {have} bytes, its type and shape take {length}", BadDataError)
     return np.ndarray(shape, dtype, content, offset)
+
+
+def as_signed(value: Value) -> Value:
+    """Return quantized 8-bit weights as signed values with zero point 0, in the same bytes; other values unchanged."""
+    type = value.type
+    if type.code not in (O.TENSOR_QUANT8_ASYMM, O.TENSOR_QUANT8_ASYMM_SIGNED) or type == type.replace(
+        code=O.TENSOR_QUANT8_ASYMM_SIGNED, zero_point=0
+    ):
+        return value
+    expressible(value.array is not None, f"{value.name} are computed weights of floats, of type {type}")
+    signed = type.replace(code=O.TENSOR_QUANT8_ASYMM_SIGNED, zero_point=0)
+    return Value(signed, value.name, value.constant.view(np.int8), value.in_file)
 
 
 def as_real(values: Array, tensor: Tensor) -> Array:

@@ -12,6 +12,8 @@ from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.operand import OperandType
 
 PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
+READ_UINT8 = ("CONV_2D", "FULLY_CONNECTED")
+"""Operators on floats that may have UINT8 weights."""
 PADDING = {0: PaddingCode.PADDING_SAME, 1: PaddingCode.PADDING_VALID}
 
 
@@ -100,6 +102,9 @@ def read_weights(node: TfliteNode, i: int, j: int) -> tuple[Value, Value]:
     x, weights = node.input(i), node.input(j)
     if not (x.is_float and weights.is_quantized):
         return x, weights
+    is_read = node.tensor(j).type != "UINT8" or node.kind in READ_UINT8
+    expressible(is_read, f"LiteRT computes no {node.kind} of floats with UINT8 weights")
+    weights = node.weights(j)
     kept = keep_weights(node, weights)
     if kept is not None:
         return x, kept

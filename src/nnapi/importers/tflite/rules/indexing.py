@@ -218,7 +218,8 @@ def embedding_lookup(node: TfliteNode) -> None:
     """Lower EMBEDDING_LOOKUP; a quantized table with a float result is dequantized."""
     lookups, values = node.inputs
     if node.output.is_float and values.is_quantized:
-        values = node.graph.real(values)
+        expressible(not any(node.tensor(1).zero_points), f"{node.tensor(1)} has a zero point, LiteRT computes none")
+        values = node.graph.real(node.weights(1))
     node.emit(OperationCode.EMBEDDING_LOOKUP, lookups, values)
 
 

@@ -58,7 +58,8 @@ def batch_matmul(node: TfliteNode) -> None:
     """Lower BATCH_MATMUL; NNAPI does not broadcast batches."""
     x, y = node.input(0), node.input(1)
     if x.is_float and y.is_quantized:
-        y = node.graph.real(y)
+        expressible(node.tensor(1).type != "UINT8", "LiteRT computes no BATCH_MATMUL of floats with UINT8 weights")
+        y = node.graph.real(node.weights(1))
     if x.shape[:-2] != y.shape[:-2]:
         batches = np.broadcast_shapes(node.static_shape_of(x)[:-2], node.static_shape_of(y)[:-2])
         x, y = (broadcast(node, value, (*batches, *value.shape[-2:])) for value in (x, y))

@@ -179,6 +179,8 @@ def _cell(node: TfliteNode, positions: Sequence[int], kept: Sequence[int] = ()) 
         if value.type.code == INT32 and tensor.scales:
             expressible(len(tensor.scales) == 1, f"{tensor} has a scale per channel")
             value = with_type(value, OperandType(INT32, value.shape, tensor.scales[0]))
+        elif is_float and value.is_quantized:
+            value = node.weights(i)
         weights = keep_weights(node, value) if i in kept and is_float and value.is_quantized else None
         if weights is not None:
             values.append(weights)
