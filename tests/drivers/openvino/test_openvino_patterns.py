@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nnapi import Builder, tensor
 from nnapi.compiling import compile
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
@@ -53,6 +54,15 @@ def test_other_polynomials_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = kinds_of(read(GELUS["operator"], X))
     assert "Tanh" in kinds
     assert "Erf" not in kinds
+
+
+def test_a_square_of_integers_is_a_product() -> None:
+    b, x = Builder(), np.array([[1, -3, 46341], [2**31 - 1, -(2**31), 0]], np.int32)
+    given = b.input(tensor("int32", x.shape))
+    b.output(b.mul(given, given))
+    model = b.finish()
+    ours, expected = (compile(model, [which]).run(x)[0] for which in (ENGINE, REFERENCE))
+    np.testing.assert_array_equal(ours, expected)
 
 
 def test_a_layer_normalization_divides_by_a_root_of_squares() -> None:

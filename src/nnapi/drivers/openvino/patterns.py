@@ -10,10 +10,16 @@ from nnapi.lowering.error_function import ERROR_FUNCTION, SCALE
 def multiply(x: Node, y: Node) -> Node:
     """Multiply in the form that the engine fuses with means: a square as a power, a product with 1 / √y as a
     quotient."""
+    if _is_integer(x):
+        return op.multiply(x, y)
     if _is_same(node_of(x), node_of(y)):
         return op.power(x, number(2))
     divisor = _find_divisor(y)
     return op.multiply(x, y) if divisor is None else op.divide(x, divisor)
+
+
+def _is_integer(x: Node) -> bool:
+    return not node_of(x).get_output_element_type(0).is_real()
 
 
 def _find_divisor(x: Node) -> Node | None:
