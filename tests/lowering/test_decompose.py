@@ -220,3 +220,13 @@ def test_decompositions_fit_the_shapes_that_are_given(rows: int) -> None:
     assert Op.SOFTMAX not in [call.code for call in written.operations]
     assert written.operands[written.inputs[0]].type.dimensions == (0, 4)
     assert written.operands[written.outputs[0]].type.dimensions == (rows, 4)
+
+
+def test_a_missing_key_gives_zeros_whatever_the_row_that_the_lookup_reads() -> None:
+    values = np.array([[np.nan, 1], [2, np.inf]], np.float32)
+    keys = np.array([3, 7], np.int32)
+    model = made(lambda b: b.hashtable_lookup(b.input(tensor("int32", (3,))), keys, values))
+    for device in (Device(Basic()), nnapi.device("nnapi-reference")):
+        rows, hits = nnapi.compile(model, device).run(np.array([7, 5, 3], np.int32))
+        np.testing.assert_array_equal(rows, [[2, np.inf], [0, 0], [np.nan, 1]])
+        assert hits.tolist() == [1, 0, 1]

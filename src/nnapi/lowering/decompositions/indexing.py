@@ -1,7 +1,9 @@
 """ARGMAX, ARGMIN by TOPK_V2, EMBEDDING_LOOKUP by GATHER."""
 
+import numpy as np
+
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition_builder import Decomposition, decomposition, read_stored, write_stored
+from nnapi.lowering.decomposition_builder import Decomposition, decomposition, read_stored
 from nnapi.lowering.decompositions.binary import as_numbers
 from nnapi.model.builder import Tensor
 from nnapi.ops.shapes import axis_of
@@ -30,17 +32,14 @@ def embedding_lookup(b: Decomposition, lookups: Tensor, values: Tensor) -> Tenso
 
 @decomposition(Op.HASHTABLE_LOOKUP)
 def hashtable_lookup(b: Decomposition, lookups: Tensor, keys: Tensor, values: Tensor) -> list[Tensor]:
-    """Gather the row whose key equals each lookup; a lookup without a key gives a row of zeros."""
+    """Gather the row whose key equals each lookup; a lookup without a key gives a row of zero bytes."""
     wanted, count = lookups.shape[0], keys.shape[0]
     same = b.equal(b.restate(lookups, (wanted, 1)), b.restate(keys, (1, count)))
     most, indices = b.topk_v2(as_numbers(b, same), 1)
-    found = b.restate(most, (wanted, *[1] * (len(values.shape) - 1)))
     rows = b.gather(values, 0, b.restate(indices, (wanted,)))
-    if values.type.is_quantized:
-        zero_point = b.number(found, values.type.zero_point)
-        stored = b.mul(b.add(read_stored(b, rows), zero_point, 0), found, 0)
-        rows = write_stored(b, b.sub(stored, zero_point, 0), values.type)
-    else:
-        rows = b.mul(rows, found, 0)
+    found = b.restate(most, (wanted, *[1] * (len(values.shape) - 1)))
+    spread = b.tile(found, np.array([1, *values.shape[1:]], np.int32))
+    zeros = b.constant(np.zeros(rows.shape, rows.type.dtype), rows.type)
+    rows = b.select(b.greater(spread, b.number(spread, 0)), rows, zeros, out=rows.type)
     hits = b.cast(b.restate(most, (wanted,)), out=b.call.results[1])
     return [rows, hits]
