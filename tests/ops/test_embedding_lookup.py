@@ -58,8 +58,8 @@ def test_levels(kind: str) -> None:
 @pytest.mark.parametrize(
     ("lookups", "values", "message"),
     [
-        ([0, 3], [[1], [2], [3]], "lookups holds [3], values has rows 0 to 2"),
-        ([-1], [[1]], "lookups holds [-1], values has rows 0 to 0"),
+        ([0, 3], [[1], [2], [3]], "are in 0..3, must be in 0..2"),
+        ([-1], [[1]], "are in -1..-1, must be in 0..0"),
         ([0], [1, 2], "values has rank 1, must have at least rank 2"),
         ([[0]], [[1]], "lookups has rank 2, must have rank 1"),
     ],

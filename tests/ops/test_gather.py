@@ -54,8 +54,8 @@ def test_each_slice_is_the_indexed_one(
 @pytest.mark.parametrize(
     ("axis", "indices", "message"),
     [
-        (0, (0, 2), "GATHER (#0): indices are in 0..2, must be in 0..1"),
-        (1, (-1, 2), "GATHER (#0): indices are in -1..2, must be in 0..2"),
+        (0, (0, 2), "GATHER (#0): indices input2 are in 0..2, must be in 0..1"),
+        (1, (-1, 2), "GATHER (#0): indices input2 are in -1..2, must be in 0..2"),
         (2, (0,), "axis is 2, must be in [-2, 2)"),
     ],
 )

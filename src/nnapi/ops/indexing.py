@@ -20,6 +20,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, positive
+from nnapi.ops.index_range import check_range
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import BOOL8, FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, numbers
 
@@ -43,8 +44,7 @@ def infer_gather_shape(input: OperandType, axis: int, indices: OperandType) -> S
 
 @GATHER.kernel(kind="raw")
 def gather(input: Array, axis: int, indices: Array) -> Array:
-    dimension, low, high = input.shape[axis], indices.min(), indices.max()
-    need(low >= 0 and high < dimension, f"indices are in {low}..{high}, must be in 0..{dimension - 1}")
+    check_range("indices", indices, input.shape[axis])
     return np.take(input, indices, axis)
 
 
@@ -138,8 +138,7 @@ def infer_embedding_lookup_shape(lookups: OperandType, values: OperandType) -> S
 
 @EMBEDDING_LOOKUP.kernel(kind="raw")
 def embedding_lookup(lookups: Array, values: Array) -> Array:
-    bad = lookups[(lookups < 0) | (lookups >= len(values))]
-    need(not bad.size, f"lookups holds {bad[:1]}, values has rows 0 to {len(values) - 1}")
+    check_range("lookups", lookups, len(values))
     return values[lookups]
 
 

@@ -7,14 +7,12 @@ import pytest
 
 from nnapi import Builder, tensor
 from nnapi.compiling import compile
-from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device, device
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
 from nnapi.drivers.openvino import OpenVinoDriver, patterns
-from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.engine import core, lower_model
 from nnapi.lowering.error_function import ERROR_FUNCTION
 from tests.drivers.transformer_cases import GELUS, NODE, X, normalize, read
@@ -112,37 +110,3 @@ def test_attention_over_batches_and_heads_is_one_operator() -> None:
     )
     assert {"MatMul", "Softmax"}.isdisjoint(layers_of(model))
     need_same(model, heads)
-
-
-ROWS = np.arange(10, dtype=np.float32).reshape(5, 2)
-
-
-def test_negative_indices_in_an_input_are_tested_when_the_model_runs() -> None:
-    indices = np.array([4, -5, -1, 0], np.int64)
-    model = read([NODE("Gather", ["rows", "x"], ["y"])], indices, rows=ROWS)
-    assert all(verdict.supported for verdict in lower_model(model).verdicts)
-    compiled = compile(model, [ENGINE])
-    assert compiled.run(indices.astype(np.int32))[0].tolist() == ROWS[indices].tolist()
-    for wrong in (5, -6):
-        with pytest.raises(NnapiError, match=r"must be in -5..4"):
-            compiled.run(np.array([0, 1, wrong, 2], np.int32))
-
-
-def test_other_computed_indices_are_refused() -> None:
-    model = read([NODE("Add", ["x", "step"], ["i"]), NODE("Gather", ["rows", "i"], ["y"])],
-                 np.array([1, 2], np.int64), rows=ROWS, step=np.int64(1))  # fmt: skip
-    assert "does not test indices" in str([verdict.reason for verdict in lower_model(model).verdicts])
-
-
-@pytest.mark.parametrize(
-    ("compare", "limit", "change", "count"),
-    [("less", 0, "add", 5), ("less", 0, "multiply", None), ("less_equal", 0, "add", None), ("less", 1, "add", None)],
-)
-def test_a_wrapped_index_is_one_where_negative_ones_count_from_the_end(
-    compare: str, limit: int, change: str, count: int | None
-) -> None:
-    x = op.parameter([3], np.int32)
-    is_negative = getattr(op, compare)(x, op.constant(np.array([limit], np.int32)))
-    wrapped = getattr(op, change)(x, op.constant(np.array([5], np.int32)))
-    found = patterns.find_wrapped_index(op.select(is_negative, wrapped, x))
-    assert (found and found[1]) == count

@@ -9,6 +9,7 @@ import pytest
 import nnapi
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.contract.driver import PrepareOptions, Request
+from nnapi.lowering.windows import WIDEST
 from nnapi.model.operand import tensor
 from nnapi.model.operation import REGISTRY
 from nnapi.runtime.device import Device, device
@@ -282,7 +283,7 @@ def test_indices_are_tested_when_the_model_runs() -> None:
     model = single(OperationCode.GATHER, inputs, [tensor("float32", (2, 2))])
     prepared = ENGINE.driver.prepare(model, PrepareOptions())
     assert prepared.execute(Request([rows[1], np.array([2, 0], np.int32)])).outputs[0].tolist() == [[4, 5], [0, 1]]
-    with pytest.raises(Exception, match=r"indices holds 0..3, must be in 0..2"):
+    with pytest.raises(Exception, match=r"indices input2 are in 0..3, must be in 0..2"):
         prepared.execute(Request([rows[1], np.array([3, 0], np.int32)]))
 
 
@@ -294,11 +295,11 @@ def test_refusals_name_operand_and_value() -> None:
 
 
 def test_an_operation_without_rule_is_refused_by_its_name() -> None:
-    """That of HASHTABLE_LOOKUP's decomposition which the engine refuses is another."""
-    numbers, row = int32s(1, 2), tensor("float32", (2, 2))
-    hits = tensor("uint8", (2,), 1.0, 0)
-    said = refusal(OperationCode.HASHTABLE_LOOKUP, [numbers, numbers, (row, np.eye(2))], [row, hits])
-    message = "HASHTABLE_LOOKUP (#0): the engine has no operation with this meaning, and its decomposition is refused: "
+    """That of L2_POOL_2D's decomposition which the engine refuses is another."""
+    image = tensor("float32", (1, 1, 1, 1)), np.ones((1, 1, 1, 1), np.float32)
+    wide = [integer(value) for value in (WIDEST + 1, 0, 0, 0, 1, 1, WIDEST + 2, 1, 0)]
+    said = refusal(OperationCode.L2_POOL_2D, [image, *wide], [image[0]])
+    message = "L2_POOL_2D (#0): the engine has no operation with this meaning, and its decomposition is refused: "
     assert said.startswith(message)
 
 

@@ -82,6 +82,16 @@ def test_a_pattern_that_is_not_proven_is_refused_with_its_name(monkeypatch: pyte
     assert verdict.reason == "SQRT (#0): the accelerator is not known to compute SQRT f32[2] > f32[2]"
 
 
+def test_computed_indices_are_refused() -> None:
+    for is_computed in (False, True):
+        net = Builder("gather")
+        rows = net.input(tensor("float32", (3, 2)))
+        net.output(net.gather(rows, 0, net.input(tensor("int32", (4,))) if is_computed else [2, 0, 0, 1]))
+        (verdict,) = lower(net.finish()).verdicts
+        assert verdict.supported is not is_computed
+        assert not is_computed or verdict.reason == "GATHER (#0): the accelerator does not test computed indices"
+
+
 @pytest.mark.parametrize("between", [False, True])
 def test_padding_is_kept_apart_from_pooling(between: bool) -> None:
     x, padded, result = Tensor("f32", (1, 2, 2, 1)), Tensor("f32", (1, 4, 4, 1)), Tensor("f32", (1, 2, 2, 1))

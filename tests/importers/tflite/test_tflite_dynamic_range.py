@@ -1,6 +1,5 @@
 """Weights of float operations that stay codes, on request: what is computed with them, and how far off that may be."""
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +14,13 @@ from nnapi.model.model import DYNAMIC_RANGE, Lifetime
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.plan import Run
 from tests.dynamic_range_cases import CASES, dense, make_input, make_weights, recurrent
+from tests.engines import DRIVERS, find_device
 from tests.importers.tflite.against_litert import litert
 from tests.tflite_writer import Graph, T, const, f32, single, write
 
 Array = np.ndarray[Any, Any]
 COMPUTED_WITH_CODES = [name for name in CASES if name != "depthwise"]
 each = pytest.mark.parametrize("name", CASES)
-
-
-DRIVERS = {"xnnpack-cpu": ("ai_edge_litert", "XnnpackDriver"), "openvino-cpu": ("openvino", "OpenVinoDriver")}
-"""An engine's requirement and its driver: by default tests see only the reference."""
-
-
-def find_device(name: str) -> Device:
-    if name not in DRIVERS:
-        return nnapi.device(name)
-    needed, driver = DRIVERS[name]
-    pytest.importorskip(needed, reason=f"{needed} is not installed")
-    return Device(getattr(import_module(f"nnapi.drivers.{name.removesuffix('-cpu')}"), driver)(threads=1))
 
 
 def compute(model: nnapi.Model, device: str, x: Array) -> Array:

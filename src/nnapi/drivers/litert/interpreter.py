@@ -48,6 +48,15 @@ class Program:
 
         return profile(self._model, self.compiled.origins)
 
+    def explain(self, error: Exception, native: Any) -> OpFailedError:
+        """Return an error of the engine as one that names an index out of range; other errors with their message."""
+        from nnapi.drivers.litert.failed_gather import find_bad_index  # only for errors
+
+        found = None
+        if self._model is not None and native is not None:
+            found = find_bad_index(str(error), native, self._model, self.compiled.origins)
+        return found or OpFailedError(f"LiteRT failed: {error}")
+
 
 MakeInterpreter = Callable[[Compiled, int], Interpreter]
 
@@ -126,7 +135,7 @@ class Instance:
             with self._section():
                 self._invoke()
         except (RuntimeError, ValueError) as error:
-            raise OpFailedError(f"LiteRT failed: {error}") from None
+            raise self._program.explain(error, self._engine.native) from None
 
     def _section(self) -> Section:
         """Return the trace section for the call; an empty one if no trace is recorded."""

@@ -7,14 +7,14 @@ import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.patterns import find_wrapped_index
+from nnapi.drivers.openvino.indices import find_range, find_source
 from nnapi.drivers.openvino.value import STEPS, Node, Value, encode, node_of, number
-from nnapi.errors import OpFailedError
 from nnapi.lowering import lower as lowering
-from nnapi.lowering.lower import NHWC_TO_NCHW, require
+from nnapi.lowering.lower import NHWC_TO_NCHW, Unsupported, require
 from nnapi.lowering.rules import Rules
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
+from nnapi.ops.index_range import BadIndexError
 from nnapi.ops.quantized_values import BOUNDS, quantized_range
 
 FIRST = {axis: position for position, axis in enumerate(NHWC_TO_NCHW)}
@@ -31,26 +31,29 @@ RULES = Rules("nnapi.drivers.openvino.rules")
 lower = RULES.lower
 
 
-class BadIndexError(OpFailedError):
-    """An index is out of range, as found before the run."""
-
-
 class Bounds(NamedTuple):
-    """A check of indices, which the engine lacks: the model input at ``position`` must be in ``least..limit - 1``."""
+    """A check of indices, which the engine lacks: the model input at ``position`` must be in ``least..limit - 1``.
+
+    Only every ``columns``-th number is checked, beginning with ``column``.
+    """
 
     position: int
     name: str
     limit: int
     least: int = 0
+    column: int = 0
+    columns: int = 1
 
     def check(self, indices: Array) -> None:
         """Raise BadIndexError unless all indices, given as unsigned numbers, are in range."""
+        if self.columns > 1:
+            indices = indices[self.column :: self.columns]
         if self.least:
             indices = indices - np.uint32(self.least % (1 << 32))
         if np.maximum.reduce(indices) >= self.limit - self.least:
             signed = indices.view(np.int32) + np.int32(self.least)
             low, high = int(signed.min()), int(signed.max())
-            raise BadIndexError(f"{self.name} holds {low}..{high}, must be in {self.least}..{self.limit - 1}")
+            raise BadIndexError(self.name, low, high, self.limit, self.least)
 
 
 class Context(lowering.Context):
@@ -68,20 +71,24 @@ class Context(lowering.Context):
         return self.call.results[position]
 
     def require_range(self, name: str, value: Value, limit: int) -> None:
-        """Check that indices are in ``0..limit - 1``: constants now, model inputs before each run; refuse others."""
+        """Check that indices are in ``0..limit - 1``: constants now, model inputs before each run.
+
+        Refuse other computed indices, unless their operators keep them in range.
+        """
         if value.array is not None:
             low, high = int(value.array.min()), int(value.array.max())
             require(low >= 0 and high < limit, f"{name} holds {low}..{high}, must be in 0..{limit - 1}")
             return
-        (operand,), least = self.call.operands[name], 0
-        found = None if operand in self._inputs else find_wrapped_index(value.node("stored"))
-        if found is not None and found[1] == limit:
-            names = {node.get_name(): index for index, node in self._inputs.items()}
-            operand, least = names.get(found[0].get_name(), operand), -limit
-        require(
-            operand in self._inputs, f"{name} is computed, and the engine does not test indices against 0..{limit - 1}"
-        )
-        self.bounds.append(Bounds(list(self._inputs).index(operand), name, limit, least))
+        low, high = find_range(value.node("stored"))
+        if low >= 0 and high < limit:
+            return
+        names = [node.get_name() for node in self._inputs.values()]
+        source = find_source(value.node("stored"))
+        least = None if source is None else source.least(limit)
+        if source is None or least is None or source.parameter.get_name() not in names:
+            raise Unsupported(f"{name} is computed, and the engine does not test indices against 0..{limit - 1}")
+        position = names.index(source.parameter.get_name())
+        self.bounds.append(Bounds(position, f"{name} {value.name}", limit, least, source.column, source.columns))
 
     # Results
 

@@ -1,4 +1,4 @@
-"""Patterns that OpenVINO's passes or this lowering recognize in a graph: layer normalization, erf in GELU, indices."""
+"""Patterns that OpenVINO's passes or this lowering recognize in a graph: layer normalization, erf in GELU."""
 
 import numpy as np
 
@@ -73,20 +73,6 @@ def _find_argument(bounded: Node) -> Node | None:
         return op.erf(op.multiply(scaled, number(SCALE)))
     argument = node.input_value(0)
     return op.erf(argument if factor * SCALE == 1 else op.divide(argument, number(1 / (factor * SCALE))))
-
-
-def find_wrapped_index(indices: Node) -> tuple[Node, int] | None:
-    """Return x and n if ``indices`` are x, or x + n where x is negative, as importers write them; else None."""
-    select = node_of(indices)
-    if select.get_type_name() != "Select":
-        return None
-    is_negative, wrapped, x = (select.input_value(i).get_node() for i in range(3))
-    if is_negative.get_type_name() != "Less" or wrapped.get_type_name() != "Add" or _number(is_negative, 1) != 0:
-        return None
-    count = _number(wrapped, 1)
-    if count is None or not all(_is_same(each.input_value(0).get_node(), x) for each in (is_negative, wrapped)):
-        return None
-    return x, int(count)
 
 
 def _number(node: Node, position: int) -> float | None:

@@ -11,7 +11,7 @@ from nnapi.contract.driver import Inference, Outcome, Request
 from nnapi.contract.prepared import Pool, check_deadline
 from nnapi.contract.profiling import correct_seconds, operation_section
 from nnapi.drivers.openvino.api import ov
-from nnapi.drivers.openvino.context import BadIndexError, Bounds
+from nnapi.drivers.openvino.context import Bounds
 from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.drivers.openvino.lowering import Lowered
 from nnapi.drivers.openvino.value import make_shareable, node_of
@@ -20,6 +20,7 @@ from nnapi.locks import make_lock
 from nnapi.model.memory import Mapping, need_whole
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
+from nnapi.ops.index_range import BadIndexError
 from nnapi.trace import Section, spans
 from nnapi.trace.log import Log
 from nnapi.trace.profile import Costs, Profile, measure_typical

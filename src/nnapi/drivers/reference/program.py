@@ -22,6 +22,7 @@ from nnapi.model.memory import mappings, need_whole
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.ops.evaluate import Step, specialize
+from nnapi.ops.index_range import BadIndexError
 from nnapi.trace import Section, spans
 from nnapi.trace.log import Log
 
@@ -111,12 +112,19 @@ class Program:
                 else:
                     results = step.run(*[values[index] for index in step.inputs])
             except NnapiError as error:
-                raise error.at(str(call)) from None
+                raise self._locate(error, call) from None
             for index, array in zip(call.outputs, results, strict=True):
                 values[index] = array
             for index in dead:
                 values[index] = None
         return [values[index] for index in self.model.outputs]  # type: ignore[misc]
+
+    def _locate(self, error: NnapiError, call: OperationCall) -> NnapiError:
+        """Return the error of a call with its location; if an index is out of range, also with the operand's name."""
+        if isinstance(error, BadIndexError) and call.match is not None:
+            (position,) = call.match.inputs[error.parameter]
+            error = error.of(self.model.operands[call.inputs[position]].name)
+        return error.at(str(call))
 
     def _section(self, call: OperationCall) -> Section:
         if not spans.active:

@@ -33,6 +33,8 @@ class WebGpuLowering(TfliteLowering):
 
     def check_operator(self, operator: Operator) -> None:
         super().check_operator(operator)
+        if operator.kind == "GATHER" and not operator.input(1).is_constant:
+            raise Unsupported("the accelerator does not test computed indices")
         if _is_padded(operator, self._padded):
             self._padded.add(operator.output)
         elif operator.kind in POOLS and operator.inputs[0] in self._padded and operator.output.type != "f32":
