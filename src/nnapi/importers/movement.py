@@ -78,13 +78,45 @@ def pick_rows(node: Node, value: Value, indices: Value | Array) -> Value:
     return node.apply(OperationCode.GATHER, value, node.i32(0), indices, shape=shape)
 
 
-def flatten_coordinates(node: Node, indices: Value, shape: Sequence[int]) -> Value:
-    """Return flat indices into the leading axes of ``shape``; the last axis of ``indices`` holds coordinates."""
+def scale_indices(node: Node, indices: Value, size: int, stride: int = 1) -> Value:
+    """Multiply indices by ``stride``; the run fails if one is outside ``0..size - 1``.
+
+    It looks the products up, because a GATHER checks indices, and a MUL does not.
+    """
+    if indices.array is not None:
+        is_inside = bool(((indices.array >= 0) & (indices.array < size)).all())
+        expressible(is_inside, f"an index is outside {size}")
+        return node.graph.ints(indices.array * stride)
+    node.graph.reserve(4 * size)
+    return pick_rows(node, node.graph.ints(np.arange(size) * stride), indices)
+
+
+def flatten_coordinates(node: Node, indices: Value, shape: Sequence[int], *, for_gather: bool = False) -> Value:
+    """Return flat indices into the leading axes of ``shape``; the last axis of ``indices`` holds coordinates.
+
+    The run fails if a coordinate is outside its axis. With ``for_gather``, a GATHER by the result checks a single
+    coordinate.
+    """
     *outer, depth = indices.shape
     columns = split(node, indices, indices.rank - 1, depth)
-    strides = [math.prod(shape[axis + 1 : depth]) for axis in range(depth)]
-    terms = [x if stride == 1 else times(node, x, stride) for x, stride in zip(columns, strides, strict=True)]
+    if for_gather and depth == 1:
+        return _name_column(node.reshape(indices, (math.prod(outer),)), indices, 0)
+    terms = []
+    for axis, column in enumerate(columns):
+        stride = math.prod(shape[axis + 1 : depth])
+        _name_column(column, indices, axis)
+        if shape[axis]:
+            terms.append(scale_indices(node, column, shape[axis], stride))
+        else:  # the size of the first axis is dynamic
+            terms.append(times(node, column, stride))
     return node.reshape(reduce(partial(add, node), terms), (math.prod(outer),))
+
+
+def _name_column(column: Value, indices: Value, axis: int) -> Value:
+    """Name a column after the tensor that it is a part of, for errors; return it."""
+    if column is not indices:
+        column.name = f"{indices.name}[..., {axis}]"
+    return column
 
 
 def without_axis(shape: Shape, axis: int) -> Shape:

@@ -188,6 +188,8 @@ REFUSED: list[tuple[str, Any, tuple[Any, ...], dict[str, Any], str]] = [
     ("EyeLike", X[0, 0], (), {"dtype": 8}, "it is of type 8, which NNAPI does not have"),
     ("ReverseSequence", X, (row(1, 1, 1),), {"time_axis": 2}, "its axes are not the first two"),
     ("ReverseSequence", X, (row(1, 1),), {}, "2 lengths for 3 rows"),
+    ("ReverseSequence", X, (row(1, 3, 2),), {}, r"a length of \[1, 3, 2\] is outside 0..2"),
+    ("ReverseSequence", X, (row(1, -1, 2),), {}, r"a length of \[1, -1, 2\] is outside 0..2"),
     ("DepthToSpace", X, (), {"blocksize": 2}, "blocks of 2 from 3 channels"),
     ("DepthToSpace", X, (), {"blocksize": 0}, "blocks of 0 from 3 channels"),
     ("Pad", X, (row(1, 1),), {"mode": "mirror"}, "its mode is mirror, must be constant, reflect, edge or wrap"),

@@ -1,12 +1,18 @@
 """Slices, gathers, look-ups, reductions and products, against LiteRT."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import nnapi
 from nnapi.codes import OperationCode
-from tests.importers.tflite.against_litert import Case, case, check, loaded, reserved, run
+from nnapi.errors import OpFailedError
+from nnapi.importers.refusals import UnsupportedOperationsError
+from tests.engines import find_device
+from tests.importers.tflite.against_litert import Case, agree, case, check, litert, loaded, reserved, run
 from tests.tflite_writer import Graph, T, const, f32, flags, i32, s8, u8, write
 
 rng = np.random.default_rng(3)
@@ -143,6 +149,62 @@ def test_agrees_with_litert(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
 
 
+OUT_OF_RANGE = [
+    (
+        case("GATHER", [f32(2, 3), i32(2, 1)], f32(2, 1), "GatherOptions", Axis=1, BatchDims=1),
+        "t1",
+        [[[0], [3]], [[-1], [0]]],
+    ),
+    (case("GATHER_ND", [f32(2, 3), i32(1, 2)], f32(1)), "t1[..., 1]", [[[0, 3]], [[1, -1]]]),
+    (case("GATHER_ND", [f32(2, 3), i32(1, 2)], f32(1)), "t1[..., 0]", [[[2, 0]], [[-1, 2]]]),
+    (case("SCATTER_ND", [i32(1, 2), f32(1), const([2, 3])], f32(2, 3)), "t0[..., 1]", [[[0, 3]], [[1, -1]]]),
+    (case("SPARSE_TO_DENSE", [i32(1, 2), const([2, 3]), i32(1), const(-1)], i32(2, 3)), "t0[..., 1]", [[[0, 3]]]),
+    (case("UNSORTED_SEGMENT_SUM", [f32(2, 3), i32(2), const(2)], f32(2, 3)), "t1", [[0, 2], [9, -1]]),
+    (
+        case("REVERSE_SEQUENCE", [f32(2, 3), i32(2)], f32(2, 3), "ReverseSequenceOptions", SeqDim=1),
+        "t1",
+        [[4, 2], [2, 4]],
+    ),
+]
+
+
+@pytest.mark.parametrize("device", ["nnapi-reference", pytest.param("xnnpack-cpu", marks=pytest.mark.engine)])
+@pytest.mark.parametrize(("case", "tensor", "indices"), OUT_OF_RANGE, ids=str)
+def test_computed_indices_out_of_range_are_an_error(
+    device: str, case: Case, tensor: str, indices: list[Any], tmp_path: Path
+) -> None:
+    """As in LiteRT, though that passes over some lengths of REVERSE_SEQUENCE."""
+    compilation = nnapi.compile(loaded(case.content(), tmp_path), find_device(device), cache=False)
+    inputs = [each for each in case.inputs if each is not None and each.data is None]
+    for given in indices:
+        arrays = [np.ones(each.shape, each.type.lower()) for each in inputs]
+        arrays[int(tensor[1]) if len(arrays) > int(tensor[1]) else 0] = np.array(given, np.int32)
+        with pytest.raises(OpFailedError, match=rf"indices {re.escape(tensor)} are in .*, must be in 0.."):
+            compilation.run(*arrays)
+
+
+def test_constant_indices_out_of_range_are_refused(tmp_path: Path) -> None:
+    for kind, tensors, out, options, fields in (
+        ("GATHER", [f32(2, 3), const([[0], [3]])], f32(2, 1), "GatherOptions", {"Axis": 1, "BatchDims": 1}),
+        ("GATHER_ND", [f32(2, 3), const([[0, 3]])], f32(1), None, {}),
+        ("SCATTER_ND", [const([[0, -1]]), f32(1), const([2, 3])], f32(2, 3), None, {}),
+        ("UNSORTED_SEGMENT_SUM", [f32(2, 2), const([0, 3]), const(3)], f32(3, 2), None, {}),
+        ("REVERSE_SEQUENCE", [f32(2, 2), const([0, 3])], f32(2, 2), "ReverseSequenceOptions", {"SeqDim": 1}),
+    ):
+        with pytest.raises(UnsupportedOperationsError, match="an index is outside 3"):
+            loaded(case(kind, tensors, out, options, **fields).content(), tmp_path)
+
+
+@pytest.mark.engine
+def test_rows_of_negative_segments_are_dropped_and_negative_lengths_reverse_nothing(tmp_path: Path) -> None:
+    x = rng.uniform(-1, 1, (2, 3)).astype(np.float32)
+    dropped = case("UNSORTED_SEGMENT_SUM", [f32(2, 3), i32(2), const(2)], f32(2, 3))
+    kept = case("REVERSE_SEQUENCE", [f32(2, 3), i32(2)], f32(2, 3), "ReverseSequenceOptions", SeqDim=1)
+    for one in (dropped, kept):
+        given = [x, np.array([1, -1], np.int32)]
+        agree(run(loaded(one.content(), tmp_path), given), litert(one.content(), given), one)
+
+
 def test_a_slice_that_has_the_output_s_dimensions_is_not_reshaped(tmp_path: Path) -> None:
     rows = strided(i32(4, 5), [1, 0], [3, 5], [1, 1], i32(2, 5))
     number = strided(i32(5), [2], [3], [1], i32(), ShrinkAxisMask=1)
@@ -205,12 +267,12 @@ def test_a_random_draw_keeps_its_seeds(tmp_path: Path) -> None:
     ("name", "amounts"),
     [
         ("STRIDED_SLICE-int32", [8, 8]),
-        ("GATHER-float32-int32-batch", [16]),
+        ("GATHER-float32-int32-batch", [16, 20]),
         ("SCATTER_ND-int32-float32", [216]),
         ("SPARSE_TO_DENSE-int32", [144]),
         ("SEGMENT_SUM-float32-int32", [144]),
         ("DYNAMIC_UPDATE_SLICE-float32-int32--2", [16, 1, 24, 1, 120]),
-        ("REVERSE_SEQUENCE-float32-int32", [36, 16]),
+        ("REVERSE_SEQUENCE-float32-int32", [36, 24, 16]),
         ("BUCKETIZE-int32", [72, 72]),
     ],
 )

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import broadcast_shape
+from nnapi.importers.arithmetic import add, broadcast_shape
 from nnapi.importers.formulas import Term, choose, select
 from nnapi.importers.graph import BOOL8, INT32, Value
-from nnapi.importers.movement import flatten_coordinates, pick_rows, take, transpose
+from nnapi.importers.movement import flatten_coordinates, pick_rows, scale_indices, take, transpose
 from nnapi.importers.onnx.layout import align, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
@@ -109,8 +109,14 @@ def normalize_indices(node: Node, i: int, size: int) -> Value:
     if size == DYNAMIC or not value.type.is_known:
         node.note("computed indices must not be negative")
         return value
-    x = Term(node, value)
-    return choose(x < 0, x + size, x).value
+    return _wrap(Term(node, value), size, node.tensor(i).name)
+
+
+def _wrap(indices: Term, size: Term | int, name: str) -> Value:
+    """Make negative computed indices, which count from the end, positive. ``name`` is that of their tensor."""
+    wrapped = choose(indices < 0, indices + size, indices).value
+    wrapped.name = f"{name}:wrapped"
+    return wrapped
 
 
 def count_from_start(indices: Array, size: int) -> Array:
@@ -128,19 +134,20 @@ def gather_elements(node: Node) -> Tensor:
     node.graph.reserve(8 * count)
     grid = np.indices(shape, np.int32)
     base = sum(grid[k] * math.prod(own[k + 1 :]) for k in range(len(own)) if k != axis)
-    along = Term(node, node.view(normalize_indices(node, 1, own[axis]), (count,))) * math.prod(own[axis + 1 :])
-    flat = along + Term(node, node.graph.ints(np.broadcast_to(base, shape).reshape(count)))
-    picked = pick_rows(node, node.view(node.stored(0), (math.prod(own),)), flat.value)
+    flat = normalize_indices(node, 1, own[axis])
+    if own[axis] < math.prod(own):
+        along = scale_indices(node, flat, own[axis], math.prod(own[axis + 1 :]))
+        flat = add(node, node.view(along, (count,)), node.graph.ints(np.broadcast_to(base, shape).reshape(count)))
+    picked = pick_rows(node, node.view(node.stored(0), (math.prod(own),)), node.view(flat, (count,)))
     return node.result(picked, shape, elem=tensor.elem)
 
 
-def flatten_computed(node: Node, i: int, own: Shape) -> Value:
+def flatten_computed(node: Node, i: int, own: Shape, *, for_gather: bool = False) -> Value:
     """Return flat indices into shape ``own``; the last axis of computed input ``i`` holds coordinates."""
     count = math.prod(node.static_shape(i)[:-1])
-    node.note("computed indices must lie within their axes")
     given = Term(node, node.view(node.input(i), (count, len(own))))
-    counted = choose(given < 0, given + Term(node, node.graph.ints([[*own]])), given).value
-    return flatten_coordinates(node, counted, own)
+    wrapped = _wrap(given, Term(node, node.graph.ints([[*own]])), node.tensor(i).name)
+    return flatten_coordinates(node, wrapped, own, for_gather=for_gather)
 
 
 def flatten_constants(indices: Array, own: Shape) -> Array:
@@ -159,7 +166,7 @@ def gather_nd(node: Node) -> Tensor:
     span, batches = own[batch : batch + depth], math.prod(own[:batch])
     positions: Value | Array
     if indices.array is None and not batch:
-        positions = flatten_computed(node, 1, span)
+        positions = flatten_computed(node, 1, span, for_gather=True)
     else:
         flat = flatten_constants(node.array(1), span)
         positions = flat.reshape(batches, -1) + np.arange(batches)[:, None] * math.prod(span)

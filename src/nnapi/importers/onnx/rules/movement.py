@@ -253,6 +253,8 @@ def reverse_sequence(node: Node) -> Tensor:
     time, batch = int(node.attribute("time_axis", 0)), int(node.attribute("batch_axis", 1))
     expressible({time, batch} == {0, 1} and len(shape) >= 2, "its axes are not the first two")
     expressible(len(lengths) == shape[batch], f"{len(lengths)} lengths for {shape[batch]} rows")
+    fits = bool(((lengths >= 0) & (lengths <= shape[time])).all())
+    expressible(fits, f"a length of {lengths.tolist()} is outside 0..{shape[time]}")
     node.graph.reserve(4 * shape[0] * shape[1])
     positions = np.arange(shape[0] * shape[1]).reshape(shape[:2])
     for row, length in enumerate(lengths.tolist()):

@@ -7,7 +7,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.importers.formulas import Term, choose
 from nnapi.importers.graph import INT32, Value
-from nnapi.importers.movement import pick_rows
+from nnapi.importers.movement import pick_rows, scale_indices
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.indexing import flatten_computed, flatten_constants, normalize_indices
@@ -66,7 +66,7 @@ def _scatter_along(node: Node, own: Shape, axis: int) -> Tensor:
     expressible(covers, f"its computed indices {list(shape)} do not cover {list(own)}")
     order = [*others, axis]
     rows, size, count = math.prod(own) // own[axis], own[axis], shape[axis]
-    at = permute_any_rank(node, normalize_indices(node, 1, size), shape, order)
+    at = permute_any_rank(node, scale_indices(node, normalize_indices(node, 1, size), size), shape, order)
     data, updates = (permute_any_rank(node, node.stored(i), each, order) for i, each in ((0, own), (2, shape)))
     written = _pick_last(node, node.view(at, (rows, count)), (data, updates), (rows, size, 1))
     transposed = tuple(own[k] for k in order)

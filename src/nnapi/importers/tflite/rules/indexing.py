@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import add, broadcast, choose, compare, subtract
 from nnapi.importers.graph import BOOL8, INT32, QUANT8, Value
-from nnapi.importers.movement import flatten_coordinates, pick_rows, take, without_axis
+from nnapi.importers.movement import flatten_coordinates, pick_rows, scale_indices, take, without_axis
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
@@ -168,7 +168,9 @@ def gather_in_batches(node: TfliteNode, x: Value, indices: Value, axis: int, bat
     node.graph.reserve(4 * count)
     begins = np.arange(count, dtype=np.int32).reshape(count, 1) * dimension
     rows = node.reshape(indices, (count, math.prod(indices.shape[batch:])))
-    flat = node.reshape(add(node, rows, node.graph.constant(begins)), (math.prod(rows.shape),))
+    if count > 1:
+        rows = add(node, scale_indices(node, rows, dimension), node.graph.constant(begins))
+    flat = node.reshape(rows, (math.prod(rows.shape),))
     laid = node.reshape(x, (count * dimension, *x.shape[axis + 1 :]))
     picked = pick_rows(node, laid, flat)
     node.reshape(picked, (*indices.shape, *x.shape[axis + 1 :]), to=node.output)
@@ -181,7 +183,7 @@ def gather_nd(node: TfliteNode) -> None:
     expressible(0 < depth <= x.rank, f"it has {depth} indices for rank {x.rank}")
     expressible(all(x.shape[1:depth]), f"{x.name} has dynamic dimensions {list(x.shape)}")
     flat_shape = (math.prod(x.shape[:depth]), *x.shape[depth:])
-    picked = pick_rows(node, node.reshape(x, flat_shape), flatten_coordinates(node, indices, x.shape))
+    picked = pick_rows(node, node.reshape(x, flat_shape), flatten_coordinates(node, indices, x.shape, for_gather=True))
     node.reshape(picked, (*outer, *flat_shape[1:]) or (1,), to=node.output)
 
 
@@ -192,7 +194,9 @@ def reverse_sequence(node: TfliteNode) -> None:
     batch, dimension, *rest = node.static_shape_of(x)
     node.graph.reserve(4 * dimension + 4 * batch)
     positions = node.graph.ints(np.arange(dimension).reshape(1, dimension))
-    ends = node.reshape(lengths, (batch, 1))
+    at_least_0 = node.apply(OperationCode.MAXIMUM, lengths, node.like(lengths, 0), shape=lengths.shape)
+    at_least_0.name = lengths.name
+    ends = node.reshape(scale_indices(node, at_least_0, dimension + 1), (batch, 1))
     mirrored = subtract(node, ends, node.graph.ints(np.arange(1, dimension + 1).reshape(1, dimension)))
     past = compare(node, OperationCode.LESS, mirrored, node.like(mirrored, 0))
     own = add(node, positions, node.graph.full(OperandType(INT32, (batch, 1))))
@@ -241,7 +245,7 @@ def lsh_projection(node: TfliteNode) -> None:
 def scatter_nd(node: TfliteNode) -> None:
     """Lower SCATTER_ND; updates with the same index are summed."""
     indices, updates, shape = node.input(0), node.graph.real(node.input(1)), node.numbers(2)
-    node.deliver(_add_at(node, indices, updates, shape))
+    node.deliver(_add_at_coordinates(node, indices, updates, shape))
 
 
 @rule("SPARSE_TO_DENSE")
@@ -255,37 +259,48 @@ def sparse_to_dense(node: TfliteNode) -> None:
     difference = node.apply(OperationCode.SUB, values, default, node.i32(0), shape=values.shape)
     if values.shape != (count,):
         difference = node.apply(OperationCode.TILE, difference, node.graph.ints([count]), shape=(count,))
-    node.deliver(add(node, _add_at(node, rows, difference, shape), default))
+    node.deliver(add(node, _add_at_coordinates(node, rows, difference, shape), default))
 
 
 @rule("UNSORTED_SEGMENT_SUM")
 def unsorted_segment_sum(node: TfliteNode) -> None:
+    """Lower UNSORTED_SEGMENT_SUM. Rows of negative segments are dropped; the run fails for too large segments."""
     data, ids, count = node.graph.real(node.input(0)), node.input(1), node.number(2)
-    positions = node.reshape(ids, (*node.static_shape_of(ids), 1))
-    node.deliver(_add_at(node, positions, data, [count, *data.shape[ids.rank :]]))
+    shape = node.static_shape_of(ids)
+    raised = node.apply(OperationCode.MAXIMUM, ids, node.like(ids, 0), shape=shape)
+    raised.name = ids.name
+    positions = node.apply(OperationCode.MINIMUM, ids, scale_indices(node, raised, count), shape=shape)
+    node.deliver(_add_at(node, positions, data, [count], data.shape[ids.rank :]))
 
 
 @rule("SEGMENT_SUM")
 def segment_sum(node: TfliteNode) -> None:
     data, ids = node.graph.real(node.input(0)), node.numbers(1)
-    positions = node.reshape(node.input(1), (len(ids), 1))
-    node.deliver(_add_at(node, positions, data, [max(ids) + 1, *data.shape[1:]]))
+    expressible(min(ids) >= 0, f"its segments begin at {min(ids)}")
+    node.deliver(_add_at(node, node.input(1), data, [max(ids) + 1], data.shape[1:]))
 
 
-def _add_at(node: TfliteNode, indices: Value, updates: Value, shape: list[int]) -> Value:
+def _add_at_coordinates(node: TfliteNode, indices: Value, updates: Value, shape: list[int]) -> Value:
     """Return zeros of ``shape`` plus ``updates``; the last axis of ``indices`` holds their coordinates."""
-    *outer, depth = node.static_shape_of(indices)
+    depth = node.static_shape_of(indices)[-1]
     expressible(0 < depth <= len(shape), f"it has {depth} indices for {len(shape)} axes")
-    positions, count = math.prod(shape[:depth]), math.prod(outer)
-    width = math.prod(shape[depth:])
+    return _add_at(node, flatten_coordinates(node, indices, shape), updates, shape[:depth], shape[depth:])
+
+
+def _add_at(node: TfliteNode, indices: Value, updates: Value, leading: Sequence[int], trailing: Sequence[int]) -> Value:
+    """Return zeros of the ``leading`` and ``trailing`` dimensions plus ``updates``; ``indices`` are flat ones into the
+    leading dimensions. An update with a negative index is dropped."""
+    positions, count, width = math.prod(leading), math.prod(node.static_shape_of(indices)), math.prod(trailing)
     node.graph.reserve(12 * positions * count)
-    row = node.reshape(flatten_coordinates(node, indices, shape), (1, count))
+    row = node.reshape(indices, (1, count))
     column = node.graph.ints(np.arange(positions).reshape(positions, 1))
     hit = compare(node, OperationCode.EQUAL, row, column)
     type = OperandType(updates.type.code, (positions, count))
     ones, zeros = (node.graph.constant(np.full(type.dimensions, number, type.dtype)) for number in (1, 0))
     rows, keep = node.reshape(updates, (count, width)), node.flag(False)
-    return node.reshape(node.apply(OperationCode.BATCH_MATMUL, choose(node, hit, ones, zeros), rows, keep, keep), shape)
+    return node.reshape(
+        node.apply(OperationCode.BATCH_MATMUL, choose(node, hit, ones, zeros), rows, keep, keep), [*leading, *trailing]
+    )
 
 
 @rule("DYNAMIC_UPDATE_SLICE")
