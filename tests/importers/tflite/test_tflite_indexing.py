@@ -282,3 +282,11 @@ def test_bytes_of_constants_that_the_file_does_not_have_are_reserved(
     """Otherwise a small file could make a model that fills the memory."""
     chosen = next(each for each in SLICES + GATHERS + SCATTERS if str(each) == name)
     assert reserved(chosen, tmp_path) == amounts
+
+
+def test_a_dynamic_row_has_a_note_on_equal_elements(tmp_path: Path) -> None:
+    """The index from the end needs the length of the row."""
+    row = T("FLOAT32", (2, 5), signature=(2, -1))
+    model = loaded(case("TOPK_V2", [row, const(2)], [f32(2, 2), i32(2, 2)], "TopKV2Options").content(), tmp_path)
+    assert [call.code for call in model.operations] == [OperationCode.TOPK_V2]
+    assert "of equal elements, the last comes first" in model.notes

@@ -328,7 +328,8 @@ EXAMPLES = [
     Example("SELECT", PLAIN, [TRUTH, SQUARE[0], SQUARE[1]], "SELECT", [[1, 4]]),
     one("ARGMAX", "ARG_MAX", lambda b, x: b.argmax(x, 1), SQUARE, [1, 1]),
     one("ARGMIN", "ARG_MIN RESHAPE", lambda b, x: b.argmin(x, 0), ROW, [0]),
-    one("TOPK_V2", "TOPK_V2", lambda b, x: b.topk_v2(x, 2), ROW, [2, 0.5], [4, 3]),
+    one("TOPK_V2", "REVERSE_V2 TOPK_V2 SUB", lambda b, x: b.topk_v2(x, 2), ROW, [2, 0.5], [4, 3]),
+    one("TOPK_V2", "TOPK_V2", lambda b, x: b.topk_v2(b.reverse(x, [0]), 2)[0], ROW, [2, 0.5]),
     one(
         "EMBEDDING_LOOKUP",
         "EMBEDDING_LOOKUP",

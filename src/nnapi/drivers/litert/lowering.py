@@ -13,6 +13,7 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.lowering import lower as lowering
 from nnapi.lowering.lower import Lowering, Unsupported, find_omissible, name_of, require
+from nnapi.lowering.tflite.indexing import cancel_reversals
 from nnapi.model.call import Call
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Shape
@@ -45,7 +46,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
         results = [index for index in self.model.outputs if index in self.values]
         self.graph.outputs = [self._output(index) for index in results]
         self.graph.flipped = tuple([self.model.operands[index].type.code in UNSIGNED for index in (*given, *results)])
-        return self.graph
+        return cancel_reversals(self.graph)
 
     def context(self, call: Call) -> Context:
         known = self.find_constant, self.value, self._findings, self.dynamic, self._find_quantized

@@ -7,6 +7,7 @@ import numpy as np
 from nnapi.exporters.nested import FileLowering, need_alike
 from nnapi.exporters.onnx.context import RULES, Context
 from nnapi.exporters.onnx.graph import Graph, Node, Value, constant, value_of
+from nnapi.exporters.onnx.reversals import cancel_reversals
 from nnapi.lowering.lower import Unsupported, name_of
 from nnapi.model.call import Call
 from nnapi.model.model import Model, Operand, OperationCall
@@ -92,7 +93,9 @@ class Conversion(FileLowering[Value, Context]):
 
     def finish(self) -> Graph:
         inputs, outputs = ([self.value(index) for index in side] for side in (self.model.inputs, self.model.outputs))
-        return Graph(self.operators, inputs, outputs, self.model.name)
+        graph = Graph(self.operators, inputs, outputs, self.model.name)
+        cancel_reversals(graph)
+        return graph
 
     def _append(self, call: OperationCall, node: Node) -> None:
         self.operators.append(node)

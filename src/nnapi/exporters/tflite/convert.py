@@ -14,6 +14,7 @@ from nnapi.lowering.lower import Unsupported, name_of
 from nnapi.lowering.passes.fuse_lstm import fuse_lstm_steps
 from nnapi.lowering.passes.state_variables import make_state_variables
 from nnapi.lowering.tflite.context import tensor_of
+from nnapi.lowering.tflite.indexing import cancel_reversals
 from nnapi.model.call import Call
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
@@ -100,7 +101,8 @@ class Conversion(FileLowering[Tensor, Context]):
                 self.operators.append(Operator("RESHAPE", [tensor, constant(tensor.shape)], [copy]))
                 tensor = copy
             outputs.append(tensor)
-        graph = fuse_lstm_steps(Graph(self.operators, inputs, outputs, name=self.model.name))
+        graph = cancel_reversals(Graph(self.operators, inputs, outputs, name=self.model.name))
+        graph = fuse_lstm_steps(graph)
         return make_state_variables(use_quantized_weights(graph) if self.model.dynamic_range else graph)
 
     def _as_given(self, index: int) -> Tensor:

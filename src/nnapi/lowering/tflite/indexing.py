@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.formats.tflite.graph import DTYPES, Tensor, constant
+from nnapi.formats.tflite.graph import DTYPES, Graph, Operator, Tensor, constant, remove_dead_operators
 from nnapi.formats.tflite.schema import ELEMENTS
+from nnapi.lowering.inverses import Inverse, cancel_inverses
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite.context import Context, lower
 from nnapi.ops.shapes import axis_of
@@ -35,7 +36,32 @@ def extreme_position(context: Context, input: Tensor, axis: int) -> Tensor:
 
 @lower(Op.TOPK_V2)
 def top_k(context: Context, input: Tensor, k: int) -> Sequence[Tensor]:
-    return context.emit_several("TOPK_V2", [input, constant(k)], context.results(2))
+    """Reverse rows: of equal elements, TensorFlow Lite puts the first index first, NNAPI the last."""
+    values, indices = context.results(2)
+    last = len(input.shape) - 1
+    backward = context.emit("REVERSE_V2", [input, constant([last])], input.like())
+    from_behind = indices.like()
+    context.emit_several("TOPK_V2", [backward, constant(k)], [values, from_behind])
+    return values, context.emit("SUB", [constant([input.shape[last] - 1]), from_behind], indices, activation=0)
+
+
+def cancel_reversals(graph: Graph) -> Graph:
+    """Return the graph without reversals around TOPK_V2 that undo each other: an importer's and those of the rule."""
+    if not any(operator.kind == "TOPK_V2" for operator in graph.operators):
+        return graph
+    cancel_inverses(graph.operators, graph.outputs, _find_inverse)
+    return remove_dead_operators(graph)
+
+
+def _find_inverse(operator: Operator) -> Inverse | None:
+    """Return the input of a reversal, or x of a c - x of integers, and what must be equal for it to be undone."""
+    if operator.kind not in ("REVERSE_V2", "SUB"):
+        return None
+    x, y = operator.input(0), operator.input(1)
+    if operator.kind == "REVERSE_V2":
+        return x, ("REVERSE_V2", *y.value.reshape(-1).tolist())
+    is_complement = x.type == "i32" and x.data is not None and x.size == 1 and not operator.options["activation"]
+    return (y, ("SUB", x.value.item())) if is_complement else None
 
 
 @lower(Op.EMBEDDING_LOOKUP, Op.HASHTABLE_LOOKUP)

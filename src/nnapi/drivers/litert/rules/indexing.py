@@ -1,12 +1,10 @@
-"""Lookups whose order or types differ between LiteRT and NNAPI."""
+"""Lookups whose types differ between LiteRT and NNAPI."""
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import Context, lower
-from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite.context import flip_sign
 
@@ -26,15 +24,3 @@ def hashtable_lookup(context: Context, lookups: Tensor, keys: Tensor, values: Te
     found = flip_sign(hits)
     context.emit_several("HASHTABLE_LOOKUP", [lookups, keys, values], [out, found])
     return out, context.emit("QUANTIZE", [found], hits)
-
-
-@lower(Op.TOPK_V2)
-def top_k(context: Context, input: Tensor, k: int) -> Sequence[Tensor]:
-    """Reverse rows: of equal values, the engine returns the first index, NNAPI the last."""
-    values, indices = context.results(2)
-    last = len(input.shape) - 1
-    backward = context.emit("REVERSE_V2", [input, constant([last])], input.like())
-    from_behind = indices.like()
-    context.emit_several("TOPK_V2", [backward, constant(k)], [values, from_behind])
-    end = Tensor("i32", (1,), data=np.array([input.shape[last] - 1], np.int32))
-    return values, context.emit("SUB", [end, from_behind], indices, activation=0)

@@ -6,6 +6,7 @@ from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, align, integers, lower
+from nnapi.drivers.openvino.rules.movement import reverse_axis
 from nnapi.drivers.openvino.value import Node, Value
 from nnapi.lowering.lower import require
 from nnapi.ops.quantized_values import same_quantization
@@ -63,8 +64,9 @@ def top_k(context: Context, input: Value, k: int) -> list[Value]:
     """Reverse the input: among equal elements, NNAPI returns the last index first, the engine the first."""
     _need_comparable(input)
     axis, dimension = input.type.rank - 1, input.type.dimensions[-1]
-    backwards = op.slice(input.real(), integers([-1]), integers([-dimension - 1]), integers([-1]), integers([axis]))
-    found = op.topk(backwards, op.constant(np.int32(k)), axis, "max", "value", "i32", stable=True)
+    found = op.topk(
+        reverse_axis(input.real(), axis, dimension), op.constant(np.int32(k)), axis, "max", "value", "i32", stable=True
+    )
     indices = op.subtract(op.constant(np.int32(dimension - 1)), found.output(1))
     return [Value.of(found.output(0), context.type(), "real"), Value.of(indices, context.type(1), "stored")]
 

@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import FLOATS, Context, computes_in_nchw, integers, lower, position_of_axis
-from nnapi.drivers.openvino.value import Kind, Node, Value, number, round_to_quantized
+from nnapi.drivers.openvino.value import Kind, Node, Value, node_of, number, round_to_quantized
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.ops.pad import MODES
 from nnapi.ops.quantized_values import same_quantization
@@ -114,10 +114,23 @@ def _slice(x: Node, dimensions: Shape, begin: Sequence[int], end: Sequence[int],
 
 @lower(Op.REVERSE)
 def reverse(context: Context, input: Value, axis: Array) -> Value:
-    dimension = input.type.dimensions[int(axis[0])]
-    return context.move(
-        input, lambda x: op.slice(x, integers([-1]), integers([-dimension - 1]), integers([-1]), integers(axis))
-    )
+    return context.move(input, lambda x: reverse_axis(x, int(axis[0]), input.type.dimensions[int(axis[0])]))
+
+
+def reverse_axis(x: Node, axis: int, dimension: int) -> Node:
+    """Reverse an axis; a reversal of the result of one is undone."""
+    bounds = [[-1], [-dimension - 1], [-1], [axis]]
+    node = node_of(x)
+    if node.get_type_name() == "Slice":
+        source, *given = node.input_values()
+        if [_numbers(each) for each in given] == bounds:
+            return source
+    return op.slice(x, *map(integers, bounds))
+
+
+def _numbers(value: Node) -> list[int] | None:
+    node = value.get_node()
+    return node.get_data().reshape(-1).tolist() if node.get_type_name() == "Constant" else None
 
 
 @lower(Op.TILE)

@@ -5,6 +5,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value, constant
+from nnapi.exporters.onnx.reversals import bounds_of_reversal
 from nnapi.ops.shapes import axis_of
 
 
@@ -29,11 +30,13 @@ def arg_extreme(context: Context, input: Value, axis: int) -> Value:
 
 @lower(Op.TOPK_V2)
 def top_k(context: Context, input: Value, k: int) -> list[Value]:
-    """Emit TopK; NNAPI does not specify the order of equal values."""
+    """Reverse rows: of equal elements, ONNX puts the first index first, NNAPI the last."""
     values, indices = context.result(0), context.result(1)
-    x = context.real(input)
+    last = len(input.shape) - 1
+    x = context.real(context.emit("Slice", [input, *bounds_of_reversal([last])], input.like()))
     found, where = x.like(values.shape), x.like(values.shape, element=np.int64)
-    context.emit("TopK", [x, constant([k])], found, axis=len(x.shape) - 1)
+    context.emit("TopK", [x, constant([k])], found, axis=last)
     context.operators[-1].outputs.append(where)
-    narrow = context.emit("Cast", [where], indices, to=indices.element)
-    return [context.store(found), narrow]
+    narrow = context.emit("Cast", [where], indices.like(), to=indices.element)
+    end = constant([x.shape[last] - 1], indices.element)
+    return [context.store(found), context.emit("Sub", [end, narrow], indices)]

@@ -8,12 +8,10 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Node, Value, constant
+from nnapi.exporters.onnx.reversals import FARTHEST, bounds_of_reversal
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.slice import slice_steps
-
-FARTHEST = np.iinfo(np.int64).min
-"""The end of a backward slice that includes the first element."""
 
 
 @lower(Op.RESHAPE, Op.SQUEEZE, Op.EXPAND_DIMS)
@@ -89,8 +87,7 @@ def tile(context: Context, input: Value, multiples: Array) -> Value:
 @lower(Op.REVERSE)
 def reverse(context: Context, input: Value, axis: Array) -> Value:
     axes = [axis_of(int(each), len(input.shape)) for each in np.asarray(axis).reshape(-1)]
-    bounds = [constant([start] * len(axes)) for start in (-1, FARTHEST)]
-    return context.move("Slice", [input, *bounds, constant(axes), constant([-1] * len(axes))])
+    return context.move("Slice", [input, *bounds_of_reversal(axes)])
 
 
 @lower(Op.DEPTH_TO_SPACE, Op.SPACE_TO_DEPTH)

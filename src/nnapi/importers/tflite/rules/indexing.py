@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import add, broadcast, choose, compare, subtract
 from nnapi.importers.graph import BOOL8, INT32, QUANT8, Value
-from nnapi.importers.movement import flatten_coordinates, pick_rows, scale_indices, take, without_axis
+from nnapi.importers.movement import find_largest, flatten_coordinates, pick_rows, scale_indices, take, without_axis
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
@@ -214,7 +214,7 @@ def arg(node: TfliteNode) -> None:
 
 @rule("TOPK_V2")
 def top_k(node: TfliteNode) -> None:
-    node.emit(OperationCode.TOPK_V2, node.input(0), node.i32(node.number(1)), to=node.outputs)
+    find_largest(node, node.input(0), node.number(1), node.outputs)
 
 
 @rule("EMBEDDING_LOOKUP")
