@@ -271,3 +271,15 @@ def test_a_while_is_a_loop(tmp_path: Path) -> None:
         (found,) = ReferenceEvaluator(file).run(None, {"x": np.array([start], np.float32)})
         assert found == [end]
         assert nnapi.compile(model, "nnapi-reference").run(np.array([start], np.float32))[0] == [end]
+
+
+@pytest.mark.parametrize(("alpha", "kinds"), [(0.5, {"Elu"}), (-2.0, {"Exp", "Sub", "Mul", "Relu", "Min", "Add"})])
+def test_an_elu_without_a_positive_alpha_is_another_function_in_onnx(
+    alpha: float, kinds: set[str], tmp_path: Path
+) -> None:
+    net = nnapi.Builder()
+    net.output(net.elu(net.input(nnapi.tensor("float32", (5,)), "x"), alpha))
+    model = net.finish()
+    file, again = written(model, tmp_path)
+    assert {node.op_type for node in file.graph.node} == kinds
+    same(model, again, 1e-5, x=np.array([-2, -0.5, 0, 0.5, 2], np.float32))

@@ -10,6 +10,7 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 import nnapi  # noqa: E402
 from nnapi.codes import OperandCode  # noqa: E402
 from nnapi.codes import OperationCode as O  # noqa: E402
+from tests.engines import DEVICES, find_device  # noqa: E402
 from tests.importers.onnx.literal_cases import file_of, node, reasons, results  # noqa: E402
 
 X = np.array([-3, -1, -0.5, 0, 0.5, 1, 4, 7], np.float32)
@@ -100,6 +101,16 @@ BY_TANH = [-0.00363739, -0.15880796, -0.15428597, 0, 0.34571403, 0.841192, 3.999
     [
         ("Elu", {}, 17, np.where(X < 0, np.expm1(X), X)),
         ("Elu", {"alpha": 0.5}, 17, np.where(X < 0, 0.5 * np.expm1(X), X)),
+        ("Elu", {"alpha": -3.0}, 17, np.where(X < 0, -3 * np.expm1(X), X)),
+        ("Elu", {"alpha": 0.0}, 17, np.where(X < 0, 0, X)),
+        ("Celu", {}, 17, np.where(X < 0, np.expm1(X), X)),
+        ("Celu", {"alpha": 2.0}, 17, np.where(X < 0, 2 * np.expm1(X / 2), X)),
+        ("Celu", {"alpha": -3.0}, 17, np.where(X < 0, -3 * np.expm1(X / -3), X)),
+        ("Selu", {"alpha": -1.5, "gamma": 2.0}, 17, 2 * np.where(X < 0, -1.5 * np.expm1(X), X)),
+        ("Selu", {"alpha": 1.5, "gamma": -2.0}, 17, -2 * np.where(X < 0, 1.5 * np.expm1(X), X)),
+        ("LeakyRelu", {"alpha": -2.0}, 17, np.where(X < 0, -2 * X, X)),
+        ("LeakyRelu", {"alpha": 3.0}, 17, np.where(X < 0, 3 * X, X)),
+        ("HardSigmoid", {"alpha": -0.5}, 17, np.clip(0.5 - 0.5 * X, 0, 1)),
         ("Selu", {}, 17, 1.050701 * np.where(X < 0, 1.6732632 * np.expm1(X), X)),
         ("Selu", {"alpha": 2.0, "gamma": 3.0}, 17, 3 * np.where(X < 0, 2 * np.expm1(X), X)),
         ("LeakyRelu", {}, 17, np.where(X < 0, 0.01 * X, X)),
@@ -119,6 +130,25 @@ BY_TANH = [-0.00363739, -0.15880796, -0.15428597, 0, 0.34571403, 0.841192, 3.999
 def test_a_formula(kind: str, options: dict[str, Any], opset: int, expected: Any) -> None:
     (found,) = results([node(kind, "x", **options)], {"x": X}, opset=opset)
     np.testing.assert_allclose(found, expected, 1e-5, 5e-7)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("alpha", [-3.0, -0.5, 0.0, 2.0])
+def test_slopes_of_any_sign_on_every_device(device: str, alpha: float) -> None:
+    """Above 0 an input is passed on, also where the exponential overflows."""
+    x = np.array([-20, -2, -0.25, 0, 0.5, 4, 200], np.float32)
+    low = np.minimum(x, 0)
+    expected = {"Elu": alpha * np.expm1(low), "LeakyRelu": alpha * low}
+    if alpha:
+        expected["Celu"] = np.minimum(alpha * np.expm1(low / alpha), 0)
+    for kind, below in expected.items():
+        model = nnapi.load(file_of([node(kind, "x", alpha=alpha)], {"x": x}))
+        (found,) = nnapi.compile(model, find_device(device), cache=False).run(x)
+        np.testing.assert_allclose(found, np.where(x > 0, x, below), 1e-5, 1e-6, err_msg=kind)
+
+
+def test_celu_has_no_alpha_0() -> None:
+    assert reasons([node("Celu", "x", alpha=0.0)], {"x": X}) == ["its alpha is 0"]
 
 
 def test_a_softplus_of_large_numbers_is_finite() -> None:

@@ -34,7 +34,7 @@ _NAMES = {
     "control_flow": "If Loop Scan",
     "binary": "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Xor",
     "convolution": "Conv ConvTranspose",
-    "activation": "Clip Elu HardSwish LeakyRelu PRelu Relu Sigmoid Tanh ThresholdedRelu Selu Gelu Softplus Erf",
+    "activation": "Celu Clip Elu HardSwish LeakyRelu PRelu Relu Sigmoid Tanh ThresholdedRelu Selu Gelu Softplus Erf",
     "indexing": "ArgMax ArgMin Gather GatherElements GatherND Slice TopK OneHot Where",
     "matmul": "Gemm MatMul Einsum",
     "normalization": "BatchNormalization InstanceNormalization LRN LogSoftmax LpNormalization Softmax "

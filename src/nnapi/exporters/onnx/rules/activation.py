@@ -26,4 +26,6 @@ def prelu(context: Context, input: Value, alpha: Value) -> Value:
 
 @lower(Op.ELU)
 def elu(context: Context, input: Value, alpha: float) -> Value:
+    """Emit Elu. If alpha is not above 0, NNAPI's ELU is another function, which is exported as its decomposition."""
+    require(alpha > 0, f"alpha is {alpha}, with which ONNX has another function")
     return context.compute("Elu", input, alpha=float(alpha))

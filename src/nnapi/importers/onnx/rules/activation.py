@@ -79,8 +79,22 @@ def prelu(node: Node) -> Tensor:
     return layout.result(node, node.apply(OperationCode.PRELU, x, slope))
 
 
-def _elu(x: Term) -> Term:
-    return Term(x.node, x.node.apply(OperationCode.ELU, x.value, x.node.real(_read(x, "alpha"), x.value)))
+def _elu(x: Term, alpha: float) -> Term:
+    """Return x, or alpha · (exp(x) - 1) where x is below 0. NNAPI's ELU is another function if alpha is not above 0."""
+    if alpha == 0:
+        return relu(x)
+    if alpha < 0:
+        return relu(x) + _elu(x.apply(OperationCode.MINIMUM, 0), 1) * alpha
+    return Term(x.node, x.node.apply(OperationCode.ELU, x.value, x.node.real(alpha, x.value)))
+
+
+def _celu(x: Term) -> Term:
+    """Return max(x, 0) + min(alpha · (exp(x / alpha) - 1), 0), which is an ELU if alpha is above 0."""
+    alpha = _read(x, "alpha")
+    expressible(alpha, "its alpha is 0")
+    if alpha > 0:
+        return _elu(x / alpha, 1) * alpha
+    return relu(x) + ((exp(x / alpha) - 1) * alpha).apply(OperationCode.MINIMUM, 0)
 
 
 def _softplus(x: Term) -> Term:
@@ -93,11 +107,12 @@ def _read(x: Term, name: str) -> float:
 
 
 FORMULAS: dict[str, Callable[[Term], Term]] = {
-    "Elu": _elu,
+    "Celu": _celu,
+    "Elu": lambda x: _elu(x, _read(x, "alpha")),
     "Erf": error_function,
     "Gelu": lambda x: gelu(x, is_approximate=x.node.attribute("approximate", "none") == "tanh"),
     "LeakyRelu": lambda x: x.apply(OperationCode.PRELU, _read(x, "alpha")),
-    "Selu": lambda x: _elu(x) * _read(x, "gamma"),
+    "Selu": lambda x: _elu(x, _read(x, "alpha")) * _read(x, "gamma"),
     "Softplus": _softplus,
     "ThresholdedRelu": lambda x: choose(x > float(x.node.attribute("alpha", 1.0)), x, x.beside(0)),
 }
