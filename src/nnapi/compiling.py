@@ -35,10 +35,10 @@ def compile(
     Device, without fallback to others. ``preference`` is ``"fast"`` (one answer, the default), ``"sustained"`` or
     ``"low_power"``; ``priority`` is ``"low"``, ``"medium"`` (the default) or ``"high"``; the codes of the C API work
     too. ``timeout``, in seconds or as a timedelta, limits the preparation; it needs exactly one device. ``threads`` is
-    the number of threads of a run. ``precision``, which replaces the model's own permission, is the least precise
-    arithmetic for float32: ``"float32"``, ``"float16"`` or ``"bfloat16"``. A device that cannot use it computes in
-    float32, and :meth:`Compilation.explain` gives the reason. ``relaxed=True`` means float16, ``relaxed=False`` means
-    float32.
+    the number of threads of a run, up to 1024. ``precision``, which replaces the model's own permission, is the least
+    precise arithmetic for float32: ``"float32"``, ``"float16"`` or ``"bfloat16"``. A device that cannot use it computes
+    in float32, and :meth:`Compilation.explain` gives the reason. ``relaxed=True`` means float16, ``relaxed=False``
+    means float32.
 
     ``cache`` is a directory for prepared models, made if necessary, or a directory and a 32-byte token as for
     :meth:`Compilation.set_caching`. By default, models from files are cached in the user's cache directory, up to a

@@ -13,6 +13,8 @@ from nnapi.model.model import DYNAMIC_RANGE
 from tests.dynamic_range_cases import CASES
 from tests.tflite_writer import T, single
 
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
+
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Path:
@@ -116,3 +118,10 @@ def test_what_that_means_is_said(tmp_path: Path) -> None:
     arguments = tmp_path / "dense.tflite", "--weights", "dynamic-range", "--json"
     assert json.loads(call("info", *arguments).output)["notes"] == [DYNAMIC_RANGE]
     assert json.loads(call("explain", *arguments, "-d", "nnapi-reference").output)["notes"] == [DYNAMIC_RANGE]
+
+
+@pytest.mark.parametrize("command", [("run",), ("tune",), ("bench", "run")])
+def test_threads_have_limits(command: tuple[str, ...]) -> None:
+    done = call(*command, DIGITS, "--threads", 50000)
+    assert done.exit_code == 2
+    assert "50000 is not in the range 1<=x<=1024" in done.output

@@ -104,6 +104,11 @@ def test_other_settings_are_another_compilation(file: Path, compiled: list[dict[
     assert [options["threads"] for options in compiled] == [1, 2]
 
 
+def test_threads_have_limits(file: Path) -> None:
+    with pytest.raises(BadDataError, match="threads is 50000, must be from 1 to 1024"):
+        Predictor(file, REFERENCE, threads=50000)
+
+
 def test_a_process_keeps_a_few_models(compiled: list[dict[str, Any]]) -> None:
     for width in (*range(1, 7), 6, 1):
         Predictor(negating(width), REFERENCE)(np.ones((1, width), np.float32))

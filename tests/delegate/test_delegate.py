@@ -253,6 +253,7 @@ def test_operators_that_litert_lacks(tmp_path: Path) -> None:
         ({"devices": "toaster"}, "toaster"),
         ({"device": "nnapi-reference"}, "no option device; there are devices"),
         ({"threads": "many"}, "must be a number"),
+        ({"num_threads": "50000"}, "threads is 50000, must be from 1 to 1024"),
     ],
 )
 def test_options_that_are_none(options: dict[str, str], message: str) -> None:

@@ -289,3 +289,6 @@ def test_threads_come_from_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
     CompiledModel.from_buffer(two_steps(), options=options)
     CompiledModel.from_buffer(two_steps())
     assert asked == [3, None]
+    options.cpu_options.num_threads = 50000
+    with pytest.raises(RuntimeError, match="num_threads is 50000, must be from 1 to 1024"):
+        CompiledModel.from_buffer(two_steps(), options=options)

@@ -103,6 +103,11 @@ def test_what_cannot_be_made_is_refused_in_its_words(options: dict[str, Any]) ->
     assert raised[0] == raised[1]
 
 
+def test_too_many_threads_are_refused_before_an_engine_starts_them() -> None:
+    with pytest.raises(ValueError, match="num_threads is 50000, must be from 1 to 1024"):
+        Interpreter(model_content=dense(), num_threads=50000)
+
+
 def test_only_inputs_are_set() -> None:
     _, ours = both(two_steps())
     ours.allocate_tensors()

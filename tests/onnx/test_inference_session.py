@@ -118,6 +118,14 @@ def test_dimensions_are_fixed_by_their_names() -> None:
         mine.run(None, {"x": np.zeros((2, 3), np.float32)})
 
 
+@pytest.mark.parametrize("threads", [-1, 50000])
+@pytest.mark.parametrize("rows", [2, "batch"])
+def test_threads_have_limits(threads: int, rows: int | str) -> None:
+    options = ours.SessionOptions(intra_op_num_threads=threads)
+    with pytest.raises(ours.InvalidArgument, match=f"intra_op_num_threads is {threads}, must be from 1 to 1024"):
+        session(dense(rows), sess_options=options)
+
+
 def test_an_option_that_does_not_exist_is_refused() -> None:
     with pytest.raises(AttributeError):
         ours.SessionOptions().intra_op_threads = 3  # type: ignore[attr-defined]

@@ -232,9 +232,10 @@ def test_in_a_fork_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         list(results)
 
 
-def test_requests_must_be_above_0() -> None:
-    with pytest.raises(BadDataError, match="requests is 0, must be above 0"):
-        compile(chain(2), "nnapi-reference").run_many([], requests=0)
+@pytest.mark.parametrize("requests", [0, 50000])
+def test_requests_have_limits(requests: int) -> None:
+    with pytest.raises(BadDataError, match=f"requests is {requests}, must be from 1 to 1024"):
+        compile(chain(2), "nnapi-reference").run_many([], requests=requests)
 
 
 def test_what_is_not_ready_is_refused() -> None:

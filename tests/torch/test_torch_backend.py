@@ -12,9 +12,10 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip insta
 pytest.importorskip("onnx", reason="onnx is not installed")
 pytest.importorskip("onnxscript", reason="PyTorch's exporter needs onnxscript")
 
+from nnapi.errors import BadDataError  # noqa: E402
 from nnapi.onnx import InferenceSession  # noqa: E402
 from nnapi.torch import backend, options  # noqa: E402  # PyTorch may be missing
-from nnapi.torch.backend import UnsuitableError, need_inference  # noqa: E402
+from nnapi.torch.backend import CompiledGraph, UnsuitableError, need_inference  # noqa: E402
 from nnapi.torch.export import export_graph  # noqa: E402
 from tests.importers.onnx.torch_cases import CASES, sample  # noqa: E402
 
@@ -238,3 +239,5 @@ def test_an_exported_graph_names_what_calls_give() -> None:
 def test_options_are_what_torch_compile_takes() -> None:
     assert options(threads=2) == {"devices": None, "threads": 2, "cache": None, "strict": False}
     assert options("a")["devices"] == ["a"]
+    with pytest.raises(BadDataError, match="threads is 50000, must be from 1 to 1024"):
+        CompiledGraph(None, [], None, options(threads=50000))

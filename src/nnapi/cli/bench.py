@@ -48,6 +48,7 @@ from nnapi.report.machine import count_cores, machine
 from nnapi.report.result import Benchmark, ModelResult, to_data
 from nnapi.report.summary import geometric_mean, summarize
 from nnapi.report.timeline import timeline_data
+from nnapi.runtime.by_name import MOST_THREADS
 from nnapi.runtime.device import REFERENCE
 from nnapi.store.files import PUBLIC, replace_file
 from nnapi.trace import recording
@@ -83,13 +84,20 @@ def bench(
     against: Annotated[
         str, typer.Option(help="Engines to run on the same file, separated by commas, or 'none'.")
     ] = ",".join(OTHERS),
-    threads: Annotated[int, typer.Option(min=1, help="Threads of each engine.")] = 1,
+    threads: Annotated[
+        int, typer.Option("--threads", min=1, max=MOST_THREADS, help="Threads that a run of each engine may use.")
+    ] = 1,
     rounds: Annotated[
         int, typer.Option(min=1, help="How many rounds to measure; each engine runs once per round.")
     ] = 10,
     requests: Annotated[
         int | None,
-        typer.Option(min=1, help="Concurrent requests while measuring throughput.", show_default="one per core"),
+        typer.Option(
+            min=1,
+            max=MOST_THREADS,
+            help="Concurrent requests while measuring throughput.",
+            show_default="one per core",
+        ),
     ] = None,
     dataset: Annotated[
         Path | None, typer.Option(help="Labeled inputs: a folder for each class, or a folder with labels.csv.")

@@ -9,6 +9,7 @@ import typer
 import nnapi
 from nnapi.errors import Mistake
 from nnapi.model.precision import PrecisionName
+from nnapi.runtime.by_name import MOST_THREADS
 from nnapi.runtime.device import REFERENCE
 
 PROFILE = ".toml"
@@ -17,6 +18,10 @@ ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file."
 ModelFiles = Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model files.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JsonFile = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON to this file.")]
+THREADS = typer.Option(
+    "--threads", min=1, max=MOST_THREADS, help="Threads that a run may use; chosen automatically by default."
+)
+Threads = Annotated[int | None, THREADS]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of random values.")]
 ProfileFile = Annotated[
     str | None,

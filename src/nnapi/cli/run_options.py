@@ -18,6 +18,7 @@ from nnapi.cli.options import (
     Names,
     ProfileFile,
     Seed,
+    Threads,
     device_option,
 )
 from nnapi.errors import Mistake
@@ -38,7 +39,7 @@ class RunOptions:
         ),
     ] = None
     device: Annotated[Names, device_option("Run on this device only (may be repeated).")] = None
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads that a run may use.")] = None
+    threads: Threads = None
     profile: ProfileFile = None
     labels: Annotated[Path | None, typer.Option(help="Names of the classes, one per line.")] = None
     top: Annotated[int, typer.Option(min=1, help="How many classes to show.")] = 5

@@ -8,7 +8,7 @@ import typer
 
 import nnapi
 from nnapi.cli.inputs import read_arrays
-from nnapi.cli.options import AsPrecision, AsWeights, Json, ModelFiles, Names, device_option, load
+from nnapi.cli.options import AsPrecision, AsWeights, Json, ModelFiles, Names, Threads, device_option, load
 from nnapi.cli.printing import console, duration, print_json
 from nnapi.cli.progress import progress
 from nnapi.errors import Mistake
@@ -25,10 +25,7 @@ def tune(
             "--input", metavar="F", help="A file for each input of the model (repeat it for more); zeros by default."
         ),
     ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option("--threads", min=1, help="How many threads a run may use; chosen automatically by default."),
-    ] = None,
+    threads: Threads = None,
     weights: AsWeights = None,
     precision: AsPrecision = None,
     as_json: Json = False,

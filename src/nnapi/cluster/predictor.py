@@ -20,6 +20,7 @@ from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.model.precision import PrecisionName
+from nnapi.runtime.by_name import read_threads
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device
 from nnapi.runtime.run_many import RunMany
@@ -99,7 +100,7 @@ class Predictor:
         names = None if several is None else tuple(one if isinstance(one, str) else one.name for one in several)
         cache_path = cache if cache is None or isinstance(cache, bool) else os.fspath(cache)
         self.source = _find_source(model)
-        self.settings = Settings(names, preference, threads, relaxed, precision, cache_path)
+        self.settings = Settings(names, preference, read_threads(threads), relaxed, precision, cache_path)
         self._columns = None if columns is None else tuple(columns)
         self._requests = requests
 

@@ -6,6 +6,7 @@ from nnapi.codes import DeviceTypeCode
 from nnapi.compiling import compile
 from nnapi.errors import BadDataError, need
 from nnapi.model.model import Model
+from nnapi.runtime.by_name import read_threads
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device, device, devices
 
@@ -28,7 +29,7 @@ class Settings:
         self.devices = [device(name) for name in names] or None
         threads = named.get("threads", "")
         need(not threads or threads.isdecimal(), f"threads is {threads!r}, must be a number", BadDataError)
-        self.threads = int(threads or 0) or None
+        self.threads = read_threads(int(threads or 0) or None)
         self.cache = named.get("cache") or None
         self.explain = named.get("explain") or None
 

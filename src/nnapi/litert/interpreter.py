@@ -10,11 +10,12 @@ from ai_edge_litert import interpreter as litert
 from ai_edge_litert.interpreter import OpResolverType
 from numpy import ndarray
 
-from nnapi.errors import NnapiError
+from nnapi.errors import BadDataError, NnapiError
 from nnapi.importers.file_formats import Weights
 from nnapi.litert.delegates import list_devices
 from nnapi.litert.session import Graph, Session, Settings, SubgraphFile
 from nnapi.model.operand import Array
+from nnapi.runtime.by_name import read_threads
 
 UNUSED = 2
 """References to a lease without views: the interpreter's, and the argument of getrefcount."""
@@ -58,10 +59,14 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
             *others,
             **named,
         )
+        try:
+            threads = read_threads(num_threads, "num_threads")
+        except BadDataError as error:
+            raise ValueError(str(error)) from error
         wanted = [devices] if isinstance(devices, str) else devices
         self._settings = Settings(
             list(wanted) if wanted is not None else list_devices(experimental_delegates),
-            num_threads,
+            threads,
             cache,
             experimental_preserve_all_tensors,
             fallback,

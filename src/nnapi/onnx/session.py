@@ -12,7 +12,7 @@ import numpy as np
 
 from nnapi import trace
 from nnapi.compiling import compile
-from nnapi.errors import BadStateError, NnapiError
+from nnapi.errors import BadDataError, BadStateError, NnapiError
 from nnapi.model.operand import Array, Shape
 from nnapi.onnx.failures import BranchNotImplemented, Fail, InvalidArgument
 from nnapi.onnx.io_binding import IOBinding
@@ -20,6 +20,7 @@ from nnapi.onnx.options import RunOptions, SessionOptions, read_stored_options
 from nnapi.onnx.ort_value import OrtMemoryInfo, OrtValue, type_of
 from nnapi.onnx.providers import choose, list_unknown
 from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, dtype_of, is_static
+from nnapi.runtime.by_name import read_threads
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.specializations import MOST_SHAPES, Specializations
 
@@ -49,6 +50,10 @@ class InferenceSession:
         stored = self._file.metadata.custom_metadata_map.get("ort_config")
         if stored and os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1":
             self._options = read_stored_options(stored)
+        try:
+            read_threads(self._options.intra_op_num_threads or None, "intra_op_num_threads")
+        except BadDataError as error:
+            raise InvalidArgument(str(error)) from error
         declared = tuple(shape_of(argument) for argument in self._file.inputs)
         self._specializations = Specializations(self._compile, declared if dynamic == "bucket" else None)
         self._chosen: dict[tuple[int, ...], Specializations] | None = None

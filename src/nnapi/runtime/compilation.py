@@ -24,7 +24,15 @@ from nnapi.model.lifecycle import State
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.notebook_display import NotebookDisplay
-from nnapi.runtime.by_name import Outputs, Preference, Priority, order_inputs, read_preference, read_priority
+from nnapi.runtime.by_name import (
+    Outputs,
+    Preference,
+    Priority,
+    order_inputs,
+    read_preference,
+    read_priority,
+    read_threads,
+)
 from nnapi.runtime.cache.compilation_cache import Cache, CacheLocation, open_cache
 from nnapi.runtime.choice.first_runs import FirstRuns
 from nnapi.runtime.choice.knowledge import Predicted, Unknown
@@ -125,10 +133,10 @@ class Compilation(Closeable, NotebookDisplay):
         self._cache = Cache(directory, token)
 
     def set_threads(self, threads: int | None) -> None:
-        """Set the number of threads per run. With None, the default, the runtime chooses by the preference."""
+        """Set the number of threads per run, up to 1024. With None, the default, the runtime chooses by the
+        preference."""
         self.state.need("preparing", to="set the number of threads")
-        need(threads is None or threads > 0, f"threads is {threads}, must be above 0", BadDataError)
-        self._threads = threads
+        self._threads = read_threads(threads)
 
     def add_extension_attribute(self, extension: str, code: int, data: bytes | None) -> None:
         """Add ``data`` under a ``code`` of a vendor's ``extension`` (``..._addExtensionAttribute``).

@@ -20,11 +20,12 @@ from weakref import WeakSet
 from nnapi.closeable import Closeable
 from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import Prepared, PrepareOptions
-from nnapi.errors import BadDataError, BadStateError, NnapiError, OpFailedError, need
+from nnapi.errors import BadStateError, NnapiError, OpFailedError
 from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.burst import Burst, Runnable
+from nnapi.runtime.by_name import read_count
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.prepared_partitions import ClaimedError, ReadyPlan, prepare_plan
 from nnapi.runtime.executors.workers import run_in_background
@@ -73,8 +74,7 @@ def count_requests(threads: int | None, wanted: int | None) -> int:
     """Return the number of concurrent runs: ``wanted``, else enough for all cores."""
     if wanted is None:
         return max(1, len(os.sched_getaffinity(0)) // (threads or 1))
-    need(wanted > 0, f"requests is {wanted}, must be above 0", BadDataError)
-    return wanted
+    return read_count(wanted, "requests")
 
 
 def prepare_single(ready: ReadyPlan, devices: Sequence[Device], options: PrepareOptions) -> Single | None:

@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from nnapi.locks import make_lock
 from nnapi.onnx.options import SessionOptions
 from nnapi.onnx.session import InferenceSession
+from nnapi.runtime.by_name import read_threads
 from nnapi.torch.export import ALL_STATIC, DynamicDimensions, export_graph, find_dynamic_dimensions
 
 log = logging.getLogger("nnapi.torch")
@@ -42,7 +43,7 @@ class CompiledGraph:
         self, graph: Any, weights: Sequence[bool], dynamic: DynamicDimensions | None, options: Mapping[str, Any]
     ) -> None:
         self._graph, self._weights, self._dynamic = graph, weights, dynamic
-        self._session_options = SessionOptions(intra_op_num_threads=options.get("threads") or 0)
+        self._session_options = SessionOptions(intra_op_num_threads=read_threads(options.get("threads") or None) or 0)
         self._devices, self._cache = options.get("devices"), options.get("cache")
         self._is_strict = bool(options.get("strict"))
         self._runs: dict[Any, Run] = {}

@@ -7,6 +7,7 @@ import pytest
 
 import nnapi
 from nnapi import settings
+from nnapi.errors import BadDataError
 from nnapi.runtime.choice import evidence, trial
 from nnapi.runtime.choice.evidence import LEAST, MOST
 from tests.runtime.choice.trial_cases import EXPECTED, Machine, X, network
@@ -71,3 +72,8 @@ def test_inputs_of_unknown_rank_cannot_be_made_up(machine: Machine) -> None:
     b.output(b.abs(b.input(nnapi.tensor("float32", ()))))
     with settings(tuning=True):
         assert machine.compile(b.finish()).plan.devices == ("first",)
+
+
+def test_threads_have_limits(machine: Machine) -> None:
+    with pytest.raises(BadDataError, match="threads is 50000, must be from 1 to 1024"):
+        nnapi.tune(network(), machine.devices, threads=50000)

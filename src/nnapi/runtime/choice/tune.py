@@ -7,6 +7,7 @@ from typing import Any
 from nnapi.contract.driver import PrepareOptions
 from nnapi.model.model import Model
 from nnapi.model.precision import PrecisionName, read_precision
+from nnapi.runtime.by_name import read_threads
 from nnapi.runtime.cache.compilation_cache import open_cache, open_own_cache
 from nnapi.runtime.choice.challenger import Inputs
 from nnapi.runtime.choice.knowledge import Fixed
@@ -48,7 +49,8 @@ def tune(
     candidates = list_candidates(devices)
     arrays = None if inputs is None else check_inputs(model, inputs)
     with settings(tuning=True):
-        question = Question(model, candidates, PrepareOptions(threads=threads), open_cache(model, None))
+        options = PrepareOptions(threads=read_threads(threads))
+        question = Question(model, candidates, options, open_cache(model, None))
         forget(question.key)
         if cache := open_own_cache(model):
             for device in candidates:
