@@ -4,6 +4,7 @@ import email
 import os
 import subprocess
 import sys
+import tomllib
 from importlib.util import cache_from_source
 from pathlib import Path
 
@@ -57,3 +58,9 @@ def test_the_file_that_starts_drop_in_replacements_lies_beside_the_package(tmp_p
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     assert "NNAPI_DROPIN" in (tmp_path / "nnapi.pth").read_text()
     assert (tmp_path / "nnapi" / "drop_in.py").is_file()
+
+
+def test_the_extra_for_ray_installs_the_client_of_remote_clusters() -> None:
+    """Without it, ``--on ray://HOST:PORT`` cannot connect."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert [each.partition(">")[0] for each in extras["ray"]] == ["ray[client]"]

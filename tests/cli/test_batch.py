@@ -1,6 +1,7 @@
 """Many inputs: folders, files with a line for each run, and what cannot be read."""
 
 import json
+import wave
 from functools import partial
 from pathlib import Path
 
@@ -57,11 +58,44 @@ def test_results_come_in_order_and_are_those_of_single_runs(folder: Path) -> Non
     assert [each["inputs"][0]["source"] for each in together] == ["0.png", "1.png", "2.png"]
 
 
-def test_what_cannot_be_read_ends_a_batch_that_is_not_kept(folder: Path) -> None:
-    code, out, err = run(QUANT, folder)
-    assert (code, err.count("\n")) == (2, 1)
-    assert err.startswith("nnapi: 1b.png for ")
-    assert [line.split(":")[0] for line in out.splitlines() if ".png: " in line] == ["0.png", "1.png"]
+def test_a_file_that_cannot_be_read_does_not_end_the_others_runs(folder: Path, tmp_path: Path) -> None:
+    code, out, err = run(QUANT, folder, "--output", tmp_path / "out")
+    reason, summary = err.splitlines()
+    assert (code, summary) == (3, "nnapi: 1 of 4 runs failed")
+    assert reason.startswith("nnapi: 1b.png for ")
+    assert [line.split(":")[0] for line in out.splitlines() if ".png: " in line] == ["0.png", "1.png", "2.png"]
+    assert [file.name for file in (tmp_path / "out").glob("*-seen.png")].count("4-2-seen.png") == 1
+
+
+def test_json_has_the_reason_beside_the_results(folder: Path) -> None:
+    code, out, err = run(QUANT, folder, "--json")
+    assert (code, err.splitlines()[-1]) == (3, "nnapi: 1 of 4 runs failed")
+    runs = json.loads(out)["runs"]
+    assert [each["inputs"][0]["source"] for each in runs] == ["0.png", "1.png", "1b.png", "2.png"]
+    assert runs[2]["error"].startswith("1b.png for ")
+    assert [index for index, each in enumerate(runs) if "error" in each] == [2]
+
+
+def test_a_run_of_its_own_that_fails_ends_with_its_own_code(folder: Path) -> None:
+    code, out, err = run(QUANT, folder / "1b.png", "--json")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+def test_one_recording_of_several_that_cannot_be_read(tmp_path: Path) -> None:
+    """Recordings are cut into windows, and each file is a run."""
+    b = nnapi.Builder("loudness")
+    samples = b.input(nnapi.tensor("float32", (1, 4000)), "samples")
+    weights = np.zeros((2, 4000), np.float32)
+    b.output(b.softmax(b.fully_connected(samples, weights, np.zeros(2, np.float32)), 1.0))
+    nnapi.export(b.finish(), tmp_path / "sound.tflite")
+    for name, content in (("1", b"\x00\x10" * 8000), ("2", b""), ("3", b"\x00\x20" * 8000)):
+        with wave.open(str(tmp_path / f"{name}.wav"), "wb") as recording:
+            recording.setparams((1, 2, 16000, 0, "NONE", ""))
+            recording.writeframes(content)
+    files = [tmp_path / f"{name}.wav" for name in "123"]
+    code, out, err = run(tmp_path / "sound.tflite", *files, "-d", "nnapi-reference", "--json")
+    assert (code, err.splitlines()[-1]) == (3, "nnapi: 1 of 3 runs failed")
+    assert ["error" in each for each in json.loads(out)["runs"]] == [False, True, False]
 
 
 def test_kept_batches_go_on(folder: Path, tmp_path: Path) -> None:
@@ -72,7 +106,7 @@ def test_kept_batches_go_on(folder: Path, tmp_path: Path) -> None:
         opened.write('{"model": "digits_quant.tfl')  # killed while it wrote
     code, out, err = run(QUANT, folder, "--jsonl", log)
     assert (code, out) == (3, f"3 runs in {log}, 1 succeeded before\n")
-    assert err == f"nnapi: 1 run failed; {log} has the reasons\n"
+    assert err == f"nnapi: 1 of 3 runs failed; {log} has the reasons\n"
     assert log.read_text().startswith(first)
     found = lines_of(log)
     assert [Path(line["files"][0]).name for line in found] == ["1.png", "0.png", "1b.png", "2.png"]  # type: ignore[index]

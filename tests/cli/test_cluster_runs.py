@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import nnapi
 from nnapi.cli import app, cluster_runs
 from nnapi.cli.accuracy import make_cluster_judge, make_judge
+from nnapi.cluster import predictor
 from nnapi.cluster.shards import Cluster
 from nnapi.report.dataset import Example
 from nnapi.report.engines import UnsuitableError
@@ -89,6 +90,34 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, places: list[str]) 
     assert "bad.npy for image" in result.output
 
 
+def test_a_file_that_cannot_be_read_does_not_end_the_others_runs(
+    scans: list[Path], tmp_path: Path, places: list[str]
+) -> None:
+    bad, log = tmp_path / "bad.npy", tmp_path / "log.jsonl"
+    bad.write_bytes(b"no array at all")
+    files = *scans[:3], bad, *scans[3:20]
+    result = call("run", MODEL, "--device", REFERENCE, *files, "--on", "ray", "--jsonl", log)
+    assert result.exit_code == 3
+    assert f"1 of 21 runs failed; {log} has the reasons" in result.stderr
+    found = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [Path(each["files"][0]).name for each in found] == [file.name for file in files]
+    assert [index for index, each in enumerate(found) if "error" in each] == [3]
+    assert found[3]["error"].startswith("bad.npy for image")
+
+
+def test_threads_and_precision_reach_the_workers(
+    scans: list[Path], places: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[dict[str, Any]] = []
+    compile = predictor.compile
+    monkeypatch.setattr(
+        predictor, "compile", lambda model, **options: (made.append(options), compile(model, **options))[1]
+    )
+    found = told(scans[0], "--on", "ray", "--threads", 2, "--precision", "float16")
+    assert found["runs"][0]["classes"]
+    assert [(each["threads"], each["precision"]) for each in made] == [(2, "float16")]
+
+
 def test_a_profile_stays_here(places: list[str]) -> None:
     result = call("run", MODEL, "--profile", "phone.toml", "--on", "ray")
     assert "--profile simulates a device on this machine, --on uses other machines" in result.output
@@ -108,6 +137,24 @@ def test_accuracy_is_the_same(scans: list[Path], places: list[str], tmp_path: Pa
     assert places == ["ray"]
 
 
+def test_the_precision_of_a_row_is_that_of_its_accuracy(
+    scans: list[Path], places: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    compile = predictor.compile
+    monkeypatch.setattr(
+        predictor,
+        "compile",
+        lambda model, **options: (made.append(options["precision"]), compile(model, **options))[1],
+    )
+    quick = "--only-latency", "--rounds", 1, "--against", "none", "--device", REFERENCE
+    result = call(
+        "bench", MODEL, "--dataset", scans[0].parents[1], *quick, "--on", "ray", "--precision", "float32,float16"
+    )
+    assert result.exit_code == 0, result.output
+    assert made == ["float32", "float16"]
+
+
 def test_without_a_data_set_there_is_nothing_to_spread(places: list[str]) -> None:
     result = call("bench", MODEL, "--on", "ray")
     assert "--on runs the examples of --dataset on a cluster" in result.output
@@ -117,7 +164,7 @@ def test_without_a_data_set_there_is_nothing_to_spread(places: list[str]) -> Non
 def test_each_example_is_told_of(scans: list[Path]) -> None:
     model, steps = nnapi.load(MODEL), list[str]()
     examples = [Example(file, int(file.parent.name)) for file in scans]
-    found = make_cluster_judge(Cluster(FakeRay()), model, examples, steps.append)([REFERENCE])
+    found = make_cluster_judge(Cluster(FakeRay()), model, examples, steps.append)([REFERENCE], None)
     compilation = nnapi.compile(model, REFERENCE)
     assert found == make_judge(model, examples)(lambda inputs: compilation.run(*inputs))
     assert steps[-1] == "40 of 40 examples on the cluster"
@@ -129,4 +176,4 @@ def test_an_example_that_cannot_be_read_ends_the_judgement(tmp_path: Path) -> No
         Cluster(FakeRay()), nnapi.load(MODEL), [Example(tmp_path / "bad.npy", 1)], lambda _: None
     )
     with pytest.raises(UnsuitableError, match=r"bad.npy for image"):
-        judge_devices([REFERENCE])
+        judge_devices([REFERENCE], None)

@@ -20,6 +20,9 @@ class FakeRay:
     def cluster_resources(self) -> dict[str, float]:
         return {"CPU": 2.0}
 
+    def nodes(self) -> list[dict[str, Any]]:
+        return [{"Alive": True, "Resources": {"CPU": 2.0}}, {"Alive": False, "Resources": {"CPU": 8.0}}]
+
     def put(self, work: Any) -> Any:
         return work
 

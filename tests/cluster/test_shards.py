@@ -79,6 +79,14 @@ def test_a_worker_that_dies_is_replaced_by_ray() -> None:
     assert ray.asked_for == {"num_cpus": 1, "max_retries": 3}
 
 
+@pytest.mark.parametrize(("threads", "processors"), [(1, 1), (2, 2), (8, 2)])
+def test_a_worker_with_threads_gets_as_many_processors_as_a_node_has(threads: int, processors: int) -> None:
+    """A task that asks for more than any node has would wait for ever."""
+    ray = FakeRay()
+    list(Cluster(ray).run_all(double, range(3), threads))
+    assert ray.asked_for["num_cpus"] == processors
+
+
 def test_a_shard_that_ends_its_workers_is_named() -> None:
     with pytest.raises(OpFailedError, match="^inputs 0 to 15 were given up after 4 workers: the worker died$"):
         list(Cluster(FakeRay(dies=True)).map(double, range(40)))

@@ -7,15 +7,18 @@ import numpy as np
 
 from nnapi.cli.cluster_runs import run_on
 from nnapi.cli.inputs import input_operands, read_input
+from nnapi.cluster.predictor import Predictor
 from nnapi.cluster.shards import Cluster
 from nnapi.codes import OperationCode
 from nnapi.errors import Mistake
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
+from nnapi.model.precision import PrecisionName
 from nnapi.report.accuracy import Boxes, classification, detection, squared_error
 from nnapi.report.benchmark import Judge, JudgeDevices, Step
 from nnapi.report.dataset import Example
 from nnapi.report.engines import UnsuitableError
+from nnapi.runtime.run_many import RunMany
 from nnapi.vision.outputs import class_count, output_operands, to_floats, walk_back
 from nnapi.vision.pictures import PLAIN, Pixels
 
@@ -41,10 +44,12 @@ def make_cluster_judge(
     def show_progress(done: int, total: int | None) -> None:
         step(f"{done} of {total} examples on the cluster")
 
-    def run_all(devices: Sequence[str]) -> Iterator[Sequence[Array]]:
-        return (found.outputs for found in run_on(cluster, model, devices, files, pixels, progress=show_progress))
+    def run_all(devices: Sequence[str], precision: PrecisionName | None) -> Iterator[Sequence[Array]]:
+        predictor = Predictor(model, devices, precision=precision, cache=True)
+        results = RunMany(run_on(cluster, predictor, files, pixels), len(files), show_progress)
+        return (found.outputs for found in results)
 
-    return lambda devices: metrics(run_all(devices))
+    return lambda devices, precision: metrics(run_all(devices, precision))
 
 
 def _prepare(model: Model, examples: Sequence[Example]) -> Callable[[Iterable[Sequence[Array]]], Mapping[str, float]]:

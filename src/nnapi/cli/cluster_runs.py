@@ -1,7 +1,7 @@
 """Run a model on the workers of a cluster."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,6 @@ import typer
 import nnapi
 from nnapi.cli.inputs import FinishedRun, read_inputs
 from nnapi.cluster.shards import Cluster, connect
-from nnapi.runtime.run_many import Progress, RunMany
 from nnapi.vision.pictures import Pixels
 
 On: TypeAlias = Annotated[
@@ -42,15 +41,9 @@ def connect_if(url: str | None) -> AbstractContextManager[Cluster | None]:
 
 
 def run_on(
-    cluster: Cluster,
-    model: nnapi.Model,
-    devices: Sequence[str],
-    runs: Sequence[Sequence[Path]],
-    pixels: Pixels,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> RunMany:
-    """Run on these devices, with one thread per worker; results come in order and are the same on all workers."""
-    predictor = nnapi.Predictor(model, devices, cache=True)
+    cluster: Cluster, predictor: nnapi.Predictor, runs: Sequence[Sequence[Path]], pixels: Pixels, seed: int = 0
+) -> Generator[FinishedRun | Exception, None, None]:
+    """Yield each finished run, or its error, in order; results are the same on all workers."""
     files = [[file.absolute() for file in run] for run in runs]
-    return cluster.map(partial(_read_and_run, predictor, pixels, seed), files, progress)
+    work = partial(_read_and_run, predictor, pixels, seed)
+    return cluster.run_all(work, files, predictor.settings.threads or 1)

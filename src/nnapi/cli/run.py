@@ -9,20 +9,22 @@ from time import perf_counter
 import typer
 
 import nnapi
-from nnapi.cli.batch import RunLog, list_files, run_batch, run_windows
+from nnapi.cli.batch import UNRUNNABLE, RunLog, list_files, run_batch, run_windows
 from nnapi.cli.cluster_runs import connect_if, run_on
-from nnapi.cli.failure import ExitCode, describe_failure, fail
+from nnapi.cli.failure import ExitCode, describe_failure, fail, warn
 from nnapi.cli.inputs import FinishedRun, assign_to_runs, read_inputs
 from nnapi.cli.options import add_profile
 from nnapi.cli.printing import Console, console, duration, print_json
 from nnapi.cli.progress import progress
 from nnapi.cli.run_options import RunOptions, with_options
 from nnapi.cli.run_results import (
+    FailedRun,
     RunResult,
     compare_vectors,
     describe_run,
     describe_runs,
     draw_view,
+    select_finished,
     show,
     summarize,
     write_outputs,
@@ -75,7 +77,7 @@ class Runs:
     count: int
     log: RunLog | None
     out: Console = field(default_factory=console)
-    results: list[RunResult] = field(default_factory=list)
+    results: list[RunResult | FailedRun] = field(default_factory=list)
     failed: int = 0
     begun: float = field(default_factory=perf_counter)
 
@@ -83,21 +85,25 @@ class Runs:
         subject, options = self.subject, self.options
         if cluster:
             names = [each.name for each in self.compilation.devices]
-            return run_on(cluster, subject.model, names, planned, subject.pixels, options.seed)
+            predictor = nnapi.Predictor(
+                subject.model, names, threads=options.threads or 1, precision=options.precision, cache=True
+            )
+            return run_on(cluster, predictor, planned, subject.pixels, options.seed)
         if subject.task is Task.AUDIO_EVENTS and all(len(paths) == 1 and is_sound(paths[0]) for paths in planned):
             return run_windows(self.compilation, [paths[0] for paths in planned], subject.sample_rate)
         reader = partial(read_inputs, subject.model, pixels=subject.pixels, seed=options.seed)
         return run_batch(self.compilation, planned, reader)
 
     def add(self, number: int, paths: Sequence[Path], finished: FinishedRun | Exception) -> None:
-        """Add the next run; an error ends the command unless it is logged."""
+        """Add the next run. The error of one of several runs is reported, and the others run."""
         if isinstance(finished, Exception):
-            if self.log is None:
-                raise finished
-            self.failed += 1
-            self.log.add(paths, {"error": describe_failure(finished)[1]})
+            self._add_failure(paths, finished)
             return
-        result = summarize(self.subject, finished, self.options.top)
+        try:
+            result = summarize(self.subject, finished, self.options.top)
+        except UNRUNNABLE as error:
+            self._add_failure(paths, error)
+            return
         if self.log:
             self.log.add(paths, describe_run(self.subject.model, result))
         else:
@@ -109,6 +115,17 @@ class Runs:
         if self.options.output:
             write_outputs(self.options.output, result, number if self.count > 1 else None)
 
+    def _add_failure(self, paths: Sequence[Path], error: Exception) -> None:
+        if self.log is None and self.count == 1:
+            raise error
+        self.failed += 1
+        words = describe_failure(error)[1]
+        if self.log:
+            self.log.add(paths, {"error": words})
+        else:
+            self.results.append(FailedRun([path.name for path in paths], words))
+            warn(words)
+
     def finish(self) -> None:
         if self.log:
             self._finish_record(self.log)
@@ -116,20 +133,20 @@ class Runs:
             found = describe_runs(self.options.model, self.compilation, self.results, self.subject.notes)
             print_json("run", found)
         else:
-            for first, second, cosine in compare_vectors(self.results):
+            for first, second, cosine in compare_vectors(select_finished(self.results)):
                 self.out.print(f"{first} and {second}: cosine similarity {cosine:.4f}", markup=False)
             for note in self.subject.notes:
                 self.out.print(f"  {note}", style="dim", markup=False)
             if self.count > 1:
                 took = duration(perf_counter() - self.begun)
                 self.out.print(f"  {pluralize(self.count, 'run')} in {took}, inputs included", style="dim")
+        if self.failed:
+            failed = f"{self.failed} of {pluralize(self.count, 'run')} failed"
+            words = f"{failed}; {self.options.jsonl} has the reasons" if self.log else failed
+            raise typer.Exit(fail(words, ExitCode.REFUSED))
 
     def _finish_record(self, log: RunLog) -> None:
         before = [f"{log.before} succeeded before"] if log.before else []
         again = [f"{log.failed} failed before and ran again"] if log.failed else []
         words = ", ".join([f"{pluralize(self.count, 'run')} in {self.options.jsonl}", *before, *again])
         self.out.print(words, markup=False)
-        if self.failed:
-            raise typer.Exit(
-                fail(f"{pluralize(self.failed, 'run')} failed; {self.options.jsonl} has the reasons", ExitCode.REFUSED)
-            )

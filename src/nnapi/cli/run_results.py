@@ -58,6 +58,18 @@ class RunResult:
         return "; ".join(map(str, self.summaries))
 
 
+@dataclass(frozen=True)
+class FailedRun:
+    """A run without results: the names of its files, and the reason."""
+
+    sources: Sequence[str]
+    error: str
+
+
+def select_finished(runs: Sequence[RunResult | FailedRun]) -> list[RunResult]:
+    return [run for run in runs if isinstance(run, RunResult)]
+
+
 def summarize(subject: Subject, finished: FinishedRun, top: int) -> RunResult:
     model, task, outputs, hints = subject.model, subject.task, finished.outputs, subject.hints
     found = summaries(model, outputs)
@@ -176,7 +188,7 @@ def write_outputs(folder: Path, result: RunResult, number: int | None) -> None:
 
 
 def describe_runs(
-    file: Path, compilation: nnapi.Compilation, done: Sequence[RunResult], notes: Sequence[str] = ()
+    file: Path, compilation: nnapi.Compilation, done: Sequence[RunResult | FailedRun], notes: Sequence[str] = ()
 ) -> dict[str, Any]:
     found: dict[str, Any] = {
         "model": str(file),
@@ -185,12 +197,14 @@ def describe_runs(
         "machine": machine(),
         "runs": [describe_run(compilation.model, result) for result in done],
     }
-    if pairs := compare_vectors(done):
+    if pairs := compare_vectors(select_finished(done)):
         found["similarities"] = [{"inputs": [a, b], "cosine": cosine} for a, b, cosine in pairs]
     return found
 
 
-def describe_run(model: nnapi.Model, result: RunResult) -> dict[str, Any]:
+def describe_run(model: nnapi.Model, result: RunResult | FailedRun) -> dict[str, Any]:
+    if isinstance(result, FailedRun):
+        return {"inputs": [{"source": source} for source in result.sources], "error": result.error}
     kinds = [operand.type for operand in output_operands(model)]
     described: dict[str, Any] = {
         "inputs": [{"source": given.source, "done": given.conversion} for given in result.finished.inputs],

@@ -35,13 +35,18 @@ class Cluster:
     def processors(self) -> int:
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
+    def _most_processors(self) -> int:
+        """Return the processors of the largest node; a task that asks for more would wait for ever."""
+        return max((int(node["Resources"].get("CPU", 1)) for node in self._ray.nodes() if node["Alive"]), default=1)
+
     def map(self, work: Work, inputs: Iterable[Any], progress: Progress | None = None) -> RunMany:
         """Yield the result of ``work`` for each input, in order, as :meth:`Compilation.run_many` does."""
-        return RunMany(self._run_all(work, inputs), count_inputs(inputs), progress)
+        return RunMany(self.run_all(work, inputs), count_inputs(inputs), progress)
 
-    def _run_all(self, work: Work, inputs: Iterable[Any]) -> Generator[Any, None, None]:
+    def run_all(self, work: Work, inputs: Iterable[Any], threads: int = 1) -> Generator[Any, None, None]:
+        """Yield the result of ``work`` for each input, in order, or its exception. ``work`` uses ``threads``."""
         ray, source = self._ray, iter(inputs)
-        task = ray.remote(run_shard).options(num_cpus=1, max_retries=RETRIES)
+        task = ray.remote(run_shard).options(num_cpus=min(threads, self._most_processors()), max_retries=RETRIES)
         shared = ray.put(work)
         most = SHARDS_AHEAD * self.processors
         begun: deque[tuple[Any, int, int]] = deque()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nnapi.model.operand import Array, OperandType
+from nnapi.model.precision import PrecisionName
 from nnapi.report.accuracy import measure_agreement
 from nnapi.report.engines import Engine, Nnapi, Run, UnsuitableError, command, save
 from nnapi.report.result import Measurement
@@ -25,8 +26,8 @@ Step = Callable[[str], None]
 """A callback that takes the name of the step that begins."""
 Judge = Callable[[Run], Mapping[str, float]]
 """A function that returns the metrics of a run on a labeled data set."""
-JudgeDevices = Callable[[Sequence[str]], Mapping[str, float]]
-"""A function that returns the same metrics for devices of nnapi, by their names, local or remote."""
+JudgeDevices = Callable[[Sequence[str], PrecisionName | None], Mapping[str, float]]
+"""A function that returns the same metrics for devices of nnapi, by their names, local or remote, and a precision."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,7 @@ def _judge(course: Course, subject: Subject, settings: Settings) -> None:
     if subject.expected is not None:
         course.record(agreement=measure_agreement(subject.output_types, subject.expected, outputs))
     if subject.judge_devices is not None and isinstance(course.engine, Nnapi):
-        course.record(accuracy=subject.judge_devices(course.measurement.devices))
+        course.record(accuracy=subject.judge_devices(course.measurement.devices, course.engine.precision))
     elif subject.judge is not None:
         course.record(accuracy=subject.judge(course.runs[0]))
 
