@@ -33,6 +33,9 @@ SLICES = [
     strided(f32(4, 5), f32(4, 3), "masked", (2, 4, 1), (1, 4, 1), BeginMask=1),
     strided(f32(6, 5), f32(3, 4), "offset", (2, 3, 1), (1, 4, 1), Offset=True),
     strided(f32(6), f32(2), "last two", (-2, 6, 1)),
+    strided(f32(6, 5), f32(5), "last row", -1),
+    strided(f32(2, 6, 5), f32(2, 5), "last step", (0, 2, 1), -1, (0, 0, 1), BeginMask=5, EndMask=5),
+    strided(f32(6, 5), f32(5), "last but one, with an end mask", -2, EndMask=1),
     strided(f32(6, 2), f32(2, 2), "backwards", (4, 1, -2), (0, 2, 1)),
     strided(f32(6, 2), f32(6, 2), "reversed", (3, 2, -1), (0, 2, 1), BeginMask=1, EndMask=1),
     *(

@@ -101,6 +101,8 @@ def _plan(node: TfliteNode, rank: int) -> tuple[list[Along], list[int]]:
             shrink = bool(o.shrink_axis_mask & bit)
             low = None if o.begin_mask & bit and not shrink else begin[i]
             high = None if o.end_mask & bit else end[i] + (begin[i] if o.offset else 0)
+            if shrink:  # TFLite takes the element at the beginning, whatever the end
+                high = begin[i] + 1 or None
             expressible(stride, "its stride is 0")
             along.append(Along(low, high, stride, shrink))
             position += not shrink
