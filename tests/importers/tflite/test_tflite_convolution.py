@@ -138,6 +138,11 @@ TRANSPOSED = [
         [const([1, 8, 6, 4]), codes(s8(4, 3, 3, 2, scale=CHANNELS, zero_point=0)), s8(1, 4, 3, 2), biases(4)],
         s8(1, 8, 6, 4, scale=0.2),
     ),
+    transposed(
+        [const([1, 8, 6, 4]), weights(4, 3, 3, 2), f32(1, 4, 3, 2), weights(1, 1, 1, 4)],
+        f32(1, 8, 6, 4),
+        label="bias of rank 4",
+    ),
 ]
 
 
@@ -151,6 +156,7 @@ FULLY_CONNECTED = [
     dense([f32(2, 3, 5), weights(4, 5), weights(4)], f32(2, 3, 4), KeepNumDims=True, label="keeps dims"),
     dense([f32(2, 3, 5), weights(4, 15), weights(4)], f32(2, 4), label="flattens"),
     dense([f32(5), weights(4, 5), weights(4)], f32(1, 4), label="rank 1"),
+    dense([f32(3, 5), weights(4, 5), weights(1, 4)], f32(3, 4), label="bias of rank 2"),
     dense([f32(3, 5), f32(4, 5), weights(4)], f32(3, 4), label="computed weights"),
     dense([u8(3, 5), codes(u8(4, 5, scale=0.02)), biases(4, 0.001)], u8(3, 4, scale=0.2)),
     dense([s8(3, 5), codes(s8(4, 5, scale=0.02, zero_point=0)), biases(4)], s8(3, 4, scale=0.2)),

@@ -83,6 +83,8 @@ UNARY = [
     case("GELU", [a], f32(2, 3, 4), "GeluOptions", Approximate=False, within=3e-6),
     case("GELU", [a], f32(2, 3, 4), "GeluOptions", Approximate=True, within=3e-6, label="approximate"),
     case("SOFTMAX", [f32(2, 5)], f32(2, 5), "SoftmaxOptions", Beta=1.5),
+    case("SOFTMAX", [f32(2, 5)], f32(2, 5), "SoftmaxOptions", Beta=-0.5, label="negative beta"),
+    case("SOFTMAX", [s8(2, 5)], s8(2, 5, scale=1 / 256, zero_point=-128), "SoftmaxOptions", Beta=0.0, label="beta 0"),
     case("SOFTMAX", [u8(2, 5)], u8(2, 5, scale=1 / 256, zero_point=0), "SoftmaxOptions", Beta=1.0),
     case("SOFTMAX", [s8(2, 5)], s8(2, 5, scale=1 / 256, zero_point=-128), "SoftmaxOptions", Beta=1.0),
     case("LOG_SOFTMAX", [f32(2, 5)], f32(2, 5)),

@@ -129,6 +129,8 @@ def bias_of(node: TfliteNode, i: int, x: Value, weights: Value, channels: int) -
         type = OperandType(INT32 if is_quantized else x.type.code, (channels,), scale)
         return node.graph.full(type, name=f"{node.output.name}:bias")
     bias = node.input(i)
+    if bias.rank > 1 and bias.array is not None and bias.array.size == channels:  # TFLite ignores its rank
+        bias = with_type(bias, bias.type.with_dimensions((channels,)))
     if not is_quantized:
         return real_bias(node, i, bias) if x.is_float and bias.type.code == INT32 else bias
     tensor = node.tensor(i)

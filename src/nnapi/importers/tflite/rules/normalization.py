@@ -1,6 +1,7 @@
 """LOCAL_RESPONSE_NORMALIZATION, L2_NORMALIZATION, SOFTMAX and LOG_SOFTMAX."""
 
 from nnapi.codes import OperationCode
+from nnapi.importers.formulas import Term
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
@@ -22,8 +23,11 @@ def l2_normalization(node: TfliteNode) -> None:
 
 @rule("SOFTMAX")
 def softmax(node: TfliteNode) -> None:
-    x = node.input(0)
-    node.emit(OperationCode.SOFTMAX, x, node.real(node.options.beta, x))
+    """Lower SOFTMAX. NNAPI's beta is above 0; any other one scales the input."""
+    x, beta = node.input(0), node.options.beta
+    if beta <= 0:
+        x, beta = (Term(node, node.graph.real(x)) * beta).value, 1.0
+    node.emit(OperationCode.SOFTMAX, x, node.real(beta, x))
 
 
 @rule("LOG_SOFTMAX")
