@@ -34,6 +34,9 @@ RIGHT = np.arange(24, dtype=np.float32).reshape(2, 1, 3, 4)
         (LEFT.swapaxes(2, 3), RIGHT, {"transA": 1}, LEFT @ RIGHT),
         (LEFT, RIGHT.swapaxes(2, 3), {"transB": 1, "alpha": -0.5}, LEFT @ RIGHT * -0.5),
         (LEFT[0, 0, 0], RIGHT[0, 0], {"transA": 1, "alpha": 2.0}, LEFT[0, 0, 0] @ RIGHT[0, 0] * 2),
+        (LEFT.transpose(2, 0, 1, 3), RIGHT, {"transBatchA": 1}, LEFT @ RIGHT),
+        (LEFT, RIGHT.transpose(3, 0, 1, 2), {"transBatchB": 1, "transB": 1}, LEFT @ RIGHT),
+        (LEFT[0, 0], RIGHT[0, 0], {"transBatchA": 1, "transBatchB": 1}, LEFT[0, 0] @ RIGHT[0, 0]),
     ],
 )
 @pytest.mark.parametrize("kind", ["FusedMatMul", "TransposeMatMul"])
@@ -43,13 +46,6 @@ def test_a_product_of_transposed_and_scaled_factors(kind: str, x: Any, w: Any, o
     assert results([product], {"x": x, "w": w}) == [expected.tolist()]
     codes = [call.code for call in nnapi.load(file_of([product], {"x": x, "w": w})).operations]
     assert (O.MUL in codes) is ("alpha" in options)
-
-
-@pytest.mark.parametrize("option", ["transBatchA", "transBatchB"])
-def test_batches_are_not_transposed(option: str) -> None:
-    options: dict[str, Any] = {option: 1}
-    product = node("FusedMatMul", "x w", domain=MICROSOFT, **options)
-    assert reasons([product], {"x": LEFT, "w": RIGHT}) == ["it transposes batches"]
 
 
 def test_an_integer_product_into_floats() -> None:

@@ -137,10 +137,27 @@ def test_a_loop_of_no_steps_passes_its_state_through(limit: Any, going: str, fou
     assert results([node("Loop", f"n {going} x", body=COUNTED)], {"x": PAIR}, constants) == [found]
 
 
-def test_at_most_256_steps_are_inlined() -> None:
-    nodes = [node("Loop", "n - zeros", "sum", body=COUNTED), node("Mul", "x sum")]
-    assert results(nodes, {"x": PAIR}, {**ONE, "n": np.array(256)}) == [[256, 512]]
-    assert reasons(nodes, {"x": PAIR}, {**ONE, "n": np.array(257)}) == ["its 257 steps are too many to unroll"]
+@pytest.mark.parametrize(("steps", "is_while"), [(256, False), (257, True)])
+def test_at_most_256_steps_are_inlined(steps: int, is_while: bool) -> None:
+    nodes, constants = [node("Loop", "n - x", body=COUNTED)], {**ONE, "n": np.array(steps)}
+    assert results(nodes, {"x": PAIR}, constants) == [[steps + 1, steps + 2]]
+    assert (OperationCode.WHILE in codes(nodes, {"x": PAIR}, constants)) is is_while
+
+
+def test_results_of_more_steps_are_not_collected() -> None:
+    constants = {**STATE, "n": np.array(257), "last": np.array(999)}
+    found = reasons([node("Loop", "n - x b", "a c y", body=STEPS)], {"x": np.ones(1, np.float32)}, constants)
+    assert found == ["it has scan outputs, and its 257 steps are too many to unroll"]
+
+
+@pytest.mark.parametrize("going", ["-", "yes"])
+@pytest.mark.parametrize("limit", [2**63 - 1, 2**31 - 1])
+def test_an_endless_count_leaves_the_end_to_the_condition(limit: int, going: str) -> None:
+    """PyTorch writes a while loop with the largest int64 as its count."""
+    end = [node("ReduceMax", "a2", "m", keepdims=0), node("Less", "m last", "go")]
+    body = subgraph([node("Add", "a one", "a2"), *end], "i on a", "go a2")
+    constants = {**ONE, "n": np.array(limit), "last": np.float32(7), "yes": np.array(True)}
+    assert results([node("Loop", f"n {going} x", body=body)], {"x": PAIR}, constants) == [[6, 7]]
 
 
 def test_results_of_no_step_cannot_be_collected() -> None:

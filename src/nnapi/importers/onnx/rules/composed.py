@@ -33,17 +33,20 @@ def add(node: Node, x: Tensor, y: Tensor | None) -> Tensor:
 
 @rule("com.microsoft:FusedMatMul", "com.microsoft:TransposeMatMul")
 def fused_matmul(node: Node) -> Result:
-    expressible(not node.attribute("transBatchA", 0) and not node.attribute("transBatchB", 0), "it transposes batches")
-    factors = []
-    for i, name in enumerate(("transA", "transB")):
-        tensor = node.tensor(i)
-        if node.attribute(name, 0) and tensor.rank > 1:
-            order = [*range(tensor.rank - 2), tensor.rank - 1, tensor.rank - 2]
-            tensor = compose(node, "Transpose", tensor, perm=order)
-        factors.append(tensor)
-    found = compose(node, "MatMul", *factors)
+    found = compose(node, "MatMul", *(_transpose_factor(node, i, name) for i, name in enumerate("AB")))
     alpha = float(node.attribute("alpha", 1.0))
     return found if alpha == 1 else compose(node, "Mul", found, alpha)
+
+
+def _transpose_factor(node: Node, i: int, name: str) -> Tensor:
+    """Return input ``i``, with its first axis after the batches for transBatch, and its last two swapped for trans."""
+    tensor = node.tensor(i)
+    order = [*range(tensor.rank)]
+    if node.attribute(f"transBatch{name}", 0) and tensor.rank > 2:
+        order = [*order[1:-1], order[0], order[-1]]
+    if node.attribute(f"trans{name}", 0) and tensor.rank > 1:
+        order[-2:] = order[-1], order[-2]
+    return tensor if order == [*range(tensor.rank)] else compose(node, "Transpose", tensor, perm=order)
 
 
 @rule("com.microsoft:SkipLayerNormalization", "com.microsoft:SkipSimplifiedLayerNormalization")

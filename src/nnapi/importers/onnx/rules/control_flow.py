@@ -67,19 +67,21 @@ def loop(node: Node) -> Sequence[Result | None]:
     carried = [node.tensor(i) for i in range(2, node.count)]
     expressible(len(body.input) == len(carried) + 2, "its body takes other inputs")
     expressible(len(body.output) > len(carried), "its body gives other results")
+    scans = len(body.output) - len(carried) - 1
     if limit and limit.array is not None and (going is None or going.array is not None):
         steps = int(limit.array.reshape(())) if going is None or going.constant.all() else 0
-        results = _unroll(node, body, steps, carried)
+        expressible(
+            steps <= MOST_STEPS or not scans, f"it has scan outputs, and its {steps} steps are too many to unroll"
+        )
+        results = _unroll(node, body, steps, carried) if steps <= MOST_STEPS else None
         if results is not None:
             return results
-    scans = len(body.output) - len(carried) - 1
     expressible(not scans, "it has scan outputs, but its number of iterations is not constant")
     return _while(node, body, limit, going, carried)
 
 
 def _unroll(node: Node, body: Any, steps: int, carried: list[Tensor]) -> Sequence[Result | None] | None:
     """Return the results of the inlined steps; None if a computed condition ends the loop."""
-    expressible(steps <= MOST_STEPS, f"its {steps} steps are too many to unroll")
     scanned: list[Sequence[Tensor]] = []
     for step in range(max(steps, 0)):
         going = constant("going", np.array(True))
@@ -118,6 +120,8 @@ def _while(
     step = constant("step", np.array(0, np.int64))
     on = going or constant("going", np.array(True))
     bound = limit or constant("limit", np.array(ENDLESS, np.int64))
+    if bound.array is not None:
+        bound = constant("limit", np.minimum(bound.array, ENDLESS))
     inner = Branch(node.conversion, body, [step, on, *carried])
     kept = [*inner.captured, bound]
     states = [value_in_file_order(node.conversion, tensor) for tensor in (step, on, *carried, *kept)]
