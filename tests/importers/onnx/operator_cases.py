@@ -33,6 +33,8 @@ def computed(model: nnapi.Model, x: Any = X) -> Any:
     return nnapi.compile(model, "nnapi-reference").run(x)[0]
 
 
+QUANTIZE = "DIV ADD SUB MUL QUANTIZE"
+"""The operations of a QuantizeLinear, which rounds halves to even."""
 Step = tuple[str, tuple[Any, ...], dict[str, Any]]
 
 

@@ -11,7 +11,18 @@ from onnx import helper, numpy_helper  # noqa: E402
 import nnapi  # noqa: E402
 from nnapi.errors import BadDataError  # noqa: E402
 from nnapi.importers.graph import MADE_UP_PER_BYTE  # noqa: E402
-from tests.importers.onnx.operator_cases import X, chain, compare, computed, loaded, made, reference, single, step  # noqa: E402
+from tests.importers.onnx.operator_cases import (  # noqa: E402
+    QUANTIZE,
+    X,
+    chain,
+    compare,
+    computed,
+    loaded,
+    made,
+    reference,
+    single,
+    step,
+)
 
 ONES = X[:1, :, :1]  # 1, 3, 1, 5
 SIX = np.arange(144, dtype=np.float32).reshape(2, 3, 2, 3, 2, 2)
@@ -259,7 +270,7 @@ QUANTIZED = (
 def test_quantized_values_are_padded_by_a_float_value() -> None:
     pads = row(0, 0, 1, 0, 0, 0, 0, 2)
     content = chain(abs(X), *QUANTIZED, step("Pad", pads, np.float32(2.5)), opset=21)
-    compare(content, abs(X), "QUANTIZE PAD_V2 DEQUANTIZE")
+    compare(content, abs(X), f"{QUANTIZE} PAD_V2 DEQUANTIZE")
     for value, refused in ((63, False), (63.5, True), (-0.75, False), (-1, True)):
         content = chain(X, *QUANTIZED, step("Pad", pads, np.float32(value)))
         if not refused:
@@ -271,7 +282,7 @@ def test_quantized_values_are_padded_by_a_float_value() -> None:
 
 def test_quantized_values_of_one_scale_stay_quantized_where_they_are_joined() -> None:
     content = chain(X, *QUANTIZED, step("Concat", ".", axis=1), opset=21)
-    compare(content, X, "QUANTIZE CONCATENATION DEQUANTIZE")
+    compare(content, X, f"{QUANTIZE} CONCATENATION DEQUANTIZE")
 
 
 def test_blocks_of_reordered_channels_are_taken_apart_again() -> None:
@@ -292,5 +303,5 @@ def test_quantized_values_of_two_scales_are_joined_into_a_third(is_quantized: bo
         nodes.append(helper.make_node("QuantizeLinear", ["c", "u", "p"], ["y"]))
         constants |= {"u": np.float32(1), "p": np.uint8(1)}
     x = np.array([[0, 1, 3, 7]], np.float32)
-    rest = "QUANTIZE CONCATENATION" if is_quantized else "DEQUANTIZE QUANTIZE DEQUANTIZE CONCATENATION"
-    compare(made(nodes, constants, x, opset=21), x, f"QUANTIZE {rest}")
+    rest = f"{QUANTIZE} CONCATENATION" if is_quantized else f"DEQUANTIZE {QUANTIZE} DEQUANTIZE CONCATENATION"
+    compare(made(nodes, constants, x, opset=21), x, f"{QUANTIZE} {rest}")

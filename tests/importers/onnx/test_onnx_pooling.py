@@ -10,7 +10,7 @@ from onnx import helper  # noqa: E402
 
 import nnapi  # noqa: E402
 from nnapi.errors import BadDataError  # noqa: E402
-from tests.importers.onnx.operator_cases import X, chain, compare, loaded, reference, single, step  # noqa: E402
+from tests.importers.onnx.operator_cases import QUANTIZE, X, chain, compare, loaded, reference, single, step  # noqa: E402
 
 LINE, WIDE = X[:, :, 0], np.concatenate([X, X[:, :, ::-1] + 1, X - 1], 2)
 """Images of one row, and of 12 rows and 5 columns."""
@@ -92,7 +92,7 @@ def test_one_and_three_dimensions_are_pooled_whole(kind: str) -> None:
     ("kind", "scale", "operations"),
     [
         ("GlobalAveragePool", 0.25, "TRANSPOSE MEAN RESHAPE"),
-        ("GlobalAveragePool", 0.5, "TRANSPOSE DEQUANTIZE MEAN QUANTIZE RESHAPE"),
+        ("GlobalAveragePool", 0.5, f"TRANSPOSE DEQUANTIZE MEAN {QUANTIZE} RESHAPE"),
         ("GlobalMaxPool", 0.25, "TRANSPOSE REDUCE_MAX RESHAPE"),
     ],
 )

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper  # noqa: E402
 import nnapi  # noqa: E402
 from nnapi.errors import BadDataError  # noqa: E402
 from tests.importers.onnx.operator_cases import (  # noqa: E402
+    QUANTIZE,
     X,
     compare,
     computed,
@@ -66,7 +67,7 @@ def compare_bytes(content: bytes, x: Any, operations: str) -> None:
 
 
 SIGNED, UNSIGNED = WEIGHTS.astype(np.int8), (WEIGHTS + 128).astype(np.uint8)
-REAL = "DEQUANTIZE FULLY_CONNECTED QUANTIZE"
+REAL = f"DEQUANTIZE FULLY_CONNECTED {QUANTIZE}"
 PRODUCTS: list[tuple[str, bytes]] = [
     ("FULLY_CONNECTED", products("MatMul", UNSIGNED, np.float32(0.5), np.uint8(120))),
     ("FULLY_CONNECTED", products("MatMul", SIGNED, np.float32(0.5), np.int8(3))),
@@ -121,10 +122,10 @@ VALUES = np.linspace(-40, 40, 120, dtype=np.float32).reshape(2, 3, 4, 5)
 WRAPPED = "DIV MUL SUB CAST"
 THREE = np.array([0.25, 0.5, 1.0], np.float32)
 CODED: list[tuple[str, Any, tuple[Any, ...], dict[str, Any], str]] = [
-    (Q, VALUES, (FINE,), {}, "QUANTIZE"),
-    (Q, VALUES, (FINE, np.uint8(7)), {}, "QUANTIZE"),
-    (Q, VALUES, (FINE, np.int8(-9)), {}, "QUANTIZE"),
-    (Q, VALUES, (FINE,), {"output_dtype": TensorProto.INT8}, "QUANTIZE"),
+    (Q, VALUES, (FINE,), {}, QUANTIZE),
+    (Q, VALUES, (FINE, np.uint8(7)), {}, QUANTIZE),
+    (Q, VALUES, (FINE, np.int8(-9)), {}, QUANTIZE),
+    (Q, VALUES, (FINE,), {"output_dtype": TensorProto.INT8}, QUANTIZE),
     (Q, 1e6 * VALUES, (FINE, np.uint16(9)), {}, f"{ROUNDED} ADD MAXIMUM MINIMUM CAST"),
     (Q, 1e6 * VALUES, (FINE, np.int16(-9)), {}, f"{ROUNDED} ADD MAXIMUM MINIMUM CAST"),
     (Q, VALUES, (THREE, np.array([1, 20, 200], np.uint8)), {}, f"{ROUNDED} ADD MAXIMUM MINIMUM CAST {WRAPPED}"),

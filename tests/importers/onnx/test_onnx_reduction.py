@@ -9,7 +9,7 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
 import nnapi  # noqa: E402
 from nnapi.errors import BadDataError  # noqa: E402
-from tests.importers.onnx.operator_cases import X, chain, compare, computed, reference, single, step  # noqa: E402
+from tests.importers.onnx.operator_cases import QUANTIZE, X, chain, compare, computed, reference, single, step  # noqa: E402
 
 NOTE = "reductions of int32 are computed as float32, exact up to 2**24"
 INTS = np.arange(-11, 13, dtype=np.int32).reshape(2, 3, 4)
@@ -100,12 +100,12 @@ def test_a_sum_of_powers_does_not_overflow() -> None:
     ("kind", "scale", "operations"),
     [
         ("ReduceMean", 0.25, "MEAN"),
-        ("ReduceMean", 0.5, "MEAN DEQUANTIZE QUANTIZE"),
-        ("ReduceMean", 0.125, "DEQUANTIZE MEAN QUANTIZE"),
+        ("ReduceMean", 0.5, f"MEAN DEQUANTIZE {QUANTIZE}"),
+        ("ReduceMean", 0.125, f"DEQUANTIZE MEAN {QUANTIZE}"),
         ("ReduceMean", None, "DEQUANTIZE MEAN"),
         ("ReduceMax", 0.125, "REDUCE_MAX DEQUANTIZE QUANTIZE"),
         ("ReduceMax", None, "REDUCE_MAX DEQUANTIZE"),
-        ("ReduceSum", 0.5, "DEQUANTIZE REDUCE_SUM QUANTIZE"),
+        ("ReduceSum", 0.5, f"DEQUANTIZE REDUCE_SUM {QUANTIZE}"),
     ],
 )
 def test_quantized_values_are_reduced_as_they_are_unless_the_result_is_finer(

@@ -9,7 +9,7 @@ from nnapi.contract.driver import Verdict
 from nnapi.drivers.litert.context import RULES, UNSIGNED, Context, tensor_of
 from nnapi.drivers.litert.rules.convolution_filters import FilterContext
 from nnapi.drivers.litert.unsafe_graphs import find_violation
-from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor, remove_dead_operators
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.lowering import lower as lowering
 from nnapi.lowering.lower import Lowering, Unsupported, find_omissible, name_of, require
@@ -27,6 +27,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
     rules = RULES
     as_types = ("filter", "weights", "bias")
     folds_dequantize = True
+    rounds_to_even = True
     context_type: ClassVar[type[Context]] = FilterContext
     takes_dynamic_range: ClassVar[bool] = False
     """Whether the engine multiplies float inputs by quantized weights, if a model permits that."""
@@ -46,7 +47,8 @@ class TfliteLowering(Lowering[Tensor, Context]):
         results = [index for index in self.model.outputs if index in self.values]
         self.graph.outputs = [self._output(index) for index in results]
         self.graph.flipped = tuple([self.model.operands[index].type.code in UNSIGNED for index in (*given, *results)])
-        return cancel_reversals(self.graph)
+        graph = cancel_reversals(self.graph)
+        return remove_dead_operators(graph) if self.leaves_out else graph
 
     def context(self, call: Call) -> Context:
         known = self.find_constant, self.value, self._findings, self.dynamic, self._find_quantized

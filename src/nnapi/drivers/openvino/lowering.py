@@ -40,6 +40,7 @@ class Lowered(Lowering[Value, Context]):
     no_rule = "the engine has no operation with this meaning"
     failures = (RuntimeError,)
     folds_dequantize = True
+    rounds_to_even = True
     decompose = staticmethod(decompose_call)
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:

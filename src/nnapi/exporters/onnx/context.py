@@ -38,10 +38,16 @@ RENAMED = {
 
 
 class Context(lowering.Context):
-    """One exported call. Quantized values are computed as floats; all calls share the ``transposed`` constants."""
+    """One exported call. Quantized values are computed as floats; all calls share the ``transposed`` constants.
 
-    def __init__(self, call: Call, transposed: dict[tuple[Value, tuple[int, ...]], Value]) -> None:
+    ``is_part`` says that the call is part of another call's decomposition.
+    """
+
+    def __init__(
+        self, call: Call, transposed: dict[tuple[Value, tuple[int, ...]], Value], *, is_part: bool = False
+    ) -> None:
         super().__init__(call)
+        self.is_part = is_part
         self.operators: list[Node] = []
         self._transposed = transposed
 

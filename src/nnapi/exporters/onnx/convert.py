@@ -17,6 +17,7 @@ from nnapi.model.operand import OperandType, Shape
 class Conversion(FileLowering[Value, Context]):
     rules = RULES
     no_rule = "the ONNX exporter has no rule for it"
+    rounds_to_even = True
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> None:
         super().__init__(model, shapes)
@@ -25,7 +26,7 @@ class Conversion(FileLowering[Value, Context]):
     # Methods of Lowering
 
     def context(self, call: Call) -> Context:
-        return Context(call, self._transposed)
+        return Context(call, self._transposed, is_part=self.depth > 0)
 
     def make_value(self, operand: Operand) -> Value:
         type = self.types.get(operand.index, operand.type)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.build import build
-from nnapi.importers.graph import Graph, Value
+from nnapi.importers.graph import Value
 from nnapi.importers.onnx.convert import Conversion, nested_conversion
+from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.node import value_in_file_order
 from nnapi.importers.onnx.scope import Scope
 from nnapi.importers.onnx.tensors import Tensor
@@ -33,7 +34,7 @@ class Branch:
     def __init__(self, outer: Scope, graph: onnx.GraphProto, like: Sequence[Tensor]) -> None:
         self.name = graph.name
         self.outer = outer
-        self.conversion = Conversion(outer.state, Graph(outer.state.allowance), outer.opsets, outer.depth + 1)
+        self.conversion = Conversion(outer.state, OnnxGraph(outer.state.allowance), outer.opsets, outer.depth + 1)
         self.captured: dict[Tensor, Tensor] = {}
         self.own = [self._input(tensor, info.name) for tensor, info in zip(like, graph.input, strict=True)]
         self.conversion.tensors = _Scope(self)
@@ -91,7 +92,7 @@ def model_operand(model: Model) -> Value:
 
 def loop_condition(outer: Scope, states: Sequence[Value]) -> Value:
     """Return a loop's condition, step < limit and the flag, as a model operand. ``states`` are step, flag, …, limit."""
-    graph = Graph(outer.state.allowance)
+    graph = OnnxGraph(outer.state.allowance)
     inputs = [Value(value.type.replace(), f"state {i}") for i, value in enumerate(states)]
     within, both = (Value(OperandType(OperandCode.TENSOR_BOOL8, (1,)), name) for name in ("within", "going on"))
     graph.emit(OperationCode.LESS, [inputs[0], inputs[-1]], [within])

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from nnapi.errors import BadDataError, NnapiError, need
-from nnapi.importers.graph import Graph
 from nnapi.importers.onnx import functions
 from nnapi.importers.onnx.dynamic_quantization import join_products
 from nnapi.importers.onnx.folding import KNOWN, compute_constants
 from nnapi.importers.onnx.fusion import Readers
+from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.operators import RULES, Result, kind_of, reason_without_rule
 from nnapi.importers.onnx.reader import DEFAULT, INT4, UINT4
@@ -30,7 +30,7 @@ Method: TypeAlias = "Callable[[Node], Sequence[Result | None]]"
 
 
 class Conversion(Scope):
-    def __init__(self, state: ImportState, graph: Graph, opsets: dict[str, int], depth: int = 0) -> None:
+    def __init__(self, state: ImportState, graph: OnnxGraph, opsets: dict[str, int], depth: int = 0) -> None:
         need(depth <= DEEPEST, f"functions lie more than {DEEPEST} deep in each other", BadDataError)
         super().__init__(state, graph, opsets, depth)
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode
-from nnapi.importers.graph import FLOAT32, Graph, Step, Value
+from nnapi.importers.graph import FLOAT32, Step, Value
+from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.model.operand import Array, OperandType
 
 
@@ -29,10 +30,12 @@ LINEAR = {
 """Linear operations, in the overloads with explicit padding."""
 SUMS = {OperationCode.ADD: 1, OperationCode.SUB: -1}
 FACTORS = (OperationCode.MUL, OperationCode.DIV)
+WHOLE = 2**23
+"""A float32 from which on sums are whole numbers. Files add such numbers to round."""
 
 
 class FilterFolding:
-    def __init__(self, graph: Graph, outputs: Collection[Value]) -> None:
+    def __init__(self, graph: OnnxGraph, outputs: Collection[Value]) -> None:
         self.graph = graph
         self.makers = {value: step for step in graph.steps for value in step.outputs}
         self.counts: dict[Value, int] = defaultdict(int)
@@ -46,7 +49,7 @@ class FilterFolding:
     def _fold(self, step: Step) -> bool:
         """Fold a step into the operation before it; return whether that was possible."""
         value, numbers = _split(step)
-        if value is None or numbers is None:
+        if value is None or numbers is None or step.outputs[0] in self.graph.quotients:
             return False
         last = maker = self._only_maker(value)
         if maker is not None and maker.code == OperationCode.RESHAPE:
@@ -114,7 +117,8 @@ def _change(step: Step, maker: Step, numbers: Array) -> tuple[Array, Array] | No
     if numbers.size not in (1, len(bias)):
         return None
     if step.code in SUMS:
-        return filter, (bias + SUMS[step.code] * numbers).astype(np.float32)
+        shifted = (bias + SUMS[step.code] * numbers).astype(np.float32)
+        return None if (np.abs(numbers) >= WHOLE).any() else (filter, shifted)
     if step.code == OperationCode.DIV and not numbers.all():
         return None
     factors = np.broadcast_to(numbers if step.code == OperationCode.MUL else 1 / numbers.astype(np.float64), bias.shape)

@@ -6,8 +6,9 @@ from functools import cache
 from itertools import count
 from typing import Any
 
-from nnapi.importers.graph import Allowance, Graph, Value
+from nnapi.importers.graph import Allowance, Value
 from nnapi.importers.onnx.fusion import Readers
+from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.tensors import Shapes, Tensor, Values
 from nnapi.importers.refusals import Refusal, Refused
@@ -42,7 +43,7 @@ class Scope:
     activation that reads them.
     """
 
-    def __init__(self, state: ImportState, graph: Graph, opsets: dict[str, int], depth: int = 0) -> None:
+    def __init__(self, state: ImportState, graph: OnnxGraph, opsets: dict[str, int], depth: int = 0) -> None:
         self.state, self.graph, self.opsets, self.depth = state, graph, opsets, depth
         self.tensors: dict[str, Tensor] = {}
         self.nhwc_images: dict[Tensor, Value] = {}

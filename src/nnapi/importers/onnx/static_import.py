@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.build import build
-from nnapi.importers.graph import Graph, Step, Value
+from nnapi.importers.graph import Step, Value
 from nnapi.importers.onnx.convert import INCONSISTENT, Conversion
 from nnapi.importers.onnx.filter_folding import FilterFolding
+from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.node import HIGHEST_RANK, identity, value_in_file_order
 from nnapi.importers.onnx.reader import NEWEST, File, newest_opset
 from nnapi.importers.onnx.scope import ImportState, Scope
@@ -65,7 +66,7 @@ def _import(file: File, name: str, shapes: Shapes, values: Values) -> Model:
     need_defined(graph)
     for function in file.proto.functions:
         _need_written(function.node, set(function.input), function.output)
-    conversion = Conversion(state, Graph(state.allowance), file.opsets)
+    conversion = Conversion(state, OnnxGraph(state.allowance), file.opsets)
     if (newest := newest_opset()) < file.opsets[""] < NEWEST:
         conversion.note(f"the file is of opset {file.opsets['']}; it is read as opset {newest}, the newest known here")
     inputs = _read_inputs(conversion, graph)

@@ -15,7 +15,10 @@ def quantize(context: Context, input: Value) -> Value:
     """Return the quantized value from which the input was dequantized, if it was only moved since; else quantize."""
     if input.quantized is not None and input.quantized.type == context.type():
         return input.quantized
-    return context.map(lambda x: x, input)
+    if not context.rounds_to_even:
+        return context.map(lambda x: x, input)
+    scale = number(context.type().scale)  # the engine's quotient is not the quotient by the scale
+    return context.map(lambda x: op.multiply(op.round(op.divide(x, scale), "half_to_even"), scale), input)
 
 
 @lower(Op.DEQUANTIZE)

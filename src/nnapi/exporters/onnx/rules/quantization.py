@@ -4,12 +4,17 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
-from nnapi.exporters.onnx.graph import Value
+from nnapi.exporters.onnx.graph import Value, constant
+from nnapi.ops.quantized_values import AWAY
 
 
 @lower(Op.QUANTIZE)
 def quantize(context: Context, input: Value) -> Value:
-    return context.store(input)
+    """Move halves away from zero, as NNAPI rounds them: ONNX rounds them to even. Decompositions quantize integers."""
+    if context.rounds_to_even or context.is_part:
+        return context.store(input)
+    x = context.cast(input, np.float32)
+    return context.store(context.emit("Mul", [x, constant(AWAY, np.float32)], x.like()))
 
 
 @lower(Op.DEQUANTIZE)

@@ -58,7 +58,9 @@ def quantize_to(node: Node, value: Value, type: OperandType) -> Value:
     """Quantize a value, unless it already has the type."""
     if (value.type.code, value.type.scale, value.type.zero_point) == (type.code, type.scale, type.zero_point):
         return value
-    return node.apply(OperationCode.QUANTIZE, node.graph.real(value), type=type)
+    quantized = node.temporary(type.with_dimensions(value.shape))
+    node.graph.quantize(node.graph.real(value), quantized)
+    return quantized
 
 
 def _quantize_by_arithmetic(node: Node, elem: int) -> Tensor:
