@@ -14,6 +14,7 @@ from nnapi.codes import FuseCode, OperationCode
 from nnapi.contract.driver import Verdict
 from nnapi.errors import NnapiError, OpFailedError, need
 from nnapi.lowering.even_ties import find_unrounded
+from nnapi.lowering.half_precision import find_half_precision
 from nnapi.lowering.rules import Rules
 from nnapi.model.call import UNKNOWN, Call, NotYetKnown, check_declared, normalize
 from nnapi.model.matching import Match
@@ -131,6 +132,8 @@ class Lowering(ABC, Generic[V, C]):
     """:func:`decompose_call` if calls without a working rule are lowered as decompositions; else None."""
     rounds_to_even: ClassVar[bool] = False
     """Whether the engine rounds halves to even in QUANTIZE, so that :mod:`~nnapi.lowering.even_ties` is left out."""
+    casts_round: ClassVar[bool | None] = None
+    """Whether a CAST to float16 rounds; None unless the engine computes float16 in float32."""
     depth: int = 0
     """The number of decompositions that contain this one."""
 
@@ -150,6 +153,7 @@ class Lowering(ABC, Generic[V, C]):
         self.leaves_out = False
         """Whether operations were lowered whose results nothing reads."""
         self._makers: dict[int, OperationCall] | None = None
+        self.halves = find_half_precision(model, self.casts_round)
         for operand in model.operands:
             lifetime = operand.lifetime
             if lifetime is TEMPORARY:
@@ -206,7 +210,13 @@ class Lowering(ABC, Generic[V, C]):
         for index, origin in origins.items():
             if not self.model.operands[origin].type.is_scalar:
                 part.values[index] = self.value(origin)
+                if self.halves and part.halves and origin in self.halves.finer:
+                    part.halves.finer[index] = self.halves.finer[origin]
         return part
+
+    def round_half(self, context: C, value: V) -> V:
+        """Round a float16 value that the engine computes in float32. Not needed if ``casts_round`` is None."""
+        return value
 
     def adopt_part(self, call: OperationCall, part: Self) -> None:
         """Use the results of a lowered decomposition as the results of the call."""
@@ -248,6 +258,8 @@ class Lowering(ABC, Generic[V, C]):
             self._lower_by_rule(call)
         except refusals as refusal:
             self._lower_as_parts(call, refusal)
+        if self.halves and not self.depth:
+            self.halves.accept(call)
 
     def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:
         """Lower a call as its decomposition; raise ``refusal`` if that is not possible."""
@@ -290,7 +302,13 @@ class Lowering(ABC, Generic[V, C]):
             self.quantized[call.outputs[0]] = call.inputs[0]
             return
         to_nhwc = partial(self.transpose, context, order=NCHW_TO_NHWC)
-        results = rule(context, **context.call.bind(self.value, to_nhwc, self.as_types))
+        rounded = self.halves.list_rounded(call) if self.halves else ()
+
+        def read(index: int) -> V:
+            value = self.value(index)
+            return self.round_half(context, value) if index in rounded else value
+
+        results = rule(context, **context.call.bind(read if rounded else self.value, to_nhwc, self.as_types))
         results = list(results) if isinstance(results, list | tuple) else [results]
         if context.call.nchw:
             results = self._transpose_back(context, results)

@@ -21,8 +21,10 @@ from tests.single import run_single, scalar, single
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
 from nnapi.drivers.openvino import OpenVinoDriver
+from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import RULES
-from nnapi.drivers.openvino.engine import lower_model
+from nnapi.drivers.openvino.engine import core, lower_model
+from nnapi.drivers.openvino.value import round_half
 
 pytestmark = pytest.mark.engine
 
@@ -376,3 +378,19 @@ def test_a_window_that_misses_the_image_is_refused() -> None:
     b.output(b.conv_2d(x, weights, bias, **window, out=tensor("uint8", (), 0.5, 128)))
     (verdict,) = lower_model(b.finish()).verdicts
     assert "a window lies above or below the image" in verdict.reason
+
+
+def test_values_are_rounded_to_float16_as_numpy_rounds_them() -> None:
+    """All float16 values, those halfway between two and their neighbors, and what is larger or smaller."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    halves = np.unique(every[np.isfinite(every)].astype(np.float32))
+    between = (halves[1:] + halves[:-1]) / 2
+    beside = [np.nextafter(between, np.float32(end)) for end in (-np.inf, np.inf)]
+    others = np.array([np.inf, -np.inf, np.nan, 65519.99, 65520, 1e30, -3e38, 1e-30, -1e-40], np.float32)
+    x = np.concatenate([halves, between, *beside, others])
+    parameter = op.parameter([len(x)], np.float32)
+    graph = ov.Model([op.result(round_half(parameter))], [parameter], "round")
+    (found,) = core().compile_model(graph, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([x]).values()
+    with np.errstate(over="ignore"):
+        expected = x.astype(np.float16).astype(np.float32)
+    np.testing.assert_array_equal(found, expected)

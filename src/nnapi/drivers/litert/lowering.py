@@ -28,6 +28,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
     as_types = ("filter", "weights", "bias")
     folds_dequantize = True
     rounds_to_even = True
+    casts_round = True
     context_type: ClassVar[type[Context]] = FilterContext
     takes_dynamic_range: ClassVar[bool] = False
     """Whether the engine multiplies float inputs by quantized weights, if a model permits that."""
@@ -100,6 +101,9 @@ class TfliteLowering(Lowering[Tensor, Context]):
         for index, result in zip(call.outputs, results, strict=True):
             result.name = self.model.operands[index].name or result.name
         return results
+
+    def round_half(self, context: Context, value: Tensor) -> Tensor:
+        return context.round_half(value)
 
     def check_operator(self, operator: Operator) -> None:
         """Raise Unsupported if the engine must not get an operator."""

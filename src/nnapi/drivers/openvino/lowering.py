@@ -11,7 +11,7 @@ from nnapi.contract.workload import find_work
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import RULES, Bounds, Context, integers
 from nnapi.drivers.openvino.recurrences import Search
-from nnapi.drivers.openvino.value import ELEMENTS, Node, Value
+from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, round_half
 from nnapi.lowering.decompose import decompose_call
 from nnapi.lowering.lower import NHWC_TO_NCHW, Lowering, Unsupported, assume_shapes, name_of, require
 from nnapi.model.call import UNKNOWN, Call
@@ -41,6 +41,7 @@ class Lowered(Lowering[Value, Context]):
     failures = (RuntimeError,)
     folds_dequantize = True
     rounds_to_even = True
+    casts_round = False
     decompose = staticmethod(decompose_call)
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
@@ -126,6 +127,10 @@ class Lowered(Lowering[Value, Context]):
 
     def transpose(self, context: Context, value: Value, order: tuple[int, ...]) -> Value:
         return value.store_as_nchw() if order == NHWC_TO_NCHW else value.view_as_image()
+
+    def round_half(self, context: Context, value: Value) -> Value:
+        first = value.is_channels_first
+        return Value.of(round_half(value.real(first)), value.type, "real", first=first, name=value.name)
 
     def accept_results(self, call: OperationCall, context: Context, results: list[Value]) -> list[Value]:
         types = context.call.requantized_results()

@@ -35,6 +35,8 @@ ELEMENTS = {
 """OpenVINO's element types for stored operands, by operand code."""
 STEPS = 256
 """Number of 8-bit quantized values; the engine has no other quantized types."""
+HUGE = 1e6
+"""More than the largest float16; beyond, scaled floats could overflow."""
 SHARED = 1 << 16
 """Constants with more bytes are not copied. If they are views of a file, each run checks the file."""
 
@@ -256,6 +258,15 @@ def round_to_quantized(real: Node, type: OperandType) -> Node:
     """Round floats to the nearest dequantized value."""
     reach = _reach(type)
     return op.fake_quantize(real, *reach, *reach, STEPS)
+
+
+def round_half(x: Node) -> Node:
+    """Round floats to float16 by arithmetic: the engine removes conversions to float16 and back."""
+    size, scaled = op.abs(x), op.multiply(op.clamp(x, -HUGE, HUGE), number(2**13 + 1))
+    normal = op.subtract(scaled, op.subtract(scaled, x))
+    small = op.multiply(op.round(op.multiply(x, number(2**24)), "half_to_even"), number(2**-24))
+    rounded = op.select(op.less(size, number(2**-14)), small, normal)
+    return op.select(op.greater_equal(size, number(65520)), op.multiply(x, number(np.inf)), rounded)
 
 
 def encode(real: Node, type: OperandType) -> Node:

@@ -26,6 +26,7 @@ class Conversion(FileLowering[Tensor, Context]):
     rules = RULES
     as_types = ("filter", "weights", "bias")
     no_rule = "the TFLite exporter has no rule for it"
+    casts_round = False
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> None:
         super().__init__(model, shapes)
@@ -35,6 +36,9 @@ class Conversion(FileLowering[Tensor, Context]):
 
     def context(self, call: Call) -> Context:
         return Context(call, self.find_constant, self.value)
+
+    def round_half(self, context: Context, value: Tensor) -> Tensor:
+        return context.round_half(value)
 
     def add_input(self, operand: Operand) -> None:
         """Convert a float16 input to float32 once. An omitted input is refused by the operation that reads it."""

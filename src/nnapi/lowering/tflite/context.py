@@ -221,6 +221,10 @@ class Context(lowering.Context, ABC):
         """Convert elements to the type of ``out``; return ``out``."""
         return self.emit("CAST", [tensor], out, source=ELEMENTS[tensor.type], target=ELEMENTS[out.type])
 
+    def round_half(self, tensor: Tensor) -> Tensor:
+        """Round float32 values to float16."""
+        return self.cast(self.cast(tensor, tensor.like(type="f16")), tensor.like())
+
     # Shapes
 
     def reshape(self, tensor: Tensor, shape: Shape, output: Tensor | None = None) -> Tensor:
