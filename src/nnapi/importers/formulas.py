@@ -10,7 +10,7 @@ from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as O
 from nnapi.importers.arithmetic import broadcast, broadcast_shape
 from nnapi.importers.graph import BOOL8, FLOAT32, QUANT8, Value
-from nnapi.importers.node import Node
+from nnapi.importers.node import FLOAT16, Node
 from nnapi.lowering.error_function import ERROR_FUNCTION, SCALE
 from nnapi.model.operand import OperandType, Shape
 
@@ -74,6 +74,18 @@ def _function(code: O) -> Callable[[Term], Term]:
 
 
 exp, log, sqrt, sin, tanh, floor, relu = map(_function, (O.EXP, O.LOG, O.SQRT, O.SIN, O.TANH, O.FLOOR, O.RELU))
+
+
+def in_float32(formula: Callable[[Term], Term]) -> Callable[[Term], Term]:
+    """Compute a formula of float16 values in float32, where no intermediate result overflows or vanishes."""
+
+    def compute(x: Term) -> Term:
+        if x.value.type.code != FLOAT16:
+            return formula(x)
+        found = formula(x.apply(O.CAST, type=OperandType(FLOAT32)))
+        return found.apply(O.CAST, type=OperandType(FLOAT16))
+
+    return compute
 
 
 def choose(condition: Term, x: Term | float, y: Term) -> Term:

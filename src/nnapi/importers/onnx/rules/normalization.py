@@ -6,7 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import add, multiply
-from nnapi.importers.formulas import Term, choose, sqrt
+from nnapi.importers.formulas import Term, choose, in_float32, sqrt
 from nnapi.importers.graph import FLOAT32, INT32, Value
 from nnapi.importers.onnx.images import IMAGES
 from nnapi.importers.onnx.layout import flatten_shape, from_image, image, view_around
@@ -114,10 +114,13 @@ def lp_normalization(node: Node) -> Tensor:
     shape, p = node.shape(0), int(node.attribute("p"))
     expressible(len(shape) <= HIGHEST_RANK and p in (1, 2), f"its p is {p}, its rank {len(shape)}")
     axis = node.axis(int(node.attribute("axis")), len(shape))
-    x = Term(node, node.input(0))
-    length = reduce_axes(OperationCode.REDUCE_SUM, abs(x) if p == 1 else x * x, [axis])
-    length = length if p == 1 else sqrt(length)
-    return node.result((x / choose(length.compare(OperationCode.EQUAL, 0), 1, length)).value, shape)
+
+    def normalize(x: Term) -> Term:
+        length = reduce_axes(OperationCode.REDUCE_SUM, abs(x) if p == 1 else x * x, [axis])
+        length = length if p == 1 else sqrt(length)
+        return x / choose(length.compare(OperationCode.EQUAL, 0), 1, length)
+
+    return node.result(in_float32(normalize)(Term(node, node.input(0))).value, shape)
 
 
 @rule(

@@ -7,7 +7,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import times
-from nnapi.importers.graph import FLOATS, Value
+from nnapi.importers.graph import FLOAT32, FLOATS, Value
 from nnapi.importers.onnx.layout import from_image, image, stored_image
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.operators import rule
@@ -99,14 +99,16 @@ def _lowest(x: Value) -> float:
 
 @rule("LpPool")
 def lp_pool(node: Node) -> Tensor:
+    """Lower LpPool; powers of float16 are computed in float32, as they may exceed float16."""
     p = float(node.attribute("p"))
-    x, window = image(node, 0), pool_windows(node)
+    given, window = image(node, 0), pool_windows(node)
     expressible(window.dilation == (1, 1), "NNAPI's average has no dilation")
+    x = node.cast(given, FLOAT32)
     raised = node.apply(OperationCode.POW, node.apply(OperationCode.ABS, x), node.like(x, p))
     raised = pad_with(node, raised, [(0, 0), *window.pads, (0, 0)], 0.0)
     bare = window._replace(pads=((0, 0), (0, 0)))
     total = times(node, apply_pool(node, OperationCode.AVERAGE_POOL_2D, raised, bare), math.prod(window.size))
-    return from_image(node, node.apply(OperationCode.POW, total, node.like(x, 1 / p)))
+    return from_image(node, node.cast(node.apply(OperationCode.POW, total, node.like(x, 1 / p)), given.type.code))
 
 
 @rule(*GLOBAL)

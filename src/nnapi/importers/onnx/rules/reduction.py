@@ -1,13 +1,14 @@
 """Reductions along axes, and running sums."""
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import multiply
-from nnapi.importers.formulas import Term, exp, log, sqrt
+from nnapi.importers.formulas import Term, exp, in_float32, log, sqrt
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
 from nnapi.importers.movement import collapse, take
 from nnapi.importers.onnx.layout import read_as_stored, view_around
@@ -50,6 +51,8 @@ REDUCTIONS = {
 }
 OF_QUANTIZED = ("ReduceMax", "ReduceMean", "ReduceMin")
 """Reductions on quantized values, with one scale for input and result."""
+OF_LARGE = ("ReduceL2", "ReduceLogSum", "ReduceSumSquare")
+"""Reductions whose sums may exceed float16 where their results do not, or whose squares vanish."""
 OF_BOOLEANS = {"ReduceMax": OperationCode.REDUCE_ANY, "ReduceMin": OperationCode.REDUCE_ALL}
 
 
@@ -97,11 +100,12 @@ def _reduce(node: Node, value: Value, axes: Sequence[int]) -> Term:
         return reduce_axes(code, Term(node, value), axes)
     if not (axes and kind in OF_QUANTIZED and _stays_quantized(node, value)):
         value = node.graph.real(value)
+    compute = partial(_compute, axes=axes)
     if value.type.code != INT32 or not axes:
-        return _compute(Term(node, value), axes)
+        return in_float32(compute)(Term(node, value)) if kind in OF_LARGE else compute(Term(node, value))
     expressible(kind != "ReduceMean", "NNAPI has no mean of integers")
     node.note("reductions of int32 are computed as float32, exact up to 2**24")
-    found = _compute(Term(node, node.cast(value, FLOAT32)), axes)
+    found = compute(Term(node, node.cast(value, FLOAT32)))
     return Term(node, node.cast(found.value, INT32))
 
 

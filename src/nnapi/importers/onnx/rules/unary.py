@@ -7,7 +7,20 @@ from dataclasses import replace
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.importers.formulas import Term, as_bytes, choose, cosine, exp, floor, log, nearest_integer, sign, sin, sqrt
+from nnapi.importers.formulas import (
+    Term,
+    as_bytes,
+    choose,
+    cosine,
+    exp,
+    floor,
+    in_float32,
+    log,
+    nearest_integer,
+    sign,
+    sin,
+    sqrt,
+)
 from nnapi.importers.graph import BOOL8, FLOATS, INT32
 from nnapi.importers.onnx.layout import real_input
 from nnapi.importers.onnx.node import Node
@@ -50,15 +63,15 @@ def _arcsine(x: Term) -> Term:
 
 FORMULAS: dict[str, Callable[[Term], Term]] = {
     "Abs": abs,
-    "Acos": lambda x: math.pi / 2 - _arcsine(x),
-    "Acosh": lambda x: log(x + sqrt(x * x - 1)),
-    "Asin": _arcsine,
-    "Asinh": lambda x: _with_sign_of(x, log(abs(x) + sqrt(x * x + 1))),
-    "Atan": _arctangent,
-    "Atanh": lambda x: log((x + 1) / (1 - x)) * 0.5,
+    "Acos": in_float32(lambda x: math.pi / 2 - _arcsine(x)),
+    "Acosh": in_float32(lambda x: log(x + sqrt(x * x - 1))),
+    "Asin": in_float32(_arcsine),
+    "Asinh": in_float32(lambda x: _with_sign_of(x, log(abs(x) + sqrt(x * x + 1)))),
+    "Atan": in_float32(_arctangent),
+    "Atanh": in_float32(lambda x: log((x + 1) / (1 - x)) * 0.5),
     "Ceil": lambda x: -floor(-x),
-    "Cos": cosine,
-    "Cosh": lambda x: (exp(x) + exp(-x)) * 0.5,
+    "Cos": in_float32(cosine),
+    "Cosh": in_float32(lambda x: (exp(x) + exp(-x)) * 0.5),
     "Exp": exp,
     "Floor": floor,
     "Log": log,
@@ -67,9 +80,9 @@ FORMULAS: dict[str, Callable[[Term], Term]] = {
     "Round": nearest_integer,
     "Sign": sign,
     "Sin": sin,
-    "Sinh": lambda x: (exp(x) - exp(-x)) * 0.5,
+    "Sinh": in_float32(lambda x: (exp(x) - exp(-x)) * 0.5),
     "Sqrt": sqrt,
-    "Tan": lambda x: sin(x) / cosine(x),
+    "Tan": in_float32(lambda x: sin(x) / cosine(x)),
 }
 
 
