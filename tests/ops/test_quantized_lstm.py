@@ -201,6 +201,14 @@ def test_rows_are_normalized_weighted_and_offset(scale: float, gates: list[list[
     np.testing.assert_allclose(gates[0], exact, rtol=0.005, atol=1)
 
 
+@pytest.mark.parametrize("scale", [2.0**-3, 2.0**-10, 2.0**-15])
+def test_a_variance_below_1_is_1(scale: float) -> None:
+    """Whatever the scale: in a row of 8 with the mean 1/8, a deviation of 7/8 is not divided."""
+    z, weights = np.array([[0, 0, 0, 0, 0, 0, 0, 1]]), np.full(8, round(2.0 / scale))
+    expected = np.array([-1, -1, -1, -1, -1, -1, -1, 7]) / 8 * 2 * 2**12
+    assert _normalize(z, weights, np.zeros(8, np.int64), scale).tolist() == [expected.astype(int).tolist()]
+
+
 @pytest.mark.parametrize(("x", "by", "quotient"), [(7, 2, 3), (-7, 2, -3), (6, 3, 2), (-1, 5, 0), (0, 5, 0)])
 def test_quotients_are_rounded_towards_0(x: int, by: int, quotient: int) -> None:
     assert _quotient(np.array([x]), by).tolist() == [quotient]

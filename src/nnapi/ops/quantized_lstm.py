@@ -146,13 +146,12 @@ def _normalize(z: Array, weights: Array, bias: Array, scale: float) -> Array:
     """Normalize rows to mean 0 and variance 1 (with 10 fraction bits), multiply by weights and add the bias.
 
     The result has the gate's scale. The mean is rounded towards 0. For the variance, 2**20 is first divided by the
-    length, as specified; this is exact only for powers of two.
+    length, as specified; this is exact only for powers of two. A variance below 1 becomes 1.
     """
     size = z.shape[-1]
     mean = _quotient(z.sum(-1, keepdims=True) << 10, size)
     variance = _quotient((z * z).sum(-1, keepdims=True) * (2**20 // size) - mean * mean, 2**20)
-    least = max(1, int(10000 * scale))
-    inverse = inverse_square_root(np.where(variance < 1, least, variance))
+    inverse = inverse_square_root(np.maximum(variance, 1))
     weighted = scale_integers((z << 10) - mean, inverse) * weights.astype(np.int64) + bias
     mantissa, exponent = multiplier(scale)
     return saturate(scale_integers(divide(weighted, 10), Multiplier(mantissa, exponent + 12)))

@@ -193,7 +193,7 @@ def test_quantized_lstm_refuses(kind: Any, change: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "coarse", "change", "message"),
     [
-        (features("norm"), "input_layer_norm_weights", {}, "the normalized input gate may overflow"),
+        (features("norm"), "input_layer_norm_weights", {}, "the input gate with a variance of at least 10485760000,"),
         (features("peephole"), "cell_to_output_weights", {}, "the peephole of the output gate may overflow"),
         (features("projection"), "projection_weights", {}, "the projection may overflow"),
         (features(), "", {"hidden_state_scale": 2.0**-31}, "the hidden state may overflow"),
@@ -210,6 +210,19 @@ def test_quantized_lstm_refuses_scales_that_the_engine_shifts_out_of_its_integer
         lambda name: (2.0**20, 0) if name == coarse else usual(name),
     )
     assert message in refusal(single(Op.QUANTIZED_LSTM, inputs, integer_results(kind), constant=True))
+
+
+@pytest.mark.parametrize(("scale", "refused"), [(1.99e-4, ""), (2.01e-4, "a variance of at least 2, not 1")])
+def test_quantized_lstm_normalizes_with_the_variance_of_the_specification(scale: float, refused: str) -> None:
+    kind = features("norm")
+    usual = quant_of(kind)
+    inputs = inputs_of(
+        Op.QUANTIZED_LSTM,
+        integers(kind, np.random.default_rng(0)),
+        lambda name: (scale, 0) if "norm" in name else usual(name),
+    )
+    model = single(Op.QUANTIZED_LSTM, inputs, integer_results(kind), constant=True)
+    assert refused in refusal(model) if refused else not refusal(model)
 
 
 def test_quantized_lstm_refuses_computed_weights() -> None:

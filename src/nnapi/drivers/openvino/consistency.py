@@ -23,7 +23,12 @@ def need_consistent(compiled: Any) -> None:
 def _find_contradictions(compiled: Any) -> Iterator[tuple[str, list[int], list[int]]]:
     """Yield the name of each such node, and the dimensions of its input and of its result."""
     for node in compiled.get_runtime_model().get_ops():
-        if node.get_rt_info()["layerType"].value in MOVING and node.get_output_size():
+        if _kind(node) in MOVING and node.get_output_size():
             given, made = (list(end.get_shape()) for end in (node.input(0), node.output(0)))
             if prod(given) != prod(made):
                 yield node.get_friendly_name(), given, made
+
+
+def _kind(node: Any) -> str:
+    kind = node.get_rt_info()["layerType"]
+    return str(getattr(kind, "value", kind))

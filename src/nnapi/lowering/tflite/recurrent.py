@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Operator, Tensor
 from nnapi.lowering.lower import require
@@ -11,6 +13,8 @@ from nnapi.ops.lstm_parameters import Cell, cell_of, list_norms, list_operands
 from nnapi.ops.quantized_lstm import gate_scales
 
 TANH = 4
+LEAST_VARIANCE = 10000
+"""TensorFlow Lite's least variance of a normalized gate, in units of the weights' scale; at least 1."""
 ACTIVATIONS = (1, 3, 4)
 """RELU, RELU6 and TANH. TensorFlow Lite has no LOGISTIC, and without an activation leaves the output unset."""
 
@@ -69,6 +73,9 @@ def quantized_lstm(
     is_one = hidden.same_quantization(output)
     require(is_one, "output_state_out and output differ in scale or zero point: TFLite has one result for both")
     weights, norms = list_operands(operands), list_norms(operands)
+    for gate, norm in cell.norm.items():
+        least = int(np.float32(LEAST_VARIANCE) * np.float32(norm.unit))
+        require(least <= 1, f"TFLite normalizes the {gate} gate with a variance of at least {least}, not 1")
     for each in (*weights, *norms):
         require(each is None or each.is_constant, f"{each} is computed, TensorFlow Lite needs it constant")
     inputs = [input, *weights, output_in, cell_state_in, *norms]

@@ -15,13 +15,11 @@ from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite import recurrent as canonical
 from nnapi.ops.lstm_parameters import GATES, Cell, cell_of, operand_name
-from nnapi.ops.quantized_lstm import GATE_SCALE, gate_scales
+from nnapi.ops.quantized_lstm import gate_scales
 
 SEQUENCE = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 MATRICES = [operand_name(role, gate) for role in ("input", "recurrent") for gate in GATES]
 """The weights, in the order of the operator's inputs."""
-NORMAL = 2.0**10
-"""The integer that represents 1 in a normalized gate."""
 LARGEST_SUM = 2.0**31
 """Bound of LiteRT's 32-bit sums."""
 
@@ -139,18 +137,11 @@ def _need_held(what: str, largest: float, factor: float) -> None:
 
 
 def _need_exact_state(cell: Cell[Tensor], gate: str, state: Tensor, scale: float) -> None:
-    """Refuse a gate whose peephole or normalization may exceed 32 bits."""
-    peephole, norm = cell.peephole.get(gate), cell.norm.get(gate)
+    """Refuse a gate whose peephole may exceed 32 bits."""
+    peephole = cell.peephole.get(gate)
     if peephole is not None:
-        _need_held(f"the peephole of the {gate} gate", 2.0**15 * _most(peephole), state.unit * peephole.unit / scale)
-    if norm is not None:
-        weighted = 2 * math.sqrt(norm.shape[0]) * _most(norm)  # at most √n deviations from the mean of n numbers
-        largest = weighted + _most(cell.bias[gate]) / NORMAL + 1
-        _need_held(f"the normalized {gate} gate", largest, norm.unit / GATE_SCALE)
-
-
-def _most(tensor: Tensor) -> float:
-    return float(np.abs(tensor.value.astype(np.float64)).max())
+        largest = 2.0**15 * float(np.abs(peephole.value.astype(np.float64)).max())
+        _need_held(f"the peephole of the {gate} gate", largest, state.unit * peephole.unit / scale)
 
 
 def _largest(weights: Tensor, bias: Tensor | None) -> float:
