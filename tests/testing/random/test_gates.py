@@ -57,6 +57,13 @@ def test_neighbors_of_the_nearest_gate_stay_within_the_bound() -> None:
     assert moved < 3 * ROUNDING["fp32"] * CANDIDATE
 
 
+def test_scalars_may_be_arrays() -> None:
+    """A model's constants are."""
+    given = with_states(cell(activation=4, clip=0.5))
+    scalars = {name: np.asarray(value) for name, value in given.items() if np.isscalar(value)}
+    assert bound(given | scalars) == bound(given)
+
+
 def test_gates_of_their_own_lose_nothing() -> None:
     given = with_states(cell(coupled=False))
     given["input_to_input_weights"] = np.full((1, 1), -BEFORE, F32)

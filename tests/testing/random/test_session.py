@@ -72,9 +72,17 @@ def test_failures_of_a_profiles_device_are_written_into_the_folder(
         assert failure.file.name.startswith("phone.toml_random_5_")
 
 
+def test_an_error_while_shrinking_is_part_of_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "shrink", lambda example, fails, limit: (example, "TypeError: unhashable"))
+    failed = lambda self, example: Judgement(Outcome.FAILED, "no", "RELU", example)  # noqa: E731
+    monkeypatch.setattr(Child, "judge", failed)
+    (failure,) = run("nnapi-reference", 5, 600, only=RELU, cases=1).failures
+    assert failure.reason == "no (shrinking it raised TypeError: unhashable)"
+
+
 def test_a_failure_that_recurs_is_made_small_only_so_often(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = []
-    monkeypatch.setattr(session, "shrink", lambda example, fails, limit: limits.append(limit) or example)
+    monkeypatch.setattr(session, "shrink", lambda example, fails, limit: limits.append(limit) or (example, ""))
     failed = lambda self, example: Judgement(Outcome.FAILED, "no", "RELU", example)  # noqa: E731
     monkeypatch.setattr(Child, "judge", failed)
     run("nnapi-reference", 5, 600, only=RELU, cases=session.OFTEN + 2)

@@ -112,7 +112,9 @@ def _in_float64(cell: Cell[Array]) -> Cell[Array]:
     def convert(role: Any) -> Any:
         if isinstance(role, dict):
             return {name: array.astype(np.float64) for name, array in role.items()}
-        return role.astype(np.float64) if isinstance(role, np.ndarray) else role
+        if isinstance(role, np.ndarray):
+            return role.astype(np.float64) if role.ndim else role.item()
+        return role
 
     return Cell(**{name: convert(role) for name, role in vars(cell).items()})
 

@@ -114,7 +114,8 @@ def _count(report: Report, example: Example, judgement: Judgement) -> None:
 
 
 def _shrink(child: Child, example: Example, judgement: Judgement, limit: float) -> tuple[Example, Judgement]:
-    """Return the smallest example that still fails at the same operation, and its judgment."""
+    """Return the smallest example that still fails at the same operation, and its judgment. An error while shrinking
+    is added to the reason."""
     latest = judgement
 
     def fails(candidate: Example) -> Example | None:
@@ -125,7 +126,10 @@ def _shrink(child: Child, example: Example, judgement: Judgement, limit: float) 
         latest = result
         return result.example
 
-    return replayable(shrink(judgement.example or example, fails, limit)), latest
+    smallest, errors = shrink(judgement.example or example, fails, limit)
+    if errors:
+        latest = replace(latest, reason=f"{latest.reason} (shrinking it raised {errors})")
+    return replayable(smallest), latest
 
 
 def _write(example: Example, device: str, folder: Path | None) -> Path | None:

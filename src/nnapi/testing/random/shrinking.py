@@ -22,28 +22,29 @@ Place: TypeAlias = tuple[int, int]
 LIMIT = 15.0
 
 
-def shrink(example: Example, fails: Fails, limit: float = LIMIT) -> Example:
-    """Return the smallest example found within ``limit`` seconds that still fails."""
+def shrink(example: Example, fails: Fails, limit: float = LIMIT) -> tuple[Example, str]:
+    """Return the smallest example found within ``limit`` seconds that still fails, and the errors of the search."""
     end = time.monotonic() + limit
-    before = None
+    before, errors = None, dict[str, None]()
     while example is not before:
         before = example
         for ways in (_set_known_dimensions, _fewer_operations, _smaller_dimensions, _plainer_values):
-            example = _as_long_as(example, ways, fails, end)
-    return example
+            try:
+                while (smaller := _find_smaller(example, ways, fails, end)) is not None:
+                    example = smaller
+            except Exception as error:  # a bug of the search must not lose the example
+                errors[f"{type(error).__name__}: {error}"] = None
+    return example, "; ".join(errors)
 
 
-def _as_long_as(example: Example, ways: Ways, fails: Fails, end: float) -> Example:
-    while True:
-        for candidate in ways(example):
-            if time.monotonic() > end:
-                return example
-            still = fails(candidate)
-            if still is not None:
-                example = still
-                break
-        else:
-            return example
+def _find_smaller(example: Example, ways: Ways, fails: Fails, end: float) -> Example | None:
+    for candidate in ways(example):
+        if time.monotonic() > end:
+            return None
+        still = fails(candidate)
+        if still is not None:
+            return still
+    return None
 
 
 def _fewer_operations(example: Example) -> Iterator[Example]:
