@@ -23,6 +23,12 @@ def dense(shape: tuple[int, int] = (1, 4)) -> bytes:
     return single("FULLY_CONNECTED", [x, matrix, bias], y, "FullyConnectedOptions")
 
 
+def misstated() -> bytes:
+    """The file states other shapes than its operators give: a smaller one, and one of another rank."""
+    x, small, flat = T("FLOAT32", (2, 4), name="x"), T("FLOAT32", (1, 4), name="y"), T("FLOAT32", (8,), name="z")
+    return write(Graph().operator("RELU", [x], [small]).operator("TANH", [x], [flat]).between([x], [small, flat]))
+
+
 def open_batch() -> bytes:
     x, y = T("FLOAT32", (1, 3), name="x", signature=(-1, 3)), T("FLOAT32", (1, 3), name="y", signature=(-1, 3))
     return single("TANH", [x], y)

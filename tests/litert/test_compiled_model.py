@@ -16,7 +16,15 @@ from nnapi.litert.compiled_model import PLACEHOLDER  # noqa: E402
 from nnapi.litert.tensor_buffer import ArrayBuffer  # noqa: E402
 from nnapi.runtime.device import Device, device  # noqa: E402
 from tests.litert.interpreter_cases import needs_library  # noqa: E402
-from tests.litert.model_cases import dense, open_batch, signatures, svdf, two_steps, whole_numbers  # noqa: E402
+from tests.litert.model_cases import (  # noqa: E402
+    dense,
+    misstated,
+    open_batch,
+    signatures,
+    svdf,
+    two_steps,
+    whole_numbers,
+)
 from tests.litert.test_litert_interpreter import with_atan2  # noqa: E402
 
 pytestmark = pytest.mark.engine
@@ -50,7 +58,7 @@ def describe(model: Any) -> list[Any]:
     return told
 
 
-@pytest.mark.parametrize("content", [dense, open_batch, signatures, two_steps, whole_numbers])
+@pytest.mark.parametrize("content", [dense, misstated, open_batch, signatures, two_steps, whole_numbers])
 def test_models_describe_themselves_alike(content: Callable[[], bytes]) -> None:
     theirs, ours = litert.CompiledModel.from_buffer(content()), CompiledModel.from_buffer(content())
     assert describe(ours) == describe(theirs)

@@ -16,7 +16,18 @@ litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-liter
 from nnapi.litert import Interpreter  # noqa: E402  # LiteRT is the class that it derives from
 from tests.dynamic_range_cases import CASES, make_input  # noqa: E402
 from tests.litert.interpreter_cases import both, feed, needs_library, rng, run, values  # noqa: E402
-from tests.litert.model_cases import OUT, SUM, X, Y, dense, open_batch, signatures, two_steps, whole_numbers  # noqa: E402
+from tests.litert.model_cases import (  # noqa: E402
+    OUT,
+    SUM,
+    X,
+    Y,
+    dense,
+    misstated,
+    open_batch,
+    signatures,
+    two_steps,
+    whole_numbers,
+)
 
 pytestmark = pytest.mark.engine
 
@@ -31,6 +42,21 @@ def test_it_describes_and_computes_what_litert_does(content: bytes) -> None:
     assert [details["name"] for details in ours.get_tensor_details()] == names[: len(ours.get_tensor_details())]
     assert ours.num_subgraphs() == 1
     for _ in range(2):
+        feed(pair)
+        run(pair)
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_outputs_have_the_shapes_that_follow_from_the_operators(rows: int) -> None:
+    """Before the first run, whatever the file states."""
+    foreign, ours = pair = both(misstated())
+    for interpreter in pair:
+        if rows != 2:
+            interpreter.resize_tensor_input(0, [rows, 4])
+        interpreter.allocate_tensors()
+    assert [value.shape for value in values(ours)] == [(rows, 4)] * 2
+    for _ in range(2):
+        assert str(ours.get_output_details()) == str(foreign.get_output_details())
         feed(pair)
         run(pair)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nnapi.errors import BadDataError, need
-from nnapi.model.operand import Array, Shape
+from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.restarting import Restarting, StatefulRun, copy_to
 from nnapi.runtime.compilation import Compilation
 
@@ -31,7 +31,10 @@ class ReadyGraph:
     def __init__(self, compilation: Compilation, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         self.compilation = compilation
         self.positions = {tensor.number: position for position, tensor in enumerate(outputs)}
-        self.results: list[Array] = [np.zeros(tensor.shape, tensor.dtype) for tensor in outputs]
+        types = [compilation.model.operands[index].type for index in compilation.model.outputs]
+        self.results: list[Array] = [
+            np.zeros(_infer_shape(tensor, type), tensor.dtype) for tensor, type in zip(outputs, types, strict=True)
+        ]
         self._burst = compilation.burst(borrow=True)
         taken = {tensor.number: tensor for tensor in inputs}
         memory, self._run_stored = self._burst.bind(*(tensor.shape or (1,) for tensor in taken.values()))
@@ -70,6 +73,11 @@ class ReadyGraph:
             np.copyto(narrow, array.reshape(narrow.shape), casting="unsafe")
             need(np.array_equal(narrow.reshape(array.shape), array), "an input exceeds 32 bits", BadDataError)
         return [_as_described(result, tensor) for result, tensor in zip(self._run_stored(), outputs, strict=True)]
+
+
+def _infer_shape(tensor: Tensor, type: OperandType) -> Shape:
+    """Return an output's shape: the model's, which follows from its operations, unless the tensor is a scalar."""
+    return type.dimensions if tensor.shape and type.is_known else tensor.shape
 
 
 def _describe_memory(memory: Array, tensor: Tensor) -> Array:
