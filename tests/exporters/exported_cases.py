@@ -12,6 +12,7 @@ import numpy as np
 
 import nnapi
 from nnapi.errors import NnapiError
+from nnapi.formats.tflite.reader import File
 from nnapi.model.operand import OperandType
 from nnapi.testing.build import build
 from nnapi.testing.compare import judge
@@ -101,6 +102,9 @@ def _run_as_file(example: Example, way: str, folder: Path) -> Outcome:
         nnapi.export(model, path)
     except NnapiError as error:
         return Outcome("refused", _list_reasons(error.message))
+    names = list_names(path)
+    if len(set(names)) < len(names) or "" in names:
+        return Outcome("wrong", f"names that are missing or repeated: {sorted(names)}")
     inputs = [example.inputs[index] for index in example.main.inputs]
     if any(array is None for array in inputs):
         return Outcome("refused", "an input is omitted")
@@ -114,6 +118,22 @@ def _run_as_file(example: Example, way: str, folder: Path) -> Outcome:
     found = [a.reshape(b.shape) if a.size == b.size else a for a, b in zip(found, expected, strict=True)]
     difference = judge(example, found)
     return Outcome("passed") if difference is None else Outcome("wrong", str(difference))
+
+
+def list_names(path: Path) -> list[str]:
+    """Return the names of all tensors of a .tflite file or values of an .onnx file, also in nested graphs."""
+    if path.suffix == ".tflite":
+        file = File(memoryview(path.read_bytes()))
+        return [tensor.name for i in range(file.subgraph_count) for tensor in file.subgraph(i).tensors]
+    import onnx
+
+    def list_values(graph: onnx.GraphProto) -> Iterator[str]:
+        yield from (value.name for value in (*graph.input, *graph.initializer))
+        for node in graph.node:
+            yield from node.output
+            yield from (name for attribute in node.attribute for name in list_values(attribute.g))
+
+    return list(list_values(onnx.load(path, load_external_data=False).graph))
 
 
 def _list_reasons(message: str) -> str:

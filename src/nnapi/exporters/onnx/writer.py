@@ -10,6 +10,7 @@ from onnx import TensorProto, checker, helper, numpy_helper
 
 from nnapi.errors import BadDataError
 from nnapi.exporters.onnx.graph import Graph, Node, Value, list_nodes
+from nnapi.exporters.unique_names import UniqueNames
 from nnapi.model.operand import Array
 
 OPSET, WIDE_OPSET = 20, 21
@@ -56,7 +57,7 @@ class _Writer:
         self.names: dict[Value, str] = {}
         self.initializers: list[TensorProto] = []
         self.external: list[Array] = []
-        self._taken: set[str] = set()
+        self._unique = UniqueNames()
         self._equal: dict[Any, str] = {}
         self._offset = 0
         self._data_name = data_name
@@ -93,13 +94,7 @@ class _Writer:
     def _name(self, value: Value, otherwise: str) -> str:
         name = self.names.get(value)
         if name is None:
-            name = stem = value.name or otherwise
-            number = 0
-            while name in self._taken:
-                number += 1
-                name = f"{stem}_{number}"
-            self._taken.add(name)
-            self.names[value] = name
+            name = self.names[value] = self._unique.take(value.name or otherwise)
         return name
 
     def _read(self, value: Value) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nnapi.exporters.dynamic_dimensions import generalize, is_dynamic, list_other_shapes
 from nnapi.exporters.tflite.convert import Conversion
+from nnapi.exporters.tflite.tensor_names import name_tensors
 from nnapi.formats.tflite.graph import Operator
 from nnapi.formats.tflite.names import write_named_tensors, write_signature
 from nnapi.formats.tflite.writer import serialize
@@ -26,6 +27,7 @@ def write(model: Model, path: Path) -> None:
         generalize(ours, theirs, ".tflite")
         _mark_dynamic(ours, theirs)
     graph = conversion.finish()
+    name_tensors([graph, *conversion.subgraphs], conversion.values.values())
     signature = model.signature or _sign(model)
     sign = None if signature is None else partial(write_signature, graph=graph, signature=signature)
     content = serialize(graph, write_named_tensors, conversion.subgraphs, sign)
