@@ -20,6 +20,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "native"), str(HERE / "native" / "agent")]
 
 ABI = sysconfig.get_config_var("SOABI")
+BRIDGE = "nnapi.capi._bridge"
 AGENT = "nnapi.drivers.foreign.nnapi-agent"
 ANDROID_AGENT = f"{AGENT}-android"
 FOLDER = f"nnapi.capi.{ABI}"  # each Python has its own, because several may share a checkout
@@ -138,7 +139,7 @@ class BuildNative(build_ext):
             extension.include_dirs += [str(made), "native", "src/nnapi/capi/include"]
             if extension.name.startswith(FOLDER):
                 extension.define_macros += list(macros.items())
-            elif extension.name not in (AGENT, ANDROID_AGENT):
+            elif extension.name == BRIDGE:
                 extension.sources = [str(made / "_bridge.c")]
                 extension.define_macros += [("_CFFI_NO_LIMITED_API", "1")]  # it starts the interpreter
         # Do not put the library folder of the building Python into the rpath: the package may run elsewhere.
@@ -155,7 +156,8 @@ def android_agents():
 setup(
     install_requires=DEPENDENCIES + (LITERT if LITERT_HAS_WHEELS else []),
     ext_modules=[
-        Extension("nnapi.capi._bridge", ["native/bridge.c"], optional=True),
+        Extension(BRIDGE, ["native/bridge.c"], optional=True),
+        Extension("nnapi.cli._signals", ["native/signals.c"], optional=True),
         Extension(
             LIBRARY,
             ["native/library.c", "native/interpreter.c"],

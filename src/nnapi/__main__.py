@@ -1,6 +1,6 @@
 """Run ``python -m nnapi`` as the command ``nnapi``."""
 
-from nnapi.cli import main
+from nnapi_command import main
 
 if __name__ == "__main__":
     main()

@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from nnapi.capi import installation
 from nnapi.capi.strace import Begin, End
-from nnapi.cli import app
+from nnapi.cli import app, strace
 from nnapi.cli.strace import Calls, is_wanted
 
 built = pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
@@ -102,6 +103,47 @@ def test_a_program_that_is_killed_leaves_its_counts() -> None:
     )
     assert result.exit_code == 128 + signal.SIGKILL
     assert result.stderr.splitlines()[1].split()[-3:] == ["2", "1", "ANeuralNetworks_getDeviceCount"]
+
+
+@built
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_reaches_the_program_and_no_folder_is_left(number: signal.Signals, tmp_path: Path) -> None:
+    program = "import time; print('ready', flush=True); time.sleep(600)"
+    words = [sys.executable, "-m", "nnapi", "strace", "--", sys.executable, "-c", program]
+    there = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=there, start_new_session=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"ready\n"
+        assert len(list(tmp_path.iterdir())) == 1
+        running.send_signal(number)
+        assert running.wait(300) == 128 + number
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_of_a_terminal_reaches_the_program_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terminal sends it to both."""
+    sent: list[int] = []
+    running = SimpleNamespace(send_signal=sent.append)
+    for in_foreground in (True, False):
+        monkeypatch.setattr(strace, "is_in_foreground", lambda is_so=in_foreground: is_so)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            strace._pass_on(running, number, None)  # type: ignore[arg-type]
+    assert sent == [signal.SIGTERM, signal.SIGINT, signal.SIGTERM]
+
+
+def test_the_foreground_is_that_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    parent, terminal = os.openpty()
+    monkeypatch.setattr(strace, "TERMINAL", os.ttyname(terminal))
+    monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp())
+    assert strace.is_in_foreground()
+    monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp() + 1)
+    assert not strace.is_in_foreground()
+    os.close(terminal)
+    os.close(parent)
+    monkeypatch.setattr(strace, "TERMINAL", "/no/such/terminal")
+    assert not strace.is_in_foreground()
 
 
 @built

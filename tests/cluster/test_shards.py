@@ -136,6 +136,7 @@ class InitRay:
         if address == "ray://nobody:1":
             raise ConnectionError("nobody answers")
         self.told.append((address, options))
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(15))
 
     def shutdown(self) -> None:
         self.is_shut_down = True
@@ -158,6 +159,12 @@ def test_a_local_cluster_listens_to_nobody_else_and_reports_to_nobody(ray: InitR
         assert (address, options["_node_ip_address"], options["include_dashboard"]) == ("local", "127.0.0.1", False)
         assert os.environ["RAY_USAGE_STATS_ENABLED"] == os.environ[LOCAL_ONLY] == "0"
     assert ray.is_shut_down
+
+
+def test_signals_are_handled_as_before(ray: InitRay) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with connect("ray"):
+        assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_an_address_is_kept(ray: InitRay, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import typer
 
 from nnapi.cli.connected_phones import use_phones
 from nnapi.cli.failure import Nnapi, prepare_streams
+from nnapi.cli.interruption import handle_signals
 from nnapi.garbage_collection import pause_collecting
 
 COMMANDS = {
@@ -84,5 +85,6 @@ def _options(
 
 
 def main() -> None:
+    handle_signals()
     prepare_streams()
     app(prog_name="nnapi")

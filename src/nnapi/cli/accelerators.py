@@ -1,6 +1,5 @@
 """Accelerators that an application may use instead of NNAPI, and the operations that each of them refuses."""
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -11,6 +10,7 @@ from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.runtime.planning.grouping import group_by_owner
 from nnapi.runtime.verdicts.verdicts import need_verdicts
+from nnapi.store.temporary import temporary_folder
 
 
 class DeviceAccelerator:
@@ -53,7 +53,7 @@ class Xnnpack:
         """Return the names of the operators in LiteRT's graph; ``DELEGATE`` is a partition of XNNPACK."""
         from ai_edge_litert.interpreter import Interpreter
 
-        with tempfile.TemporaryDirectory(prefix="nnapi-") as folder, hide_delegate_message():
+        with temporary_folder() as folder, hide_delegate_message():
             nnapi.export(model, path := Path(folder) / "model.tflite")
             interpreter = Interpreter(str(path), num_threads=1)
             interpreter.allocate_tensors()

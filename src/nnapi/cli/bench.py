@@ -48,8 +48,8 @@ from nnapi.report.machine import count_cores, machine
 from nnapi.report.result import Benchmark, ModelResult, to_data
 from nnapi.report.summary import geometric_mean, summarize
 from nnapi.report.timeline import timeline_data
-from nnapi.runtime.by_name import MOST_THREADS
 from nnapi.runtime.device import REFERENCE
+from nnapi.runtime.thread_counts import MOST_THREADS
 from nnapi.store.files import PUBLIC, replace_file
 from nnapi.trace import recording
 from nnapi.vision.families import find_family

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from nnapi.cli.interruption import Interruption, leave
 from nnapi.errors import DeadObjectError, Mistake, NnapiError, UnavailableDeviceError
 from nnapi.printable import printable
 
@@ -32,6 +33,7 @@ class ExitCode(IntEnum):
     INTERNAL = 5
     STOPPED = 130
     BROKEN_PIPE = 141
+    TERMINATED = 143
 
 
 class Nnapi(TyperGroup):
@@ -40,33 +42,43 @@ class Nnapi(TyperGroup):
     def main(  # type: ignore[override]  # the positions of the other arguments differ between versions of Typer
         self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
     ) -> Any:
+        code, words = self._call(args, extra)
+        Interruption.is_too_late = True
+        if Interruption.number:
+            code, words = 128 + Interruption.number, "stopped"
+        fail(words, code)
+        if standalone_mode:
+            if Interruption.number:
+                leave(code)
+            sys.exit(code)
+        return code
+
+    def _call(self, args: Sequence[str] | None, extra: dict[str, Any]) -> tuple[int, str]:
+        """Run the command; return its exit code, and its message if it failed."""
         try:
             try:
-                code = super().main(args, standalone_mode=False, **extra) or 0
+                return super().main(args, standalone_mode=False, **extra) or ExitCode.SUCCESS, ""
             finally:
                 _flush()
+        except KeyboardInterrupt:
+            return ExitCode.STOPPED, "stopped"
         except typer.Abort as stop:
             if isinstance(ended := stop.__cause__, EOFError):  # the parser mistakes an EOFError for Ctrl-D
-                code = fail(describe_failure(ended)[1], ExitCode.BAD_INPUT)
-            else:
-                code = fail("stopped", ExitCode.STOPPED)
-        except BrokenPipeError:
-            code = ExitCode.BROKEN_PIPE
+                return ExitCode.BAD_INPUT, describe_failure(ended)[1]
+            return ExitCode.STOPPED, "stopped"
+        except ReaderIsGone:
+            return ExitCode.BROKEN_PIPE, ""
         except Exception as error:
             if os.environ.get("NNAPI_DEBUG", "0") not in ("", "0"):
                 traceback.print_exc()
-            code, words = describe_failure(error)
-            fail(words, code)
-        if standalone_mode:
-            sys.exit(code)
-        return code
+            return describe_failure(error)
 
 
 def _flush() -> None:
     """Flush standard output. After an error, redirect it, so that Python does not report the error again at exit."""
     try:
         sys.stdout.flush()
-    except OSError:
+    except (OSError, ReaderIsGone):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise
 
@@ -126,11 +138,18 @@ def prepare_streams() -> None:
         sys.stderr.reconfigure(errors="replace")
 
 
+class ReaderIsGone(Exception):
+    """Nobody reads standard output any more, as after ``| head -1``. It is not an OSError, because Typer and Rich would
+    end the process with 1, which means that results differ."""
+
+
 class _StandardOutput(io.FileIO):
     """Standard output, named in its errors."""
 
     def write(self, data: Any) -> int | None:  # type: ignore[override]  # the base class takes any buffer
         try:
             return super().write(data)
+        except BrokenPipeError:
+            raise ReaderIsGone from None
         except OSError as error:
             raise OSError(error.errno, error.strerror, "standard output") from None

@@ -1,6 +1,5 @@
 """Use another engine as a device: it runs each model from a file in the engine's format."""
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from nnapi.model.operand import Array, OperandType
 from nnapi.report.engines import Engine, Run, UnsuitableError
 from nnapi.runtime.choice.judge import Distance
 from nnapi.runtime.device import REFERENCE
+from nnapi.store.temporary import temporary_folder
 from nnapi.testing.divergence import measure_outputs
 
 
@@ -45,7 +45,7 @@ class FileDriver:
             raise OpFailedError(str(error)) from None
 
     def _open(self, model: nnapi.Model) -> Run:
-        with tempfile.TemporaryDirectory(prefix="nnapi-") as folder:
+        with temporary_folder() as folder:
             nnapi.export(model, path := Path(folder) / f"model{self._suffix}")
             with hide_delegate_message():
                 (run,) = self._engine.open(path, 1).prepare(1)

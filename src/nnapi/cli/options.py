@@ -9,8 +9,8 @@ import typer
 import nnapi
 from nnapi.errors import Mistake
 from nnapi.model.precision import PrecisionName
-from nnapi.runtime.by_name import MOST_THREADS
 from nnapi.runtime.device import REFERENCE
+from nnapi.runtime.thread_counts import MOST_THREADS
 
 PROFILE = ".toml"
 Names: TypeAlias = list[str] | None

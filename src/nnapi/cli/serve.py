@@ -3,11 +3,14 @@
 import signal
 import stat
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import typer
 
 import nnapi
+from nnapi.cli.failure import ExitCode
+from nnapi.cli.interruption import handlers
 from nnapi.cli.options import Names, device_option
 from nnapi.cli.printing import console
 from nnapi.drivers.isolated.allowance import Allowance
@@ -57,7 +60,14 @@ def serve(
         raise Mistake(str(error)) from None
     except OSError as error:
         raise Mistake(f"{socket} cannot be served: {error.strerror or error}") from None
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: service.close())
-    console().print(f"serving {', '.join(drivers)} at {socket}", markup=False)
-    service.run()
+    ends: list[int] = []
+
+    def end(number: int, frame: FrameType | None) -> None:
+        ends.append(number)
+        service.close()
+
+    with handlers({signal.SIGTERM: end, signal.SIGINT: end}):
+        console().print(f"serving {', '.join(drivers)} at {socket}", markup=False)
+        service.run()
+    if signal.SIGINT in ends:
+        raise typer.Exit(ExitCode.STOPPED)

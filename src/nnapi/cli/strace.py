@@ -10,9 +10,10 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from types import FrameType
 from typing import Annotated, TextIO
 
 import typer
@@ -20,14 +21,17 @@ from rich.console import Console
 
 from nnapi.capi import installation
 from nnapi.capi.strace import Begin, End, decode
+from nnapi.cli.interruption import handlers
 from nnapi.cli.printing import WIDE, table
 from nnapi.codes import ResultCode
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize
+from nnapi.store.temporary import temporary_folder
 
 DATAGRAMS = socket.AF_UNIX, socket.SOCK_DGRAM
 LONGEST = 1 << 20
 """Maximum bytes of a message."""
+TERMINAL = "/dev/tty"
 FAILED = {code.name for code in ResultCode if code}
 
 
@@ -72,7 +76,7 @@ def strace(
 
 def listen(program: Sequence[str], add: Callable[[Begin | End], None]) -> int:
     """Run the program and pass its messages to ``add``; return its exit code, negative for a signal."""
-    with TemporaryDirectory(prefix="nnapi-strace-") as folder, socket.socket(*DATAGRAMS) as inbox:
+    with temporary_folder("strace") as folder, socket.socket(*DATAGRAMS) as inbox:
         address = f"{folder}/calls"
         inbox.bind(address)
         variables = os.environ | installation.environment() | {"NNAPI_STRACE": address}
@@ -80,16 +84,29 @@ def listen(program: Sequence[str], add: Callable[[Begin | End], None]) -> int:
             running = subprocess.Popen(program, env=variables)
         except OSError as error:
             raise Mistake(f"{program[0]} cannot be run: {error.strerror}") from None
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also reaches the program, which may handle it
-        try:
+        pass_on = partial(_pass_on, running)
+        with handlers({signal.SIGINT: pass_on, signal.SIGTERM: pass_on}):
             waiting = threading.Thread(target=_send_end, args=(running, address))
             waiting.start()
             while message := inbox.recv(LONGEST):
                 add(decode(message))
             waiting.join()
-        finally:
-            signal.signal(signal.SIGINT, before)
         return running.returncode
+
+
+def _pass_on(running: subprocess.Popen[bytes], number: int, frame: FrameType | None) -> None:
+    """Send a signal to the program, unless it is Ctrl-C, which the terminal sends to both. The program decides."""
+    if number != signal.SIGINT or not is_in_foreground():
+        running.send_signal(number)
+
+
+def is_in_foreground() -> bool:
+    """Return whether the terminal sends Ctrl-C to this process's group."""
+    try:
+        with open(TERMINAL, "rb") as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False
 
 
 def _send_end(running: subprocess.Popen[bytes], address: str) -> None:

@@ -20,10 +20,10 @@ from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.model.precision import PrecisionName
-from nnapi.runtime.by_name import read_threads
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device
 from nnapi.runtime.run_many import RunMany
+from nnapi.runtime.thread_counts import read_threads
 
 MOST_READY = 4
 """Number of compilations that a process caches, the most recently used."""

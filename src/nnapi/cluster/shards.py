@@ -3,6 +3,8 @@
 import logging
 import os
 import pickle
+import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -113,8 +115,11 @@ def connect(url: str) -> Iterator[Cluster]:
     options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if address is None:
         options |= {"num_cpus": len(os.sched_getaffinity(0)), "include_dashboard": False, "_node_ip_address": LOOPBACK}
+    handler = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(address or "local", **options)
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)  # Ray's own ends the process with 15
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise OpFailedError(f"no Ray at {address or 'this machine'}: {error}") from None
     try:

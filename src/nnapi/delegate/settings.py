@@ -6,9 +6,9 @@ from nnapi.codes import DeviceTypeCode
 from nnapi.compiling import compile
 from nnapi.errors import BadDataError, need
 from nnapi.model.model import Model
-from nnapi.runtime.by_name import read_threads
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device, device, devices
+from nnapi.runtime.thread_counts import read_threads
 
 OPTIONS = "devices", "threads", "cache", "explain", "dynamic"
 """Names of options. ``dynamic`` has no effect: graphs with dynamic tensors are always accepted."""

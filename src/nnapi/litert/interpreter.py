@@ -15,7 +15,7 @@ from nnapi.importers.file_formats import Weights
 from nnapi.litert.delegates import list_devices
 from nnapi.litert.session import Graph, Session, Settings, SubgraphFile
 from nnapi.model.operand import Array
-from nnapi.runtime.by_name import read_threads
+from nnapi.runtime.thread_counts import read_threads
 
 UNUSED = 2
 """References to a lease without views: the interpreter's, and the argument of getrefcount."""

@@ -20,9 +20,9 @@ from nnapi.onnx.options import RunOptions, SessionOptions, read_stored_options
 from nnapi.onnx.ort_value import OrtMemoryInfo, OrtValue, type_of
 from nnapi.onnx.providers import choose, list_unknown
 from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, dtype_of, is_static
-from nnapi.runtime.by_name import read_threads
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.specializations import MOST_SHAPES, Specializations
+from nnapi.runtime.thread_counts import read_threads
 
 
 class InferenceSession:

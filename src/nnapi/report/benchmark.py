@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +20,7 @@ from nnapi.report.accuracy import measure_agreement
 from nnapi.report.engines import Engine, Nnapi, Run, UnsuitableError, command, save
 from nnapi.report.result import Measurement
 from nnapi.report.timing import time_call, time_calls
+from nnapi.store.temporary import temporary_folder
 
 Step = Callable[[str], None]
 """A callback that takes the name of the step that begins."""
@@ -144,7 +144,7 @@ def _try(course: Course, work: Callable[[], None]) -> None:
 
 
 def _try_out(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
-    with tempfile.TemporaryDirectory(prefix="nnapi-bench-") as folder:
+    with temporary_folder("bench") as folder:
         inputs = Path(folder) / "inputs.npy"
         save(inputs, subject.inputs)
         for course in courses:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from enum import IntEnum
-from operator import index
 from typing import Any, SupportsIndex, TypeVar, overload
 
 from nnapi.codes import PreferenceCode, PriorityCode
@@ -22,8 +21,6 @@ PREFERENCES = {
     "sustained": PreferenceCode.PREFER_SUSTAINED_SPEED,
     "sustained_speed": PreferenceCode.PREFER_SUSTAINED_SPEED,
 }
-MOST_THREADS = 1024
-"""As many processors as the kernel's default processor set has. With tens of thousands of threads, engines crash."""
 PRIORITIES = {code.name.removeprefix("PRIORITY_").lower(): code for code in PriorityCode}
 
 Code = TypeVar("Code", bound=IntEnum)
@@ -89,18 +86,3 @@ def read_seconds(duration: Duration, what: str) -> int:
     is_valid = isinstance(seconds, int | float) and 0 <= seconds < 2**63 / 1e9
     need(is_valid, f"{what} is {duration!r}, must be seconds or a timedelta, at least 0", BadDataError)
     return round(seconds * 1e9)
-
-
-def read_threads(threads: SupportsIndex | None, what: str = "threads") -> int | None:
-    """Return the number of threads of a run, or None; raise BadDataError as :func:`read_count` does."""
-    return None if threads is None else read_count(threads, what)
-
-
-def read_count(given: SupportsIndex, what: str) -> int:
-    """Return a number of threads; raise BadDataError unless it is from 1 to MOST_THREADS."""
-    try:
-        count = index(given)
-    except TypeError:
-        count = 0
-    need(0 < count <= MOST_THREADS, f"{what} is {given!r}, must be from 1 to {MOST_THREADS}", BadDataError)
-    return count

@@ -24,15 +24,7 @@ from nnapi.model.lifecycle import State
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.notebook_display import NotebookDisplay
-from nnapi.runtime.by_name import (
-    Outputs,
-    Preference,
-    Priority,
-    order_inputs,
-    read_preference,
-    read_priority,
-    read_threads,
-)
+from nnapi.runtime.by_name import Outputs, Preference, Priority, order_inputs, read_preference, read_priority
 from nnapi.runtime.cache.compilation_cache import Cache, CacheLocation, open_cache
 from nnapi.runtime.choice.first_runs import FirstRuns
 from nnapi.runtime.choice.knowledge import Predicted, Unknown
@@ -49,6 +41,7 @@ from nnapi.runtime.inputs import check_inputs
 from nnapi.runtime.planning.explain import add_precisions, as_data, as_text, describe_wait, summary
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.settings import Partitioning, partitioning, waits_for_trials
+from nnapi.runtime.thread_counts import read_threads
 from nnapi.trace import Layer, Phase, Section, spans
 from nnapi.trace.log import Log
 
@@ -133,8 +126,7 @@ class Compilation(Closeable, NotebookDisplay):
         self._cache = Cache(directory, token)
 
     def set_threads(self, threads: int | None) -> None:
-        """Set the number of threads per run, up to 1024. With None, the default, the runtime chooses by the
-        preference."""
+        """Set the number of threads per run, up to 1024. With None, the runtime chooses by the preference."""
         self.state.need("preparing", to="set the number of threads")
         self._threads = read_threads(threads)
 

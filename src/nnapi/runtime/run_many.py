@@ -25,10 +25,10 @@ from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.burst import Burst, Runnable
-from nnapi.runtime.by_name import read_count
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.prepared_partitions import ClaimedError, ReadyPlan, prepare_plan
 from nnapi.runtime.executors.workers import run_in_background
+from nnapi.runtime.thread_counts import read_count
 from nnapi.trace.log import Log
 
 log = Log("nnapi.ExecutionBuilder")

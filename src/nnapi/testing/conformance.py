@@ -13,6 +13,7 @@ from pathlib import Path
 
 from nnapi.codes import OperationCode
 from nnapi.runtime.device import Device, device
+from nnapi.testing.child_processes import leave_with, starting_children
 from nnapi.testing.corpus import Corpus, Entry, Filter, by_file
 from nnapi.testing.example import Example
 from nnapi.testing.runtime_classes import HERE
@@ -106,12 +107,21 @@ def _run_in_processes(
 ) -> Iterator[Result]:
     files = [list(group) for _, group in groupby(entries, lambda entry: entry.file)]
     work = [same[start : start + CHUNK] for same in files for start in range(0, len(same), CHUNK)]
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    context = get_context("spawn")
+    reader, writer = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=leave_with, initargs=(reader,))
     try:
-        for results in pool.map(chunk, work):
+        with starting_children():
+            found = pool.map(chunk, work)
+        for results in found:
             yield from results
+    except BaseException:
+        writer.close()  # the processes leave at once, because nobody wants the rest of their results
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
+        writer.close()
+        reader.close()
 
 
 def _run_chunk(

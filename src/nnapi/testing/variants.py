@@ -1,6 +1,5 @@
 """The variants in which an example can run: plain, in a burst, with a cache and others."""
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -19,6 +18,7 @@ from nnapi.runtime.device import Device
 from nnapi.runtime.execution import Execution
 from nnapi.runtime.memory import MemoryDesc
 from nnapi.runtime.verdicts.verdicts import need_verdicts
+from nnapi.store.temporary import temporary_folder
 from nnapi.testing.build import build, describe
 from nnapi.testing.compare import judge
 from nnapi.testing.example import Example, Harness, as_signed, with_dynamic_outputs
@@ -102,7 +102,7 @@ def with_fence(example: Example, setting: Setting) -> str | None:
 def with_cache(example: Example, setting: Setting) -> str | None:
     """Compile twice with one token and run the second compilation; its 8-bit values may differ by 3 steps."""
     lenient = replace(example, tolerance=replace(example.tolerance, quant8_atol=3))
-    with tempfile.TemporaryDirectory(prefix="nnapi-cache-") as folder:
+    with temporary_folder("cache") as folder:
         for _ in range(2):
             compilation = _compile_supported(example, setting, cache=folder)
         execution = setting.classes.Execution(compilation)

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from nnapi.locks import make_lock
 from nnapi.onnx.options import SessionOptions
 from nnapi.onnx.session import InferenceSession
-from nnapi.runtime.by_name import read_threads
+from nnapi.runtime.thread_counts import read_threads
 from nnapi.torch.export import ALL_STATIC, DynamicDimensions, export_graph, find_dynamic_dimensions
 
 log = logging.getLogger("nnapi.torch")

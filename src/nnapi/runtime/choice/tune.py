@@ -7,7 +7,6 @@ from typing import Any
 from nnapi.contract.driver import PrepareOptions
 from nnapi.model.model import Model
 from nnapi.model.precision import PrecisionName, read_precision
-from nnapi.runtime.by_name import read_threads
 from nnapi.runtime.cache.compilation_cache import open_cache, open_own_cache
 from nnapi.runtime.choice.challenger import Inputs
 from nnapi.runtime.choice.knowledge import Fixed
@@ -20,6 +19,7 @@ from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.inputs import check_inputs, has_known_ranks, make_zeros
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.settings import Partitioning, settings
+from nnapi.runtime.thread_counts import read_threads
 from nnapi.trace import Layer, Phase, span
 
 LONGEST = 10.0

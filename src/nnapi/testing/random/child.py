@@ -1,13 +1,13 @@
 """Judge examples in a separate process, so that a crash or a hang counts as a failure of the example."""
 
-import os
 import signal
 import time
 from contextlib import suppress
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
 from typing import Any
 
+from nnapi.testing.child_processes import leave_with, starting_children
 from nnapi.testing.example import Example
 from nnapi.testing.random.judging import Judgement, Outcome, judge
 
@@ -46,7 +46,8 @@ class Child:
         context = get_context("spawn")
         self._pipe, other = pipe, _ = context.Pipe()
         self._process = context.Process(target=_serve, args=(other, self.device, self.special), daemon=True)
-        self._process.start()
+        with starting_children():
+            self._process.start()
         other.close()
         return pipe
 
@@ -79,7 +80,9 @@ def _describe_end(code: int | None) -> str:
 def _serve(pipe: Connection, name: str, special: bool) -> None:
     from nnapi.runtime.device import device
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Ctrl-C the parent ends this process
+    parent = parent_process()
+    assert parent is not None  # this runs in a child
+    leave_with(parent.sentinel)
     engine = device(name)
     while True:
         try:
@@ -92,5 +95,3 @@ def _serve(pipe: Connection, name: str, special: bool) -> None:
             judgement = _failed(example, f"{type(error).__name__}: {error}")
         with suppress(BrokenPipeError):
             pipe.send(judgement)
-        if os.getppid() == 1:
-            return
