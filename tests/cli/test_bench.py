@@ -1,6 +1,9 @@
 """``nnapi bench`` as a user calls it, on a small model and few rounds."""
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +142,36 @@ def test_an_interrupted_run_keeps_what_it_measured(tmp_path: Path, monkeypatch: 
     found = json.loads((tmp_path / "a.json").read_text())
     assert found["is_interrupted"]
     assert len(found["models"]) == 1
+    assert len(found["models"][0]["measurements"][0]["latency"]) == 2
+    assert "was interrupted" in (tmp_path / "a.html").read_text()
+
+
+def test_a_run_that_is_killed_inside_an_engine_keeps_what_it_measured(tmp_path: Path) -> None:
+    """The main thread does not see Ctrl-C there, as it holds the process up for longer than a second."""
+    hanging = f"""
+import ctypes, signal, sys
+import nnapi.report.benchmark as benchmark
+
+def hang(*_):
+    sys.stderr.write("hanging\\n")
+    sys.stderr.flush()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {{2}})
+    ctypes.CDLL(None).sleep(600)
+
+benchmark.measure_rate = hang
+sys.argv = ["nnapi", "bench", {str(MODEL)!r}, *{QUICK!r}, "-o", "a.json", "--html", "a.html"]
+from nnapi.cli import main
+main()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", hanging], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stderr is not None
+        assert "hanging\n" in iter(running.stderr.readline, "")
+        running.send_signal(signal.SIGINT)
+        assert running.wait(300) == 130
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert found["is_interrupted"]
     assert len(found["models"][0]["measurements"][0]["latency"]) == 2
     assert "was interrupted" in (tmp_path / "a.html").read_text()
 

@@ -15,7 +15,16 @@ import pytest
 from nnapi import tensor
 from nnapi.model.operand import Array
 from nnapi.report import benchmark, timing
-from nnapi.report.benchmark import Settings, Subject, count_steps, find_available, measure, measure_rate, peak_memory
+from nnapi.report.benchmark import (
+    Settings,
+    Subject,
+    count_steps,
+    find_available,
+    measure,
+    measure_rate,
+    peak_memory,
+    start_courses,
+)
 from nnapi.report.engines import LiteRT, Nnapi, Run, UnsuitableError, save
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
@@ -65,7 +74,9 @@ def _no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*engines: Pretended, settings: Settings = QUICK, subject: Subject = SUBJECT, step: Any = lambda _: None) -> Any:
-    return measure(subject, {engine: engine.version() for engine in engines}, settings, step)  # type: ignore[misc]
+    courses = start_courses({engine: engine.version() for engine in engines})
+    interrupted = measure(courses, subject, settings, step)  # type: ignore[misc]
+    return [course.measurement for course in courses], interrupted
 
 
 def test_everything_is_measured() -> None:
@@ -261,6 +272,8 @@ def test_tuning_comes_before_memory_and_compile_times(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Nnapi, "open", open_nnapi)
     monkeypatch.setattr(benchmark, "peak_memory", measure_memory)
-    (found,), _ = measure(SUBJECT, {Nnapi(): "1"}, QUICK, lambda _: None)
+    (course,) = start_courses({Nnapi(): "1"})
+    measure([course], SUBJECT, QUICK, lambda _: None)
+    found = course.measurement
     assert events[:3] == ["prepare", "memory", "prepare"]
     assert len(found.compile) == QUICK.repeats

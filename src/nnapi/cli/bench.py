@@ -1,7 +1,7 @@
 """``nnapi bench``: measure models on nnapi's devices and in other engines, in alternating rounds."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -20,6 +20,7 @@ from nnapi.cli.bench_diff import diff
 from nnapi.cli.cluster_runs import On, connect_if
 from nnapi.cli.failure import ExitCode
 from nnapi.cli.inputs import read_inputs
+from nnapi.cli.interruption import before_end
 from nnapi.cli.options import (
     AsWeights,
     Json,
@@ -39,7 +40,7 @@ from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake, NnapiError
 from nnapi.model.precision import Precision
 from nnapi.printable import format_bytes, pluralize
-from nnapi.report.benchmark import Settings, Step, Subject, count_steps, find_available, measure
+from nnapi.report.benchmark import Settings, Step, Subject, count_steps, find_available, measure, start_courses
 from nnapi.report.dataset import Example, read_dataset
 from nnapi.report.engines import OTHERS, Engine, Nnapi
 from nnapi.report.graph import graph_data
@@ -142,7 +143,12 @@ def bench(
     benchmark = Benchmark(time.strftime("%Y-%m-%d %H:%M:%S %z"), machine(), facts, absent, (), False)
     elsewhere = len(examples) * sum(isinstance(engine, Nnapi) for engine in engines) if on else 0
     with connect_if(on) as cluster:
-        session = _Session(engines, settings, weights, examples, reference, seed, cluster)
+
+        def keep(unfinished: ModelResult) -> None:
+            models = (*benchmark.models, unfinished)
+            _write(output, html, replace(benchmark, models=models, is_interrupted=True))
+
+        session = _Session(engines, settings, weights, examples, reference, seed, cluster, keep)
         for number, file in enumerate(models, 1):
             title = f"{file.name} ({number} of {len(models)})" if len(models) > 1 else file.name
             with progress(out, 2 + count_steps(len(engines), settings) + elsewhere) as step:
@@ -154,12 +160,10 @@ def bench(
             if not as_json:
                 _show(out, found)
             benchmark = replace(benchmark, models=(*benchmark.models, found), is_interrupted=interrupted)
-            _write(output, benchmark)
+            _write(output, None, benchmark)
             if interrupted:
                 break
-    _write(output, benchmark)
-    if html:
-        html.write_text(benchmark_page(benchmark), encoding="utf-8", errors="replace")
+    _write(output, html, benchmark)
     if as_json:
         print_json("bench", to_data(benchmark))
     else:
@@ -196,6 +200,8 @@ class _Session:
     reference: bool
     seed: int
     cluster: Cluster | None
+    keep: Callable[[ModelResult], None]
+    """Writes the results so far, if the process must end while it measures a model."""
 
     def measure(self, file: Path, step: Step) -> tuple[ModelResult, bool]:
         """Measure one model; also return whether the user interrupted it."""
@@ -221,29 +227,34 @@ class _Session:
                 notes.append(f"values of the data set's pictures are {pixels.guess}; .npy files need no guess")
             elsewhere = make_cluster_judge(self.cluster, model, self.examples, step, pixels) if self.cluster else None
             subject = replace(subject, judge=make_judge(model, self.examples, pixels), judge_devices=elsewhere)
-        measurements, interrupted = measure(subject, self.engines, self.settings, step)
-        ours = next((engine for engine in self.engines if isinstance(engine, Nnapi)), None)
-        graph = timeline = None
-        if ours and not interrupted and self.settings.apart:
-            try:
-                graph, timeline = _trace_plan(model, ours, inputs, self.settings.threads)
-            except NnapiError as error:
-                notes.append(f"no plan: {error}")
-            except KeyboardInterrupt:
-                interrupted = True
-        sides = [", ".join(_type(model, index) for index in side) for side in (model.inputs, model.outputs)]
+        courses = start_courses(self.engines)
         result = replace(
             result,
             operations=len(model.operations),
-            signature=" → ".join(sides),
+            signature=_describe_signature(model),
             inputs="; ".join(dict.fromkeys(one.conversion for one in given)),
-            measurements=tuple(measurements),
             examples=len(self.examples),
-            graph=graph,
-            timeline=timeline,
-            notes=tuple(notes),
         )
-        return result, interrupted
+
+        def collect() -> ModelResult:
+            return replace(result, measurements=tuple(course.measurement for course in courses), notes=tuple(notes))
+
+        ours = next((engine for engine in self.engines if isinstance(engine, Nnapi)), None)
+        graph = timeline = None
+        with before_end(lambda: self.keep(collect())):
+            interrupted = measure(courses, subject, self.settings, step)
+            if ours and not interrupted and self.settings.apart:
+                try:
+                    graph, timeline = _trace_plan(model, ours, inputs, self.settings.threads)
+                except NnapiError as error:
+                    notes.append(f"no plan: {error}")
+                except KeyboardInterrupt:
+                    interrupted = True
+        return replace(collect(), graph=graph, timeline=timeline), interrupted
+
+
+def _describe_signature(model: nnapi.Model) -> str:
+    return " → ".join(", ".join(_type(model, index) for index in side) for side in (model.inputs, model.outputs))
 
 
 def _type(model: nnapi.Model, index: int) -> str:
@@ -263,10 +274,13 @@ def _trace_plan(
     return graph_data(compilation.plan), timeline_data(spans) if spans else None
 
 
-def _write(file: Path | None, benchmark: Benchmark) -> None:
+def _write(file: Path | None, page: Path | None, benchmark: Benchmark) -> None:
     if file is not None:
         with replace_file(file, PUBLIC) as opened:
             opened.write(to_json("bench", to_data(benchmark)).encode("utf-8", "replace"))
+    if page is not None:
+        with replace_file(page, PUBLIC) as opened:
+            opened.write(benchmark_page(benchmark).encode("utf-8", "replace"))
 
 
 def _show(out: Console, result: ModelResult) -> None:

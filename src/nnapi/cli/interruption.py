@@ -23,8 +23,8 @@ PATIENCE = 0.5
 """Seconds from a signal until the process ends, whatever its main thread does."""
 LONGEST = 0.75
 """The same if an engine holds the GIL, so that nothing can be removed."""
-FLUSHING = 0.1
-"""Seconds that writing the rest of standard output may take after PATIENCE."""
+FINISHING = 0.2
+"""Seconds that the last work may take after PATIENCE."""
 SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 SHOW_CURSOR = "\x1b[?25h"
 
@@ -38,6 +38,8 @@ class Interruption:
     number = 0
     handled: frozenset[int] = frozenset()
     is_too_late = False
+    last_work: Callable[[], object] | None = None
+    """Done before a process ends that is inside an engine."""
 
 
 def handle_signals() -> None:
@@ -57,6 +59,16 @@ def handle_signals() -> None:
     _set_handled(frozenset(numbers))
     sys.unraisablehook = _report_unraisable
     threading.Thread(target=_watch, args=(reader,), name="nnapi-signals", daemon=True).start()
+
+
+@contextmanager
+def before_end(work: Callable[[], object]) -> Iterator[None]:
+    """If the process ends within this block because an engine does not return, do this brief work first."""
+    Interruption.last_work = work
+    try:
+        yield
+    finally:
+        Interruption.last_work = None
 
 
 @contextmanager
@@ -104,11 +116,11 @@ def leave(code: int) -> NoReturn:
 def end(number: int) -> None:
     """End the process at once as after a signal: other threads may be inside an engine."""
     _set_handled(frozenset())  # the thread of _signals need not do it
-    flushing = threading.Thread(target=_flush, daemon=True)
-    flushing.start()
+    finishing = threading.Thread(target=_finish, daemon=True)
+    finishing.start()
     kill_descendants()
     remove_temporary_folders()
-    flushing.join(FLUSHING)
+    finishing.join(FINISHING)
     if not Interruption.is_too_late:
         cursor = SHOW_CURSOR if os.isatty(2) else ""
         with suppress(OSError):
@@ -126,6 +138,13 @@ def kill_descendants() -> None:
     for pid in family[1:]:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
+
+
+def _finish() -> None:
+    with suppress(Exception):
+        if Interruption.last_work is not None:
+            Interruption.last_work()
+    _flush()
 
 
 def _flush() -> None:

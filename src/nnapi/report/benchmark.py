@@ -98,21 +98,22 @@ def count_steps(engines: int, settings: Settings) -> int:
     return 4 * engines + settings.rounds + settings.throughput_rounds
 
 
-def measure(
-    subject: Subject, engines: Mapping[Engine, str], settings: Settings, step: Step
-) -> tuple[list[Measurement], bool]:
-    """Measure all engines on one model. Returns the results so far, and whether the user interrupted it."""
+def start_courses(engines: Mapping[Engine, str]) -> list[Course]:
+    return [Course(engine, Measurement(engine.name, version)) for engine, version in engines.items()]
+
+
+def measure(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> bool:
+    """Measure all engines on one model; return whether the user interrupted it. Each course has its results so far."""
     from threadpoolctl import threadpool_limits  # for NumPy, which nnapi-reference uses
 
-    courses = [Course(engine, Measurement(engine.name, version)) for engine, version in engines.items()]
     try:
         with threadpool_limits(settings.threads, user_api="blas"):
             _alone(courses, subject, settings, step)
         with threadpool_limits(1, user_api="blas"):
             _saturate(courses, subject, settings, step)
     except KeyboardInterrupt:
-        return [course.measurement for course in courses], True
-    return [course.measurement for course in courses], False
+        return True
+    return False
 
 
 def _alone(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
