@@ -20,7 +20,7 @@ from nnapi.cli.bench_diff import diff
 from nnapi.cli.cluster_runs import On, connect_if
 from nnapi.cli.failure import ExitCode
 from nnapi.cli.inputs import read_inputs
-from nnapi.cli.interruption import before_end
+from nnapi.cli.interruption import before_end, writing
 from nnapi.cli.options import (
     AsWeights,
     Json,
@@ -163,7 +163,8 @@ def bench(
             _write(output, None, benchmark)
             if interrupted:
                 break
-    _write(output, html, benchmark)
+    with writing():
+        _write(output, html, benchmark)
     if as_json:
         print_json("bench", to_data(benchmark))
     else:

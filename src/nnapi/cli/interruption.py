@@ -23,8 +23,8 @@ PATIENCE = 0.5
 """Seconds from a signal until the process ends, whatever its main thread does."""
 LONGEST = 0.75
 """The same if an engine holds the GIL, so that nothing can be removed."""
-FINISHING = 0.2
-"""Seconds that the last work may take after PATIENCE."""
+FINISHING = 1.0
+"""Seconds that writing results may take after PATIENCE; without results, nothing waits."""
 SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 SHOW_CURSOR = "\x1b[?25h"
 
@@ -40,11 +40,14 @@ class Interruption:
     is_too_late = False
     last_work: Callable[[], object] | None = None
     """Done before a process ends that is inside an engine."""
+    written = threading.Event()
+    """Unset while the main thread writes results."""
 
 
 def handle_signals() -> None:
     """From now on, a signal raises KeyboardInterrupt in the main thread. A thread ends the process if the main thread
     does not end it in time. Signals that the parent process ignores stay ignored."""
+    Interruption.written.set()
     numbers = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     reader, writer = os.pipe()
     if watch is not None:
@@ -69,6 +72,16 @@ def before_end(work: Callable[[], object]) -> Iterator[None]:
         yield
     finally:
         Interruption.last_work = None
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Let the main thread finish this block, which writes results, before the process ends."""
+    Interruption.written.clear()
+    try:
+        yield
+    finally:
+        Interruption.written.set()
 
 
 @contextmanager
@@ -121,6 +134,7 @@ def end(number: int) -> None:
     kill_descendants()
     remove_temporary_folders()
     finishing.join(FINISHING)
+    Interruption.written.wait(FINISHING)
     if not Interruption.is_too_late:
         cursor = SHOW_CURSOR if os.isatty(2) else ""
         with suppress(OSError):
