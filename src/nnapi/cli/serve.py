@@ -30,7 +30,10 @@ def serve(
         int, typer.Option(help="Maximum number of concurrent connections of all applications.")
     ] = APPLICATIONS,
     rate: Annotated[
-        float, typer.Option(help="Maximum number of new connections of one process per second; further ones wait.")
+        float,
+        typer.Option(
+            help="Maximum number of new connections of a process per second (a user: three times as many); others wait."
+        ),
     ] = RATE,
     memory: Annotated[int, typer.Option(help="Maximum memory of each application, in MiB.")] = DEFAULT.memory >> 20,
     models: Annotated[int, typer.Option(help="Maximum number of models of each application.")] = DEFAULT.models,

@@ -6,28 +6,49 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.drivers.isolated.service import BURST, ConnectionRate, Service
+from nnapi.drivers.isolated.application import ConnectionRate
+from nnapi.drivers.isolated.protocol import receive
+from nnapi.drivers.isolated.service import BURST, Service
 from nnapi.errors import BadDataError
-from tests.drivers.isolated.service_cases import CONNECT, serving, workers
+from tests.drivers.isolated.service_cases import CONNECT, error_of, serving, workers
 from tests.waiting import comes_true
 
 
+def answer(rate: ConnectionRate, key: int, now: float) -> float:
+    """Answer a connection when it is due; return that time."""
+    due = max(now, rate.find_due(key))
+    rate.count(key, now)
+    return due
+
+
 def test_a_burst_is_answered_at_once_and_further_connections_at_the_rate() -> None:
-    rate = ConnectionRate(4)
-    assert [rate.book(1, 100.0) for _ in range(BURST)] == [100.0] * BURST
-    assert [rate.book(1, 100.0) for _ in range(3)] == [100.25, 100.5, 100.75]
-    assert rate.book(2, 100.0) == 100.0
+    rate = ConnectionRate(4, BURST)
+    assert [answer(rate, 1, 100.0) for _ in range(BURST)] == [100.0] * BURST
+    assert [answer(rate, 1, 100.0) for _ in range(3)] == [100.25, 100.5, 100.75]
+    assert answer(rate, 2, 100.0) == 100.0
 
 
 def test_a_pause_fills_the_bucket() -> None:
-    rate = ConnectionRate(4)
+    rate = ConnectionRate(4, BURST)
     for _ in range(BURST + 4):
-        rate.book(1, 100.0)
-    assert rate.book(1, 101.0) == 101.25
-    assert [rate.book(1, 200.0) for _ in range(BURST)] == [200.0] * BURST
+        answer(rate, 1, 100.0)
+    assert answer(rate, 1, 101.0) == 101.25
+    assert [answer(rate, 1, 200.0) for _ in range(BURST)] == [200.0] * BURST
     assert list(rate._full) == [1]
-    rate.book(2, 300.0)
+    answer(rate, 2, 300.0)
     assert list(rate._full) == [2]
+
+
+def test_a_user_counts_as_three_processes(tmp_path: Path) -> None:
+    """So processes that each connect once have no more than that together."""
+    service = Service(tmp_path / "socket", {}, rate=4)
+    service.close()
+    for number in range(3 * BURST):
+        assert service._user_rate.find_due(0) <= 100.0
+        service._process_rate.count(number, 100.0)
+        service._user_rate.count(0, 100.0)
+    assert service._user_rate.find_due(0) == pytest.approx(100 + 1 / 12)
+    service.run()
 
 
 def test_a_process_that_comes_and_goes_waits_and_others_do_not(tmp_path: Path) -> None:
@@ -51,7 +72,9 @@ def test_connections_that_wait_are_bounded(tmp_path: Path) -> None:
         for _ in range(BURST):
             connect(path).close()
         waiting = [connect(path) for _ in range(65)]
-        assert waiting[-1].recv(1) == b""
+        refusal = receive(waiting[-1])
+        assert refusal is not None
+        assert "has 64 connections that wait" in error_of(refusal.body)
         waiting[0].setblocking(False)
         with pytest.raises(BlockingIOError):
             waiting[0].recv(1)

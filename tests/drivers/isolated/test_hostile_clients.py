@@ -183,6 +183,21 @@ def test_an_endless_run_ends_with_its_application(tmp_path: Path) -> None:
         assert comes_true(lambda: not is_running(pid))
 
 
+@pytest.mark.parametrize("is_exchanged", [False, True], ids=["own", "exchanged"])
+def test_a_worker_ends_with_its_application_although_it_holds_the_connection(watched: Path, is_exchanged: bool) -> None:
+    """An application passes its end of the connection, or another's, as a channel's socket, and exits."""
+    child = os.fork()
+    if not child:
+        clients = [RawClient(watched) for _ in range(2)]
+        sockets = [client.socket.fileno() for client in clients]
+        for client, passed in zip(clients, sockets[::-1] if is_exchanged else sockets, strict=True):
+            client.channel(descriptors=[passed, shared_file(SIZE, "page"), os.eventfd(0), os.eventfd(0)])
+        for client in clients:  # each worker has read the message
+            assert client.channel().ask(SPANS) == {"spans": []}
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def suppress_all(prepare: object) -> None:
     with suppress(Exception):
         prepare(model())  # type: ignore[operator]
@@ -314,7 +329,7 @@ def test_a_service_without_descriptors_goes_on(tmp_path: Path) -> None:
     with serving(path) as process, application(path) as first:
         compiled = compile(model(), first)
         before = counted(process.pid)
-        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (before + 4, 4096))
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (before + 5, 4096))
         clients = []
         for _ in range(3):
             client = RawClient(path, "")

@@ -7,25 +7,24 @@ import os
 import select
 import signal
 import socket
-import stat
-import struct
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from errno import EADDRINUSE, EEXIST
 from functools import partial
 from math import inf
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from nnapi.contract.driver import Driver
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.allowance import Allowance
+from nnapi.drivers.isolated.application import Application, ConnectionRate
 from nnapi.drivers.isolated.child import end_with
 from nnapi.drivers.isolated.connection_server import Server
 from nnapi.drivers.isolated.process import describe_end
 from nnapi.drivers.isolated.process_limits import forbid, lower_priority
 from nnapi.drivers.isolated.protocol import Body, refuse
+from nnapi.drivers.isolated.service_socket import ServiceSocket
 from nnapi.drivers.isolated.session import Session
 from nnapi.drivers.isolated.shared_constants import Offers, Shelf
 from nnapi.errors import (
@@ -43,15 +42,15 @@ from nnapi.trace.log import Log
 
 log = Log("nnapi.Service")
 
-CREDENTIALS = struct.Struct("3i")
-"""SO_PEERCRED: process, user and group ID of the peer."""
 PATIENCE = 10.0
 """Maximum seconds until an application's first message."""
 WAITING = 64
-"""Length of the listening queue; also the number of connections per process that may wait because of the rate."""
+"""Length of the listening queue; also the number of connections per user that may wait because of the rate."""
 APPLICATIONS = 64
 SHARE = 4
 """One process may have 1/``SHARE`` of all connections."""
+PROCESSES = 3
+"""One user may have as many connections as ``PROCESSES`` processes, and connect as often."""
 TICK = 0.5
 """Seconds between two checks for runs that take too long."""
 GRACE = 5.0
@@ -62,49 +61,24 @@ BURST = 32
 """Connections that a process may open at once after a pause."""
 
 
-class ConnectionRate:
-    """A token bucket per process. A process that reconnects too often waits, without occupying a worker."""
-
-    def __init__(self, per_second: float) -> None:
-        self._interval = 1 / per_second
-        self._full: dict[int, float] = {}
-        """By process: the time at which its bucket is full again."""
-
-    def book(self, process: int, now: float) -> float:
-        """Count a connection; return the time at which it may be answered, which is ``now`` within the rate."""
-        self._full = {each: full for each, full in self._full.items() if full > now}
-        full = self._full[process] = self._full.get(process, now) + self._interval
-        return max(now, full - BURST * self._interval)
-
-
 @dataclass(eq=False)
 class Worker:
     pid: int
     process: int
     """A pidfd, readable once the process has ended."""
-    connection: socket.socket
+    application: Application
     offers: Offers
     clock: memoryview
     """Start of each channel's current run in monotonic nanoseconds; 0 if none is running."""
-    client: int
-    """ID of the application's process."""
     deadline: float = inf
     """Time at which to end the worker after its application has disconnected."""
     reason: str = ""
     """Why the service has ended the worker; empty if it has not."""
 
     def close(self) -> None:
-        self.connection.close()
+        self.application.close()
         self.offers.close()
         os.close(self.process)
-
-
-class Waiting(NamedTuple):
-    """A connection that waits because its process connects too often."""
-
-    due: float
-    connection: socket.socket
-    client: int
 
 
 class Service:
@@ -123,49 +97,36 @@ class Service:
 
         ``rate`` limits the new connections of a process per second; others wait.
         """
-        self._path, self._drivers = os.fspath(path), drivers
+        self._drivers = drivers
         self._allowance, self._applications = allowance or Allowance(), applications
         self._allowance.check()
         need(rate > 0, f"rate is {rate}, must be above 0", BadDataError)
-        self._rate = ConnectionRate(rate)
-        self._waiting: list[Waiting] = []
+        self._process_rate = ConnectionRate(rate, BURST)
+        self._user_rate = ConnectionRate(PROCESSES * rate, PROCESSES * BURST)
+        self._waiting: list[Application] = []
         self._key = os.urandom(32)
         self._workers: list[Worker] = []
         self._poll = select.poll()
         self._handlers: dict[int, Callable[[], None]] = {}
         """Handlers by watched file descriptor."""
         self._is_closed = False
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
-            _remove_abandoned(self._path)
-            before = os.umask(0o777)  # nobody can connect before permissions are set
-            try:
-                self._listener.bind(self._path)
-            finally:
-                os.umask(before)
-            os.chmod(self._path, mode)
-            self._listener.listen(WAITING)
-            self._listener.setblocking(False)
-        except OSError:
-            self._listener.close()
-            raise
-        self._identity = _identify(self._path)
+        self._socket = ServiceSocket(os.fspath(path), mode, WAITING)
         for driver in drivers.values():
             if getattr(driver, "starts_slowly", False):
                 _load_engine(driver)
 
     def run(self) -> None:
         """Serve until :meth:`close`, then end all workers."""
-        self._watch(self._listener, select.POLLIN, self._let_in)
+        self._watch(self._socket.listener, select.POLLIN, self._let_in)
         while not self._is_closed:
             for descriptor, _ in self._poll.poll(self._find_patience()):
                 if handle := self._handlers.get(descriptor):  # else the worker ended in the same moment
                     handle()
             self._answer_waiting()
             self._end_late_workers()
-        self._listener.close()
+        self._socket.listener.close()
         for waiting in self._waiting:
-            waiting.connection.close()
+            waiting.close()
         for worker in self._workers:
             _end(worker.pid)
             worker.close()
@@ -173,7 +134,7 @@ class Service:
     def _find_patience(self) -> float | None:
         """Return the milliseconds until the next task; None if only a connection can bring one."""
         if self._waiting:
-            return min(TICK, max(0.0, min(each.due for each in self._waiting) - time.monotonic())) * 1e3
+            return min(TICK, max(0.0, min(map(self._find_due, self._waiting)) - time.monotonic())) * 1e3
         return TICK * 1e3 if self._workers else None
 
     def _watch(self, file: int | socket.socket, events: int, handler: Callable[[], None]) -> None:
@@ -188,58 +149,79 @@ class Service:
         """Accept no more connections, remove the socket, and make :meth:`run` return."""
         if not self._is_closed:
             self._is_closed = True
-            with suppress(OSError):
-                if _identify(self._path) == self._identity:
-                    os.unlink(self._path)
-            with suppress(OSError):
-                self._listener.shutdown(socket.SHUT_RDWR)
+            self._socket.close()
 
     def _let_in(self) -> None:
         try:
-            connection, _ = self._listener.accept()
+            connection, _ = self._socket.listener.accept()
         except OSError as error:
             if not self._is_closed:
                 log.warning("no new connections for a moment: %s", error)
                 time.sleep(TICK / 10)  # no descriptor is free: connections stay queued
             return
-        client = CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))[0]
-        now = time.monotonic()
-        due = self._rate.book(client, now)
-        if due <= now:
-            self._answer(connection, client)
-        elif sum(each.client == client for each in self._waiting) < WAITING:
-            self._waiting.append(Waiting(due, connection, client))
+        try:
+            application = Application(connection)
+        except OSError as error:
+            _refuse(connection, f"its process cannot be watched: {error.strerror}")
+            return
+        if sum(each.user == application.user for each in self._waiting) < WAITING:
+            self._waiting.append(application)
+            self._watch(application.end, select.POLLIN, partial(self._drop, application))
         else:
-            connection.close()
+            _refuse(connection, f"user {application.user} has {WAITING} connections that wait")
+            application.close()
+
+    def _drop(self, application: Application) -> None:
+        """Close a waiting connection, whose process has ended."""
+        self._waiting.remove(application)
+        self._ignore(application.end)
+        application.close()
+
+    def _find_due(self, application: Application) -> float:
+        """Return the time from which a waiting connection may be answered."""
+        return max(self._process_rate.find_due(application.process), self._user_rate.find_due(application.user))
 
     def _answer_waiting(self) -> None:
         now = time.monotonic()
-        for each in [each for each in self._waiting if each.due <= now]:
-            self._waiting.remove(each)
-            self._answer(each.connection, each.client)
+        for each in list(self._waiting):
+            if each.has_ended():
+                self._drop(each)
+            elif self._find_due(each) <= now:
+                self._waiting.remove(each)
+                self._ignore(each.end)
+                self._process_rate.count(each.process, now)
+                self._user_rate.count(each.user, now)
+                self._answer(each)
 
-    def _answer(self, connection: socket.socket, client: int) -> None:
+    def _answer(self, application: Application) -> None:
         """Start a worker for a connection, or refuse the connection with the reason."""
-        reason = self._find_obstacle(client)
+        reason = self._find_obstacle(application)
         if not reason:
             try:
-                self._start(connection, client)
+                self._start(application)
                 return
             except OSError as error:
                 reason = f"no process can be started: {error}"
-        log.info("process %d is refused: %s", client, reason)
-        refuse(connection, {"error": plain_values.of_error(ResourceExhaustedTransientError(reason), "the service")})
+        log.info("process %d is refused: %s", application.process, reason)
+        _refuse(application.connection, reason)
+        application.close()
 
-    def _find_obstacle(self, client: int) -> str:
-        """Return why a process is refused; empty if it is not."""
+    def _find_obstacle(self, application: Application) -> str:
+        """Return why an application is refused; empty if it is not."""
         if len(self._workers) >= self._applications:
             limit = "as many as it may have at a time (nnapi serve --applications)"
             return f"the service has {len(self._workers)} applications, {limit}"
-        own = sum(worker.client == client for worker in self._workers)
-        most = max(1, self._applications // SHARE)
-        return f"process {client} has {own} connections, one process may have {most}" if own >= most else ""
+        others = [worker.application for worker in self._workers]
+        own = sum(each.process == application.process for each in others)
+        if own >= (most := max(1, self._applications // SHARE)):
+            return f"process {application.process} has {own} connections, one process may have {most}"
+        own = sum(each.user == application.user for each in others)
+        may_end_service = application.user in (0, os.geteuid())
+        if own >= (most := max(1, self._applications * PROCESSES // SHARE)) and not may_end_service:
+            return f"user {application.user} has {own} connections, one user may have {most}"
+        return ""
 
-    def _start(self, connection: socket.socket, client: int) -> None:
+    def _start(self, application: Application) -> None:
         clock = memoryview(mmap.mmap(-1, 8 * self._allowance.threads)).cast("Q")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         parent = os.getpid()
@@ -249,33 +231,35 @@ class Service:
                 pid = os.fork()
                 if not pid:
                     ours.close()
-                    self._be_worker(connection, theirs, clock, parent)
+                    self._be_worker(application, theirs, clock, parent)
             undo.callback(_end, pid)
-            worker = Worker(pid, os.pidfd_open(pid), connection, Offers(ours), clock, client)
+            worker = Worker(pid, os.pidfd_open(pid), application, Offers(ours), clock)
             undo.pop_all()
         self._workers.append(worker)
         self._watch(worker.process, select.POLLIN, partial(self._note_end, worker))
-        self._watch(connection, select.POLLRDHUP, partial(self._note_departure, worker))
+        self._watch(application.connection, select.POLLRDHUP, partial(self._note_departure, worker))
+        self._watch(application.end, select.POLLIN, partial(self._note_departure, worker))
         self._watch(ours, select.POLLIN, partial(self._share, worker))
-        log.debug("worker %d serves process %d", pid, client)
+        log.debug("worker %d serves process %d", pid, application.process)
 
-    def _be_worker(self, connection: socket.socket, service: socket.socket, clock: memoryview, parent: int) -> NoReturn:
+    def _be_worker(self, application: Application, service: socket.socket, clock: memoryview, parent: int) -> NoReturn:
         """Serve a connection in a worker, within the allowance, until the application disconnects; then exit."""
         try:
-            self._listener.close()
+            self._socket.listener.close()
+            os.close(application.end)
             for other in self._workers:
                 other.close()
             for waiting in self._waiting:
-                waiting.connection.close()
+                waiting.close()
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the process group: the service decides
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             end_with(parent)
             self._allowance.enforce()
             gc.freeze()  # keep shared objects out of garbage collections
-            connection.settimeout(PATIENCE)
+            application.connection.settimeout(PATIENCE)
             session = Session(self._allowance, clock, self._key, Shelf(service).map)
             with suppress(Exception):
-                Server(connection, self._find, session).run()
+                Server(application.connection, self._find, session).run()
             os._exit(0)  # threads of the engine may be computing
         except Exception as error:
             log.warning("a worker has failed: %r", error)
@@ -300,19 +284,23 @@ class Service:
                 self._ignore(worker.offers.worker)
 
     def _note_departure(self, worker: Worker) -> None:
-        """Set the time at which to end a worker whose application has disconnected."""
-        self._ignore(worker.connection)
+        """Disconnect a worker whose application has disconnected or ended, and set the time at which to end it."""
+        self._ignore(worker.application.connection)
+        self._ignore(worker.application.end)
+        with suppress(OSError):
+            worker.application.connection.shutdown(socket.SHUT_RDWR)
         worker.deadline = time.monotonic() + GRACE
 
     def _note_end(self, worker: Worker) -> None:
         """Report to the application how its worker ended."""
         words, by_itself = describe_end(os.waitstatus_to_exitcode(os.waitpid(worker.pid, 0)[1]))
         by_itself, words = by_itself and not worker.reason, worker.reason or words
-        for file in (worker.process, worker.connection, worker.offers.worker):
+        application = worker.application
+        for file in (worker.process, application.connection, application.end, worker.offers.worker):
             self._ignore(file)
         self._workers.remove(worker)
         error = DeadObjectError(f"the worker of a service has died: {words}")
-        refuse(worker.connection, {"end": [words, by_itself], "error": plain_values.of_error(error, "")})
+        refuse(application.connection, {"end": [words, by_itself], "error": plain_values.of_error(error, "")})
         worker.close()
 
     def _end_late_workers(self) -> None:
@@ -340,22 +328,6 @@ def _end(pid: int) -> None:
     os.waitpid(pid, 0)
 
 
-def _identify(path: str) -> tuple[int, int]:
-    found = os.lstat(path)
-    return found.st_dev, found.st_ino
-
-
-def _remove_abandoned(path: str) -> None:
-    """Remove a socket on which no process listens; raise OSError if it is in use or not a socket."""
-    with suppress(FileNotFoundError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as trial:
-        if not stat.S_ISSOCK(os.lstat(path).st_mode):
-            raise OSError(EEXIST, "the file exists and is not a socket")
-        trial.setblocking(False)
-        try:
-            trial.connect(path)
-        except ConnectionRefusedError:
-            os.unlink(path)
-            return
-        except BlockingIOError:  # the listening queue is full
-            pass
-        raise OSError(EADDRINUSE, os.strerror(EADDRINUSE))
+def _refuse(connection: socket.socket, reason: str) -> None:
+    """Close a connection with the reason."""
+    refuse(connection, {"error": plain_values.of_error(ResourceExhaustedTransientError(reason), "the service")})
