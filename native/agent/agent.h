@@ -22,7 +22,10 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && sizeof(void *) == 8,
 
 enum { MAGIC = 0x41414e4e, VERSION = 1 };
 enum { MOST_HEAD = 64 << 20, MOST_DATA = 1 << 30, MOST_OBJECTS = 1 << 16, MOST_DEVICES = 256, MOST_RANK = 32 };
-enum { ALIGNMENT = 64, TOKEN = 32, GREETING_SECONDS = 10 };
+enum { MOST_GREETING = 4096, MOST_TOKEN = 1024, ALIGNMENT = 64, TOKEN = 32 };
+#ifndef GREETING_MS /* a test sets a shorter time */
+#define GREETING_MS 10000
+#endif
 enum request { HELLO = 1, DEVICES, CONSTANTS, MODEL, SUPPORTED, COMPILE, BURST, RUN, RELEASE };
 enum answer { ANSWER, ERROR, ENDED };
 
@@ -51,6 +54,10 @@ void write_text(struct writer *writer, const char *text);
 
 /* Receive a message; return false at the end of the stream or if a length is too large. */
 bool receive(int from, struct message *message);
+/* Receive a message of at most MOST_GREETING bytes and without data, all of it within GREETING_MS. */
+bool receive_greeting(int from, struct message *message);
+/* Return the milliseconds of a clock that is never set. */
+int64_t find_now(void);
 /* Claim the data of the last message; the caller frees them. */
 uint8_t *claim_data(struct message *message);
 bool transmit(int to, uint32_t kind, const void *head, size_t head_size, const void *data, size_t data_size);
@@ -65,8 +72,9 @@ int handle(struct message *message, struct writer *answer, uint8_t **data, size_
 /* The folder in which compilations are cached; NULL for none. */
 extern const char *cache_folder;
 
-/* Serve one client until it disconnects; return the exit status of the process. */
-int serve(int from, int to, const char *library, const char *token);
+/* Serve one client until it disconnects; return the exit status of the process. Once the client has the token, a byte is
+   written to `life`. */
+int serve(int from, int to, int life, const char *library, const char *token);
 
 /* Return a socket that listens at `@name`, a path, a port of this machine or `address:port`. End the program if that
    fails. */

@@ -11,13 +11,16 @@ struct iovec { void *iov_base; size_t iov_len; };
 struct pollfd { int fd; short events, revents; };
 struct sockaddr_in { uint16_t sin_family, sin_port; struct in_addr sin_addr; uint8_t rest[8]; };
 struct sockaddr_un { uint16_t sun_family; char sun_path[108]; };
-struct timeval { long tv_sec, tv_usec; };
+struct timespec { long tv_sec, tv_nsec; };
 struct ucred { pid_t pid; uid_t uid, gid; };
 
-enum { AF_UNIX = 1, AF_INET = 2, SOCK_STREAM = 1, SOCK_CLOEXEC = 02000000, IPPROTO_TCP = 6, TCP_NODELAY = 1 };
-enum { SOL_SOCKET = 1, SO_REUSEADDR = 2, SO_KEEPALIVE = 9, SO_PEERCRED = 17, SO_RCVTIMEO = 20 };
-enum { O_RDWR = 2, O_NONBLOCK = 04000, O_CLOEXEC = 02000000, F_SETFL = 4, POLLIN = 1, POLLRDHUP = 0x2000 };
-enum { EINTR = 4, EINVAL = 22, ENAMETOOLONG = 36, EADDRINUSE = 98, SIGKILL = 9, SIGPIPE = 13 };
+enum { AF_UNIX = 1, AF_INET = 2, SOCK_STREAM = 1, SOCK_NONBLOCK = 04000, SOCK_CLOEXEC = 02000000 };
+enum { IPPROTO_TCP = 6, TCP_NODELAY = 1, CLOCK_MONOTONIC = 1, LOCK_EX = 2, LOCK_NB = 4 };
+enum { SOL_SOCKET = 1, SO_REUSEADDR = 2, SO_KEEPALIVE = 9, SO_PEERCRED = 17 };
+enum { O_RDWR = 2, O_NONBLOCK = 04000, O_NOFOLLOW = 0100000, O_CLOEXEC = 02000000, F_SETFL = 4 };
+enum { POLLIN = 1, POLLRDHUP = 0x2000 };
+enum { EINTR = 4, ENXIO = 6, EAGAIN = 11, EEXIST = 17, EINVAL = 22, ENAMETOOLONG = 36, EADDRINUSE = 98 };
+enum { ECONNREFUSED = 111, SIGKILL = 9, SIGPIPE = 13 };
 enum { PR_SET_PDEATHSIG = 1, RTLD_LOCAL = 0, RTLD_NOW = 2 };
 #define SIG_IGN ((void (*)(int))1)
 #define WTERMSIG(status) ((status) & 127)
@@ -39,9 +42,9 @@ _Noreturn void __libc_init(void *, void (*)(void), int (*)(int, char **, char **
 _Noreturn void __stack_chk_fail(void);
 _Noreturn void _exit(int);
 int accept4(int, void *, socklen_t *, int);
-int atoi(const char *);
 int bind(int, const void *, socklen_t);
 void *calloc(size_t, size_t);
+int clock_gettime(int, struct timespec *);
 int close(int);
 int connect(int, const void *, socklen_t);
 int dup(int);
@@ -49,6 +52,7 @@ int dup2(int, int);
 _Noreturn void exit(int);
 int fcntl(int, int, ...);
 int fflush(FILE *);
+int flock(int, int);
 pid_t fork(void);
 int fprintf(FILE *, const char *, ...);
 int fputs(const char *, FILE *);
@@ -86,5 +90,6 @@ char *strrchr(const char *, int);
 uint32_t umask(uint32_t);
 int unlink(const char *);
 pid_t waitpid(pid_t, int *, int);
+ssize_t write(int, const void *, size_t);
 ssize_t writev(int, const struct iovec *, int);
 extern FILE *stderr, *stdout;

@@ -10,12 +10,15 @@ static const char USAGE[] =
 
 enum { MOST_CLIENTS = 16, GRACE_MS = 2000, IDLE_MS = 3600 * 1000 };
 
-/* A client: its connection, the process that serves it, and a pipe (`life`) that is closed when that process ends. */
-struct client { int from, to, life; pid_t worker; bool has_left; };
+/* A client: its connection, the process that serves it, and a pipe (`life`): the process writes a byte when the client has
+   shown the token, and the pipe is closed when the process ends. `kill_at` is the time to end the process of a client that
+   has disconnected, else 0. */
+struct client { int from, to, life; pid_t worker; bool is_known; unsigned number; int64_t kill_at; };
 
 static const char *path = "libneuralnetworks.so", *token = "";
 static struct client clients[MOST_CLIENTS];
 static int client_count, listener = -1;
+static unsigned last_number;
 
 static void start(int from, int to) {
     int life[2];
@@ -27,10 +30,10 @@ static void start(int from, int to) {
         close(life[0]);
         if (listener >= 0) close(listener);
         for (int i = 0; i < client_count; i++) close(clients[i].from), close(clients[i].life);
-        _exit(serve(from, to, path, token));
+        _exit(serve(from, to, life[1], path, token));
     }
     close(life[1]);
-    clients[client_count++] = (struct client){from, to, life[0], worker, false};
+    clients[client_count++] = (struct client){from, to, life[0], worker, false, ++last_number, 0};
 }
 
 /* Send the client the exit status of its process, negative for a signal, unless the client has disconnected. */
@@ -39,18 +42,49 @@ static void finish(struct client *client) {
     waitpid(client->worker, &status, 0);
     int32_t end = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
     fcntl(client->to, F_SETFL, O_NONBLOCK); /* a client that does not read must not block others */
-    if (end && !client->has_left) transmit(client->to, ENDED, &end, sizeof end, NULL, 0);
+    if (end && !client->kill_at) transmit(client->to, ENDED, &end, sizeof end, NULL, 0);
     close(client->from);
     if (client->to != client->from) close(client->to);
     close(client->life);
     *client = clients[--client_count];
 }
 
+/* Wait for a byte of a client's process that `life` has; return false if the process has ended. */
+static bool hear(struct client *client) {
+    char byte;
+    bool is_alive = read(client->life, &byte, 1) == 1;
+    client->is_known |= is_alive;
+    return is_alive;
+}
+
+/* End the process of the client that has been without a token for longest; return false if all have shown it. */
+static bool make_room(void) {
+    struct client *oldest = NULL;
+    for (struct client *each = clients; each < clients + client_count; each++)
+        if (!each->is_known && (!oldest || each->number < oldest->number)) oldest = each;
+    if (!oldest) return false;
+    kill(oldest->worker, SIGKILL);
+    oldest->kill_at = 1; /* it is not told */
+    finish(oldest);
+    return true;
+}
+
+static void turn_away(int connection) {
+    static const struct { int32_t code; char text[52]; } full = {UNAVAILABLE, "the agent has 16 clients, as many as it may have"};
+    fcntl(connection, F_SETFL, O_NONBLOCK);
+    transmit(connection, ERROR, &full, sizeof full.code + strlen(full.text), NULL, 0);
+    close(connection);
+}
+
 static void accept_one(bool is_unix) {
     int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC), yes = 1;
     if (connection < 0) return;
-    if (client_count == MOST_CLIENTS || (is_unix && !is_trusted(connection))) {
+    if (is_unix && !is_trusted(connection)) {
         close(connection);
+        return;
+    }
+    if (client_count == MOST_CLIENTS && !make_room()) {
+        turn_away(connection);
         return;
     }
     if (!is_unix) setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
@@ -65,18 +99,20 @@ static void supervise(bool is_unix, bool is_daemon) {
         struct pollfd polled[2 * MOST_CLIENTS + 1];
         int count = client_count, timeout = client_count || !is_daemon ? -1 : IDLE_MS;
         for (int i = 0; i < count; i++) {
-            polled[2 * i] = (struct pollfd){clients[i].has_left ? -1 : clients[i].from, POLLRDHUP, 0};
-            polled[2 * i + 1] = (struct pollfd){clients[i].life, 0, 0};
-            if (clients[i].has_left) timeout = GRACE_MS;
+            int64_t rest = clients[i].kill_at - find_now();
+            polled[2 * i] = (struct pollfd){clients[i].kill_at ? -1 : clients[i].from, POLLRDHUP, 0};
+            polled[2 * i + 1] = (struct pollfd){clients[i].life, POLLIN, 0};
+            if (clients[i].kill_at && (timeout < 0 || rest < timeout)) timeout = rest > 0 ? rest : 0;
         }
         polled[2 * count] = (struct pollfd){listener, POLLIN, 0};
         int found = poll(polled, 2 * count + 1, timeout);
         if (found < 0 && errno != EINTR) die("cannot", "wait");
         if (!found && !client_count) return;
         for (int i = count; found >= 0 && i--;) {
-            if (!found && clients[i].has_left) kill(clients[i].worker, SIGKILL);
-            if (found && polled[2 * i].revents) clients[i].has_left = true;
-            if (found && polled[2 * i + 1].revents) finish(&clients[i]);
+            struct client *client = &clients[i];
+            if (client->kill_at && find_now() >= client->kill_at) kill(client->worker, SIGKILL);
+            if (found && polled[2 * i].revents) client->kill_at = find_now() + GRACE_MS;
+            if (found && polled[2 * i + 1].revents && !hear(client)) finish(client);
         }
         if (found > 0 && polled[2 * count].revents) accept_one(is_unix);
     }
@@ -115,6 +151,10 @@ int main(int count, char **words) {
         return 2;
     }
     if (getenv("NNAPI_AGENT_TOKEN")) token = getenv("NNAPI_AGENT_TOKEN");
+    if (strlen(token) > MOST_TOKEN) {
+        fprintf(stderr, "nnapi-agent: NNAPI_AGENT_TOKEN may have at most %d characters\n", MOST_TOKEN);
+        return 2;
+    }
     signal(SIGPIPE, SIG_IGN);
     if (!at) serve_streams();
     else listener = listen_at(at, !strcmp(kind, "--tcp"));

@@ -4,6 +4,7 @@
 
 static struct object *objects;
 static uint32_t count; /* numbers begin at 1 */
+static uint32_t lowest; /* no index below is free */
 static const char *failed;
 
 int fail(int code, const char *where) {
@@ -21,7 +22,7 @@ struct object *find(uint32_t number, enum kind kind) {
 }
 
 uint32_t add(enum kind kind) {
-    uint32_t index = 0;
+    uint32_t index = lowest;
     while (index < count && objects[index].kind) index++;
     if (index == count) {
         struct object *grown = count < MOST_OBJECTS ? realloc(objects, (count + 64) * sizeof *objects) : NULL;
@@ -30,7 +31,7 @@ uint32_t add(enum kind kind) {
         objects = grown, count += 64;
     }
     objects[index] = (struct object){.kind = kind};
-    return index + 1;
+    return lowest = index + 1;
 }
 
 bool need(uint32_t number, uint32_t needed) {
@@ -62,6 +63,7 @@ bool release(uint32_t number) {
     free(object->needs);
     free(object->data);
     *object = (struct object){NOTHING};
+    if (number - 1 < lowest) lowest = number - 1;
     return true;
 }
 

@@ -30,7 +30,8 @@ int compile(struct reader *reader, struct writer *answer) {
     struct object *model = find(source, IS_MODEL), *object = find(number, IS_COMPILATION);
     const ANeuralNetworksDevice *device = find_device(read_word(reader));
     int code = fail(BAD_DATA, "there is no such model or device");
-    if (model && device) code = need(number, source) ? fill(object, model, device, reader) : OUT_OF_MEMORY;
+    if (model && device && !need(number, source)) code = fail(OUT_OF_MEMORY, "there is no memory");
+    else if (model && device) code = fill(object, model, device, reader);
     if (code) {
         release(number);
         return code;
@@ -87,8 +88,7 @@ static int set_outputs(struct object *object, uint32_t count, struct reader *len
         read_word(&again);
         uint64_t length = read_long(&again);
         if (again.is_short || length > MOST_DATA - size) return fail(BAD_DATA, "the outputs are too large");
-        size += (length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-        if (size > MOST_DATA) return fail(BAD_DATA, "the outputs are too large");
+        size += (length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; /* MOST_DATA is a multiple of it too */
     }
     run->outputs_size = size;
     if (object->size < size || object->size > 2 * size + (1 << 20)) {

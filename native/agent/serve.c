@@ -18,12 +18,9 @@ static bool has_token(struct reader *reader, const char *token) {
     return !*token || (given && !differs);
 }
 
-static bool greet(int from, int to, const char *path, const char *token) {
-    struct timeval limit = {GREETING_SECONDS, 0}, none = {0, 0};
-    setsockopt(from, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+static bool greet(int from, int to, int life, const char *path, const char *token) {
     struct message message;
-    if (!receive(from, &message)) return false;
-    setsockopt(from, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof none);
+    if (!receive_greeting(from, &message)) return false;
     bool is_ours = message.header.kind == HELLO && read_word(&message.head) == MAGIC;
     uint32_t version = read_word(&message.head);
     char text[96];
@@ -31,6 +28,7 @@ static bool greet(int from, int to, const char *path, const char *token) {
     if (!is_ours) return false;
     if (version != VERSION) return refuse(to, UNAVAILABLE, text) && false;
     if (!has_token(&message.head, token)) return refuse(to, UNAVAILABLE, "the token is missing or wrong") && false;
+    if (write(life, "", 1) != 1) return false;
     const char *reason = load_library(path);
     if (reason) return refuse(to, UNAVAILABLE, reason) && false;
     struct writer answer = {0};
@@ -44,8 +42,8 @@ static bool greet(int from, int to, const char *path, const char *token) {
     return is_sent;
 }
 
-int serve(int from, int to, const char *path, const char *token) {
-    if (!greet(from, to, path, token)) return 0;
+int serve(int from, int to, int life, const char *path, const char *token) {
+    if (!greet(from, to, life, path, token)) return 0;
     struct writer answer = {0};
     struct message message;
     bool is_open = true;

@@ -52,8 +52,27 @@ void write_text(struct writer *writer, const char *text) {
     write_bytes(writer, none, -length & 3); /* words stay aligned */
 }
 
-static bool read_whole(int from, void *to, size_t size) {
+int64_t find_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Return whether the stream has bytes, or has ended, before the time `end` in milliseconds. */
+static bool await_bytes(int from, int64_t end) {
+    struct pollfd polled = {from, POLLIN, 0};
+    int found = -1;
+    for (int64_t now; found < 0 && (now = find_now()) < end;) {
+        found = poll(&polled, 1, end - now);
+        if (found < 0 && errno != EINTR) return false;
+    }
+    return found > 0;
+}
+
+/* Read `size` bytes, until the time `end` if it is not 0. */
+static bool read_whole(int from, void *to, size_t size, int64_t end) {
     for (uint8_t *at = to; size;) {
+        if (end && !await_bytes(from, end)) return false;
         ssize_t count = read(from, at, size);
         if (count <= 0) {
             if (count < 0 && errno == EINTR) continue;
@@ -83,15 +102,24 @@ static uint8_t *reserve(struct memory *memory, size_t size) {
 
 static struct memory head, data;
 
-bool receive(int from, struct message *message) {
+static bool receive_within(int from, struct message *message, uint32_t most_head, uint64_t most_data, int64_t end) {
     struct header *header = &message->header;
-    if (!read_whole(from, header, sizeof *header)) return false;
-    if (header->head > MOST_HEAD || header->data > MOST_DATA) return false;
+    if (!read_whole(from, header, sizeof *header, end)) return false;
+    if (header->head > most_head || header->data > most_data) return false;
     uint8_t *start = reserve(&head, header->head);
     message->data = reserve(&data, header->data);
+    if (!read_whole(from, start, header->head, end)) return false; /* also without memory: the system refuses NULL */
+    if (!read_whole(from, message->data, header->data, end)) return false;
     message->head = (struct reader){start, start + header->head, false};
-    return start && message->data && read_whole(from, start, header->head) &&
-           read_whole(from, message->data, header->data);
+    return true;
+}
+
+bool receive(int from, struct message *message) {
+    return receive_within(from, message, MOST_HEAD, MOST_DATA, 0);
+}
+
+bool receive_greeting(int from, struct message *message) {
+    return receive_within(from, message, MOST_GREETING, 0, find_now() + GREETING_MS);
 }
 
 uint8_t *claim_data(struct message *message) {

@@ -2,12 +2,14 @@
 
 import os
 import socket
+import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from nnapi.contract.driver import PrepareOptions
 from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.driver import ForeignDriver
 from nnapi.drivers.foreign.prepared import PreparedForeign
+from nnapi.drivers.foreign.wire import HEADER, MAGIC, VERSION, Ask, Told, pack_text
 from nnapi.host.adb import LOCAL as AGENT
 from tests.waiting import comes_true
 
@@ -24,11 +27,17 @@ needs_agent = pytest.mark.skipif(not AGENT.exists(), reason="the agent is not bu
 X = np.array([1, 2, 3], np.float32)
 
 
+LIMIT = 60.0
+"""Seconds after which a test fails that waits for an agent."""
+
+
 @contextmanager
-def serve(folder: Path, library: str, *words: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
+def serve(
+    folder: Path, library: str, *words: str, environment: Mapping[str, str] | None = None, agent: Path = AGENT
+) -> Iterator[str]:
     """An agent at a Unix socket in a folder; its address."""
     path = folder / "agent"
-    with run_agent("--library", library, "--unix", str(path), *words, environment=environment) as process:
+    with run_agent("--library", library, "--unix", str(path), *words, environment=environment, agent=agent) as process:
         assert comes_true(lambda: process.poll() is not None or is_listening(path))
         yield f"unix:{path}"
 
@@ -49,8 +58,10 @@ def serve_tcp(library: str, environment: Mapping[str, str] | None = None) -> Ite
 
 
 @contextmanager
-def run_agent(*words: str, environment: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
-    command = [str(AGENT), *words]
+def run_agent(
+    *words: str, environment: Mapping[str, str] | None = None, agent: Path = AGENT
+) -> Iterator[subprocess.Popen[str]]:
+    command = [str(agent), *words]
     with subprocess.Popen(
         command, env={**os.environ, **(environment or {})}, stdout=subprocess.PIPE, stderr=sys.stderr, text=True
     ) as process:
@@ -58,6 +69,71 @@ def run_agent(*words: str, environment: Mapping[str, str] | None = None) -> Iter
             yield process
         finally:
             process.terminate()
+
+
+class RawClient:
+    """A connection to an agent at a Unix socket, without the care of the library."""
+
+    def __init__(self, address: str) -> None:
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", int(LIMIT), 0))
+        try:
+            self.socket.connect(address.removeprefix("unix:"))
+        except OSError:
+            self.socket.close()
+            raise
+        self.socket.settimeout(LIMIT)
+        self.pid = 0
+        """The process that serves the connection, after :meth:`greet`."""
+
+    def greet(self, token: bytes = b"") -> Self:
+        told, head = self.ask(Ask.HELLO, struct.pack("<II", MAGIC, VERSION) + pack_text(token))
+        assert told is Told.ANSWER, head
+        self.pid = struct.unpack_from("<II", head)[1]
+        return self
+
+    def send(self, kind: int, head: bytes = b"", data: bytes = b"") -> None:
+        self.socket.sendall(HEADER.pack(kind, len(head), len(data)) + head + data)
+
+    def receive(self) -> tuple[Told, bytes]:
+        """Return the kind of the next message, and its head and data; ConnectionError at the end of the stream."""
+        kind, head, data = HEADER.unpack(self._read(HEADER.size))
+        return Told(kind), self._read(head + data)
+
+    def ask(self, kind: int, head: bytes = b"", data: bytes = b"") -> tuple[Told, bytes]:
+        self.send(kind, head, data)
+        return self.receive()
+
+    def make(self, kind: Ask, head: bytes = b"", data: bytes = b"") -> int:
+        """Make an object; return its number."""
+        told, head = self.ask(kind, head, data)
+        assert told is Told.ANSWER, head
+        return int.from_bytes(head, "little")
+
+    def refuse(self, kind: int, head: bytes = b"", data: bytes = b"") -> str:
+        """Return why a request is refused."""
+        told, head = self.ask(kind, head, data)
+        assert told is Told.ERROR, head
+        return head[4:].decode()
+
+    def is_ended(self) -> bool:
+        """Return whether the agent ends the connection, with or without a word; TimeoutError if it does not."""
+        with suppress(ConnectionError):
+            while self.socket.recv(1 << 16):
+                pass
+        return True
+
+    def _read(self, size: int) -> bytes:
+        content = self.socket.recv(size, socket.MSG_WAITALL) if size else b""
+        if len(content) < size:
+            raise ConnectionError("the stream has ended")
+        return content
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
 
 
 class Relay:

@@ -2,7 +2,9 @@
 
 import socket
 import struct
+import threading
 from collections.abc import Iterator
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,9 +15,9 @@ from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import DriverDiedError
 from nnapi.drivers.foreign import agent as agent_module
 from nnapi.drivers.foreign.agent import Agent, DeviceFacts, find_rest
-from nnapi.drivers.foreign.driver import ForeignDriver
+from nnapi.drivers.foreign.driver import ForeignDriver, list_devices
 from nnapi.drivers.foreign.transports import Stream
-from nnapi.drivers.foreign.wire import Ask, pack_text
+from nnapi.drivers.foreign.wire import Ask, Stall, pack_text
 from nnapi.errors import (
     BadDataError,
     MissedDeadlinePersistentError,
@@ -44,6 +46,7 @@ class Other:
         self.words = ""
 
     def answer(self, *messages: bytes) -> None:
+        self.theirs.setblocking(True)
         self.theirs.sendall(b"".join(messages))
 
     def read(self) -> list[tuple[int, bytes, bytes]]:
@@ -173,7 +176,7 @@ def test_a_connection_that_ends(other: Other, agent: Agent, words: str, said: st
     [(OSError(104, "Connection reset"), "Connection reset"), (OSError("no reason"), "no reason")],
 )
 def test_the_error_of_a_connection(agent: Agent, monkeypatch: pytest.MonkeyPatch, error: OSError, said: str) -> None:
-    def fail(patience: float | None) -> Any:
+    def fail(end: float, most: int) -> Any:
         raise error
 
     monkeypatch.setattr(agent._answers, "receive", fail)
@@ -189,36 +192,87 @@ def test_why_an_agent_left_is_read_though_it_reads_no_more(other: Other, agent: 
 
 
 @pytest.mark.parametrize(
-    ("deadline", "patience", "waits"),
-    [(None, None, None), (None, 2.5, 2.5), (12 * 10**9, None, 7.0), (12 * 10**9, 2.5, 7.0), (9 * 10**9, None, 4.0)],
+    ("kind", "deadline", "patience", "waits"),
+    [
+        (Ask.RUN, None, None, inf),
+        (Ask.RUN, None, 2.5, 2.5),
+        (Ask.RUN, 12 * 10**9, None, 7.0),
+        (Ask.RUN, 12 * 10**9, 2.5, 7.0),
+        (Ask.RUN, 9 * 10**9, None, 4.0),
+        (Ask.HELLO, None, None, 60.0),
+        (Ask.DEVICES, None, None, 60.0),
+        (Ask.RELEASE, None, None, 60.0),
+        (Ask.DEVICES, None, 2.5, 2.5),
+    ],
 )
 def test_how_long_an_answer_may_take(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch, deadline: int | None, patience: float | None, waits: float | None
+    agent: Agent,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: Ask,
+    deadline: int | None,
+    patience: float | None,
+    waits: float,
 ) -> None:
-    """Five seconds beyond a deadline, else the patience."""
+    """Five seconds beyond a deadline, else the patience; a minute for what no library has to compute."""
     agent._patience = patience
-    waited: list[float | None] = []
+    waited: list[float] = []
 
-    def receive(patience: float | None) -> Any:
-        waited.append(patience)
+    def receive(end: float, most: int) -> Any:
+        waited.append(end)
         raise TimeoutError
 
-    monkeypatch.setattr(agent_module, "time", SimpleNamespace(monotonic_ns=lambda: 10 * 10**9))
+    sent: list[float] = []
+    clock = SimpleNamespace(monotonic_ns=lambda: 10 * 10**9, monotonic=lambda: 10.0)
+    monkeypatch.setattr(agent_module, "time", clock)
+    monkeypatch.setattr(agent_module, "send", lambda *message: sent.append(message[-1]))
     monkeypatch.setattr(agent._answers, "receive", receive)
-    if waits is None:
-        with pytest.raises(TypeError):
-            agent.ask(Ask.RUN, b"", deadline=deadline)
-    else:
-        with pytest.raises(DriverDiedError, match=f"^/lib.so at phone did not answer for {waits:.3g} s$"):
-            agent.ask(Ask.RUN, b"", deadline=deadline)
-    assert waited == [waits]
-    assert not agent.is_alive or waits is None
+    with pytest.raises(DriverDiedError, match=f"^/lib.so at phone did not answer for {waits:.3g} s$"):
+        agent.ask(kind, b"", deadline=deadline)
+    assert sent == waited == [10 + waits], "one end for the request and its answer"
+    assert not agent.is_alive
+
+
+def test_releases_before_a_request_have_its_time_limit(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[float] = []
+
+    def receive(end: float, most: int) -> Any:
+        ends.append(end)
+        raise TimeoutError
+
+    with agent._lock:
+        agent.release(9)
+    clock = SimpleNamespace(monotonic_ns=lambda: 10 * 10**9, monotonic=lambda: 10.0)
+    monkeypatch.setattr(agent_module, "time", clock)
+    monkeypatch.setattr(agent._answers, "receive", receive)
+    with pytest.raises(DriverDiedError, match="did not answer for 7 s"):
+        agent.ask(Ask.RUN, b"", deadline=12 * 10**9)
+    assert ends == [17.0]
+
+
+def test_a_message_that_stalls_ends_the_connection(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stall(end: float, most: int) -> Any:
+        raise Stall("an answer of 20 bytes was not complete after 15 s")
+
+    monkeypatch.setattr(agent._answers, "receive", stall)
+    said = "^the connection to phone was lost: an answer of 20 bytes was not complete after 15 s$"
+    with pytest.raises(DriverDiedError, match=said):
+        agent.ask(Ask.RUN, b"")
+    assert not agent.is_alive
+
+
+def test_a_token_that_is_too_long(other: Other, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNAPI_AGENT_TOKEN", "x" * 1025)
+    with pytest.raises(UnavailableDeviceError, match="^NNAPI_AGENT_TOKEN may have at most 1024 characters$"):
+        Agent("phone")
+    monkeypatch.setenv("NNAPI_AGENT_TOKEN", "x" * 1024)
+    other.answer(hello())
+    Agent("phone").close()
 
 
 def test_an_interrupted_call_ends_the_connection(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its answer would be taken for the next one's."""
 
-    def interrupt(patience: float | None) -> Any:
+    def interrupt(end: float, most: int) -> Any:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(agent._answers, "receive", interrupt)
@@ -260,6 +314,38 @@ def devices(*facts: tuple[int, int, bytes, bytes]) -> bytes:
 def test_devices_of_a_library(other: Other, agent: Agent) -> None:
     other.answer(devices((3, 1_000_006, b"gpu", b"1.5"), (4, 30, b"npu", b"")))
     assert agent.list_devices() == [DeviceFacts("gpu", "1.5", 3, 1_000_006), DeviceFacts("npu", "", 4, 30)]
+
+
+@pytest.mark.parametrize(("count", "length", "is_possible"), [(256, 1024, True), (257, 1, False), (1, 1025, False)])
+def test_a_library_has_at_most_256_devices_with_names_of_1024_bytes(
+    other: Other, agent: Agent, count: int, length: int, is_possible: bool
+) -> None:
+    threading.Thread(target=lambda: other.answer(devices(*[(2, 31, b"d" * length, b"1")] * count))).start()
+    if is_possible:
+        assert len(agent.list_devices()) == count
+    else:
+        said = "lists 257 devices, at most 256" if count > 256 else "a text has 1025 bytes, at most 1024"
+        with pytest.raises(NnapiError, match=said):
+            agent.list_devices()
+
+
+def test_an_error_is_cut(other: Other, agent: Agent) -> None:
+    threading.Thread(target=lambda: other.answer(message(ERROR, struct.pack("<i", 4) + b"e" * 100_000))).start()
+    with pytest.raises(BadDataError, match="^e{1024}$"):
+        agent.ask(Ask.MODEL, b"")
+
+
+def test_data_that_was_not_asked_for_is_not_read(other: Other, agent: Agent) -> None:
+    other.answer(message(ANSWER, b"", bytes(65)))
+    with pytest.raises(DriverDiedError, match="^phone sent garbage: a message of kind 0 has 0 and 65 bytes$"):
+        agent.ask(Ask.RUN, b"", most=64)
+
+
+def test_devices_are_listed_once(other: Other, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that takes long for each answer would else do so for each device."""
+    other.answer(hello(), devices((3, 27, b"first", b"1"), (3, 27, b"second", b"1")))
+    assert [driver.info.name for driver in list_devices("phone", "phone")] == ["phone-first", "phone-second"]
+    assert [kind for kind, _, _ in other.read()] == [Ask.HELLO, Ask.DEVICES]
 
 
 @pytest.mark.parametrize(

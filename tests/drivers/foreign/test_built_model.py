@@ -42,9 +42,11 @@ class Agent:
         data: Sequence[Any] = (),
         size: int = 0,
         deadline: int | None = None,
+        most: int = 0,
     ) -> Answer:
         self.asked.append((kind, head() if callable(head) else head))
         assert sum(len(memoryview(part).cast("B")) if len(part) else 0 for part in data) == size
+        self.most = most
         answer, content = self.answers.pop(0)
         return Answer(Told.ANSWER, Reader(answer), np.frombuffer(content, np.uint8))
 
@@ -254,6 +256,7 @@ def test_limits_of_a_run(
     agent = Agent((struct.pack("<IQQ", 0, 1, 2), X.tobytes()))
     compiled = Compiled(agent, 7, STATIC[:1], STATIC[:1])  # type: ignore[arg-type]
     compiled.run(Request([X], deadline, loop), [(5,)])
+    assert agent.most == 64
     assert Reader(agent.asked[0][1]).read("5I2Q") == (7, 0, 1, 1, 1, *limits)
 
 
@@ -264,6 +267,7 @@ def test_too_few_bytes(length: int, is_enough: bool) -> None:
     frame = Frame(compiled, [(5,)], [(5,)])
     if is_enough:
         assert compiled.run_frame(frame, [X])[0].tolist() == [0] * 5
+        assert agent.most == 64, "the answer may have no more bytes than its outputs, each at a multiple of 64"
     else:
         with pytest.raises(OpFailedError, match="^library.so sent too few bytes$"):
             compiled.run_frame(frame, [X])

@@ -46,7 +46,11 @@ def test_ssh_that_fails_says_why(first: str, tmp_path: Path, monkeypatch: pytest
 WRONG = {
     "unix:/nowhere": "nothing answers at unix:/nowhere: No such file",
     "tcp:127.0.0.1:1": "nothing answers at tcp:127.0.0.1:1: Connection refused",
-    "tcp:127.0.0.1": "must be tcp:HOST:PORT",
+    "tcp:127.0.0.1": "must be tcp:HOST:PORT, with a port from 1 to 65535",
+    "tcp:127.0.0.1:0": "must be tcp:HOST:PORT, with a port from 1 to 65535",
+    "tcp:127.0.0.1:65536": "must be tcp:HOST:PORT, with a port from 1 to 65535",
+    "tcp:127.0.0.1:\u0664": "must be tcp:HOST:PORT, with a port from 1 to 65535",
+    f"tcp:127.0.0.1:{'9' * 5000}": "must be tcp:HOST:PORT, with a port from 1 to 65535",
     "ssh:-oProxyCommand=true": "must be ssh:USER@HOST",
 }
 

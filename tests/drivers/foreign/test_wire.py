@@ -2,6 +2,7 @@
 
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from nnapi.drivers.foreign.wire import (
     Ask,
     Garbage,
     Reader,
+    Stall,
     Told,
     align,
     lay_out,
@@ -137,17 +139,17 @@ def test_answers_that_come_together_or_in_pieces(pair: Pair, split: int) -> None
             return count
 
     answers._connection = Late()  # type: ignore[assignment]
-    found = [answers.receive(60.0) for _ in range(4)]
+    soon = time.monotonic() + 60
+    found = [answers.receive(soon, len(large)) for _ in range(4)]
     assert [(each.kind, each.head.content, each.data.tobytes()) for each in found if each] == [
         (Told.ANSWER, b"head", b"data"),
         (Told.ERROR, b"why", b""),
         (Told.ENDED, b"", large),
         (Told.ANSWER, b"", b""),
     ]
-    with pytest.raises(TimeoutError):
-        answers.receive(0.0)
-    with pytest.raises(TimeoutError):
-        answers.receive(-1.0)
+    for seconds in (0, -1):
+        with pytest.raises(TimeoutError):
+            answers.receive(time.monotonic() + seconds)
     theirs.close()
     assert answers.receive() is None
 
@@ -157,7 +159,7 @@ def test_a_stream_that_ends_within_a_message(pair: Pair, cut: int) -> None:
     ours, theirs = pair
     theirs.sendall(message(0, b"head", b"data")[:cut])
     theirs.close()
-    assert Answers(ours).receive() is None
+    assert Answers(ours).receive(most=4) is None
 
 
 @pytest.mark.parametrize(
@@ -175,40 +177,118 @@ def test_lengths_of_an_answer(
 ) -> None:
     ours, theirs = pair
     answers, taken = Answers(ours), list[int]()
-    monkeypatch.setattr(answers, "_take", taken.append)
+    monkeypatch.setattr(answers, "_take", lambda size, end: taken.append(size))
     theirs.sendall(struct.pack("<IIQ", kind, head, size))
     if is_possible:
-        assert answers.receive() is None
+        assert answers.receive(most=1 << 30) is None
         assert taken == [16 + head + size]
     else:
         with pytest.raises(Garbage, match=f"^a message of kind {kind} has {head} and {size} bytes$"):
-            answers.receive()
+            answers.receive(most=1 << 30)
 
 
-def test_a_message_that_does_not_go_on_is_given_up(pair: Pair) -> None:
-    """After 15 s without a byte; the pause before a message has no limit."""
+class Ticks:
+    """A clock that goes on by a second for each call of the system that has nothing to do, as after TICK."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wait(self) -> None:
+        self.now += 1
+        raise BlockingIOError
+
+
+@pytest.fixture
+def ticks(monkeypatch: pytest.MonkeyPatch) -> Ticks:
+    made = Ticks()
+    monkeypatch.setattr(wire, "time", made)
+    return made
+
+
+class Dripping:
+    """A connection that brings a byte, or takes one, every ``pause`` seconds."""
+
+    def __init__(self, ticks: Ticks, content: bytes = b"", pause: int = 3) -> None:
+        self._ticks, self.rest, self._pause, self._calls = ticks, content, pause, 0
+
+    def _drip(self) -> None:
+        self._calls += 1
+        if self._calls % self._pause:
+            self._ticks.wait()
+
+    def recv_into(self, buffer: Any, size: int = 0, flags: int = 0) -> int:
+        self._drip()
+        buffer[:1], self.rest = self.rest[:1], self.rest[1:]
+        return 1
+
+    def sendmsg(self, buffers: Any) -> int:
+        self._drip()
+        return 1
+
+
+def receive_from(pair: Pair, connection: Dripping) -> Answers:
+    answers = Answers(pair[0])
+    answers._connection = connection  # type: ignore[assignment]
+    return answers
+
+
+def test_calls_of_the_system_return_within_a_second(pair: Pair) -> None:
+    """Then the time is checked."""
+    Answers(pair[0])
+    for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+        assert struct.unpack("@ll", pair[0].getsockopt(socket.SOL_SOCKET, option, 16)) == (1, 0)
+
+
+@pytest.mark.parametrize("size", [0, 1 << 20])
+def test_an_answer_that_drips_is_given_up(pair: Pair, ticks: Ticks, size: int) -> None:
+    """15 s after its first byte and a second per 64 KiB, however long the pauses are."""
+    content = message(0, b"h" * 64, bytes(size))
+    answers = receive_from(pair, Dripping(ticks, content))
+    seconds = 15 if not size else 31
+    if size:
+        answers._buffer[:16], answers._held = content[:16], 16
+    with pytest.raises(Stall, match=f"^an answer of {16 if not size else len(content)} bytes .* after {seconds} s$"):
+        answers.receive(most=size)
+    assert seconds <= ticks.now - 100 <= seconds + 4
+
+
+def test_a_request_that_is_not_read_is_given_up(ticks: Ticks) -> None:
+    with pytest.raises(Stall, match="^a request of 116 bytes was not complete after 15 s$"):
+        wire.send(Dripping(ticks), Ask.RUN, b"h" * 100)  # type: ignore[arg-type]
+
+
+def test_an_answer_and_a_request_end_with_their_question(pair: Pair, ticks: Ticks) -> None:
+    with pytest.raises(TimeoutError):
+        wire.send(Dripping(ticks), Ask.RUN, b"h" * 100, end=107.0)  # type: ignore[arg-type]
+    assert 107 < ticks.now <= 110
+    pair[1].sendall(b"unread, so that poll returns")
+    answers = receive_from(pair, Dripping(ticks, message(0, b"head"), pause=1 << 30))
+    with pytest.raises(TimeoutError):
+        answers.receive(end=115.0)
+    assert ticks.now == 116.0
+    answers = receive_from(pair, Dripping(ticks, message(0, b"head")))
+    with pytest.raises(TimeoutError):
+        answers.receive(end=120.0)
+    assert 120 < ticks.now <= 124
+
+
+def test_the_pause_before_an_answer_has_no_limit_of_its_own(pair: Pair, ticks: Ticks) -> None:
+    """The agent computes meanwhile."""
     ours, theirs = pair
-    answers = Answers(ours)
-    assert struct.unpack("@ll", ours.getsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, 16)) == (15, 0)
-    pauses = [BlockingIOError(), BlockingIOError()]
+    pauses = [1] * 1000
 
-    class Pausing:
-        def recv_into(self, buffer: Any) -> int:
+    class Late:
+        def recv_into(self, buffer: Any, size: int = 0, flags: int = 0) -> int:
             if pauses:
-                raise pauses.pop()
+                pauses.pop()
+                ticks.wait()
             return ours.recv_into(buffer)
 
-    answers._connection = Pausing()  # type: ignore[assignment]
-    theirs.sendall(message(0, b"head")[:20])
+    answers = receive_from(pair, Late())  # type: ignore[arg-type]
+    theirs.sendall(message(0, b"head"))
     found = answers.receive()
     assert found is not None
-    theirs.sendall(message(0)[:3])
-
-    def pause(buffer: Any) -> int:
-        if answers._held:
-            raise BlockingIOError
-        return ours.recv_into(buffer)
-
-    answers._connection = type("Pausing", (), {"recv_into": staticmethod(pause)})()
-    with pytest.raises(BlockingIOError):
-        answers.receive()
+    assert found.head.content == b"head"

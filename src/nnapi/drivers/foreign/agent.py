@@ -7,6 +7,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from math import inf
 from typing import Any, NamedTuple
 
 from nnapi.codes import ResultCode
@@ -20,11 +21,13 @@ from nnapi.drivers.foreign.wire import (
     Answers,
     Ask,
     Garbage,
+    Stall,
     Told,
     lay_out,
     pack_text,
     send,
 )
+from nnapi.drivers.isolated.probing import PATIENCE
 from nnapi.drivers.isolated.process import connections, describe_end
 from nnapi.errors import (
     DeadObjectError,
@@ -41,8 +44,12 @@ from nnapi.model.operand import Array
 PREFIX = "ANeuralNetworks"
 TOKEN = "NNAPI_AGENT_TOKEN"
 
+MOST_TOKEN, MOST_DEVICES = 1024, 256
+"""As in native/agent/agent.h."""
 GRACE = 5.0
 """Seconds that an answer may take longer than the time limit."""
+QUICK = Ask.HELLO, Ask.DEVICES, Ask.RELEASE
+"""Requests that have an answer within PATIENCE, even if other requests have no limit."""
 
 
 class DeviceFacts(NamedTuple):
@@ -59,11 +66,13 @@ class Agent:
 
     def __init__(self, address: str, patience: float | None = None) -> None:
         """Connect to ``adb:SERIAL``, ``ssh:HOST``, ``tcp:HOST:PORT`` or ``unix:PATH``, or start an agent for a local
-        library. Raise UnavailableDeviceError with the reason if that fails. If the agent does not answer a request for
-        ``patience`` seconds, the connection is lost."""
+        library. Raise UnavailableDeviceError with the reason if that fails. If the agent has not answered a request
+        after ``patience`` seconds, the connection is lost."""
         self.path, self._address = address, address
         self._lock, self._lost, self._patience = make_lock(), "", patience
         self._by_itself = False
+        token = os.environ.get(TOKEN, "").encode()
+        need(len(token) <= MOST_TOKEN, f"{TOKEN} may have at most {MOST_TOKEN} characters", UnavailableDeviceError)
         self._stream: Stream = connect(address)
         self._finalizer = weakref.finalize(self, self._stream.close)
         self._finalizer.atexit = False
@@ -71,7 +80,6 @@ class Agent:
         self.constants = Constants()
         self._released: deque[int] = deque()
         connections.add(self)
-        token = os.environ.get(TOKEN, "").encode()
         try:
             head = self.ask(Ask.HELLO, struct.pack("<II", MAGIC, VERSION) + pack_text(token)).head
             version, self.pid, self.level, has_bursts = head.read("4I")
@@ -94,8 +102,10 @@ class Agent:
         data: Sequence[Any] = (),
         size: int = 0,
         deadline: int | None = None,
+        most: int = 0,
     ) -> Answer:
-        """Send a request and return the answer; raise the error that the answer contains.
+        """Send a request and return the answer, with at most ``most`` bytes of data; raise the error that the answer
+        contains.
 
         With a ``deadline``, wait until GRACE after it. DriverDiedError if the connection is lost or no answer comes. A
         head with the remaining time is given as a function, which is called when no other request is in progress.
@@ -104,26 +114,43 @@ class Agent:
             content = head() if callable(head) else head
             if self._released:
                 with suppress(NnapiError):
-                    self._send_released()
-            return self._exchange(kind, content, data, size, deadline)
+                    self._send_released(deadline)
+            return self._exchange(kind, content, data, size, deadline, most)
 
-    def _send_released(self) -> None:
+    def _send_released(self, deadline: int | None = None) -> None:
         with suppress(DeadObjectError):
             while self._released:
-                self._exchange(Ask.RELEASE, struct.pack("<I", self._released.popleft()))
+                self._exchange(Ask.RELEASE, struct.pack("<I", self._released.popleft()), deadline=deadline)
+
+    def _find_patience(self, kind: Ask, deadline: int | None) -> float:
+        """Return the maximum seconds until the answer is complete."""
+        if deadline is not None:
+            return (deadline - time.monotonic_ns()) / 1e9 + GRACE
+        if self._patience is None:
+            return PATIENCE if kind in QUICK else inf
+        return self._patience
 
     def _exchange(
-        self, kind: Ask, head: bytes, data: Sequence[Any] = (), size: int = 0, deadline: int | None = None
+        self,
+        kind: Ask,
+        head: bytes,
+        data: Sequence[Any] = (),
+        size: int = 0,
+        deadline: int | None = None,
+        most: int = 0,
     ) -> Answer:
         if self._lost:
             raise self._make_error(was_alone=False)
-        patience = self._patience if deadline is None else (deadline - time.monotonic_ns()) / 1e9 + GRACE
+        patience = self._find_patience(kind, deadline)
+        end = patience if patience == inf else time.monotonic() + patience
         try:
             with suppress(BrokenPipeError):  # the agent has sent the reason
-                send(self._stream.socket, kind, head, data, size)
-            answer = self._answers.receive(patience)
+                send(self._stream.socket, kind, head, data, size, end)
+            answer = self._answers.receive(end, most)
         except TimeoutError:
             raise self._lose(f"{self.path} did not answer for {patience:.3g} s") from None
+        except Stall as error:
+            raise self._lose_connection(str(error)) from None
         except OSError as error:
             raise self._lose_connection(error.strerror or str(error)) from None
         except Garbage as error:
@@ -147,8 +174,9 @@ class Agent:
 
     def list_devices(self) -> list[DeviceFacts]:
         head = self.ask(Ask.DEVICES, b"").head
-        found = []
-        for _ in range(head.read_word()):
+        count, found = head.read_word(), []
+        need(count <= MOST_DEVICES, f"{self.path} lists {count} devices, at most {MOST_DEVICES} are possible", Garbage)
+        for _ in range(count):
             type, level = head.read("iq")
             found.append(DeviceFacts(head.read_text(), head.read_text(), type, level))
         return found

@@ -150,7 +150,7 @@ class Result(NamedTuple):
 
 
 class Frame:
-    """The part of run requests that depends only on shapes, and the sizes of the output buffers."""
+    """The part of run requests that depends only on shapes, and the sizes of inputs and output buffers."""
 
     def __init__(self, compiled: Compiled, shapes: Sequence[Shape | None], output_shapes: Sequence[Shape]) -> None:
         """``shapes`` are those of the inputs, None for an omitted one."""
@@ -169,8 +169,9 @@ class Frame:
             layouts.append(struct.pack("<IQQI", 1, start, length, not type.is_known))
             if not type.is_known:
                 layouts.append(pack_type(type.with_dimensions(shape)))
+        self.output_size = sum(map(align, self.lengths))
         need(
-            max(self.size, sum(map(align, self.lengths))) <= MOST_DATA,
+            max(self.size, self.output_size) <= MOST_DATA,
             f"the inputs or outputs of a run have more than {MOST_DATA} bytes",
             OpFailedError,
         )
@@ -206,12 +207,14 @@ class Compiled:
             rest = 0 if request.deadline is None else find_rest(request.deadline)
             return frame.pack(self._numbers, measure=True, limit=rest, loop_limit=loop)
 
-        return self._read(self.agent.ask(Ask.RUN, pack, parts, frame.size, request.deadline), frame)
+        answer = self.agent.ask(Ask.RUN, pack, parts, frame.size, request.deadline, frame.output_size)
+        return self._read(answer, frame)
 
     def run_frame(self, frame: Frame, inputs: Sequence[Array]) -> list[Array]:
         """Run once without measuring, for outputs with static dimensions."""
         head = frame.pack(self._numbers, measure=False)
-        result = self._read(self.agent.ask(Ask.RUN, head, frame.lay_out(inputs), frame.size), frame)
+        answer = self.agent.ask(Ask.RUN, head, frame.lay_out(inputs), frame.size, most=frame.output_size)
+        result = self._read(answer, frame)
         if not result.is_complete:
             raise OpFailedError(f"{self.agent.path} asks for larger outputs than the model has")
         return [buffer.reshape(t.dimensions) for buffer, t in zip(result.buffers, self.outputs, strict=True)]

@@ -5,7 +5,7 @@ from contextlib import closing
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import ENGINE, Capabilities, DeviceInfo, PrepareOptions, Verdict
-from nnapi.drivers.foreign.agent import Agent
+from nnapi.drivers.foreign.agent import Agent, DeviceFacts
 from nnapi.drivers.foreign.built_model import Built
 from nnapi.drivers.foreign.prepared import Live, PreparedForeign
 from nnapi.drivers.isolated.probing import PATIENCE
@@ -23,11 +23,14 @@ class ForeignDriver:
 
     is_remote = True
 
-    def __init__(self, name: str, path: str, index: int, agent: Agent) -> None:
-        """Raise BadDataError if there is no device ``index``, UnavailableDeviceError if the library is unusable."""
+    def __init__(
+        self, name: str, path: str, index: int, agent: Agent, devices: Sequence[DeviceFacts] | None = None
+    ) -> None:
+        """``devices`` are those that the agent has listed, if it was asked before. Raise BadDataError if there is no
+        device ``index``, UnavailableDeviceError if the library is unusable."""
         self.library, self._path, self._index, self._agent = name, path, index, agent
         self._lock = make_lock()
-        self.info = self._describe(agent)
+        self.info = self._describe(agent, devices)
 
     def connect(self) -> Agent:
         """Return the connection, made again if it was lost; raise DeadObjectError if the device has changed."""
@@ -56,9 +59,9 @@ class ForeignDriver:
         """ID of the process that calls the library; None without a connection."""
         return self._agent.pid if self._agent.is_alive else None
 
-    def _describe(self, agent: Agent) -> DeviceInfo:
+    def _describe(self, agent: Agent, devices: Sequence[DeviceFacts] | None = None) -> DeviceInfo:
         try:
-            devices = agent.list_devices()
+            devices = agent.list_devices() if devices is None else devices
             need(self._index < len(devices), f"{self._path} has {len(devices)} devices", BadDataError)
             facts = devices[self._index]
             level = min(read_level(self._path, facts.level), agent.level)
@@ -118,7 +121,7 @@ def list_devices(name: str, path: str, patience: float = PATIENCE) -> list[Forei
     with closing(Agent(path, patience)) as agent:
         devices = agent.list_devices()
         need(devices, f"{path} has no devices", UnavailableDeviceError)
-        return [ForeignDriver(name, path, index, agent) for index in range(len(devices))]
+        return [ForeignDriver(name, path, index, agent, devices) for index in range(len(devices))]
 
 
 def read_level(path: str, number: int) -> int:

@@ -13,6 +13,7 @@ from nnapi.host.engine_output import read_last_words
 
 PATIENCE = 10.0
 """Maximum seconds to connect."""
+MOST_PORT = 65535
 LOST = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 5, "TCP_USER_TIMEOUT": 15_000}
 """TCP options that close a silent connection after 15 seconds."""
 SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
@@ -81,7 +82,9 @@ def _connect_unix(path: str) -> Stream:
 
 def _connect_tcp(where: str) -> Stream:
     host, _, port = where.rpartition(":")
-    need(host and port.isdecimal(), f"tcp:{where} must be tcp:HOST:PORT", UnavailableDeviceError)
+    is_port = port.isascii() and port.isdecimal() and len(port) < 6 and 0 < int(port) <= MOST_PORT
+    said = f"tcp:{where} must be tcp:HOST:PORT, with a port from 1 to {MOST_PORT}"
+    need(host and is_port, said, UnavailableDeviceError)
     connection = socket.create_connection((host.strip("[]"), int(port)), PATIENCE)
     connection.settimeout(None)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

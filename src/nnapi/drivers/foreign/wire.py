@@ -3,10 +3,12 @@
 import select
 import socket
 import struct
+import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from itertools import islice
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +26,12 @@ MOST_PARTS = 512
 """Maximum buffers per call of sendmsg."""
 AT_ONCE = 4096
 """Bytes of the first receive of a message; most answers fit."""
-LONGEST_PAUSE = 15
-"""Seconds that a pause within a message may take."""
+MOST_TEXT = 1024
+"""Maximum bytes of a name or of an error's text."""
+TICK = 1
+"""Maximum seconds of one call of the system, after which the time is checked."""
+LONGEST, SLOWEST = 15.0, 64 << 10
+"""A message may take ``LONGEST`` seconds, and another second for each ``SLOWEST`` bytes."""
 
 
 class Ask(IntEnum):
@@ -53,6 +59,10 @@ class Garbage(OpFailedError):
     """A message that breaks the protocol."""
 
 
+class Stall(OpFailedError):
+    """A message that was not sent or received in time."""
+
+
 class Reader:
     """Reads the words of a head in order; raises Garbage if it is too short."""
 
@@ -73,10 +83,13 @@ class Reader:
 
     def read_text(self) -> str:
         length = self.read_word()
+        if length > MOST_TEXT:
+            raise Garbage(f"a text has {length} bytes, at most {MOST_TEXT} are possible")
         return str(self.read(f"{length}s{-length % 4}x")[0], "utf-8", "replace")
 
     def rest(self) -> str:
-        return self.content[self._at :].decode("utf-8", "replace")
+        """Return the text at the end of the message, up to MOST_TEXT bytes."""
+        return self.content[self._at : self._at + MOST_TEXT].decode("utf-8", "replace")
 
 
 def pack_list(numbers: Sequence[int]) -> bytes:
@@ -110,12 +123,31 @@ def lay_out(arrays: Iterable[Array]) -> tuple[list[int], list[Any], int]:
     return offsets, parts, size
 
 
-def send(connection: socket.socket, kind: Ask, head: bytes, data: Sequence[Any] = (), size: int = 0) -> None:
-    """Send a message; raises OSError."""
+class Clock:
+    """The time that a message has, from its first byte on: at most until ``end`` (seconds of the monotonic clock)."""
+
+    def __init__(self, what: str, size: int, end: float) -> None:
+        self._what, self._seconds = f"{what} of {size} bytes", LONGEST + size / SLOWEST
+        self._own, self._end = time.monotonic() + self._seconds, end
+
+    def check(self) -> None:
+        """Raise TimeoutError after ``end``, Stall if the message takes too long for its size."""
+        now = time.monotonic()
+        if now > self._end:
+            raise TimeoutError
+        if now > self._own:
+            raise Stall(f"{self._what} was not complete after {self._seconds:.3g} s")
+
+
+def send(
+    connection: socket.socket, kind: Ask, head: bytes, data: Sequence[Any] = (), size: int = 0, end: float = inf
+) -> None:
+    """Send a message until ``end`` (seconds of the monotonic clock); raises OSError, Stall, or TimeoutError."""
     parts = [HEADER.pack(kind, len(head), size), head, *data]
-    sent = connection.sendmsg(parts[:MOST_PARTS])
+    sent = _send_some(connection, parts[:MOST_PARTS])
     if sent == HEADER.size + len(head) + size:
         return
+    clock = Clock("a request", HEADER.size + len(head) + size, end)
     waiting = deque(view for part in parts if (view := memoryview(part).cast("B")))
     while True:
         while sent:
@@ -125,7 +157,15 @@ def send(connection: socket.socket, kind: Ask, head: bytes, data: Sequence[Any] 
             sent -= min(sent, len(first))
         if not waiting:
             return
-        sent = connection.sendmsg([*islice(waiting, MOST_PARTS)])
+        clock.check()
+        sent = _send_some(connection, [*islice(waiting, MOST_PARTS)])
+
+
+def _send_some(connection: socket.socket, parts: list[Any]) -> int:
+    try:
+        return connection.sendmsg(parts)
+    except BlockingIOError:  # after TICK
+        return 0
 
 
 class Answer(NamedTuple):
@@ -139,47 +179,67 @@ class Answers:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", LONGEST_PAUSE, 0))
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            connection.setsockopt(socket.SOL_SOCKET, option, struct.pack("@ll", TICK, 0))
         self._poll = select.poll()
         self._poll.register(connection, select.POLLIN)
         self._buffer = memoryview(bytearray(AT_ONCE))
         self._held = 0
 
-    def receive(self, patience: float | None = None) -> Answer | None:
-        """Return the next message; None at the end of the stream. Raises OSError, Garbage, or TimeoutError if no
-        message begins within ``patience`` seconds."""
-        if patience is not None and not self._held and not self._poll.poll(max(0, patience) * 1000):
-            raise TimeoutError
+    def receive(self, end: float = inf, most: int = 0) -> Answer | None:
+        """Return the next message, with at most ``most`` bytes of data; None at the end of the stream. Raises OSError,
+        Garbage, Stall, or TimeoutError if the message is not complete at ``end`` (seconds of the monotonic clock)."""
+        if not self._held and not self._await_first(end):
+            return None
+        clock = None
         while self._held < HEADER.size:
-            try:
-                count = self._connection.recv_into(self._buffer[self._held :])
-            except BlockingIOError:
-                if self._held:
-                    raise
-                continue  # the agent still computes
+            clock = clock or Clock("an answer", HEADER.size, end)
+            count = self._read(self._buffer[self._held :], clock)
             if not count:
                 return None
             self._held += count
         kind, head, size = HEADER.unpack_from(self._buffer)
-        if kind not in TOLD or head > MOST_HEAD or size > MOST_DATA:
+        if kind not in TOLD or head > MOST_HEAD or size > most:
             raise Garbage(f"a message of kind {kind} has {head} and {size} bytes")
         data = HEADER.size + head
-        content = self._take(data + size)
+        content = self._take(data + size, end)
         return (
             None
             if content is None
             else Answer(TOLD[kind], Reader(content[HEADER.size : data].tobytes()), content[data:])
         )
 
-    def _take(self, size: int) -> Array | None:
+    def _await_first(self, end: float) -> bool:
+        """Wait for the first bytes of a message; return False at the end of the stream."""
+        if end < inf and not self._poll.poll(max(0.0, end - time.monotonic()) * 1000):
+            raise TimeoutError
+        while True:
+            try:
+                self._held = self._connection.recv_into(self._buffer)
+                return self._held > 0
+            except BlockingIOError:  # the agent still computes
+                if time.monotonic() > end:
+                    raise TimeoutError from None
+
+    def _read(self, view: Any, clock: Clock, flags: int = 0) -> int:
+        """Return how many bytes were read, 0 at the end of the stream."""
+        while True:
+            clock.check()
+            try:
+                return self._connection.recv_into(view, 0, flags)
+            except BlockingIOError:  # after TICK
+                pass
+
+    def _take(self, size: int, end: float) -> Array | None:
         """Return the next ``size`` bytes, beginning with buffered ones; None if the stream ends before."""
         content = np.empty(size, np.uint8)
         view, held = content.data, min(self._held, size)
         view[:held] = self._buffer[:held]
         self._held -= held
         self._buffer[: self._held] = self._buffer[held : held + self._held]
-        while held < size:
-            count = self._connection.recv_into(view[held:], 0, socket.MSG_WAITALL)
+        clock = Clock("an answer", size, end) if held < size else None
+        while clock and held < size:
+            count = self._read(view[held:], clock, socket.MSG_WAITALL)
             if not count:
                 return None
             held += count
