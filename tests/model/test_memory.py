@@ -39,6 +39,21 @@ def test_a_whole_file(file: Path) -> None:
     assert repr(memory) == "<nnapi.Memory of 100 bytes over a file>"
 
 
+@pytest.mark.parametrize("kind", ["FIFO", "device", "link to a FIFO"])
+def test_a_file_that_cannot_be_mapped_is_not_waited_for(tmp_path: Path, kind: str) -> None:
+    path = Path("/dev/zero")
+    if kind != "device":
+        path = tmp_path / "fifo"
+        os.mkfifo(path)
+    if kind == "link to a FIFO":
+        path = tmp_path / "link"
+        path.symlink_to("fifo")
+    before = count_descriptors()
+    with pytest.raises(OSError, match="it is not a regular file"):
+        Memory.from_file(path)
+    assert count_descriptors() == before
+
+
 def test_an_array_is_shared() -> None:
     array = np.zeros(4, np.float32)
     memory = Memory.from_array(array)

@@ -6,8 +6,6 @@ import mmap
 import os
 import weakref
 from collections.abc import Iterable
-from errno import EISDIR
-from stat import S_ISDIR
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +13,7 @@ import numpy as np
 from nnapi.closeable import Closeable
 from nnapi.errors import BadDataError, OpFailedError, UnexpectedNullError, UnmappableError, need
 from nnapi.model.operand import Array
+from nnapi.store.files import open_regular
 from nnapi.trace.log import Log
 
 log = Log("nnapi.Memory")
@@ -134,13 +133,9 @@ class Memory(Closeable):
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Memory:
-        """Map the whole file ``path`` for reading; OSError if it cannot be opened."""
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        stat = os.fstat(fd)
-        if S_ISDIR(stat.st_mode):
-            os.close(fd)
-            raise IsADirectoryError(EISDIR, os.strerror(EISDIR), os.fspath(path))
-        return cls(stat.st_size, mmap.PROT_READ, fd)
+        """Map the whole file ``path`` for reading; OSError if it cannot be opened or is not a regular file."""
+        fd = open_regular(path)
+        return cls(os.fstat(fd).st_size, mmap.PROT_READ, fd)
 
     @classmethod
     def from_array(cls, array: Array) -> Memory:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from nnapi.errors import NnapiError
 from nnapi.store.digest import digest
-from nnapi.store.files import find_foreign_writer, remove_abandoned, replace_file
+from nnapi.store.files import find_foreign_writer, open_regular, remove_abandoned, replace_file
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationCache")
@@ -23,7 +23,14 @@ log = Log("nnapi.CompilationCache")
 MAGIC = b"\nNNAPI-CACHE-6\n"
 """The last bytes of every file. Increase the number with every change of content or format."""
 TAIL = struct.Struct(f"<I{len(MAGIC)}s")
-FIELDS = {"name", "purpose", "plan", "size", "digest", "label"}
+FIELDS = {"name": str, "purpose": str, "plan": int, "size": int, "digest": str}
+"""The types of the header's values that a reader needs."""
+LABEL = {"model": str, "device": str, "version": str, "created": (int, float)}
+MOST_HEADER = 1 << 20
+MOST_READ = 64 << 20
+"""Maximum bytes of a file that is read instead of mapped."""
+MOST_NAME = 1000
+"""Maximum characters of the names in a label."""
 LETTERS = 64
 PAIRS = [chr(ord("A") + (byte & 15)) + chr(ord("A") + (byte >> 4)) for byte in range(256)]
 SUFFIX = "10"
@@ -80,11 +87,9 @@ def read_entry(
         if open_mapped is not None:
             memory = open_mapped(path)
             reason = find_foreign_writer(memory.stat() or os.stat(path))
-            data = memory.view().data if memory.size else memoryview(b"")
+            data = memory.view().data if memory.size and reason is None else memoryview(b"")
         else:
-            with open(path, "rb", buffering=0) as file:
-                reason = find_foreign_writer(os.fstat(file.fileno()))
-                data = memoryview(file.read())
+            reason, data = _read_file(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, NnapiError) as error:
@@ -99,12 +104,23 @@ def read_entry(
     return Content(meta["purpose"], bytes(data[size - plan : size]), data[: size - plan], memory)
 
 
+def _read_file(path: str | os.PathLike[str]) -> tuple[str | None, memoryview]:
+    """Return why a file must not be used, and its content."""
+    with open(open_regular(path), "rb", buffering=0) as file:
+        status = os.fstat(file.fileno())
+        reason = find_foreign_writer(status)
+        if reason is None and status.st_size > MOST_READ:
+            reason = f"it has {status.st_size} bytes, at most {MOST_READ} are possible"
+        return reason, memoryview(file.read(MOST_READ) if reason is None else b"")
+
+
 def write_entry(path: str | os.PathLike[str], label: Label, content: Content) -> None:
     """Write a file atomically; raise OSError if that fails."""
     plan, payload = content.plan, content.payload
     meta = {"name": os.path.basename(path), "purpose": content.purpose}
     meta |= {"plan": len(plan), "size": len(plan) + len(payload)}  # type: ignore[dict-item]
-    header = json.dumps(meta | {"digest": _sign(meta, plan, payload), "label": label._asdict()}).encode()
+    names = label._replace(**{name: str(getattr(label, name))[:MOST_NAME] for name in ("model", "device", "version")})
+    header = json.dumps(meta | {"digest": _sign(meta, plan, payload), "label": names._asdict()}).encode()
     with replace_file(path) as file:
         file.writelines((payload, plan, header, TAIL.pack(len(header), MAGIC)))
 
@@ -139,17 +155,18 @@ def _read_header(data: memoryview) -> dict[str, Any] | None:
     if end < 0:
         return None
     length, magic = TAIL.unpack_from(data, end)
-    if magic != MAGIC or length > end:
+    if magic != MAGIC or length > min(end, MOST_HEADER):
         return None
     try:
         meta = json.loads(bytes(data[end - length : end]))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(meta, dict) or not meta.keys() >= FIELDS:
-        return None
-    plan, size = meta["plan"], meta["size"]
-    is_sound = isinstance(plan, int) and isinstance(size, int) and 0 <= plan <= size
+    is_sound = _has_types(meta, FIELDS) and 0 <= meta["plan"] <= meta["size"]
     return meta | {"length": length + TAIL.size} if is_sound else None
+
+
+def _has_types(found: Any, types: dict[str, Any]) -> bool:
+    return isinstance(found, dict) and all(isinstance(found.get(name), type) for name, type in types.items())
 
 
 def list_entries(directory: str | os.PathLike[str]) -> list[Entry]:
@@ -172,15 +189,25 @@ def _list_files(directory: str | os.PathLike[str]) -> list[str]:
 
 
 def _describe(path: str) -> Entry:
-    with open(path, "rb") as file:
-        stat = os.fstat(file.fileno())
-        content = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) if stat.st_size else b""
-    meta = _read_header(memoryview(content))
+    """Describe a file; an unreadable one, such as a FIFO, has no label. FileNotFoundError if it is missing."""
+    status = os.lstat(path)
     try:
-        label = Label(**meta["label"]) if meta else None
-    except TypeError:
+        label = _read_label(path)
+    except OSError as error:  # also for a broken link
+        log.debug("%s has no label: %s", path, error)
         label = None
-    return Entry(path, stat.st_size, stat.st_mtime, label)
+    return Entry(path, status.st_size, status.st_mtime, label)
+
+
+def _read_label(path: str) -> Label | None:
+    with open(open_regular(path), "rb") as file:
+        status = os.fstat(file.fileno())
+        if find_foreign_writer(status) or not status.st_size:
+            return None
+        content = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    meta = _read_header(memoryview(content))
+    found = meta.get("label") if meta else None
+    return Label(*map(found.get, LABEL)) if _has_types(found, LABEL) else None
 
 
 def prune(directory: str | os.PathLike[str], limit: int) -> list[Entry]:
@@ -206,6 +233,6 @@ def prune_if_full(directory: str | os.PathLike[str], limit: int) -> None:
     total = 0
     for path in _list_files(directory):
         with suppress(FileNotFoundError):
-            total += os.stat(path).st_size
+            total += os.lstat(path).st_size
     if total > limit:
         prune(directory, limit)

@@ -1,9 +1,11 @@
-"""Replace files atomically."""
+"""Open and replace files safely."""
 
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import EINVAL, EISDIR
 from typing import BinaryIO
 
 UNFINISHED = ".nnapi-"
@@ -28,11 +30,23 @@ def make_directory(path: str | os.PathLike[str]) -> None:
             raise
 
 
-def find_foreign_writer(stat: os.stat_result) -> str | None:
+def open_regular(path: str | os.PathLike[str]) -> int:
+    """Return a read descriptor of a regular file; OSError for other files. It does not wait for a FIFO's writer."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR), os.fspath(path))
+    raise OSError(EINVAL, "it is not a regular file", os.fspath(path))
+
+
+def find_foreign_writer(status: os.stat_result) -> str | None:
     """Return why other users can have written a file; None if only this user or root can."""
-    if stat.st_uid not in (0, os.geteuid()):
-        return f"it belongs to user {stat.st_uid}"
-    return "other users may write to it" if stat.st_mode & FOREIGN_WRITERS else None
+    if status.st_uid not in (0, os.geteuid()):
+        return f"it belongs to user {status.st_uid}"
+    return "other users may write to it" if status.st_mode & FOREIGN_WRITERS else None
 
 
 @contextmanager

@@ -77,7 +77,7 @@ def _recall_cached(question: Question) -> Cached | None:
             if found["times"]:
                 predicted, measured, compared = found["times"]
                 plan = plan.with_times(predicted, measured, tuple(Alternative(*each) for each in compared))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             log.debug("the plan cached for %s does not fit %s: %r", device, question.model.name, error)
             continue
         options = question.options._replace(threads=plan.threads, variant=plan.variant)
