@@ -18,6 +18,11 @@ def printable(text: str, *, keeps_lines: bool = False) -> str:
     return (CONTROLS_BUT_LINES if keeps_lines else _CONTROLS).sub(_escape, text)
 
 
+def shorten(text: str, most: int = 1000) -> str:
+    """Return a text with at most ``most`` characters and, if some are missing, an ellipsis."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 def pluralize(number: int, noun: str) -> str:
     """Return ``1 input``, ``2 inputs`` or ``2 mice``."""
     if number == 1:

@@ -10,8 +10,12 @@ from nnapi.errors import BadDataError, need
 from nnapi.lowering.decompose import decompose_call
 from nnapi.lowering.lower import Context, Lowering, assume_shapes, require
 from nnapi.model.model import Model, Operand, OperationCall
-from nnapi.model.nesting import list_call_references
+from nnapi.model.nesting import list_call_references, list_nested
 from nnapi.model.operand import OperandType, Shape
+from nnapi.printable import shorten
+
+MOST_COPIES = 100_000
+"""Maximum operations that a file has because models that several operations refer to are written several times."""
 
 V = TypeVar("V")
 C = TypeVar("C", bound=Context)
@@ -21,7 +25,7 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
     """A lowering to a file's ``operators``, in the order of the model.
 
     An operation that no rule accepts is decomposed. Models of IF and WHILE are lowered for the types of their inputs,
-    without dynamic dimensions. ``subgraphs`` are those of the whole file, in formats that number subgraphs.
+    without dynamic dimensions.
     """
 
     decompose = staticmethod(decompose_call)
@@ -29,7 +33,6 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
     def __init__(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> None:
         super().__init__(model, assume_shapes(model) if shapes is None else shapes)
         self.operators: list[Any] = []
-        self.subgraphs: list[Any] = []
 
     @abstractmethod
     def name_value(self, value: V, operand: Operand) -> V: ...
@@ -80,22 +83,17 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
     def result_types(self) -> list[OperandType]:
         return self.given_types(self.model.outputs)
 
-    def lower_nested(self, model: Model, types: Sequence[OperandType], values: Sequence[V] = ()) -> Self:
-        """Return the lowering of a nested model for inputs of these types; ``values`` are its inputs' outer values."""
-        inner = type(self)(model, [each.dimensions for each in types])
-        inner.subgraphs = self.subgraphs
-        inner.values.update(zip(model.inputs, values, strict=False))
-        refused = inner.run().describe_refused()
-        require(not refused, f"{model.name}: {refused}")
-        return inner
+    def require_all(self) -> Self:
+        """Return this lowering of a nested model; raise Unsupported with the operations that are refused."""
+        refused = self.describe_refused()
+        require(not refused, shorten(f"{self.model.name}: {refused}"))
+        return self
 
-    @classmethod
-    def lower_file(cls, model: Model, suffix: str, shapes: Sequence[Shape] | None = None) -> Self:
-        """Return the finished lowering; raise BadDataError with all refused operations."""
-        lowered = cls(model, shapes).run()
-        refused = lowered.describe_refused()
-        need(not refused, f"{model.name} cannot be written as {suffix}: {refused}", BadDataError)
-        return lowered
+    def lower_file(self, suffix: str) -> Self:
+        """Lower the whole file; raise BadDataError with all refused operations."""
+        refused = self.run().describe_refused()
+        need(not refused, f"{self.model.name} cannot be written as {suffix}: {refused}", BadDataError)
+        return self
 
     def describe_refused(self) -> str:
         groups: dict[tuple[str, str], list[int]] = {}
@@ -112,6 +110,23 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
     def given_types(self, given: Sequence[int]) -> list[OperandType]:
         types = [self.types[index] for index in given]
         return [type for type in types if type is not None]
+
+
+def need_few_copies(model: Model, suffix: str) -> None:
+    """Raise BadDataError if a file with a copy of each nested model for each reference to it would be too large."""
+    counts: dict[Model, int] = {}
+    most = MOST_COPIES + sum(len(each.operations) for each in list_nested(model))
+    for each in list_nested(model):
+        references = [inner for call in each.operations for inner in _list_copies(each, call)]
+        counts[each] = min(len(each.operations) + sum(counts[inner] for inner in references), most + 1)
+    said = f"with a copy of a nested model for each reference to it, it has more than {most} operations"
+    need(counts[model] <= most, f"{model.name} cannot be written as {suffix}: {said}", BadDataError)
+
+
+def _list_copies(model: Model, call: OperationCall) -> list[Model]:
+    """Return the models of a call; the condition of a WHILE twice, as ONNX evaluates it before and in the loop."""
+    models: list[Model] = list_call_references(model, call)
+    return models + models[:1] if call.code == OperationCode.WHILE else models
 
 
 def _format_numbers(numbers: Sequence[int]) -> str:

@@ -116,12 +116,12 @@ class LiteRT:
 
 
 def _litert_run(interpreter: Any) -> Run:
-    sources = [detail["index"] for detail in interpreter.get_input_details()]
+    sources = [(detail["index"], detail["dtype"]) for detail in interpreter.get_input_details()]
     results = [detail["index"] for detail in interpreter.get_output_details()]
 
     def run(inputs: Sequence[Array]) -> list[Array]:
-        for index, array in zip(sources, inputs, strict=True):
-            interpreter.set_tensor(index, array)
+        for (index, type), array in zip(sources, inputs, strict=True):
+            interpreter.set_tensor(index, array.astype(type) if type is np.bool_ else array)  # NNAPI's BOOL8 is uint8
         interpreter.invoke()
         return [interpreter.get_tensor(index) for index in results]
 

@@ -2,16 +2,20 @@
 
 from pathlib import Path
 
-from nnapi.errors import OpFailedError
+from nnapi.errors import BadDataError, OpFailedError, need
 from nnapi.exporters.dynamic_dimensions import generalize, is_dynamic, list_other_shapes
+from nnapi.exporters.nested import need_few_copies
 from nnapi.exporters.onnx.convert import Conversion
 from nnapi.exporters.onnx.graph import list_nodes
 from nnapi.exporters.onnx.transposes import sink_transposes
 from nnapi.model.model import Model
+from nnapi.model.nesting import depths
 from nnapi.store.files import PUBLIC, replace_file
 
 __all__ = ["write"]
 
+DEEPEST = 20
+"""Maximum depth of nested models, as in the importer."""
 INSTALL = "writing ONNX needs the library onnx: pip install 'nnapi[onnx]'"
 
 
@@ -20,9 +24,13 @@ def write(model: Model, path: Path) -> None:
 
     If the constants have more than 2 GiB, they are written to PATH.data.
     """
-    graph = Conversion.lower_file(model, ".onnx").finish()
+    depth = depths(model)[model]
+    said = f"its models are nested {depth} deep, at most {DEEPEST} levels are possible"
+    need(depth <= DEEPEST, f"{model.name} cannot be written as .onnx: {said}", BadDataError)
+    need_few_copies(model, ".onnx")
+    graph = Conversion(model).lower_file(".onnx").finish()
     if is_dynamic(model):
-        other = Conversion.lower_file(model, ".onnx", list_other_shapes(model)).finish()
+        other = Conversion(model, list_other_shapes(model)).lower_file(".onnx").finish()
         generalize(list(list_nodes(graph)), list(list_nodes(other)), ".onnx")
     try:
         from nnapi.exporters.onnx.writer import serialize

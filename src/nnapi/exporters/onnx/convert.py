@@ -1,6 +1,7 @@
 """Lower a model to an ONNX graph: convert each operation by its rule, or refuse it with the reason."""
 
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 
@@ -75,6 +76,12 @@ class Conversion(FileLowering[Value, Context]):
         self.name_results(results, call)
         self._append(call, Node("Loop", [None, self.scalar(first), *values], results, {"body": graph}))
         return types[: len(call.outputs)]
+
+    def lower_nested(self, model: Model, types: Sequence[OperandType], values: Sequence[Value]) -> Self:
+        """Return the lowering of a nested model for inputs of these types; ``values`` are its inputs' outer values."""
+        inner = type(self)(model, [each.dimensions for each in types])
+        inner.values.update(zip(model.inputs, values, strict=False))
+        return inner.run().require_all()
 
     def results(self) -> list[Value]:
         return [self.value(index) for index in self.model.outputs]

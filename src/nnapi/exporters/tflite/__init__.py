@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from nnapi.exporters.dynamic_dimensions import generalize, is_dynamic, list_other_shapes
 from nnapi.exporters.tflite.convert import Conversion
@@ -20,9 +21,12 @@ DEFAULT_KEY = "serving_default"
 
 def write(model: Model, path: Path) -> None:
     """Write the model; raise BadDataError with all refused operations."""
-    conversion = Conversion.lower_file(model, ".tflite")
+    conversion = Conversion(model).lower_file(".tflite")
     if is_dynamic(model):
-        other = Conversion.lower_file(model, ".tflite", list_other_shapes(model))
+        other = Conversion(model, list_other_shapes(model)).lower_file(".tflite")
+        if _list_references(conversion) != _list_references(other):
+            # A dynamic dimension of 1 or 2 equals a static one, so one subgraph serves uses with different shapes.
+            conversion, other = (Conversion.lower_copies(model, each) for each in (None, list_other_shapes(model)))
         ours, theirs = _list_operators(conversion), _list_operators(other)
         generalize(ours, theirs, ".tflite")
         _mark_dynamic(ours, theirs)
@@ -46,6 +50,11 @@ def _sign(model: Model) -> Signature | None:
 
 def _list_operators(conversion: Conversion) -> list[Operator]:
     return [*conversion.operators, *(each for graph in conversion.subgraphs for each in graph.operators)]
+
+
+def _list_references(conversion: Conversion) -> list[tuple[str, dict[str, Any]]]:
+    """Return the operators that refer to subgraphs, with the subgraphs' indices."""
+    return [(each.kind, each.options) for each in _list_operators(conversion) if each.kind in ("IF", "WHILE")]
 
 
 def _mark_dynamic(ours: Sequence[Operator], theirs: Sequence[Operator]) -> None:

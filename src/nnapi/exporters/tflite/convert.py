@@ -1,11 +1,13 @@
 """Lower a model to a TFLite graph: convert each operation by its rule, or refuse it with the reason."""
 
 from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 
-from nnapi.codes import OperandCode
-from nnapi.exporters.nested import FileLowering, need_alike
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.contract.driver import Verdict
+from nnapi.exporters.nested import FileLowering, need_alike, need_few_copies
 from nnapi.exporters.tflite.context import RULES, Context
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant, remove_dead_operators
 from nnapi.formats.tflite.operators import row_of
@@ -20,8 +22,20 @@ from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
 
 
+class Pending(Exception):
+    """The lowering of a model needs that of a nested one first."""
+
+    def __init__(self, conversion: "Conversion") -> None:
+        self.conversion = conversion
+
+
+Use = tuple[Model, tuple[Shape, ...], bool, Any]
+"""A nested model, the shapes of its inputs, whether it is the body of a WHILE, and the owner of a copy."""
+
+
 class Conversion(FileLowering[Tensor, Context]):
-    """One exported model; its first nested graph in ``subgraphs`` has index 1."""
+    """One exported model; its first nested graph in ``subgraphs`` has index 1. A nested model is one subgraph for all
+    operations that use it in the same way, unless it ``copies``."""
 
     rules = RULES
     as_types = ("filter", "weights", "bias")
@@ -30,7 +44,45 @@ class Conversion(FileLowering[Tensor, Context]):
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> None:
         super().__init__(model, shapes)
+        self.subgraphs: list[Graph] = []
+        """The nested graphs of the whole file."""
         self._given: dict[int, Tensor] = {}
+        self._verdicts: list[Verdict] | None = None
+        """Those of the operations that are lowered so far; None before the inputs are added."""
+        self._nested: dict[Use, Conversion] = {}
+        self._number: int | None = None
+        """The index of a finished nested model among the file's subgraphs."""
+        self._copies = False
+
+    @classmethod
+    def lower_copies(cls, model: Model, shapes: Sequence[Shape] | None = None) -> Self:
+        """Return the finished lowering, with a copy of a nested model for each operation that refers to it."""
+        need_few_copies(model, ".tflite")
+        lowered = cls(model, shapes)
+        lowered._copies = True
+        return lowered.lower_file(".tflite")
+
+    def run(self) -> Self:
+        """Lower the model, and each nested one before the operation that needs it. There is no recursion, because nests
+        may be deeper than Python's stack."""
+        work = [self]
+        while work:
+            try:
+                work[-1]._continue()
+                work.pop()
+            except Pending as pending:
+                work.append(pending.conversion)
+        return self
+
+    def _continue(self) -> None:
+        """Lower the operations that are not lowered yet; raise Pending at one that needs another lowering first."""
+        if self._verdicts is None:
+            self._verdicts = []
+            for index in self.model.inputs:
+                self.add_input(self.model.operands[index])
+        for call in self.model.operations[len(self._verdicts) :]:
+            self._verdicts.append(self._judge(call))
+        self.verdicts = tuple(self._verdicts)
 
     # Methods of Lowering
 
@@ -73,9 +125,9 @@ class Conversion(FileLowering[Tensor, Context]):
 
     def add_if(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
         types = self.given_types(given)
-        then, otherwise = (self.lower_nested(model, types[1:]) for model in models)
+        then, otherwise = (self._lower_use(call, position, models, types[1:]) for position in range(2))
         need_alike("the results of its models", then.result_types(), otherwise.result_types())
-        numbers = [self._add(each.finish()) for each in (then, otherwise)]
+        numbers = [then.add_subgraph(), otherwise.add_subgraph()]
         options = dict(zip(("then_subgraph_index", "else_subgraph_index"), numbers, strict=True))
         self._refer("IF", call, given, then.result_types(), options)
         return then.result_types()
@@ -83,14 +135,9 @@ class Conversion(FileLowering[Tensor, Context]):
     def add_while(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
         """Append a WHILE; its body also returns the states that NNAPI's body does not, unchanged."""
         types = self.given_types(given)
-        condition, body = (self.lower_nested(model, types) for model in models)
+        condition, body = (self._lower_use(call, position, models, types) for position in range(2))
         need_alike("the state before and after a pass", types, body.result_types())
-        graph = body.finish()
-        for tensor in graph.inputs[len(graph.outputs) :]:
-            copy = tensor.like()
-            graph.operators.append(Operator("RESHAPE", [tensor, constant(tensor.shape)], [copy]))
-            graph.outputs.append(copy)
-        numbers = [self._add(condition.finish()), self._add(graph)]
+        numbers = [condition.add_subgraph(), body.add_subgraph(is_body=True)]
         options = dict(zip(("cond_subgraph_index", "body_subgraph_index"), numbers, strict=True))
         self._refer("WHILE", call, given, types, options)
         return types[: len(call.outputs)]
@@ -118,9 +165,32 @@ class Conversion(FileLowering[Tensor, Context]):
         self.operators.append(_cast(inner, outer))
         return outer
 
-    def _add(self, graph: Graph) -> int:
-        self.subgraphs.append(graph)
-        return len(self.subgraphs)
+    def _lower_use(
+        self, call: OperationCall, position: int, models: Sequence[Model], types: Sequence[OperandType]
+    ) -> "Conversion":
+        """Return the lowering of the model at a position of a call's models; raise Pending if there is none yet."""
+        model, shapes = models[position], tuple([each.dimensions for each in types])
+        owner = (self, call.number, position) if self._copies else None
+        use = model, shapes, call.code == OperationCode.WHILE and position == 1, owner
+        inner = self._nested.get(use)
+        if inner is None:
+            inner = self._nested[use] = type(self)(model, shapes)
+            inner.subgraphs, inner._nested, inner._copies = self.subgraphs, self._nested, self._copies
+            raise Pending(inner)
+        return inner.require_all()
+
+    def add_subgraph(self, *, is_body: bool = False) -> int:
+        """Add a finished nested model to the file, once; return its index. The body of a WHILE also returns the rest of
+        its state, unchanged."""
+        if self._number is None:
+            graph = self.finish()
+            for tensor in graph.inputs[len(graph.outputs) :] if is_body else ():
+                copy = tensor.like()
+                graph.operators.append(Operator("RESHAPE", [tensor, constant(tensor.shape)], [copy]))
+                graph.outputs.append(copy)
+            self.subgraphs.append(graph)
+            self._number = len(self.subgraphs)
+        return self._number
 
     def _refer(
         self,
