@@ -109,9 +109,8 @@ def test_threads_and_precision_reach_the_workers(
     scans: list[Path], places: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[dict[str, Any]] = []
-    compile = predictor.compile
     monkeypatch.setattr(
-        predictor, "compile", lambda model, **options: (made.append(options), compile(model, **options))[1]
+        predictor, "compile", lambda model, **options: (made.append(options), nnapi.compile(model, **options))[1]
     )
     found = told(scans[0], "--on", "ray", "--threads", 2, "--precision", "float16")
     assert found["runs"][0]["classes"]
@@ -141,11 +140,10 @@ def test_the_precision_of_a_row_is_that_of_its_accuracy(
     scans: list[Path], places: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[object] = []
-    compile = predictor.compile
     monkeypatch.setattr(
         predictor,
         "compile",
-        lambda model, **options: (made.append(options["precision"]), compile(model, **options))[1],
+        lambda model, **options: (made.append(options["precision"]), nnapi.compile(model, **options))[1],
     )
     quick = "--only-latency", "--rounds", 1, "--against", "none", "--device", REFERENCE
     result = call(

@@ -74,8 +74,8 @@ def _no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*engines: Pretended, settings: Settings = QUICK, subject: Subject = SUBJECT, step: Any = lambda _: None) -> Any:
-    courses = start_courses({engine: engine.version() for engine in engines})
-    interrupted = measure(courses, subject, settings, step)  # type: ignore[misc]
+    courses = start_courses({engine: engine.version() for engine in engines})  # type: ignore[misc]
+    interrupted = measure(courses, subject, settings, step)
     return [course.measurement for course in courses], interrupted
 
 
