@@ -135,16 +135,26 @@ def nearest_integer(x: Term) -> Term:
 
 
 def divide_towards_zero(x: Term, y: Term) -> Term:
-    """Divide integers, rounding towards zero; NNAPI's DIV rounds down."""
-    size = abs(x) / abs(y)
-    return choose((x < 0).compare(O.NOT_EQUAL, y < 0), -size, size)
+    """Divide integers, rounding towards zero; NNAPI's DIV rounds down. No step leaves 32 bits."""
+    divisor = y.value.array
+    if divisor is not None and divisor.size == 1 and abs(int(divisor.item())) in range(1, 2**31):
+        size = abs(int(divisor.item()))
+        below = x.apply(O.MAXIMUM, -1).apply(O.MINIMUM, 0)  # -1 for negative integers, else 0
+        quotient = (x - below * (size - 1)) / size if size > 1 else x
+        return quotient if divisor.item() > 0 else -quotient
+    quotient = x / y
+    rest = x - quotient * y
+    is_short = (rest < 0).compare(O.NOT_EQUAL, x < 0)  # the remainder has the sign of the divisor
+    is_inexact = rest.compare(O.NOT_EQUAL, 0)
+    differs = is_short.apply(O.LOGICAL_AND, is_inexact, type=OperandType(BOOL8))
+    return choose(differs, quotient + 1, quotient)
 
 
 def as_bytes(node: Node, value: Value, type: OperandType) -> Value:
-    """Return the lowest 8 bits of an int32 as plain bytes."""
-    x = Term(node, value)
-    turns = (x if type.code == QUANT8 else x + 128) / 256
-    within = x - turns * 256
-    if type.code == QUANT8:
-        return within.apply(O.CAST, type=OperandType(QUANT8, (), 1.0, 0)).value
-    return within.apply(O.CAST, type=OperandType(FLOAT32)).apply(O.QUANTIZE, type=OperandType(SIGNED, (), 1.0, 0)).value
+    """Return the lowest 8 bits of an int32 as plain bytes: a product that wraps around moves them to the top."""
+    is_unsigned = type.code == QUANT8
+    bits = Term(node, value) * 2**24
+    bits = bits + -(2**31) if is_unsigned else bits
+    whole = bits.apply(O.CAST, type=OperandType(FLOAT32)) * 2**-24
+    whole = whole + 128 if is_unsigned else whole
+    return whole.apply(O.QUANTIZE, type=OperandType(type.code, (), 1.0, 0)).value

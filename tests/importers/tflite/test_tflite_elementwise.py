@@ -32,6 +32,14 @@ ARITHMETIC = [
     case("ADD", [n, m], i32(2, 3), "AddOptions", FusedActivationFunction=RELU6, low=-9, high=9, label="relu6"),
     case("DIV", [a, b], f32(2, 3, 4), "DivOptions", low=1),
     case("DIV", [n, const([[3, -4, 7], [-2, 5, -1]])], i32(2, 3), "DivOptions", low=-99, high=99),
+    *(
+        case("DIV", [n, by], i32(2, 3), "DivOptions", low=-99, high=99, FusedActivationFunction=3, label=label)
+        for by, label in ((const([7]), "RELU6"), (const([[3, -4, 7], [-2, 5, -1]]), "RELU6 of several"))
+    ),
+    *(
+        case("DIV", [n, const([by])], i32(2, 3), "DivOptions", low=-(2**31), high=2**31 - 1, label=str(by))
+        for by in (3, -3)
+    ),
     case("ADD", [ua, ub], u8(2, 3, 4, scale=0.07), "AddOptions", FusedActivationFunction=RELU),
     case("SUB", [sa, sb], s8(2, 3, 4, scale=0.07), "SubOptions"),
     case("MUL", [ua, ub], u8(2, 3, 4, scale=0.2), "MulOptions"),

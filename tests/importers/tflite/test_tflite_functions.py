@@ -38,6 +38,34 @@ CASES = [
     case("CAST", [f32(2, 3)], flags(2, 3), "CastOptions", label="to booleans"),
     case("CAST", [i32(2, 3)], T("INT8", (2, 3)), "CastOptions", low=-99, high=99, codes=0, label="to signed"),
     case("CAST", [flags(2, 3)], T("INT8", (2, 3)), "CastOptions", codes=0, label="booleans to signed"),
+    *(
+        case(
+            "CAST",
+            [T(source, (4, 50))],
+            T(target, (4, 50), scale),
+            "CastOptions",
+            low=-999,
+            high=999,
+            codes=0,
+            label=f"{target}, {scale}",
+        )
+        for source in ("INT32", "INT64", "UINT8", "INT8")
+        for target, scale in (("UINT8", None), ("INT8", None), ("UINT8", 0.5), ("INT8", 0.5))
+        if source != target
+    ),
+    *(
+        case(
+            "CAST",
+            [f32(4, 50)],
+            T(target, (4, 50), scale),
+            "CastOptions",
+            low=-400,
+            high=400,
+            codes=0,
+            label=f"{target}, {scale}",
+        )
+        for target, scale in (("UINT8", None), ("INT8", None), ("INT8", 0.5))
+    ),
     case("ADD_N", [f32(2), f32(2), f32(2), f32(2)], f32(2)),
     case("ADD_N", [i32(2), i32(2)], i32(2), low=-99, high=99),
     select(flags(2, 1, 3), f32(4, 1), f32(1, 4, 3), f32(2, 4, 3)),
@@ -214,13 +242,6 @@ IMAGE, FILTER = u8(1, 4, 4, 4), u8(4, 2, 2, 4).of(np.zeros((4, 2, 2, 4)))
         (fake_quant(0, np.inf).content(), "its range 0 to inf is empty"),
         (fake_quant(-np.inf, 0).content(), "its range -inf to 0 is empty"),
         (single("QUANTIZE", [i32(2)], u8(2)), "its input is TENSOR_INT32, NNAPI quantizes floats"),
-        *(
-            (
-                single("CAST", [f32(2)], s8(2, scale=scale, zero_point=zero_point), "CastOptions"),
-                "it casts to signed quantized values with a scale",
-            )
-            for scale, zero_point in ((0.5, 0), (1.0, 1))
-        ),
         (
             conv(f32(1, 4, 4, 4), f32(4, 2, 2, 2), DilationWFactor=2),
             "NNAPI's GROUPED_CONV_2D has no dilation",

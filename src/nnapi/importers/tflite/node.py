@@ -135,6 +135,14 @@ class TfliteNode(Node):
         else:
             self.graph.emit(OperationCode.CAST, [value], [target])
 
+    def deliver_activated(self, value: Value) -> None:
+        """Make ``value`` the output, after the pending activation."""
+        if self._after is None:
+            self.deliver(value)
+            return
+        after, self._after = self._after, None
+        self.activate(after, value, self.output)
+
     def note(self, message: str) -> None:
         self.scope.note(message)
 

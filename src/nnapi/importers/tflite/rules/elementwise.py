@@ -22,7 +22,7 @@ def arithmetic(node: TfliteNode) -> None:
     x, y = node.inputs
     act = node.activation(getattr(node.options, "activation", 0))
     if node.code == OperationCode.DIV and x.type.code == INT32:
-        node.deliver(divide_towards_zero(Term(node, x), Term(node, y)).value)
+        node.deliver_activated(divide_towards_zero(Term(node, x), Term(node, y)).value)
     else:
         node.emit(node.code, x, y, act)
 

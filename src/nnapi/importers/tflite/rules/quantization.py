@@ -3,6 +3,7 @@
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.importers.formulas import as_bytes
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, QUANT8, Value
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
@@ -10,6 +11,8 @@ from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
 
 QUANT8_SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
+BYTES = (QUANT8, QUANT8_SIGNED)
+INTEGERS = (INT32, *BYTES)
 
 
 @rule("QUANTIZE")
@@ -41,7 +44,10 @@ def dequantize(node: TfliteNode) -> None:
 
 @rule("CAST", "STABLEHLO_CONVERT")
 def cast(node: TfliteNode) -> None:
-    """Lower CAST of stored values; NNAPI's CAST supports neither booleans nor signed bytes."""
+    """Lower CAST of stored values; NNAPI's CAST supports neither booleans nor signed bytes.
+
+    Integers lose their higher bits, as in TensorFlow Lite; NNAPI's CAST clamps them. Both clamp floats.
+    """
     x, out = node.input(0), node.output
     source, target = x.type.code, out.type.code
     if source == target:
@@ -55,11 +61,14 @@ def cast(node: TfliteNode) -> None:
             x,
             node.graph.full(OperandType(source, (1,), x.type.scale, x.type.zero_point), x.type.zero_point),
         )
+    elif source in INTEGERS and target in BYTES:
+        whole = x if source == INT32 else node.apply(OperationCode.CAST, _as_numbers(node, x), type=OperandType(INT32))
+        _deliver_bytes(node, as_bytes(node, whole, out.type))
     elif target == QUANT8_SIGNED:
-        plain = (out.type.scale, out.type.zero_point) == (1.0, 0)
-        expressible(plain, "it casts to signed quantized values with a scale")
-        whole = x if source == INT32 else node.apply(OperationCode.CAST, x, type=OperandType(INT32))
-        node.graph.quantize(node.apply(OperationCode.CAST, whole, type=OperandType(FLOAT32)), out)
+        whole = node.apply(OperationCode.CAST, x, type=OperandType(INT32))
+        bytes = node.temporary(OperandType(QUANT8_SIGNED, x.shape, 1.0, 0))
+        node.graph.quantize(node.apply(OperationCode.CAST, whole, type=OperandType(FLOAT32)), bytes)
+        _deliver_bytes(node, bytes)
     else:
         numbers = _as_numbers(node, x) if x.type.channel or source == QUANT8_SIGNED else x
         if numbers.type.code == target:
@@ -68,8 +77,18 @@ def cast(node: TfliteNode) -> None:
             node.emit(OperationCode.CAST, numbers)
 
 
+def _deliver_bytes(node: TfliteNode, bytes: Value) -> None:
+    """Make plain bytes the stored values of the output, which may have a scale."""
+    if (node.output.type.scale, node.output.type.zero_point) == (1.0, 0):
+        node.deliver(bytes)
+    else:
+        node.emit(OperationCode.CAST, bytes)
+
+
 def _as_numbers(node: TfliteNode, x: Value) -> Value:
-    """Return the stored values of a signed quantized tensor as float32."""
+    """Return the stored values of a signed quantized tensor as float32; those of an unsigned one unchanged."""
+    if x.type.code == QUANT8:
+        return x
     real, type = node.graph.real(x), x.type
     if type.channel is not None:
         shape = [-1 if axis == type.channel.dimension else 1 for axis in range(type.rank)]
