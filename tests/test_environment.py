@@ -3,8 +3,10 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from nnapi.store.directories import RecordKind
+from tests.source_text import walk
 from tools import size
 
 PAGE = (size.REPOSITORY / "docs" / "environment.md").read_text()
@@ -16,20 +18,25 @@ NO_VARIABLES = {"ANDROID_LOG"}
 
 
 def texts(node: ast.AST) -> Iterator[str]:
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Constant) and isinstance(part.value, str):
             yield part.value
 
 
+@cache
+def strings() -> frozenset[str]:
+    """All strings of the source."""
+    return frozenset(text for path in SOURCES for text in texts(ast.parse(path.read_text())))
+
+
 def variables() -> set[str]:
     """Names that stand where something is taken from the environment, or that look like ours anywhere."""
-    found: set[str] = set()
+    found = set(filter(OURS.fullmatch, strings()))
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call | ast.Subscript | ast.Compare) and "environ" in ast.unparse(node):
-                found |= {text for text in texts(node) if NAME.fullmatch(text)}
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and OURS.fullmatch(node.value):
-                found.add(node.value)
+        if "environ" in (source := path.read_text()):
+            for node in walk(ast.parse(source)):
+                if isinstance(node, ast.Call | ast.Subscript | ast.Compare) and "environ" in ast.unparse(node):
+                    found |= {text for text in texts(node) if NAME.fullmatch(text)}
     for path in (size.REPOSITORY / "native").glob("*.c"):
         found |= set(re.findall(r'getenv\("(\w+)"\)', path.read_text()))
     return found - NO_VARIABLES
@@ -54,12 +61,7 @@ def test_every_row_has_its_variable() -> None:
 
 
 def test_files_of_the_system_are_named() -> None:
-    found = {
-        text.rstrip("/")
-        for path in SOURCES
-        for text in texts(ast.parse(path.read_text()))
-        if re.fullmatch(r"/(proc|sys|dev|etc|tmp|var)/\S+", text)
-    }
+    found = {text.rstrip("/") for text in strings() if re.fullmatch(r"/(proc|sys|dev|etc|tmp|var)/\S+", text)}
     assert "/proc/cpuinfo" in found
     assert {name for name in found if f"`{name}`" not in PAGE} == set()
 

@@ -2,12 +2,15 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
+from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from tests.source_text import children
 from tools import size
 
 SRC = size.REPOSITORY / "src"
@@ -68,30 +71,52 @@ def may_import(importer: str, imported: str) -> bool:
 
 
 def violations(module: str, source: str, *, is_package: bool = False) -> list[str]:
-    return [
-        f"{module} imports {imported}"
-        for imported in imports(ast.parse(source), module if is_package else module.rpartition(".")[0])
-        if not may_import(layer(module), layer(imported))
-    ]
+    return forbidden(module, imports(ast.parse(source), module if is_package else module.rpartition(".")[0]))
 
 
-def imports(node: ast.AST, package: str, *, also_for_types: bool = False) -> Iterator[str]:
+def forbidden(module: str, names: Iterable[str]) -> list[str]:
+    return [f"{module} imports {name}" for name in names if not may_import(layer(module), layer(name))]
+
+
+class Module(NamedTuple):
+    """The imports of a module when it runs, and with those for type checking; whether it has a docstring."""
+
+    imported: Set[str]
+    imported_in_all: Set[str]
+    is_documented: bool
+
+
+@cache
+def read_modules() -> dict[str, Module]:
+    """All modules by name, read once; trees are not kept, because collections of garbage would visit them."""
+    found = {}
+    for path in MODULES:
+        name, tree = module_name(path), ast.parse(path.read_text())
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        imported = (frozenset(imports(tree, package, also_for_types=types)) for types in (False, True))
+        found[name] = Module(*imported, bool(ast.get_docstring(tree)))
+    return found
+
+
+def imports(tree: ast.AST, package: str, *, also_for_types: bool = False) -> Iterator[str]:
     """Modules of nnapi that the code imports when it runs, at its top or later, or for type checking as well."""
+    ahead = [tree]
+    while ahead:
+        node = ahead.pop()
+        yield from (name for name in imported_at(node, package) if name.split(".")[0] == "nnapi")
+        is_skipped = not also_for_types and isinstance(node, ast.If) and is_type_checking(node.test)
+        ahead += reversed(node.orelse if is_skipped else children(node))
+
+
+def imported_at(node: ast.AST, package: str) -> list[str]:
     if isinstance(node, ast.Import):
-        names = [alias.name for alias in node.names]
-    elif isinstance(node, ast.ImportFrom):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
         above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
         origin = ".".join([*above, *filter(None, [node.module])])
         submodules = [f"{origin}.{alias.name}" for alias in node.names]
-        names = [submodule if exists(submodule) else origin for submodule in submodules]
-    else:
-        names = [imported] if (imported := imported_by_name(node)) else []
-        is_for_types = isinstance(node, ast.If) and is_type_checking(node.test)
-        skipped = node.body if isinstance(node, ast.If) and is_for_types and not also_for_types else []
-        for child in ast.iter_child_nodes(node):
-            if child not in skipped:
-                yield from imports(child, package, also_for_types=also_for_types)
-    yield from (name for name in names if name.split(".")[0] == "nnapi")
+        return [submodule if exists(submodule) else origin for submodule in submodules]
+    return [imported] if (imported := imported_by_name(node)) else []
 
 
 def imported_by_name(node: ast.AST) -> str | None:
@@ -103,20 +128,6 @@ def imported_by_name(node: ast.AST) -> str | None:
         ):
             return name
     return None
-
-
-def circles(sources: Mapping[str, str], packages: Set[str] = frozenset()) -> set[frozenset[str]]:
-    """The modules that lead to each other by what they import; ``packages`` are those that have modules inside."""
-    return lead_back(
-        {
-            module: set(
-                imports(
-                    ast.parse(source), module if module in packages else module.rpartition(".")[0], also_for_types=True
-                )
-            )
-            for module, source in sources.items()
-        }
-    )
 
 
 def lead_back(imported: Mapping[str, Set[str]]) -> set[frozenset[str]]:
@@ -141,9 +152,11 @@ def reach(module: str, imported: Mapping[str, Set[str]]) -> set[str]:
 
 
 def is_type_checking(test: ast.expr) -> bool:
-    return ast.unparse(test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
+    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
+    return name == "TYPE_CHECKING"
 
 
+@cache
 def exists(module: str) -> bool:
     path = SRC.joinpath(*module.split("."))
     return path.with_suffix(".py").is_file() or path.is_dir()
@@ -159,14 +172,12 @@ def test_every_module_has_a_layer() -> None:
 
 
 def test_import_order() -> None:
-    found = [violations(module_name(path), path.read_text(), is_package=path.name == "__init__.py") for path in MODULES]
+    found = [forbidden(name, module.imported) for name, module in read_modules().items()]
     assert list(chain.from_iterable(found)) == []
 
 
 def test_no_modules_import_each_other() -> None:
-    sources = {module_name(path): path.read_text() for path in MODULES}
-    packages = {module_name(path) for path in MODULES if path.name == "__init__.py"}
-    assert circles(sources, packages) == set()
+    assert lead_back({name: module.imported_in_all for name, module in read_modules().items()}) == set()
 
 
 def beside(module: str, other: str) -> tuple[str, str] | None:
@@ -190,15 +201,7 @@ def folder_circles(imported: Mapping[str, Set[str]]) -> set[frozenset[str]]:
 def test_no_folders_import_each_other() -> None:
     """Nor does a folder import a module that imports it; programs (``__main__``), which nobody imports, aside."""
     imported = {
-        module_name(path): set(
-            imports(
-                ast.parse(path.read_text()),
-                module_name(path if path.name == "__init__.py" else path.parent),
-                also_for_types=True,
-            )
-        )
-        for path in MODULES
-        if path.name != "__main__.py"
+        name: module.imported_in_all for name, module in read_modules().items() if not name.endswith("__main__")
     }
     assert folder_circles(imported) == set()
 
@@ -238,7 +241,11 @@ def test_circles_are_seen_wherever_they_are_imported() -> None:
         "nnapi.model.memory": "def f():\n    import_module('nnapi.model.model')",
         "nnapi.model.call": "import nnapi.model.model",
     }
-    assert circles(sources) == {frozenset(sources) - {"nnapi.model.call"}}
+    imported = {
+        module: set(imports(ast.parse(source), "nnapi.model", also_for_types=True))
+        for module, source in sources.items()
+    }
+    assert lead_back(imported) == {frozenset(sources) - {"nnapi.model.call"}}
 
 
 @pytest.mark.parametrize(
@@ -307,7 +314,7 @@ def test_the_package_itself_may_import_all_but_the_command_and_drivers() -> None
 
 
 def test_every_module_says_what_it_is() -> None:
-    assert [path for path in MODULES if not ast.get_docstring(ast.parse(path.read_text()))] == []
+    assert [name for name, module in read_modules().items() if not module.is_documented] == []
 
 
 def test_long_files_have_a_reason() -> None:

@@ -107,7 +107,7 @@ def named_after(module: Path) -> list[Path]:
     return [
         path
         for path, text in sources(next(folder for folder in folders if folder.is_dir())).items()
-        if re.fullmatch(rf"test_(\w+_)?({names})", path.stem) or imported.search(text)
+        if re.fullmatch(rf"test_(\w+_)?({names})", path.stem) or (module.stem in text and imported.search(text))
     ]
 
 

@@ -49,17 +49,17 @@ def session(folder: Path, source: str, *options: str) -> subprocess.CompletedPro
     )
     (folder / "test_some.py").write_text(source)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, str(folder)]
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "workers"])
+@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "1"]], ids=["alone", "worker"])
 def test_what_is_raised_counts_wherever_it_runs(tmp_path: Path, workers: list[str]) -> None:
     done = session(tmp_path, RAISING, *workers)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "workers"])
+@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "1"]], ids=["alone", "worker"])
 def test_a_rule_whose_error_is_not_raised_fails_the_session(tmp_path: Path, workers: list[str]) -> None:
     done = session(tmp_path, RAISING.replace("[False, True]", "[False]"), *workers)
     assert done.returncode == 1, done.stdout + done.stderr

@@ -39,7 +39,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package as it is in a wheel."""
     folder = tmp_path_factory.mktemp("package")
     build(folder)
-    ignored = shutil.ignore_patterns("*.so", "__pycache__")
+    ignored = shutil.ignore_patterns("*.so")  # with the compiled modules, which each copy would compile again
     return Path(shutil.copytree(REPOSITORY / "src" / "nnapi", folder / "nnapi", ignore=ignored, dirs_exist_ok=True))
 
 

@@ -40,7 +40,7 @@ def phone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def run(*words: str, command: str = "phone") -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", "nnapi", command, *words]
-    environment = {**os.environ, "DEBUG_NN_CPUONLY": "0"}
+    environment = {**os.environ, "DEBUG_NN_CPUONLY": "0", "DEBUG_NN_ENABLED_DEVICES": "^foreign$"}
     return subprocess.run(line, capture_output=True, text=True, check=False, env=environment)
 
 

@@ -10,14 +10,12 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 PHONE = os.environ.get("PHONE", "")
 OWN = hashlib.sha256(PHONE.encode()).hexdigest()[:12]
-PIDOF = 'for each in /proc/[0-9]*; do [ "$(readlink $each/exe)" = "{}" ] && basename $each; done; true'
-"""Of programs below the folder only: there may be other agents on this machine."""
 
 
 def main(words: list[str]) -> int:
@@ -44,7 +42,16 @@ def shell(line: str) -> int:
     line = line.replace("pidof nnapi-agent", "pidof_one | grep .").replace("@nnapi-agent", f"@{OWN}")
     line = line.replace("getprop ro.product.model", "echo Stand-in")
     line = re.sub(r"getprop \S+", "echo", line).replace("/data/local/tmp", f"{PHONE}/data/local/tmp")
-    return subprocess.run(["sh", "-c", f"pidof_one() {{ {PIDOF.format(program)}; }}; {line}"], check=False).returncode
+    running = " ".join(find_processes(program))
+    return subprocess.run(["sh", "-c", f"pidof_one() {{ echo {running}; }}; {line}"], check=False).returncode
+
+
+def find_processes(program: str) -> Iterator[str]:
+    """Of this program only: there may be other agents on this machine."""
+    for process in filter(str.isdecimal, os.listdir("/proc")):
+        with suppress(OSError):
+            if os.readlink(f"/proc/{process}/exe") == program:
+                yield process
 
 
 def forward(local: str, remote: str) -> int:
