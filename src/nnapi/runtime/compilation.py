@@ -30,6 +30,7 @@ from nnapi.runtime.choice.first_runs import FirstRuns
 from nnapi.runtime.choice.knowledge import Predicted, Unknown
 from nnapi.runtime.choice.preparation import prepare
 from nnapi.runtime.choice.question import Question
+from nnapi.runtime.choice.spare import Spare
 from nnapi.runtime.device import Device, Devices, list_candidates
 from nnapi.runtime.executors.deadline import deadline_after, read_nanoseconds
 from nnapi.runtime.executors.fast_path import FastPath, find_fast_path, is_dynamic
@@ -158,13 +159,14 @@ class Compilation(Closeable, NotebookDisplay):
         asked = self._preference, self._priority, deadline, self._threads, self._attributes
         question = Question(self.model, self._candidates, PrepareOptions(*asked), self._cache)
         with translate_errors(f"{self.model.name} cannot be prepared"):
-            ready, knowledge = prepare(question, mode)
+            spare = Spare(question, mode)
+            ready, knowledge = prepare(question, spare)
             if isinstance(knowledge, Unknown | Predicted):
                 from nnapi.runtime.choice import tuner  # on demand: known models need no trial
 
-                ready, self._trial = tuner.begin(question, ready, knowledge, self, mode)
+                ready, self._trial = tuner.begin(question, ready, knowledge, self, spare)
             self._waited = time.perf_counter() - begin
-        first_runs = FirstRuns(self, question, ready, mode) if ready.plan.measured and not waits_for_trials() else None
+        first_runs = FirstRuns(self, question, ready, spare) if ready.plan.measured and not waits_for_trials() else None
         watching = self._trial or first_runs
         if deadline is not None and time.monotonic_ns() > deadline:
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")

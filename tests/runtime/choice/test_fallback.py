@@ -20,13 +20,15 @@ from nnapi.errors import (
 )
 from nnapi.model.model import Model
 from nnapi.runtime.choice import preparation
-from nnapi.runtime.choice.knowledge import Fixed, Predicted, recall
-from nnapi.runtime.choice.predict import look_up, predict_plan
-from nnapi.runtime.choice.preparation import find_cpu, prepare, with_fallback
+from nnapi.runtime.choice.knowledge import Fixed, Knowledge, Predicted, recall, recall_plan
+from nnapi.runtime.choice.predict import predict_plan
+from nnapi.runtime.choice.preparation import prepare
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import MEASURED, PREDICTED, Comparison, Record, keep
-from nnapi.runtime.executors.prepared_partitions import ClaimedError
+from nnapi.runtime.choice.spare import Spare, find_cpu
+from nnapi.runtime.executors.prepared_partitions import ClaimedError, ReadyPlan
 from nnapi.runtime.executors.wrappers import Fallback
+from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.settings import Partitioning
 from tests.runtime.choice.trial_cases import Machine, network
 from tests.runtime.device_cases import ABS, GIVEN, NEG, REFERENCE, Scripted, as_it_is, chain, chained, limited
@@ -52,6 +54,10 @@ def ask(devices: Sequence[Device]) -> Question:
     return Question(chain(), devices, PrepareOptions())
 
 
+def decide(question: Question, mode: Partitioning) -> tuple[ReadyPlan, Knowledge]:
+    return prepare(question, Spare(question, mode))
+
+
 def test_the_cpu_is_the_reference_else_the_first() -> None:
     one, two = limited("one", type=CPU), limited("two", type=CPU)
     assert find_cpu([limited(), one, REFERENCE, two]) is REFERENCE
@@ -60,19 +66,19 @@ def test_the_cpu_is_the_reference_else_the_first() -> None:
 
 
 def test_without_partitioning_the_cpu_has_the_whole_model() -> None:
-    ready, knowledge = prepare(ask([limited(), REFERENCE]), Partitioning.NONE)
+    ready, knowledge = decide(ask([limited(), REFERENCE]), Partitioning.NONE)
     assert knowledge == Fixed("everything is for the CPU")
     assert ready.plan.devices == (REFERENCE.name,)
     np.testing.assert_array_equal(ready.prepared.execute(Request([GIVEN])).outputs[0], chained())
     with pytest.raises(NnapiError, match="there is no CPU device to compile the whole model for"):
-        prepare(ask([limited()]), Partitioning.NONE)
+        decide(ask([limited()]), Partitioning.NONE)
 
 
 LATE = MissedDeadlinePersistentError("too late")
 
 
 def test_a_failed_compilation_is_repeated_on_the_cpu(caplog: pytest.LogCaptureFixture) -> None:
-    ready, knowledge = prepare(ask([Device(Failing(LATE)), REFERENCE]), Partitioning.WITH_FALLBACK)
+    ready, knowledge = decide(ask([Device(Failing(LATE)), REFERENCE]), Partitioning.WITH_FALLBACK)
     assert knowledge == Fixed("the compilation failed")
     assert ready.plan.devices == (REFERENCE.name,)
     assert "compilation failed, falling back to the CPU: too late" in caplog.text
@@ -89,7 +95,7 @@ def test_a_failed_compilation_is_repeated_on_the_cpu(caplog: pytest.LogCaptureFi
 )
 def test_where_no_cpu_can_replace_the_device_the_error_is_the_caller_s(mode: Partitioning, cpu: Device) -> None:
     with pytest.raises(MissedDeadlinePersistentError, match="too late"):
-        prepare(ask([Device(Failing(LATE)), cpu]), mode)
+        decide(ask([Device(Failing(LATE)), cpu]), mode)
 
 
 @pytest.mark.parametrize("error", [BadDataError("wrong"), UnexpectedNullError("none")])
@@ -99,12 +105,12 @@ def test_errors_of_the_model_are_the_caller_s(error: Exception, monkeypatch: pyt
 
     monkeypatch.setattr(preparation, "_decide", fail)
     with pytest.raises(type(error), match=str(error)):
-        prepare(ask([limited(), REFERENCE]), Partitioning.WITH_FALLBACK)
+        decide(ask([limited(), REFERENCE]), Partitioning.WITH_FALLBACK)
 
 
 def test_a_device_is_not_asked_again_for_what_it_failed_to_prepare(caplog: pytest.LogCaptureFixture) -> None:
     driver = Failing(OpFailedError("no"))
-    ready, _ = prepare(ask([Device(driver), REFERENCE]), Partitioning.WITHOUT_FALLBACK)
+    ready, _ = decide(ask([Device(driver), REFERENCE]), Partitioning.WITHOUT_FALLBACK)
     assert ready.plan.devices == (REFERENCE.name,)
     assert 99 - driver.failures == 4, "the whole model, and each operation alone"
     said = "failing claimed operations #0, #1, #2, but failed to prepare: no"
@@ -121,27 +127,27 @@ def test_what_every_device_failed_to_prepare_fails_as_the_last_did() -> None:
         ClaimedError("two", model, [0], DeadObjectError("gone")),
     ]
     with pytest.raises(DeadObjectError) as caught:
-        predict_plan(question, look_up(question), claims)
+        predict_plan(question, claims)
     assert str(caught.value) == (
         "one claimed operation #0, but failed to prepare: busy; two claimed operation #0, but failed to prepare: gone"
     )
-    refusing = question._replace(devices=[limited("one", [ABS]), limited("two", [ABS])], model=chain(2))
+    refusing = Question(chain(2), [limited("one", [ABS]), limited("two", [ABS])], PrepareOptions())
     with pytest.raises(BadDataError, match="no device supports NEG"):
-        predict_plan(refusing, look_up(refusing), [])
+        predict_plan(refusing, [])
 
 
 def test_a_run_that_fails_is_repeated_where_that_is_permitted() -> None:
     question = ask([limited(), REFERENCE])
-    ready, _ = prepare(question, Partitioning.WITHOUT_FALLBACK)
-    assert with_fallback(ready, question, Partitioning.WITHOUT_FALLBACK) is ready
-    assert isinstance(with_fallback(ready, question, Partitioning.WITH_FALLBACK).prepared, Fallback)
-    alone, _ = prepare(ask([REFERENCE]), Partitioning.WITHOUT_FALLBACK)
-    assert with_fallback(alone, ask([REFERENCE]), Partitioning.WITH_FALLBACK) is alone
+    ready, _ = decide(question, Partitioning.WITHOUT_FALLBACK)
+    assert Spare(question, Partitioning.WITHOUT_FALLBACK).cover(ready) is ready
+    assert isinstance(Spare(question, Partitioning.WITH_FALLBACK).cover(ready).prepared, Fallback)
+    alone, _ = decide(ask([REFERENCE]), Partitioning.WITHOUT_FALLBACK)
+    assert Spare(ask([REFERENCE]), Partitioning.WITH_FALLBACK).cover(alone) is alone
 
     def fail(request: Request, inner: Prepared) -> Outcome:
         raise OpFailedError("no")
 
-    divided, _ = prepare(ask([Device(Scripted(fail, "failing")), REFERENCE]), Partitioning.WITH_FALLBACK)
+    divided, _ = decide(ask([Device(Scripted(fail, "failing")), REFERENCE]), Partitioning.WITH_FALLBACK)
     assert divided.plan.devices == ("failing",)
     np.testing.assert_array_equal(divided.prepared.execute(Request([GIVEN])).outputs[0], chained())
 
@@ -149,22 +155,30 @@ def test_a_run_that_fails_is_repeated_where_that_is_permitted() -> None:
 def test_the_partitions_of_the_cpu_have_no_fallback() -> None:
     cpu, other = limited("cpu", type=CPU), limited("other")
     prepared = cpu.driver.prepare(chain(), PrepareOptions())
-    assert preparation._guard(cpu, compile(chain(), cpu).plan.only_run, prepared) is prepared
-    assert isinstance(preparation._guard(cpu, compile(chain(), other).plan.only_run, prepared), Fallback)
+    spare = Spare(ask([cpu, other]), Partitioning.WITH_FALLBACK)
+    assert spare.guard(compile(chain(), cpu).plan.only_run, prepared) is prepared
+    assert isinstance(spare.guard(compile(chain(), other).plan.only_run, prepared), Fallback)
 
 
 def test_a_recorded_plan_is_found_by_its_device_or_by_its_identity(machine: Machine) -> None:
     question = Question(network(), machine.devices, PrepareOptions())
-    whole = Record(PREDICTED, "second", "", "", 2, 1, 0.0)
-    found = preparation._find_recorded(question, whole)
+
+    def find(record: Record) -> Plan | None:
+        keep(question, question.key, record)
+        knowledge, plan = recall_plan(question)
+        assert knowledge == Predicted(record)
+        return plan
+
+    whole = Record(PREDICTED, "second", "", "", 2, 1, 0.0, None, [])
+    found = find(whole)
     assert found is not None
     assert (found.devices, found.threads) == (("second",), 1)
-    assert preparation._find_recorded(question, whole._replace(device="third")) is None
+    assert find(whole._replace(device="third")) is None
     wanted = whole._replace(device="", identity="everything on first", threads=2)
-    again = preparation._find_recorded(question, wanted)
+    again = find(wanted)
     assert again is not None
     assert (again.identity, again.threads) == ("everything on first", 2)
-    assert preparation._find_recorded(question, wanted._replace(identity="everything on third")) is None
+    assert find(wanted._replace(identity="everything on third")) is None
 
 
 @pytest.mark.parametrize(
@@ -178,7 +192,7 @@ def test_a_prediction_for_a_tiny_model_is_recorded_only_if_it_is_a_file(
     if has_file:
         model.origin = SimpleNamespace(keep=lambda model: None)
     question = Question(model, machine.devices, PrepareOptions())
-    _, knowledge = prepare(question, Partitioning.WITHOUT_FALLBACK)
+    _, knowledge = decide(question, Partitioning.WITHOUT_FALLBACK)
     assert (knowledge == Fixed("the model is tiny")) is is_tiny
     found = recall(question)
     assert isinstance(found, Predicted | Fixed) is recorded
@@ -194,7 +208,7 @@ def test_a_recorded_plan_that_cannot_be_prepared_is_planned_anew(
     question = Question(network(), machine.devices, PrepareOptions())
     keep(question, question.key, Record(PREDICTED, "second", "", "", 2, 1, 0.0))
     monkeypatch.setattr(machine.second, "prepare", fail)
-    ready, _ = prepare(question, Partitioning.WITHOUT_FALLBACK)
+    ready, _ = decide(question, Partitioning.WITHOUT_FALLBACK)
     assert ready.plan.devices == ("first",)
     assert "second claimed operations #0, #1, but failed to prepare: no: planning the model again" in caplog.text
 
@@ -220,6 +234,7 @@ def test_the_plan_of_a_record_has_its_times_and_what_it_was_compared_with(machin
     ]
     record = Record(MEASURED, "second", "upside down", "", 2, 3, 6e-3, 2e-3, compared)
     plan = record.make_plan(Question(network(), machine.devices, PrepareOptions()))
+    assert plan is not None
     assert (plan.devices, plan.variant, plan.threads) == (("second",), "upside down", 3)
     assert (plan.predicted, plan.measured) == (6e-3, 2e-3)
     assert [(each.description, each.seconds, each.measured) for each in plan.alternatives] == [
@@ -237,6 +252,7 @@ def test_the_plan_of_a_record_has_its_times_and_what_it_was_compared_with(machin
     untimed = record._replace(seconds=None, comparisons=()).make_plan(
         Question(network(), machine.devices, PrepareOptions())
     )
+    assert untimed is not None
     assert (untimed.measured, untimed.notes) == (None, ())
 
 
@@ -263,6 +279,7 @@ def test_a_recorded_plan_is_explained_for_its_threads(
     )
     question = Question(network(), machine.devices, PrepareOptions())
     plan = Record(MEASURED, "second", "", "", 2, threads, 0.0).make_plan(question)
+    assert plan is not None
     assert [decision.chosen for decision in plan.decisions] == ["second", "second"]
     assert [name for name, _ in plan.decisions[0].verdicts] == ["first", "second"]
     assert asked == [predicted]

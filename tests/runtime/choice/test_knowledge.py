@@ -24,7 +24,7 @@ def test_a_record_is_recalled_by_the_same_question(machine: Machine) -> None:
     keep(asked, asked.key, RECORD)
     assert recall(asked) == Measured(RECORD)
     assert recall(question(machine, threads=2)) == Unknown()
-    assert recall(asked._replace(devices=[*machine.devices[::-1]])) == Unknown()
+    assert recall(Question(asked.model, machine.devices[::-1], asked.options)) == Unknown()
     keep(asked, asked.key, RECORD._replace(state="predicted"))
     assert isinstance(recall(asked), Predicted)
     keep(asked, asked.key, RECORD._replace(state="tiny"))

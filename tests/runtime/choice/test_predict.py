@@ -14,8 +14,9 @@ from nnapi.contract.timings import Cost, Element, Timings
 from nnapi.model.facts import Kind
 from nnapi.model.precision import Precision
 from nnapi.runtime.choice import predict
-from nnapi.runtime.choice.predict import WORTH_SHARING, is_tiny, list_plans, look_up, predict_plan
+from nnapi.runtime.choice.predict import WORTH_SHARING, choose_threads, is_tiny, list_plans, predict_plan
 from nnapi.runtime.choice.question import Question
+from nnapi.runtime.costs import prices
 from nnapi.runtime.costs.prices import GAINS, find_tables
 from tests.runtime.choice.trial_cases import Machine, network
 from tests.runtime.device_cases import chain
@@ -39,9 +40,12 @@ def test_long_runs_take_all_processors(
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", {0: {0, 1, 2}}.__getitem__)
     ship(machine, seconds, 1e-9)
-    assert look_up(question(machine)).threads == threads
-    assert look_up(question(machine, threads=2)).threads == 2
-    assert look_up(question(machine, preference=PreferenceCode.PREFER_SUSTAINED_SPEED)).threads == 1
+    assert choose_threads(question(machine)) == (threads, False)
+    assert choose_threads(question(machine, threads=2)) == (2, False)
+    assert choose_threads(question(machine, preference=PreferenceCode.PREFER_SUSTAINED_SPEED)) == (1, False)
+    monkeypatch.setattr(predict, "is_tiny", lambda model: True)
+    assert choose_threads(question(machine)) == (1, True)
+    assert choose_threads(question(machine, threads=2)) == (2, True)
 
 
 def test_threads_share_amounts_of_work(machine: Machine) -> None:
@@ -80,7 +84,7 @@ def test_the_plan_of_the_device_predicted_to_be_fastest(machine: Machine) -> Non
     slower = Timings(1e-6, 0.0, {CLASS: Cost(1e-3, 1e-9)})
     machine.first.timings = lambda: slower  # type: ignore[attr-defined]
     asked = question(machine)
-    assert predict_plan(asked, look_up(asked), []).devices == ("second",)
+    assert predict_plan(asked, []).plan.devices == ("second",)
     assert [plan.devices[0] for plan in list_plans(asked, 1)] == ["second", "first"]
 
 
@@ -90,7 +94,7 @@ def test_plans_are_predicted_for_one_thread_unless_more_are_asked_for(
 ) -> None:
     asked = []
     monkeypatch.setattr(
-        predict, "find_tables", lambda devices, *rest: asked.append(rest[0]) or find_tables(devices, *rest)
+        prices, "find_tables", lambda devices, *rest: asked.append(rest[0]) or find_tables(devices, *rest)
     )
     assert list_plans(question(machine), threads)
     assert asked == [predicted]

@@ -2,18 +2,27 @@
 
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from nnapi import Device, PreferenceCode
-from nnapi.contract.driver import DriverDiedError, PrepareOptions
+from nnapi import Device, Model, PreferenceCode
+from nnapi import OperationCode as Op
+from nnapi.contract.driver import DriverDiedError, PrepareOptions, Verdict
+from nnapi.drivers.limited import Limited
 from nnapi.runtime.choice import question
+from nnapi.runtime.choice.predict import list_plans, predict_plan
+from nnapi.runtime.choice.preparation import prepare
 from nnapi.runtime.choice.question import Question, name_processor
+from nnapi.runtime.choice.spare import Spare
+from nnapi.runtime.costs import prices
+from nnapi.runtime.planning.explain import as_text
+from nnapi.runtime.settings import Partitioning
 from nnapi.runtime.verdicts.exclusions import exclusions_of
-from tests.runtime.device_cases import REFERENCE, Scripted, as_it_is, chain
+from tests.runtime.device_cases import REFERENCE, Scripted, as_it_is, capabilities, chain
 
 INFO = "processor\t: 0\nmodel name\t: Chip 3: rev 2\nmodel name\t: another\n"
 
@@ -66,7 +75,7 @@ def test_the_key_is_of_all_that_decides(tmp_path: Path, monkeypatch: pytest.Monk
         ask(scripted(version="2"), REFERENCE).key,
         ask(REFERENCE, scripted()).key,
         ask(REFERENCE).key,
-        ask()._replace(model=chain(2)).key,
+        ask().about(chain(2)).key,
     ]
     monkeypatch.setattr(os, "sched_getaffinity", {0: {0, 1, 2}}.__getitem__)
     keys.append(ask().key)
@@ -90,11 +99,70 @@ def test_the_conditions_of_a_cached_plan(monkeypatch: pytest.MonkeyPatch) -> Non
     assert ask(scripted()).conditions == [[["chip", "1"]], None, 2, True]
 
 
+class Counting(Limited):
+    """Counts requests for verdicts, and takes one operation."""
+
+    def __init__(self, name: str, takes: int) -> None:
+        declared = capabilities(0.001)
+        super().__init__(REFERENCE.driver, name, lambda _, call: None if call.code == takes else "no", declared)
+        self.asked = 0
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        self.asked += 1
+        return super().verdicts(model)
+
+
+def test_a_device_is_asked_once_for_the_plan_its_challengers_and_its_explanation(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("NNAPI_TUNING", "1")
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
+    drivers = [Counting("positive", Op.ABS), Counting("negative", Op.NEG)]
+    asked = Question(chain(), [*map(Device, drivers)], PrepareOptions())
+    ready, _ = prepare(asked, Spare(asked, Partitioning.WITHOUT_FALLBACK))
+    assert ready.plan.devices == ("positive", "negative")
+    assert list_plans(asked, ready.plan.threads)[0].identity == ready.plan.identity
+    assert as_text(ready.plan)
+    assert [driver.asked for driver in drivers] == [1, 1]
+
+
+def test_a_device_is_asked_again_after_an_exclusion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
+    device, model = scripted("newly excluding"), chain(2)
+    asked = ask(device, REFERENCE).about(model)
+
+    def plan() -> tuple[str, ...]:
+        return predict_plan(asked, []).plan.devices
+
+    assert plan() == (device.name,)
+    exclusions_of(device.driver).add(device.driver, model, model.operations[0], "it ran", DriverDiedError("no"))
+    assert plan() == (REFERENCE.name, device.name)
+
+
+def test_timings_are_looked_up_once_and_only_if_there_is_something_to_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNAPI_TUNING", "1")
+    counts: list[int] = []
+    monkeypatch.setattr(prices, "find_tables", lambda devices, count, model: counts.append(count) or {})
+    asked, alone = ask(), ask(REFERENCE)
+    for threads in (None, 1, 2, None):
+        assert asked.tables(threads) == alone.tables(threads) == {}
+    assert counts == [1, 2]
+
+
+def test_a_copy_of_the_model_has_as_many_reasons_against_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNAPI_TUNING", "0")
+    asked = ask()
+    assert asked.about(asked.model) is asked
+    assert asked.reason == "tuning is off"
+    monkeypatch.setenv("NNAPI_TUNING", "1")
+    assert asked.about(chain()).reason == "tuning is off", "as when it was compiled"
+
+
 def test_the_reasons_against_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NNAPI_TUNING", "1")
-    assert (ask().find_reason(), ask().has_choice) == ("", True)
+    assert (ask().reason, ask().has_choice) == ("", True)
     low = ask(preference=PreferenceCode.PREFER_LOW_POWER)
-    assert (low.find_reason(), low.has_choice) == ("the plan follows declared power", False)
-    assert ask(scripted(is_measured=False)).find_reason() == "a device stands for one elsewhere"
+    assert (low.reason, low.has_choice) == ("the plan follows declared power", False)
+    assert ask(scripted(is_measured=False)).reason == "a device stands for one elsewhere"
     monkeypatch.setenv("NNAPI_TUNING", "0")
-    assert ask().find_reason() == "tuning is off"
+    assert ask().reason == "tuning is off"

@@ -159,12 +159,12 @@ def test_without_a_winner_the_active_plan_stays(machine: Machine) -> None:
 def test_the_plan_before_is_forgotten_by_the_cache(machine: Machine) -> None:
     cache = Mock()
     found = among(make(machine), Rival("second", [0.5] * 4, Standing.FASTER))
-    found.question = found.question._replace(cache=cache)
+    found.question.cache = cache
     found.conclude()
     assert cache.forget.call_args_list == [call(machine.devices[0], found.question.options)]
     cache.forget.reset_mock()
     again = among(make(machine), Rival("second", [-0.5] * 4, Standing.SLOWER))
-    again.question = again.question._replace(cache=cache)
+    again.question.cache = cache
     again.conclude()
     assert cache.forget.call_args_list == []
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from nnapi.model.operand import Array
 from nnapi.runtime.choice.question import Question
+from nnapi.runtime.choice.spare import Spare
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
-from nnapi.runtime.settings import Partitioning
 
 if TYPE_CHECKING:
     from nnapi.runtime.choice.trial import Owner
@@ -19,8 +19,8 @@ SKIPPED, TIMED = 2, 8
 class FirstRuns:
     """An observer that times the first runs, then lets the tuner watch the plan or begin a trial."""
 
-    def __init__(self, owner: "Owner", question: Question, ready: ReadyPlan, mode: Partitioning) -> None:
-        self._owner, self._question, self._ready, self._mode = weakref.ref(owner), question, ready, mode
+    def __init__(self, owner: "Owner", question: Question, ready: ReadyPlan, spare: Spare) -> None:
+        self._owner, self._question, self._ready, self._spare = weakref.ref(owner), question, ready, spare
         self._times: list[float] = []
 
     @property
@@ -32,4 +32,4 @@ class FirstRuns:
         if len(self._times) == SKIPPED + TIMED and (owner := self._owner()):
             from nnapi.runtime.choice import tuner  # on demand: many processes end earlier
 
-            tuner.watch(self._question, self._ready, self._times[SKIPPED:], owner, self._mode)
+            tuner.watch(self._question, self._ready, self._times[SKIPPED:], owner, self._spare)

@@ -1,17 +1,20 @@
 """Knowledge of the plan for a model, from the cache and from records, and the caching of plans."""
 
 import json
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnapi.contract.driver import Prepared
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.choice.record import MEASURED, TINY, Record, parse, plan_whole
+from nnapi.runtime.choice.record import MEASURED, PREDICTED, TINY, Record, keep, parse, plan_whole
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.planning.plan import Alternative, Plan
 from nnapi.store.directories import RecordKind
 from nnapi.store.records import recall_record
 from nnapi.trace.log import Log
+
+if TYPE_CHECKING:
+    from nnapi.runtime.choice.predict import Prediction
 
 log = Log("nnapi.CompilationCache")
 
@@ -35,6 +38,8 @@ class Predicted(NamedTuple):
 class Unknown(NamedTuple):
     """Neither the cache nor a record has a plan."""
 
+    record: None = None
+
 
 class Fixed(NamedTuple):
     """No trial takes place, for ``reason``. Only tiny models have a record."""
@@ -46,10 +51,25 @@ class Fixed(NamedTuple):
 Knowledge = Cached | Measured | Predicted | Unknown | Fixed
 
 
+def recall_plan(question: Question) -> tuple[Knowledge, Plan | None]:
+    """Return the knowledge and its plan: None if there is none, or if its device is missing. A plan for one device asks
+    no device."""
+    knowledge = recall(question)
+    if isinstance(knowledge, Cached):
+        return knowledge, knowledge.plan
+    record = knowledge.record
+    if record is None or record.device:
+        return knowledge, record and record.make_plan(question)
+    from nnapi.runtime.choice.predict import list_plans  # on demand: few recorded plans have several devices
+
+    plans = list_plans(question, record.threads)
+    return knowledge, next((plan for plan in plans if plan.identity == record.identity), None)
+
+
 def recall(question: Question) -> Knowledge:
     if found := _recall_cached(question):
         return found
-    reason = question.find_reason() or ("" if len(question.usable) > 1 else "there is one device")
+    reason = question.reason or ("" if len(question.usable) > 1 else "there is one device")
     if reason:
         return Fixed(reason)
     record = recall_record(RecordKind.PLANS, question.key, parse)
@@ -84,6 +104,18 @@ def _recall_cached(question: Question) -> Cached | None:
         if prepared := cache.restore(device, question.model, options):
             return Cached(plan, device, prepared)
     return None
+
+
+def keep_plan(question: Question, knowledge: Knowledge, ready: ReadyPlan, prediction: "Prediction | None") -> Knowledge:
+    """Cache a prepared plan, and record it if it is a new ``prediction``. Return the knowledge from now on."""
+    if prediction is None or isinstance(knowledge, Fixed):
+        cache_plan(question, ready, is_decided=isinstance(knowledge, Measured | Fixed))
+        return knowledge
+    is_tiny = prediction.is_tiny
+    cache_plan(question, ready, is_decided=is_tiny)
+    if prediction.is_whole and ready.plan.is_simple and (not is_tiny or question.model.origin is not None):
+        keep(question, question.key, Record.of(TINY if is_tiny else PREDICTED, ready.plan))
+    return Fixed("the model is tiny") if is_tiny else Unknown()
 
 
 def cache_plan(question: Question, ready: ReadyPlan, *, is_decided: bool) -> None:

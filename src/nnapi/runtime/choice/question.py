@@ -1,9 +1,10 @@
-"""The input of a choice: the model, and the devices, options and cache of its compilation."""
+"""The input of a choice: the model, and the devices, options and cache of its compilation. The question also owns what
+is asked and computed once for it: the devices' verdicts and timings."""
 
 import os
 from collections.abc import Sequence
-from functools import cache
-from typing import Any, NamedTuple
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
 
 from nnapi.codes import PreferenceCode
 from nnapi.contract.driver import PrepareOptions
@@ -14,6 +15,10 @@ from nnapi.runtime.device import Device
 from nnapi.runtime.settings import is_tuning
 from nnapi.runtime.verdicts.exclusions import exclusions_of
 from nnapi.store.digest import digest
+
+if TYPE_CHECKING:
+    from nnapi.runtime.costs.prices import Tables
+    from nnapi.runtime.planning.device_answers import Asked
 
 FORMAT = 1
 """Version of records and of the timings they depend on; part of each key."""
@@ -31,11 +36,22 @@ def name_processor() -> str:
     return f"{name} × {len(os.sched_getaffinity(0))}"
 
 
-class Question(NamedTuple):
-    model: Model
-    devices: Sequence[Device]
-    options: PrepareOptions
-    cache: Cache | None = None
+class Question:
+    def __init__(
+        self, model: Model, devices: Sequence[Device], options: PrepareOptions, cache: Cache | None = None
+    ) -> None:
+        self.model, self.devices, self.options, self.cache = model, devices, options, cache
+        self._tables: dict[int, Tables] = {}
+        self.asked: Asked = {}
+        """The devices' answers so far, for :class:`DeviceAnswers`."""
+
+    def about(self, model: Model) -> "Question":
+        """Return the same question about a copy of its model; itself for its own model."""
+        if model is self.model:
+            return self
+        other = Question(model, self.devices, self.options, self.cache)
+        other.reason = self.reason
+        return other
 
     @property
     def usable(self) -> list[Device]:
@@ -44,10 +60,16 @@ class Question(NamedTuple):
 
     @property
     def has_choice(self) -> bool:
-        return not self.find_reason()
+        return not self.reason
 
-    def find_reason(self) -> str:
-        """Return why trials may not decide; empty if they may."""
+    @property
+    def has_rivals(self) -> bool:
+        """Whether trials may decide, and between several devices."""
+        return self.has_choice and len(self.usable) > 1
+
+    @cached_property
+    def reason(self) -> str:
+        """Why trials may not decide; empty if they may."""
         if not is_tuning():
             return "tuning is off"
         if self.options.preference == PreferenceCode.PREFER_LOW_POWER:
@@ -55,6 +77,15 @@ class Question(NamedTuple):
         if not all(device.is_measured for device in self.devices):
             return "a device stands for one elsewhere"
         return ""
+
+    def tables(self, threads: int | None) -> "Tables":
+        """Return the usable devices' timings for a number of threads; none if there is nothing to decide."""
+        count = threads or 1
+        if count not in self._tables:
+            from nnapi.runtime.costs.prices import find_tables  # on demand: known models need no prediction
+
+            self._tables[count] = find_tables(self.usable, count, self.model) if self.has_rivals else {}
+        return self._tables[count]
 
     @property
     def key(self) -> str:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Self
 
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.planning.plan import Alternative, Explanation, Plan, Run
-from nnapi.runtime.settings import is_tuning
 from nnapi.store.directories import RecordKind
 from nnapi.store.records import forget_record, keep_record
 
@@ -47,7 +46,10 @@ class Record(NamedTuple):
             what = "", "", plan.identity, 0
         return cls(state, *what, plan.threads, plan.predicted if state == MEASURED else 0.0, seconds, comparisons)
 
-    def make_plan(self, question: Question) -> Plan:
+    def make_plan(self, question: Question) -> Plan | None:
+        """Return the plan on one device; None if the device is missing."""
+        if all(each.name != self.device for each in question.devices):
+            return None
         plan = plan_whole(question, self.device, self.operations, self.threads, self.variant)
         return plan if self.seconds is None else self.add_times(plan)
 
@@ -74,14 +76,11 @@ def plan_whole(question: Question, device: str, operations: int, threads: int | 
 
 def _explain(question: Question, device: str, threads: int | None) -> Explanation:
     """Explain a whole model on one device by the verdicts of all devices and the shipped timings."""
-    from nnapi.runtime.costs.prices import find_tables
     from nnapi.runtime.planning.device_answers import DeviceAnswers
 
-    model, devices = question.model, question.devices
-    index = [each.name for each in devices].index(device)
-    tables = find_tables(devices, threads or 1, model) if is_tuning() and len(devices) > 1 else {}
-    answers = DeviceAnswers(model, devices, question.options.preference, None, tables)
-    return answers.explain([index] * len(model.operations))
+    model, devices, preference = question.model, question.devices, question.options.preference
+    answers = DeviceAnswers(model, devices, preference, None, question.tables(threads), question.asked)
+    return answers.explain([[each.name for each in devices].index(device)] * len(model.operations))
 
 
 def keep(question: Question, key: str, record: Record) -> None:

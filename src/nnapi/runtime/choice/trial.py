@@ -165,7 +165,7 @@ class Trial:
             return
         from nnapi.runtime.choice.predict import list_challengers  # on demand: a process may end before
 
-        self._held = self.question._replace(model=model)
+        self._held = self.question.about(model)
         watch = Stopwatch(self.runs.median, self.threads)
         with self.runs.beside_work():
             self._reference = time_warm(watch, open_inference(self.active, sample), sample)

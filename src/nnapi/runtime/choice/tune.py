@@ -13,6 +13,7 @@ from nnapi.runtime.choice.knowledge import Fixed
 from nnapi.runtime.choice.preparation import prepare
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import Record, forget
+from nnapi.runtime.choice.spare import Spare
 from nnapi.runtime.choice.trial import Stage, Trial
 from nnapi.runtime.device import Devices, list_candidates
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
@@ -55,7 +56,7 @@ def tune(
         if cache := open_own_cache(model):
             for device in candidates:
                 cache.forget(device, question.options)
-        ready, knowledge = prepare(question, Partitioning.WITHOUT_FALLBACK)
+        ready, knowledge = prepare(question, Spare(question, Partitioning.WITHOUT_FALLBACK))
         if not isinstance(knowledge, Fixed):
             ready = decide_at_once(question, ready, None, lambda ready: ready, arrays, progress)
         return ready.plan

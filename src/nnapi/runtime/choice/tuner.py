@@ -11,16 +11,15 @@ import time
 import weakref
 from collections.abc import Sequence
 from contextvars import copy_context
-from functools import partial
 
 from nnapi.locks import make_lock
 from nnapi.runtime.choice.evidence import has_drifted
 from nnapi.runtime.choice.knowledge import Predicted, Unknown
-from nnapi.runtime.choice.preparation import with_fallback
 from nnapi.runtime.choice.question import Question
+from nnapi.runtime.choice.spare import Spare
 from nnapi.runtime.choice.trial import Owner, Stage, Trial
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
-from nnapi.runtime.settings import Partitioning, waits_for_trials
+from nnapi.runtime.settings import waits_for_trials
 from nnapi.trace.log import Log
 
 log = Log("nnapi.ExecutionPlan")
@@ -154,26 +153,24 @@ _tuner = Tuner()
 
 
 def begin(
-    question: Question, ready: ReadyPlan, knowledge: Predicted | Unknown, owner: Owner, mode: Partitioning
+    question: Question, ready: ReadyPlan, knowledge: Predicted | Unknown, owner: Owner, spare: Spare
 ) -> tuple[ReadyPlan, Trial | None]:
     """Begin a trial, which the tuner continues from the owner's first run on. If compilations wait for trials, finish
     it here. Return the plan to run."""
     record = knowledge.record if isinstance(knowledge, Predicted) else None
-    guard = partial(with_fallback, question=question, mode=mode)
     if waits_for_trials():
         from nnapi.runtime.choice.tune import decide_at_once  # on demand: by default nothing waits
 
-        return decide_at_once(question, ready, record, guard), None
+        return decide_at_once(question, ready, record, spare.cover), None
     reference = weakref.ref(owner)
-    return ready, Trial(question, ready, record, guard, lambda trial: _tuner.add(trial, reference))
+    return ready, Trial(question, ready, record, spare.cover, lambda trial: _tuner.add(trial, reference))
 
 
-def watch(question: Question, ready: ReadyPlan, seconds: Sequence[float], owner: Owner, mode: Partitioning) -> None:
+def watch(question: Question, ready: ReadyPlan, seconds: Sequence[float], owner: Owner, spare: Spare) -> None:
     """Watch a recorded plan for drift. Begin a trial at once if the first runs, ``seconds``, differ from the recorded
     time."""
     reference, recorded = weakref.ref(owner), ready.plan.measured
-    guard = partial(with_fallback, question=question, mode=mode)
-    trial = Trial(question, ready, None, guard, lambda trial: _tuner.add(trial, reference))
+    trial = Trial(question, ready, None, spare.cover, lambda trial: _tuner.add(trial, reference))
     if recorded and has_drifted(sorted(seconds)[len(seconds) // 2], recorded):
         owner.use(ready, trial, trial)
         return

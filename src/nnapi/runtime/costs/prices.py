@@ -59,6 +59,17 @@ def predict(cost: Cost, work: Work) -> float:
     )
 
 
+def predict_least(model: Model, tables: Tables) -> float:
+    """Predict the seconds of a model with each operation on its fastest device, else on the nominal processor."""
+    total = 0.0
+    for each in list_nested(model):
+        for call in each.operations:
+            work = find_work(each, call)
+            costs = [cost for timings in tables.values() if (cost := timings.costs.get(work[:2]))]
+            total += min((predict(cost, work) for cost in costs), default=predict(NOMINAL, work))
+    return total
+
+
 class Prices(NamedTuple):
     """The prices of a device: its ``timings``, else its ``declared`` costs times the timings of the ``reference``."""
 

@@ -57,17 +57,25 @@ class ClaimedError(Exception):
 
 
 def prepare_plan(
-    plan: Plan, devices: Sequence[Device], options: PrepareOptions, cache: Cache | None, guard: Guard | None = None
+    plan: Plan,
+    devices: Sequence[Device],
+    options: PrepareOptions,
+    cache: Cache | None,
+    guard: Guard | None = None,
+    restored: Prepared | None = None,
 ) -> ReadyPlan:
-    """Prepare every partition of a plan; raise ClaimedError if a device fails to prepare operations that it claimed."""
+    """Prepare every partition of a plan; raise ClaimedError if a device fails to prepare operations that it claimed.
+    ``restored`` is the only partition, if the cache had it."""
     by_name = {device.name: device for device in devices}
     partitions: list[PreparedPartition] = []
 
     def prepare_run(source: Plan, run: Run) -> Prepared:
         device = by_name[run.device]
-        partition = _prepare_partition(
-            device, source.model, run, options, cache, _find_operations(plan.model, source.model, run)
-        )
+        operations = _find_operations(plan.model, source.model, run)
+        if restored is None:
+            partition = _prepare_partition(device, source.model, run, options, cache, operations)
+        else:
+            partition = PreparedPartition(device, run.model, operations, restored, is_restored=True)
         partitions.append(partition)
         queued = queue_on_device(device, run, partition.prepared, options)
         return guard(run, queued) if guard else queued

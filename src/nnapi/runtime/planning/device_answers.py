@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from nnapi.codes import PreferenceCode
 from nnapi.contract.driver import Verdict
@@ -13,6 +13,7 @@ from nnapi.runtime.costs.prices import NOMINAL, Tables, list_prices
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem
 from nnapi.runtime.planning.plan import Alternative, Decision, Explanation
+from nnapi.runtime.verdicts.exclusions import exclusions_of
 from nnapi.runtime.verdicts.submodel import VARIABLE
 from nnapi.runtime.verdicts.verdicts import find_verdicts, need_verdicts
 from nnapi.trace import Phase, span
@@ -20,6 +21,8 @@ from nnapi.trace import Phase, span
 CUT = 2e-5
 """Seconds that a tensor between engines costs besides its move: no fusion across it, conversion of its layout."""
 
+Asked: TypeAlias = dict[tuple[Device, Model, int], Sequence[Verdict]]
+"""The verdicts of devices that were asked, by device, model and number of exclusions of the device."""
 Exclusions: TypeAlias = Mapping[tuple[str, Model, int], str]
 """The reason of each exclusion, by device name, model and operation number."""
 
@@ -35,26 +38,34 @@ class DeviceAnswers:
         preference: PreferenceCode,
         exclusions: Exclusions | None = None,
         tables: Tables | None = None,
+        asked: Asked | None = None,
         *,
         is_no_choice: bool = False,
     ) -> None:
         self.model, self.devices, self.preference = model, devices, preference
         self.exclusions, self.tables = exclusions or {}, tables or {}
-        self._ask = need_verdicts if is_no_choice else find_verdicts
-        self._verdicts: dict[int, Sequence[Verdict]] = {}
+        self._asked: Asked = {} if asked is None else asked
+        self._is_no_choice = is_no_choice
+
+    def about(self, model: Model) -> Self:
+        """Return the answers of the same devices on a model inside this one."""
+        more = self.exclusions, self.tables, self._asked
+        return type(self)(model, self.devices, self.preference, *more, is_no_choice=self._is_no_choice)
 
     def verdicts(self, index: int) -> Sequence[Verdict]:
-        if index not in self._verdicts:
-            device, model = self.devices[index], self.model
+        device, model = self.devices[index], self.model
+        key = device, model, len(exclusions_of(device.driver).reasons)
+        if key not in self._asked:
+            ask = need_verdicts if self._is_no_choice else find_verdicts
             with span(device.layer, Phase.COMPILATION, "getSupportedOperations", device=device.name):
-                found = self._ask(device.driver, model)
-            for number, call in enumerate(model.operations if self.exclusions else ()):
-                if reason := self.exclusions.get((device.name, model, call.number)):
-                    found[number] = Verdict(False, reason)
-            self._verdicts[index] = found
-        return self._verdicts[index]
+                self._asked[key] = ask(device.driver, model)
+        found = self._asked[key]
+        if not self.exclusions:
+            return found
+        reasons = [self.exclusions.get((device.name, model, call.number)) for call in model.operations]
+        return [Verdict(False, said) if said else verdict for said, verdict in zip(reasons, found, strict=True)]
 
-    @property
+    @cached_property
     def _answers(self) -> list[tuple[Device, Sequence[Verdict]]]:
         return [(device, self.verdicts(index)) for index, device in enumerate(self.devices)]
 

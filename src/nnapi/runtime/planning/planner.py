@@ -134,7 +134,7 @@ def _is_divisible(model: Model, call: OperationCall, owner: Device) -> bool:
 def _divide_control_flow(answers: DeviceAnswers, call: OperationCall) -> Step:
     operands = answers.model.operands
     plans = [
-        make_plan(operands[i].value, answers.devices, answers.preference, answers.exclusions, answers.tables)
+        make_plans(answers.about(operands[i].value), compared=False)[0]
         for i in call.inputs
         if isinstance(operands[i].value, Model)
     ]

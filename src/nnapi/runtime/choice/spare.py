@@ -1,0 +1,71 @@
+"""The CPU as a spare for the other devices of a question: it repeats preparations and runs that fail on them."""
+
+from collections.abc import Sequence, Set
+
+from nnapi.codes import DeviceTypeCode
+from nnapi.contract.driver import Prepared, PrepareOptions
+from nnapi.errors import need_value
+from nnapi.model.model import Model
+from nnapi.model.nesting import list_nested
+from nnapi.runtime.choice.question import Question
+from nnapi.runtime.device import REFERENCE, Device
+from nnapi.runtime.executors.prepared_partitions import ReadyPlan, name_operations, prepare_by_driver, queue_on_device
+from nnapi.runtime.executors.wrappers import Fallback
+from nnapi.runtime.planning.plan import Run
+from nnapi.runtime.settings import Partitioning
+
+
+class Spare:
+    """The CPU among a question's devices. Without fallback, or without a CPU, it replaces nothing."""
+
+    def __init__(self, question: Question, mode: Partitioning) -> None:
+        self._question, self.has_everything = question, mode is Partitioning.NONE
+        self._cpu = None if mode is Partitioning.WITHOUT_FALLBACK else find_cpu(question.devices)
+
+    def guard(self, run: Run, prepared: Prepared) -> Prepared:
+        """Return a prepared partition, whose failed runs the CPU repeats."""
+        what = f"{run.device} on {name_operations(run.operations)}"
+        return self._wrap(what, prepared, run.model, {run.device})
+
+    def cover(self, ready: ReadyPlan) -> ReadyPlan:
+        """Return a prepared plan, whose failed runs the CPU repeats."""
+        model = self._question.model
+        prepared = self._wrap(f"the plan of {model.name}", ready.prepared, model, {*ready.plan.devices})
+        return ready if prepared is ready.prepared else ready._replace(prepared=prepared)
+
+    def _wrap(self, what: str, prepared: Prepared, model: Model, devices: Set[str]) -> Prepared:
+        cpu = self._cpu
+        if cpu is None or devices == {cpu.name}:
+            return prepared
+
+        def prepare_again() -> Prepared | None:
+            return cpu.driver.prepare(model, PrepareOptions()) if self.can_replace(model) else None
+
+        return Fallback(what, prepared, prepare_again)
+
+    def can_replace(self, model: Model | None = None) -> bool:
+        """Return whether the CPU supports all operations, by default the question's. Extension and OEM operations are
+        not."""
+        if self._cpu is None:
+            return False
+        from nnapi.runtime.planning.device_answers import DeviceAnswers  # on demand: after failures only
+
+        question = self._question
+        answers = DeviceAnswers(question.model, [self._cpu], question.options.preference, asked=question.asked)
+        nested = list_nested(question.model if model is None else model)
+        return all(verdict.supported for each in nested for verdict in answers.about(each).verdicts(0))
+
+    def prepare(self, *, after_failure: bool = False) -> ReadyPlan:
+        """Prepare the question's model on the CPU, after a failure without its options."""
+        from nnapi.runtime.planning.planner import make_plan
+
+        cpu = need_value(self._cpu, "there is no CPU device to compile the whole model for")
+        model, options = self._question.model, PrepareOptions() if after_failure else self._question.options
+        plan = make_plan(model, [cpu], options.preference)
+        return ReadyPlan(plan, queue_on_device(cpu, plan.only_run, prepare_by_driver(cpu, model, options), options))
+
+
+def find_cpu(devices: Sequence[Device]) -> Device | None:
+    """Return the reference if it is among the devices, else the first device of type CPU, else None."""
+    found = [device for device in devices if device.type == DeviceTypeCode.DEVICE_CPU]
+    return next((device for device in found if device.name == REFERENCE), found[0] if found else None)
