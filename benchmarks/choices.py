@@ -163,7 +163,7 @@ def run_one(options: argparse.Namespace, path: Path) -> Result:
         times.append((now, time.perf_counter() - now))
         if compilation.plan is not plans[-1]:
             plans.append(compilation.plan)
-    trial = compilation._trial
+    schedule = compilation._trial.schedule if compilation._trial else None
     compilation.pin()
     names = [f"everything on {plan.devices[0]}{plan.variant and f', {plan.variant}'}" for plan in plans]
     runs = prepare_all(model, inputs, compilation.plan.threads)
@@ -171,7 +171,7 @@ def run_one(options: argparse.Namespace, path: Path) -> Result:
     clock = time.process_time if compilation.plan.threads == 1 else time.perf_counter  # excludes other processes
     found = compare(time_alternating(runs, options.leisure, clock))
     last = float(np.median([seconds for begin, seconds in times if begin > end - 1] or [times[-1][1]]))
-    share = 0.0 if trial is None else max(trial.cost - 0.1, 0.0) / max(trial.runs.spent, 1e-9)
+    share = 0.0 if schedule is None else max(schedule.cost - 0.1, 0.0) / max(schedule.runs.spent, 1e-9)
     changes = sum(before != after for before, after in pairwise(names))
     plan = names[-1] if compilation.plan.is_simple else compilation.plan.name
     again = found.pop(plan, 1.0)

@@ -181,12 +181,12 @@ class Compilation(Closeable, NotebookDisplay):
             return
         self._trial = trial or self._trial
         prepared = Observed(ready.prepared, observer) if observer else ready.prepared
-        has_changed = self._ready is not None and self._ready.plan is not ready.plan
+        before, single = self._ready, self._single
         self._ready, self.fast_path = ready._replace(prepared=prepared), find_fast_path(self.model, prepared)
         for burst in list(self.bursts):
             burst.use(ready.prepared, observer)
-        if has_changed and self._single is not None:
-            self._single.change(ready, self._candidates)
+        if before is not None and before.plan is not ready.plan and single is not None:
+            single.change(ready, self._candidates)
         if self.state.value == "closed":  # by another thread
             self.close()
 
@@ -195,7 +195,7 @@ class Compilation(Closeable, NotebookDisplay):
         ready = self._need_ready()
         trial, self._trial = self._trial, None
         if trial is not None:
-            trial.stop()
+            trial.close()
         self.use(ready._replace(prepared=unwrap(ready.prepared)), None)
 
     def run(self, *inputs: Any, keep: Sequence[str | int] = ()) -> list[Array]:
@@ -283,7 +283,7 @@ class Compilation(Closeable, NotebookDisplay):
         self.state.value, self._ready, self.fast_path, self._single = "closed", None, None, None
         self._keeping.clear()
         if self._trial is not None:
-            self._trial.stop()
+            self._trial.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the model, the names of chosen devices and the options; unpickling compiles again."""

@@ -4,16 +4,9 @@ import math
 
 import pytest
 
-from nnapi.runtime.choice import active_runs as module
 from nnapi.runtime.choice.active_runs import ActiveRuns
-from tests.runtime.choice.trial_cases import Clock
 
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(module, "time", clock)
-    return clock
+NOW = 100.0
 
 
 def test_the_median_is_of_the_last_eight_runs() -> None:
@@ -33,18 +26,18 @@ def test_only_the_last_run_of_a_dynamic_model_is_remembered() -> None:
     assert list(runs.recent) == [2e-3]
 
 
-def test_runs_beside_the_tuner_s_work_do_not_count(clock: Clock) -> None:
+def test_runs_beside_the_tuner_s_work_do_not_count() -> None:
     """They wait for the interpreter, so a tiny model seems to take milliseconds."""
-    runs, begin = ActiveRuns(is_dynamic=False), clock.now
+    runs, begin = ActiveRuns(is_dynamic=False), 100.0
     runs.recent.extend([1e-4] * 3)
     assert runs.median == 1e-4
-    with runs.beside_work():
-        clock.now += 1
-        assert runs.arrive(clock.now, 9e-3)
-    assert runs.arrive(begin, 9e-3)
+    runs.begin_work()
+    assert runs.arrive(101.0, 9e-3, 101.1)
+    runs.end_work(101.0)
+    assert runs.arrive(begin, 9e-3, 101.2)
     assert runs.remember(9e-3, is_beside=True)
     assert (list(runs.recent), runs.median) == ([], 1e-4)
-    assert not runs.arrive(clock.now, 2e-4)
+    assert not runs.arrive(101.0, 2e-4, 101.3)
     assert runs.remember(2e-4, is_beside=False)
     assert list(runs.recent) == [2e-4]
 
@@ -63,25 +56,27 @@ def test_the_run_after_a_measurement_does_not_count() -> None:
     [(1e-3, 4.9e-3, False), (1e-3, 5.1e-3, True), (4e-3, 7.9e-3, False), (4e-3, 8.1e-3, True)],
 )
 def test_runs_have_gaps_of_two_runs_and_5_milliseconds(
-    median: float, gap: float, have_gaps: bool, clock: Clock
+    median: float,
+    gap: float,
+    have_gaps: bool,
 ) -> None:
-    runs = among_runs(clock, median, gap)
+    runs = among_runs(median, gap)
     assert runs.have_gaps is have_gaps
 
 
-def among_runs(clock: Clock, median: float, *gaps: float) -> ActiveRuns:
+def among_runs(median: float, *gaps: float) -> ActiveRuns:
     """Runs that began so long after the one before each; a lone gap is repeated, as one alone does not count."""
     runs = ActiveRuns(is_dynamic=False)
     runs.recent.append(median)
-    runs.arrive(clock.now, median)
+    runs.arrive(NOW, median, NOW)
     for gap in gaps if len(gaps) > 1 else gaps * 2:
-        runs.arrive(clock.now + gap, median)
+        runs.arrive(NOW + gap, median, NOW)
     return runs
 
 
-def test_one_gap_may_be_a_run_that_waits_for_the_tuner(clock: Clock) -> None:
+def test_one_gap_may_be_a_run_that_waits_for_the_tuner() -> None:
     for gaps, have_gaps in (([20e-3, 0.0], False), ([0.0, 20e-3], False), ([20e-3, 30e-3], True)):
-        assert among_runs(clock, 1e-3, *gaps).have_gaps is have_gaps
+        assert among_runs(1e-3, *gaps).have_gaps is have_gaps
 
 
 @pytest.mark.parametrize(
@@ -98,16 +93,19 @@ def test_one_gap_may_be_a_run_that_waits_for_the_tuner(clock: Clock) -> None:
     ],
 )
 def test_a_pause_is_longer_than_two_runs_and_5_milliseconds(
-    median: float, gap: float, idle: float, is_idle: bool, clock: Clock
+    median: float,
+    gap: float,
+    idle: float,
+    is_idle: bool,
 ) -> None:
     """And longer than 0.25 seconds where the runs before had no such ``gap``."""
-    runs = among_runs(clock, median, gap)
-    clock.now += idle
-    assert runs.is_idle is is_idle
+    runs = among_runs(median, gap)
+    assert runs.is_idle(NOW + idle) is is_idle
 
 
-def test_the_tuner_works_until_it_ends(clock: Clock) -> None:
+def test_the_tuner_works_until_it_ends() -> None:
     runs = ActiveRuns(is_dynamic=False)
-    with runs.beside_work():
-        assert runs._worked == math.inf
-    assert runs._worked == clock.now
+    runs.begin_work()
+    assert runs._worked == math.inf
+    runs.end_work(NOW)
+    assert runs._worked == NOW

@@ -9,8 +9,8 @@ import pytest
 from nnapi.contract.driver import Inference, Outcome, Request
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import Array, Shape
-from nnapi.runtime.choice.challenger import Challenger, Inputs, count_runs, open_inference, time_runs
-from nnapi.runtime.choice.evidence import Standing
+from nnapi.runtime.choice.challenger import Challenger, Inputs, open_inference, time_runs
+from nnapi.runtime.choice.evidence import Standing, count_runs
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.executors.stopwatch import Stopwatch
 from nnapi.runtime.planning.plan import Explanation, Plan, run_everything_on
@@ -156,18 +156,24 @@ def test_a_measurement_that_fails_excludes_it(error: Exception, reason: str, mac
     prepared = Timed(machine.clock, 1e-3)
     found = prepare(prepared)
     prepared.error = error
-    assert found.measure_beside(1e-3, [X]) is None
+    assert found.measure(1e-3, [X]) is None
     assert (found.standing, found.reason, found.evidence.logs) == (Standing.SLOWER, reason, [])
 
 
 def test_pairs_are_judged_as_they_come(machine: Machine) -> None:
     found = prepare(Timed(machine.clock, 10e-3))
     for active in (20e-3, 20e-3, 20.5e-3):
-        assert found.measure_beside(active, [X]) is not None
+        assert measure(found, active)
         assert found.standing is Standing.ON_TRIAL
     assert found.evidence.logs == pytest.approx([math.log(2), math.log(2), math.log(2.05)])
-    found.measure_beside(20e-3, [X])
+    measure(found, 20e-3)
     assert found.is_faster
+
+
+def measure(found: Challenger, active: float) -> bool:
+    outputs = found.measure(active, [X])
+    found.add_pair(active)
+    return outputs is not None
 
 
 @pytest.mark.parametrize(("is_doubtful", "standing"), [(False, Standing.FASTER), (True, Standing.ON_TRIAL)])

@@ -1,7 +1,7 @@
 """Plans that an earlier process has chosen: their drift, at first and later."""
 
 from nnapi.runtime.choice import tuner
-from nnapi.runtime.choice.trial import Stage
+from nnapi.runtime.choice.schedule import Stage
 from nnapi.runtime.executors.observed import Observed
 from tests.runtime.choice.trial_cases import Machine
 

@@ -16,7 +16,7 @@ from nnapi.errors import OpFailedError, OutOfMemoryError
 from nnapi.runtime.choice import record, trial, tuner
 from nnapi.runtime.choice.knowledge import Cached, Measured, Predicted, Unknown, recall
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.choice.trial import GRACE, SHARE, Stage
+from nnapi.runtime.choice.schedule import GRACE, SHARE, Stage
 from nnapi.runtime.executors.observed import Observed
 from tests.runtime.choice.trial_cases import EXPECTED, Fake, Machine, X, network
 
@@ -110,7 +110,7 @@ def test_turns_cost_a_share_of_the_time_in_runs(machine: Machine) -> None:
     found = machine.begin(compilation)
     for _ in range(100):
         machine.use(compilation, 1)
-        assert found.cost <= GRACE + SHARE * found.runs.spent + 2 * trial.SPIN
+        assert found.schedule.cost <= GRACE + SHARE * found.schedule.runs.spent + 2 * trial.SPIN
 
 
 def test_runs_beside_preparations_decide_nothing(machine: Machine) -> None:

@@ -6,19 +6,21 @@ import pytest
 
 from nnapi.codes import PreferenceCode
 from nnapi.contract.driver import PrepareOptions
-from nnapi.runtime.choice import trial as module
+from nnapi.runtime.choice import ledger
 from nnapi.runtime.choice import tune as tuning
-from nnapi.runtime.choice.challenger import compare_with
 from nnapi.runtime.choice.evidence import Standing
+from nnapi.runtime.choice.ledger import compare_with
 from nnapi.runtime.choice.record import Comparison, Record
-from nnapi.runtime.choice.trial import SPIN, Stage
+from nnapi.runtime.choice.schedule import Stage, Turn
+from nnapi.runtime.choice.trial import SPIN
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
-from tests.runtime.choice.trial_cases import MODEL, Machine, Rival, X, among, make, plan_on
+from tests.runtime.choice.trial_cases import MODEL, Machine, Rival, X, among, make, plan_on, work_of
 
 
 def test_a_new_trial_has_spent_nothing(machine: Machine) -> None:
     found = make(machine)
-    assert (found.runs.spent, found.cost, found.runs.end, found.first_run, found.runs.median) == (0, 0, 0, 0, 0)
+    schedule, runs = found.schedule, found.schedule.runs
+    assert (runs.spent, schedule.cost, runs.end, schedule.first_run, runs.median) == (0, 0, 0, 0, 0)
     assert (found.stage, found.is_reported, found.recorded, found.threads) == (Stage.WAITING, True, None, 1)
     assert found.describe() == "predicted: other plans are tried on real runs from now on"
 
@@ -40,7 +42,7 @@ def test_up_to_five_plans_that_are_predicted_to_be_less_than_four_times_slower_a
     found.active = ReadyPlan(plans[0], Mock())
     found.begin_on([X])
     found.prepare()
-    assert [plan.devices[0] for plan in found._plans] == names
+    assert [plan.devices[0] for plan in work_of(found).plans] == names
 
 
 def test_plans_that_were_excluded_are_not_tried_again(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,67 +55,21 @@ def test_plans_that_were_excluded_are_not_tried_again(machine: Machine, monkeypa
     found = make(machine, known)
     found.begin_on([X])
     found.prepare()
-    assert [plan.devices[0] for plan in found._plans] == ["slow"]
-
-
-@pytest.mark.parametrize(
-    ("cost", "spent", "twice", "is_limited", "is_found"),
-    [
-        (0.05, 0.0, False, True, True),
-        (0.051, 0.0, False, True, False),
-        (0.051, 0.0, False, False, True),
-        (0.1, 1.0, False, True, True),
-        (0.101, 1.0, False, True, False),
-        (0.04, 0.0, True, True, True),  # 6 runs of the active plan beside it
-        (0.045, 0.0, True, True, False),
-    ],
-)
-def test_a_pair_fits_the_budget(
-    cost: float, spent: float, twice: bool, is_limited: bool, is_found: bool, machine: Machine
-) -> None:
-    """A grace of 0.1 s and a twentieth of the time in runs; the next pair takes 0.05 s."""
-    rival = Rival("second", price=0.05, seconds=2e-3)
-    found = among(make(machine), rival)
-    found.cost, found.runs.spent, found.runs._median = cost, spent, 1e-3
-    assert (found._find_next(twice=twice, is_limited=is_limited) is rival) is is_found
-
-
-def test_the_most_promising_challenger_on_trial_is_next(machine: Machine) -> None:
-    rivals = [Rival("a", promise=0.1), Rival("b", promise=0.3), Rival("c", promise=0.9, standing=Standing.SLOWER)]
-    assert among(make(machine), *rivals)._find_next() is rivals[1]
-    assert among(make(machine), rivals[2])._find_next() is None
-
-
-@pytest.mark.parametrize(
-    ("logs", "is_dropped"),
-    [([0.49, 0.49], True), ([0.51, 0.51], False), ([0.21], False), ([0.19], True), ([], True)],
-)
-def test_challengers_behind_the_best_are_dropped(logs: list[float], is_dropped: bool, machine: Machine) -> None:
-    """The best is faster by 0.5; one pair may be 0.3 off."""
-    rival, best = Rival("slow", logs), Rival("fast", [0.5] * 4, Standing.FASTER)
-    among(make(machine), rival, best, Rival("fair", [0.3] * 4, Standing.FASTER)).judge()
-    assert rival.dropped is is_dropped
-    assert not best.dropped
-
-
-def test_without_a_faster_one_nobody_is_dropped(machine: Machine) -> None:
-    rival = Rival("slow", [-0.5, -0.5])
-    among(make(machine), rival, Rival("even", [0.1] * 4, Standing.EVEN)).judge()
-    assert not rival.dropped
+    assert [plan.devices[0] for plan in work_of(found).plans] == ["slow"]
 
 
 def test_a_trial_is_decided_once_nobody_is_left_on_trial(machine: Machine) -> None:
     found = among(make(machine), Rival("a", standing=Standing.EVEN), Rival("b"))
-    assert not found.is_decided
+    assert not found.schedule.is_decided
     assert found.describe() == "on trial: b (0 of 0 pairs faster, 1.00×)"
     found.challengers[1].standing = Standing.SLOWER
-    assert found.is_decided
+    assert found.schedule.is_decided
     assert found.describe() == "on trial"
-    found._plans.append(plan_on("third"))
-    assert not found.is_decided
-    found._plans.clear()
-    found.stage = Stage.OVER
-    assert not found.is_decided
+    found.schedule.unprepared = 1
+    assert not found.schedule.is_decided
+    found.schedule.unprepared = 0
+    found.schedule.stage = Stage.OVER
+    assert not found.schedule.is_decided
     assert found.describe() == ""
 
 
@@ -149,7 +105,7 @@ def test_the_fastest_takes_over_and_the_others_are_recorded(machine: Machine) ->
 
 def test_without_a_winner_the_active_plan_stays(machine: Machine) -> None:
     found = among(make(machine), Rival("even", [0.0] * 24, Standing.EVEN))
-    found.runs._median = 3e-3
+    found.schedule.runs._median = 3e-3
     ready = found.conclude()
     assert ready.plan.devices == ("first",)
     assert (ready.plan.measured, found.recorded) == (3e-3, 3e-3)
@@ -174,16 +130,16 @@ def test_drift_is_found_in_eight_runs_after_the_first(seconds: float, drifted: b
     found = make(machine)
     found.conclude_as_recorded(1e-3)
     assert (found.stage, found.is_reported) == (Stage.OVER, False)
-    found.runs.recent.extend([9.0] * 8)
+    found.schedule.runs.recent.extend([9.0] * 8)
     found.watch()
     assert (found.stage, found.is_reported) == (Stage.WATCHING, True)
     found.observe([X], [X], 0.0, 9.0)
     for _ in range(8):
-        assert found.has_drifted() is None
+        assert found.schedule.has_drifted(found.recorded) is None
         found.observe([X], [X], 0.0, seconds)
-    assert found.has_drifted() is drifted
+    assert found.schedule.has_drifted(found.recorded) is drifted
     found.recorded = None
-    assert found.has_drifted() is None
+    assert found.schedule.has_drifted(found.recorded) is None
 
 
 def test_a_new_trial_knows_the_exclusions_of_the_one_before(machine: Machine) -> None:
@@ -192,10 +148,12 @@ def test_a_new_trial_knows_the_exclusions_of_the_one_before(machine: Machine) ->
         Comparison("slow", 1e-3, [-1.0], Standing.SLOWER),
     ]
     found = among(make(machine, known), Rival("second"))
-    found.cost, found.runs.spent = 3.0, 4.0
+    schedule, schedule.stage = found.schedule, Stage.WATCHING
+    schedule.cost, schedule.runs.spent, schedule.first_run = 3.0, 4.0, 99.0
     found.restart()
-    assert (found.challengers, found.cost, found.runs.spent, found.stage) == ([], 0.0, 0.0, Stage.WAITING)
-    assert list(found._known) == ["wrong"]
+    assert (schedule.contenders, schedule.cost, schedule.runs.spent, schedule.first_run) == ([], 0.0, 0.0, 0.0)
+    assert found.stage is Stage.WAITING
+    assert list(found.ledger._known) == ["wrong"]
 
 
 @pytest.mark.parametrize(("threads", "waits"), [(1, 0.0), (2, SPIN), (None, SPIN)])
@@ -209,24 +167,25 @@ def test_idle_threads_of_engines_are_awaited(threads: int | None, waits: float, 
 
 @pytest.mark.parametrize(
     ("pairs", "standing", "is_due"),
-    [(1, "on trial", True), (3, "on trial", False), (3, "faster", True), (16, "on trial", True)],
+    [(0, "on trial", True), (2, "on trial", False), (2, "faster", True), (15, "on trial", True)],
 )
 def test_the_results_of_some_pairs_are_compared(pairs: int, standing: str, is_due: bool, machine: Machine) -> None:
-    rival = Rival("second", [0.1] * pairs, Standing(standing), measure_beside=lambda active, inputs: [2 * X])
-    found = make(machine)
-    found._challenge(rival, 1e-3, [X], [X])  # type: ignore[arg-type]
-    assert len(found._pending) == is_due
-    vars(rival)["measure_beside"] = lambda active, inputs: None
-    found._challenge(rival, 1e-3, [X], [X])  # type: ignore[arg-type]
-    assert len(found._pending) == is_due
+    rival = Rival("second", [0.1] * pairs, Standing(standing), measure=lambda active, inputs: [2 * X])
+    found = among(make(machine), rival)
+    work, turn = work_of(found), Turn(rival)  # type: ignore[type-var]
+    found._challenge(work, turn, [X], [X])  # type: ignore[arg-type]
+    assert len(work.results) == found.schedule.unjudged == is_due
+    vars(rival)["measure"] = lambda active, inputs: None
+    found._challenge(work, turn, [X], [X])  # type: ignore[arg-type]
+    assert len(work.results) == is_due
 
 
 def test_progress_is_recorded_only_where_there_are_pairs(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[Record] = []
-    monkeypatch.setattr(module, "keep", lambda question, key, record: kept.append(record))
+    monkeypatch.setattr(ledger, "keep", lambda question, key, record: kept.append(record))
     among(make(machine), Rival("a")).keep_progress()
     done = among(make(machine), Rival("a", [0.1]))
-    done.stage = Stage.OVER
+    done.schedule.stage = Stage.OVER
     done.keep_progress()
     assert kept == []
     among(make(machine), Rival("a"), Rival("b", [0.1])).keep_progress()

@@ -7,7 +7,7 @@ from nnapi import device
 from nnapi.capi import installation
 from nnapi.capi.client import call, device_handle, make_handle
 from nnapi.runtime.choice import tuner
-from nnapi.runtime.choice.trial import Stage
+from nnapi.runtime.choice.schedule import Stage
 from tests.capi.capi_world import World
 from tests.runtime.choice.trial_cases import Machine
 from tests.runtime.control_cases import branch

@@ -7,20 +7,21 @@ from unittest.mock import Mock
 import pytest
 
 from nnapi.runtime.choice import trial as module
-from nnapi.runtime.choice.trial import Stage
-from tests.runtime.choice.trial_cases import Machine, X, among, make
+from nnapi.runtime.choice.schedule import Stage
+from nnapi.runtime.choice.trial import EndedError
+from tests.runtime.choice.trial_cases import Machine, X, among, make, work_of
 
 
 def test_a_gap_is_used_while_plans_are_compared(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     found, measured = among(make(machine)), []
     monkeypatch.setattr(found, "measure_pair", lambda: measured.append(1))
-    found.runs.end = machine.clock.now
+    found.schedule.runs.end = machine.clock.now
     found.use_gap()
     assert not measured, "a run has just ended"
     machine.clock.now += 1
     found.use_gap()
     assert len(measured) == 1
-    found.stage = Stage.OVER
+    found.schedule.stage = Stage.OVER
     found.use_gap()
     assert len(measured) == 1
 
@@ -29,14 +30,14 @@ def test_a_pair_in_a_gap_counts_if_no_run_comes(machine: Machine, monkeypatch: p
     found = machine.begin(machine.compile())
     (rival,) = found.challengers
     found.judge()
-    found.runs.spent = 10.0
+    found.schedule.runs.spent = 10.0
     count = len(rival.evidence.logs)
     assert found.measure_pair()
     assert len(rival.evidence.logs) == count + 1
     time_active = found._time_active
 
     def time_beside_a_run(sample: Any) -> Any:
-        found.runs.end += 1e-3
+        found.schedule.runs.end += 1e-3
         return time_active(sample)
 
     monkeypatch.setattr(found, "_time_active", time_beside_a_run)
@@ -52,12 +53,12 @@ def test_the_runs_before_and_after_are_the_counterpart_of_a_long_one(machine: Ma
     (rival,) = found.challengers
     found.judge()
     rival.evidence.logs.clear()
-    found.runs.spent = 10.0
+    found.schedule.runs.spent = 10.0
     machine.first.seconds = 22e-3
     compilation.run(X)
     assert (rival.seconds, rival.evidence.logs) == (pytest.approx(15e-3), [])
     found.judge()
-    assert len(found._pending) == 1, "the comparison would disturb the next run"
+    assert len(work_of(found).results) == 1, "the comparison would disturb the next run"
     machine.first.seconds = 24e-3
     compilation.run(X)
     assert rival.evidence.logs == [pytest.approx(math.log(math.sqrt(22 * 24) / 15))]
@@ -66,7 +67,7 @@ def test_the_runs_before_and_after_are_the_counterpart_of_a_long_one(machine: Ma
     assert machine.second.runs == runs
     found.judge()
     compilation.run(X)
-    assert (machine.second.runs, len(found._pending)) == (runs + 1, 1)
+    assert (machine.second.runs, len(work_of(found).results)) == (runs + 1, 1)
     rival.drop()
     compilation.run(X)
     assert len(rival.evidence.logs) == 1
@@ -85,48 +86,51 @@ def test_the_active_plan_is_warm_when_challengers_are_compared_with_it(
     found = make(machine)
     found.begin_on([X])
     found.prepare()
-    assert found._reference is not None
-    assert found._reference[0] == pytest.approx(31e-3)
+    assert work_of(found).seconds == pytest.approx(31e-3)
 
 
 def test_a_trial_may_end_while_results_are_compared(machine: Machine) -> None:
-    found = make(machine)
+    found = among(make(machine))
+    work = work_of(found)
     rival = Mock(reason="", is_on_trial=False, is_faster=False)
     rival.judge.side_effect = lambda *arguments: found.stop()
-    found._pending.append((rival, [X], [X], [X]))
-    found.judge()
-    assert not found._pending
+    work.results.extend([(rival, [X], [X], [X])] * 2)
+    with pytest.raises(EndedError):
+        found.judge()
+    assert rival.judge.call_count == 1
 
 
 def test_a_gap_drops_the_challenger_that_waits_for_a_run(machine: Machine) -> None:
     """The next run comes after a pause, so its caches are colder."""
     found = machine.begin(machine.compile())
-    found.runs.spent, found._opponent = 10.0, found.challengers[0]
+    found.schedule.runs.spent, found.schedule.opponent = 10.0, found.challengers[0]
     assert found.measure_pair()
-    assert found._opponent is None
+    assert found.schedule.opponent is None
 
 
 def test_a_run_beside_a_comparison_is_not_the_counterpart_of_a_challenger(machine: Machine) -> None:
     rival = Mock(is_on_trial=True)
     found = among(make(machine))
-    found._opponent, found.runs._worked = rival, 50.0
+    found.schedule.opponent, found.schedule.runs._worked = rival, 50.0
     found.observe([X], [X], 49.99, 9e-3)
     assert not rival.add_pair.called
-    assert found._opponent is None
+    assert found.schedule.opponent is None
 
 
 def test_the_tuner_works_while_it_prepares_and_compares(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     found, marks = make(machine), list[float]()
     rival = Mock(reason="", is_faster=False, is_on_trial=False, evidence=Mock(logs=[]))
-    rival.judge.side_effect = lambda *arguments: marks.append(found.runs._worked)
-    monkeypatch.setattr(found, "_make_challenger", lambda *arguments: marks.append(found.runs._worked) or rival)
+    rival.judge.side_effect = lambda *arguments: marks.append(found.schedule.runs._worked)
+    monkeypatch.setattr(
+        found, "_make_challenger", lambda *arguments: marks.append(found.schedule.runs._worked) or rival
+    )
     found.begin_on([X])
     found.prepare()
-    assert found.runs._worked == machine.clock.now
+    assert found.schedule.runs._worked == machine.clock.now
     while found.prepare_next():
         pass
-    found._pending.append((rival, [X], [X], [X]))
+    work_of(found).results.append((rival, [X], [X], [X]))
     found.judge()
     assert marks
     assert set(marks) == {math.inf}
-    assert found.runs._worked == machine.clock.now
+    assert found.schedule.runs._worked == machine.clock.now

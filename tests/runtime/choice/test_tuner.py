@@ -5,8 +5,8 @@ import sys
 
 from nnapi.model.borrowed_memory import BorrowedMemory
 from nnapi.runtime.choice import tuner
-from nnapi.runtime.choice.trial import Stage
-from tests.runtime.choice.trial_cases import Machine, X
+from nnapi.runtime.choice.schedule import Stage
+from tests.runtime.choice.trial_cases import Machine, X, work_of
 
 PROGRAM = """
 import os, sys, threading, time
@@ -66,8 +66,7 @@ def test_constants_of_a_client_are_copied_before_the_thread_reads_them(machine: 
     compilation = machine.compile()
     compilation.model.borrowed = BorrowedMemory()
     found = machine.begin(compilation)
-    assert found._held is not None
-    assert found._held.model is not compilation.model
+    assert work_of(found).question.model is not compilation.model
 
 
 def test_nothing_is_read_once_the_client_has_taken_its_memory_back(machine: Machine) -> None:

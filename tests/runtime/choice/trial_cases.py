@@ -1,5 +1,6 @@
 """Devices whose runs move a clock, and a tuner that takes a step when it is asked to."""
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 from unittest.mock import Mock
@@ -13,7 +14,8 @@ from nnapi.runtime.choice import tuner
 from nnapi.runtime.choice.evidence import Evidence, Standing
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import Comparison, Record
-from nnapi.runtime.choice.trial import Stage, Trial
+from nnapi.runtime.choice.schedule import Stage
+from nnapi.runtime.choice.trial import Trial, _Work
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.planning.plan import Explanation, Plan, run_everything_on
 
@@ -142,7 +144,7 @@ class Rival:
     ) -> None:
         self.name, self.plan, self.standing, self.reason = name, plan_on(name, 2e-3), standing, ""
         self.evidence = Evidence(logs)
-        self.promise, self.price, self.seconds = 0.0, 0.0, 1e-3
+        self.promise, self.price, self.cost, self.seconds = 0.0, 0.0, 0.0, 1e-3
         self.ready: Any = ReadyPlan(self.plan, Mock())
         self.dropped = False
         vars(self).update(more)
@@ -153,7 +155,7 @@ class Rival:
 
     @property
     def is_faster(self) -> bool:
-        return self.standing is Standing.FASTER
+        return self.standing is Standing.FASTER and self.ready is not None
 
     @property
     def log_gain(self) -> float:
@@ -169,6 +171,13 @@ class Rival:
 
 
 def among(trial: Trial, *rivals: Rival) -> Trial:
-    trial.challengers = list(rivals)  # type: ignore[arg-type]
-    trial.stage = Stage.COMPARING
+    """The trial while it compares these."""
+    trial.schedule.contenders = list(rivals)  # type: ignore[arg-type]
+    trial.schedule.stage = Stage.COMPARING
+    trial._work = _Work(trial.question, [X], 1e-3, [X], deque(), deque())
     return trial
+
+
+def work_of(trial: Trial) -> _Work:
+    assert trial._work is not None
+    return trial._work

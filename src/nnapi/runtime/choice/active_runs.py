@@ -1,10 +1,7 @@
 """The recent runs of the active plan: their seconds, and the gaps between them."""
 
 import math
-import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 RECENT = 8
 """Number of latest runs whose seconds are kept."""
@@ -28,11 +25,11 @@ class ActiveRuns:
         self._worked = 0.0
         """Time at which the tuner's last preparation or comparison ended; infinite during one."""
 
-    def arrive(self, begin: float, seconds: float) -> bool:
-        """Note a run that ends now. Returns whether it began beside the tuner's work."""
+    def arrive(self, begin: float, seconds: float, now: float) -> bool:
+        """Note a run that ends ``now``. Returns whether it began beside the tuner's work."""
         gap = begin - self.end if self.end else 0.0
         self._gap, self._gap_before = min(gap, self._gap_before), gap  # a single run may have waited for the tuner
-        self.end = time.perf_counter()
+        self.end = now
         self.spent += seconds
         return begin < self._worked
 
@@ -64,17 +61,14 @@ class ActiveRuns:
     def have_gaps(self) -> bool:
         return self._gap > max(LEAST_GAP, GAP * self.median)
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether no run has come for so long that the tuner may measure a pair."""
+    def is_idle(self, now: float) -> bool:
+        """Return whether no run has come for so long that the tuner may measure a pair."""
         least = max(LEAST_GAP if self.have_gaps else PAUSE, GAP * self.median)
-        return time.perf_counter() - self.end > least
+        return now - self.end > least
 
-    @contextmanager
-    def beside_work(self) -> Iterator[None]:
-        """Mark the time in which the tuner works."""
+    def begin_work(self) -> None:
+        """Mark the begin of the tuner's work."""
         self._worked = math.inf
-        try:
-            yield
-        finally:
-            self._worked = time.perf_counter()
+
+    def end_work(self, now: float) -> None:
+        self._worked = now

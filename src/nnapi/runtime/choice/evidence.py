@@ -5,7 +5,7 @@ effect. It may be tested after each pair: without an effect, it exceeds x in at 
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -23,6 +23,13 @@ OUTLIER, SPREADS = 0.1, 4.0
 """Log ratios are clipped at a distance from the median: the larger of this value and this many median deviations."""
 HOPELESS = 1.0
 """A plan is dropped after two pairs if all its log ratios are below minus this value."""
+REPEATS = ((1.25e-3, 8), (6e-3, 6))
+"""Pairs: an upper limit of a run in seconds, and the number of runs below it. The shortest run counts, as about four
+find cold caches. For longer runs, more pairs of single runs tell more in the same time."""
+DOUBT, FIRST = 0.3, 0.25
+"""Likely error of a pair's log ratio if the machine's speed changes; the pairs that a preparation counts as."""
+MARGIN, DOUBTFUL_MARGIN = 1.02, 1.03
+"""Factors by which a challenger must be faster: by default; with several devices or an engine that starts slowly."""
 DRIFT = 1.5
 """A new trial begins if runs take this many times the recorded seconds or more, or the inverse or less."""
 
@@ -85,6 +92,64 @@ class Evidence:
         middle = float(np.median(self.logs))
         most = max(OUTLIER, SPREADS * float(np.median(np.abs(np.subtract(self.logs, middle)))))
         return [min(max(log, middle - most), middle + most) for log in self.logs]
+
+
+class Contender:
+    """A plan that may replace the active one: the evidence for it, and its standing."""
+
+    def __init__(self, name: str, *, is_doubtful: bool = False, logs: Sequence[float] = ()) -> None:
+        self.name = name
+        self.evidence = Evidence(logs)
+        self.standing = Standing.ON_TRIAL
+        self.reason = ""
+        """Why the plan is excluded; empty if it is not."""
+        self.seconds = 0.0
+        """Seconds of a run in the last measurement."""
+        self.cost = 0.0
+        """Seconds that the last pair took; 0 before the first pair."""
+        self.first_gain = 0.0
+        """Log of active seconds / own seconds, measured when the plan was prepared."""
+        self._margin = DOUBTFUL_MARGIN if is_doubtful else MARGIN
+
+    @property
+    def is_on_trial(self) -> bool:
+        return self.standing is Standing.ON_TRIAL and not self.reason
+
+    @property
+    def is_faster(self) -> bool:
+        return self.standing is Standing.FASTER and not self.reason
+
+    @property
+    def log_gain(self) -> float:
+        """Median of the log ratios of the preparation and all pairs; a median, because one may have been disturbed."""
+        return float(np.median([self.first_gain, *self.evidence.logs]))
+
+    @property
+    def promise(self) -> float:
+        """An optimistic log ratio: the median plus a margin for doubt, which shrinks with the number of pairs."""
+        return self.log_gain + DOUBT / math.sqrt(len(self.evidence.logs) or FIRST)
+
+    @property
+    def price(self) -> float:
+        """Expected seconds of this plan's part of the next pair."""
+        return min(self.cost or math.inf, count_runs(self.seconds) * self.seconds)
+
+    def add_pair(self, active: float) -> None:
+        """Add the pair of ``active``, the active plan's seconds, and this plan's last measurement."""
+        self.evidence.add(active, self.seconds)
+        self.standing = self.evidence.judge(self._margin)
+
+    def decide(self) -> None:
+        """End the trial of this plan for lack of time: it counts as faster if that is likely."""
+        if self.is_on_trial and self.evidence.is_likely_faster(self._margin):
+            self.standing = Standing.FASTER
+
+    def drop(self) -> None:
+        self.standing = Standing.SLOWER
+
+
+def count_runs(seconds: float) -> int:
+    return next((count for limit, count in REPEATS if seconds < limit), 1)
 
 
 def log_ratio(active: float, challenger: float) -> float:

@@ -1,33 +1,27 @@
-"""A trial: challengers run beside the active plan of a compilation, on the inputs of real runs, within a budget of
-time. At the end, the fastest challenger may replace the active plan, between two runs."""
+"""A trial: challengers run beside the active plan of a compilation, on the inputs of real runs. At the end, the fastest
+challenger may replace the active plan, between two runs.
+
+The schedule decides what is measured, and the ledger records the evidence. The trial measures.
+"""
 
 from __future__ import annotations
 
-import math
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from enum import Enum, auto
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol
 
 from nnapi.locks import make_lock
 from nnapi.model.borrowed_memory import hold
 from nnapi.model.operand import Array
-from nnapi.runtime.choice.active_runs import RECENT, ActiveRuns
-from nnapi.runtime.choice.challenger import (
-    Challenger,
-    Inputs,
-    compare_with,
-    copy_arrays,
-    count_runs,
-    open_inference,
-    time_runs,
-    time_warm,
-)
-from nnapi.runtime.choice.evidence import Standing, has_drifted, log_ratio
+from nnapi.runtime.choice.challenger import Challenger, Inputs, copy_arrays, open_inference, time_runs, time_warm
+from nnapi.runtime.choice.evidence import log_ratio
 from nnapi.runtime.choice.knowledge import replace_cached
+from nnapi.runtime.choice.ledger import Ledger
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.choice.record import MEASURED, PREDICTED, Record, keep
+from nnapi.runtime.choice.record import Record
+from nnapi.runtime.choice.schedule import Schedule, Stage, Turn
 from nnapi.runtime.executors.fast_path import is_dynamic
 from nnapi.runtime.executors.observed import Observer
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan, prepare_plan
@@ -37,25 +31,8 @@ from nnapi.trace.log import Log
 
 log = Log("nnapi.ExecutionPlan")
 
-SHARE, GRACE = 0.05, 0.1
-"""Budget of measurements: this share of the time spent in runs, plus this many seconds."""
-HOPELESS = math.log(3.0)
-"""A challenger is dropped without a pair if its log ratio when prepared is this much below the fastest plan's."""
-BEHIND = 0.3
-"""A plan with fewer than two pairs is dropped if its log ratio is this much below the best faster challenger's."""
 SPIN = 0.0015
 """Seconds to wait before plans with several threads: idle threads of engines spin for a millisecond after a run."""
-JUDGED = frozenset({1, 2, 4, 8, 16})
-"""Pairs, counted from 1, whose results are compared."""
-
-
-class Stage(Enum):
-    WAITING = auto()
-    """Waiting for the first runs, and for the tuner to prepare challengers."""
-    COMPARING = auto()
-    OVER = auto()
-    WATCHING = auto()
-    """Over; a few runs are timed to detect drift."""
 
 
 class Owner(Protocol):
@@ -66,8 +43,30 @@ class Owner(Protocol):
         ...
 
 
+class EndedError(Exception):
+    """The trial has ended while the tuner worked for it."""
+
+
+class _Work(NamedTuple):
+    """A comparison, until the trial ends. Measurements that are running then finish, without a result."""
+
+    question: Question
+    """The question, with a strong reference to the model's constants."""
+    sample: Inputs
+    seconds: float
+    expected: Sequence[Array]
+    """The active plan's seconds and outputs on ``sample``."""
+    plans: deque[Plan]
+    """Challengers that are not prepared yet."""
+    results: deque[tuple[Challenger, Inputs, Sequence[Array], Sequence[Array]]]
+    """Inputs, expected outputs and outputs of challengers, which are not compared yet."""
+
+
 class Trial:
-    """Compares challengers with the active plan. Runs call :meth:`observe`; the tuner calls all other methods."""
+    """Compares challengers with the active plan. Runs call :meth:`observe`; the tuner calls other methods.
+
+    One lock guards the schedule and each change of the stage. Runs of plans do not hold it.
+    """
 
     def __init__(
         self,
@@ -78,30 +77,26 @@ class Trial:
         notify: Callable[[Trial], None] = lambda trial: None,
     ) -> None:
         """``guard`` wraps the plan that takes over. ``notify`` is called with the trial at the first run."""
-        self.question, self.active, self.key = question, active, question.key
-        self.stage = Stage.WAITING
+        self.question, self.active = question, active
+        self.schedule = Schedule[Challenger](is_dynamic=is_dynamic(question.model))
+        self.ledger = Ledger(question, record)
         self.is_reported = True
         """Whether runs call :meth:`observe`."""
         self.recorded: float | None = None
-        self.runs = ActiveRuns(is_dynamic=is_dynamic(question.model))
-        self.cost = 0.0
-        """Seconds spent in measurements."""
-        self.first_run = 0.0
         self._guard, self._notify = guard, notify
-        self._known = {each.description: each for each in (record.comparisons if record else ())}
-        self.challengers: list[Challenger] = []
-        self._plans: deque[Plan] = deque()
-        """Challengers that are not prepared yet."""
-        self._held: Question | None = None
-        """The question, with a strong reference to the model's constants."""
-        self._reference: tuple[float, Sequence[Array]] | None = None
-        """The active plan's seconds and outputs on ``_sample``."""
         self._sample: Inputs | None = None
-        self._opponent: Challenger | None = None
-        self._before = 0.0
-        """Seconds of the active run before ``_opponent`` ran once. The next active run completes the pair."""
-        self._turn = make_lock()
-        self._pending: deque[tuple[Challenger, Inputs, Sequence[Array], Sequence[Array]]] = deque()
+        self._work: _Work | None = None
+        self._lock = make_lock()
+        self._using_client = make_lock()
+        """Held while the tuner reads what belongs to the client: the active plan, and the question's model."""
+
+    @property
+    def stage(self) -> Stage:
+        return self.schedule.stage
+
+    @property
+    def challengers(self) -> Sequence[Challenger]:
+        return self.schedule.contenders
 
     # Runs
 
@@ -110,38 +105,24 @@ class Trial:
         return self.active.plan.threads
 
     def observe(self, inputs: Inputs, outputs: Sequence[Array], begin: float, seconds: float) -> None:
-        """Note a run of the active plan. If the budget allows and runs leave no gaps, measure a challenger after it."""
-        if self.stage is Stage.OVER:
-            return
-        runs = self.runs
-        is_beside = runs.arrive(begin, seconds)
-        if self._opponent is not None:  # the run after a measurement has as cold caches
-            if self._opponent.is_on_trial and not is_beside:
-                self._opponent.add_pair(math.sqrt(self._before * seconds))
-            self._opponent = None
-            return
-        if not runs.remember(seconds, is_beside=is_beside):
-            return
-        if self._sample is None and self.stage is Stage.WAITING:
+        """Note a run of the active plan; make the measurement that the schedule wants after it."""
+        with self._lock:
+            if self.stage in (Stage.OVER, Stage.CLOSED):
+                return
+            turn = self.schedule.note_run(begin, seconds, time.perf_counter())
+            is_first = self.stage is Stage.WAITING and self.schedule.first_run and self._sample is None
+            work = self._work
+        if is_first:
             self._take_sample(inputs)
-        if self.stage is not Stage.COMPARING or runs.have_gaps or self._plans or self._pending or is_beside:
-            return
-        challenger = self._find_next()
-        wanted = 1 if runs.is_dynamic or challenger is None else count_runs(challenger.seconds)
-        if challenger is None or len(runs.recent) < wanted or not self._turn.acquire(False):
+        if turn is None or work is None:
             return
         try:
-            if wanted > 1 or runs.is_dynamic:
-                self._challenge(challenger, min(list(runs.recent)[-wanted:]), inputs, outputs)
-                runs.forget()
-            else:
-                self._challenge(challenger, None, inputs, outputs)
-                self._opponent, self._before = challenger, seconds
+            self._challenge(work, turn, inputs, outputs)
         except Exception as error:
             self.stop(f"a measurement fails: {error}")
         finally:
-            self._turn.release()
-            runs.end = time.perf_counter()
+            with self._lock:
+                self.schedule.end_turn(turn, time.perf_counter())
 
     def begin_on(self, inputs: Inputs) -> None:
         self._sample = inputs
@@ -152,7 +133,6 @@ class Trial:
         except MemoryError as error:
             self.stop(str(error))
             return
-        self.first_run = time.perf_counter()
         self._notify(self)
 
     # The tuner
@@ -160,45 +140,52 @@ class Trial:
     def prepare(self) -> None:
         """Start comparing: list the challengers, and run the active plan for expected results."""
         sample, model = self._sample, hold(self.question.model)
-        if sample is None or model is None:
+        if model is None:
             self.stop("the client has freed the model's constants")
+        if model is None or sample is None:
             return
         from nnapi.runtime.choice.predict import list_challengers  # on demand: a process may end before
 
-        self._held = self.question.about(model)
-        watch = Stopwatch(self.runs.median, self.threads)
-        with self.runs.beside_work():
-            self._reference = time_warm(watch, open_inference(self.active, sample), sample)
-            excluded = {self.active.plan.identity} | {name for name, known in self._known.items() if known.reason}
-            self._plans = deque(list_challengers(self._held, self.threads, excluded))
-        self.stage = Stage.COMPARING
+        question, watch = self.question.about(model), Stopwatch(self.schedule.runs.median, self.threads)
+        with self._beside_runs():
+            with self._use_client():
+                seconds, expected = time_warm(watch, open_inference(self.active, sample), sample)
+            excluded = {self.active.plan.identity} | self.ledger.excluded
+            plans = deque(list_challengers(question, self.threads, excluded))
+        with self._lock:
+            if self.stage is Stage.WAITING:
+                self._work = _Work(question, sample, seconds, expected, plans, deque())
+                self.schedule.stage, self.schedule.unprepared = Stage.COMPARING, len(plans)
 
     def prepare_next(self) -> bool:
         """Prepare and run the next challenger; drop it if it is far too slow or wrong. Return False if none is left."""
-        question, sample, reference = self._held, self._sample, self._reference
-        if not self._plans or question is None or sample is None or reference is None:
+        work = self._work
+        if work is None or not work.plans:
             return False
-        with self.runs.beside_work():
-            self.challengers.append(self._make_challenger(self._plans[0], question, sample, *reference))
-            self._plans.popleft()
+        with self._beside_runs():
+            challenger = self._make_challenger(work, work.plans[0])
+        with self._lock:
+            self._need(work)
+            self.schedule.contenders.append(challenger)
+            work.plans.popleft()
+            self.schedule.unprepared = len(work.plans)
         return True
 
-    def _make_challenger(
-        self, plan: Plan, question: Question, sample: Inputs, seconds: float, expected: Sequence[Array]
-    ) -> Challenger:
-        known = self._known.get(plan.identity)
+    def _make_challenger(self, work: _Work, plan: Plan) -> Challenger:
+        question, sample, seconds = work.question, work.sample, work.seconds
         slow = {device.name for device in question.devices if device.starts_slowly}
         is_doubtful = len(plan.devices) > 1 or not slow.isdisjoint({*plan.devices} - {*self.active.plan.devices})
-        challenger = Challenger(plan, is_doubtful=is_doubtful, logs=known.logs if known else ())
+        challenger = Challenger(plan, is_doubtful=is_doubtful, logs=self.ledger.recall_pairs(plan))
         options = question.options._replace(threads=plan.threads)
         found = challenger.prepare(lambda: prepare_plan(plan, question.devices, options, question.cache), sample)
         if found is not None:
-            challenger.judge(question.model, sample, expected, found)
-            limit = max([0.0, *(each.first_gain for each in self.challengers if each.is_on_trial)]) - HOPELESS
+            self._need(work)
+            challenger.judge(question.model, sample, work.expected, found)
+            limit = self.schedule.least_gain
             if log_ratio(seconds, challenger.seconds) < limit:  # the machine may have become slower
                 seconds, _ = self._time_active(sample)
                 while log_ratio(seconds, challenger.seconds) < limit and challenger.time_again(sample):
-                    pass
+                    self._need(work)
             challenger.first_gain = log_ratio(seconds, challenger.seconds)
             if challenger.first_gain < limit:
                 challenger.evidence.add(seconds, challenger.seconds)
@@ -207,129 +194,136 @@ class Trial:
 
     def use_gap(self) -> None:
         """Measure a pair if no run has come for a while and the budget allows it."""
-        if self.stage is Stage.COMPARING and self.runs.is_idle:
+        if self.stage is Stage.COMPARING and self.schedule.runs.is_idle(time.perf_counter()):
             self.measure_pair()
 
     def measure_pair(self, *, is_limited: bool = True) -> bool:
         """Measure the active plan and a challenger. Return False if none is left or the budget is spent."""
-        challenger, sample = self._find_next(twice=True, is_limited=is_limited), self._sample
-        if challenger is None or sample is None or not self._turn.acquire(False):
+        with self._lock:
+            work, end = self._work, self.schedule.runs.end
+            challenger = self.schedule.begin_pair(is_limited=is_limited) if work else None
+        if work is None or challenger is None:
             return False
-        try:
-            end, self._opponent = self.runs.end, None
-            watch = Stopwatch(self.runs.median, self.threads)
-            (seconds, outputs), _, cost = watch.time(lambda: self._time_active(sample))
-            self.cost += cost
-            self._challenge(challenger, None, sample, outputs)
-            if challenger.is_on_trial and self.runs.end == end:  # else a run came in between
-                self.runs.recent.append(seconds)
-                challenger.add_pair(seconds)
-        finally:
-            self._turn.release()
+        watch = Stopwatch(self.schedule.runs.median, self.threads)
+        (seconds, outputs), _, cost = watch.time(lambda: self._time_active(work.sample))
+        self._challenge(work, Turn(challenger), work.sample, outputs)
+        with self._lock:
+            self._need(work)
+            self.schedule.end_pair(challenger, seconds, cost, end)
         return True
 
     def judge(self) -> None:
         """Compare the results of pairs; drop challengers that are far behind the best."""
-        while self._pending and self._opponent is None:
-            challenger, inputs, expected, found = self._pending[0]
+        work = self._work
+        while work is not None and work.results and self.schedule.opponent is None:
+            challenger, inputs, expected, found = work.results[0]
             if not challenger.reason:
-                with self.runs.beside_work():
-                    challenger.judge((self._held or self.question).model, inputs, expected, found)
-            if self._pending:  # else a run has ended the trial
-                self._pending.popleft()
-        best = max((each.log_gain for each in self.challengers if each.is_faster), default=None)
-        for each in self.challengers:
-            limit = 0.0 if len(each.evidence.logs) > 1 else BEHIND
-            if each.is_on_trial and best is not None and each.log_gain < best - limit:
-                each.drop()
+                with self._beside_runs():
+                    challenger.judge(work.question.model, inputs, expected, found)
+            with self._lock:
+                self._need(work)
+                work.results.popleft()
+                self.schedule.unjudged = len(work.results)
+        with self._lock:
+            self.schedule.drop_behind()
 
-    @property
-    def is_decided(self) -> bool:
-        return self.stage is Stage.COMPARING and not self._plans and not any(e.is_on_trial for e in self.challengers)
-
-    def conclude(self) -> ReadyPlan:
-        """End the trial and record its result. Return the plan to use."""
-        self._opponent = None
+    def conclude(self) -> ReadyPlan | None:
+        """End the trial and record its result. Return the plan to use; None if the trial has ended before."""
+        self.schedule.opponent = None
         self.judge()
-        winners = [each for each in self.challengers if each.is_faster and each.ready is not None]
-        before, seconds = self.active.plan, self.runs.median
-        comparisons = [each.describe() for each in self.challengers]
-        if winners:
-            best = max(winners, key=lambda each: each.evidence.log_gain)
-            assert best.ready is not None
-            chosen = self._guard(best.ready)
-            seconds = best.seconds
+        with self._lock:
+            if self.stage is not Stage.COMPARING:
+                return None
+            best, before, seconds = self.schedule.winner, self.active.plan, self.schedule.runs.median
+            winner = best.ready if best else None
+            self._leave(Stage.OVER)
+        chosen = self.active
+        if best is not None and winner is not None:
+            chosen, seconds = self._guard(winner), best.seconds
             log.info("%s takes over from %s: %s", best.name, before.identity, best.evidence.describe())
-            comparisons = compare_with(best, before.identity, self.challengers)
-        else:
-            chosen = self.active
-        tried = {each.description for each in comparisons}
-        comparisons += [each for name, each in self._known.items() if each.reason and name not in tried]
-        record = Record.of(MEASURED, chosen.plan, seconds, comparisons)
-        self.active = chosen._replace(plan=record.add_times(chosen.plan))
-        self.recorded = seconds
-        keep(self.question, self.key, record)
-        replace_cached(self.question, before, self.active)
-        self._end()
+        with self._use_client():
+            record = self.ledger.conclude(before, chosen.plan, seconds, self.challengers, best)
+            self.active = chosen._replace(plan=record.add_times(chosen.plan))
+            self.recorded = seconds
+            replace_cached(self.question, before, self.active)
         return self.active
-
-    def _end(self) -> None:
-        self.stage = Stage.OVER
-        self._sample = self._held = self._reference = None
-        self._plans.clear()
-        self._pending.clear()
-        for each in self.challengers:
-            each.close()
-
-    def keep_progress(self) -> None:
-        """Record the pairs so far, so that a later process continues."""
-        if self.stage is Stage.COMPARING and any(each.evidence.logs for each in self.challengers):
-            comparisons = [each.describe() for each in self.challengers]
-            keep(self.question, self.key, Record.of(PREDICTED, self.active.plan, None, comparisons))
 
     def conclude_as_recorded(self, recorded: float | None) -> None:
         """End without a comparison: an earlier process has recorded the plan's seconds."""
         self.recorded, self.is_reported = recorded, False
-        self._end()
+        self.stop()
+
+    def keep_progress(self) -> None:
+        """Record the pairs so far, so that a later process continues."""
+        if self.stage is Stage.COMPARING:
+            self.ledger.keep_progress(self.active.plan, self.challengers)
 
     def stop(self, reason: str = "") -> None:
+        """End without a result. The tuner may watch the plan later."""
         if reason:
             log.info("%s: the trial ends: %s", self.question.model.name, reason)
-        self._end()
+        with self._lock:
+            self._leave(Stage.OVER)
+
+    def close(self) -> None:
+        """End for good, and wait until the tuner no longer runs the active plan: its owner frees it."""
+        with self._lock:
+            self._leave(Stage.CLOSED)
+        with self._using_client:
+            pass
+
+    def _leave(self, stage: Stage) -> None:
+        """Change to a stage without measurements. The caller holds the lock."""
+        if self.stage is not Stage.CLOSED:
+            self.schedule.stage = stage
+        self._sample = self._work = None
+        for each in self.challengers:
+            each.close()
 
     def watch(self) -> None:
-        self.runs.forget()
-        self.is_reported = True
-        self.stage = Stage.WATCHING
-
-    def has_drifted(self) -> bool | None:
-        """Return whether runs take much longer or shorter than recorded; None until enough are timed."""
-        if len(self.runs.recent) < RECENT or not self.recorded:
-            return None
-        return has_drifted(self.runs.median, self.recorded)
+        """Time a few runs."""
+        with self._lock:
+            if self.stage is Stage.OVER:
+                self.schedule.runs.forget()
+                self.is_reported, self.schedule.stage = True, Stage.WATCHING
 
     def restart(self) -> None:
-        self.challengers, self._sample, self.cost, self.runs.spent = [], None, 0.0, 0.0
-        self._known = {name: each for name, each in self._known.items() if each.reason}
-        self.stage = Stage.WAITING
+        """Begin again, as runs no longer take the recorded time."""
+        with self._lock:
+            if self.stage is Stage.WATCHING:
+                self.ledger.forget_pairs()
+                self.schedule.restart()
 
     def describe(self) -> str:
         """Describe the state of the trial; empty once it is over."""
         if self.stage is Stage.COMPARING:
-            found = [f"{each.name} ({each.evidence.describe()})" for each in self.challengers if each.is_on_trial]
+            found = [f"{each.name} ({each.evidence.describe()})" for each in [*self.challengers] if each.is_on_trial]
             return f"on trial: {'; '.join(found)}" if found else "on trial"
         return "predicted: other plans are tried on real runs from now on" if self.stage is Stage.WAITING else ""
 
     # Within
 
-    def _find_next(self, *, twice: bool = False, is_limited: bool = True) -> Challenger | None:
-        """Return the most promising challenger; None if there is none or the budget does not permit its next pair."""
-        waiting = [each for each in list(self.challengers) if each.is_on_trial]
-        if not waiting:
-            return None
-        found = max(waiting, key=lambda each: each.promise)
-        price = found.price + (count_runs(found.seconds) * self.runs.median if twice else 0.0)
-        return found if not is_limited or self.cost + price <= GRACE + SHARE * self.runs.spent else None
+    def _need(self, work: _Work) -> None:
+        """Raise EndedError if the trial has ended since ``work`` began."""
+        if self._work is not work:
+            raise EndedError
+
+    @contextmanager
+    def _use_client(self) -> Iterator[None]:
+        """Read what belongs to the client; raise EndedError if the client has freed it."""
+        with self._using_client:
+            if self.stage is Stage.CLOSED:
+                raise EndedError
+            yield
+
+    @contextmanager
+    def _beside_runs(self) -> Iterator[None]:
+        """Mark the time in which the tuner works: runs then take longer."""
+        self.schedule.runs.begin_work()
+        try:
+            yield
+        finally:
+            self.schedule.runs.end_work(time.perf_counter())
 
     def _await_idle_threads(self) -> None:
         if self.threads != 1:
@@ -337,23 +331,24 @@ class Trial:
 
     def _time_active(self, sample: Inputs) -> tuple[float, Sequence[Array]]:
         self._await_idle_threads()
-        watch = Stopwatch(self.runs.median, self.threads)
-        return time_runs(watch, open_inference(self.active, sample), sample)
+        watch = Stopwatch(self.schedule.runs.median, self.threads)
+        with self._use_client():
+            return time_runs(watch, open_inference(self.active, sample), sample)
 
-    def _challenge(
-        self, challenger: Challenger, active: float | None, inputs: Inputs, outputs: Sequence[Array]
-    ) -> None:
-        """Measure a challenger. ``active`` is the active plan's seconds; None if its next run completes the pair."""
+    def _challenge(self, work: _Work, turn: Turn[Challenger], inputs: Inputs, outputs: Sequence[Array]) -> None:
+        """Measure a challenger. ``outputs`` are the active plan's."""
+        challenger, active = turn
 
         def measure() -> Sequence[Array] | None:
             self._await_idle_threads()
-            found = challenger.measure_beside(active, inputs)
+            found = challenger.measure(active, inputs)
             if active is None:
                 self._await_idle_threads()
             return found
 
-        found, _, cost = Stopwatch(active or self.runs.median, self.threads).time(measure)
-        self.cost, challenger.cost = self.cost + cost, cost
-        number = len(challenger.evidence.logs) + (active is None)
-        if found is not None and (number in JUDGED or challenger.standing is Standing.FASTER):
-            self._pending.append((challenger, copy_arrays(inputs), copy_arrays(outputs), found))
+        found, _, cost = Stopwatch(active or self.schedule.runs.median, self.threads).time(measure)
+        with self._lock:
+            is_due = self.schedule.score(turn, cost)
+        if found is not None and is_due:
+            work.results.append((challenger, copy_arrays(inputs), copy_arrays(outputs), found))
+            self.schedule.unjudged = len(work.results)

@@ -13,8 +13,9 @@ from nnapi.runtime.choice.knowledge import Fixed
 from nnapi.runtime.choice.preparation import prepare
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import Record, forget
+from nnapi.runtime.choice.schedule import Stage
 from nnapi.runtime.choice.spare import Spare
-from nnapi.runtime.choice.trial import Stage, Trial
+from nnapi.runtime.choice.trial import Trial
 from nnapi.runtime.device import Devices, list_candidates
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.inputs import check_inputs, has_known_ranks, make_zeros
@@ -81,7 +82,7 @@ def decide_at_once(
         while trial.prepare_next():
             progress("preparing")
         begin, pairs = time.perf_counter(), 0
-        while trial.stage is Stage.COMPARING and not trial.is_decided:
+        while trial.stage is Stage.COMPARING and not trial.schedule.is_decided:
             if time.perf_counter() - begin > LONGEST or not trial.measure_pair(is_limited=False):
                 break
             pairs += 1
@@ -89,4 +90,4 @@ def decide_at_once(
             trial.judge()
         for challenger in trial.challengers:
             challenger.decide()
-        return trial.conclude() if trial.stage is Stage.COMPARING else ready
+        return trial.conclude() or ready

@@ -16,8 +16,9 @@ from nnapi.locks import make_lock
 from nnapi.runtime.choice.evidence import has_drifted
 from nnapi.runtime.choice.knowledge import Predicted, Unknown
 from nnapi.runtime.choice.question import Question
+from nnapi.runtime.choice.schedule import Stage
 from nnapi.runtime.choice.spare import Spare
-from nnapi.runtime.choice.trial import Owner, Stage, Trial
+from nnapi.runtime.choice.trial import EndedError, Owner, Trial
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.settings import waits_for_trials
 from nnapi.trace.log import Log
@@ -85,17 +86,18 @@ class Tuner:
             self._next_watch = now + WATCH
         for pair in list(self._trials):
             trial, owner = pair[0](), pair[1]()
-            if trial is None or owner is None:
+            if trial is None or owner is None or trial.stage is Stage.CLOSED:
                 self._trials.remove(pair)
                 continue
             try:
                 advance(trial, owner, now, is_time_to_watch=is_time_to_watch)
+            except EndedError:
+                pass
             except Exception as error:
                 log.warning("a trial of %s ends: %s: %s", trial.question.model.name, type(error).__name__, error)
-                trial.stop()
-                owner.use(trial.active, None)
+                trial.stop()  # the next step tells the owner
             if trial.stage in (Stage.WAITING, Stage.COMPARING, Stage.WATCHING):
-                delay = min(delay, TICK if now - trial.runs.end < ACTIVE else IDLE_TICK)
+                delay = min(delay, TICK if now - trial.schedule.runs.end < ACTIVE else IDLE_TICK)
             del trial, owner
         return delay
 
@@ -124,18 +126,19 @@ class Tuner:
 
 def advance(trial: Trial, owner: Owner, now: float, *, is_time_to_watch: bool = False) -> None:
     """Take the next step of a trial: prepare, compare, conclude, or check for drift."""
+    schedule = trial.schedule
     if trial.stage is Stage.OVER and trial.is_reported:  # stopped during a run
-        owner.use(trial.active, None)
         trial.is_reported = False
+        owner.use(trial.active, None)
     elif trial.stage is Stage.WAITING:
-        if trial.first_run and now - trial.first_run >= DELAY:
+        if schedule.first_run and now - schedule.first_run >= DELAY:
             trial.prepare()
     elif trial.stage is Stage.COMPARING:
         if not trial.prepare_next():
             trial.use_gap()
         trial.judge()
     elif trial.stage is Stage.WATCHING:
-        drifted = trial.has_drifted()
+        drifted = schedule.has_drifted(trial.recorded)
         if drifted:
             log.info("runs of %s no longer take the recorded time: a new trial begins", trial.question.model.name)
             trial.restart()
@@ -144,9 +147,9 @@ def advance(trial: Trial, owner: Owner, now: float, *, is_time_to_watch: bool = 
     elif is_time_to_watch and trial.recorded:
         trial.watch()
         owner.use(trial.active, trial)
-    if trial.is_decided:
+    if schedule.is_decided and (ready := trial.conclude()):
         trial.is_reported = False
-        owner.use(trial.conclude(), None)
+        owner.use(ready, None)
 
 
 _tuner = Tuner()

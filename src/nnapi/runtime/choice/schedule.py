@@ -1,0 +1,160 @@
+"""The schedule of a trial: what to measure next, given the evidence, the recent runs and the budget.
+
+It runs nothing and reads no clock: its caller passes the time, makes the measurements and reports them.
+"""
+
+import math
+from enum import Enum, auto
+from typing import Generic, NamedTuple, TypeVar
+
+from nnapi.runtime.choice.active_runs import RECENT, ActiveRuns
+from nnapi.runtime.choice.evidence import Contender, Standing, count_runs, has_drifted
+
+SHARE, GRACE = 0.05, 0.1
+"""Budget of measurements: this share of the time spent in runs, plus this many seconds."""
+HOPELESS = math.log(3.0)
+"""A challenger is dropped without a pair if its log ratio when prepared is this much below the fastest plan's."""
+BEHIND = 0.3
+"""A plan with fewer than two pairs is dropped if its log ratio is this much below the best faster challenger's."""
+JUDGED = frozenset({1, 2, 4, 8, 16})
+"""Pairs, counted from 1, whose results are compared."""
+
+C = TypeVar("C", bound=Contender)
+
+
+class Stage(Enum):
+    WAITING = auto()
+    """Waiting for the first runs, and for challengers to be prepared."""
+    COMPARING = auto()
+    OVER = auto()
+    WATCHING = auto()
+    """Over; a few runs are timed to detect drift."""
+    CLOSED = auto()
+    """Over for good."""
+
+
+class Turn(NamedTuple, Generic[C]):
+    """A measurement of a contender. ``active`` is the active plan's seconds; None if they are not known yet."""
+
+    contender: C
+    active: float | None = None
+
+
+class Schedule(Generic[C]):
+    def __init__(self, *, is_dynamic: bool) -> None:
+        """``is_dynamic`` is as for :class:`ActiveRuns`."""
+        self.stage = Stage.WAITING
+        self.runs = ActiveRuns(is_dynamic=is_dynamic)
+        self.first_run = 0.0
+        """Time of the first run that counts; 0 before."""
+        self.contenders: list[C] = []
+        self.unprepared = self.unjudged = 0
+        """Numbers of contenders to prepare, and of results to compare, before the next measurement beside a run."""
+        self.cost = 0.0
+        """Seconds spent in measurements."""
+        self.opponent: C | None = None
+        """The contender that ran once, and whose pair the next active run completes."""
+        self._before = 0.0
+        """Seconds of the active run before ``opponent`` ran."""
+        self._is_measuring = False
+
+    def note_run(self, begin: float, seconds: float, now: float) -> Turn[C] | None:
+        """Note a run of the active plan that ends ``now``. Return the measurement to make after it: none if runs leave
+        gaps, or if the budget is spent."""
+        runs = self.runs
+        is_beside = runs.arrive(begin, seconds, now)
+        if self.opponent is not None:  # the run after a measurement has as cold caches
+            opponent, self.opponent = self.opponent, None
+            if opponent.is_on_trial and not is_beside:
+                opponent.add_pair(math.sqrt(self._before * seconds))
+            return None
+        if not runs.remember(seconds, is_beside=is_beside):
+            return None
+        self.first_run = self.first_run or now
+        is_busy = self.unprepared or self.unjudged or self._is_measuring or is_beside
+        found = None if self.stage is not Stage.COMPARING or runs.have_gaps or is_busy else self.find_next()
+        wanted = 1 if runs.is_dynamic or found is None else count_runs(found.seconds)
+        if found is None or len(runs.recent) < wanted:
+            return None
+        self._is_measuring, self._before = True, seconds
+        is_known = wanted > 1 or runs.is_dynamic
+        return Turn(found, min(list(runs.recent)[-wanted:]) if is_known else None)
+
+    def score(self, turn: Turn[C], cost: float) -> bool:
+        """Note a measurement that took ``cost`` seconds. Return whether its results should be compared."""
+        contender, active = turn
+        self.cost, contender.cost = self.cost + cost, cost
+        if active is not None and contender.is_on_trial:
+            contender.add_pair(active)
+        number = len(contender.evidence.logs) + (active is None)
+        return number in JUDGED or contender.standing is Standing.FASTER
+
+    def end_turn(self, turn: Turn[C], now: float) -> None:
+        """End a measurement beside a run."""
+        self._is_measuring, self.runs.end = False, now
+        if turn.active is None:
+            self.opponent = turn.contender
+        else:
+            self.runs.forget()
+
+    def begin_pair(self, *, is_limited: bool = True) -> C | None:
+        """Return the contender to measure now with the active plan; None if there is none, if the budget is spent, or
+        during another measurement."""
+        found = None if self._is_measuring else self.find_next(twice=True, is_limited=is_limited)
+        if found is not None:
+            self._is_measuring, self.opponent = True, None
+        return found
+
+    def end_pair(self, contender: C, active: float, cost: float, end: float) -> None:
+        """Note the active plan's seconds, measured in ``cost`` seconds. The pair does not count if a run came after
+        ``end``."""
+        self._is_measuring = False
+        self.cost += cost
+        if contender.is_on_trial and self.runs.end == end:
+            self.runs.recent.append(active)
+            contender.add_pair(active)
+
+    def find_next(self, *, twice: bool = False, is_limited: bool = True) -> C | None:
+        """Return the most promising contender; None if there is none or the budget does not permit its next pair."""
+        waiting = [each for each in self.contenders if each.is_on_trial]
+        if not waiting:
+            return None
+        found = max(waiting, key=lambda each: each.promise)
+        price = found.price + (count_runs(found.seconds) * self.runs.median if twice else 0.0)
+        return found if not is_limited or self.cost + price <= GRACE + SHARE * self.runs.spent else None
+
+    @property
+    def least_gain(self) -> float:
+        """The log ratio below which a plan is dropped when it is prepared."""
+        return max([0.0, *(each.first_gain for each in self.contenders if each.is_on_trial)]) - HOPELESS
+
+    def drop_behind(self) -> None:
+        """Drop contenders that are far behind the best."""
+        best = max((each.log_gain for each in self.contenders if each.is_faster), default=None)
+        for each in self.contenders:
+            limit = 0.0 if len(each.evidence.logs) > 1 else BEHIND
+            if each.is_on_trial and best is not None and each.log_gain < best - limit:
+                each.drop()
+
+    @property
+    def is_decided(self) -> bool:
+        is_left = self.unprepared or any(each.is_on_trial for each in self.contenders)
+        return self.stage is Stage.COMPARING and not is_left
+
+    @property
+    def winner(self) -> C | None:
+        faster = [each for each in self.contenders if each.is_faster]
+        return max(faster, key=lambda each: each.evidence.log_gain, default=None)
+
+    def has_drifted(self, recorded: float | None) -> bool | None:
+        """Return whether runs take much longer or shorter than recorded; None until enough are timed."""
+        if len(self.runs.recent) < RECENT or not recorded:
+            return None
+        return has_drifted(self.runs.median, recorded)
+
+    def restart(self) -> None:
+        """Wait for runs again, without the evidence so far."""
+        self.stage, self.contenders, self.first_run = Stage.WAITING, [], 0.0
+        self.cost = self.runs.spent = 0.0
+        self.unprepared = self.unjudged = 0
+        self.opponent, self._is_measuring = None, False
