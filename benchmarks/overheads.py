@@ -90,13 +90,13 @@ def layers(number: int) -> list[Row]:
     compilation = sum_of_two()
     given = np.ones((3, 4), np.float32)
     driver = nnapi.device("nnapi-reference").driver.prepare(compilation.model, PrepareOptions())
-    burst, prepared = compilation.burst(), compilation.prepared
+    burst, handle = compilation.burst(), compilation.need_active().handle
     return [
         measured("NumPy's addition", lambda: given + given, number),
         measured(
             "… with steps, checks and error state: the driver", lambda: driver.execute(Request([given, given])), number
         ),
-        measured("… with the device's queue", lambda: prepared.execute(Request([given, given])), number),
+        measured("… with the device's queue", lambda: handle.execute(Request([given, given])), number),
         measured("… with the inputs' checks and the burst's lock", lambda: burst.run(given, given), number),
     ]
 

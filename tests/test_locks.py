@@ -1,15 +1,20 @@
-"""Locks that a forked child finds free."""
+"""Locks and turns that a forked child finds free."""
 
 import subprocess
 import sys
 
+import pytest
+
+from nnapi.locks import Turn
+
 CODE = """
 import os, signal, threading
-from nnapi.locks import make_lock
+from nnapi.locks import Turn, make_lock
 
-lock, held, done = make_lock(), threading.Event(), threading.Event()
+lock, turn, held, done = make_lock(), Turn(), threading.Event(), threading.Event()
 def hold():
     with lock:
+        turn.take()
         held.set()
         done.wait()
 threading.Thread(target=hold, daemon=True).start()
@@ -17,14 +22,24 @@ held.wait()
 child = os.fork()
 if not child:
     signal.alarm(60)
+    turn.take()
     with lock:
         os._exit(0 if lock.locked() else 1)
-assert lock.locked()
+assert lock.locked() and not turn._free
 print(os.waitpid(child, 0)[1])
 done.set()
 """
 
 
-def test_a_lock_that_another_thread_holds_is_free_in_a_forked_child() -> None:
+def test_what_another_thread_holds_is_free_in_a_forked_child() -> None:
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", CODE], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
+def test_a_turn_is_taken_once_until_it_is_given_back() -> None:
+    turn = Turn()
+    for _ in range(2):
+        turn.take()
+        with pytest.raises(IndexError):
+            turn.take()
+        turn.give(None)

@@ -14,7 +14,7 @@ import nnapi
 MADE_BY_NNAPI = {"Device", "DeviceMemory", "Outputs", "Result", "Memory"}
 """Classes whose objects functions and other constructors return."""
 INTERNAL = {
-    "Burst.use",
+    "Compilation.need_active",
     "Compilation.need_one_device",
     "Compilation.use",
     "DeviceMemory.check_region",

@@ -24,7 +24,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from nnapi.contract.driver import PrepareOptions, Request
+from nnapi.contract.driver import OpenOptions, PrepareOptions, Request
+from nnapi.contract.wrapping import open_handle
 from nnapi.drivers.foreign import agent, wire
 from nnapi.drivers.foreign.wire import HEADER, Ask, Told
 from tests.drivers.foreign.agent_cases import add_constant, is_listening, load_driver
@@ -89,7 +90,7 @@ def record(address: str) -> list[Sent]:
         driver = load_driver("fuzz", address, 0)
         driver.verdicts(add_constant())
         prepared = driver.prepare(add_constant(), PrepareOptions())
-        session = prepared.session()
+        session = open_handle(prepared, OpenOptions(exclusive=True))
         for each in (session, session, prepared, prepared):  # twice, to reuse the execution
             given = np.arange(64, dtype=np.float32)
             np.testing.assert_array_equal(each.execute(Request([given])).outputs[0], given + 1)

@@ -21,6 +21,8 @@ from nnapi.contract.driver import (
     DriverDiedError,
     Exact,
     HostMemory,
+    OpenOptions,
+    Opens,
     Outcome,
     Performance,
     Precise,
@@ -37,7 +39,11 @@ from nnapi.errors import OpFailedError
 
 
 def test_drivers_outside_of_the_package_import_the_contract_as_before() -> None:
-    own = {name for name, each in vars(contract).items() if getattr(each, "__module__", "") == contract.__name__}
+    own = {
+        name
+        for name, each in vars(contract).items()
+        if getattr(each, "__module__", "") == contract.__name__ and not name.startswith("_")
+    }
     constants = {name for name in vars(contract) if name.isupper() and name != "TYPE_CHECKING"}
     types = {"Attribute", "Extension", "ExtensionType", "Inference"}
     assert set(public.__all__) == (own | constants | types) - {"DescribedDevices"}, "only nnapi's own describe devices"
@@ -69,6 +75,7 @@ def test_a_death_is_blamed_on_nobody_by_default() -> None:
 def test_defaults_of_the_contract() -> None:
     """A run has 2 s for a loop; nothing else is limited, borrowed or asked for."""
     assert Request([]) == ([], None, 2_000_000_000, False, ())
+    assert OpenOptions() == (None, False, False, False)
     assert PrepareOptions() == (
         PreferenceCode.PREFER_FAST_SINGLE_ANSWER,
         PriorityCode.PRIORITY_MEDIUM,
@@ -104,6 +111,7 @@ def test_protocols_are_told_apart_by_their_methods() -> None:
         Sessions: ("session",),
         Direct: ("direct",),
         Binds: ("bind",),
+        Opens: ("open_handle",),
         Allocates: ("allocate",),
         Caches: ("cache_entry", "restore"),
         Breakable: ("outage",),

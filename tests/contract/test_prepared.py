@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nnapi.contract import prepared as prepared_module
-from nnapi.contract.driver import Outcome, Request
+from nnapi.contract.driver import Handle, OpenOptions, Outcome, Request
 from nnapi.contract.prepared import PerShapes, Pool, PreparedPerShapes, check_deadline
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 
@@ -79,9 +79,9 @@ class Fixed:
         self.log.append((self.shapes, [array if array is None else array.shape for array in request.inputs]))
         return Outcome([])
 
-    def direct(self, shapes: Any, borrow: bool) -> Any:
-        self.log.append((self.shapes, shapes, borrow))
-        return list
+    def open_handle(self, options: OpenOptions) -> Handle:
+        self.log.append((self.shapes, options))
+        return Handle(self.execute, self.open_handle, list)
 
     def close(self) -> None:
         self.log.append(("closed", self.shapes))
@@ -114,8 +114,9 @@ def test_a_model_is_prepared_for_each_set_of_shapes() -> None:
         (((2,), (3,)), [(2,), (3,)]),
     ]
     log.clear()
-    assert prepared.direct([(7,), (8,)], True) is list
-    assert log == [(((7,), (8,)), [(7,), (8,)], True)]
+    assert prepared.open_handle(OpenOptions([(7,), (8,)], exclusive=True, borrow=True)).call is list
+    assert log == [(((7,), (8,)), OpenOptions([(7,), (8,)]))]
+    assert prepared.open_handle(OpenOptions()).call is None
     log.clear()
     prepared.close()
     assert log == [("closed", shapes) for shapes in (((3,), (2,)), ((2,), None), ((2,), (3,)), ((7,), (8,)))]

@@ -9,6 +9,8 @@ import pytest
 import nnapi
 from nnapi import Execution, Memory, Model, OperandCode, OperandType, OperationCode, tensor
 from nnapi.codes import OEM_SCALAR, TENSOR_OEM_BYTE, ResultCode
+from nnapi.contract.driver import Outcome, Request
+from nnapi.contract.wrapping import open_handle
 from nnapi.errors import (
     BadDataError,
     BadStateError,
@@ -94,13 +96,13 @@ def test_rule_003_a_negative_index_is_out_of_range() -> None:
 
 def test_rule_005_memory_that_runs_out() -> None:
     class Exhausted:
-        def execute(self, request: object) -> None:
+        def execute(self, request: Request) -> Outcome:
             raise MemoryError("1 TiB")
 
         def close(self) -> None: ...
 
     with pytest.raises(OutOfMemoryError, match="no memory left: 1 TiB"):
-        execute(Exhausted(), None)
+        execute(open_handle(Exhausted()), Request([]))
 
 
 @pytest.mark.parametrize(

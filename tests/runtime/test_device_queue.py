@@ -67,10 +67,10 @@ def test_a_high_priority_overtakes_queued_low_ones() -> None:
 
 def test_a_function_that_waits_for_its_turn() -> None:
     queue, ran = DeviceQueue(1), []
-    run = queue.in_turn(lambda: ran.append(len(queue._free)), MEDIUM, accept)
-    run()
+    run = queue.in_turn(lambda _: ran.append(len(queue._free)), MEDIUM, accept)
+    run(0)
     queue.enter(MEDIUM)
-    waiting = [threading.Thread(target=run) for _ in range(2)]
+    waiting = [threading.Thread(target=run, args=(0,)) for _ in range(2)]
     for thread in waiting:
         thread.start()
     eventually(lambda: len(queue._waiting) == 2)
@@ -81,8 +81,8 @@ def test_a_function_that_waits_for_its_turn() -> None:
     assert ran == [0, 0, 0], "one at a time"
 
     with pytest.raises(ZeroDivisionError):
-        queue.in_turn(lambda: 1 // 0, MEDIUM, accept)()
-    run()
+        queue.in_turn((1).__floordiv__, MEDIUM, accept)(0)
+    run(0)
     assert len(ran) == 4, "the place was given back"
 
 
@@ -253,12 +253,12 @@ def test_a_forked_child_finds_every_place_free() -> None:
 
 def test_results_are_checked_until_one_suffices() -> None:
     numbers, checked = iter(range(4)), list[int]()
-    run = DeviceQueue(1).in_turn(lambda: next(numbers), MEDIUM, lambda number: bool(checked.append(number) or number))
-    assert [run() for _ in range(4)] == [0, 1, 2, 3]
+    run = DeviceQueue(1).in_turn(lambda _: next(numbers), MEDIUM, lambda number: bool(checked.append(number) or number))
+    assert [run(0) for _ in range(4)] == [0, 1, 2, 3]
     assert checked == [0, 1]
 
 
 def test_a_run_takes_a_free_slot_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     queue = DeviceQueue(1)
     monkeypatch.setattr(queue, "_wait", lambda *_: pytest.fail("it waits"))
-    assert [queue.in_turn(lambda: "done", MEDIUM, accept)() for _ in range(2)] == ["done"] * 2
+    assert [queue.in_turn(str.upper, MEDIUM, accept)("done") for _ in range(2)] == ["DONE"] * 2

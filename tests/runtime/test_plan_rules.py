@@ -283,14 +283,6 @@ def test_a_device_that_prepares_late_is_not_passed_over() -> None:
         compile(chain(), [only(late, ABS), REFERENCE])
 
 
-def test_closing_a_prepared_plan_closes_each_partition(monkeypatch: pytest.MonkeyPatch) -> None:
-    closed: list[str] = []
-    monkeypatch.setattr("tests.runtime.device_cases._ScriptedPrepared.close", lambda part: closed.append(part.name))
-    devices = [only(Scripted(as_it_is, name), code) for name, code in (("first", ABS), ("last", NEG))]
-    compile(chain(2), devices).prepared.close()
-    assert sorted(closed) == ["first", "last"]
-
-
 def test_rule_087_the_repetition_knows_no_deadline_but_the_loop_timeout(automatic: Any) -> None:
     automatic(Device(Scripted(fails)))
     compilation = compile(counting(np.inf), priority=PriorityCode.PRIORITY_LOW)
@@ -302,7 +294,7 @@ def test_rule_087_the_repetition_knows_no_deadline_but_the_loop_timeout(automati
         execution.compute()
     late = Request([GIVEN], deadline=time.monotonic_ns() - 1)
     automatic(Device(Scripted(fails)))
-    (result,) = compile(chain()).prepared.execute(late).outputs
+    (result,) = compile(chain()).need_active().handle.execute(late).outputs
     assert np.array_equal(result, chained())
 
 

@@ -271,7 +271,7 @@ def test_what_fails_with_one_thread_is_run_as_the_compilation_runs_it() -> None:
     compilation.run_many([], requests=2)  # prepares
 
     assert compilation._single is not None
-    compilation._single.prepared.close()
+    compilation._single.active.ready.partitions[0].prepared.close()
     assert len(list(compilation.run_many(numbered(5), requests=2))) == 5
 
 

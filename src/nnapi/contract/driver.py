@@ -118,7 +118,7 @@ class PrepareOptions(NamedTuple):
 class Request(NamedTuple):
     """One run. ``inputs`` has an array of the storage type for each model input, None if omitted.
 
-    With ``borrow`` a session may return views of the device's memory, valid until its next run.
+    ``borrow`` is for :class:`Sessions` only, and as in :class:`OpenOptions`.
     """
 
     inputs: Sequence[Array | None]
@@ -149,42 +149,82 @@ class Prepared(Protocol):
         ...
 
 
-@runtime_checkable
-class Sessions(Protocol):
-    """A Prepared that opens sessions, each of which holds the resources of one caller's runs."""
-
-    def session(self) -> Prepared:
-        """Return a Prepared for one run at a time. Closing it does not close this Prepared."""
-        ...
-
-
 Inference: TypeAlias = Callable[[Sequence[Array]], list[Array]]
 """A run without a :class:`Request`: takes an array per input, returns an array per output."""
 
 
+class OpenOptions(NamedTuple):
+    """Options of a handle.
+
+    ``shapes`` are those of the inputs of :attr:`Handle.call`, None if they are unknown. An ``exclusive`` handle is used
+    by one run at a time and may have resources of its own. With ``borrow``, its results may be views of the device's
+    memory, valid until its next run. ``bind`` asks for :attr:`Handle.inputs` and implies ``borrow``.
+    """
+
+    shapes: Sequence[Shape] | None = None
+    exclusive: bool = False
+    borrow: bool = False
+    bind: bool = False
+
+
+def _do_nothing() -> None:
+    pass
+
+
+class Handle(NamedTuple):
+    """A prepared model that is opened once and run many times, by any number of threads unless it is exclusive."""
+
+    execute: Callable[[Request], Outcome]
+    """Run on any inputs; see :meth:`Prepared.execute`."""
+    reopen: Callable[[OpenOptions], Handle]
+    """Return a handle with other options. It uses the resources of this one, and is closed with it."""
+    call: Inference | None = None
+    """The fast path: run on arrays of the opened shapes in their storage types, none omitted; None if there is none.
+    It has no time limit and no trace. After any error the caller repeats the run by ``execute``, which raises the error
+    again."""
+    inputs: list[Array] | None = None
+    """Memory for the inputs, which callers write to. ``call`` then takes exactly this list and saves a copy."""
+    close: Callable[[], None] = _do_nothing
+    """Release the handle's resources. The prepared model stays open."""
+
+
 @runtime_checkable
-class Direct(Protocol):
-    """A Prepared with a fast path."""
+class Opens(Protocol):
+    """A Prepared with a fast path, or with resources for one caller's runs."""
 
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """Return the fast path for inputs of these shapes, or None; ``borrow`` is as in a Request.
-
-        The fast path takes arrays of the storage types, none omitted. It has no time limit and no trace. After any
-        error the caller repeats the run by :meth:`Prepared.execute`, which raises the error again.
-        """
+    def open_handle(self, options: OpenOptions) -> Handle:
+        """Return a handle. A device that lacks a feature ignores its option."""
         ...
 
 
 class Bound(NamedTuple):
-    """A device's memory for inputs, and a function that runs on it. Results are valid until the next run."""
+    """Memory for inputs, and a function that runs on it. Results are valid until the next run."""
 
     inputs: list[Array]
     run: Callable[[], list[Array]]
 
 
 @runtime_checkable
+class Sessions(Protocol):
+    """An earlier form of :class:`Opens` for exclusive handles; :mod:`nnapi.contract.wrapping` adapts it."""
+
+    def session(self) -> Prepared:
+        """Return a Prepared for one run at a time. Closing it does not close this Prepared."""
+        ...
+
+
+@runtime_checkable
+class Direct(Protocol):
+    """An earlier form of :attr:`Handle.call`."""
+
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+        """Return the fast path for inputs of these shapes, or None; ``borrow`` is as in a Request."""
+        ...
+
+
+@runtime_checkable
 class Binds(Protocol):
-    """A session with memory for inputs that callers write to directly, which saves a copy per run."""
+    """An earlier form of :attr:`Handle.inputs`, for a session."""
 
     def bind(self, shapes: Sequence[Shape]) -> Bound | None:
         """Return memory for inputs of these shapes, in their storage types, none omitted; or None."""

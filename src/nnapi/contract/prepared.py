@@ -2,11 +2,11 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Generic, TypeAlias, TypeVar
 
-from nnapi.contract.driver import Exact, Inference, Outcome, Prepared, Request
-from nnapi.contract.wrapping import find_direct
+from nnapi.contract.driver import Exact, Handle, OpenOptions, Outcome, Prepared, Request
+from nnapi.contract.wrapping import open_handle
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
 from nnapi.locks import make_lock
 from nnapi.model.operand import Shape
@@ -107,9 +107,11 @@ class PreparedPerShapes(Generic[P]):
     def prepare_for(self, shapes: Shapes) -> P:
         return self._prepared.get(shapes)
 
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """Return the fast path for these shapes; prepare the model for them if necessary."""
-        return find_direct(self.prepare_for(tuple(shapes)), shapes, borrow)
+    def open_handle(self, options: OpenOptions) -> Handle:
+        """Return a handle, never with resources of its own. Prepare the model for the shapes if necessary."""
+        shapes = options.shapes
+        call = None if shapes is None else open_handle(self.prepare_for(tuple(shapes)), OpenOptions(shapes)).call
+        return Handle(self.execute, self.open_handle, call)
 
     @property
     def precision_refusal(self) -> str:

@@ -1,58 +1,50 @@
-"""A prepared model that wraps another one."""
+"""Handles of all prepared models: those with ``open_handle``, with methods of an earlier form, or with neither."""
 
-from collections.abc import Sequence
+from functools import partial
+from typing import TypeAlias, cast
 
-from nnapi.contract.driver import Bound, Inference, Outcome, Prepared, Request, Sessions
-from nnapi.model.operand import Shape
+from nnapi.contract.driver import Bound, Handle, Inference, OpenOptions, Opens, Outcome, Prepared, Request
 
-
-class Wrapping:
-    """Forwards every method of a Prepared to ``inner``; subclasses override some of them."""
-
-    def __init__(self, inner: Prepared) -> None:
-        self.inner = inner
-
-    def wrap(self, session: Prepared) -> Prepared:
-        return session
-
-    def execute(self, request: Request) -> Outcome:
-        return self.inner.execute(request)
-
-    def session(self) -> Prepared:
-        return self.wrap(open_session(self.inner))
-
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        return find_direct(self.inner, shapes, borrow)
-
-    def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        return find_bound(self.inner, shapes)
-
-    def close(self) -> None:
-        self.inner.close()
+Openable: TypeAlias = Prepared | Opens
+SHARED = OpenOptions()
+"""Options of a handle for any number of threads and any inputs."""
 
 
-class Borrowed(Wrapping):
-    """A Prepared that another owner closes. It binds no memory for inputs, because that is shared."""
-
-    def bind(self, shapes: Sequence[Shape]) -> None:
-        return None
-
-    def close(self) -> None:
-        pass
-
-
-def open_session(prepared: Prepared) -> Prepared:
-    """Return a session for its caller to close: one that the Prepared opens, or else a Borrowed."""
-    return prepared.session() if isinstance(prepared, Sessions) else Borrowed(prepared)
+def open_handle(prepared: Openable, options: OpenOptions = SHARED) -> Handle:
+    """Open a prepared model. One that has only ``execute`` and ``close`` has no fast path, and ignores the options."""
+    open_own = getattr(prepared, "open_handle", None)  # isinstance of a protocol takes longer than some models
+    if open_own is not None:
+        handle: Handle = open_own(options)
+        return handle
+    session = getattr(prepared, "session", None) if options.exclusive else None
+    if session is not None:
+        return _open_session(session(), options)
+    plain = cast(Prepared, prepared)
+    return Handle(plain.execute, partial(open_handle, plain), _find_direct(plain, options))
 
 
-def find_direct(prepared: Prepared, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-    """Return the fast path for inputs of these shapes, or None."""
-    direct = getattr(prepared, "direct", None)  # isinstance of a protocol takes longer than some models
-    return None if direct is None else direct(shapes, borrow)
+def _open_session(session: Prepared, options: OpenOptions) -> Handle:
+    """Open a session of the earlier form, which may also have the methods ``direct`` and ``bind``."""
+    borrow = options.borrow or options.bind
+
+    def execute(request: Request) -> Outcome:
+        return session.execute(request._replace(borrow=borrow))
+
+    again = partial(_open_session, session)
+    bind = getattr(session, "bind", None) if options.bind and options.shapes is not None else None
+    bound: Bound | None = bind and bind(options.shapes)
+    if bound is None:
+        return Handle(execute, again, _find_direct(session, options), None, session.close)
+    return Handle(execute, again, _ignore_inputs(bound), bound.inputs, session.close)
 
 
-def find_bound(prepared: Prepared, shapes: Sequence[Shape]) -> Bound | None:
-    """Return the device's memory for inputs of these shapes, with a function that runs on it, or None."""
-    bind = getattr(prepared, "bind", None)
-    return None if bind is None else bind(shapes)
+def _find_direct(prepared: Prepared, options: OpenOptions) -> Inference | None:
+    is_known = options.shapes is not None and all(options.shapes)
+    direct = getattr(prepared, "direct", None) if is_known else None
+    call: Inference | None = direct and direct(options.shapes, options.borrow or options.bind)
+    return call
+
+
+def _ignore_inputs(bound: Bound) -> Inference:
+    """Return the bound run as a handle's ``call``, whose argument is the bound memory."""
+    return lambda inputs: bound.run()

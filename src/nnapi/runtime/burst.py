@@ -1,19 +1,18 @@
 """Bursts: repeated runs of one compilation in quick succession (``ANeuralNetworksBurst``)."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Protocol
-from weakref import WeakSet
 
 from nnapi.closeable import Closeable
-from nnapi.contract.driver import Bound, Prepared, Request
-from nnapi.contract.wrapping import find_bound, find_direct, open_session
+from nnapi.contract.driver import Bound, Handle, OpenOptions, Request
+from nnapi.contract.wrapping import Openable, open_handle
 from nnapi.errors import BadStateError, UnexpectedNullError, need
-from nnapi.locks import make_lock
+from nnapi.locks import Turn
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
-from nnapi.runtime.executors.fast_path import find_fast_path, is_dynamic
-from nnapi.runtime.executors.observed import Observed, Observer, report_runs, unwrap
+from nnapi.runtime.executors.active_plan import ActivePlan
+from nnapi.runtime.executors.fast_path import FastPath, FastPaths, find_fast_path, is_dynamic, list_shapes
+from nnapi.runtime.executors.observed import observe_handle
 from nnapi.runtime.executors.wrappers import execute
 from nnapi.runtime.inputs import check_inputs, make_zeros
 from nnapi.trace import Layer, Phase, Section, spans
@@ -26,16 +25,18 @@ COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_burs
 
 
 class Runnable(Protocol):
-    """The part of a compilation that a burst uses."""
-
-    @property
-    def prepared(self) -> Prepared:
-        """The prepared plan; raise BadStateError if there is none."""
-        ...
+    """The part of a compilation that runs use."""
 
     model: Model
-    bursts: "WeakSet[Burst]"
-    """The open bursts; :meth:`Burst.use` changes the plan of each."""
+
+    @property
+    def active(self) -> ActivePlan | None:
+        """The active plan; None if there is none."""
+        ...
+
+    def need_active(self) -> ActivePlan:
+        """Return the active plan; raise BadStateError if there is none."""
+        ...
 
 
 class Burst(Closeable):
@@ -47,139 +48,185 @@ class Burst(Closeable):
     def __init__(self, compilation: Runnable, *, borrow: bool = False) -> None:
         need(compilation is not None, "compilation is None", UnexpectedNullError)
         self.compilation = compilation
-        self._shared = compilation.prepared
-        self._prepared = open_session(self._shared)
-        self._outlived: list[Prepared] = []
-        """Sessions of earlier plans, kept open because callers hold their bound memory."""
-        self._has_bound = False
-        self._current = object()
-        """Replaced by a new object at every change of plan: bound runs compare it to notice the change."""
-        self._wanted: tuple[Prepared, Observer | None] | None = None
-        self._observer: Observer | None = getattr(self._shared, "observer", None)
-        self._is_closed = False
-        self._borrow = borrow
-        self._model = compilation.model
-        self._lock = make_lock()
-        self._is_dynamic = is_dynamic(self._model)
-        self._fast_path = find_fast_path(self._model, self._prepared, borrow)
-        compilation.bursts.add(self)
-        if (prepared := compilation.prepared) is not self._shared:  # the plan has changed since
-            self.use(unwrap(prepared), getattr(prepared, "observer", None))
+        self._model, self._borrow = compilation.model, borrow
+        self._shapes, self._is_dynamic = list_shapes(self._model), is_dynamic(self._model)
+        self._turn = Turn()
+        self._source: Runnable | _Closed = compilation
+        """The compilation until the burst is closed."""
+        self._seen: ActivePlan | None = compilation.need_active()
+        """The active plan that the burst follows; each run compares it with the source's."""
+        self._prepared, self._observer = self._seen.ready.prepared, self._seen.observer
+        self._sessions = [self._open_session(self._prepared)]
+        """The plan's session, after those of earlier plans whose memory callers may still write to."""
+        self._has_bound = self._is_closed = False
+        self._fast_path: FastPath | None = None
+        self._fast_paths: FastPaths | None = None
+        self._use_session(self._sessions[0])
         log.debug("burst of %r", compilation)
-
-    def use(self, shared: Prepared, observer: Observer | None) -> None:
-        """Use a prepared plan and ``observer`` from the next run on; that run's thread makes the change."""
-        if not self._is_closed:
-            self._wanted = shared, observer
-            self._fast_path, self._current = self._run_renewed, object()
-
-    def _run_renewed(self, inputs: Sequence[Any]) -> list[Array] | None:
-        self._renew()
-        return self._fast_path(inputs) if self._fast_path is not None else None
-
-    def _renew(self) -> None:
-        """Switch to the requested plan. The caller holds the lock."""
-        while (wanted := self._wanted) is not None:
-            self._wanted = None
-            shared, observer = wanted
-            session = unwrap(self._prepared)
-            if shared is not unwrap(self._shared):
-                before, session = session, open_session(shared)
-                if self._has_bound:
-                    self._outlived.append(before)  # callers may still use its bound memory
-                else:
-                    before.close()
-            self._shared, self._observer = shared, observer
-            self._prepared = Observed(session, observer) if observer else session
-            self._fast_path = find_fast_path(self._model, self._prepared, self._borrow)
 
     def run(self, *inputs: Any) -> list[Array]:
         """Run on ``inputs``, as :meth:`Compilation.run`. BadStateError if another thread is using the burst."""
-        self.take()
         try:
+            self._turn.take()
+        except IndexError:
+            raise BadStateError(IN_USE) from None
+        try:
+            if self._source.active is not self._seen:
+                self._follow()
             if spans.active:
                 return self._run_traced(inputs)
             if self._fast_path is not None:
                 outputs = self._fast_path(inputs)
                 if outputs is not None:
                     return outputs
-            arrays = check_inputs(self._model, inputs)
-            if self._wanted:
-                self._renew()
-            outputs = list(execute(self._prepared, Request(arrays, borrow=self._borrow)).outputs)
-            if self._is_dynamic and not self._wanted:
-                self._fast_path = find_fast_path(self._model, self._prepared, self._borrow, arrays)
-            return outputs
+            return self._run_generally(inputs)
         finally:
-            self._lock.release()
+            self._turn.give(None)
+
+    def _run_generally(self, inputs: Sequence[Any]) -> list[Array]:
+        arrays = check_inputs(self._model, inputs)
+        if self._source.active is not self._seen:  # changed during a fast path that failed
+            self._follow()
+        outputs = list(execute(self._handle, Request(arrays)).outputs)
+        if self._fast_paths is not None:
+            self._fast_path = self._fast_paths.find(arrays)
+        return outputs
+
+    @COMPUTE
+    def _run_traced(self, inputs: Sequence[Any]) -> list[Array]:
+        return list(execute(self._handle, Request(check_inputs(self._model, inputs))).outputs)
 
     def bind(self, *shapes: Shape) -> Bound:
         """Return memory for inputs of these shapes, the device's own if possible, and a function that runs on it.
 
-        Outputs are valid until the next run, the memory until the burst is closed.
+        Outputs are valid until the next run, the memory until the burst is closed. BadStateError if another thread is
+        using the burst.
         """
-        session = unwrap(self._prepared)
-        bound = find_bound(session, shapes)
-        inputs = bound.inputs if bound else make_zeros(self._model, shapes)
-        arrays = check_inputs(self._model, inputs)
+        self.take()
+        try:
+            if self._source.active is not self._seen:
+                self._follow()
+            bound = self._session.reopen(OpenOptions(shapes, bind=True))
+            inputs = make_zeros(self._model, shapes) if bound.inputs is None else bound.inputs
+            request = Request(check_inputs(self._model, inputs))
+            self._has_bound = True
+            return Bound(inputs, self._make_bound_run(shapes, bound, inputs, request))
+        finally:
+            self.release()
 
-        def find_run() -> Callable[[], list[Array]] | None:
-            """Return the active plan's fast path on the bound memory; None if it has none."""
-            if bound and unwrap(self._prepared) is session:
-                return report_runs(bound.run, inputs, self._observer) if self._observer else bound.run
-            direct = find_direct(self._prepared, shapes, True) if all(shapes) else None
-            return direct and partial(direct, inputs)
+    def _make_bound_run(
+        self, shapes: Sequence[Shape], bound: Handle, inputs: list[Array], request: Request
+    ) -> Callable[[], list[Array]]:
+        """Return a function that runs on ``inputs``, the memory of ``bound``, with the plan that is active by then."""
+        owner = self._session
 
-        self._has_bound = True
-        current, compute = self._current, find_run()
+        def find_handle() -> Handle:
+            if self._is_closed:
+                return self._handle
+            if self._session is owner:
+                return observe_handle(bound, self._observer)
+            try:
+                return self._handle.reopen(OpenOptions(shapes, borrow=True))
+            except Exception as error:
+                log.debug("no fast path for bound memory: %s", error)
+                return self._handle
 
-        def renew() -> None:
-            nonlocal current, compute
-            current, compute = self._current, None
-            if not self._is_closed:
-                self._renew()
-                compute = find_run()
-
-        request = Request(arrays, borrow=True)
-        take, release = self._lock.acquire, self._lock.release
+        seen, handle, call = self._seen, (first := find_handle()), first.call
+        take, give = self._turn.take, self._turn.give
 
         def run() -> list[Array]:
-            if not take(False):
-                raise BadStateError(IN_USE)
+            nonlocal seen, handle, call
             try:
+                take()
+            except IndexError:
+                raise BadStateError(IN_USE) from None
+            try:
+                if self._source.active is not seen:
+                    self._follow()
+                    seen, handle = self._seen, find_handle()
+                    call = handle.call
                 if spans.active:
                     return self._run_traced(inputs)
-                try:
-                    if current is not self._current:
-                        renew()
-                    if compute:
-                        return compute()
-                except Exception as error:
-                    log.debug("the fast path failed, running on the general path: %s", error)
-                return list(execute(self._prepared, request).outputs)
+                if call is not None:
+                    try:
+                        return call(inputs)
+                    except Exception as error:
+                        log.debug("the fast path failed, running on the general path: %s", error)
+                return list(execute(handle, request).outputs)
             finally:
-                release()
+                give(None)
 
-        return Bound(inputs, run)
+        return run
 
-    @COMPUTE
-    def _run_traced(self, inputs: Sequence[Any]) -> list[Array]:
-        return list(execute(self._prepared, Request(check_inputs(self._model, inputs), borrow=self._borrow)).outputs)
+    # Changes of the plan, by the thread that uses the burst
+
+    def _follow(self) -> None:
+        """Switch to the compilation's active plan and its observer."""
+        self._seen = active = self._source.active
+        if self._is_closed:
+            self._close_sessions()
+        elif active is not None and self._change_session(active.ready.prepared):
+            self._observer = active.observer
+            self._use_session(self._session)
+
+    def _change_session(self, prepared: Openable) -> bool:
+        """Open a session of another prepared plan. If that fails, return False: the burst stays on the plan before."""
+        if prepared is self._prepared:
+            return True
+        try:
+            session = self._open_session(prepared)
+        except Exception as error:
+            log.warning("a burst of %r stays on the plan before: %s", self.compilation, error)
+            return False
+        if not self._has_bound:
+            self._sessions.pop().close()
+        self._sessions.append(session)
+        self._prepared, self._session = prepared, session
+        return True
+
+    def _open_session(self, prepared: Openable) -> Handle:
+        return open_handle(prepared, OpenOptions(self._shapes, exclusive=True, borrow=self._borrow))
+
+    def _use_session(self, session: Handle) -> None:
+        self._session, self._handle = session, observe_handle(session, self._observer)
+        self._fast_path = find_fast_path(self._model, self._handle, self._shapes)
+        is_open = self._is_dynamic and not self._is_closed
+        self._fast_paths = FastPaths(self._model, self._handle, borrow=self._borrow) if is_open else None
+
+    def _close_sessions(self) -> None:
+        """Close all sessions. Later runs use the plan's shared handle, opened without asking for a fast path, as the
+        driver may have died."""
+        while self._sessions:
+            self._sessions.pop().close()
+            self._use_session(open_handle(self._prepared))
+
+    # Exclusive use
 
     def take(self) -> None:
-        """Lock the burst until :meth:`release`; raise BadStateError if another thread is using it."""
-        if not self._lock.acquire(False):
-            raise BadStateError(IN_USE)
+        """Reserve the burst until :meth:`release`; raise BadStateError if another thread is using it."""
+        try:
+            self._turn.take()
+        except IndexError:
+            raise BadStateError(IN_USE) from None
 
     def release(self) -> None:
-        """Unlock the burst."""
-        self._lock.release()
+        """Let other threads use the burst."""
+        self._turn.give(None)
 
     def close(self) -> None:
-        """Free the burst (``ANeuralNetworksBurst_free``)."""
-        if not self._is_closed:
-            self._is_closed, self._current = True, object()
-            for each in (*self._outlived, self._prepared):
-                each.close()
-            self._prepared = self._shared
-            self._fast_path = None  # a search would ask the device, whose driver may have died
+        """Free the burst (``ANeuralNetworksBurst_free``). A computation in another thread ends first."""
+        self._is_closed, self._source = True, _Closed()
+        try:
+            self._turn.take()
+        except IndexError:  # another thread runs: the next run or the garbage collector closes the sessions
+            return
+        try:
+            self._close_sessions()
+        finally:
+            self._turn.give(None)
+
+
+class _Closed:
+    """Takes the compilation's place in a closed burst, whose plan changes no more."""
+
+    active = None

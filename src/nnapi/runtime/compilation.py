@@ -6,19 +6,20 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from nnapi.closeable import Closeable
 from nnapi.codes import PreferenceCode, PriorityCode
-from nnapi.contract.driver import Attribute, Prepared, PrepareOptions, Request
+from nnapi.contract.driver import Attribute, PrepareOptions, Request
 from nnapi.errors import (
     BadDataError,
     BadStateError,
     MissedDeadlinePersistentError,
     UnexpectedNullError,
     need,
+    need_value,
     translate_errors,
 )
+from nnapi.locks import make_lock
 from nnapi.model.graph import find_computed
 from nnapi.model.lifecycle import State
 from nnapi.model.model import Model
@@ -32,13 +33,14 @@ from nnapi.runtime.choice.preparation import prepare
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.spare import Spare
 from nnapi.runtime.device import Device, Devices, list_candidates
+from nnapi.runtime.executors.active_plan import ActivePlan
 from nnapi.runtime.executors.deadline import deadline_after, read_nanoseconds
-from nnapi.runtime.executors.fast_path import FastPath, find_fast_path, is_dynamic
-from nnapi.runtime.executors.observed import Observed, Observer, unwrap
+from nnapi.runtime.executors.observed import Observer
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.executors.wrappers import execute
 from nnapi.runtime.extension_attributes import add_attribute
 from nnapi.runtime.inputs import check_inputs
+from nnapi.runtime.keeping import Keeping
 from nnapi.runtime.planning.explain import add_precisions, as_data, as_text, describe_wait, summary
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.settings import Partitioning, partitioning, waits_for_trials
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
     from nnapi.runtime.burst import Burst
     from nnapi.runtime.choice.trial import Trial
     from nnapi.runtime.event import Result
-    from nnapi.runtime.run_many import Progress, RunMany, Single
+    from nnapi.runtime.run_many import Progress, RunMany, RunOne, Single
 
 log = Log("nnapi.CompilationBuilder")
 
@@ -91,13 +93,14 @@ class Compilation(Closeable, NotebookDisplay):
         self._cache: Cache | None = None
         self._attributes: tuple[Attribute, ...] = ()
         self.state = State("the compilation is", "preparing", preparing="finish() it first")
-        self._ready: ReadyPlan | None = None
-        self.fast_path: FastPath | None = None
-        """The fast path of the plan; None if it has none."""
-        self._is_dynamic = is_dynamic(model)
-        self._keeping: dict[tuple[int, ...], Compilation] = {}
+        self.active: ActivePlan | None = None
+        """The plan of the next runs; None before finish has succeeded, and after close."""
+        self._changing = make_lock()
+        """Held while the active plan, the trial and the state change together."""
+        self._keeping = Keeping(model)
         self._single: Single | None = None
-        self.bursts: WeakSet[Burst] = WeakSet()
+        self._preparing = make_lock()
+        """Held while ``_single`` is prepared."""
         self._trial: Trial | None = None
         self._waited = 0.0  # seconds that finish took
 
@@ -179,24 +182,28 @@ class Compilation(Closeable, NotebookDisplay):
         """Switch to a plan at the next run, also in bursts; report runs to ``observer``; keep ``trial`` alive."""
         if self.state.value == "closed":
             return
-        self._trial = trial or self._trial
-        prepared = Observed(ready.prepared, observer) if observer else ready.prepared
-        before, single = self._ready, self._single
-        self._ready, self.fast_path = ready._replace(prepared=prepared), find_fast_path(self.model, prepared)
-        for burst in list(self.bursts):
-            burst.use(ready.prepared, observer)
-        if before is not None and before.plan is not ready.plan and single is not None:
-            single.change(ready, self._candidates)
-        if self.state.value == "closed":  # by another thread
-            self.close()
+        active = ActivePlan(self.model, ready, observer)
+        with self._changing:
+            if self.state.value == "closed":
+                return
+            before, self.active = self.active, active
+            self._trial = trial or self._trial
+        if before is not None and before.ready.plan is not ready.plan:
+            self._change_single()
+
+    def _change_single(self) -> None:
+        with self._preparing:
+            if self._single is not None and self.active is not None:
+                self._single.change(self.active.ready, self._candidates)
 
     def pin(self) -> None:
         """Keep the active plan from now on: end its trial."""
-        ready = self._need_ready()
-        trial, self._trial = self._trial, None
+        ready = self.need_active().ready
+        with self._changing:
+            trial, self._trial = self._trial, None
         if trial is not None:
             trial.close()
-        self.use(ready._replace(prepared=unwrap(ready.prepared)), None)
+        self.use(ready, None)
 
     def run(self, *inputs: Any, keep: Sequence[str | int] = ()) -> list[Array]:
         """Run on arrays of the inputs' storage types; return new arrays, in the order of ``model.outputs``.
@@ -206,18 +213,20 @@ class Compilation(Closeable, NotebookDisplay):
         with those operands as outputs, so that nothing is fused across them.
         """
         if keep:
-            return self._run_keeping(inputs, find_computed(self.model, keep))
-        if not spans.active and self.fast_path is not None:
-            outputs = self.fast_path(inputs)
+            self.need_active()
+            return self._keeping.run(inputs, find_computed(self.model, keep), self._compile_again)
+        active = self.active
+        if active is not None and active.fast_path is not None and not spans.active:
+            outputs = active.fast_path(inputs)
             if outputs is not None:
                 return outputs
         if len(inputs) == 1 and isinstance(inputs[0], Mapping):
             return self(inputs[0])
         with COMPUTE:
-            prepared, arrays = self.prepared, check_inputs(self.model, inputs)
-            outputs = list(execute(prepared, Request(arrays)).outputs)
-        if self._is_dynamic:
-            self.fast_path = find_fast_path(self.model, prepared, inputs=arrays)
+            active, arrays = active or self.need_active(), check_inputs(self.model, inputs)
+            outputs = list(execute(active.handle, Request(arrays)).outputs)
+        if active.fast_paths is not None:
+            active.fast_path = active.fast_paths.find(arrays)
         return outputs
 
     def __call__(self, *inputs: Any, **named: Any) -> Outputs:
@@ -231,18 +240,10 @@ class Compilation(Closeable, NotebookDisplay):
         given = order_inputs(self.model, by_name) if by_name else inputs
         return Outputs(self.run(*given), tuple(info.name for info in self.model.output_info))
 
-    def _run_keeping(self, inputs: Sequence[Any], kept: Sequence[int]) -> list[Array]:
-        self._need_ready()
-        wanted = tuple(dict.fromkeys((*self.model.outputs, *kept)))
-        if wanted not in self._keeping:
-            self.model.need_mapped()
-            from nnapi.model.pickling import build, describe_with_outputs
-
-            model = build(Model, describe_with_outputs(self.model, wanted))
-            devices = self._candidates if self.is_explicit else None
-            self._keeping[wanted] = compile_with(model, devices, self._options, False, self._attributes)
-        found = dict(zip(wanted, self._keeping[wanted].run(*inputs), strict=True))
-        return [found[index] for index in (*self.model.outputs, *kept)]
+    def _compile_again(self, model: Model) -> RunOne:
+        """Compile another model with the same devices and options; return its :meth:`run`."""
+        devices = self._candidates if self.is_explicit else None
+        return compile_with(model, devices, self._options, False, self._attributes).run
 
     def run_many(
         self, inputs: Iterable[Any], *, requests: int | None = None, progress: Progress | None = None
@@ -257,11 +258,14 @@ class Compilation(Closeable, NotebookDisplay):
         """
         from nnapi.runtime.run_many import count_requests, prepare_single, start
 
-        ready, count = self._need_ready(), count_requests(self._threads, requests)
-        if count > 1 and self._threads is None and self._single is None:
-            options = PrepareOptions(self._preference, self._priority, None, 1, self._attributes)
-            self._single = prepare_single(ready, self._candidates, options)
-        single = None if count == 1 else self._single
+        self.need_active()
+        single, count = None, count_requests(self._threads, requests)
+        if count > 1:
+            with self._preparing:
+                if self._threads is None and self._single is None:
+                    options = PrepareOptions(self._preference, self._priority, None, 1, self._attributes)
+                    self._single = prepare_single(self.need_active().ready, self._candidates, options)
+                single = self._single
         return start(inputs, single or self, self.run if single else None, count, progress)
 
     def start(self, *inputs: Any) -> Result:
@@ -280,14 +284,16 @@ class Compilation(Closeable, NotebookDisplay):
 
     def close(self) -> None:
         """Free the prepared plan (``ANeuralNetworksCompilation_free``) after running executions and bursts."""
-        self.state.value, self._ready, self.fast_path, self._single = "closed", None, None, None
+        with self._changing:
+            self.state.value, self.active, self._single = "closed", None, None
+            trial = self._trial
         self._keeping.clear()
-        if self._trial is not None:
-            self._trial.close()
+        if trial is not None:
+            trial.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the model, the names of chosen devices and the options; unpickling compiles again."""
-        self._need_ready()
+        self.need_active()
         names = [device.name for device in self._candidates] if self.is_explicit else None
         cache = False if self._cache is None or self._cache.is_own else (self._cache.directory, self._cache.token)
         return compile_with, (self.model, names, self._options, cache, self._attributes)
@@ -303,17 +309,12 @@ class Compilation(Closeable, NotebookDisplay):
     @property
     def plan(self) -> Plan:
         """The plan; BadStateError before finish has succeeded."""
-        return self._need_ready().plan
-
-    @property
-    def prepared(self) -> Prepared:
-        """The prepared plan; BadStateError before finish has succeeded."""
-        return self._need_ready().prepared
+        return self.need_active().ready.plan
 
     @property
     def devices(self) -> list[Device]:
         """The devices in the plan; empty before finish has succeeded."""
-        names = self._ready.plan.devices if self._ready else ()
+        names = self.active.ready.plan.devices if self.active else ()
         return [device for device in self._candidates if device.name in names]
 
     def devices_of(self, role: str, index: int) -> list[Device]:
@@ -347,30 +348,31 @@ class Compilation(Closeable, NotebookDisplay):
 
     def noted_plan(self, trial: str | None = None) -> Plan:
         """Return the plan with notes on ``trial`` and on each device's precision."""
-        return add_precisions(self.plan, self.devices, self._need_ready().find_precision_refusals(), trial)
+        return add_precisions(self.plan, self.devices, self.need_active().ready.find_precision_refusals(), trial)
 
     def explain(self) -> str:
         """Explain each operation's device, refusals and cost, the trial, and the seconds that finish took."""
-        plan = self.noted_plan(self._trial.describe() if self._trial else None)
+        trial = self._trial
+        plan = self.noted_plan(trial.describe() if trial else None)
         return f"{as_text(plan)}\n\n{describe_wait(plan, self._waited)}"
 
     def explanation(self) -> dict[str, Any]:
         """Return the content of :meth:`explain` as values for JSON."""
-        trial, plan = self._trial and self._trial.describe(), self.noted_plan()
-        return as_data(plan) | {"waited_seconds": self._waited, "trial": trial or None}
+        trial, plan = self._trial, self.noted_plan()
+        return as_data(plan) | {"waited_seconds": self._waited, "trial": (trial and trial.describe()) or None}
 
     def need_one_device(self, what: str) -> None:
         """Raise BadDataError unless the compilation is for exactly one chosen device; ``what`` begins the message."""
         one = self.is_explicit and len(self._candidates) == 1
         need(one, f"{what} only for a compilation for exactly one chosen device: name it", BadDataError)
 
-    def _need_ready(self) -> ReadyPlan:
+    def need_active(self) -> ActivePlan:
+        """Return the active plan; BadStateError before finish has succeeded, and after close."""
         self.state.need("ready")
-        assert self._ready is not None
-        return self._ready
+        return need_value(self.active, "the compilation is closed", BadStateError)
 
     def __repr__(self) -> str:
-        where = f" on {', '.join(self._ready.plan.devices)}" if self._ready else ""
+        where = f" on {', '.join(active.ready.plan.devices)}" if (active := self.active) else ""
         return f"<nnapi.Compilation of {self.model.name!r}{where}, {self.state}>"
 
 

@@ -78,9 +78,14 @@ class Device(Closeable):
         return self.driver if isinstance(self.driver, Caches) else None
 
     @property
+    def is_remote(self) -> bool:
+        """Whether the driver computes in another process, which may end."""
+        return bool(getattr(self.driver, "is_remote", False))
+
+    @property
     def layer(self) -> Layer:
         """The driver's layer in traces: IPC if it has its own process, where the other layers are recorded."""
-        if getattr(self.driver, "is_remote", False):
+        if self.is_remote:
             return Layer.IPC
         return Layer.CPU if self.type == DeviceTypeCode.DEVICE_CPU else Layer.DRIVER
 
@@ -102,7 +107,7 @@ class Device(Closeable):
     @property
     def starts_slowly(self) -> bool:
         """Whether the first model has to wait for the start of an engine or process."""
-        return bool(getattr(self.driver, "starts_slowly", False) or getattr(self.driver, "is_remote", False))
+        return bool(getattr(self.driver, "starts_slowly", False) or self.is_remote)
 
     @property
     def is_measured(self) -> bool:

@@ -12,6 +12,7 @@ from nnapi.codes import PriorityCode
 from nnapi.errors import MissedDeadlinePersistentError
 from nnapi.locks import make_lock
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 
@@ -42,23 +43,23 @@ class DeviceQueue:
             with self._lock:
                 self._call()
 
-    def in_turn(self, run: Callable[[], T], priority: PriorityCode, check: Callable[[T], bool]) -> Callable[[], T]:
-        """Return a function that calls ``run`` in a slot; :meth:`enter` and :meth:`leave` are inlined for speed.
+    def in_turn(self, call: Callable[[A], T], priority: PriorityCode, check: Callable[[T], bool]) -> Callable[[A], T]:
+        """Return a function that calls ``call`` in a slot; :meth:`enter` and :meth:`leave` are inlined for speed.
 
         ``check`` is called with each result until it returns true.
         """
         pop, append, waiting = self._free.pop, self._free.append, self._waiting
 
-        def run_checked() -> T:
+        def call_checked(given: A) -> T:
             nonlocal compute
-            result = run()
+            result = call(given)
             if check(result):
-                compute = run
+                compute = call
             return result
 
-        compute = run_checked
+        compute = call_checked
 
-        def wait_and_run() -> T:
+        def wait_and_call(given: A) -> T:
             try:
                 if waiting:
                     self._wait(priority, None)
@@ -67,14 +68,14 @@ class DeviceQueue:
             except IndexError:
                 self._wait(priority, None)
             try:
-                return compute()
+                return compute(given)
             finally:
                 append(None)
                 if waiting:
                     with self._lock:
                         self._call()
 
-        return wait_and_run
+        return wait_and_call
 
     def _wait(self, priority: PriorityCode, deadline: int | None) -> None:
         called = threading.Event()

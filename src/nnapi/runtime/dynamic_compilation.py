@@ -9,7 +9,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.event import Result
-from nnapi.runtime.executors.prepared_partitions import ReadyPlan
+from nnapi.runtime.executors.active_plan import ActivePlan
 from nnapi.runtime.inputs import check_inputs
 from nnapi.runtime.specializations import Specializations
 
@@ -71,7 +71,8 @@ class DynamicCompilation(Compilation):
             for operand, array in zip(operands, check_inputs(self.model, inputs), strict=True)
         ]
 
-    def _need_ready(self) -> ReadyPlan:
+    def need_active(self) -> ActivePlan:
+        """Raise BadDataError, as there is one plan for each combination of shapes."""
         self.state.need("ready")
         raise BadDataError(
             f"{self.model.name} is compiled for the shapes of each run: "

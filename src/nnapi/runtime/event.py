@@ -178,10 +178,10 @@ class Result(Event, NotebookDisplay):
     """A run in the background, and its outputs: ``outputs = await compilation.start(x)``."""
 
     def __init__(self, compilation: Runnable, inputs: Sequence[Any]) -> None:
-        prepared, request = compilation.prepared, Request(check_inputs(compilation.model, inputs))
+        handle, request = compilation.need_active().handle, Request(check_inputs(compilation.model, inputs))
         self.model = compilation.model
         self._outputs: list[Array] = []
-        super().__init__(lambda: self._outputs.extend(execute(prepared, request).outputs))
+        super().__init__(lambda: self._outputs.extend(execute(handle, request).outputs))
 
     def result(self) -> list[Array]:
         """Wait, and return the outputs in the order of ``model.outputs``; raise the run's error."""

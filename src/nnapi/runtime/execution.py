@@ -46,7 +46,7 @@ class Execution(Closeable):
     @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_create")
     def __init__(self, compilation: Compilation) -> None:
         need(compilation is not None, "compilation is None", UnexpectedNullError)
-        self._prepared = compilation.prepared
+        self._active = compilation.need_active()
         self.compilation = compilation
         self.model = compilation.model
         self._inputs = Binding(compilation, "input")
@@ -295,10 +295,9 @@ class Execution(Closeable):
     def _run(self, deadline: int | None) -> None:
         try:
             arrays = [argument.array() for argument in self._inputs.arguments if argument is not None]
-            if self.compilation.is_ready:  # a trial may have changed the plan
-                self._prepared = self.compilation.prepared
+            self._active = self.compilation.active or self._active  # a trial may have changed the plan
             self._outcome = self._run_fast_path(arrays, deadline) or execute(
-                self._prepared, Request(arrays, deadline, self._loop_timeout, attributes=self._attributes)
+                self._active.handle, Request(arrays, deadline, self._loop_timeout, attributes=self._attributes)
             )
             self._deliver(self._outcome.outputs)
         except NnapiError as error:
@@ -306,8 +305,8 @@ class Execution(Closeable):
             raise
 
     def _run_fast_path(self, arrays: Sequence[Array | None], deadline: int | None) -> Outcome | None:
-        """Run on the compilation's fast path; return None if it has none, or if an option needs the general path."""
-        run = self.compilation.fast_path
+        """Run on the plan's fast path; return None if it has none, or if an option needs the general path."""
+        run = self._active.fast_path
         if run is None or deadline is not None or spans.active or self._measured or self._attributes:
             return None
         outputs = run(arrays)

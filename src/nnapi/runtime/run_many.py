@@ -10,22 +10,22 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from operator import length_hint
 from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias
-from weakref import WeakSet
 
 from nnapi.closeable import Closeable
 from nnapi.codes import DeviceTypeCode
-from nnapi.contract.driver import Prepared, PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.errors import BadStateError, NnapiError, OpFailedError
 from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.burst import Burst, Runnable
 from nnapi.runtime.device import Device
+from nnapi.runtime.executors.active_plan import ActivePlan
 from nnapi.runtime.executors.prepared_partitions import ClaimedError, ReadyPlan, prepare_plan
 from nnapi.runtime.executors.workers import run_in_background
 from nnapi.runtime.thread_counts import read_count
@@ -57,17 +57,17 @@ LOTS_AHEAD = 2
 class Single:
     """A compilation's plan, prepared again with one thread per run."""
 
-    prepared: Prepared
+    active: ActivePlan
     model: Model
     options: PrepareOptions
-    bursts: WeakSet[Burst] = field(default_factory=WeakSet)
+
+    def need_active(self) -> ActivePlan:
+        return self.active
 
     def change(self, ready: ReadyPlan, devices: Sequence[Device]) -> None:
-        """Prepare a new plan in the same way; open and later bursts switch to it."""
+        """Prepare a new plan in the same way; bursts switch to it."""
         again = prepare_single(ready, devices, self.options)
-        self.prepared = again.prepared if again else ready.prepared
-        for burst in list(self.bursts):
-            burst.use(self.prepared, None)
+        self.active = again.active if again else ActivePlan(self.model, ready)
 
 
 def count_requests(threads: int | None, wanted: int | None) -> int:
@@ -90,7 +90,7 @@ def prepare_single(ready: ReadyPlan, devices: Sequence[Device], options: Prepare
     except (ClaimedError, NnapiError) as error:
         log.warning("runs in flight together have several threads each: %s", error)
         return None
-    return Single(again.prepared, plan.model, options)
+    return Single(ActivePlan(plan.model, again), plan.model, options)
 
 
 class RunMany(Closeable, Iterator[Any]):

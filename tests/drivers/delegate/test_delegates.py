@@ -10,7 +10,8 @@ import pytest
 
 from nnapi import Builder, Device, Model, compile, tensor
 from nnapi.capi import installation
-from nnapi.contract.driver import PrepareOptions, Request
+from nnapi.contract.driver import OpenOptions, PrepareOptions, Request
+from nnapi.contract.wrapping import open_handle
 from nnapi.drivers.delegate import find_drivers
 from nnapi.drivers.delegate.settings import DelegateDevice
 from nnapi.drivers.isolated import Isolated
@@ -115,7 +116,7 @@ def test_any_number_of_threads_may_run_it(device: Device) -> None:
 
 def test_a_closed_model_runs_no_more(small: str) -> None:
     prepared = driver(small).prepare(make_model(), PrepareOptions())
-    run_directly = prepared.direct([SHAPE], False)
+    run_directly = open_handle(prepared, OpenOptions([SHAPE])).call
     np.testing.assert_array_equal(run_directly([X])[0], 4 * X)
     prepared.close()
     for attempt in (lambda: run_directly([X]), lambda: prepared.execute(Request([X]))):

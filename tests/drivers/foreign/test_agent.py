@@ -14,7 +14,8 @@ import pytest
 
 from nnapi import Device, OperationCode
 from nnapi.capi import installation
-from nnapi.contract.driver import PrepareOptions, Request
+from nnapi.contract.driver import OpenOptions, PrepareOptions, Request
+from nnapi.contract.wrapping import open_handle
 from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.built_model import Built, Frame
 from nnapi.drivers.foreign.constants import KEPT, Constants
@@ -46,6 +47,7 @@ from tests.drivers.foreign.library_cases import (
 
 pytestmark = [needs_agent, needs_compiler]
 X = np.arange(64, dtype=np.float32)
+EXCLUSIVE = OpenOptions(exclusive=True)
 
 
 @needs_library
@@ -226,7 +228,7 @@ def test_a_library_without_the_functions_of_later_levels(
     """All that is called of levels 5 to 8 is there from level 4 on."""
     driver, prepared = prepare(build_level(tmp_path, highest, bodies))
     assert driver.info.feature_level == {3: 3, 4: 8}[highest]
-    assert prepared.session().execute(Request([X])).outputs[0].shape == (64,)
+    assert open_handle(prepared, EXCLUSIVE).execute(Request([X])).outputs[0].shape == (64,)
 
 
 def test_durations_are_the_driver_s_own(tmp_path: Path) -> None:
@@ -254,7 +256,7 @@ def test_bursts_and_time_limits_are_passed_on(tmp_path: Path) -> None:
         },
     )
     prepared = load_driver("phone", library, 0).prepare(add_constant(), PrepareOptions())
-    session = prepared.session()
+    session = open_handle(prepared, EXCLUSIVE)
     with pytest.raises(BadStateError, match="ANeuralNetworksExecution_burstCompute of .* gives BAD_STATE"):
         session.execute(Request([X]))
     assert prepared.execute(Request([X])).outputs[0].shape == (64,)
@@ -287,7 +289,8 @@ def test_an_execution_is_reused_for_equal_requests(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], bodies: Mapping[str, str], calls: str
 ) -> None:
     library = build_level(tmp_path, 4, {**TAKING, **COUNTING, **bodies})
-    run = load_driver("phone", library, 0).prepare(add_constant(), PrepareOptions()).direct([X.shape], False)
+    prepared = load_driver("phone", library, 0).prepare(add_constant(), PrepareOptions())
+    run = open_handle(prepared, OpenOptions([X.shape])).call
     assert run
     for _ in range(4):
         assert run([X])[0].shape == (64,)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from nnapi.capi import installation
-from nnapi.contract.driver import PrepareOptions, Request
+from nnapi.contract.driver import OpenOptions, PrepareOptions, Request
+from nnapi.contract.wrapping import open_handle
 from nnapi.drivers.foreign import transports
 from tests.drivers.foreign.agent_cases import add_constant, load_driver
 from tests.drivers.foreign.library_cases import AGENT_SOURCES, build_agent, can_compile
@@ -92,5 +93,5 @@ def check_computes(agent: Path) -> None:
     assert driver.info[:2] == ("phone-adder", "1")
     prepared = driver.prepare(add_constant(), PrepareOptions())
     given = np.arange(64, dtype=np.float32)
-    for session in (prepared, prepared.session()):
+    for session in (prepared, open_handle(prepared, OpenOptions(exclusive=True))):
         np.testing.assert_array_equal(session.execute(Request([given])).outputs[0], given + 1)

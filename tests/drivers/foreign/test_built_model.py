@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Model, tensor
-from nnapi.contract.driver import PrepareOptions, Request
+from nnapi.contract.driver import OpenOptions, PrepareOptions, Request
+from nnapi.contract.wrapping import open_handle
 from nnapi.drivers.foreign import built_model
 from nnapi.drivers.foreign.built_model import Built, Compiled, Frame, _cut
 from nnapi.drivers.foreign.constants import Block, Constants
@@ -328,7 +329,7 @@ def test_a_run_is_repeated_until_the_buffers_suffice(trials: int, is_possible: b
     assert len(agent.asked) == min(trials, 3)
     sizes = [Reader(head[-8:]).read("Q")[0] for _, head in agent.asked]
     assert sizes == [4, 8, 12][: len(sizes)]
-    assert prepared.direct([(5,)], False) is None
+    assert open_handle(prepared, OpenOptions([(5,)])).call is None
 
 
 def test_a_burst_outlives_the_compilation_of_which_it_was_opened() -> None:
@@ -337,7 +338,7 @@ def test_a_burst_outlives_the_compilation_of_which_it_was_opened() -> None:
     b = Builder("abs")
     b.output(b.abs(b.input(STATIC[0])))
     prepared = PreparedForeign(b.finish(), lambda: Live(compiled, lambda: agent.release(1)), spans.NOTHING)
-    session = prepared.session()
+    session = open_handle(prepared, OpenOptions(exclusive=True))
     prepared.close()
     with pytest.raises(OpFailedError, match="closed"):
         prepared.execute(Request([X]))

@@ -42,9 +42,10 @@ def send_model(server: ChannelServer, sent: Model) -> int:
     return number
 
 
-def adopt(server: ChannelServer, prepared: Any, sent: Model | None = None, **options: bool) -> int:
-    """Add a prepared model; return its number."""
-    return server._session.add(server._session.prepared, PreparedModel(prepared, sent or model(), **options))
+def adopt(server: ChannelServer, prepared: Any, sent: Model | None = None, *, is_burst: bool = False) -> int:
+    """Add a prepared model, or a burst on it; return its number."""
+    held = PreparedModel.of(prepared, sent or model())
+    return server._session.add(server._session.prepared, held.open_burst() if is_burst else held)
 
 
 def in_arena(inputs: Sequence[Array], size: int) -> tuple[int, list[Any]]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Model, tensor
-from nnapi.contract.driver import CacheEntry, LoopTimeoutError, Outcome, Request
+from nnapi.contract.driver import CacheEntry, Handle, LoopTimeoutError, OpenOptions, Outcome, Request
 from nnapi.drivers.isolated import channel_server, plain_values
 from nnapi.drivers.isolated.arena import Arena
 from nnapi.drivers.isolated.channel import DONE, FAILED, STATUS
@@ -53,7 +53,7 @@ def test_a_model_is_asked_about_prepared_and_released(server: ChannelServer) -> 
     assert answer == {"verdicts": [[0, True, "", []], [1, True, "", []]]}
     assert ask(server, {"kind": "prepare", "model": 1, "options": OPTIONS})[0] == {"prepared": 2}
     held = server._session.prepared[2]
-    assert (held.is_burst, held.is_borrowing, held.is_shared) == (False, False, False)
+    assert not held.is_burst
     assert held.model is server._session.models[1]
 
 
@@ -64,28 +64,29 @@ def test_unknown_messages_and_numbers_are_errors(server: ChannelServer) -> None:
         assert words.startswith("misbehaving failed: ")
 
 
-def test_a_session_of_a_driver_with_sessions_is_its_own(server: ChannelServer) -> None:
-    class WithSessions(BarePrepared):
-        def session(self) -> BarePrepared:
-            return inner
+def test_a_session_has_resources_of_its_own_if_the_driver_has_any(server: ChannelServer) -> None:
+    asked: list[OpenOptions] = []
+    closed: list[str] = []
 
-    inner, outer = BarePrepared(lambda request: Outcome([X])), WithSessions(lambda request: Outcome([X]))
+    class Opening(BarePrepared):
+        def open_handle(self, options: OpenOptions) -> Handle:
+            asked.append(options)
+            return Handle(self.execute, self.open_handle, close=lambda: closed.append("handle"))
+
+    outer = Opening(lambda request: Outcome([X]))
     number = adopt(server, outer)
     assert ask(server, {"kind": "session", "prepared": number})[0] == {"prepared": 2}
-    held = server._session.prepared[2]
-    assert held.prepared is inner
-    assert (held.is_burst, held.is_borrowing, held.is_shared) == (True, True, False)
+    assert asked == [OpenOptions(), OpenOptions(exclusive=True, borrow=True)]
+    assert server._session.prepared[2].is_burst
     server._session.release(2)
-    assert (inner.is_closed, outer.is_closed) == (True, False)
+    assert (closed, outer.is_closed) == (["handle"], False)
 
 
-def test_a_session_of_a_driver_without_sessions_is_shared(server: ChannelServer) -> None:
+def test_a_session_of_a_driver_without_resources_is_shared(server: ChannelServer) -> None:
     prepared = BarePrepared(lambda request: Outcome([X]))
     number = adopt(server, prepared)
     assert ask(server, {"kind": "session", "prepared": number})[0] == {"prepared": 2}
-    held = server._session.prepared[2]
-    assert held.prepared is prepared
-    assert (held.is_burst, held.is_borrowing, held.is_shared) == (True, False, True)
+    assert server._session.prepared[2].is_burst
     server._session.release(2)
     assert not prepared.is_closed
     server._session.release(number)
@@ -107,7 +108,7 @@ def test_a_cache_entry_of_a_driver_that_has_none(server: ChannelServer) -> None:
 def test_an_empty_cache_entry(server: ChannelServer, monkeypatch: pytest.MonkeyPatch, key: bytes) -> None:
     monkeypatch.setattr(Misbehaving, "cache_entry", lambda self, prepared: b"")
     server._session.key = key
-    answer, (file,) = ask(server, {"kind": "cache_entry", "prepared": adopt(server, None)})
+    answer, (file,) = ask(server, {"kind": "cache_entry", "prepared": adopt(server, BarePrepared(print))})
     length = 32 if key else 0
     assert (answer["length"], os.fstat(file).st_size) == (length, length)
     os.close(file)
@@ -119,7 +120,12 @@ def test_an_entry_is_the_beginning_of_its_file(
 ) -> None:
     """A service restores a copy, which nobody can change after it was checked."""
     found: list[CacheEntry] = []
-    monkeypatch.setattr(Misbehaving, "restore", lambda self, model, entry, options: found.append(entry))
+
+    def restore(self: object, model: Model, entry: CacheEntry, options: object) -> BarePrepared:
+        found.append(entry)
+        return BarePrepared(print)
+
+    monkeypatch.setattr(Misbehaving, "restore", restore)
     number = send_model(server, model())
     content = b"kept"
     if key:
@@ -264,21 +270,21 @@ def test_bindings_of_a_released_model_are_forgotten(server: ChannelServer) -> No
         os.close(arena)
 
 
-@pytest.mark.parametrize(("is_borrowing", "has_path"), [(False, True), (True, True), (False, False)])
-def test_a_fast_path_of_the_driver(server: ChannelServer, is_borrowing: bool, has_path: bool) -> None:
-    asked: list[Any] = []
+@pytest.mark.parametrize(("is_burst", "has_path"), [(False, True), (True, True), (False, False)])
+def test_a_fast_path_of_the_driver(server: ChannelServer, is_burst: bool, has_path: bool) -> None:
+    asked: list[OpenOptions] = []
 
     class WithPath(BarePrepared):
-        def direct(self, shapes: Any, borrow: bool) -> Any:
-            asked.append((shapes, borrow))
-            return (lambda inputs: [-inputs[0]]) if has_path else None
+        def open_handle(self, options: OpenOptions) -> Handle:
+            asked.append(options)
+            return Handle(self.execute, self.open_handle, (lambda inputs: [-inputs[0]]) if has_path else None)
 
-    binding, arena = bind(server, adopt(server, WithPath(lambda request: Outcome([X])), is_borrowing=is_borrowing))
-    assert asked == [([(4,)], is_borrowing)]
-    assert binding == (1 if has_path else None)
-    if binding:
-        server._run_bound(binding)
-        assert np.frombuffer(os.pread(arena, 16, 128), np.float32).tolist() == [-1, 2, -3, 4]
+    binding, arena = bind(server, adopt(server, WithPath(lambda request: Outcome([X])), is_burst=is_burst))
+    assert asked[-1] == OpenOptions([(4,)], borrow=is_burst)
+    assert binding == 1
+    server._run_bound(binding)
+    expected = [-1, 2, -3, 4] if has_path else X.tolist()
+    assert np.frombuffer(os.pread(arena, 16, 128), np.float32).tolist() == expected
     os.close(arena)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from nnapi import Model
-from nnapi.contract.driver import DriverDiedError, PrepareOptions
+from nnapi.contract.driver import DriverDiedError, OpenOptions, PrepareOptions
+from nnapi.contract.wrapping import open_handle
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.channel import Binding
 from nnapi.drivers.isolated.connection import Connection
@@ -177,7 +178,7 @@ def test_the_end_of_the_process_wakes_its_channels() -> None:
     with connected(process=process) as (connection, _):
         kept = model()
         prepared = RemotePrepared(kept, lambda: connection, partial(prepare, kept))
-        infer = prepared.direct([(4,)], False)
+        infer = open_handle(prepared, OpenOptions([(4,)])).call
         assert infer is not None
         os.write(signal, b"x")
         with pytest.raises(DriverDiedError, match="its process ended with status 7"):

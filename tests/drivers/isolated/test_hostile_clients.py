@@ -379,7 +379,7 @@ def test_a_run_without_a_message_gives_only_outputs_of_the_model(output: np.ndar
     session, arena = Session(Allowance(threads=1)), shared_file(4096, "arena")
     bells = [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(2)]
     server = ChannelServer(session, make_channel(theirs, [shared_file(SIZE, "page"), *bells]))
-    session.prepared[1] = PreparedModel(Prepared(), model())
+    session.prepared[1] = PreparedModel.of(Prepared(), model())
     bind = {"kind": "bind", "prepared": 1, "locations": [[[0, [4]]], [[64, [4]]]], "size": 4096}
     binding = server.answer_bind(bind, [arena])["binding"]
     server._run_bound(binding)

@@ -11,13 +11,15 @@ import threading
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import nnapi
-from nnapi import Builder, Device, Execution, Memory, Model, compile, tensor
-from nnapi.contract.driver import Allocates, Caches, Direct, Driver, PrepareOptions, Request, Sessions
+from nnapi import Builder, Compilation, Device, Execution, Memory, Model, compile, tensor
+from nnapi.contract.driver import Allocates, Caches, Driver, OpenOptions, PrepareOptions, Request
+from nnapi.contract.wrapping import open_handle
 from nnapi.drivers.faulty import Faulty
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import BadDataError, DeadObjectError, MissedDeadlinePersistentError, NnapiError, OpFailedError
@@ -67,7 +69,7 @@ def test_it_is_a_driver_like_the_one_inside(isolated: Isolated) -> None:
 
 def test_runs_and_bursts(isolated: Isolated) -> None:
     compiled = compile(model(), Device(isolated))
-    assert isinstance(compiled.prepared, Direct)
+    assert compiled.need_active().handle.call is not None
     for _ in range(3):
         assert compiled.run(X)[0].tolist() == [1, 2, 3, 4]
     with compiled.burst() as burst, compiled.burst(borrow=True) as borrowing:
@@ -81,8 +83,7 @@ def test_runs_and_bursts(isolated: Isolated) -> None:
 
 def test_a_session_has_a_channel_of_its_own(isolated: Isolated) -> None:
     made = isolated.prepare(model(), PrepareOptions())
-    assert isinstance(made, Sessions)
-    session = made.session()
+    session = open_handle(made, OpenOptions(exclusive=True))
     assert session.execute(Request([X])).outputs[0].tolist() == [1, 2, 3, 4]
     session.close()
     assert made.execute(Request([X])).outputs[0].tolist() == [1, 2, 3, 4]
@@ -150,10 +151,11 @@ def test_it_starts_when_it_is_needed_and_ends_when_it_is_closed() -> None:
     device.close()
 
 
-def driver_error(compiled: object) -> NnapiError:
+def driver_error(compiled: Compilation) -> NnapiError:
     """Return the reason of the end of a compilation's connection."""
-    inner = compiled.prepared.inner  # type: ignore[attr-defined]
-    error: NnapiError = inner._handle.connection.note_death()
+    ready = compiled.need_active().ready
+    inner: Any = ready.partitions[0].prepared
+    error: NnapiError = inner._remote.connection.note_death()
     return error
 
 

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from nnapi import Device, compile
-from nnapi.contract.driver import PrepareOptions
+from nnapi.contract.driver import OpenOptions, PrepareOptions
+from nnapi.contract.wrapping import open_handle
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.isolated import process as process_module
 from nnapi.drivers.isolated.process import TIME, Background, Peer, Process, describe_end
@@ -53,7 +54,7 @@ def test_memory_that_preparing_frees_goes_back() -> None:
 def test_outputs_are_the_caller_s_own_unless_a_burst_borrows_them() -> None:
     with Device(Isolated("nnapi-reference")) as found:
         prepared: Any = found.driver.prepare(model(), PrepareOptions())
-        infer = prepared.direct([X.shape], True)
+        infer = open_handle(prepared, OpenOptions([X.shape], borrow=True)).call
         first = infer([X])[0]
         expected = first.copy()
         infer([X + 1])

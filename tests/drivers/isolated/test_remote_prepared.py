@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Model, tensor
-from nnapi.contract.driver import DriverDiedError, Outcome, PrepareOptions, Request
+from nnapi.contract.driver import DriverDiedError, OpenOptions, Outcome, PrepareOptions, Request
+from nnapi.contract.wrapping import open_handle
 from nnapi.drivers.isolated import plain_values, prepared
 from nnapi.drivers.isolated.connection import Connection
-from nnapi.drivers.isolated.prepared import RemotePrepared, RemoteSession, read_number
+from nnapi.drivers.isolated.prepared import RemotePrepared, read_number
 from nnapi.drivers.isolated.protocol import Message
 from nnapi.errors import BadDataError, OpFailedError
 from tests.drivers.isolated.isolated_cases import model
@@ -19,6 +20,7 @@ from tests.waiting import comes_true
 
 pytestmark = pytest.mark.usefixtures("collect_nothing")
 X = np.array([1, -2, 3, -4], np.float32)
+EXCLUSIVE, BOUND = OpenOptions(exclusive=True), OpenOptions([(4,)], bind=True)
 OPTIONS = plain_values.of_value(PrepareOptions())
 
 
@@ -84,9 +86,9 @@ def answering() -> Iterator[Callable[..., Prepared]]:
 
 
 def test_it_is_prepared_once(remote: Prepared) -> None:
-    first = remote.made.handle()
+    first = remote.made.find_remote()
     assert (first.number, remote.connected) == (2, 1)
-    assert remote.made.handle() is first
+    assert remote.made.find_remote() is first
     assert remote.made.execute(Request([X])).outputs[0].tolist() == [1, 2, 3, 4]
     assert remote.connected == 1
     assert not remote.made.is_burst
@@ -95,8 +97,8 @@ def test_it_is_prepared_once(remote: Prepared) -> None:
 def test_it_is_prepared_at_first_use() -> None:
     with connected() as (connection, _):
         late = Prepared(connection, model(), now=False)
-        assert (late.connected, late.made._handle) == (0, None)
-        late.made.handle()
+        assert (late.connected, late.made._remote) == (0, None)
+        late.made.find_remote()
         assert late.connected == 1
 
 
@@ -105,13 +107,13 @@ def test_it_is_prepared_again_after_the_end(remote: Prepared) -> None:
         remote.connection.close()
         remote.connection = another
         assert remote.made.execute(Request([X])).outputs[0].tolist() == [1, 2, 3, 4]
-        assert (remote.connected, remote.made.handle().connection) == (2, another)
+        assert (remote.connected, remote.made.find_remote().connection) == (2, another)
 
 
 def test_a_closed_one_is_not_prepared_again() -> None:
     with connected() as (connection, process):
         remote = Prepared(connection, model())
-        infer = remote.made.direct([(4,)], False)
+        infer = open_handle(remote.made, OpenOptions([(4,)])).call
         assert infer is not None
         remote.made.close()
         assert comes_true(lambda: process.session.prepared == {}), "it is released there"
@@ -174,7 +176,7 @@ def test_an_output_that_does_not_fit_comes_in_its_own_arena(answering: Callable[
     for size in (3, 100, 7):
         given = np.arange(size, dtype=np.float32)
         assert remote.made.execute(Request([given])).outputs[0].tolist() == [*range(size)] * 2
-    assert remote.made.direct([(3,)], False) is None, "the size of the output is unknown"
+    assert open_handle(remote.made, OpenOptions([(3,)])).call is None, "the size of the output is unknown"
 
 
 @pytest.mark.parametrize(
@@ -196,7 +198,7 @@ def test_times_in_an_answer(remote: Prepared, hardware: Any, driver: Any, times:
 
 
 def test_a_run_without_a_message_has_its_own_arena(remote: Prepared) -> None:
-    infer = remote.made.direct([(4,)], False)
+    infer = open_handle(remote.made, OpenOptions([(4,)])).call
     assert infer is not None
     bound = remote.bodies[-1]
     assert bound == {
@@ -213,7 +215,7 @@ def test_a_run_without_a_message_has_its_own_arena(remote: Prepared) -> None:
 
 
 def test_each_channel_has_its_own_binding(remote: Prepared) -> None:
-    infer = remote.made.direct([(4,)], False)
+    infer = open_handle(remote.made, OpenOptions([(4,)])).call
     assert infer is not None
     first = remote.connection.take()
     assert infer([X])[0].tolist() == [1, 2, 3, 4]
@@ -226,14 +228,14 @@ def test_each_channel_has_its_own_binding(remote: Prepared) -> None:
 def test_the_arena_of_several_arrays() -> None:
     with connected() as (connection, _):
         remote = Prepared(connection, two_outputs())
-        infer = remote.made.direct([(5,), (3, 2)], False)
+        infer = open_handle(remote.made, OpenOptions([(5,), (3, 2)])).call
         assert infer is not None
         assert remote.bodies[-1]["locations"] == [[(0, (5,)), (64, (3, 2))], [(128, (5,)), (192, (3, 2))]]
         assert remote.bodies[-1]["size"] == 256
         q = np.array([[1, -2], [3, -4], [5, -6]], np.int8)
         x, y = infer([np.arange(5, dtype=np.float32), q])
         assert (x.tolist(), y.tolist()) == ([0, -1, -2, -3, -4], [[1, 1], [3, 1], [5, 1]])
-        assert remote.made.direct([(5,)], False) is None, "an input is missing"
+        assert open_handle(remote.made, OpenOptions([(5,)])).call is None, "an input is missing"
 
 
 def test_a_driver_without_a_fast_path_is_asked_once() -> None:
@@ -241,9 +243,9 @@ def test_a_driver_without_a_fast_path_is_asked_once() -> None:
         remote = Prepared(connection, model())
         remote.connection.ask_on = lambda *args: remote.bodies.append(args[1])  # type: ignore[method-assign]
         for _ in range(2):
-            assert remote.made.direct([(4,)], False) is None
+            assert open_handle(remote.made, OpenOptions([(4,)])).call is None
         assert [body["kind"] for body in remote.bodies] == ["bind"]
-        infer = remote.made._make_run(((4,),), False)
+        infer = remote.made._make_call(((4,),), False)
         with pytest.raises(OpFailedError, match="^the driver has no fast path$"):
             infer([X])
 
@@ -257,7 +259,7 @@ def test_a_run_that_fails_is_repeated_by_a_message(answering: Callable[..., Prep
         return Outcome([X])
 
     remote = answering(execute)
-    infer = remote.made.direct([(4,)], False)
+    infer = open_handle(remote.made, OpenOptions([(4,)])).call
     assert infer is not None
     fails.append(BadDataError("no such index"))
     with pytest.raises(OpFailedError, match="^the driver could not run directly$"):
@@ -270,7 +272,7 @@ def test_a_run_that_fails_is_repeated_by_a_message(answering: Callable[..., Prep
 
 def test_a_death_on_the_fast_path_is_told_once_more(remote: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     """The caller repeats a failed run by the general path, which must not run in another process."""
-    infer = remote.made.direct([(4,)], False)
+    infer = open_handle(remote.made, OpenOptions([(4,)])).call
     assert infer is not None
     dying = remote.connection
 
@@ -290,15 +292,12 @@ def test_a_death_on_the_fast_path_is_told_once_more(remote: Prepared, monkeypatc
 
 @pytest.mark.parametrize("borrow", [False, True])
 def test_only_a_session_borrows(remote: Prepared, borrow: bool) -> None:
-    session = remote.made.session()
-    assert isinstance(session, RemoteSession)
-    assert (session.is_burst, session._handle) == (True, None)
-    for made, is_borrowing in ((remote.made, False), (session, borrow)):
-        infer = made.direct([(4,)], borrow)
+    for exclusive in (False, True):
+        infer = open_handle(remote.made, OpenOptions([(4,)], exclusive, borrow)).call
         assert infer is not None
         first = infer([X])[0]
         infer([-3 * X])
-        assert first.tolist() == ([3, 6, 9, 12] if is_borrowing else [1, 2, 3, 4])
+        assert first.tolist() == ([3, 6, 9, 12] if borrow and exclusive else [1, 2, 3, 4])
     assert remote.bodies[-1] == {
         "kind": "bind",
         "prepared": 3,
@@ -307,22 +306,31 @@ def test_only_a_session_borrows(remote: Prepared, borrow: bool) -> None:
     }
 
 
+def test_a_session_is_made_in_the_process_at_first_use(remote: Prepared) -> None:
+    session = open_handle(remote.made, EXCLUSIVE)
+    assert [body["kind"] for body in remote.bodies] == []
+    assert session.execute(Request([X])).outputs[0].tolist() == [1, 2, 3, 4]
+    assert [body["kind"] for body in remote.bodies] == ["session", "execute"]
+    session.close()
+
+
 def test_a_session_binds_inputs_that_begin_with_zeros(remote: Prepared) -> None:
-    session = remote.made.session()
-    bound = session.bind([(4,)])
-    assert bound is not None
+    session = open_handle(remote.made, EXCLUSIVE)
+    bound = session.reopen(BOUND)
+    assert bound.call is not None
+    assert bound.inputs is not None
     assert bound.inputs[0].tolist() == [0, 0, 0, 0]
     bound.inputs[0][...] = X
-    assert bound.run()[0].tolist() == [1, 2, 3, 4]
-    assert session.bind([(4,)]) is not None
+    assert bound.call(bound.inputs)[0].tolist() == [1, 2, 3, 4]
+    assert session.reopen(BOUND).inputs is not None
     assert bound.inputs[0].tolist() == [0, 0, 0, 0], "the same memory, cleared again"
     session.close()
 
 
 def test_a_session_without_a_fast_path_binds_nothing() -> None:
     with connected() as (connection, _):
-        session = Prepared(connection, growing()).made.session()
-        assert session.bind([(3,)]) is None
+        session = open_handle(Prepared(connection, growing()).made, EXCLUSIVE)
+        assert session.reopen(OpenOptions([(3,)], bind=True)).inputs is None
 
 
 @pytest.mark.parametrize(
@@ -340,14 +348,16 @@ def test_locations_in_an_arena(shapes: list[Any], free: int, locations: list[Any
     assert prepared._lay_out(shapes, types, free) == (locations, end)
 
 
-def test_a_process_that_has_ended_when_it_is_asked_for_a_fast_path(remote: Prepared) -> None:
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_a_process_that_has_ended_when_it_is_asked_for_a_fast_path(
+    remote: Prepared, monkeypatch: pytest.MonkeyPatch, exclusive: bool
+) -> None:
     """The run tells it."""
 
     def die(*_: Any) -> Any:
         raise DriverDiedError("test has died")
 
-    session = remote.made.session()
-    for made in (remote.made, session):
-        made._find_binding = die  # type: ignore[method-assign,assignment]
-        assert made.direct([(4,)], False) is not None
-    assert session.bind([(4,)]) is None
+    monkeypatch.setattr(RemotePrepared, "_find_binding", die)
+    handle = open_handle(remote.made, OpenOptions([(4,)], exclusive, bind=True))
+    assert handle.call is not None
+    assert handle.inputs is None

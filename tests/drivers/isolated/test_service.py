@@ -71,7 +71,7 @@ def test_a_worker_s_end_is_an_error_once_and_says_why(tmp_path: Path) -> None:
         with application(path, "misbehaving") as hostile:
             crashing = compile(model(), hostile)
             with pytest.raises(DeadObjectError, match="its process was ended by SIGSEGV"):
-                crashing.prepared.execute(Request([X]))
+                crashing.need_active().handle.execute(Request([X]))
         assert compiled.run(X)[0].tolist() == [-1, 2, -3, 4]
         killed = pid_of(honest)
         kill(killed)

@@ -87,14 +87,14 @@ def test_all_numbers_are_different() -> None:
     assert table == {1: "a", 2: "b"}
 
 
-def test_a_prepared_model_is_closed_unless_it_is_shared() -> None:
+def test_a_prepared_model_is_closed_but_not_with_a_burst() -> None:
     session = Session()
     forgotten: list[tuple[str, int]] = []
     session.enter_channel(lambda number: forgotten.append(("first", number)))
     session.enter_channel(lambda number: forgotten.append(("second", number)))
     own, shared = (BarePrepared(print) for _ in range(2))
     session.models[1] = model()
-    session.prepared = {2: PreparedModel(own, model()), 3: PreparedModel(shared, model(), is_shared=True)}
+    session.prepared = {2: PreparedModel.of(own, model()), 3: PreparedModel.of(shared, model()).open_burst()}
     session.release(1)
     assert (session.models, forgotten) == ({}, [])
     for number in (3, 9, 2):
@@ -145,7 +145,7 @@ def test_only_requests_with_a_trace_are_recorded() -> None:
     session = Session()
     session.driver = Misbehaving("", "")
     session.models[1] = model(name="one")
-    session.prepared[2] = PreparedModel(BarePrepared(print), model(name="two"))
+    session.prepared[2] = PreparedModel.of(BarePrepared(print), model(name="two"))
     asked = {"kind": "prepare", "model": 1, "trace": [1, None]}
     assert session.trace(asked) is spans.NOTHING, "nothing is recorded"
     recorder = spans.start()

@@ -8,8 +8,9 @@ import pytest
 
 from nnapi import Builder, Model, compile, tensor
 from nnapi.contract import precision
-from nnapi.contract.driver import CacheEntry, PrepareOptions, Request
+from nnapi.contract.driver import CacheEntry, OpenOptions, PrepareOptions, Request
 from nnapi.contract.precision import ARITHMETIC
+from nnapi.contract.wrapping import open_handle
 from nnapi.host.instruction_sets import find_instruction_sets
 from nnapi.model.precision import Precision
 
@@ -58,12 +59,15 @@ def test_results_are_rounded_to_float16(threads: int) -> None:
 def test_fast_paths_give_the_same() -> None:
     prepared: Any = XnnpackDriver(1).prepare(network(), PrepareOptions())
     expected = run(prepared)
-    np.testing.assert_array_equal(prepared.direct([X.shape], False)([X])[0], expected)
-    session = prepared.session()
-    bound = session.bind([X.shape])
+    shared = open_handle(prepared, OpenOptions([X.shape]))
+    bound = open_handle(prepared, OpenOptions([X.shape], exclusive=True, bind=True))
+    assert shared.call is not None
+    assert bound.call is not None
+    assert bound.inputs is not None
     bound.inputs[0][...] = X
-    np.testing.assert_array_equal(bound.run()[0], expected)
-    session.close()
+    for (result,) in (shared.call([X]), bound.call(bound.inputs)):
+        np.testing.assert_array_equal(result, expected)
+    bound.close()
     prepared.close()
 
 

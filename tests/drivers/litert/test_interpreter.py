@@ -11,7 +11,17 @@ import numpy as np
 import pytest
 
 from nnapi.codes import DeviceTypeCode, OperandCode, OperationCode, PreferenceCode
-from nnapi.contract.driver import Allocates, Driver, Prepared, PrepareOptions, Request, Sessions
+from nnapi.contract.driver import (
+    Allocates,
+    Driver,
+    Handle,
+    OpenOptions,
+    Opens,
+    Prepared,
+    PrepareOptions,
+    Request,
+)
+from nnapi.contract.wrapping import open_handle
 from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.interpreter import Instance, Program
 from nnapi.drivers.litert.quiet import hide_delegate_message
@@ -20,6 +30,7 @@ from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.model.operand import OperandType, tensor
 from tests.drivers.xnnpack.engine_cases import Net, engine
 
+SHAPES = [(2, 3), (2, 3)]
 FLOATS, CODES = tensor("float32", (2, 3)), tensor("uint8", (2, 3), 0.5, 7)
 
 
@@ -43,7 +54,7 @@ def test_protocols() -> None:
     assert isinstance(engine().driver, Driver)
     assert isinstance(engine().driver, Allocates)
     assert isinstance(prepared(), Prepared)
-    assert isinstance(prepared(), Sessions)
+    assert isinstance(prepared(), Opens)
 
 
 def test_outputs_belong_to_the_caller() -> None:
@@ -67,57 +78,61 @@ def test_arrays_need_not_be_contiguous() -> None:
     assert (sums == turned).all()
 
 
-def test_a_session_lends_its_memory() -> None:
-    session = prepared().session()
-    (first,) = session.execute(Request([floats(1), floats(2)], borrow=True)).outputs
-    assert not first.flags.owndata
-    session.execute(Request([floats(5), floats(6)], borrow=True))
-    assert (first == 11).all()
+def open_session(ready: Any, **options: bool) -> Handle:
+    return open_handle(ready, OpenOptions(SHAPES, exclusive=True, **options))
 
 
 @pytest.mark.parametrize("borrow", [False, True])
-def test_a_session_runs_directly_on_its_memory_or_copies(borrow: bool) -> None:
-    session = prepared().session()
-    run = session.direct([(2, 3), (2, 3)], borrow)
-    (first,) = run([floats(1), floats(2)])
-    (second,) = run([floats(5), floats(6)])
-    assert (first == (11 if borrow else 3)).all()
-    assert (second == 11).all()
+def test_a_session_lends_its_memory_or_copies(borrow: bool) -> None:
+    session = open_session(prepared(), borrow=borrow)
+    assert session.call is not None
+    runs = [session.call, lambda inputs: session.execute(Request(inputs)).outputs]
+    for run in runs:
+        (first,) = run([floats(1), floats(2)])
+        assert first.flags.owndata is not borrow
+        (second,) = run([floats(5), floats(6)])
+        assert (first == (11 if borrow else 3)).all()
+        assert (second == 11).all()
 
 
 def test_a_session_binds_its_memory_until_it_is_closed() -> None:
-    session = prepared().session()
-    bound = session.bind([(2, 3), (2, 3)])
-    for value, given in enumerate(bound.inputs):
+    session = open_session(prepared(), bind=True)
+    assert session.inputs is not None
+    assert session.call is not None
+    for value, given in enumerate(session.inputs):
         given[:] = value + 1
-    assert (bound.run()[0] == 3).all()
+    assert (session.call(session.inputs)[0] == 3).all()
     session.close()
-    assert session.bind([(2, 3), (2, 3)]) is None
+    with pytest.raises(OpFailedError, match="the session is closed"):
+        session.reopen(OpenOptions(SHAPES, bind=True))
 
 
 @pytest.mark.parametrize("type", [FLOATS, CODES])
 def test_bound_memory_begins_with_zeros(type: OperandType) -> None:
-    session = prepared(type).session()
+    session = open_session(prepared(type))
     session.execute(Request([np.full((2, 3), value, type.dtype) for value in (5, 6)]))
-    bound = session.bind([(2, 3), (2, 3)])
+    bound = session.reopen(OpenOptions(SHAPES, bind=True))
+    assert bound.inputs is not None
     assert [array.tolist() for array in bound.inputs] == [[[0, 0, 0], [0, 0, 0]]] * 2
-    assert session.bind([(2, 3), (3, 2)]) is None
+    other = session.reopen(OpenOptions([(2, 3), (3, 2)], bind=True))
+    assert (other.inputs, other.call) == (None, None)
 
 
 def test_without_a_session_nothing_is_lent() -> None:
-    (sums,) = prepared().execute(Request([floats(1), floats(2)], borrow=True)).outputs
-    assert sums.flags.owndata
+    handle = open_handle(prepared(), OpenOptions(SHAPES, borrow=True, bind=True))
+    assert handle.inputs is None
+    assert handle.call is not None
+    for outputs in (handle.call([floats(1), floats(2)]), handle.execute(Request([floats(1), floats(2)])).outputs):
+        assert outputs[0].flags.owndata
 
 
 def test_a_closed_session_runs_no_more_and_leaves_its_memory_to_the_next() -> None:
     ready = prepared()
-    session = ready.session()
-    (lent,) = session.execute(Request([floats(1), floats(2)], borrow=True)).outputs
-    assert session.direct([(2, 3), (2, 3)], False) is not None
+    session = open_session(ready, borrow=True)
+    (lent,) = session.execute(Request([floats(1), floats(2)])).outputs
     session.close()
     session.close()
-    assert session.direct([(2, 3), (2, 3)], False) is None
-    ready.session().execute(Request([floats(5), floats(6)], borrow=True))
+    open_session(ready).execute(Request([floats(5), floats(6)]))
     assert (lent == 11).all()
     with pytest.raises(OpFailedError, match="the session is closed"):
         session.execute(Request([floats(1), floats(2)]))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.contract.driver import CacheEntry, PrepareOptions, Request
+from nnapi.contract.driver import CacheEntry, OpenOptions, PrepareOptions, Request
+from nnapi.contract.wrapping import open_handle
 from nnapi.drivers import openvino
 from nnapi.drivers.openvino import OpenVinoDriver, byte_sums
 from nnapi.errors import OpFailedError
@@ -152,5 +153,5 @@ def test_an_input_of_another_shape(monkeypatch: pytest.MonkeyPatch, array: Any, 
     prepared = make(monkeypatch, 1, None)
     with pytest.raises(OpFailedError, match=rf"^input 0 was prepared for \[2, 3\], {given} is given$"):
         prepared.execute(Request([array]))
-    assert prepared.direct([(3, 2)], False) is None
-    assert prepared.direct([(2, 3)], True) is not None
+    assert open_handle(prepared, OpenOptions([(3, 2)])).call is None
+    assert open_handle(prepared, OpenOptions([(2, 3)], borrow=True)).call is not None

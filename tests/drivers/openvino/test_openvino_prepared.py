@@ -9,7 +9,8 @@ import pytest
 
 import nnapi
 from nnapi.codes import PreferenceCode
-from nnapi.contract.driver import CacheEntry, Caches, Driver, PrepareOptions, Request
+from nnapi.contract.driver import CacheEntry, Caches, Driver, OpenOptions, PrepareOptions, Request
+from nnapi.contract.wrapping import open_handle
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.model.operand import tensor
 from nnapi.runtime.device import Device
@@ -175,17 +176,17 @@ def test_threads_follow_the_preference() -> None:
 def test_the_short_way_gives_what_the_general_one_gives() -> None:
     for shape in (SMALL, LARGE):
         ready, array = prepared(doubled(shape)), np.ones(shape, np.float32)
-        infer = ready.direct([shape], False)
+        infer = open_handle(ready, OpenOptions([shape])).call
         (first,), (second,) = infer([array]), infer([3 * array])
         assert (first == 2).all()
         assert (second == 6).all()
-        assert ready.direct([(7, 7)], False) is None
+        assert open_handle(ready, OpenOptions([(7, 7)])).call is None
 
 
 def test_the_short_way_of_open_dimensions_is_made_for_each_shape() -> None:
     ready = prepared(doubled((0, 3)))
     for batches in (1, 4):
-        (output,) = ready.direct([(batches, 3)], False)([np.ones((batches, 3), np.float32)])
+        (output,) = open_handle(ready, OpenOptions([(batches, 3)])).call([np.ones((batches, 3), np.float32)])
         assert (output == np.full((batches, 3), 2)).all()
 
 
@@ -204,7 +205,7 @@ def test_the_short_way_tests_indices_that_the_engine_would_not(index: int) -> No
     rows, indices = builder.input(tensor("float32", (3, 2))), builder.input(tensor("int32", (2,)))
     builder.output(builder.gather(rows, 0, indices))
     ready = prepared(builder.finish())
-    infer = ready.direct([(3, 2), (2,)], False)
+    infer = open_handle(ready, OpenOptions([(3, 2), (2,)])).call
     array = np.arange(6, dtype=np.float32).reshape(3, 2)
     assert np.array_equal(infer([array, np.array([0, 2], np.int32)])[0], array[[0, 2]])
     with pytest.raises(OpFailedError, match=r"0\.\.2"):
@@ -220,7 +221,7 @@ def test_many_indices_are_tested_too(index: int) -> None:
     builder = nnapi.Builder()
     rows, indices = builder.input(tensor("float32", (3, 1))), builder.input(tensor("int32", (count,)))
     builder.output(builder.gather(rows, 0, indices))
-    infer = prepared(builder.finish()).direct([(3, 1), (count,)], False)
+    infer = open_handle(prepared(builder.finish()), OpenOptions([(3, 1), (count,)])).call
     array, given = np.arange(3, dtype=np.float32).reshape(3, 1), np.arange(count, dtype=np.int32) % 3
     assert np.array_equal(infer([array, given])[0], array[given])
     given[-1] = index

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from nnapi.contract.driver import Inference, Outcome, Request
+from nnapi.contract.driver import Handle, OpenOptions, Outcome, Request
 from nnapi.errors import OpFailedError
-from nnapi.model.operand import Array, Shape
+from nnapi.model.operand import Array
 from nnapi.runtime.choice.challenger import Challenger, Inputs, open_inference, time_runs
 from nnapi.runtime.choice.evidence import Standing, count_runs
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
@@ -82,13 +82,13 @@ def test_short_runs_are_repeated(milliseconds: float, runs: int) -> None:
     ("inputs", "is_direct"), [([X], True), ([X, None], False), ([np.array(1, np.float32)], False), ([X, X[0]], True)]
 )
 def test_the_fast_path_is_measured_where_there_is_one(inputs: Inputs, is_direct: bool) -> None:
-    class Direct(Timed):
-        def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
-            assert shapes == [array.shape for array in inputs if array is not None]
-            assert not borrow
-            return lambda given: [np.array(7)]
+    class Opening(Timed):
+        def open_handle(self, options: OpenOptions) -> Handle:
+            shapes = [array.shape for array in inputs if array is not None]
+            assert options == OpenOptions(shapes if is_direct else None)
+            return Handle(self.execute, self.open_handle, (lambda given: [np.array(7)]) if is_direct else None)
 
-    infer = open_inference(ReadyPlan(PLAN, Direct(Clock(), 0.0)), inputs)
+    infer = open_inference(ReadyPlan(PLAN, Opening(Clock(), 0.0)), inputs)
     assert (infer(inputs)[0].tolist() == 7) is is_direct
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nnapi import Execution
-from nnapi.contract.driver import Prepared
-from nnapi.contract.wrapping import open_session
+from nnapi.contract.driver import Handle, OpenOptions, Opens
+from nnapi.contract.wrapping import open_handle
 from nnapi.runtime import burst as burst_module
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.choice import tuner
@@ -85,12 +85,12 @@ def test_a_burst_that_is_made_during_a_change_runs_the_new_plan(
     compilation = machine.compile()
     machine.begin(compilation)
 
-    def change(prepared: Prepared) -> Prepared:
-        monkeypatch.setattr(burst_module, "open_session", open_session)
+    def change(prepared: Opens, options: OpenOptions) -> Handle:
+        monkeypatch.setattr(burst_module, "open_handle", open_handle)
         machine.use(compilation)
-        return open_session(prepared)
+        return open_handle(prepared, options)
 
-    monkeypatch.setattr(burst_module, "open_session", change)
+    monkeypatch.setattr(burst_module, "open_handle", change)
     with compilation.burst() as burst:
         assert compilation.plan.devices == ("second",)
         first = machine.first.runs

@@ -10,6 +10,7 @@ import pytest
 
 from nnapi import Device, DeviceTypeCode, compile
 from nnapi.contract.driver import Outcome, Prepared, PrepareOptions, Request
+from nnapi.contract.wrapping import open_handle
 from nnapi.errors import (
     BadDataError,
     DeadObjectError,
@@ -69,7 +70,7 @@ def test_without_partitioning_the_cpu_has_the_whole_model() -> None:
     ready, knowledge = decide(ask([limited(), REFERENCE]), Partitioning.NONE)
     assert knowledge == Fixed("everything is for the CPU")
     assert ready.plan.devices == (REFERENCE.name,)
-    np.testing.assert_array_equal(ready.prepared.execute(Request([GIVEN])).outputs[0], chained())
+    np.testing.assert_array_equal(open_handle(ready.prepared).execute(Request([GIVEN])).outputs[0], chained())
     with pytest.raises(NnapiError, match="there is no CPU device to compile the whole model for"):
         decide(ask([limited()]), Partitioning.NONE)
 
@@ -149,7 +150,7 @@ def test_a_run_that_fails_is_repeated_where_that_is_permitted() -> None:
 
     divided, _ = decide(ask([Device(Scripted(fail, "failing")), REFERENCE]), Partitioning.WITH_FALLBACK)
     assert divided.plan.devices == ("failing",)
-    np.testing.assert_array_equal(divided.prepared.execute(Request([GIVEN])).outputs[0], chained())
+    np.testing.assert_array_equal(open_handle(divided.prepared).execute(Request([GIVEN])).outputs[0], chained())
 
 
 def test_the_partitions_of_the_cpu_have_no_fallback() -> None:

@@ -4,20 +4,18 @@ import gc
 import logging
 import threading
 import weakref
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import nnapi
 from nnapi import device
-from nnapi.contract.driver import Bound, PrepareOptions
+from nnapi.contract.driver import PrepareOptions
 from nnapi.errors import OpFailedError, OutOfMemoryError
 from nnapi.runtime.choice import record, trial, tuner
 from nnapi.runtime.choice.knowledge import Cached, Measured, Predicted, Unknown, recall
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.schedule import GRACE, SHARE, Stage
-from nnapi.runtime.executors.observed import Observed
 from tests.runtime.choice.trial_cases import EXPECTED, Fake, Machine, X, network
 
 START = threading.Thread.start
@@ -65,10 +63,10 @@ def test_a_plan_that_is_not_faster_does_not_take_over(machine: Machine) -> None:
 
 def test_runs_after_a_trial_have_nothing_new(machine: Machine) -> None:
     compilation = machine.compile()
-    assert isinstance(compilation.prepared, Observed)
+    assert compilation.need_active().observer is not None
     machine.begin(compilation)
     machine.use(compilation)
-    assert not isinstance(compilation.prepared, Observed)
+    assert compilation.need_active().observer is None
     runs = machine.first.runs
     machine.use(compilation, 50)
     assert machine.first.runs == runs
@@ -169,7 +167,7 @@ def test_a_pinned_plan_stays(machine: Machine) -> None:
     compilation.pin()
     machine.use(compilation)
     assert compilation.plan.devices == ("first",)
-    assert not isinstance(compilation.prepared, Observed)
+    assert compilation.need_active().observer is None
 
 
 def test_a_compilation_that_is_closed_or_gone_is_left_alone(machine: Machine) -> None:
@@ -216,7 +214,7 @@ def test_a_trial_that_fails_in_a_run_is_over(machine: Machine, monkeypatch: pyte
     monkeypatch.setattr(trial.Trial, "_challenge", fail)
     machine.use(compilation, 20)
     assert machine.trial(compilation).stage is Stage.OVER
-    assert not isinstance(compilation.prepared, Observed)
+    assert compilation.need_active().observer is None
     np.testing.assert_array_equal(compilation.run(X)[0], EXPECTED)
 
 
@@ -276,9 +274,9 @@ def test_a_plan_that_takes_as_long_as_ever_is_watched_for_a_moment(machine: Mach
     machine.use(compilation)
     machine.clock.now += tuner.WATCH + 1
     tuner._tuner.step()
-    assert isinstance(compilation.prepared, Observed)
+    assert compilation.need_active().observer is not None
     machine.use(compilation, 20)
-    assert not isinstance(compilation.prepared, Observed)
+    assert compilation.need_active().observer is None
     assert machine.trial(compilation).stage is Stage.OVER
 
 
@@ -352,14 +350,3 @@ def test_without_a_trial_nothing_is_known(machine: Machine) -> None:
     assert Cached._fields == ("plan", "device", "prepared")
     assert record.TINY == "tiny"
     assert device("nnapi-reference").name
-
-
-def test_runs_on_memory_of_a_device_are_reported() -> None:
-    inputs, outputs, seen = [X], [2 * X], []
-    inner = SimpleNamespace(bind=lambda shapes: Bound(inputs, lambda: outputs) if shapes == [(2, 2)] else None)
-    observed = Observed(inner, SimpleNamespace(threads=1, observe=lambda given, found, *_: seen.append((given, found))))
-    assert observed.bind([(3, 2)]) is None
-    bound = observed.bind([(2, 2)])
-    assert bound is not None
-    assert bound.run() is outputs
-    assert seen == [(inputs, outputs)]

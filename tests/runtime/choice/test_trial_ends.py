@@ -103,9 +103,9 @@ def test_a_trial_ends_while_a_run_measures_a_challenger(machine: Machine) -> Non
     compilation = machine.compile()
     trial = machine.begin(compilation)
     end_when_run(machine.second, compilation.close)
-    prepared = compilation.prepared
+    handle = compilation.active.handle
     for _ in range(9):
-        outputs = prepared.execute(Request([X])).outputs
+        outputs = handle.execute(Request([X])).outputs
         np.testing.assert_array_equal(outputs[0], EXPECTED)
     assert compilation.state.value == "closed"
     assert_is_closed(trial, machine)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Device, Execution, Model, compile, tensor, trace
-from nnapi.contract.driver import Inference, Outcome, Prepared, PrepareOptions, Request
+from nnapi.contract.driver import Handle, OpenOptions, Outcome, Prepared, PrepareOptions, Request
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.device_queue import DeviceQueue
@@ -38,8 +38,10 @@ class _ShortPrepared:
     def execute(self, request: Request) -> Outcome:
         return self._inner.execute(request)
 
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
-        self._driver.shapes.append(list(shapes))
+    def open_handle(self, options: OpenOptions) -> Handle:
+        if options.shapes is None:
+            return Handle(self.execute, self.open_handle)
+        self._driver.shapes.append(list(options.shapes))
 
         def run(inputs: Sequence[Array]) -> list[Array]:
             self._driver.runs += 1
@@ -47,7 +49,7 @@ class _ShortPrepared:
                 raise self._driver.error
             return list(REFERENCE.driver.prepare(chain(), PrepareOptions()).execute(Request(inputs)).outputs)
 
-        return run
+        return Handle(self.execute, self.open_handle, run)
 
     def close(self) -> None:
         self._inner.close()
@@ -229,13 +231,36 @@ def test_one_input_has_exactly_the_type_and_shape_that_are_expected(inputs: list
     ],
 )
 def test_a_fast_path_is_for_shapes_that_are_known(types: Any, given: Any, known: Any) -> None:
+    model = make_model(types)
+    arrays = given and [None if shape is None else np.zeros(shape, np.float32) for shape in given]
+    shapes = fast_path.list_shapes(model, arrays)
+    assert shapes == known
+    handle: Any = SimpleNamespace(call=list)
+    assert (fast_path.find_fast_path(model, handle, shapes) is not None) is (known is not None)
+    assert fast_path.find_fast_path(model, SimpleNamespace(call=None), shapes) is None  # type: ignore[arg-type]
+    assert fast_path.is_dynamic(model) is any(not each or 0 in each for each in types)
+
+
+def make_model(types: Sequence[Shape]) -> Model:
     model = Model()
     indices = [model.add_operand(tensor("float32", dimensions)) for dimensions in types]
     model.identify_inputs_and_outputs(indices, [model.add_operand(tensor("float32", (1,)))])
-    asked: list[Any] = []
-    prepared: Any = SimpleNamespace(direct=lambda shapes, borrow: asked.append((shapes, borrow)) or list)
-    arrays = given and [None if shape is None else np.zeros(shape, np.float32) for shape in given]
-    found = fast_path.find_fast_path(model, prepared, True, arrays)
-    assert (found is not None) is (known is not None)
-    assert asked == ([] if known is None else [(known, True)])
-    assert fast_path.is_dynamic(model) is any(not each or 0 in each for each in types)
+    return model
+
+
+@pytest.mark.parametrize("borrow", [False, True])
+def test_fast_paths_of_the_latest_two_shapes_are_kept(borrow: bool) -> None:
+    asked: list[OpenOptions] = []
+
+    def reopen(options: OpenOptions) -> Any:
+        asked.append(options)
+        return SimpleNamespace(call=list)
+
+    handle: Any = SimpleNamespace(reopen=reopen)
+    paths = fast_path.FastPaths(make_model([(0, 3)]), handle, borrow=borrow)
+    for size in (1, 2, 1, 2, 3, 2, 1):
+        found = paths.find([np.zeros((size, 3), np.float32)])
+        assert found is not None
+        assert found([np.zeros((size, 3), np.float32)]) is not None
+    assert asked == [OpenOptions([(size, 3)], borrow=borrow) for size in (1, 2, 3, 1)]
+    assert paths.find([None]) is None

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi.contract.driver import Bound, Inference, Outcome, Request
-from nnapi.model.operand import Array, Shape
+from nnapi.contract.driver import Handle, OpenOptions, Outcome, Request
+from nnapi.model.operand import Array
 from nnapi.runtime.executors import stopwatch
-from nnapi.runtime.executors.observed import Observed, report_runs
+from nnapi.runtime.executors.observed import observe_handle
 from nnapi.trace import recording
 
 X = np.array([1, 2], np.float32)
+SHAPES = [(2,)]
 
 
 class Clock:
@@ -29,8 +30,7 @@ class Plan:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.sessions = 0
-        self.has_fast_path = True
+        self.closed = 0
 
     def _run(self, inputs: Sequence[Array]) -> list[Array]:
         self._clock.now += 3
@@ -39,17 +39,12 @@ class Plan:
     def execute(self, request: Request) -> Outcome:
         return Outcome(self._run([X]), 7, 9)
 
-    def session(self) -> "Plan":
-        self.sessions += 1
-        return self
+    def open_handle(self, options: OpenOptions) -> Handle:
+        call = None if options.shapes is None else self._run
+        return Handle(self.execute, self.open_handle, call, [X] if options.bind else None, self.close)
 
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        return self._run if self.has_fast_path else None
-
-    def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        return Bound([X], lambda: self._run([X])) if self.has_fast_path else None
-
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self.closed += 1
 
 
 class Noting:
@@ -71,34 +66,39 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return found
 
 
-@pytest.mark.parametrize("path", ["general", "fast", "bound", "session"])
+def observe(clock: Clock, observer: Noting, *options: Any) -> Handle:
+    return observe_handle(Plan(clock).open_handle(OpenOptions(*options)), observer)
+
+
+@pytest.mark.parametrize("path", ["general", "fast", "bound", "reopened"])
 def test_each_run_is_reported_with_its_beginning_and_its_seconds(path: str, clock: Clock) -> None:
-    plan, observer, inputs = Plan(clock), Noting(), [X]
-    observed = Observed(plan, observer)
-    direct, bound = observed.direct([(2,)], False), observed.bind([(2,)])
-    assert direct is not None
-    assert bound is not None
-    runs: dict[str, Callable[[], Sequence[Array]]] = {
-        "general": lambda: observed.execute(Request(inputs)).outputs,
-        "fast": lambda: direct(inputs),
-        "bound": bound.run,
-        "session": lambda: observed.session().execute(Request(inputs)).outputs,
+    observer, inputs = Noting(), [X]
+    handle = observe(clock, observer, SHAPES)
+    bound = handle.reopen(OpenOptions(SHAPES, bind=True))
+    assert handle.call is not None
+    assert bound.call is not None
+    assert bound.inputs == inputs
+    runs: dict[str, Callable[[Any], Sequence[Array]]] = {
+        "general": lambda given: handle.execute(Request(given)).outputs,
+        "fast": handle.call,
+        "bound": bound.call,
+        "reopened": lambda given: bound.execute(Request(given)).outputs,
     }
     for begin in (100.0, 103.0):
-        assert runs[path]()[0].tolist() == [2, 4]
+        assert runs[path](inputs)[0].tolist() == [2, 4]
         assert observer.noted[-1] == (inputs, [2, 4], begin, 3.0)
+        assert observer.noted[-1][0] is inputs
     assert len(observer.noted) == 2
-    assert plan.sessions == (2 if path == "session" else 0)
 
 
 def test_the_times_of_a_driver_are_kept(clock: Clock) -> None:
-    outcome = Observed(Plan(clock), Noting()).execute(Request([X]))
+    outcome = observe(clock, Noting()).execute(Request([X]))
     assert (outcome.hardware_ns, outcome.driver_ns) == (7, 9)
 
 
 def test_runs_with_a_deadline_and_traced_ones_are_not_reported(clock: Clock) -> None:
     observer = Noting()
-    observed = Observed(Plan(clock), observer)
+    observed = observe(clock, observer)
     observed.execute(Request([X], deadline=10**18))
     with recording():
         observed.execute(Request([X]))
@@ -106,21 +106,30 @@ def test_runs_with_a_deadline_and_traced_ones_are_not_reported(clock: Clock) -> 
 
 
 def test_a_plan_without_a_fast_path_has_none(clock: Clock) -> None:
+    assert observe(clock, Noting()).call is None
+
+
+def test_an_observed_handle_is_closed_like_its_own(clock: Clock) -> None:
     plan = Plan(clock)
-    plan.has_fast_path = False
-    observed = Observed(plan, Noting())
-    assert observed.direct([(2,)], False) is None
-    assert observed.bind([(2,)]) is None
+    observe_handle(plan.open_handle(OpenOptions()), Noting()).close()
+    assert plan.closed == 1
+
+
+def test_without_an_observer_a_handle_stays_as_it_is(clock: Clock) -> None:
+    handle = Plan(clock).open_handle(OpenOptions())
+    assert observe_handle(handle, None) is handle
 
 
 @pytest.mark.parametrize(("threads", "waited"), [(1, 2.0), (2, 3.0), (None, 3.0)])
 def test_only_runs_of_one_thread_are_timed_without_waiting(
     threads: int | None, waited: float, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second run is known to be long; in it, others had the processor for a second."""
-    observer, plan, seen = Noting(threads), Plan(clock), [0.0]
+    """The second run is known to be long, also if the handle was reopened; in it, others had the processor for a
+    second."""
+    observer, seen = Noting(threads), [0.0]
     monkeypatch.setattr(stopwatch, "read_waited", lambda: seen.append(seen[-1] + 1.0) or seen[-1])
-    run = report_runs(lambda: plan._run([X]), [X], observer)
-    run()
-    run()
+    handle = observe(clock, observer, SHAPES)
+    for each in (handle, handle.reopen(OpenOptions(SHAPES))):
+        assert each.call is not None
+        each.call([X])
     assert [seconds for *_, seconds in observer.noted] == [3.0, waited]

@@ -1,16 +1,15 @@
 """Preparation of partitions: culprits, the cache's indices of operations, and refusals of a precision."""
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from nnapi import Device, Model, compile
 from nnapi.contract.driver import DriverDiedError, Prepared, PrepareOptions
+from nnapi.contract.wrapping import Openable
 from nnapi.errors import BadDataError, MissedDeadlinePersistentError, OpFailedError, UnavailableDeviceError
 from nnapi.runtime.cache.compilation_cache import Cache
-from nnapi.runtime.executors.observed import Observed, unwrap
 from nnapi.runtime.executors.prepared_partitions import (
     ClaimedError,
     PreparedPartition,
@@ -18,6 +17,7 @@ from nnapi.runtime.executors.prepared_partitions import (
     name_operations,
     prepare_plan,
 )
+from nnapi.runtime.planning.plan import Run
 from nnapi.runtime.verdicts.exclusions import exclusions_of
 from tests.runtime.cache_cases import TOKEN, Slow, doubled
 from tests.runtime.control_cases import branch
@@ -114,7 +114,7 @@ def test_every_prepared_partition_is_guarded() -> None:
     devices = [limited("positive", [ABS]), limited("negative", [NEG]), REFERENCE]
     guarded: list[str] = []
 
-    def guard(run: Any, prepared: Prepared) -> Prepared:
+    def guard(run: Run, prepared: Openable) -> Openable:
         guarded.append(run.device)
         return prepared
 
@@ -162,15 +162,10 @@ def test_refusals_of_a_precision_are_those_of_the_engines_that_refuse() -> None:
 
         def close(self) -> None: ...
 
+    queued: Any = None
     partitions = [partition("a", Exacting("")), partition("b", Exacting("too deep")), partition("c", object())]
     plan = compile(chain(), REFERENCE.name).plan
-    assert ReadyPlan(plan, Exacting(""), partitions).find_precision_refusals() == {"b": "too deep"}
-
-
-def test_an_observed_plan_is_unwrapped() -> None:
-    inner: Any = SimpleNamespace()
-    assert unwrap(Observed(inner, SimpleNamespace(threads=1, observe=None))) is inner
-    assert unwrap(inner) is inner
+    assert ReadyPlan(plan, queued, partitions).find_precision_refusals() == {"b": "too deep"}
 
 
 @pytest.mark.parametrize("error", [UnavailableDeviceError("gone"), BadDataError("wrong")])

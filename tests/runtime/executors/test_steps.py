@@ -24,15 +24,13 @@ class Part:
     def __init__(self, run: Run) -> None:
         self.device = run.device
         self.requests: list[Request] = []
-        self.is_closed = False
         self._inner = REFERENCE.driver.prepare(run.model, PrepareOptions())
 
     def execute(self, request: Request) -> Outcome:
         self.requests.append(request)
         return self._inner.execute(Request(request.inputs))
 
-    def close(self) -> None:
-        self.is_closed = True
+    def close(self) -> None: ...
 
 
 def prepare(model: Model) -> tuple[PreparedPlan, list[Part]]:
@@ -74,14 +72,12 @@ def test_a_branch_gets_the_inputs_after_the_condition(
     assert part.requests == [Request([given], SOON, 7)]
 
 
-def test_each_step_has_the_limits_of_the_run_and_is_closed_with_it(clock: SimpleNamespace) -> None:
+def test_each_step_has_the_limits_of_the_run(clock: SimpleNamespace) -> None:
     ready, parts = prepare(chain(3))
     (found,) = ready.execute(Request([GIVEN], SOON, 7)).outputs
     assert found.tolist() == np.abs(GIVEN).tolist()
     assert [part.device for part in parts] == ["positive", "negative", "positive"]
     assert [(request.deadline, request.loop_timeout) for part in parts for request in part.requests] == [(SOON, 7)] * 3
-    ready.close()
-    assert all(part.is_closed for part in parts)
 
 
 def test_no_step_begins_after_the_deadline(clock: SimpleNamespace) -> None:

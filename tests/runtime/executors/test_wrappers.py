@@ -7,9 +7,18 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Device, PriorityCode, tensor
-from nnapi.contract.driver import Bound, DriverDiedError, Inference, LoopTimeoutError, Outcome, Prepared, Request
+from nnapi.contract.driver import (
+    DriverDiedError,
+    Handle,
+    LoopTimeoutError,
+    OpenOptions,
+    Outcome,
+    Prepared,
+    Request,
+)
+from nnapi.contract.wrapping import open_handle
 from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, OutputInsufficientSizeError
-from nnapi.model.operand import Array, Shape
+from nnapi.model.operand import Array
 from nnapi.runtime.device_queue import DeviceQueue
 from nnapi.runtime.executors.output_check import OutputCheck
 from nnapi.runtime.executors.wrappers import Fallback, OnDevice, execute
@@ -17,6 +26,7 @@ from nnapi.trace import Layer, Phase, Section, recording
 from tests.runtime.device_cases import Scripted, as_it_is
 
 X = np.array([1, 2], np.float32)
+SHAPES = [X.shape]
 SECTION = Section(Layer.DRIVER, Phase.EXECUTION, "the run")
 
 
@@ -31,6 +41,7 @@ class Part:
     def __init__(self, error: Exception | None = None, queue: DeviceQueue | None = None) -> None:
         self.error, self.queue = error, queue
         self.requests: list[Request] = []
+        self.opened: list[OpenOptions] = []
         self.closed = 0
         self.free: list[int] = []
         self.threads: list[int] = []
@@ -47,11 +58,10 @@ class Part:
             raise self.error
         return list(inputs)
 
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
-        return self.run
-
-    def bind(self, shapes: Sequence[Shape]) -> Bound:
-        return Bound([X], lambda: self.run([X]))
+    def open_handle(self, options: OpenOptions) -> Handle:
+        self.opened.append(options)
+        call = None if options.shapes is None else self.run
+        return Handle(self.execute, self.open_handle, call, [X] if options.bind else None, self.close)
 
     def close(self) -> None:
         self.closed += 1
@@ -60,57 +70,63 @@ class Part:
 def test_a_failed_run_is_repeated_without_a_deadline() -> None:
     first, second, made = Part(OpFailedError("first")), Part(), list[Prepared]()
     fallback = Fallback("it", first, lambda: made.append(second) or second)
-    for _ in range(2):
-        assert fallback.execute(Request([X], deadline=10**18, loop_timeout=7)).outputs[0] is X
+    for options in (OpenOptions(), OpenOptions(SHAPES, True, True)):
+        handle = open_handle(fallback, options)
+        assert handle.execute(Request([X], deadline=10**18, loop_timeout=7)).outputs[0] is X
+    assert first.opened == [OpenOptions(), OpenOptions(SHAPES, True, True)]
     assert made == [second], "once"
     assert [(request.deadline, request.loop_timeout) for request in first.requests] == [(10**18, 7)] * 2
     assert [(request.deadline, request.loop_timeout) for request in second.requests] == [(None, 7)] * 2
-    fallback.close()
-    assert (first.closed, second.closed) == (1, 1)
+    handle.close()
+    assert (first.closed, second.closed) == (1, 0), "another handle may need the second one"
 
 
 def test_without_a_second_one_the_error_is_final() -> None:
-    first = Part(OpFailedError("first"))
-    fallback = Fallback("it", first, lambda: None)
+    handle = open_handle(Fallback("it", Part(OpFailedError("first")), lambda: None))
     with pytest.raises(OpFailedError, match="first"):
-        fallback.execute(Request([X]))
-    fallback.close()
-    assert first.closed == 1
+        handle.execute(Request([X]))
 
 
 @pytest.mark.parametrize("error", [OutputInsufficientSizeError("too small"), LoopTimeoutError("too long")])
 def test_errors_that_the_caller_must_handle_are_final(error: Exception) -> None:
     with pytest.raises(type(error), match=str(error)):
-        Fallback("it", Part(error), Part).execute(Request([X]))
+        open_handle(Fallback("it", Part(error), Part)).execute(Request([X]))
 
 
-def test_a_session_falls_back_too() -> None:
-    second = Part()
-    session = Fallback("it", Part(OpFailedError("first")), lambda: second).session()
-    assert session.execute(Request([X])).outputs[0] is X
+def test_a_reopened_handle_falls_back_too_and_has_the_fast_path_of_the_first() -> None:
+    first, second = Part(OpFailedError("first")), Part()
+    handle = open_handle(Fallback("it", first, lambda: second)).reopen(OpenOptions(SHAPES, bind=True))
+    assert handle.execute(Request([X])).outputs[0] is X
     assert len(second.requests) == 1
+    assert (handle.call, handle.inputs) == (first.run, [X])
 
 
-def on_device(part: Part, **more: object) -> OnDevice:
-    found = Device(Scripted(as_it_is, "chip"), part.queue)
+class Remote(Scripted):
+    """A driver whose process may end."""
+
+    is_remote = True
+
+
+def on_device(part: Part, driver: type[Scripted] = Scripted, **more: object) -> OnDevice:
+    found = Device(driver(as_it_is, "chip"), part.queue)
     check = OutputCheck("chip", MODEL)
     return OnDevice(found, part, check, PriorityCode.PRIORITY_LOW, SECTION, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("deadline", [None, 10**18])
 def test_a_run_is_traced_while_a_trace_is_recorded(deadline: int | None) -> None:
-    prepared = on_device(Part())
-    prepared.execute(Request([X], deadline))
+    handle = open_handle(on_device(Part()))
+    handle.execute(Request([X], deadline))
     with recording() as recorded:
-        prepared.execute(Request([X], deadline))
+        handle.execute(Request([X], deadline))
     assert [span.label.name for span in recorded.spans()].count("the run") == 1
 
 
 def test_only_a_run_with_a_deadline_has_a_thread_of_its_own() -> None:
     part = Part()
-    prepared = on_device(part)
+    handle = open_handle(on_device(part))
     for deadline in (None, 10**18):
-        prepared.execute(Request([X], deadline))
+        handle.execute(Request([X], deadline))
     here = threading.get_ident()
     assert [thread == here for thread in part.threads] == [True, False]
 
@@ -119,12 +135,13 @@ def test_only_a_run_with_a_deadline_has_a_thread_of_its_own() -> None:
 def test_each_way_to_run_has_one_slot_and_gives_it_back(error: Exception | None) -> None:
     queue = DeviceQueue(2)
     part = Part(error, queue)
-    prepared = on_device(part)
-    direct, bound = prepared.direct([X.shape], False), prepared.bind([X.shape])
-    assert direct is not None
-    assert bound is not None
-    assert bound.inputs[0] is X
-    runs = [lambda: prepared.execute(Request([X])).outputs, lambda: direct([X]), bound.run]
+    handle = open_handle(on_device(part), OpenOptions(SHAPES))
+    bound = handle.reopen(OpenOptions(SHAPES, bind=True))
+    assert handle.call is not None
+    assert bound.call is not None
+    assert bound.inputs == [X]
+    direct, call = handle.call, bound.call
+    runs = [lambda: handle.execute(Request([X])).outputs, lambda: direct([X]), lambda: call([X])]
     for run in runs:
         if error is None:
             assert run()[0] is X
@@ -137,42 +154,47 @@ def test_each_way_to_run_has_one_slot_and_gives_it_back(error: Exception | None)
 
 def test_a_foreign_error_becomes_one_of_nnapi() -> None:
     with pytest.raises(OpFailedError, match="chip failed: RuntimeError: broken"):
-        on_device(Part(RuntimeError("broken"))).execute(Request([X]))
+        open_handle(on_device(Part(RuntimeError("broken")))).execute(Request([X]))
     with pytest.raises(OpFailedError, match="the plan failed: RuntimeError: broken"):
-        execute(Part(RuntimeError("broken")), Request([X]))
+        execute(open_handle(Part(RuntimeError("broken"))), Request([X]))
     with pytest.raises(MissedDeadlineTransientError, match="late"):
-        execute(Part(MissedDeadlineTransientError("late")), Request([X]))
-    assert execute(Part(), Request([X])).outputs[0] is X
+        execute(open_handle(Part(MissedDeadlineTransientError("late"))), Request([X]))
+    assert execute(open_handle(Part()), Request([X])).outputs[0] is X
 
 
 @pytest.mark.parametrize("is_final", [True, False])
 def test_nothing_runs_after_a_death_that_is_final(is_final: bool) -> None:
-    """A fast path that was found before raises, too; none is found after it."""
+    """A fast path that was found before raises, too; none is asked for after it."""
     part, noted = Part(DriverDiedError("the process ended")), list[DriverDiedError]()
-    prepared = on_device(part, note_death=lambda error: noted.append(error) or is_final)
-    direct, session = prepared.direct([X.shape], False), prepared.session()
-    assert direct is not None
+    prepared = on_device(part, Remote, note_death=lambda error: noted.append(error) or is_final)
+    handle, session = (open_handle(prepared, OpenOptions(SHAPES, exclusive)) for exclusive in (False, True))
+    assert handle.call is not None
+    direct = handle.call
     with pytest.raises(DriverDiedError, match="the process ended"):
-        prepared.execute(Request([X]))
+        handle.execute(Request([X]))
     assert noted == [part.error]
     part.error = None
-    later = prepared.session()
+    part.opened.clear()
+    wanted = OpenOptions(SHAPES, True, True, True)
+    later = [open_handle(prepared, wanted), session.reopen(wanted)]
+    runs = [each.execute for each in (handle, session, *later)]
     if not is_final:
-        assert direct([X])[0] is prepared.execute(Request([X])).outputs[0] is X
-        assert later.execute(Request([X])).outputs[0] is session.execute(Request([X])).outputs[0] is X
+        assert part.opened == [wanted] * 2
+        assert [run(Request([X])).outputs for run in runs] == [[X]] * 4
+        assert direct([X]) == [X]
         return
-    for run in (prepared.execute, session.execute, later.execute, lambda request: direct(request.inputs)):
+    for run in (*runs, lambda request: direct(request.inputs)):
         with pytest.raises(DeadObjectError, match="the process ended, and it is not tried again"):
             run(Request([X]))
-    assert prepared.direct([X.shape], False) is None
-    assert prepared.bind([X.shape]) is None
+    assert [each.call for each in later] == [None] * 2
+    assert part.opened == [OpenOptions()] * 2
     assert len(part.requests) == 1
 
 
 def test_without_somebody_to_note_a_death_the_device_is_tried_again() -> None:
     part = Part(DriverDiedError("the process ended"))
-    prepared = on_device(part)
+    handle = open_handle(on_device(part))
     with pytest.raises(DriverDiedError):
-        prepared.execute(Request([X]))
+        handle.execute(Request([X]))
     part.error = None
-    assert prepared.execute(Request([X])).outputs[0] is X
+    assert handle.execute(Request([X])).outputs[0] is X

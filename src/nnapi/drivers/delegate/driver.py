@@ -5,7 +5,17 @@ import os
 from collections.abc import Sequence
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.contract.driver import ENGINE, Capabilities, DeviceInfo, Inference, Outcome, PrepareOptions, Request, Verdict
+from nnapi.contract.driver import (
+    ENGINE,
+    Capabilities,
+    DeviceInfo,
+    Handle,
+    OpenOptions,
+    Outcome,
+    PrepareOptions,
+    Request,
+    Verdict,
+)
 from nnapi.contract.prepared import CLOSED, Shapes
 from nnapi.drivers.delegate.plugin import Plugin
 from nnapi.drivers.delegate.probing import probe_verdicts, rewrite_for_delegate
@@ -17,7 +27,7 @@ from nnapi.errors import OpFailedError, need
 from nnapi.formats.tflite.graph import Graph
 from nnapi.host.installed_packages import version
 from nnapi.model.model import Model
-from nnapi.model.operand import Array, Shape
+from nnapi.model.operand import Array
 
 
 class PreparedDelegated:
@@ -33,15 +43,17 @@ class PreparedDelegated:
         with self._plugin.turn:
             return self._need_instance().execute(request)
 
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
-        turn, compute = self._plugin.turn, self._need_instance().direct
+    def open_handle(self, options: OpenOptions) -> Handle:
+        instance = self._need_instance()
+        turn, compute = self._plugin.turn, instance.copying
 
-        def run(inputs: Sequence[Array]) -> list[Array]:
+        def call(inputs: Sequence[Array]) -> list[Array]:
             with turn:
                 self._need_instance()
                 return compute(inputs)
 
-        return run
+        fits = options.shapes is not None and [*options.shapes] == instance.shapes
+        return Handle(self.execute, self.open_handle, call if fits else None)
 
     def close(self) -> None:
         with self._plugin.turn:

@@ -5,9 +5,8 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 
-from nnapi.contract.driver import DriverDiedError, Inference, Outcome, Prepared, Request
+from nnapi.contract.driver import DriverDiedError, Handle, Inference, OpenOptions, Outcome, Request
 from nnapi.contract.prepared import CLOSED, check_deadline
-from nnapi.contract.wrapping import Borrowed
 from nnapi.drivers.foreign.built_model import Compiled, Frame
 from nnapi.errors import OpFailedError, need, need_value
 from nnapi.locks import make_lock
@@ -59,7 +58,25 @@ class PreparedForeign:
         with self._section:
             return self._run(self._need_open(), request)
 
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+    def open_handle(self, options: OpenOptions) -> Handle:
+        """Return a handle; an exclusive one has a burst, if the library has bursts."""
+        if not options.exclusive or not self._need_open().compiled.agent.has_bursts:
+            return self._open(options)
+        burst = PreparedForeign(self._model, self._make_burst, self._section)
+        return burst._open(options)._replace(close=burst.close)
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed, self._live = True, None
+
+    def _make_burst(self) -> Live:
+        live = self._find()
+        return Live(live.compiled.open_burst(), live)
+
+    def _open(self, options: OpenOptions) -> Handle:
+        return Handle(self.execute, self._open, None if options.shapes is None else self._find_call(options.shapes))
+
+    def _find_call(self, shapes: Sequence[Shape]) -> Inference | None:
         """Return a run without measuring; None if an output has dynamic dimensions."""
         if not all(type.is_known for type in self._outputs):
             return None
@@ -75,21 +92,6 @@ class PreparedForeign:
                 raise
 
         return run
-
-    def session(self) -> Prepared:
-        """Return a burst; this compilation itself if the library has no bursts."""
-        if not self._need_open().compiled.agent.has_bursts:
-            return Borrowed(self)
-
-        def make() -> Live:
-            live = self._find()
-            return Live(live.compiled.open_burst(), live)
-
-        return PreparedForeign(self._model, make, self._section)
-
-    def close(self) -> None:
-        with self._lock:
-            self._is_closed, self._live = True, None
 
     def _find(self) -> Live:
         """Return a compilation of a live connection. Sessions may need one even after this object is closed."""

@@ -106,10 +106,10 @@ class Isolated:
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         assert isinstance(prepared, RemotePrepared)
-        handle = prepared.handle()
-        if not handle.connection.greeting.caches:
+        remote = prepared.find_remote()
+        if not remote.connection.greeting.caches:
             return None
-        return handle.connection.ask({"kind": "cache_entry", "prepared": handle.number}, _read_entry)
+        return remote.connection.ask({"kind": "cache_entry", "prepared": remote.number}, _read_entry)
 
     def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> RemotePrepared:
         waiting = [entry]

@@ -10,8 +10,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import NamedTuple
 
-from nnapi.codes import CONTROL_FLOW
-from nnapi.contract.driver import CacheEntry, Caches, Direct, Inference, Prepared, PrepareOptions, Request, Sessions
+from nnapi.contract.driver import CacheEntry, Caches, Prepared, PrepareOptions, Request
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.arena import KEPT, Arena, copy_in, new_arena
 from nnapi.drivers.isolated.channel import (
@@ -34,7 +33,6 @@ from nnapi.drivers.isolated.session import PreparedModel, Session, free_memory
 from nnapi.errors import BadDataError, OpFailedError, need
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
-from nnapi.model.operand import Shape
 from nnapi.trace import spans
 
 
@@ -174,7 +172,7 @@ class ChannelServer:
         session.check_count(session.prepared)
         model, options = session.models[body["model"]], session.to_options(body["options"])
         try:
-            return {"prepared": session.add(session.prepared, PreparedModel(prepare(model, options), model))}
+            return {"prepared": session.add(session.prepared, PreparedModel.of(prepare(model, options), model))}
         finally:
             free_memory()
 
@@ -189,12 +187,8 @@ class ChannelServer:
 
     def answer_session(self, body: Body, descriptors: Sequence[int]) -> Body:
         self._session.check_count(self._session.prepared)
-        held = self._session.prepared[body["prepared"]]
-        if isinstance(held.prepared, Sessions):
-            held = held._replace(prepared=held.prepared.session(), is_burst=True, is_borrowing=True)
-        else:
-            held = held._replace(is_burst=True, is_shared=True)
-        return {"prepared": self._session.add(self._session.prepared, held)}
+        burst = self._session.prepared[body["prepared"]].open_burst()
+        return {"prepared": self._session.add(self._session.prepared, burst)}
 
     def answer_execute(self, body: Body, descriptors: Sequence[int]) -> tuple[Body, list[int]]:
         held, arena = self._session.prepared[body["prepared"]], self._arena
@@ -206,7 +200,7 @@ class ChannelServer:
         ]
         limits, attributes = (body["deadline"], body["loop_timeout"]), to_value(ATTRIBUTES, body["attributes"])
         begin = time.monotonic_ns()
-        outcome = held.prepared.execute(Request(inputs, *limits, held.is_borrowing, attributes))
+        outcome = held.handle.execute(Request(inputs, *limits, attributes=attributes))
         took = time.monotonic_ns() - begin
         outputs = list(outcome.outputs)
         for array, index in zip(outputs, held.model.outputs, strict=True):
@@ -229,7 +223,7 @@ class ChannelServer:
         number, (input_locations, output_locations) = body["prepared"], body["locations"]
         held, arena = self._session.prepared[number], Arena(descriptors[0], body["size"])
         shapes = [tuple(shape) for _, shape in input_locations]
-        infer = _inference(held, shapes)
+        infer = held.find_call(shapes)
         if infer is None:
             return {"binding": None}
         inputs, outputs = arena.views(held.model, input_locations, output_locations)
@@ -244,16 +238,6 @@ class ChannelServer:
         binding = next(self._numbers)
         self._bindings[binding] = Binding(number, run, BURST_SPIN if held.is_burst else SPIN)
         return {"binding": binding}
-
-
-def _inference(held: PreparedModel, shapes: Sequence[Shape]) -> Inference | None:
-    """Return a run without a time limit; None for loops on a driver without a fast path, as these need limits."""
-    prepared = held.prepared
-    if isinstance(prepared, Direct):
-        return prepared.direct(shapes, held.is_borrowing)
-    if any(call.code in CONTROL_FLOW for call in held.model.operations):
-        return None
-    return lambda inputs: list(prepared.execute(Request(inputs)).outputs)
 
 
 DIGEST_SIZE = 32

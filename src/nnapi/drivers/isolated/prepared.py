@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from nnapi.contract.driver import Bound, DriverDiedError, Inference, Outcome, Request
+from nnapi.contract.driver import DriverDiedError, Handle, Inference, OpenOptions, Outcome, Request
 from nnapi.contract.prepared import check_deadline
 from nnapi.drivers.isolated.arena import KEPT, Arena, Location, copy_in, new_arena, round_up
 from nnapi.drivers.isolated.channel import Binding, ClientChannel
@@ -27,7 +27,7 @@ def read_number(answer: Message) -> int:
     return int(answer.body["prepared"])
 
 
-class Handle:
+class RemoteNumber:
     """The number of a prepared model in one process, released with this object."""
 
     def __init__(self, connection: Connection, number: int) -> None:
@@ -48,42 +48,42 @@ class RemotePrepared:
         self._thread = threading.local()
         """Per thread: the error of its last run on the fast path. Its next run on the general path raises it."""
         self._is_closed = False
-        self._handle: Handle | None = None
+        self._remote: RemoteNumber | None = None
         if now:
-            self.handle()
+            self.find_remote()
 
-    def handle(self) -> Handle:
+    def find_remote(self) -> RemoteNumber:
         """Return the prepared model in a live process; prepare it there if necessary."""
-        handle = self._handle
-        if handle is not None and handle.connection.is_alive:
-            return handle
+        remote = self._remote
+        if remote is not None and remote.connection.is_alive:
+            return remote
         with self._lock:
-            handle = self._handle
-            if handle is None or not handle.connection.is_alive:
+            remote = self._remote
+            if remote is None or not remote.connection.is_alive:
                 if self._is_closed:
                     raise OpFailedError("the prepared model is closed")
                 connection = self._connect()
-                handle = self._handle = Handle(connection, self._make(connection))
-            return handle
+                remote = self._remote = RemoteNumber(connection, self._make(connection))
+            return remote
 
     def execute(self, request: Request) -> Outcome:
         death: DriverDiedError | None = self._thread.__dict__.pop("death", None)
         if death is not None:
             raise death
         check_deadline(request)
-        handle = self.handle()
-        channel = handle.connection.take()
+        remote = self.find_remote()
+        channel = remote.connection.take()
         try:
-            return self._execute(handle, channel, request)
+            return self._execute(remote, channel, request)
         finally:
-            handle.connection.put(channel)
+            remote.connection.put(channel)
 
-    def _execute(self, handle: Handle, channel: ClientChannel, request: Request) -> Outcome:
-        connection = handle.connection
+    def _execute(self, remote: RemoteNumber, channel: ClientChannel, request: Request) -> Outcome:
+        connection = remote.connection
         locations, free = copy_in(channel.arena, request.inputs, 0)
         body = {
             "kind": "execute",
-            "prepared": handle.number,
+            "prepared": remote.number,
             "free": free,
             "deadline": request.deadline,
             "loop_timeout": request.loop_timeout,
@@ -115,27 +115,43 @@ class RemotePrepared:
             channel.arena = None
         return Outcome(outputs, _count(answer["hardware_ns"]), _count(answer["driver_ns"]))
 
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """Return a run without messages; None if the driver has no fast path or an output's shape is unknown."""
-        known = all(type.is_known for type in self._outputs) and len(shapes) == len(self._inputs)
-        if not known:
-            return None
-        with suppress(DriverDiedError):  # the next run reports it
-            if self._find_binding(tuple(shapes)) is None:
-                return None
-        return self._make_run(tuple(shapes), borrow)
+    def open_handle(self, options: OpenOptions) -> Handle:
+        """Return a handle; an exclusive one has a session in the process, which spins longer between its runs."""
+        if options.exclusive:
+            session = RemoteSession(self, self._model, self._connect)
+            return session._open(options)._replace(close=session.close)
+        return self._open(options)
 
-    def _make_run(self, shapes: tuple[Shape, ...], borrow: bool) -> Inference:
+    def _open(self, options: OpenOptions) -> Handle:
+        """Return a handle. It has no fast path if the driver has none or an output's shape is unknown."""
+        call, inputs = None, None
+        is_known = all(type.is_known for type in self._outputs)
+        if options.shapes is not None and is_known and len(options.shapes) == len(self._inputs):
+            shapes = tuple(options.shapes)
+            call = self._make_call(shapes, options.borrow or options.bind)
+            with suppress(DriverDiedError):  # the next run reports it
+                binding = self._find_binding(shapes)
+                call = None if binding is None else call
+                inputs = self._clear_inputs(binding) if options.bind and binding else None
+        return Handle(self.execute, self._open, call, inputs)
+
+    def _clear_inputs(self, binding: Binding) -> list[Array]:
+        """Return the inputs' memory in the arena, where the process reads them; a later process gets copies."""
+        for array in binding.inputs:
+            array.fill(0)
+        return binding.inputs
+
+    def _make_call(self, shapes: tuple[Shape, ...], borrow: bool) -> Inference:
         borrow = borrow and self.is_burst
 
         def run(inputs: Sequence[Array]) -> list[Array]:
-            handle = self._handle
-            if handle is None:
+            remote = self._remote
+            if remote is None:
                 raise OpFailedError("the model is closed, or not prepared yet")
-            connection = handle.connection
+            connection = remote.connection
             channel = connection.take()
             try:
-                binding = channel.bindings.get((handle.number, shapes)) or self._bind(handle, channel, shapes)
+                binding = channel.bindings.get((remote.number, shapes)) or self._bind(remote, channel, shapes)
                 if binding is None:
                     raise OpFailedError("the driver has no fast path")
                 for view, array in zip(binding.inputs, inputs):  # noqa: B905  # the caller has compared the shapes
@@ -153,35 +169,31 @@ class RemotePrepared:
         return run
 
     def _find_binding(self, shapes: tuple[Shape, ...]) -> Binding | None:
-        handle = self.handle()
-        channel = handle.connection.take()
+        remote = self.find_remote()
+        channel = remote.connection.take()
         try:
-            return self._bind(handle, channel, shapes)
+            return self._bind(remote, channel, shapes)
         finally:
-            handle.connection.put(channel)
+            remote.connection.put(channel)
 
-    def _bind(self, handle: Handle, channel: ClientChannel, shapes: tuple[Shape, ...]) -> Binding | None:
+    def _bind(self, remote: RemoteNumber, channel: ClientChannel, shapes: tuple[Shape, ...]) -> Binding | None:
         """Return the binding for these shapes on a channel, made at first use; None without a fast path."""
-        key = handle.number, shapes
+        key = remote.number, shapes
         if key in channel.bindings:
             return channel.bindings[key]
         inputs, size = _lay_out(shapes, self._inputs, 0)
         outputs, size = _lay_out([type.dimensions for type in self._outputs], self._outputs, size)
         size = max(size, 1)
         with new_arena(size) as (arena, descriptor):
-            body = {"kind": "bind", "prepared": handle.number, "locations": [inputs, outputs], "size": size}
-            number = handle.connection.ask_on(channel, body, _read_binding, [descriptor], None)
+            body = {"kind": "bind", "prepared": remote.number, "locations": [inputs, outputs], "size": size}
+            number = remote.connection.ask_on(channel, body, _read_binding, [descriptor], None)
         found = None if number is None else Binding(number, *arena.views(self._model, inputs, outputs))
         channel.bindings[key] = found
         return found
 
-    def session(self) -> "RemoteSession":
-        """Return a prepared model for one run at a time. Its process spins longer between runs."""
-        return RemoteSession(self, self._model, self._connect)
-
     def close(self) -> None:
         with self._lock:
-            self._is_closed, self._handle = True, None
+            self._is_closed, self._remote = True, None
 
 
 class RemoteSession(RemotePrepared):
@@ -189,21 +201,9 @@ class RemoteSession(RemotePrepared):
 
     def __init__(self, shared: RemotePrepared, model: Model, connect: Callable[[], Connection]) -> None:
         def make(connection: Connection) -> int:
-            return connection.ask({"kind": "session", "prepared": shared.handle().number}, read_number)
+            return connection.ask({"kind": "session", "prepared": shared.find_remote().number}, read_number)
 
         super().__init__(model, connect, make, now=False)
-
-    def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        """Return the inputs' memory in the arena, where the process reads them; a later process gets copies."""
-        run = self.direct(shapes, True)
-        binding = None
-        with suppress(DriverDiedError):  # the next run reports it
-            binding = run and self._find_binding(tuple(shapes))
-        if run is None or binding is None:
-            return None
-        for array in binding.inputs:
-            array.fill(0)
-        return Bound(binding.inputs, partial(run, binding.inputs))
 
 
 def _lay_out(shapes: Sequence[Shape], types: Sequence[OperandType], free: int) -> tuple[list[Location], int]:

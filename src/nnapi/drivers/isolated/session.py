@@ -7,14 +7,25 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, TypeVar
 
-from nnapi.codes import DeviceTypeCode
-from nnapi.contract.driver import DeviceInfo, Driver, Prepared, PrepareOptions
+from nnapi.codes import CONTROL_FLOW, DeviceTypeCode
+from nnapi.contract.driver import (
+    DeviceInfo,
+    Driver,
+    Handle,
+    Inference,
+    OpenOptions,
+    Prepared,
+    PrepareOptions,
+    Request,
+)
+from nnapi.contract.wrapping import open_handle
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.allowance import UNLIMITED, Allowance
 from nnapi.drivers.isolated.constants import MapFile, map_file
 from nnapi.drivers.isolated.protocol import SPANS, Body
 from nnapi.locks import make_lock
 from nnapi.model.model import Model
+from nnapi.model.operand import Shape
 from nnapi.trace import Layer, Phase, Section, Span, spans
 
 T = TypeVar("T")
@@ -30,13 +41,32 @@ def free_memory() -> None:
 
 
 class PreparedModel(NamedTuple):
+    """A prepared model with a handle, which is exclusive and closed with the entry in a burst."""
+
     prepared: Prepared
     model: Model
+    handle: Handle
     is_burst: bool = False
-    is_borrowing: bool = False
-    """Whether outputs may be views of the device's memory, valid until its next run."""
-    is_shared: bool = False
-    """Whether another entry owns ``prepared`` and closes it."""
+
+    @staticmethod
+    def of(prepared: Prepared, model: Model) -> "PreparedModel":
+        return PreparedModel(prepared, model, open_handle(prepared))
+
+    def open_burst(self) -> "PreparedModel":
+        """Return an entry for one caller's runs."""
+        return self._replace(handle=open_handle(self.prepared, OpenOptions(exclusive=True, borrow=True)), is_burst=True)
+
+    def find_call(self, shapes: Sequence[Shape]) -> Inference | None:
+        """Return a run without a time limit; None for loops on a driver without a fast path, as these need limits."""
+        found = self.handle.reopen(OpenOptions(shapes, borrow=self.is_burst)).call
+        if found is not None or any(call.code in CONTROL_FLOW for call in self.model.operations):
+            return found
+        execute = self.handle.execute
+        return lambda inputs: list(execute(Request(inputs)).outputs)
+
+    def close(self) -> None:
+        """Close the burst, or the prepared model."""
+        (self.handle if self.is_burst else self.prepared).close()
 
 
 SECTIONS = {
@@ -149,8 +179,7 @@ class Session:
         if held is not None:
             for forget in list(self._channels.values()):
                 forget(number)
-            if not held.is_shared:
-                held.prepared.close()
+            held.close()
 
     def trace(self, body: Body) -> AbstractContextManager[Any]:
         """Return the trace section of a request; an empty one if nothing is recorded."""

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
-from nnapi.contract.driver import Bound, Inference, Outcome, Request
+from nnapi.contract.driver import Handle, Inference, OpenOptions, Outcome, Request
 from nnapi.contract.prepared import check_deadline
 from nnapi.drivers.litert.artifact import Compiled, Engine
 from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.errors import OpFailedError, need
 from nnapi.model.model import Model
-from nnapi.model.operand import Array, Shape
+from nnapi.model.operand import Array
 from nnapi.trace import Section, spans
 from nnapi.trace.log import Log
 
@@ -79,6 +79,8 @@ class Instance:
         self._engine = Engine(content, native, views[:count], views[count:], threads)
         ends = [(_caller_view(view, flip), flip) for view, flip in zip(views, flipped, strict=True)]
         self._inputs, self._outputs = ends[: -len(shapes)], ends[-len(shapes) :]
+        self.shapes = [view.shape for view in views[:count]]
+        """The shapes of the inputs."""
 
     def _open(self, threads: int, make: MakeInterpreter) -> tuple[Any, list[Array], int]:
         interpreter = make(self._program.compiled, threads)
@@ -107,7 +109,7 @@ class Instance:
         return None, model.views, threads
 
     @cached_property
-    def direct(self) -> Inference:
+    def copying(self) -> Inference:
         """The function that runs and returns copies of the results."""
         return self._resolve(borrow=False)
 
@@ -115,6 +117,13 @@ class Instance:
     def borrowing(self) -> Inference:
         """The function that runs and returns results that are valid until the next run."""
         return self._resolve(borrow=True)
+
+    def open_handle(self, options: OpenOptions) -> Handle:
+        """Return a handle for one run at a time."""
+        inputs, call = None, None
+        if options.shapes is not None and [*options.shapes] == self.shapes:
+            inputs, call = self._bind() if options.bind else (None, self.borrowing if options.borrow else self.copying)
+        return Handle(partial(self.execute, borrow=options.borrow or options.bind), self.open_handle, call, inputs)
 
     def execute(self, request: Request, borrow: bool = False) -> Outcome:
         check_deadline(request)
@@ -165,10 +174,8 @@ class Instance:
 
         return one
 
-    def bind(self, shapes: Sequence[Shape]) -> Bound | None:
+    def _bind(self) -> tuple[list[Array], Inference]:
         """Return the interpreter's input memory, or buffers if their signedness must be converted in each run."""
-        if [view.shape for view, _ in self._inputs] != [*shapes]:
-            return None
         inputs = [np.zeros_like(view) if flip else view for view, flip in self._inputs]
         for array in inputs:
             array.fill(0)
@@ -176,17 +183,17 @@ class Instance:
         puts = [partial(np.bitwise_xor, array, FLIP, view) for (view, flip), array in ends if flip]
         invoke, results = self._invoke, [view for view, _ in self._outputs]
 
-        def flipped() -> list[Array]:
+        def flipped(inputs: Sequence[Array]) -> list[Array]:
             for put in puts:
                 put()
             invoke()
             return self.results(borrow=True)
 
-        def same() -> list[Array]:
+        def same(inputs: Sequence[Array]) -> list[Array]:
             invoke()
             return results
 
-        return Bound(inputs, flipped if any(self._program.compiled.flipped) else same)
+        return inputs, flipped if any(self._program.compiled.flipped) else same
 
     def results(self, borrow: bool = False) -> list[Array]:
         """Return the outputs; with ``borrow``, only flipped ones are copied, others are valid until the next run."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.contract.driver import Inference, Outcome, Request
+from nnapi.contract.driver import Handle, OpenOptions, Outcome, Request
 from nnapi.contract.prepared import Pool, check_deadline
 from nnapi.contract.profiling import correct_seconds, operation_section
 from nnapi.drivers.openvino.api import ov
@@ -141,9 +141,10 @@ class PreparedOpenVino:
             inputs.append(array)
         return Outcome(self._infer(inputs, self._profile.of(inputs) if spans.active else spans.NOTHING))
 
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """Return a run on any idle request; None for other shapes. Outputs never share memory with the request."""
-        return self._infer if tuple(shapes) == self.shapes else None
+    def open_handle(self, options: OpenOptions) -> Handle:
+        """Return a handle that runs on any idle request. Outputs never share memory with the request."""
+        fits = options.shapes is not None and tuple(options.shapes) == self.shapes
+        return Handle(self.execute, self.open_handle, self._infer if fits else None)
 
     def _infer(self, inputs: Sequence[Array], section: Section = spans.NOTHING) -> list[Array]:
         engine_threads.need()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from nnapi.contract.driver import Bound, Inference, Outcome, Request
+from nnapi.contract.driver import Handle, OpenOptions, Outcome, Request
 from nnapi.contract.prepared import Pool
 from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.interpreter import Instance, Program
-from nnapi.errors import OpFailedError
+from nnapi.errors import OpFailedError, need_value
 from nnapi.model.model import Model
-from nnapi.model.operand import Array, Shape
+from nnapi.model.operand import Array
 
 
 class PreparedGraph:
@@ -21,7 +21,9 @@ class PreparedGraph:
         self.model, self.compiled = model, compiled
         self.program = Program(compiled, model)
         make = partial(Instance, self.program, threads)
-        self._pool = Pool(make, make())
+        first = make()
+        self._shapes = first.shapes
+        self._pool = Pool(make, first)
 
     @property
     def precision_refusal(self) -> str:
@@ -34,47 +36,46 @@ class PreparedGraph:
         finally:
             self._pool.put(instance)
 
-    def session(self) -> Session:
-        return Session(self._pool)
-
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
-        """Return a run on any idle interpreter; ``borrow`` has no effect."""
+    def open_handle(self, options: OpenOptions) -> Handle:
+        """Return a handle with an interpreter of its own if it is exclusive, else one for any idle interpreter."""
+        if options.exclusive:
+            return _Session(self._pool).open_handle(options)
         take, put = self._pool.take, self._pool.put
 
-        def run(inputs: Sequence[Array]) -> list[Array]:
+        def call(inputs: Sequence[Array]) -> list[Array]:
             instance = take()
             try:
-                return instance.direct(inputs)
+                return instance.copying(inputs)
             finally:
                 put(instance)
 
-        return run
+        fits = options.shapes is not None and [*options.shapes] == self._shapes
+        return Handle(self.execute, self.open_handle, call if fits else None)
 
     def close(self) -> None:
         self._pool.close()
 
 
-class Session:
-    """A session: an interpreter for one run at a time."""
+class _Session:
+    """An interpreter outside of the pool until the session is closed."""
 
     def __init__(self, pool: Pool[Instance]) -> None:
         self._pool = pool
         self._instance: Instance | None = pool.take()
 
-    def execute(self, request: Request) -> Outcome:
-        instance = self._instance
-        if instance is None:
-            raise OpFailedError("the session is closed")
-        return instance.execute(request, request.borrow)
+    def open_handle(self, options: OpenOptions) -> Handle:
+        handle = self._need_instance().open_handle(options)
 
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        instance = self._instance
-        return None if instance is None else instance.borrowing if borrow else instance.direct
+        def execute(request: Request) -> Outcome:
+            self._need_instance()
+            return handle.execute(request)
 
-    def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        return None if self._instance is None else self._instance.bind(shapes)
+        return handle._replace(execute=execute, reopen=self.open_handle, close=self.close)
 
     def close(self) -> None:
         instance, self._instance = self._instance, None
         if instance is not None:
             self._pool.put(instance)
+
+    def _need_instance(self) -> Instance:
+        return need_value(self._instance, "the session is closed", OpFailedError)

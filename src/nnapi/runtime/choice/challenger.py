@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from nnapi.contract.driver import Request
-from nnapi.contract.wrapping import find_direct
+from nnapi.contract.driver import OpenOptions, Request
+from nnapi.contract.wrapping import open_handle
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
@@ -33,8 +33,9 @@ Infer = Callable[[Inputs], Sequence[Array]]
 def open_inference(ready: ReadyPlan, inputs: Inputs) -> Infer:
     """Return the fastest function that runs a plan on inputs with the shapes of ``inputs``."""
     shapes = [array.shape for array in inputs if array is not None]
-    direct = find_direct(ready.prepared, shapes, False) if all(shapes) and len(shapes) == len(inputs) else None
-    return direct or (lambda given: ready.prepared.execute(Request(given)).outputs)  # type: ignore[return-value]
+    is_simple = all(shapes) and len(shapes) == len(inputs)
+    handle = open_handle(ready.prepared, OpenOptions(shapes if is_simple else None))
+    return handle.call or (lambda given: handle.execute(Request(given)).outputs)  # type: ignore[return-value]
 
 
 def copy_arrays(arrays: Sequence[Given]) -> list[Given]:

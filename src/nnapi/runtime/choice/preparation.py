@@ -9,7 +9,6 @@
 | Fixed | prepare | nothing |
 """
 
-
 from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError
 from nnapi.runtime.choice.knowledge import Cached, Fixed, Knowledge, keep_plan, recall_plan
 from nnapi.runtime.choice.question import Question

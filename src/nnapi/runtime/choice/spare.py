@@ -4,6 +4,7 @@ from collections.abc import Sequence, Set
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import Prepared, PrepareOptions
+from nnapi.contract.wrapping import Openable
 from nnapi.errors import need_value
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
@@ -22,7 +23,7 @@ class Spare:
         self._question, self.has_everything = question, mode is Partitioning.NONE
         self._cpu = None if mode is Partitioning.WITHOUT_FALLBACK else find_cpu(question.devices)
 
-    def guard(self, run: Run, prepared: Prepared) -> Prepared:
+    def guard(self, run: Run, prepared: Openable) -> Openable:
         """Return a prepared partition, whose failed runs the CPU repeats."""
         what = f"{run.device} on {name_operations(run.operations)}"
         return self._wrap(what, prepared, run.model, {run.device})
@@ -33,7 +34,7 @@ class Spare:
         prepared = self._wrap(f"the plan of {model.name}", ready.prepared, model, {*ready.plan.devices})
         return ready if prepared is ready.prepared else ready._replace(prepared=prepared)
 
-    def _wrap(self, what: str, prepared: Prepared, model: Model, devices: Set[str]) -> Prepared:
+    def _wrap(self, what: str, prepared: Openable, model: Model, devices: Set[str]) -> Openable:
         cpu = self._cpu
         if cpu is None or devices == {cpu.name}:
             return prepared

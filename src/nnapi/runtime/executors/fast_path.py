@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 from numpy import dtype, ndarray
 
 from nnapi.codes import OperandCode
-from nnapi.contract.driver import Inference, Prepared
-from nnapi.contract.wrapping import find_direct
+from nnapi.contract.driver import Handle, Inference, OpenOptions
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.trace.log import Log
@@ -27,15 +26,43 @@ def is_dynamic(model: Model) -> bool:
     return not all(model.operands[index].type.is_known for index in model.inputs)
 
 
-def find_fast_path(
-    model: Model, prepared: Prepared, borrow: bool = False, inputs: Sequence[Array | None] | None = None
-) -> FastPath | None:
-    """Return the fast path, or None: for inputs as declared, or of the shapes of ``inputs``, which have run."""
-    types = [model.operands[index].type for index in model.inputs]
-    shapes = [None if array is None else array.shape for array in inputs] if inputs else [t.dimensions for t in types]
+def list_shapes(model: Model, inputs: Sequence[Array | None] | None = None) -> Sequence[Shape] | None:
+    """Return the shapes of ``inputs`` or the declared ones, for a handle; None if there can be no fast path."""
+    if inputs is None:
+        shapes: list[Shape | None] = [model.operands[index].type.dimensions for index in model.inputs]
+    else:
+        shapes = [None if array is None else array.shape for array in inputs]
     known = [shape for shape in shapes if shape and 0 not in shape]
-    infer = find_direct(prepared, known, borrow) if len(known) == len(types) else None
-    return None if infer is None else _accept(types, known, infer)
+    return known if len(known) == len(shapes) else None
+
+
+def find_fast_path(model: Model, handle: Handle, shapes: Sequence[Shape] | None) -> FastPath | None:
+    """Return the fast path of a handle that was opened for these shapes, or None."""
+    if handle.call is None or shapes is None:
+        return None
+    return _accept([model.operands[index].type for index in model.inputs], shapes, handle.call)
+
+
+class FastPaths:
+    """The fast paths of a dynamic model, for the shapes of the latest two different runs on the general path."""
+
+    def __init__(self, model: Model, handle: Handle, *, borrow: bool = False) -> None:
+        """``borrow`` is as in :class:`OpenOptions`."""
+        self._model, self._handle, self._borrow = model, handle, borrow
+        self._known: list[tuple[Sequence[Shape], FastPath | None]] = []
+
+    def find(self, inputs: Sequence[Array | None]) -> FastPath | None:
+        """Return the fast path for inputs of these shapes, or None."""
+        shapes = list_shapes(self._model, inputs)
+        if shapes is None:
+            return None
+        for known, path in self._known:
+            if known == shapes:
+                return path
+        handle = self._handle.reopen(OpenOptions(shapes, borrow=self._borrow))
+        path = find_fast_path(self._model, handle, shapes)
+        self._known = [(shapes, path), *self._known[:1]]
+        return path
 
 
 def _accept(types: Sequence[OperandType], shapes: Sequence[Shape], infer: Inference) -> FastPath:

@@ -1,11 +1,10 @@
-"""A wrapper around a prepared model that reports the seconds of each run to a trial."""
+"""Handles that report the seconds of each run to a trial."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
-from nnapi.contract.driver import Bound, Inference, Outcome, Prepared, Request
-from nnapi.contract.wrapping import Wrapping, find_bound, find_direct
-from nnapi.model.operand import Array, Shape
+from nnapi.contract.driver import Handle, Inference, OpenOptions, Outcome, Request
+from nnapi.model.operand import Array
 from nnapi.runtime.executors.stopwatch import Stopwatch
 from nnapi.trace import spans
 
@@ -23,53 +22,35 @@ class Observer(Protocol):
         ...
 
 
-def report_runs(
-    run: Callable[[], list[Array]], inputs: Sequence[Array | None], observer: Observer
-) -> Callable[[], list[Array]]:
-    watch, observe = Stopwatch(threads=observer.threads), observer.observe
+def observe_handle(handle: Handle, observer: Observer | None) -> Handle:
+    """Return a handle that reports its runs, except runs with a deadline or while a trace is recorded. Without an
+    observer it is the handle itself."""
+    return handle if observer is None else _report_runs(handle, observer, Stopwatch(threads=observer.threads))
 
-    def run_and_report() -> list[Array]:
-        outputs, begin, seconds = watch.time(run)
+
+def _report_runs(handle: Handle, observer: Observer, watch: Stopwatch) -> Handle:
+    observe = observer.observe
+
+    def execute(request: Request) -> Outcome:
+        if request.deadline is not None or spans.active:
+            return handle.execute(request)
+        outcome, begin, seconds = watch.time(handle.execute, request)
+        observe(request.inputs, outcome.outputs, begin, seconds)
+        return outcome
+
+    def reopen(options: OpenOptions) -> Handle:
+        return _report_runs(handle.reopen(options), observer, watch)
+
+    call = handle.call and _report_calls(handle.call, observer, watch)
+    return Handle(execute, reopen, call, handle.inputs, handle.close)
+
+
+def _report_calls(call: Inference, observer: Observer, watch: Stopwatch) -> Inference:
+    observe, time = observer.observe, watch.time
+
+    def call_and_report(inputs: Sequence[Array]) -> list[Array]:
+        outputs, begin, seconds = time(call, inputs)
         observe(inputs, outputs, begin, seconds)
         return outputs
 
-    return run_and_report
-
-
-def unwrap(prepared: Prepared) -> Prepared:
-    return prepared.inner if isinstance(prepared, Observed) else prepared
-
-
-class Observed(Wrapping):
-    """A prepared model that reports its runs, except runs with a deadline or while a trace is recorded."""
-
-    def __init__(self, inner: Prepared, observer: Observer) -> None:
-        super().__init__(inner)
-        self.observer, self._watch = observer, Stopwatch(threads=observer.threads)
-
-    def execute(self, request: Request) -> Outcome:
-        if request.deadline is not None or spans.active:
-            return self.inner.execute(request)
-        outcome, begin, seconds = self._watch.time(lambda: self.inner.execute(request))
-        self.observer.observe(request.inputs, outcome.outputs, begin, seconds)
-        return outcome
-
-    def wrap(self, session: Prepared) -> Prepared:
-        return Observed(session, self.observer)
-
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        infer = find_direct(self.inner, shapes, borrow)
-        if infer is None:
-            return None
-        observe, watch = self.observer.observe, self._watch
-
-        def run(inputs: Sequence[Array]) -> list[Array]:
-            outputs, begin, seconds = watch.time(lambda: infer(inputs))
-            observe(inputs, outputs, begin, seconds)
-            return outputs
-
-        return run
-
-    def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        bound = find_bound(self.inner, shapes)
-        return bound and Bound(bound.inputs, report_runs(bound.run, bound.inputs, self.observer))
+    return call_and_report

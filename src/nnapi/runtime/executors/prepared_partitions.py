@@ -5,6 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 from nnapi.contract.driver import DriverDiedError, Exact, Prepared, PrepareOptions
+from nnapi.contract.wrapping import Openable
 from nnapi.errors import MissedDeadlineError, NnapiError, OpFailedError, need, wrap_error
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
@@ -18,7 +19,7 @@ from nnapi.runtime.planning.plan import Plan, Run
 from nnapi.runtime.verdicts.exclusions import exclusions_of, note_death
 from nnapi.trace import Phase, Section, span
 
-Guard = Callable[[Run, Prepared], Prepared]
+Guard = Callable[[Run, Openable], Openable]
 """Wraps a partition's prepared model, so that a failure of its device can be handled."""
 
 
@@ -36,7 +37,7 @@ class ReadyPlan(NamedTuple):
     """A prepared plan with its partitions."""
 
     plan: Plan
-    prepared: Prepared
+    prepared: Openable
     partitions: Sequence[PreparedPartition] = ()
 
     def find_precision_refusals(self) -> dict[str, str]:
@@ -69,7 +70,7 @@ def prepare_plan(
     by_name = {device.name: device for device in devices}
     partitions: list[PreparedPartition] = []
 
-    def prepare_run(source: Plan, run: Run) -> Prepared:
+    def prepare_run(source: Plan, run: Run) -> Openable:
         device = by_name[run.device]
         operations = _find_operations(plan.model, source.model, run)
         if restored is None:

@@ -6,13 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nnapi.contract.driver import LoopTimeoutError, Outcome, Prepared, Request
+from nnapi.contract.driver import Handle, LoopTimeoutError, OpenOptions, Outcome, Request
+from nnapi.contract.wrapping import Openable, open_handle
 from nnapi.errors import MissedDeadlineTransientError, need_value
 from nnapi.model.model import Lifetime
 from nnapi.model.operand import Array
 from nnapi.runtime.planning.plan import If, Plan, Run, Step
 
-Prepare = Callable[[Plan, Run], Prepared]
+Prepare = Callable[[Plan, Run], Openable]
+Execute = Callable[[Request], Outcome]
 
 
 class PreparedPlan:
@@ -22,6 +24,9 @@ class PreparedPlan:
         self.plan = plan
         self._constants = {o.index: o.value for o in plan.model.operands if o.lifetime == Lifetime.CONSTANT}
         self._steps = [_prepare_step(plan, step, prepare) for step in plan.steps]
+
+    def open_handle(self, options: OpenOptions) -> Handle:
+        return Handle(self.execute, self.open_handle)
 
     def execute(self, request: Request) -> Outcome:
         model = self.plan.model
@@ -34,38 +39,33 @@ class PreparedPlan:
             values.update(zip(step.outputs, step.run(step, inputs, request), strict=True))
         return Outcome([_need_own(values[index]) for index in model.outputs])
 
-    def close(self) -> None:
-        for step in self._steps:
-            for part in step.parts:
-                part.close()
-
 
 class _ReadyStep(NamedTuple):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    parts: Sequence[Prepared]
+    parts: Sequence[Execute]
     run: "Callable[[_ReadyStep, Sequence[Array | None], Request], Sequence[Array]]"
 
 
 def _prepare_step(plan: Plan, step: Step, prepare: Prepare) -> _ReadyStep:
     if isinstance(step, Run):
-        return _ReadyStep(step.inputs, step.outputs, [prepare(plan, step)], _run_part)
+        return _ReadyStep(step.inputs, step.outputs, [open_handle(prepare(plan, step)).execute], _run_part)
     if isinstance(step, If):
-        branches = [PreparedPlan(each, prepare) for each in (step.then, step.otherwise)]
+        branches = [PreparedPlan(each, prepare).execute for each in (step.then, step.otherwise)]
         return _ReadyStep((step.condition, *step.inputs), step.outputs, branches, _run_branch)
-    loop = [PreparedPlan(each, prepare) for each in (step.condition, step.body)]
+    loop = [PreparedPlan(each, prepare).execute for each in (step.condition, step.body)]
     return _ReadyStep(step.inputs, step.outputs, loop, _run_loop)
 
 
 def _run_part(step: _ReadyStep, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
     (part,) = step.parts
-    return part.execute(Request(inputs, request.deadline, request.loop_timeout)).outputs
+    return part(Request(inputs, request.deadline, request.loop_timeout)).outputs
 
 
 def _run_branch(step: _ReadyStep, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
     then, otherwise = step.parts
     branch = then if _read_condition(inputs[0]) else otherwise
-    return branch.execute(Request(inputs[1:], request.deadline, request.loop_timeout)).outputs
+    return branch(Request(inputs[1:], request.deadline, request.loop_timeout)).outputs
 
 
 def _run_loop(step: _ReadyStep, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
@@ -76,12 +76,12 @@ def _run_loop(step: _ReadyStep, inputs: Sequence[Array | None], request: Request
     state = list(inputs)
     while True:
         turn = Request(state, request.deadline, request.loop_timeout)
-        goes_on = _read_condition(condition.execute(turn).outputs[0])
+        goes_on = _read_condition(condition(turn).outputs[0])
         if time.monotonic_ns() > end:
             raise LoopTimeoutError(f"the loop ran longer than {request.loop_timeout} ns, its limit by set_loop_timeout")
         if not goes_on:
             return [_need_own(array) for array in state[: len(step.outputs)]]
-        results = body.execute(turn).outputs
+        results = body(turn).outputs
         state[: len(results)] = results
 
 

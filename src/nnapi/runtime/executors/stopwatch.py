@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, TypeVarTuple
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 LONG = 1e-3
 """Seconds of a run from which interruptions are likely. Reading the wait time takes 20 µs, twice per run."""
@@ -28,12 +29,12 @@ class Stopwatch:
         self.expected = self._last = expected
         self._is_alone = threads == 1
 
-    def time(self, run: Callable[[], T]) -> tuple[T, float, float]:
+    def time(self, run: Callable[[*Ts], T], *given: *Ts) -> tuple[T, float, float]:
         """Return the result of ``run``, its begin by ``time.perf_counter``, and its seconds."""
         is_long, begin = self._is_alone and self._last > LONG, time.perf_counter()
         before = read_waited() if is_long else 0.0
         start = time.perf_counter()
-        result = run()
+        result = run(*given)
         seconds = time.perf_counter() - start
         if is_long:  # the thread may have waited outside of the run
             waited = read_waited() - before

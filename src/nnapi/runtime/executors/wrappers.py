@@ -1,10 +1,20 @@
 """Wrappers around prepared models: the queue of a device, and fallback to the CPU."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from nnapi.codes import PriorityCode
-from nnapi.contract.driver import Bound, DriverDiedError, Inference, LoopTimeoutError, Outcome, Prepared, Request
-from nnapi.contract.wrapping import Borrowed, Wrapping, find_bound, find_direct
+from nnapi.contract.driver import (
+    DriverDiedError,
+    Handle,
+    Inference,
+    LoopTimeoutError,
+    OpenOptions,
+    Outcome,
+    Prepared,
+    Request,
+)
+from nnapi.contract.wrapping import SHARED, Openable, open_handle
 from nnapi.errors import (
     DeadObjectError,
     NnapiError,
@@ -12,7 +22,7 @@ from nnapi.errors import (
     wrap_error,
 )
 from nnapi.locks import make_lock
-from nnapi.model.operand import Array, Shape
+from nnapi.model.operand import Array
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.deadline import run_in_time
 from nnapi.runtime.executors.output_check import OutputCheck
@@ -24,40 +34,47 @@ log = Log("nnapi.ExecutionBuilder")
 NoteDeath = Callable[[DriverDiedError], bool]
 
 
-class Fallback(Wrapping):
+Execute = Callable[[Request], Outcome]
+Open = Callable[[OpenOptions], Handle]
+
+
+class Fallback:
     """A prepared model whose failed runs are repeated, without a deadline, by a second one that is made at first use.
     Buffers that are too small and loops that run too long stay errors."""
 
-    def __init__(self, what: str, first: Prepared, make_second: Callable[[], Prepared | None]) -> None:
-        super().__init__(first)
-        self._what, self._make_second = what, make_second
-        self._second: Prepared | None = None
+    def __init__(self, what: str, first: Openable, make_second: Callable[[], Prepared | None]) -> None:
+        self._what, self._first, self._make_second = what, first, make_second
+        self._second: Execute | None = None
         self._lock = make_lock()
 
-    def execute(self, request: Request) -> Outcome:
+    def open_handle(self, options: OpenOptions) -> Handle:
+        return self._open(partial(open_handle, self._first), options)
+
+    def _open(self, open: Open, options: OpenOptions) -> Handle:
+        execute, reopen, call, inputs, close = open(options)
+        return Handle(partial(self._execute, execute), partial(self._open, reopen), call, inputs, close)
+
+    def _execute(self, execute: Execute, request: Request) -> Outcome:
         try:
-            return self.inner.execute(request)
+            return execute(request)
         except (OutputInsufficientSizeError, LoopTimeoutError):
             raise
         except Exception as error:
-            with self._lock:
-                if self._second is None:
-                    self._second = self._make_second()
-            if self._second is None:
+            second = self._find_second()
+            if second is None:
                 raise
             log.warning("%s failed, falling back to the CPU: %s", self._what, error)
-            return self._second.execute(Request(request.inputs, None, request.loop_timeout))
+            return second(Request(request.inputs, None, request.loop_timeout))
 
-    def wrap(self, session: Prepared) -> Prepared:
-        return Fallback(self._what, session, self._make_second)
+    def _find_second(self) -> Execute | None:
+        with self._lock:
+            if self._second is None:
+                second = self._make_second()
+                self._second = None if second is None else open_handle(second).execute
+            return self._second
 
-    def close(self) -> None:
-        super().close()
-        if self._second is not None:
-            self._second.close()
 
-
-class OnDevice(Wrapping):
+class OnDevice:
     """A prepared model in the queue of its device. Raises only NnapiErrors. A driver that misses the deadline is
     abandoned, with its thread."""
 
@@ -69,87 +86,69 @@ class OnDevice(Wrapping):
         priority: PriorityCode,
         section: spans.Section = spans.NOTHING,
         note_death: NoteDeath | None = None,
-        deaths: list[str] | None = None,
     ) -> None:
         """``check`` checks the outputs, ``section`` traces each run. ``note_death`` is called when a run ends the
-        driver's process. If it returns true, the reason is added to ``deaths``, and later runs fail at once."""
-        super().__init__(prepared)
-        self._device, self._check, self._priority, self._section = device, check, priority, section
+        driver's process. If it returns true, later runs fail at once."""
+        self._device, self._prepared, self._check = device, prepared, check
+        self._priority, self._section = priority, section
         self._queue = device.queue
         self._note_death = note_death
-        self._deaths: list[str] = [] if deaths is None else deaths
+        self._deaths: list[str] = []
+        """Why later runs fail."""
 
-    def execute(self, request: Request) -> Outcome:
-        if self._deaths:
-            raise DeadObjectError(self._deaths[0])
-        self._queue.enter(self._priority, request.deadline)
-        try:
-            if request.deadline is None:
-                outcome = self._execute_traced(request) if spans.active else self.inner.execute(request)
-            else:
-                outcome = run_in_time(lambda: self._execute_traced(request), request.deadline, self._device.name)
-            self._check(outcome.outputs)
-            return outcome
-        except DriverDiedError as error:
-            if self._note_death is not None and self._note_death(error):
-                self._deaths.append(f"{error}, and it is not tried again")
-            raise
-        except NnapiError:
-            raise
-        except Exception as error:
-            raise wrap_error(error, self._device.name) from error
-        finally:
-            self._queue.leave()
+    def open_handle(self, options: OpenOptions) -> Handle:
+        return self._open(partial(open_handle, self._prepared), options)
 
-    def _execute_traced(self, request: Request) -> Outcome:
-        with self._section:
-            return self.inner.execute(request)
+    def _open(self, open: Open, options: OpenOptions) -> Handle:
+        execute, reopen, call, inputs, close = open(SHARED if self._deaths else options)
+        queued = call and self._queue.in_turn(call, self._priority, self._check)
+        if queued and self._device.is_remote and inputs is None:  # else it cannot run in another process
+            queued = partial(self._call_if_alive, queued)
+        return Handle(self._queue_execute(execute), partial(self._open, reopen), queued, inputs, close)
 
-    def wrap(self, session: Prepared) -> Prepared:
-        more = self._section, self._note_death, self._deaths
-        return OnDevice(self._device, session, self._check, self._priority, *more)
-
-    def session(self) -> Prepared:
-        return self.wrap(Borrowed(self.inner)) if self._deaths else super().session()
-
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """Return the driver's fast path, wrapped in the device's queue."""
-        inner = None if self._deaths else find_direct(self.inner, shapes, borrow)
-        if inner is None:
-            return None
-        enter, leave, priority, deaths = self._queue.enter, self._queue.leave, self._priority, self._deaths
+    def _queue_execute(self, execute: Execute) -> Execute:
+        deaths, enter, leave, priority = self._deaths, self._queue.enter, self._queue.leave, self._priority
         check = self._check
 
-        def run_checked(inputs: Sequence[Array]) -> list[Array]:
-            nonlocal compute
-            outputs = inner(inputs)
-            if check(outputs):
-                compute = inner
-            return outputs
-
-        compute = run_checked
-
-        def run(inputs: Sequence[Array]) -> list[Array]:
+        def execute_in_turn(request: Request) -> Outcome:
             if deaths:
                 raise DeadObjectError(deaths[0])
-            enter(priority)
+            deadline = request.deadline
+            enter(priority, deadline)
             try:
-                return compute(inputs)
+                if deadline is None and not spans.active:
+                    outcome = execute(request)
+                else:
+                    outcome = run_in_time(lambda: self._execute_traced(execute, request), deadline, self._device.name)
+                check(outcome.outputs)
+                return outcome
+            except DriverDiedError as error:
+                if self._note_death is not None and self._note_death(error):
+                    deaths.append(f"{error}, and it is not tried again")
+                raise
+            except NnapiError:
+                raise
+            except Exception as error:
+                raise wrap_error(error, self._device.name) from error
             finally:
                 leave()
 
-        return run
+        return execute_in_turn
 
-    def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        """Return the driver's bound run, wrapped in the device's queue."""
-        bound = None if self._deaths else find_bound(self.inner, shapes)
-        return bound and Bound(bound.inputs, self._queue.in_turn(bound.run, self._priority, self._check))
+    def _execute_traced(self, execute: Execute, request: Request) -> Outcome:
+        with self._section:
+            return execute(request)
+
+    def _call_if_alive(self, call: Inference, inputs: Sequence[Array]) -> list[Array]:
+        if self._deaths:
+            raise DeadObjectError(self._deaths[0])
+        return call(inputs)
 
 
-def execute(prepared: Prepared, request: Request) -> Outcome:
+def execute(handle: Handle, request: Request) -> Outcome:
     """Run; convert other exceptions to OpFailedError, or OutOfMemoryError if memory is exhausted."""
     try:
-        return prepared.execute(request)
+        return handle.execute(request)
     except NnapiError:
         raise
     except Exception as error:

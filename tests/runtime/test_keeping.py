@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from nnapi.model.builder import Builder
 from nnapi.model.graph import find_computed
 from nnapi.model.model import Model
 from nnapi.model.operand import tensor
+from nnapi.runtime.keeping import Keeping, Run
 
 X = np.array([1, -2], np.float32)
 
@@ -48,3 +51,27 @@ def test_what_cannot_be_kept() -> None:
     compilation.close()
     with pytest.raises(BadStateError):
         compilation.run(X, keep=["doubled"])
+
+
+def test_threads_that_keep_the_same_operands_compile_once() -> None:
+    model = chain()
+    (kept,) = find_computed(model, ["doubled"])
+    keeping, compiled, found = Keeping(model), list[Model](), list[Any]()
+
+    def run() -> None:
+        found.append(len(keeping.run([X], [kept], compile_once)))
+
+    def compile_once(described: Model) -> Run:
+        compiled.append(described)
+        other.start()  # while this one compiles
+        return compile(described, "nnapi-reference").run
+
+    other = threading.Thread(target=run)
+    run()
+    other.join()
+    assert (len(compiled), found) == (1, [3, 3])
+    keeping.clear()
+    other = threading.Thread(target=run)
+    run()
+    other.join()
+    assert len(compiled) == 2
