@@ -39,6 +39,18 @@ def test_a_pool_grows_as_needed() -> None:
     assert next(made) == 3
 
 
+def test_what_is_put_back_while_a_pool_is_closed_is_released() -> None:
+    class ClosingMeanwhile(list[int]):
+        def append(self, one: int) -> None:
+            pool.close()
+            super().append(one)
+
+    pool = Pool(lambda: 1)
+    pool._idle = ClosingMeanwhile()
+    pool.put(pool.take())
+    assert pool._idle == []
+
+
 def test_the_last_four_sets_of_shapes_are_cached() -> None:
     """The oldest of five is dropped: the one whose last use is longest ago."""
     made: list[Any] = []

@@ -75,3 +75,20 @@ def test_threads_that_keep_the_same_operands_compile_once() -> None:
     run()
     other.join()
     assert len(compiled) == 2
+
+
+def test_a_compilation_that_is_closed_during_the_first_run_runs_to_the_end() -> None:
+    model = chain()
+    keeping = Keeping(model)
+
+    def compile_and_close(described: Model) -> Run:
+        keeping.clear()
+        ready = compile(described, "nnapi-reference")
+
+        def run(*inputs: Any) -> list[Any]:
+            keeping.clear()
+            return ready.run(*inputs)
+
+        return run
+
+    assert len(keeping.run([X], find_computed(model, ["doubled"]), compile_and_close)) == 3

@@ -42,8 +42,9 @@ class Pool(Generic[T]):
             return self._make()
 
     def put(self, one: T) -> None:
-        if not self._closed:
-            self._idle.append(one)
+        self._idle.append(one)
+        if self._closed:  # maybe since this run began
+            self._idle.clear()
 
     def close(self) -> None:
         self._closed = True

@@ -193,8 +193,9 @@ class Compilation(Closeable, NotebookDisplay):
 
     def _change_single(self) -> None:
         with self._preparing:
-            if self._single is not None and self.active is not None:
-                self._single.change(self.active.ready, self._candidates)
+            single, active = self._single, self.active
+            if single is not None and active is not None:
+                single.change(active.ready, self._candidates)
 
     def pin(self) -> None:
         """Keep the active plan from now on: end its trial."""

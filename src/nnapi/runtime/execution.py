@@ -225,12 +225,13 @@ class Execution(Closeable):
         """
         need(code in [*DurationCode], f"duration code is {code}, must be 0..3, of DurationCode", BadDataError)
         self.state.need("completed")
-        if self._error is not None or self._outcome is None:
+        outcome = self._outcome
+        if self._error is not None or outcome is None:
             raise BadStateError(f"the execution failed: {self._error}")
         remedy = "call set_measure_timing(True) before the computation"
         need(self._measured, f"timing was not asked for: {remedy}", BadStateError)
         in_driver = code in (DurationCode.DURATION_IN_DRIVER, DurationCode.FENCED_DURATION_IN_DRIVER)
-        return self._outcome.driver_ns if in_driver else self._outcome.hardware_ns
+        return outcome.driver_ns if in_driver else outcome.hardware_ns
 
     # Within
 

@@ -60,6 +60,8 @@ class Specializations:
         self._last: Shapes | None = None
         self._spent: dict[Shapes, float] = {}
         """Seconds of padded runs by shapes; beyond those of a compilation, the shapes get a compilation."""
+        self._spending = make_lock()
+        """Held while ``_spent`` changes; ``_lock`` may be held during a compilation."""
         self._lock = make_lock()
 
     def __len__(self) -> int:
@@ -81,7 +83,8 @@ class Specializations:
             return found.compilation.run(*arrays)
         begin = time.perf_counter()
         results = found.padded.run(arrays, length)
-        self._spent[shapes] = self._spent.get(shapes, 0.0) + time.perf_counter() - begin
+        with self._spending:
+            self._spent[shapes] = self._spent.get(shapes, 0.0) + time.perf_counter() - begin
         return results
 
     def clear(self) -> None:
@@ -93,10 +96,12 @@ class Specializations:
 
     def explain(self) -> str:
         """Explain each specialization: seconds to compile, number of runs, and its plan."""
+        with self._lock:
+            made = list(self._made.items())
         return "\n\n".join(
             f"inputs {', '.join(str(list(shape)) for shape in shapes)}: compiled in {each.seconds:.2f} s, "
             f"{each.runs} runs{_describe(each.padded)}\n{each.compilation.explain()}"
-            for shapes, each in list(self._made.items())
+            for shapes, each in made
         )
 
     def _choose(self, shapes: Shapes, arrays: Sequence[Array]) -> tuple[Specialization, int | None]:
