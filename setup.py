@@ -31,14 +31,22 @@ PTH = Path(
 # Before 2.34, dlopen is in libdl.so.2 of glibc; newer versions still have an empty library of that name.
 LIBDL = ["-Wl,--no-as-needed", "-l:libdl.so.2"] if platform.libc_ver()[0] == "glibc" else ["-ldl"]
 
+IS_FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+# cffi has no free-threaded Python before 3.14; there, the libraries for programs in C are not built.
+if not IS_FREE_THREADED:
+    CFFI = ["cffi>=1.17,<3"]
+elif sys.version_info >= (3, 14):
+    CFFI = ["cffi>=2,<3"]
+else:
+    CFFI = []
 DEPENDENCIES = [
     "numpy>=2,<3",
     "blake3>=1,<2",
-    "cffi>=1.17,<3",
     "typer>=0.16,<0.29",  # 0.29 imports pydantic, which would take half the time of a short command
     "rich>=13",
     "jinja2>=3.1",
     "threadpoolctl>=3.5",
+    *CFFI,
 ]
 # The upper bound excludes untested releases, because nnapi uses private parts: the interpreter below its wrapper, and the
 # structs of the profiler. The markers name the platforms with wheels; on others, only the devices of LiteRT are missing.
@@ -46,9 +54,9 @@ LITERT = [
     "ai-edge-litert>=2,<2.4; python_version < '3.15' and sys_platform == 'linux' and (platform_machine == 'x86_64' or platform_machine == 'aarch64')",
     "ai-edge-litert>=2,<2.4; python_version < '3.15' and sys_platform == 'darwin' and platform_machine == 'arm64'",
 ]
-# Markers do not exclude a 32-bit Python on a 64-bit kernel, nor one on musl, for which there are no wheels. A wheel of
-# this package is for one ABI, so the build decides whether it depends on LiteRT.
-LITERT_HAS_WHEELS = ABI.endswith(("-x86_64-linux-gnu", "-aarch64-linux-gnu", "-darwin"))
+# Markers do not exclude a 32-bit Python on a 64-bit kernel, nor one on musl, nor one without the GIL, for which there are
+# no wheels. A wheel of this package is for one ABI, so the build decides whether it depends on LiteRT.
+LITERT_HAS_WHEELS = not IS_FREE_THREADED and ABI.endswith(("-x86_64-linux-gnu", "-aarch64-linux-gnu", "-darwin"))
 
 
 class BuildPython(build_py):
@@ -71,8 +79,9 @@ class BuildNative(build_ext):
     from those of extension modules."""
 
     def run(self):
+        self.is_in_place = bool(self.inplace or self.editable_mode)  # setuptools clears the first while it builds
         super().run()
-        if self.inplace or self.editable_mode:
+        if self.is_in_place:
             # pip compiles files that it copies, but not an editable source. Where bytecode cannot be written
             # (PYTHONDONTWRITEBYTECODE, missing permission), every process would compile it, for most of its start.
             compileall.compile_dir("src/nnapi", quiet=2)
@@ -121,6 +130,10 @@ class BuildNative(build_ext):
             )
             self.extensions = []
             return
+        if not CFFI:
+            self.extensions = [each for each in self.extensions if each.name not in (BRIDGE, LIBRARY, DELEGATE)]
+            super().build_extensions()
+            return
         from generate import bridge, entries, forward
 
         made = Path(self.build_temp)
@@ -131,9 +144,10 @@ class BuildNative(build_ext):
             "NNAPI_ENTRIES": str(entries()),
             "NNAPI_BRIDGE": f'"../_bridge{sysconfig.get_config_var("EXT_SUFFIX")}"',
             "NNAPI_PYTHON_VERSION": f'"{sysconfig.get_python_version()}"',
+            "NNAPI_PYTHON_ABIFLAGS": f'"{sys.abiflags}"',
             "NNAPI_LIBPYTHON": f'"libpython{sysconfig.get_config_var("LDVERSION")}.so.1.0"',
         }
-        if self.inplace or self.editable_mode:
+        if self.is_in_place:
             macros["NNAPI_PYTHON_PATH"] = f'"{sys.executable}"'
         for extension in self.extensions:
             extension.include_dirs += [str(made), "native", "src/nnapi/capi/include"]
@@ -154,6 +168,7 @@ def android_agents():
 
 
 setup(
+    setup_requires=CFFI,  # not in pyproject.toml, because no marker can express it
     install_requires=DEPENDENCIES + (LITERT if LITERT_HAS_WHEELS else []),
     ext_modules=[
         Extension(BRIDGE, ["native/bridge.c"], optional=True),

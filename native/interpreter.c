@@ -13,7 +13,7 @@
 #include "glibc.h"
 #include "interpreter.h"
 
-#define NAME "python" NNAPI_PYTHON_VERSION
+#define NAME "python" NNAPI_PYTHON_VERSION NNAPI_PYTHON_ABIFLAGS
 
 void beside(char *path, const char *name) {
     static const char here;

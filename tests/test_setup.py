@@ -13,31 +13,43 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ELSEWHERE = """
 import runpy, sys, sysconfig
+from collections import namedtuple
 
-_, abi, folder = sys.argv
+import packaging.utils, packaging.version, setuptools.command.egg_info  # before the version is another
+
+_, abi, version, folder = sys.argv
 given = sysconfig.get_config_var
-sysconfig.get_config_var = lambda name: abi if name == "SOABI" else given(name)
+told = {"SOABI": abi, "Py_GIL_DISABLED": int("t-" in abi)}
+sysconfig.get_config_var = lambda name: told[name] if name in told else given(name)
+Version = namedtuple("Version", "major minor micro releaselevel serial")
+sys.version_info = Version(*map(int, version.split(".")), 0, "final", 0)
 sys.argv = ["setup.py", "-q", "egg_info", "--egg-base", folder]
 runpy.run_path("setup.py", run_name="__main__")
 """
 
 
 @pytest.mark.parametrize(
-    ("abi", "has_wheels"),
+    ("abi", "version", "has_wheels", "cffi"),
     [
-        ("cpython-311-x86_64-linux-gnu", True),
-        ("cpython-311-arm-linux-gnueabihf", False),
-        ("cpython-312-x86_64-linux-musl", False),
+        ("cpython-311-x86_64-linux-gnu", "3.11", True, ["cffi<3,>=1.17"]),
+        ("cpython-311-arm-linux-gnueabihf", "3.11", False, ["cffi<3,>=1.17"]),
+        ("cpython-312-x86_64-linux-musl", "3.12", False, ["cffi<3,>=1.17"]),
+        ("cpython-313t-x86_64-linux-gnu", "3.13", False, []),
+        ("cpython-314t-x86_64-linux-gnu", "3.14", False, ["cffi<3,>=2"]),
     ],
 )
-def test_litert_is_needed_only_where_it_has_wheels(abi: str, has_wheels: bool, tmp_path: Path) -> None:
-    """A marker does not see that a Python of 32 bits runs on a kernel of 64, nor musl: installing would fail there."""
-    command = [sys.executable, "-W", "ignore", "-c", ELSEWHERE, abi, tmp_path]
+def test_only_packages_that_exist_there_are_needed(
+    abi: str, version: str, has_wheels: bool, cffi: list[str], tmp_path: Path
+) -> None:
+    """No marker tells a Python of 32 bits on a kernel of 64, musl, or a Python without the GIL. Installing would fail
+    there."""
+    command = [sys.executable, "-W", "ignore", "-c", ELSEWHERE, abi, version, tmp_path]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)  # type: ignore[arg-type]
     metadata = email.message_from_string((tmp_path / "nnapi.egg-info" / "PKG-INFO").read_text())
     needed = [line for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
     assert "numpy<3,>=2" in needed
     assert any(line.startswith("ai-edge-litert") for line in needed) == has_wheels
+    assert [line for line in needed if line.startswith("cffi")] == cffi
     assert "requires-dist" in metadata.get_all("Dynamic", [])  # so nobody takes an sdist's word for it
 
 

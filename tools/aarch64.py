@@ -126,7 +126,7 @@ def install(emulated: Emulated) -> None:
     platforms = [f"manylinux_2_{minor}_aarch64" for minor in GLIBC] + ["manylinux2014_aarch64"]
     pip = [sys.executable, "-m", "pip", "install", "-qq", "--no-compile", "--target", str(emulated.packages)]
     where = ["--only-binary=:all:", "--implementation=cp", f"--python-version={emulated.version}"]
-    needed = [*own, *project["build-system"]["requires"]]
+    needed = [*own, *project["build-system"]["requires"], "cffi>=1.17"]
     subprocess.run([*pip, *where, *(f"--platform={name}" for name in platforms), *needed], check=True)
     subprocess.run([sys.executable, "-m", "zipfile", "-e", build(emulated), emulated.packages], check=True)
     shutil.copytree(REPOSITORY / "conformance" / "nnapi_conformance", emulated.packages / "nnapi_conformance")

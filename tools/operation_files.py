@@ -11,21 +11,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from nnapi.codes import OperationCode
-from nnapi.drivers.litert.context import RULES as LITERT
-from nnapi.drivers.openvino.context import RULES as OPENVINO
-from nnapi.drivers.webgpu import rules as webgpu
-from nnapi.exporters.onnx.convert import Conversion as OnnxConversion
-from nnapi.exporters.tflite.convert import Conversion as TfliteConversion
 from nnapi.formats.tflite.operators import BY_NAME
 from nnapi.importers.onnx import operators as onnx_importer
 from nnapi.importers.tflite import rules as tflite_importer
-from nnapi.lowering.decomposition_builder import RULES as DECOMPOSITIONS
 from nnapi.lowering.tflite.context import RENAMED
-from nnapi.lowering.tflite.context import RULES as CANONICAL
 from nnapi.ops import HOMES
+from tools.absent_engines import import_without_engines
 
 SHOWN = ("ADD", "RESIZE_BILINEAR")
 CONTENTS = {
@@ -56,16 +51,7 @@ generated files, and the arguments for random tests (`testing/random/proposals/`
 def find_files(name: str) -> list[str]:
     """Return the files of an operation, relative to src/nnapi."""
     code = OperationCode[name]
-    tables: Sequence[Mapping[int, Any]] = (
-        DECOMPOSITIONS,
-        CANONICAL,
-        LITERT,
-        webgpu.RULES,
-        OPENVINO,
-        TfliteConversion.rules,
-        OnnxConversion.rules,
-    )
-    modules = [table[code].__module__ for table in tables if code in table]
+    modules = [table[code].__module__ for table in import_tables() if code in table]
     files = ["operation_codes.py", f"ops/{HOMES.get(name, name.lower())}.py", *map(_path_of, modules)]
     kind = RENAMED.get(name, name)
     if kind in BY_NAME:
@@ -76,6 +62,20 @@ def find_files(name: str) -> list[str]:
     if operator:
         files += ["importers/onnx/operators.py", _path_of(onnx_importer.RULES[operator].__module__)]
     return list(dict.fromkeys(files))
+
+
+@cache
+def import_tables() -> Sequence[Mapping[int, Any]]:
+    """Return the tables of rules by operation. The modules of some import their engine."""
+    from nnapi.drivers.litert.context import RULES as LITERT
+    from nnapi.drivers.openvino.context import RULES as OPENVINO
+    from nnapi.drivers.webgpu import rules as webgpu
+    from nnapi.exporters.onnx.convert import Conversion as OnnxConversion
+    from nnapi.exporters.tflite.convert import Conversion as TfliteConversion
+    from nnapi.lowering.decomposition_builder import RULES as DECOMPOSITIONS
+    from nnapi.lowering.tflite.context import RULES as CANONICAL
+
+    return DECOMPOSITIONS, CANONICAL, LITERT, webgpu.RULES, OPENVINO, TfliteConversion.rules, OnnxConversion.rules
 
 
 def _path_of(module: str) -> str:
@@ -101,6 +101,7 @@ def section() -> str:
 
 
 def main(names: Sequence[str]) -> None:
+    import_without_engines()
     for name in names:
         print(*find_files(name), sep="\n")
     if not names:

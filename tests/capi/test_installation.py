@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -100,6 +102,14 @@ def test_says_how_to_install_from_where_it_came(
     monkeypatch.setattr(installation, "FOLDER", tmp_path)
     monkeypatch.setattr(installation, "distribution", lambda name: told)
     assert str(installation.library_problem()).endswith(f" --no-cache-dir {source}")
+
+
+def test_says_that_cffi_does_not_exist_for_a_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sysconfig, "get_config_var", {"Py_GIL_DISABLED": 1}.get)
+    monkeypatch.setattr(sys, "version_info", (3, 13))
+    assert "needs cffi, which does not support this Python without a GIL" in str(installation.library_problem())
+    monkeypatch.setattr(sys, "version_info", (3, 14))
+    assert "needs cffi" not in str(installation.library_problem())
 
 
 def test_says_that_the_bridge_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

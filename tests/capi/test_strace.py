@@ -32,6 +32,7 @@ from nnapi.codes import OperandCode
 from nnapi.model.operand import OperandType, tensor
 
 lib, handle, number = library(), ctypes.c_size_t(), ctypes.c_int64()
+value = np.array([-3], np.int32)
 lib.ANeuralNetworks_getDevice(0, ctypes.byref(handle))
 device = handle.value
 lib.ANeuralNetworksDevice_getType(device, ctypes.byref(number))
@@ -40,7 +41,7 @@ lib.ANeuralNetworksModel_create(ctypes.byref(handle))
 model = handle.value
 for type in (tensor("uint8", (2, 3), 0.5, 7), OperandType(OperandCode.INT32)):
     lib.ANeuralNetworksModel_addOperand(model, ctypes.byref(OperandTypeStruct.of(type)))
-lib.ANeuralNetworksModel_setOperandValue(model, 1, np.array([-3], np.int32).ctypes.data, 4)
+lib.ANeuralNetworksModel_setOperandValue(model, 1, value.ctypes.data, 4)
 lib.ANeuralNetworksModel_setOperandValue(model, 0, bytes(range(6)), 6)
 lib.ANeuralNetworksModel_addOperation(model, 19, 1, (ctypes.c_uint32 * 1)(0), 0, None)
 lib.ANeuralNetworksModel_finish(model)

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Iterator
 from importlib.metadata import distribution, version
@@ -37,6 +38,8 @@ def include() -> Path:
 
 def library_problem() -> str | None:
     """Return the reason why the library is unusable, with its repair; None if it is usable."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED") and sys.version_info < (3, 14):
+        return f"{NAME} needs cffi, which does not support this Python without a GIL: use Python 3.14 or newer"
     if not library().is_file():
         return (
             f"{library()} has not been built: pip found no C compiler. "
