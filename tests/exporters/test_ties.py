@@ -24,8 +24,8 @@ FIRST, LAST = [[1, 2, 4, 0], [0, 1, 2, 3]], [[4, 2, 1, 5], [5, 4, 3, 2]]
 
 def built(kind: str) -> nnapi.Model:
     net = nnapi.Builder()
-    scale = {"scale": 0.5, "zero_point": 3} if kind == "int8" else {}
-    net.output(*net.topk_v2(net.input(nnapi.tensor(kind, X.shape, **scale)), 4))
+    quantization = (0.5, 3) if kind == "int8" else (0.0, 0)
+    net.output(*net.topk_v2(net.input(nnapi.tensor(kind, X.shape, *quantization)), 4))
     return net.finish()
 
 
@@ -116,10 +116,6 @@ def test_the_smallest_integers_are_found(dtype: Any, extremes: tuple[int, int]) 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_the_first_of_equal_elements_is_the_largest(device: str) -> None:
-    for kind, options, expected in (
-        ("ArgMax", {}, [1, 0]),
-        ("ArgMin", {}, [3, 0]),
-        ("ArgMax", {"select_last_index": 1}, [4, 5]),
-    ):
-        content = file_of([node(kind, "x", axis=1, keepdims=0, **options)], {"x": X})
+    for kind, is_last, expected in (("ArgMax", 0, [1, 0]), ("ArgMin", 0, [3, 0]), ("ArgMax", 1, [4, 5])):
+        content = file_of([node(kind, "x", axis=1, keepdims=0, select_last_index=is_last)], {"x": X})
         assert nnapi.compile(nnapi.load(content), find_device(device), cache=False).run(X)[0].tolist() == expected

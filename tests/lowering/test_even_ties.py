@@ -93,7 +93,7 @@ def test_the_rounding_is_not_folded_into_a_product_before_it() -> None:
 
 
 def test_a_file_s_own_rounding_by_a_large_number_is_not_folded() -> None:
-    constants = {"w": np.eye(2, dtype=np.float32), "b": np.float32([0.25, 0.5]), "m": np.float32(1.5 * 2**23)}
+    constants = {"w": np.eye(2, dtype=np.float32), "b": np.array([0.25, 0.5], np.float32), "m": np.float32(1.5 * 2**23)}
     nodes = [node("Gemm", "x w b", "r"), node("Add", "r m", "a"), node("Sub", "a m")]
     x = np.array([[0, 0], [1.5, 1]], np.float32)
     model = nnapi.load(file_of(nodes, {"x": x}, constants))
@@ -115,9 +115,9 @@ def test_engines_that_round_so_leave_the_rounding_out() -> None:
 def rounding(number: float = 1.5 * 2**23, scale: float = 0.5, again: float = 0.5, activation: int = 0) -> nnapi.Model:
     net = nnapi.Builder()
     x = net.input(nnapi.tensor("float32", (4,)))
-    quotient = net.div(x, np.float32([scale]), activation)
-    rounded = net.sub(net.add(quotient, np.float32([number]), 0), np.float32([number]), 0)
-    net.output(net.quantize(net.mul(rounded, np.float32([again]), 0), out=nnapi.tensor("int8", (4,), 0.5, 0)))
+    quotient = net.div(x, np.array([scale], np.float32), activation)
+    rounded = net.sub(net.add(quotient, np.array([number], np.float32), 0), np.array([number], np.float32), 0)
+    net.output(net.quantize(net.mul(rounded, np.array([again], np.float32), 0), out=nnapi.tensor("int8", (4,), 0.5, 0)))
     return net.finish()
 
 

@@ -20,14 +20,14 @@ Build = Callable[[Any, Any], Any]
 
 
 def scaled(b: Any, p: Any) -> Any:
-    return b.mul(p, b.constant(np.float16([8])), 0)
+    return b.mul(p, b.constant(np.array([8], np.float16)), 0)
 
 
 JUMPS: dict[str, Build] = {
     "CAST": lambda b, p: b.cast(p, out=WHOLE),
     "FLOOR": lambda b, p: b.floor(p),
     "EQUAL": lambda b, p: b.equal(p, b.floor(p)),
-    "GREATER": lambda b, p: b.greater(p, b.constant(np.float16([1]))),
+    "GREATER": lambda b, p: b.greater(p, b.constant(np.array([1], np.float16))),
     "LESS_EQUAL": lambda b, p: b.less_equal(b.transpose(p, [1, 0]), p),
     "ARGMAX": lambda b, p: b.argmax(p, 1),
     "TOPK_V2": lambda b, p: b.topk_v2(p, 5)[1],

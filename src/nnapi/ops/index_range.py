@@ -22,8 +22,8 @@ class BadIndexError(OpFailedError):
 
     def of(self, tensor: str) -> Self:
         """Return the error with the name of the operand."""
-        named = type(self)(*self.args[:-1], tensor)
-        return named.with_traceback(self.__traceback__)
+        parameter, low, high, limit, least, _ = self.args
+        return type(self)(parameter, low, high, limit, least, tensor).with_traceback(self.__traceback__)
 
 
 def check_range(parameter: str, indices: Array, limit: int) -> None:

@@ -79,7 +79,8 @@ class Source(NamedTuple):
         """Return the lowest number that becomes an index in ``0..limit - 1``; None for wraps that do not fit."""
         if self.wraps is None:
             return LOWEST
-        return {(0,): 0, (limit,): -limit}.get(tuple(self.wraps))
+        wraps = tuple(self.wraps)
+        return 0 if wraps == (0,) else -limit if wraps == (limit,) else None
 
 
 def find_source(value: Node) -> Source | None:
