@@ -175,7 +175,7 @@ setup(
         Extension("nnapi.cli._signals", ["native/signals.c"], optional=True),
         Extension(
             LIBRARY,
-            ["native/library.c", "native/interpreter.c"],
+            ["native/library.c", "native/gate.c", "native/interpreter.c"],
             optional=True,
             extra_compile_args=["-fvisibility=hidden"],
             extra_link_args=["-Wl,-soname,libneuralnetworks.so", "-Wl,-z,nodelete", *LIBDL, "-pthread"],
