@@ -14,6 +14,7 @@ from nnapi.codes import CONTROL_FLOW, OperationCode
 from nnapi.contract.driver import Outcome, Request
 from nnapi.contract.prepared import PerShapes, Shapes, check_deadline
 from nnapi.drivers.reference.control_flow import Computation, Wanted, run, run_if, run_while
+from nnapi.drivers.reference.forks import kernels
 from nnapi.errors import MissedDeadlineTransientError, NnapiError, need
 from nnapi.locks import make_lock
 from nnapi.lowering.lower import KnownTypes, check_results, normalize_call
@@ -107,10 +108,11 @@ class Program:
                     with self._section(call):
                         results = yield from self._run_late(call, values, late, request)
                 elif traced:
-                    with self._section(call):
+                    with self._section(call), kernels:
                         results = step.run(*[values[index] for index in step.inputs])
                 else:
-                    results = step.run(*[values[index] for index in step.inputs])
+                    with kernels:
+                        results = step.run(*[values[index] for index in step.inputs])
             except NnapiError as error:
                 raise self._locate(error, call) from None
             for index, array in zip(call.outputs, results, strict=True):
@@ -147,7 +149,8 @@ class Program:
             if index not in types and value is not None:
                 types[index] = declared.with_dimensions(() if declared.is_scalar else value.shape)
         step = self._specialize(call, types, {i: v for i in call.inputs if (v := values[i]) is not None})
-        results = step.run()
+        with kernels:
+            results = step.run()
         for index, type, array in zip(call.outputs, step.call.requantized_results(), results, strict=True):
             types[index] = type.with_dimensions(() if type.is_scalar else array.shape)
         return results
