@@ -6,14 +6,17 @@
 
 enum { MESSAGE_SIZE = 2048 };
 
-static char *(*message)(void);
-static void (*revive)(void);
+/* Null if Python code imported nnapi.capi.library without the C library. */
+static const struct nnapi_host *host;
 
-static void nnapi_bridge_say(const char *text) { snprintf(message(), MESSAGE_SIZE, "%s", text); }
+static void nnapi_bridge_say(const char *text) { snprintf(host->message(), MESSAGE_SIZE, "%s", text); }
 
-/* `revive` is null if Python code imported nnapi.capi.library without the C library. */
 static void nnapi_bridge_revive(void) {
-    if (revive) revive();
+    if (host) host->revive();
+}
+
+static void nnapi_bridge_after_preparing(void) {
+    if (host) host->after_preparing();
 }
 
 static const char *boot(const char *executable) {
@@ -69,11 +72,10 @@ static const char *other(PyObject *library) {
     return reason;
 }
 
-static const char *join(void **entries, char *(*give_message)(void), void (*give_revive)(void)) {
+static const char *join(void **entries, const struct nnapi_host *given) {
     const char *reason = NULL;
     PyGILState_STATE state = PyGILState_Ensure();
-    message = give_message;
-    revive = give_revive;
+    host = given;
     PyObject *library = PyImport_ImportModule("nnapi.capi.library");
     if (!library) reason = exception();
     else if (!_cffi_call_python) reason = other(library); /* set when cffi's module was imported from this file */

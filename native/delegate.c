@@ -22,6 +22,7 @@ enum { OK, FAILED, CONSTANT = 1, ALLOW_DYNAMIC = 1 };
 typedef const struct nnapi_serving *(*serve_t)(int);
 
 static serve_t serve; /* set by the first delegate, before another thread can use one */
+static void (*served)(void);
 static const char *(*last_error)(void);
 
 struct delegate {
@@ -48,7 +49,10 @@ static void close_part(TfLiteContext *context, void *user_data) {
     const struct nnapi_serving *python = part ? serve(1) : NULL;
     (void)context;
     if (!part) return;
-    if (python && part->number) python->close_part(part->number);
+    if (python) {
+        if (part->number) python->close_part(part->number);
+        served();
+    }
     free(part->tensors);
     free(part->addresses);
     free(part);
@@ -61,11 +65,14 @@ static void *open_part(TfLiteContext *context, const char *buffer, size_t length
     const TfLiteIntArray *lists[] = {params->input_tensors, params->output_tensors};
     size_t most = (size_t)(lists[0]->size + lists[1]->size) + 1;
     (void)length;
+    if (part) {
+        part->tensors = malloc(most * sizeof *part->tensors);
+        part->addresses = malloc(most * sizeof *part->addresses);
+        if (part->tensors && part->addresses && python)
+            part->number = python->open_part(((struct delegate *)params->delegate)->number, context, params);
+    }
+    if (python) served();
     if (!part) return NULL;
-    part->tensors = malloc(most * sizeof *part->tensors);
-    part->addresses = malloc(most * sizeof *part->addresses);
-    if (part->tensors && part->addresses && python)
-        part->number = python->open_part(((struct delegate *)params->delegate)->number, context, params);
     if (!part->number) fail(context); /* LiteRT ignores it here, but prepare_part fails too */
     else
         for (int list = 0; list < 2; list++)
@@ -79,7 +86,12 @@ static void *open_part(TfLiteContext *context, const char *buffer, size_t length
 static int prepare_part(TfLiteContext *context, TfLiteNode *node) {
     struct part *part = node->user_data;
     const struct nnapi_serving *python = serve(0);
-    if (!part || !part->number || !python || !python->prepare(part->number, context)) return fail(context);
+    int result = 0;
+    if (python) {
+        result = part && part->number && python->prepare(part->number, context);
+        served();
+    }
+    if (!result) return fail(context);
     part->is_bound = 0;
     return OK;
 }
@@ -98,19 +110,21 @@ static int has_same_addresses(const TfLiteContext *context, struct part *part) {
 static int run_part(TfLiteContext *context, TfLiteNode *node) {
     struct part *part = node->user_data;
     const struct nnapi_serving *python = serve(0);
+    int result;
     if (!python) return fail(context);
     if (!has_same_addresses(context, part)) part->is_bound = python->bind(part->number, context);
-    return part->is_bound && python->run(part->number) ? OK : fail(context);
+    result = part->is_bound && python->run(part->number);
+    served();
+    return result ? OK : fail(context);
 }
 
-static int claim_nodes(TfLiteContext *context, TfLiteDelegate *delegate) {
+/* Claims nodes; `python` has the functions for it. */
+static int claim(const struct nnapi_serving *python, TfLiteContext *context, TfLiteDelegate *delegate) {
     const TfLiteRegistration registration = {
         .init = open_part, .free = close_part, .prepare = prepare_part, .invoke = run_part,
         .custom_name = "nnapi", .version = 1};
-    const struct nnapi_serving *python = serve(0);
     TfLiteIntArray *plan, *claimed;
     int result;
-    if (!python) return fail(context);
     if (context->GetExecutionPlan(context, &plan) != OK) return FAILED;
     claimed = malloc(sizeof *claimed + (size_t)plan->size * sizeof *claimed->data);
     if (!claimed) return FAILED;
@@ -119,6 +133,15 @@ static int claim_nodes(TfLiteContext *context, TfLiteDelegate *delegate) {
     else if (!claimed->size) result = OK;
     else result = context->ReplaceNodeSubsetsWithDelegateKernels(context, registration, claimed, delegate);
     free(claimed);
+    return result;
+}
+
+static int claim_nodes(TfLiteContext *context, TfLiteDelegate *delegate) {
+    const struct nnapi_serving *python = serve(0);
+    int result;
+    if (!python) return fail(context);
+    result = claim(python, context, delegate);
+    served();
     return result;
 }
 
@@ -131,6 +154,7 @@ static int find_library(void (*report)(const char *)) {
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library) {
         last_error = (const char *(*)(void))dlsym(library, "nnapi_last_error");
+        served = (void (*)(void))dlsym(library, "nnapi_served");
         serve = (serve_t)dlsym(library, "nnapi_serve");
     }
     if (serve) return 1;
@@ -147,6 +171,7 @@ EXPORT TfLiteDelegate *tflite_plugin_create_delegate(const char *const *keys, co
     python = serve(0);
     made = calloc(1, sizeof *made);
     if (made && python) made->number = python->open(keys, values, (int)count);
+    if (python) served();
     if (!made || !made->number) {
         if (report) report(last_error());
         free(made);
@@ -159,6 +184,9 @@ EXPORT TfLiteDelegate *tflite_plugin_create_delegate(const char *const *keys, co
 
 EXPORT void tflite_plugin_destroy_delegate(TfLiteDelegate *delegate) {
     const struct nnapi_serving *python = delegate ? serve(1) : NULL;
-    if (python) python->close(((struct delegate *)delegate)->number);
+    if (python) {
+        python->close(((struct delegate *)delegate)->number);
+        served();
+    }
     free(delegate);
 }

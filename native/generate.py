@@ -62,6 +62,10 @@ def table():
     return FUNCTIONS
 
 
+HANDLERS = {"py_end": "int", "py_before_fork": "void", "py_after_fork": "void"}
+"""The last entries of the bridge and their results, in the order of library.c."""
+
+
 def python_functions():
     """Return the functions that Python implements, in the order of the bridge's entries."""
     return [function for function in table() if not function.answer]
@@ -89,11 +93,15 @@ def forward() -> str:
         lines += [f"EXPORT {function.result} {function.name}({declared}) {{"]
         if function.answer:
             lines += [f"    return {function.answer};", "}"]
-        elif function.result == "void":
-            condition = f"{function.parameters[0].name} && !is_over() && " if function.only_releases else ""
-            lines += [f"    if ({condition}enter(__func__)) {call};", "}"]
-        else:
-            lines += [f"    return enter(__func__) ? {call} : ({function.result}){failure};", "}"]
+            continue
+        condition = f"{function.parameters[0].name} && !is_over() && " if function.only_releases else ""
+        is_void = function.result == "void"
+        lines += [] if is_void else [f"    {function.result} result = ({function.result}){failure};"]
+        lines += [f"    if ({condition}enter(__func__)) {{"]
+        called = f"        {call};" if is_void else f"        result = {call};"
+        left = "        leave_gate();"
+        lines += [left, called] if function.only_waits else [called, left]
+        lines += ["    }", "}"] if is_void else ["    }", "    return result;", "}"]
     values = "".join(f"    .{name} = {name},\n" for name in pointers())
     level = f"    .base = {{ANEURALNETWORKS_FEATURE_LEVEL_{SUPPORT_LEVEL}}},\n"
     lines += [f"static NnApiSLDriverImplFL{SUPPORT_LEVEL} support_library = {{\n{level}{values}}};"]
@@ -101,7 +109,7 @@ def forward() -> str:
 
 
 def entries() -> int:
-    return len(python_functions()) + 1
+    return len(python_functions()) + len(HANDLERS)
 
 
 def bridge() -> cffi.FFI:
@@ -109,12 +117,13 @@ def bridge() -> cffi.FFI:
     prototypes = [
         f"{function.result} py_{function.name}({', '.join(p.bridge_type for p in function.parameters) or 'void'});"
         for function in python_functions()
-    ] + ["void py_end(void);"]
+    ] + [f"{result} {name}(void);" for name, result in HANDLERS.items()]
     delegates = serving()
     ffi = cffi.FFI()
     ffi.cdef(STRUCTURES)
     ffi.cdef(declarations("litert.h"))
-    ffi.cdef("void nnapi_bridge_say(const char*); void nnapi_bridge_revive(void); void *malloc(size_t);")
+    ffi.cdef("void nnapi_bridge_say(const char*); void nnapi_bridge_revive(void);")
+    ffi.cdef("void nnapi_bridge_after_preparing(void); void *malloc(size_t);")
     answered = [*prototypes, *(prototype for _, prototype in delegates)]
     ffi.cdef('extern "Python" {\n' + "\n".join(answered) + "\n}")
     addresses = "".join(f"    (void *){prototype.split('(')[0].split()[1]},\n" for prototype in prototypes)

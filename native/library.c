@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -29,6 +30,7 @@
 #include "NeuralNetworksSupportLibraryImpl.h"
 #include "bridge.h"
 #include "diagnosis.h"
+#include "gate.h"
 #include "glibc.h"
 #include "interpreter.h"
 #include "serving.h"
@@ -36,13 +38,16 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum { NEW, READY, FORKED };
+enum { END = NNAPI_ENTRIES - 3, BEFORE_FORK, AFTER_FORK }; /* the last entries; no exported function calls them */
 
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int state = NEW;
 static int (*is_initialized)(void);
 static int (*is_finalizing)(void);
 static int hosts_python; /* this library started Python, and ends it */
+static pid_t hosting_process;
 extern void *__dso_handle;
+void __cxa_finalize(void *);
 static void *entries[NNAPI_ENTRIES];
 static const struct nnapi_bridge *bridge;
 static _Thread_local char message[2048];
@@ -77,6 +82,16 @@ static int find_python(const char *function, const char **executable, char *path
     return 1;
 }
 
+static int is_running(void) { return state == READY && is_initialized(); }
+
+static void call_around_fork(int entry) {
+    if (hosts_python && is_running()) ((void (*)(void))entries[entry])();
+}
+
+static void before_fork(void) { call_around_fork(BEFORE_FORK); }
+
+static void after_fork(void) { call_around_fork(AFTER_FORK); }
+
 static void in_child(void) {
     if (state == READY) state = FORKED;
 }
@@ -85,20 +100,88 @@ static void revive(void) { state = READY; } /* Python itself forked the process,
 
 static char *this_message(void) { return message; }
 
-static void at_end(void) {
-    void (*end)(void) = (void (*)(void))entries[NNAPI_ENTRIES - 1];
-    if (state == READY && is_initialized()) end();
+/* Ends the program as exit() does, with its status and its output, but without the handlers and destructors that are left. */
+static void leave(int status) {
+#ifdef __GLIBC__
+    fcloseall(); /* flushes without locks, as exit() does: another thread may hold one while it waits for input */
+    _exit(status);
+#else
+    (void)status; /* unknown: musl has no on_exit */
+#endif
 }
 
-static void at_end_of_main(void *unused) {
+static void at_end(int status, void *unused);
+
+#ifndef __GLIBC__
+static void at_end_without_status(void) { at_end(0, NULL); }
+#endif
+
+/* Makes at_end run before all handlers and destructors that are registered already, for exit() runs the last one first. */
+static void put_end_first(void) {
+#ifdef __GLIBC__
+    on_exit(at_end, NULL);
+#else
+    atexit(at_end_without_status);
+#endif
+}
+
+/* Keeps other threads out of the library, and runs Python's exit handlers, which stop nnapi's own threads. A thread that
+ * remains in an engine would not survive the engine's destructors, so they do not run then. Neither does anything run that
+ * needs Python if this thread itself was interrupted in a call.
+ *
+ * Before glibc 2.41, two threads that both call exit() run destructors at the same time, and may crash. So the first one
+ * runs them here, while the second one finds only at_end, and waits. It ends the program if the first one takes long, as a
+ * destructor may join the second one. */
+static void at_end(int status, void *unused) {
+    enum { LONG = 5 }; /* seconds */
+    static atomic_int first_status;
     (void)unused;
-    at_end();
+    if (getpid() != hosting_process || has_closed_gate()) return;
+    if (is_inside()) {
+        leave(status);
+    } else if (close_gate()) {
+        first_status = status;
+        put_end_first();
+        await_others();
+        int is_busy = is_running() ? ((int (*)(void))entries[END])() : 0;
+        open_exit();
+        if (is_busy || are_others_inside()) leave(status);
+#ifdef __GLIBC__
+        __cxa_finalize(NULL);
+#endif
+    } else {
+        sleep(LONG);
+        leave(first_status);
+    }
 }
 
-/* Makes Python's exit handlers run before the destructors of engines. Engines are loaded after this library, and make some
- * objects while they compile, so exit() would run their destructors before at_end, while a thread of this library may
- * still be in the engine. exit() runs the thread-local destructors of the calling thread first, so at_end is registered
- * as one of the main thread. */
+static int count_loaded(struct dl_phdr_info *info, size_t size, void *count) {
+    (void)size;
+    *(unsigned long long *)count = info->dlpi_adds;
+    return 1;
+}
+
+/* Called when a device has prepared a model: its engine may have been loaded for it, and have made objects with destructors.
+ * Once it has prepared many, only for libraries loaded since, as each registration takes memory. */
+static void after_preparing(void) {
+    enum { MANY = 100 };
+    static atomic_int registrations;
+    static _Atomic unsigned long long known;
+    unsigned long long loaded = 0;
+    if (!hosts_python) return;
+    dl_iterate_phdr(count_loaded, &loaded);
+    if (atomic_exchange(&known, loaded) == loaded && registrations >= MANY) return;
+    registrations++;
+    put_end_first();
+}
+
+static void put_end_first_in_main(void *unused) {
+    (void)unused;
+    put_end_first();
+}
+
+/* Makes at_end run first if the main thread ends the program: exit() runs the thread-local destructors of its thread before
+ * all handlers, also before those of objects that engines have made while they computed. */
 static void watch_main(void) {
     static _Thread_local int is_watched;
     int (*at_thread_end)(void (*)(void *), void *, void *);
@@ -106,15 +189,25 @@ static void watch_main(void) {
     is_watched = 1;
     if (!hosts_python || (pid_t)syscall(SYS_gettid) != getpid()) return;
     at_thread_end = (int (*)(void (*)(void *), void *, void *))dlsym(RTLD_DEFAULT, "__cxa_thread_atexit_impl");
-    if (at_thread_end) at_thread_end(at_end_of_main, NULL, &__dso_handle);
+    if (at_thread_end) at_thread_end(put_end_first_in_main, NULL, &__dso_handle);
 }
+
+/* Starts the interpreter of this process. Returns null, or the reason of a failure. */
+static const char *host_python(const char *executable) {
+    hosts_python = 1;
+    hosting_process = getpid();
+    put_end_first();
+    watch_main();
+    return bridge->boot(executable);
+}
+
+static const struct nnapi_host host = {this_message, revive, after_preparing};
 
 /* Opens the bridge, starts an interpreter if there is none, and connects. Returns 0, with a message, on failure. */
 static int start(const char *function) {
     char path[PATH_MAX], python[PATH_MAX];
     const char *reason = NULL, *executable = NULL;
     void *module;
-    int started = 0;
 
     pthread_mutex_lock(&starting);
     if (!find_python(function, &executable, python)) goto failed;
@@ -130,21 +223,13 @@ static int start(const char *function) {
         goto failed;
     }
     bridge = dlsym(module, "nnapi_bridge");
-    if (!is_initialized()) {
-        reason = bridge->boot(executable);
-        started = !reason;
-    }
+    if (!is_initialized()) reason = host_python(executable);
     /* No lock is held from here on: a thread that waits for Python's lock must not block others on this one. */
     pthread_mutex_unlock(&starting);
 
-    if (!reason) reason = bridge->join(entries, this_message, revive);
+    if (!reason) reason = bridge->join(entries, &host);
     if (reason) return complain(function, "%s", reason);
-    if (atomic_exchange(&state, READY) == NEW) pthread_atfork(NULL, NULL, in_child);
-    if (started) {
-        hosts_python = 1;
-        atexit(at_end); /* for programs that call exit() on another thread than the main one */
-        watch_main();
-    }
+    if (atomic_exchange(&state, READY) == NEW) pthread_atfork(before_fork, after_fork, in_child);
     return 1;
 
 wrong_version:
@@ -154,7 +239,8 @@ failed:
     return 0;
 }
 
-static int enter(const char *function) {
+/* Returns whether Python is ready for a call; if not, reports why. */
+static int is_ready(const char *function) {
     switch (state) {
     case READY:
         watch_main();
@@ -167,11 +253,20 @@ static int enter(const char *function) {
     }
 }
 
+/* Begins a call, which leave_gate ends. Returns 0, with a message, if it cannot be made. */
+static int enter(const char *function) {
+    if (!enter_gate()) return complain(function, "the process is ending");
+    if (is_ready(function)) return 1;
+    leave_gate();
+    return 0;
+}
+
 /* Whether Python has ended, and freed everything with it. At exit, many programs still free their objects. */
 static int is_over(void) { return state == READY && (!is_initialized() || (is_finalizing && is_finalizing())); }
 
-/* Returns the functions for libnnapi_delegate.so; null, with a message, if there is no Python. A caller that only releases
- * an object gets null without a message if Python has not started or has ended. */
+/* Begins a call from libnnapi_delegate.so, which nnapi_served ends. Returns the functions for it; null, with a message, if
+ * there is no Python. A caller that only releases an object gets null without a message if Python has not started or has
+ * ended. */
 EXPORT const struct nnapi_serving *nnapi_serve(int only_releases) {
     static const struct nnapi_serving *_Atomic serving;
     const char *reason;
@@ -179,11 +274,16 @@ EXPORT const struct nnapi_serving *nnapi_serve(int only_releases) {
     if (!enter(__func__)) return NULL;
     if (!serving) {
         reason = bridge->import("nnapi.delegate.calls");
-        if (reason) return complain(__func__, "%s", reason), NULL;
+        if (reason) {
+            leave_gate();
+            return complain(__func__, "%s", reason), NULL;
+        }
         serving = bridge->serving;
     }
     return serving;
 }
+
+EXPORT void nnapi_served(void) { leave_gate(); }
 
 EXPORT int ASharedMemory_create(const char *name, size_t size) {
     if (!size) return errno = EINVAL, -1;

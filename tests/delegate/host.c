@@ -2,119 +2,28 @@
  * node, or nothing. argv: the delegate's library. */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "litert.h"
+#include "graph.h"
 
-enum { RELU = 19, FLOAT32 = 1, ARENA = 2, COUNT = 6, THREADS = 4 };
+enum { RELU = 19, ATAN2 = 156, COUNT = 6, THREADS = 4 };
 
-typedef TfLiteDelegate *(*create_t)(const char *const *, const char *const *, size_t, void (*)(const char *));
-
-static char said[4096];
-static void say(const char *text) { snprintf(said, sizeof said, "%s", text); }
-
-/* One interpreter: what a real one keeps behind the context. */
-struct graph {
-    TfLiteContext context;
-    TfLiteTensor tensors[2];
-    TfLiteNode node;
-    TfLiteRegistration registration, ours;
-    TfLiteIntArray *plan;
-    TfLiteDelegateParams params;
-    float x[COUNT], y[COUNT];
-    int is_taken;
-};
-
-static TfLiteIntArray *list(int size, int first, int second) {
-    TfLiteIntArray *made = malloc(sizeof *made + 2 * sizeof(int));
-    CHECK(made);
-    made->size = size;
-    made->data[0] = first;
-    made->data[1] = second;
-    return made;
-}
-
-static void report(TfLiteContext *context, const char *format, ...) {
-    va_list arguments;
-    (void)context;
-    va_start(arguments, format);
-    vsnprintf(said, sizeof said, format, arguments);
-    va_end(arguments);
-}
-
-static int get_plan(TfLiteContext *context, TfLiteIntArray **plan) {
-    *plan = ((struct graph *)context->impl)->plan;
-    return 0;
-}
-
-static int get_node(TfLiteContext *context, int number, TfLiteNode **node, TfLiteRegistration **registration) {
-    struct graph *graph = context->impl;
-    *node = &graph->node;
-    *registration = &graph->registration;
-    return number != 0;
-}
-
-static int preview(TfLiteContext *context, const TfLiteIntArray *nodes, TfLiteDelegateParams **params, int *count) {
-    *params = &((struct graph *)context->impl)->params;
-    *count = nodes->size;
-    return 0;
-}
-
-static int resize(TfLiteContext *context, TfLiteTensor *tensor, TfLiteIntArray *dims) {
-    (void)context;
-    free(tensor->dims);
-    tensor->dims = dims;
-    return 0;
-}
-
-static int replace(TfLiteContext *context, TfLiteRegistration ours, const TfLiteIntArray *nodes, TfLiteDelegate *delegate) {
-    struct graph *graph = context->impl;
-    CHECK(nodes->size == 1 && nodes->data[0] == 0);
-    graph->params.delegate = delegate;
-    graph->ours = ours;
-    graph->node.user_data = ours.init(context, (const char *)&graph->params, 0);
-    graph->is_taken = 1;
-    return 0;
-}
-
+/* y = relu(x) */
 static struct graph *make(void) {
-    struct graph *graph = calloc(1, sizeof *graph);
-    CHECK(graph);
-    for (int i = 0; i < 2; i++) {
-        graph->tensors[i].type = FLOAT32;
-        graph->tensors[i].data = i ? graph->y : graph->x;
-        graph->tensors[i].dims = list(2, 2, COUNT / 2);
-        graph->tensors[i].allocation_type = ARENA;
-        graph->tensors[i].bytes = sizeof graph->x;
-        graph->tensors[i].name = i ? "y" : "x";
-    }
-    graph->node.inputs = list(1, 0, 0);
-    graph->node.outputs = list(1, 1, 0);
-    graph->registration.builtin_code = RELU;
-    graph->plan = list(1, 0, 0);
-    graph->params.nodes_to_replace = graph->plan;
-    graph->params.input_tensors = graph->node.inputs;
-    graph->params.output_tensors = graph->node.outputs;
-    graph->context.tensors_size = 2;
-    graph->context.tensors = graph->tensors;
-    graph->context.impl = graph;
-    graph->context.GetExecutionPlan = get_plan;
-    graph->context.GetNodeAndRegistration = get_node;
-    graph->context.ReportError = report;
-    graph->context.ResizeTensor = resize;
-    graph->context.PreviewDelegatePartitioning = preview;
-    graph->context.ReplaceNodeSubsetsWithDelegateKernels = replace;
+    struct graph *graph = make_graph(RELU, 2, 1);
+    float *x = calloc(2 * COUNT, sizeof *x);
+    CHECK(x);
+    set_tensor(&graph->tensors[0], "x", 2, COUNT / 2, x, ARENA);
+    set_tensor(&graph->tensors[1], "y", 2, COUNT / 2, x + COUNT, ARENA);
+    graph->nodes[0].inputs = graph->params.input_tensors;
+    graph->nodes[0].outputs = graph->params.output_tensors;
     return graph;
 }
 
 static int run(struct graph *graph) {
-    for (int i = 0; i < COUNT; i++) graph->x[i] = (float)(i - 3);
+    float *x = graph->tensors[0].data;
+    for (int i = 0; i < COUNT; i++) x[i] = (float)(i - 3);
     if (graph->ours.invoke(&graph->context, &graph->node)) return 0;
     const float *y = graph->tensors[1].data;
     for (int i = 0; i < COUNT; i++) CHECK(y[i] == (i > 3 ? (float)(i - 3) : 0));
@@ -123,13 +32,12 @@ static int run(struct graph *graph) {
 
 static void *use(void *delegate) {
     struct graph *graph = make();
-    float elsewhere[COUNT];
-    CHECK(!((TfLiteDelegate *)delegate)->Prepare(&graph->context, delegate) && graph->is_taken);
-    CHECK(!graph->ours.prepare(&graph->context, &graph->node));
+    float elsewhere[COUNT], *y = graph->tensors[1].data;
+    delegate_graph(graph, delegate);
     for (int i = 0; i < 3; i++) CHECK(run(graph));
     graph->tensors[1].data = elsewhere; /* LiteRT may move what it likes between two runs */
     CHECK(run(graph));
-    graph->tensors[1].data = graph->y;
+    graph->tensors[1].data = y;
     CHECK(run(graph));
     return graph;
 }
@@ -153,7 +61,7 @@ int main(int count, char **words) {
     for (int i = 0; i < THREADS; i++) CHECK(!pthread_join(threads[i], &results[i]));
 
     struct graph *first = results[0], *other = make();
-    other->registration.builtin_code = 156; /* ATAN2, which NNAPI does not have */
+    other->registration.builtin_code = ATAN2; /* NNAPI does not have it */
     CHECK(!delegate->Prepare(&other->context, delegate) && !other->is_taken);
 
     for (int rows = 1; rows <= 3; rows++) { /* resized without having nodes chosen anew */

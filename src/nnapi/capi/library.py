@@ -25,6 +25,8 @@ from nnapi.capi.support_library import (
 )
 from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN, ResultCode
 from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, need
+from nnapi.exits import call_after_preparing, hurry, must_skip_destructors
+from nnapi.forks import after_fork, before_fork
 from nnapi.locks import make_lock
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
@@ -182,9 +184,12 @@ def hold(handle: int, more: int) -> None:
 # Connecting
 
 
-def end() -> None:
-    """Run Python's exit handlers when a C program ends, because the interpreter is never finalized."""
+def end() -> int:
+    """Run Python's exit handlers when a C program ends, because the interpreter is never finalized. Return 1 if a
+    thread still computes."""
+    hurry()
     atexit._run_exitfuncs()
+    return int(must_skip_destructors())
 
 
 def _answer_with(function: Function, answer: Callable[..., Any]) -> None:
@@ -237,7 +242,9 @@ def connect() -> None:
             answer = reporter.watch(function, answer)
         ANSWERS[function.name] = answer
         _answer_with(function, answer)
-    ffi.def_extern(name="py_end")(end)
+    for name, handler in {"end": end, "before_fork": before_fork, "after_fork": after_fork}.items():
+        ffi.def_extern(name=f"py_{name}")(handler)
+    call_after_preparing(lib.nnapi_bridge_after_preparing)
     os.register_at_fork(after_in_child=lib.nnapi_bridge_revive)
 
 

@@ -125,3 +125,8 @@ class Function:
     def only_releases(self) -> bool:
         """Return whether the function only releases something, which is pointless once Python has ended."""
         return self.frees or self.name == "AHardwareBuffer_release"
+
+    @property
+    def only_waits(self) -> bool:
+        """Return whether the function only waits for other threads, perhaps without end."""
+        return self.name == "ANeuralNetworksEvent_wait"

@@ -13,13 +13,17 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from nnapi.exits import note_preparation
+
 PACKAGE = "openvino_telemetry"
 
 
 def import_openvino(module: str = "openvino") -> Any:
     """Import a module of OpenVINO; raise ModuleNotFoundError if it is not installed."""
     with _hide(PACKAGE):
-        return import_module(module)
+        imported = import_module(module)
+    note_preparation()
+    return imported
 
 
 def import_onnxruntime() -> Any:

@@ -16,6 +16,7 @@ from nnapi.errors import (
     UnexpectedNullError,
     need,
 )
+from nnapi.exits import resting
 from nnapi.model.lifecycle import State
 from nnapi.model.memory import Memory, need_memory
 from nnapi.model.operand import Array, OperandType, Shape, combine
@@ -286,7 +287,8 @@ class Execution(Closeable):
         limit = deadline_after(self._timeout)
         for event in fences:
             try:
-                event.wait()
+                with resting():
+                    event.wait()
             except NnapiError as error:
                 failure = OpFailedError(f"a fence that the computation waited for failed: {error}")
                 self._fail(failure)

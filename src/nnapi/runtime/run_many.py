@@ -20,6 +20,7 @@ from nnapi.closeable import Closeable
 from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import PrepareOptions
 from nnapi.errors import BadStateError, NnapiError, OpFailedError
+from nnapi.exits import resting
 from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
@@ -261,7 +262,11 @@ def _start_helper(queue: SimpleQueue[_Lot | None], open_one: Opener) -> bool:
             burst, run = open_one()
         except Exception:  # no memory, or closed: the caller runs the lots and gets the error
             return
-        while (lot := queue.get()) is not None:
+        while True:
+            with resting():
+                lot = queue.get()
+            if lot is None:
+                break
             lot.run(run)
             del lot  # keep nothing alive while waiting
         burst.close()

@@ -65,7 +65,9 @@ def test_nobody_is_asked_again_and_the_explanation_is_the_same(tmp_path: Path) -
 
 def test_a_restored_plan_reports_refused_precisions_as_a_prepared_one(tmp_path: Path) -> None:
     compilations = [with_cache(tmp_path, sooner(Asked())) for _ in range(2)]
-    cold, warm = ([each.is_restored for each in compilation.need_active().ready.partitions] for compilation in compilations)
+    cold, warm = (
+        [each.is_restored for each in compilation.need_active().ready.partitions] for compilation in compilations
+    )
     assert (cold, warm) == ([False], [True])
     ready = compilations[1].need_active().ready
     ready.partitions[0].prepared.precision_refusal = "too deep"  # type: ignore[attr-defined]

@@ -2,7 +2,11 @@
 
 import subprocess
 import sys
+import threading
 
+import pytest
+
+from nnapi import exits
 from nnapi.model.borrowed_memory import BorrowedMemory
 from nnapi.runtime.choice import tuner
 from nnapi.runtime.choice.schedule import Stage
@@ -43,6 +47,28 @@ def run(code: str, delay: float = 0.0) -> tuple[int, str, str]:
 
 def test_a_process_ends_though_a_challenger_takes_for_ever_to_prepare() -> None:
     assert run("assert begun.wait(60)") == (0, "[2.0, 2.0]\n", "")
+
+
+def test_destructors_do_not_run_if_an_engine_keeps_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    skipped: list[str] = []
+    monkeypatch.setattr(tuner, "skip_destructors", lambda: skipped.append("skipped"))
+    engine, stopped = threading.Event(), tuner.Tuner()
+    stopped._thread = threading.Thread(target=engine.wait)
+    stopped._thread.start()
+    stopped.stop(lambda: False)
+    assert skipped == ["skipped"]
+    engine.set()
+    stopped.stop()
+    assert skipped == ["skipped"]
+
+
+def test_only_a_c_program_limits_the_wait_for_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exits, "PATIENCE", 0.0)
+    monkeypatch.setattr(exits, "_deadline", None)
+    monkeypatch.setattr(exits, "_is_hurried", False)
+    assert exits.may_join()
+    exits.hurry()
+    assert not exits.may_join()
 
 
 def test_a_process_that_ends_at_once_prepares_nothing() -> None:

@@ -12,7 +12,6 @@ from nnapi.runtime.executors.active_plan import ActivePlan
 from nnapi.runtime.executors.prepared_partitions import prepare_plan
 from tests.runtime.device_cases import GIVEN, Scripted, as_it_is, chain
 
-
 SEVENS = np.full((2, 2), 7, np.float32)
 
 

@@ -9,9 +9,10 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 
+from nnapi.exits import may_join, skip_destructors
 from nnapi.locks import make_lock
 from nnapi.runtime.choice.evidence import has_drifted
 from nnapi.runtime.choice.knowledge import Predicted, Unknown
@@ -101,16 +102,20 @@ class Tuner:
             del trial, owner
         return delay
 
-    def stop(self) -> None:
-        """Interrupt and join the thread. A running call of an engine is waited for."""
+    def stop(self, may_wait: Callable[[], bool] = lambda: True) -> None:
+        """Interrupt and join the thread. A running call of an engine is waited for while ``may_wait``; then the
+        destructors of engines must not run."""
         self._is_stopped = True
         self._wake.set()
         thread = self._thread
-        while thread is not None and thread.is_alive():
+        while thread is not None and thread.is_alive() and may_wait():
             thread.join(INTERVAL)
             if thread.is_alive() and not self._has_ended:
                 ident = ctypes.c_ulong(thread.ident or 0)
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(StoppedError))
+        if thread is not None and thread.is_alive():
+            skip_destructors()
+            return
         for reference, _ in list(self._trials):
             if trial := reference():
                 trial.keep_progress()
@@ -186,7 +191,7 @@ def _end() -> None:
     """Stop the tuner at exit, before engines are unloaded."""
     if _tuner._thread is not None:
         sys.unraisablehook = _report_unraisable
-    _tuner.stop()
+    _tuner.stop(may_join)
 
 
 def _report_unraisable(unraisable: sys.UnraisableHookArgs, /) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from nnapi.contract.driver import DriverDiedError, Exact, Prepared, PrepareOptions
 from nnapi.contract.wrapping import Openable
 from nnapi.errors import MissedDeadlineError, NnapiError, OpFailedError, need, wrap_error
+from nnapi.exits import note_preparation
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
@@ -157,3 +158,5 @@ def prepare_by_driver(device: Device, model: Model, options: PrepareOptions) -> 
         raise
     except Exception as error:
         raise wrap_error(error, device.name) from error
+    finally:
+        note_preparation()

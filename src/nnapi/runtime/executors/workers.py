@@ -5,19 +5,30 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nnapi.errors import OpFailedError, translate_errors
+from nnapi.exits import begin_work, end_work
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
 
 Work = Callable[[], None]
 
+
+@dataclass(eq=False, slots=True)
+class Item:
+    """Background work, and what to call once its thread is idle."""
+
+    work: Work
+    then: Work | None
+
+
 MOST_IDLE = 8
 """Maximum number of idle threads."""
 
-_idle: list[SimpleQueue[tuple[Work, Work | None]]] = []
+_idle: list[SimpleQueue[Item]] = []
 """Queues of idle threads. Appending and popping are atomic."""
 
 
@@ -28,14 +39,16 @@ def run_in_background(work: Work, then: Work | None = None) -> None:
         mailbox = _idle.pop()
     except IndexError:
         mailbox = _start_thread()
-    mailbox.put((work, then))
+    item = Item(work, then)
+    begin_work(item)
+    mailbox.put(item)
 
 
-def _start_thread() -> SimpleQueue[tuple[Work, Work | None]]:
+def _start_thread() -> SimpleQueue[Item]:
     with translate_errors("no thread for work in the background"):
         from queue import SimpleQueue  # on demand: programs that run a model once need none
 
-        mailbox: SimpleQueue[tuple[Work, Work | None]] = SimpleQueue()
+        mailbox: SimpleQueue[Item] = SimpleQueue()
         try:
             threading.Thread(target=_serve, args=(mailbox,), name="nnapi-worker", daemon=True).start()
         except RuntimeError as error:
@@ -43,18 +56,22 @@ def _start_thread() -> SimpleQueue[tuple[Work, Work | None]]:
         return mailbox
 
 
-def _serve(mailbox: SimpleQueue[tuple[Work, Work | None]]) -> None:
+def _serve(mailbox: SimpleQueue[Item]) -> None:
+    thread = threading.get_ident()
     while True:
-        work, then = mailbox.get()
-        work()
+        item = mailbox.get()
+        begin_work(thread)
+        end_work(item)
+        item.work()
         stays = len(_idle) < MOST_IDLE
         if stays:
             _idle.append(mailbox)
-        if then is not None:
-            then()
+        if item.then is not None:
+            item.then()
+        end_work(thread)
         if not stays:
             return
-        del work, then  # keep nothing alive while waiting
+        del item  # keep nothing alive while waiting
 
 
 os.register_at_fork(after_in_child=_idle.clear)  # threads do not survive a fork
