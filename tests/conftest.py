@@ -35,6 +35,17 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+_last_file: list[Path] = []
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Nor do collections need to look at what tests of other files have imported and cached."""
+    if _last_file != [item.path]:
+        _last_file[:] = [item.path]
+        gc.collect(1)
+        gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _nominal_figures() -> Iterator[None]:
     """Nothing depends on the processor at hand: nominal figures decide how graphs are rewritten for XNNPACK."""
