@@ -10,7 +10,7 @@ import pytest
 
 from nnapi.contract import prepared as prepared_module
 from nnapi.contract.driver import Handle, OpenOptions, Outcome, Request
-from nnapi.contract.prepared import PerShapes, Pool, PreparedPerShapes, check_deadline
+from nnapi.contract.prepared import EngineTimer, PerShapes, Pool, PreparedPerShapes, check_deadline
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 
 
@@ -97,6 +97,37 @@ class Fixed:
 
     def close(self) -> None:
         self.log.append(("closed", self.shapes))
+
+
+def test_each_set_of_shapes_is_measured() -> None:
+    log: list[Any] = []
+    prepared = PreparedPerShapes(lambda shapes: Fixed(shapes, log), ((2,),))
+    handle = prepared.open_handle(OpenOptions(measure=True))
+    log.clear()
+    handle.execute(Request([np.zeros(3)]))
+    assert log == [(((3,),), OpenOptions(measure=True)), (((3,),), [(3,)])]
+
+
+def test_the_time_of_an_engine_s_call_lies_in_its_trace_section(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([100, 130])
+    log: list[str] = []
+
+    class Noting:
+        def __enter__(self) -> None:
+            log.append("section")
+
+        def __exit__(self, *raised: Any) -> None:
+            log.append(f"end {raised[0]}")
+
+    monkeypatch.setattr(
+        prepared_module, "time", SimpleNamespace(perf_counter_ns=lambda: log.append("clock") or next(times))
+    )
+    section: Any = Noting()
+    timer = EngineTimer(section)
+    with timer:
+        log.append("call")
+    assert timer.nanoseconds == 30
+    assert log == ["section", "clock", "call", "clock", "end None"]
 
 
 class Refused(Fixed):

@@ -226,7 +226,7 @@ def test_rule_138_durations() -> None:
     measured = ready()
     measured.set_measure_timing(True)
     measured.compute()
-    assert [measured.duration(code) for code in DurationCode] == [None] * 4  # the CPU does not tell
+    assert all(isinstance(measured.duration(code), int) for code in DurationCode)
     failed = Execution(SUM)
     failed.set_measure_timing(True)
     with pytest.raises(BadDataError):

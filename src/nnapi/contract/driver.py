@@ -129,7 +129,11 @@ class Request(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of a run: one array per model output; nanoseconds on the hardware and in the driver, if measured."""
+    """The result of a run: one array per model output, and durations in nanoseconds, None if not measured.
+
+    ``hardware_ns`` is the time inside the engine's call, ``driver_ns`` that of the whole run in the driver. If a driver
+    in this process gives no ``driver_ns``, the runtime measures it.
+    """
 
     outputs: Sequence[Array]
     hardware_ns: int | None = None
@@ -158,13 +162,15 @@ class OpenOptions(NamedTuple):
 
     ``shapes`` are those of the inputs of :attr:`Handle.call`, None if they are unknown. An ``exclusive`` handle is used
     by one run at a time and may have resources of its own. With ``borrow``, its results may be views of the device's
-    memory, valid until its next run. ``bind`` asks for :attr:`Handle.inputs` and implies ``borrow``.
+    memory, valid until its next run. ``bind`` asks for :attr:`Handle.inputs` and implies ``borrow``. ``measure`` asks
+    for durations in the outcomes of :attr:`Handle.execute`.
     """
 
     shapes: Sequence[Shape] | None = None
     exclusive: bool = False
     borrow: bool = False
     bind: bool = False
+    measure: bool = False
 
 
 def _do_nothing() -> None:

@@ -3,13 +3,15 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Generic, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from nnapi.contract.driver import Exact, Handle, OpenOptions, Outcome, Prepared, Request
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.wrapping import MEASURED, open_handle
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
 from nnapi.locks import make_lock
 from nnapi.model.operand import Shape
+from nnapi.trace import Section, spans
 
 Shapes: TypeAlias = tuple[Shape | None, ...]
 """Dimensions of each model input, None for an omitted one."""
@@ -25,6 +27,23 @@ def check_deadline(request: Request) -> None:
     """Raise MissedDeadlinePersistentError if the deadline has passed before the run."""
     if request.deadline is not None and time.monotonic_ns() > request.deadline:
         raise MissedDeadlinePersistentError("the time limit passed before the computation began")
+
+
+class EngineTimer:
+    """Measures an engine's call, which is the body of a ``with`` statement, in a trace section."""
+
+    nanoseconds: int | None = None
+
+    def __init__(self, section: Section = spans.NOTHING) -> None:
+        self._section = section
+
+    def __enter__(self) -> None:
+        self._section.__enter__()
+        self._begin = time.perf_counter_ns()
+
+    def __exit__(self, *raised: Any) -> None:
+        self.nanoseconds = time.perf_counter_ns() - self._begin
+        self._section.__exit__(*raised)
 
 
 class Pool(Generic[T]):
@@ -95,7 +114,7 @@ class PreparedPerShapes(Generic[P]):
         self.first = self._prepared.get(assumed)
         self._latest = assumed, self.first
 
-    def execute(self, request: Request) -> Outcome:
+    def execute(self, request: Request, *, measure: bool = False) -> Outcome:
         shapes, prepared = self._latest
         given = tuple([None if array is None else array.shape for array in request.inputs])
         if given != shapes:
@@ -103,7 +122,7 @@ class PreparedPerShapes(Generic[P]):
             self._latest = given, prepared
         if None in given:
             request = request._replace(inputs=[array for array in request.inputs if array is not None])
-        return prepared.execute(request)
+        return open_handle(prepared, MEASURED).execute(request) if measure else prepared.execute(request)
 
     def prepare_for(self, shapes: Shapes) -> P:
         return self._prepared.get(shapes)
@@ -112,7 +131,7 @@ class PreparedPerShapes(Generic[P]):
         """Return a handle, never with resources of its own. Prepare the model for the shapes if necessary."""
         shapes = options.shapes
         call = None if shapes is None else open_handle(self.prepare_for(tuple(shapes)), OpenOptions(shapes)).call
-        return Handle(self.execute, self.open_handle, call)
+        return Handle(partial(self.execute, measure=True) if options.measure else self.execute, self.open_handle, call)
 
     @property
     def precision_refusal(self) -> str:

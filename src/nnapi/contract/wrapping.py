@@ -6,8 +6,8 @@ from typing import TypeAlias, cast
 from nnapi.contract.driver import Bound, Handle, Inference, OpenOptions, Opens, Outcome, Prepared, Request
 
 Openable: TypeAlias = Prepared | Opens
-SHARED = OpenOptions()
-"""Options of a handle for any number of threads and any inputs."""
+SHARED, MEASURED = OpenOptions(), OpenOptions(measure=True)
+"""Options of a handle for any number of threads and any inputs; the same with durations."""
 
 
 def open_handle(prepared: Openable, options: OpenOptions = SHARED) -> Handle:

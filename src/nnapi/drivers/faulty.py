@@ -3,13 +3,26 @@
 import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 
 import numpy as np
 
-from nnapi.contract.driver import Capabilities, DeviceInfo, Driver, Outcome, Prepared, PrepareOptions, Request, Verdict
+from nnapi.contract.driver import (
+    Capabilities,
+    DeviceInfo,
+    Driver,
+    Handle,
+    OpenOptions,
+    Outcome,
+    Prepared,
+    PrepareOptions,
+    Request,
+    Verdict,
+)
+from nnapi.contract.wrapping import MEASURED, SHARED, open_handle
 from nnapi.errors import DeadObjectError, OpFailedError, UnavailableDeviceError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
@@ -100,14 +113,21 @@ class Faulty:
 
 
 class _FaultyPrepared:
-    """A Prepared without sessions and fast path, so that every run calls ``execute``."""
+    """A Prepared without a fast path, so that every run may have the fault."""
 
     def __init__(self, faulty: Faulty, model: Model, prepared: Prepared) -> None:
         self._faulty, self._model, self._prepared = faulty, model, prepared
 
+    def open_handle(self, options: OpenOptions) -> Handle:
+        inner = open_handle(self._prepared, MEASURED if options.measure else SHARED)
+        return Handle(partial(self._execute, inner.execute), self.open_handle)
+
     def execute(self, request: Request) -> Outcome:
+        return self._execute(self._prepared.execute, request)
+
+    def _execute(self, execute: Callable[[Request], Outcome], request: Request) -> Outcome:
         spoil = self._faulty.strike(Phase.EXECUTE, self._model)
-        outcome = self._prepared.execute(request)
+        outcome = execute(request)
         return outcome._replace(outputs=[_invert_bits(array) for array in outcome.outputs]) if spoil else outcome
 
     def close(self) -> None:

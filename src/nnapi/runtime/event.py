@@ -51,7 +51,9 @@ class Event(Closeable):
         self._done = threading.Event()
         self._error: NnapiError | None = None
         self._listeners: list[Callable[[NnapiError | None], None]] = []
-        self._observed, self._observing = observed, threading.Lock()
+        self._observed = observed
+        if observed is not None:
+            self._observing = threading.Lock()
         self._fd: int | None = None
         if fenced:
             with translate_errors("no descriptor for the fence"):
@@ -129,10 +131,11 @@ class Event(Closeable):
     def close(self) -> None:
         """Wait for the end and ignore the outcome (``ANeuralNetworksEvent_free``)."""
         self._done.wait()
-        with self._observing:  # others that wait go on once it has been called
-            observed, self._observed = self._observed, None
-            if observed is not None:
-                observed()
+        if self._observed is not None:
+            with self._observing:  # others that wait go on once it has been called
+                if self._observed is not None:
+                    self._observed()
+                self._observed = None
 
     def __await__(self) -> Generator[Any, None, Any]:
         import asyncio  # on demand: its import takes 14 ms

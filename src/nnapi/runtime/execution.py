@@ -7,6 +7,7 @@ from typing import Any
 from nnapi.closeable import Closeable
 from nnapi.codes import DurationCode
 from nnapi.contract.driver import DEFAULT_LOOP_TIMEOUT, Attribute, Outcome, Request
+from nnapi.contract.wrapping import MEASURED
 from nnapi.errors import (
     BadDataError,
     BadStateError,
@@ -299,8 +300,9 @@ class Execution(Closeable):
         try:
             arrays = [argument.array() for argument in self._inputs.arguments if argument is not None]
             self._active = self.compilation.active or self._active  # a trial may have changed the plan
+            handle = self._active.handle.reopen(MEASURED) if self._measured else self._active.handle
             self._outcome = self._run_fast_path(arrays, deadline) or execute(
-                self._active.handle, Request(arrays, deadline, self._loop_timeout, attributes=self._attributes)
+                handle, Request(arrays, deadline, self._loop_timeout, attributes=self._attributes)
             )
             self._deliver(self._outcome.outputs)
         except NnapiError as error:

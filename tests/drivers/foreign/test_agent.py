@@ -239,8 +239,10 @@ def test_durations_are_the_driver_s_own(tmp_path: Path) -> None:
         Execution_getDuration="*(uint64_t*)c = (int32_t)(intptr_t)b ? ~0ull : 4321; return 0;",
     )
     prepared = load_driver("phone", library, 0).prepare(add_constant(), PrepareOptions())
-    outcome = prepared.execute(Request([X]))
+    outcome = open_handle(prepared, OpenOptions(measure=True)).execute(Request([X]))
     assert (outcome.hardware_ns, outcome.driver_ns) == (4321, None)
+    outcome = prepared.execute(Request([X]))
+    assert (outcome.hardware_ns, outcome.driver_ns) == (None, None), "not asked for"
 
 
 def test_bursts_and_time_limits_are_passed_on(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,3 +166,32 @@ def test_a_failure_that_took_a_minute_is_tried_three_times(
         Instance(b"", (), False)
     assert made.count == starts
     assert ("in which it compiled shaders; the next compilation reuses them" in str(caught.value)) is (starts == 3)
+
+
+def test_only_the_engine_s_call_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    log: list[str] = []
+
+    class Buffer:
+        def write(self, array: object) -> None:
+            log.append("write")
+
+        def read(self) -> object:
+            log.append("read")
+            return array
+
+    class Timer:
+        def __enter__(self) -> None:
+            log.append("begin")
+
+        def __exit__(self, *_: object) -> None:
+            log.append("end")
+
+    array = np.zeros(1)
+    monkeypatch.setattr(Instance, "_make", lambda *_: None)
+    instance: Any = Instance(b"", (), False)
+    instance._inputs, instance._outputs, instance._buffers = [Buffer()], [Buffer()], ()
+    instance._model = SimpleNamespace(run_by_index=lambda *_: log.append("run"))
+    timer: Any = Timer()
+    assert instance.run([array], timer) == [array]
+    assert instance.run([array]) == [array]
+    assert log == ["write", "begin", "run", "end", "read", "write", "run", "read"]

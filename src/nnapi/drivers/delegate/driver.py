@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Sequence
+from functools import partial
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import (
@@ -39,9 +40,9 @@ class PreparedDelegated:
         with plugin.turn:
             self._instance: Instance | None = Instance(Program(compiled), 1, self._open)
 
-    def execute(self, request: Request) -> Outcome:
+    def execute(self, request: Request, *, measure: bool = False) -> Outcome:
         with self._plugin.turn:
-            return self._need_instance().execute(request)
+            return self._need_instance().execute(request, measure=measure)
 
     def open_handle(self, options: OpenOptions) -> Handle:
         instance = self._need_instance()
@@ -53,7 +54,8 @@ class PreparedDelegated:
                 return compute(inputs)
 
         fits = options.shapes is not None and [*options.shapes] == instance.shapes
-        return Handle(self.execute, self.open_handle, call if fits else None)
+        execute = partial(self.execute, measure=True) if options.measure else self.execute
+        return Handle(execute, self.open_handle, call if fits else None)
 
     def close(self) -> None:
         with self._plugin.turn:

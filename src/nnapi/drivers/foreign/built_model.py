@@ -197,15 +197,15 @@ class Compiled:
         self.agent, self.inputs, self.outputs = agent, inputs, outputs
         self._numbers = number, burst
 
-    def run(self, request: Request, shapes: Sequence[Shape]) -> Result:
-        """Run once, with output buffers for ``shapes``, and measure durations."""
+    def run(self, request: Request, shapes: Sequence[Shape], *, measure: bool = False) -> Result:
+        """Run once, with output buffers for ``shapes``; ``measure`` asks for durations."""
         frame = Frame(self, [None if array is None else array.shape for array in request.inputs], shapes)
         parts = frame.lay_out(request.inputs)
         loop = 0 if request.loop_timeout == DEFAULT_LOOP_TIMEOUT else request.loop_timeout
 
         def pack() -> bytes:
             rest = 0 if request.deadline is None else find_rest(request.deadline)
-            return frame.pack(self._numbers, measure=True, limit=rest, loop_limit=loop)
+            return frame.pack(self._numbers, measure=measure, limit=rest, loop_limit=loop)
 
         answer = self.agent.ask(Ask.RUN, pack, parts, frame.size, request.deadline, frame.output_size)
         return self._read(answer, frame)

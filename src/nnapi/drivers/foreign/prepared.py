@@ -4,6 +4,7 @@ import math
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from nnapi.contract.driver import DriverDiedError, Handle, Inference, OpenOptions, Outcome, Request
 from nnapi.contract.prepared import CLOSED, check_deadline
@@ -50,13 +51,13 @@ class PreparedForeign:
         self._is_closed = False
         self._live: Live | None = make()
 
-    def execute(self, request: Request) -> Outcome:
+    def execute(self, request: Request, *, measure: bool = False) -> Outcome:
         death: DriverDiedError | None = self._thread.__dict__.pop("death", None)
         if death is not None:
             raise death
         check_deadline(request)
         with self._section:
-            return self._run(self._need_open(), request)
+            return self._run(self._need_open(), request, measure)
 
     def open_handle(self, options: OpenOptions) -> Handle:
         """Return a handle; an exclusive one has a burst, if the library has bursts."""
@@ -74,7 +75,8 @@ class PreparedForeign:
         return Live(live.compiled.open_burst(), live)
 
     def _open(self, options: OpenOptions) -> Handle:
-        return Handle(self.execute, self._open, None if options.shapes is None else self._find_call(options.shapes))
+        execute = partial(self.execute, measure=True) if options.measure else self.execute
+        return Handle(execute, self._open, None if options.shapes is None else self._find_call(options.shapes))
 
     def _find_call(self, shapes: Sequence[Shape]) -> Inference | None:
         """Return a run without measuring; None if an output has dynamic dimensions."""
@@ -109,11 +111,11 @@ class PreparedForeign:
         need(not self._is_closed, CLOSED, OpFailedError)
         return self._find()
 
-    def _run(self, live: Live, request: Request) -> Outcome:
+    def _run(self, live: Live, request: Request, measure: bool) -> Outcome:
         path = live.compiled.agent.path
         shapes: list[Shape] = [tuple([n or GUESS for n in type.dimensions]) for type in self._outputs]
         for _ in range(TRIALS):
-            result = live.compiled.run(request, shapes)
+            result = live.compiled.run(request, shapes, measure=measure)
             shapes = [
                 type.dimensions if shape is None else _check(path, index, type, shape)
                 for index, (type, shape) in enumerate(zip(self._outputs, result.shapes, strict=True))

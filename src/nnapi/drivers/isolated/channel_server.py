@@ -199,8 +199,9 @@ class ChannelServer:
             for location, type in zip(body["inputs"], types, strict=True)
         ]
         limits, attributes = (body["deadline"], body["loop_timeout"]), to_value(ATTRIBUTES, body["attributes"])
+        handle = held.open_measured() if body.get("measure") else held.handle
         begin = time.monotonic_ns()
-        outcome = held.handle.execute(Request(inputs, *limits, attributes=attributes))
+        outcome = handle.execute(Request(inputs, *limits, attributes=attributes))
         took = time.monotonic_ns() - begin
         outputs = list(outcome.outputs)
         for array, index in zip(outputs, held.model.outputs, strict=True):

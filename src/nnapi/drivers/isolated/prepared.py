@@ -66,7 +66,7 @@ class RemotePrepared:
                 remote = self._remote = RemoteNumber(connection, self._make(connection))
             return remote
 
-    def execute(self, request: Request) -> Outcome:
+    def execute(self, request: Request, *, measure: bool = False) -> Outcome:
         death: DriverDiedError | None = self._thread.__dict__.pop("death", None)
         if death is not None:
             raise death
@@ -74,11 +74,11 @@ class RemotePrepared:
         remote = self.find_remote()
         channel = remote.connection.take()
         try:
-            return self._execute(remote, channel, request)
+            return self._execute(remote, channel, request, measure)
         finally:
             remote.connection.put(channel)
 
-    def _execute(self, remote: RemoteNumber, channel: ClientChannel, request: Request) -> Outcome:
+    def _execute(self, remote: RemoteNumber, channel: ClientChannel, request: Request, measure: bool) -> Outcome:
         connection = remote.connection
         locations, free = copy_in(channel.arena, request.inputs, 0)
         body = {
@@ -88,6 +88,7 @@ class RemotePrepared:
             "deadline": request.deadline,
             "loop_timeout": request.loop_timeout,
             "attributes": of_value(request.attributes),
+            "measure": measure,
         }
 
         read = partial(self._read_outcome, channel)
@@ -133,7 +134,8 @@ class RemotePrepared:
                 binding = self._find_binding(shapes)
                 call = None if binding is None else call
                 inputs = self._clear_inputs(binding) if options.bind and binding else None
-        return Handle(self.execute, self._open, call, inputs)
+        execute = partial(self.execute, measure=True) if options.measure else self.execute
+        return Handle(execute, self._open, call, inputs)
 
     def _clear_inputs(self, binding: Binding) -> list[Array]:
         """Return the inputs' memory in the arena, where the process reads them; a later process gets copies."""

@@ -56,6 +56,10 @@ class PreparedModel(NamedTuple):
         """Return an entry for one caller's runs."""
         return self._replace(handle=open_handle(self.prepared, OpenOptions(exclusive=True, borrow=True)), is_burst=True)
 
+    def open_measured(self) -> Handle:
+        """Return a handle with the same resources that measures durations."""
+        return self.handle.reopen(OpenOptions(borrow=self.is_burst, measure=True))
+
     def find_call(self, shapes: Sequence[Shape]) -> Inference | None:
         """Return a run without a time limit; None for loops on a driver without a fast path, as these need limits."""
         found = self.handle.reopen(OpenOptions(shapes, borrow=self.is_burst)).call

@@ -12,7 +12,7 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
 from nnapi.contract.driver import Handle, Inference, OpenOptions, Outcome, Request
-from nnapi.contract.prepared import check_deadline
+from nnapi.contract.prepared import EngineTimer, check_deadline
 from nnapi.drivers.litert.artifact import Compiled, Engine
 from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.errors import OpFailedError, need
@@ -123,15 +123,20 @@ class Instance:
         inputs, call = None, None
         if options.shapes is not None and [*options.shapes] == self.shapes:
             inputs, call = self._bind() if options.bind else (None, self.borrowing if options.borrow else self.copying)
-        return Handle(partial(self.execute, borrow=options.borrow or options.bind), self.open_handle, call, inputs)
+        execute = partial(self.execute, borrow=options.borrow or options.bind, measure=options.measure)
+        return Handle(execute, self.open_handle, call, inputs)
 
-    def execute(self, request: Request, borrow: bool = False) -> Outcome:
+    def execute(self, request: Request, *, borrow: bool = False, measure: bool = False) -> Outcome:
         check_deadline(request)
-        self.run(request.inputs)
-        return Outcome(self.results(borrow))
+        section = self._section()
+        if not measure:
+            self.run(request.inputs, section)
+            return Outcome(self.results(borrow))
+        self.run(request.inputs, timer := EngineTimer(section))
+        return Outcome(self.results(borrow), timer.nanoseconds)
 
-    def run(self, inputs: Sequence[Array | None]) -> None:
-        """Copy the inputs to the interpreter and run it."""
+    def run(self, inputs: Sequence[Array | None], section: Section | EngineTimer = spans.NOTHING) -> None:
+        """Copy the inputs to the interpreter and run it, in a trace section."""
         for (view, flip), array in zip(self._inputs, inputs, strict=True):
             if array is None or array.shape != view.shape:
                 given = "omitted" if array is None else f"of shape {list(array.shape)}"
@@ -141,7 +146,7 @@ class Instance:
             else:
                 view[...] = array
         try:
-            with self._section():
+            with section:
                 self._invoke()
         except (RuntimeError, ValueError) as error:
             raise self._program.explain(error, self._engine.native) from None

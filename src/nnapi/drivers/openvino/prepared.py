@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.contract.driver import Handle, OpenOptions, Outcome, Request
-from nnapi.contract.prepared import Pool, check_deadline
+from nnapi.contract.prepared import EngineTimer, Pool, check_deadline
 from nnapi.contract.profiling import correct_seconds, operation_section
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.context import Bounds
@@ -130,7 +130,7 @@ class PreparedOpenVino:
         self._lock = make_lock()
         self._pool = Pool(self._make_run)
 
-    def execute(self, request: Request) -> Outcome:
+    def execute(self, request: Request, *, measure: bool = False) -> Outcome:
         engine_threads.need()
         check_deadline(request)
         inputs: list[Array] = []
@@ -139,14 +139,18 @@ class PreparedOpenVino:
                 given = "nothing" if array is None else list(array.shape)
                 raise OpFailedError(f"input {position} was prepared for {list(shape)}, {given} is given")
             inputs.append(array)
-        return Outcome(self._infer(inputs, self._profile.of(inputs) if spans.active else spans.NOTHING))
+        section = self._profile.of(inputs) if spans.active else spans.NOTHING
+        if not measure:
+            return Outcome(self._infer(inputs, section))
+        return Outcome(self._infer(inputs, timer := EngineTimer(section)), timer.nanoseconds)
 
     def open_handle(self, options: OpenOptions) -> Handle:
         """Return a handle that runs on any idle request. Outputs never share memory with the request."""
         fits = options.shapes is not None and tuple(options.shapes) == self.shapes
-        return Handle(self.execute, self.open_handle, self._infer if fits else None)
+        execute = partial(self.execute, measure=True) if options.measure else self.execute
+        return Handle(execute, self.open_handle, self._infer if fits else None)
 
-    def _infer(self, inputs: Sequence[Array], section: Section = spans.NOTHING) -> list[Array]:
+    def _infer(self, inputs: Sequence[Array], section: Section | EngineTimer = spans.NOTHING) -> list[Array]:
         engine_threads.need()
         if self.mapped:
             need_whole(self.mapped)
@@ -204,7 +208,7 @@ class _Run:
         self._small = [own for own in outputs if own.nbytes <= COPIED]
         self._large = [(position, own.shape, own.dtype) for position, own in enumerate(outputs) if own.nbytes > COPIED]
 
-    def __call__(self, inputs: Sequence[Array], section: Section = spans.NOTHING) -> list[Array]:
+    def __call__(self, inputs: Sequence[Array], section: Section | EngineTimer = spans.NOTHING) -> list[Array]:
         for put, array in zip(self._puts, inputs, strict=True):
             put(array)
         for bounds, indices in self._indices:

@@ -6,13 +6,14 @@ import copy
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from nnapi.codes import CONTROL_FLOW, OperationCode
-from nnapi.contract.driver import Outcome, Request
-from nnapi.contract.prepared import PerShapes, Shapes, check_deadline
+from nnapi.contract.driver import Handle, OpenOptions, Outcome, Request
+from nnapi.contract.prepared import EngineTimer, PerShapes, Shapes, check_deadline
 from nnapi.drivers.reference.control_flow import Computation, Wanted, run, run_if, run_while
 from nnapi.drivers.reference.forks import kernels
 from nnapi.errors import MissedDeadlineTransientError, NnapiError, need
@@ -199,12 +200,20 @@ class PreparedReference:
         if all(type.is_known for type in declared):
             self._programs.get(tuple(type.dimensions for type in declared))
 
-    def execute(self, request: Request) -> Outcome:
+    def execute(self, request: Request, *, measure: bool = False) -> Outcome:
         check_deadline(request)
+        timer = EngineTimer() if measure else None
         with np.errstate(all="ignore"):
-            outputs = run(self, request)  # outputs may be views of inputs or constants
+            if timer is None:
+                outputs = run(self, request)  # outputs may be views of inputs or constants
+            else:
+                with timer:
+                    outputs = run(self, request)
         taken = {id(array) for array in request.inputs}  # a loop without iterations returns its inputs
-        return Outcome([_take_or_copy(array, taken) for array in outputs])
+        return Outcome([_take_or_copy(array, taken) for array in outputs], timer.nanoseconds if timer else None)
+
+    def open_handle(self, options: OpenOptions) -> Handle:
+        return Handle(partial(self.execute, measure=True) if options.measure else self.execute, self.open_handle)
 
     def compute(self, request: Request) -> Computation:
         """Run as a computation, which yields nested models."""

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.contract.driver import Capabilities, DeviceInfo, Outcome, Performance, PrepareOptions, Request, Verdict
-from nnapi.contract.prepared import CLOSED, Shapes, check_deadline
+from nnapi.contract.driver import (
+    Capabilities,
+    DeviceInfo,
+    Handle,
+    OpenOptions,
+    Outcome,
+    Performance,
+    PrepareOptions,
+    Request,
+    Verdict,
+)
+from nnapi.contract.prepared import CLOSED, EngineTimer, Shapes, check_deadline
 from nnapi.drivers.litert.artifact import Compiled, cut_facts
 from nnapi.drivers.litert.driver import GraphDriver
 from nnapi.errors import OpFailedError
@@ -74,12 +85,16 @@ class PreparedModel:
         self.compiled = compiled
         self._instance: Instance | None = Instance(cut_facts(compiled), compiled.flipped, compiled.in_float16)
 
-    def execute(self, request: Request) -> Outcome:
+    def execute(self, request: Request, *, measure: bool = False) -> Outcome:
         check_deadline(request)
         instance = self._instance
         if instance is None:
             raise OpFailedError(CLOSED)
-        return Outcome(instance.run(request.inputs))
+        timer = EngineTimer() if measure else None
+        return Outcome(instance.run(request.inputs, timer), timer.nanoseconds if timer else None)
+
+    def open_handle(self, options: OpenOptions) -> Handle:
+        return Handle(partial(self.execute, measure=True) if options.measure else self.execute, self.open_handle)
 
     def close(self) -> None:
         self._instance = None

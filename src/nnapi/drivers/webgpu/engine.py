@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from ai_edge_litert.compiled_model import CompiledModel, Environment, EnvironmentOptions, GpuOptions, Options
 from ai_edge_litert.hardware_accelerator import HardwareAccelerator
 
+from nnapi.contract.prepared import EngineTimer
 from nnapi.errors import OpFailedError
 from nnapi.host.engine_output import Output, collect_output
 from nnapi.locks import make_lock
@@ -99,18 +101,19 @@ class Instance:
         self._inputs, self._outputs = buffers[:count], buffers[count:]
         self._compute([buffer.zeros() for buffer in self._inputs])
 
-    def run(self, inputs: Sequence[Array | None]) -> list[Array]:
-        """Copy inputs to the buffers, run, and return copies of the outputs."""
+    def run(self, inputs: Sequence[Array | None], timer: EngineTimer | None = None) -> list[Array]:
+        """Copy inputs to the buffers, run, and return copies of the outputs; ``timer`` measures the engine's call."""
         with _turn:
             try:
-                return self._compute(inputs)
+                return self._compute(inputs, timer)
             except (RuntimeError, ValueError) as error:
                 raise OpFailedError(f"the accelerator failed: {error}") from None
 
-    def _compute(self, inputs: Sequence[Array | None]) -> list[Array]:
+    def _compute(self, inputs: Sequence[Array | None], timer: EngineTimer | None = None) -> list[Array]:
         for buffer, array in zip(self._inputs, inputs, strict=True):
             buffer.write(array)
-        self._model.run_by_index(0, *self._buffers)
+        with timer or nullcontext():
+            self._model.run_by_index(0, *self._buffers)
         return [buffer.read() for buffer in self._outputs]
 
 

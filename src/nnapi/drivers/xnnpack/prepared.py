@@ -29,10 +29,10 @@ class PreparedGraph:
     def precision_refusal(self) -> str:
         return self.program.precision_refusal
 
-    def execute(self, request: Request) -> Outcome:
+    def execute(self, request: Request, *, measure: bool = False) -> Outcome:
         instance = self._pool.take()
         try:
-            return instance.execute(request)
+            return instance.execute(request, measure=measure)
         finally:
             self._pool.put(instance)
 
@@ -50,7 +50,8 @@ class PreparedGraph:
                 put(instance)
 
         fits = options.shapes is not None and [*options.shapes] == self._shapes
-        return Handle(self.execute, self.open_handle, call if fits else None)
+        execute = partial(self.execute, measure=True) if options.measure else self.execute
+        return Handle(execute, self.open_handle, call if fits else None)
 
     def close(self) -> None:
         self._pool.close()
