@@ -127,7 +127,15 @@ def test_scalar(tmp_path: Path) -> None:
             "float32",
             r"values.npy for image \(0\): TENSOR_FLOAT32\[2, 3\].*shape \[3, 2\]",
         ),
-        (np.full((2, 3), 0.5), "int32", "the array is of float64, the input stores int32"),
+        (np.full((2, 3), 0.5), "int32", "has float64 values from 0.5 to 0.5, the input stores whole numbers"),
+        (
+            np.full((2, 3), 1 << 40),
+            "int32",
+            "to 1.09951e.12, the input stores whole numbers from -2147",
+        ),
+        (np.full((2, 3), (1 << 24) + 1), "float32", "the array has int64 values from 1.67772e.07"),
+        (np.full((2, 3), 1e300), "float32", r"values from 1e.300 to 1e.300, the input stores float32, up to 3.403e.38"),
+        (np.full((2, 3), 7, np.uint8), "bool8", "values from 7 to 7, the input stores false and true, 0 and 1"),
         (np.full((2, 3), "x"), "float32", "not a plain .npy|the array is of <U1"),
         (np.array([{}] * 6, object).reshape(2, 3), "float32", "not a plain .npy"),
         (np.zeros((0, 3), np.float32), "float32", r"shape \[0, 3\]"),
@@ -136,6 +144,117 @@ def test_scalar(tmp_path: Path) -> None:
 def test_array_that_does_not_fit(tmp_path: Path, array: Array, dtype: str, reason: str) -> None:
     with pytest.raises(Mistake, match=reason):
         read_input(saved(tmp_path, array), operand(dtype, 2, 3), PLAIN)
+
+
+QUANTIZED = {"int8": (1 / 128, 0), "uint8": (1 / 128, 128)}
+CAT = np.arange(60, dtype=np.uint8).reshape(1, 4, 5, 3) * 4
+
+
+def picture_of(folder: Path) -> Path:
+    Image.fromarray(CAT[0]).save(folder / "cat.png")
+    return folder / "cat.png"
+
+
+@pytest.mark.parametrize("pixels", [PLAIN, Pixels.of_range(0, 1), Pixels((9.0, 8.0, 7.0), (2.0, 3.0, 4.0), "a reason")])
+@pytest.mark.parametrize("kind", [np.uint8, np.int32, np.int64, np.uint16])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint8"])
+@pytest.mark.parametrize("dimensions", [(1, 4, 5, 3), (0, 0, 0, 3), (1, 3, 4, 5), (4, 5, 3)])
+def test_an_array_of_pixels_is_what_the_picture_is(
+    pixels: Pixels, kind: type, dtype: str, dimensions: tuple[int, ...], tmp_path: Path
+) -> None:
+    scale, zero_point = QUANTIZED.get(dtype, (0.0, 0))
+    image = operand(dtype, *dimensions, scale=scale, zero_point=zero_point)
+    array = CAT.astype(kind).transpose(0, 3, 1, 2) if dimensions[1] == 3 else CAT.astype(kind)
+    given = read_input(saved(tmp_path, array.reshape(array.shape[-len(dimensions) :])), image, pixels)
+    if array.dtype == given.array.dtype and pixels.reason:  # values as the model stores them, unless the user says more
+        np.testing.assert_array_equal(given.array.reshape(array.shape), array)
+        return
+    seen = read_input(picture_of(tmp_path), image, pixels)
+    assert given.array.dtype == seen.array.dtype
+    np.testing.assert_array_equal(given.array, seen.array)
+    if array.dtype != given.array.dtype:
+        assert given.conversion.partition(", ")[2] == seen.conversion.partition(", ")[2]
+
+
+@pytest.mark.parametrize("array", [CAT, CAT[0]])
+def test_channels_may_be_last_as_in_a_picture(array: Array, tmp_path: Path) -> None:
+    image = operand("int8", 1, 3, 4, 5, scale=1 / 128)
+    given = read_input(saved(tmp_path, array), image, PLAIN)
+    np.testing.assert_array_equal(given.array, read_input(picture_of(tmp_path), image, PLAIN).array)
+
+
+def test_float_pixels_are_pixels_if_the_user_says_so(tmp_path: Path) -> None:
+    image = operand("float32", 1, 4, 5, 3)
+    chosen = Pixels.of_range(0, 1)
+    given = read_input(saved(tmp_path, CAT.astype(np.float32)), image, chosen)
+    np.testing.assert_array_equal(given.array, read_input(picture_of(tmp_path), image, chosen).array)
+    with pytest.raises(Mistake, match="--mean and --std need pixels 0 to 255, but the array has values from -1"):
+        read_input(saved(tmp_path, CAT.astype(np.float32) - 1), image, chosen)
+
+
+@pytest.mark.parametrize(
+    ("array", "asked", "reason"),
+    [
+        (
+            np.full((1, 4, 5, 3), 300),
+            operand("int8", 1, 4, 5, 3, scale=1 / 128),
+            "of int64, the input stores quantized values of int8: save quantized values as int8, or float",
+        ),
+        (
+            np.full(3, 7),
+            operand("int8", 3, scale=0.5),
+            "the array is of int64, the input stores quantized values of int8",
+        ),
+        (
+            np.full(3, 70.0),
+            operand("int8", 3, scale=0.5),
+            "from 70 to 70, the input stores -64 to 63.5: scale the",
+        ),
+        (np.full(3, np.nan), operand("int8", 3, scale=0.5), "values that are NaN, the input stores -64 to 63.5"),
+        (np.full(3, np.inf), operand("uint8", 3, scale=0.5), "values from inf to inf, the input stores 0 to 127.5"),
+        (
+            CAT.astype(np.float32),
+            operand("int8", 1, 4, 5, 3, scale=1 / 128),
+            "from 0 to 236, the input stores -1 to 0.9922: save pixels 0 to 255 as uint8, or scale the values",
+        ),
+        (
+            np.zeros((5, 5, 3), np.uint8),
+            operand("float32", 1, 4, 5, 3),
+            "the command resizes pictures in files, not arrays",
+        ),
+    ],
+)
+def test_values_that_the_input_cannot_store_are_refused(
+    array: Array, asked: Operand, reason: str, tmp_path: Path
+) -> None:
+    with pytest.raises(Mistake, match=reason):
+        read_input(saved(tmp_path, array), asked, PLAIN)
+
+
+def test_the_greatest_value_may_be_one_step_too_large(tmp_path: Path) -> None:
+    """1.0 for an input that stores up to 127/128."""
+    given = read_input(saved(tmp_path, np.array([-1.0, 1.0])), operand("int8", 2, scale=1 / 128), PLAIN)
+    assert given.array.tolist() == [-128, 127]
+
+
+@pytest.mark.parametrize(("reason", "refused"), [("as the file says", True), ("guessed: from nothing", False)])
+def test_a_float_picture_must_have_the_range_that_the_model_states(reason: str, refused: bool, tmp_path: Path) -> None:
+    file, image = saved(tmp_path, CAT.astype(np.float32)), operand("float32", 1, 4, 5, 3)
+    pixels = Pixels.of_range(-1, 1, reason)
+    if refused:
+        with pytest.raises(Mistake, match=r"but the model takes -1 to 1 \(as the file says\): save pixels 0"):
+            read_input(file, image, pixels)
+    else:
+        given = read_input(file, image, pixels)
+        np.testing.assert_array_equal(given.array, CAT)
+        words = "float32 as it is, values from 0 to 236; a picture would be from -1 to 1 (guessed: from nothing)"
+        assert given.conversion == words
+    read_input(saved(tmp_path, CAT / np.float32(255)), image, pixels)
+
+
+def test_nan_is_told_where_the_input_can_store_it(tmp_path: Path) -> None:
+    given = read_input(saved(tmp_path, np.array([np.nan, 1, np.nan], np.float32)), operand("float32", 3), PLAIN)
+    assert given.conversion == "float32 as it is, 2 values of 3 NaN"
 
 
 def test_file_that_is_not_there(tmp_path: Path) -> None:

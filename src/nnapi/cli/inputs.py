@@ -1,6 +1,5 @@
 """Inputs of a run: files, recognized by their content, or random values."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,15 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nnapi.cli.array_inputs import BOOLEANS, read_array
 from nnapi.cli.sounds import FEATURES, Windows, is_sound, read_sound
-from nnapi.codes import OperandCode
 from nnapi.errors import Mistake
 from nnapi.model.model import Model, Operand
-from nnapi.model.operand import Array, OperandType, combine
-from nnapi.ops.quantized_values import quantize
+from nnapi.model.operand import Array
 from nnapi.vision.pictures import PLAIN, Pixels, read_picture
-
-LONGEST = 200
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,7 @@ def read_input(file: Path, operand: Operand, pixels: Pixels) -> InputValue:
     is_recording = is_sound(file)
     try:
         if is_array:
-            array, conversion = _read_array(file, operand.type)
+            array, conversion = read_array(file, operand.type, pixels)
         elif features := FEATURES.get(tuple(size for size in operand.type.dimensions if size > 1)):
             raise Mistake(
                 f"the model expects {features}, which nnapi does not compute from sound; pass them as a .npy file"
@@ -94,42 +90,6 @@ def read_input(file: Path, operand: Operand, pixels: Pixels) -> InputValue:
     return InputValue(array, file.name, conversion, file, not is_array and not is_recording)
 
 
-def _read_array(file: Path, type: OperandType) -> tuple[Array, str]:
-    """Read a .npy file of the stored type, or of values to convert; leading dimensions of 1 may be missing."""
-    array = _map_array(file)
-    dimensions = (1,) * (type.rank - array.ndim) + array.shape
-    shape = () if type.is_scalar else combine(type.dimensions, dimensions)
-    if shape is None or array.size != math.prod(shape):
-        raise Mistake(f"the array has shape {list(array.shape)}")
-    with np.errstate(invalid="ignore"):  # NaN is passed to the model
-        stored, conversion = _convert(array, type)
-    return np.require(stored, requirements="C").reshape(shape), conversion
-
-
-def _map_array(file: Path) -> Array:
-    """Map the array in a .npy file, because the header may claim more bytes than there is memory."""
-    try:
-        return np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
-    except OSError:
-        raise
-    except Exception as error:  # NumPy reads the header as Python, which may raise nearly anything
-        words = " ".join(str(error).split())
-        raise Mistake(f"not a plain .npy: {words[:LONGEST]}{'…' if words[LONGEST:] else ''}") from None
-
-
-def _convert(array: Array, type: OperandType) -> tuple[Array, str]:
-    found, wanted = array.dtype, type.dtype
-    if found == wanted or (found == np.bool_ and wanted == np.uint8):
-        return array.view(wanted), f"{found} as it is"
-    if found.kind == "f" and type.is_quantized:
-        return quantize(type, array), f"{found}, quantized"
-    if found.kind in "iufb" and (
-        np.can_cast(found, wanted, "same_kind") or np.array_equal(array.astype(wanted), array)
-    ):
-        return array.astype(wanted), f"{found}, converted to {wanted}"
-    raise Mistake(f"the array is of {found}, the input stores {wanted}")
-
-
 def random_input(operand: Operand, seed: int) -> InputValue:
     """Return values that depend only on the seed, the operand and NumPy; unspecified dimensions become 1."""
     type = operand.type
@@ -139,7 +99,7 @@ def random_input(operand: Operand, seed: int) -> InputValue:
     shape = tuple(dimension or 1 for dimension in type.dimensions)
     if type.dtype.kind == "f":
         array, conversion = generator.uniform(-1, 1, shape).astype(type.dtype), "values from -1 to 1"
-    elif type.code in (OperandCode.TENSOR_BOOL8, OperandCode.BOOL):
+    elif type.code in BOOLEANS:
         array, conversion = generator.integers(0, 2, shape).astype(type.dtype), "false and true"
     elif type.is_quantized:
         limits = np.iinfo(type.dtype)

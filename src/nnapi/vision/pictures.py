@@ -46,6 +46,17 @@ class Pixels:
         return self.mean is not None or self.std is not None
 
     @property
+    def is_chosen(self) -> bool:
+        """Return whether the user gave the values."""
+        return self.is_given and not self.reason
+
+    def limits(self) -> tuple[float, float]:
+        """Return the least and greatest float value of a pixel of any channel."""
+        means, stds = np.broadcast_arrays(self.mean or (0.0,), self.std or (1.0,))
+        ends = np.concatenate([-means / stds, (255 - means) / stds])
+        return float(ends.min()), float(ends.max())
+
+    @property
     def guess(self) -> str:
         """Return how the values were guessed; "" if they were not guessed."""
         return re.split("[,;]", self.reason)[0] if self.reason.startswith("guessed") else ""
@@ -75,7 +86,19 @@ def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, 
     opened = open_picture(file, wanted.get("C", 1))
     size = wanted["W"] or opened.width, wanted["H"] or opened.height
     picture, words = _resize(opened, size, pixels)
-    values = np.atleast_3d(np.asarray(picture))
+    return _store(np.atleast_3d(np.asarray(picture)), words, type, letters, pixels)
+
+
+def store_pixels(array: Array, type: OperandType, pixels: Pixels) -> tuple[Array, str]:
+    """Convert an array of pixels 0 to 255, with the dimensions of ``type``, as :func:`read_picture` converts a file."""
+    letters = find_layout(type)
+    whole = array[0] if letters.startswith("N") else array
+    values = np.atleast_3d(whole.transpose(1, 2, 0) if letters == "NCHW" else whole)
+    return _store(values, f"array of {values.shape[1]}×{values.shape[0]} pixels", type, letters, pixels)
+
+
+def _store(values: Array, words: str, type: OperandType, letters: str, pixels: Pixels) -> tuple[Array, str]:
+    """Convert pixels, ordered as height, width and channel; also describe the conversion, beginning with ``words``."""
     if pixels.has_mask and values.shape[-1] == 4:
         values = np.concatenate([values[..., :3], np.zeros_like(values[..., :1])], -1)
         words += ", an empty mask as the fourth channel"
@@ -149,7 +172,7 @@ def _with_channels(picture: Picture, channels: int) -> Picture:
 def _numbers(pixels: Array, type: OperandType, wanted: Pixels) -> tuple[Array, str]:
     if not wanted.is_given:
         if type.code == OperandCode.TENSOR_QUANT8_ASYMM:
-            return pixels, "pixels 0 to 255 as quantized values"
+            return pixels.astype(np.uint8), "pixels 0 to 255 as quantized values"
         if type.dtype == np.int8:
             return (pixels.astype(np.int16) - 128).astype(np.int8), "pixels 0 to 255 as quantized values -128 to 127"
         wanted = Pixels.of_range(-1, 1)
