@@ -94,8 +94,8 @@ def read_modules() -> dict[str, Module]:
     for path in MODULES:
         name, tree = module_name(path), ast.parse(path.read_text())
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        imported = (frozenset(imports(tree, package, also_for_types=types)) for types in (False, True))
-        found[name] = Module(*imported, bool(ast.get_docstring(tree)))
+        run, typed = (frozenset(imports(tree, package, also_for_types=types)) for types in (False, True))
+        found[name] = Module(run, typed, bool(ast.get_docstring(tree)))
     return found
 
 
@@ -105,8 +105,10 @@ def imports(tree: ast.AST, package: str, *, also_for_types: bool = False) -> Ite
     while ahead:
         node = ahead.pop()
         yield from (name for name in imported_at(node, package) if name.split(".")[0] == "nnapi")
-        is_skipped = not also_for_types and isinstance(node, ast.If) and is_type_checking(node.test)
-        ahead += reversed(node.orelse if is_skipped else children(node))
+        if not also_for_types and isinstance(node, ast.If) and is_type_checking(node.test):
+            ahead += reversed(node.orelse)
+        else:
+            ahead += reversed(children(node))
 
 
 def imported_at(node: ast.AST, package: str) -> list[str]:

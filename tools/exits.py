@@ -60,7 +60,7 @@ def list_states(program: Path) -> list[State]:
 def end(state: State, device: str, delay: int, seconds: float) -> str:
     """Run a program to its end. Return "" if that is right, else the status or the reason."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    command = [state.program, state.name, device, str(delay)]
+    command = [str(state.program), state.name, device, str(delay)]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:

@@ -164,7 +164,7 @@ def test_an_array_of_pixels_is_what_the_picture_is(
 ) -> None:
     scale, zero_point = QUANTIZED.get(dtype, (0.0, 0))
     image = operand(dtype, *dimensions, scale=scale, zero_point=zero_point)
-    array = CAT.astype(kind).transpose(0, 3, 1, 2) if dimensions[1] == 3 else CAT.astype(kind)
+    array: Array = CAT.astype(kind).transpose(0, 3, 1, 2) if dimensions[1] == 3 else CAT.astype(kind)
     given = read_input(saved(tmp_path, array.reshape(array.shape[-len(dimensions) :])), image, pixels)
     if array.dtype == given.array.dtype and pixels.reason:  # values as the model stores them, unless the user says more
         np.testing.assert_array_equal(given.array.reshape(array.shape), array)

@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -126,7 +127,7 @@ def _describe(array: Array) -> str:
     return f"values from {array.min():.6g} to {array.max():.6g}" if array.size else "no values"
 
 
-def _describe_type(wanted: "np.dtype[np.generic]") -> str:
+def _describe_type(wanted: "np.dtype[Any]") -> str:
     if wanted.kind == "f":
         return f"{wanted}, up to {np.finfo(wanted).max:.4g}"
     info = np.iinfo(wanted)

@@ -49,6 +49,7 @@ class DeviceQueue:
         ``check`` is called with each result until it returns true.
         """
         pop, append, waiting = self._free.pop, self._free.append, self._waiting
+        compute: Callable[[A], T]
 
         def call_checked(given: A) -> T:
             nonlocal compute

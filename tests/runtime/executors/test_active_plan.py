@@ -34,7 +34,7 @@ class Opening(Scripted):
         def open_handle(options: OpenOptions) -> Handle:
             self.opened.append(options)
             call = None if options.shapes is None else lambda inputs: [SEVENS]
-            return Handle(prepared.execute, open_handle, call)  # type: ignore[arg-type]
+            return Handle(prepared.execute, open_handle, call)
 
         prepared.open_handle = open_handle
         opening: Prepared = prepared
