@@ -180,8 +180,6 @@ class Compilation(Closeable, NotebookDisplay):
 
     def use(self, ready: ReadyPlan, observer: Observer | None, trial: Trial | None = None) -> None:
         """Switch to a plan at the next run, also in bursts; report runs to ``observer``; keep ``trial`` alive."""
-        if self.state.value == "closed":
-            return
         active = ActivePlan(self.model, ready, observer)
         with self._changing:
             if self.state.value == "closed":
