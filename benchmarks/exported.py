@@ -38,11 +38,13 @@ operations with the reasons.
   scale per channel. Biases are int32, and their scale is the product of the scales of input and filter. The file
   transposes images to NCHW at each input, and back to NHWC at each output. IF becomes If, and WHILE becomes Loop. If
   the constants exceed 2 GiB, the exporter stores them in FILE.data beside the file. Every file passes the checker of
-  the `onnx` package.
+  the `onnx` package. ONNX rounds halves to even, and puts the first of equal elements first in TopK; additional nodes
+  keep NNAPI's results there.
 - **.tflite**: IF and WHILE refer to subgraphs. The file stores float16 values as float16, and TFLite computes them in
-  float32. The states of recurrent cells become TFLite variables. Each run first sets these variables to the states that
-  the model has as inputs or constants, so no state remains from the previous run. If the model permits quantized
-  weights in operations on floats, the file has TFLite's dynamic-range operators.
+  float32. It rounds them to float16 before operations whose results jump, such as comparisons. The states of recurrent
+  cells become TFLite variables. Each run first sets these variables to the states that the model has as inputs or
+  constants, so no state remains from the previous run. If the model permits quantized weights in operations on floats,
+  the file has TFLite's dynamic-range operators.
 - If a format lacks a recurrent operation on floats, the exporter decomposes it into products and sums. It refuses more
   than 256 time steps.
 - `NNAPI_RECORD` records the models that an application builds. `nnapi export RECORDING.npz -o FOLDER [--format onnx]`
