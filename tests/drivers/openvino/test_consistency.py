@@ -73,6 +73,22 @@ def test_padding_before_strided_convolutions(padding: list[list[int]], between: 
     np.testing.assert_array_equal(y, np.pad(x, padding)[:, ::2, ::2])
 
 
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("scheme", [1, 2])
+def test_padding_before_transposed_convolutions(scheme: int, stride: int) -> None:
+    """The engine would take the padding off the result once, not once for each stride."""
+    random, b = np.random.default_rng(0), nnapi.Builder()
+    x, filter = (random.integers(-9, 10, shape).astype(np.float32) for shape in ((1, 4, 3, 2), (2, 5, 5, 2)))
+    image, nothing = b.input(tensor("float32", x.shape)), np.zeros(2, np.float32)
+    inner = b.conv_2d(image, filter[:, :1, :1], nothing, 0, 0, 0, 0, 1, 1, "none")
+    padded = b.pad(inner, np.array(AROUND, np.int32))
+    wanted = [1, *((size * stride if scheme == 1 else (size - 1) * stride + 5) for size in (6, 5)), 2]
+    b.output(b.transpose_conv_2d(padded, filter, nothing, wanted, scheme, stride, stride, "none", False))
+    model = b.finish()
+    ours, expected = (nnapi.compile(model, [each]).run(x)[0] for each in (ENGINE, nnapi.device("nnapi-reference")))
+    np.testing.assert_array_equal(ours, expected)
+
+
 def test_a_model_that_the_engine_confuses_is_not_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convolution, "separate_padding", lambda x: x)
     model = make_model(AROUND)

@@ -70,7 +70,8 @@ def transpose_conv_2d(
     begin, end = [before for before, _ in padding], [max(0, after) for _, after in padding]
     dimensions = input.type.dimensions[1:3]  # with one row or column, a large stride makes the engine hang
     steps = [step if cells > 1 else more + 1 for step, cells, more in zip(stride, dimensions, missing, strict=True)]
-    y = op.convolution_backprop_data(input.real(first=True), weights, steps, None, begin, end, [1, 1], None, missing)
+    x = separate_padding(input.real(first=True)) if max(steps) > 1 else input.real(first=True)
+    y = op.convolution_backprop_data(x, weights, steps, None, begin, end, [1, 1], None, missing)
     y = op.add(y, make_bias(input, filter, bias, (1, bias.type.size, 1, 1)))
     return context.clamped_result(y, first=True)  # the engine drops clamps of floats that are sums of quantized values
 
@@ -108,8 +109,11 @@ def _windows(
 
 
 def separate_padding(x: Node) -> Node:
-    """Keep padding out of a convolution with 1×1 windows. The engine moves strides of such convolutions, its own or
-    those of later ones, to operators before. It ignores the padding there: the result gets other dimensions."""
+    """Keep PAD out of a convolution, with which the engine would fuse it and compute other dimensions.
+
+    In a transposed convolution it ignores that a padded column moves the result by a stride. From one with 1×1 windows
+    it moves strides, its own or those of later ones, to operators before, and ignores the padding.
+    """
     return op.maximum(x, x) if node_of(x).get_type_name() == "Pad" else x
 
 
