@@ -94,8 +94,8 @@ def read_modules() -> dict[str, Module]:
     for path in MODULES:
         name, tree = module_name(path), ast.parse(path.read_text())
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        run, typed = (frozenset(imports(tree, package, also_for_types=types)) for types in (False, True))
-        found[name] = Module(run, typed, bool(ast.get_docstring(tree)))
+        imported, in_all = (frozenset(imports(tree, package, also_for_types=types)) for types in (False, True))
+        found[name] = Module(imported, in_all, bool(ast.get_docstring(tree)))
     return found
 
 
@@ -105,7 +105,7 @@ def imports(tree: ast.AST, package: str, *, also_for_types: bool = False) -> Ite
     while ahead:
         node = ahead.pop()
         yield from (name for name in imported_at(node, package) if name.split(".")[0] == "nnapi")
-        if not also_for_types and isinstance(node, ast.If) and is_type_checking(node.test):
+        if isinstance(node, ast.If) and is_type_checking(node.test) and not also_for_types:
             ahead += reversed(node.orelse)
         else:
             ahead += reversed(children(node))
