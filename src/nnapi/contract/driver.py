@@ -173,10 +173,6 @@ class OpenOptions(NamedTuple):
     measure: bool = False
 
 
-def _do_nothing() -> None:
-    pass
-
-
 class Handle(NamedTuple):
     """A prepared model that is opened once and run many times, by any number of threads unless it is exclusive."""
 
@@ -190,7 +186,7 @@ class Handle(NamedTuple):
     again."""
     inputs: list[Array] | None = None
     """Memory for the inputs, which callers write to. ``call`` then takes exactly this list and saves a copy."""
-    close: Callable[[], None] = _do_nothing
+    close: Callable[[], None] = lambda: None
     """Release the handle's resources. The prepared model stays open."""
 
 
