@@ -31,7 +31,7 @@ file for other programs. The file computes the same function as the model. Each 
 of the format. If the format cannot express some operations, nnapi writes no file. One error then lists all these
 operations with the reasons.
 
-- The exporter keeps the **names** of inputs, outputs, tensors and subgraphs; for ONNX it makes them unique. Dynamic
+- The exporter keeps the **names** of inputs, outputs, tensors and subgraphs, and makes them unique. Dynamic
   dimensions of the model are dynamic in the file.
 - **.onnx** (needs `pip install 'nnapi[onnx]'`) uses opset 20, or 21 if the model has 16-bit quantized values. Quantized
   operations use the QDQ format: QuantizeLinear and DequantizeLinear enclose each quantized value. Filters keep their

@@ -33,9 +33,23 @@ def test_a_session_says_its_seed_and_what_came_of_it(tmp_path: Path) -> None:
         (("--random", "corpus"), "--random generates its models: omit corpus"),
         (("--random", "--values", "odd"), "there is no kind of values odd; there are: ordinary, non-finite"),
         (("--random", "--filter", "conv"), "there is no operation conv"),
+        (("--random", "--against", "tf"), "--against is tf, must be litert, onnxruntime, .tflite, .onnx"),
+        (("--random", "--against", ".onnx", "-d", "xnnpack-cpu"), "--against tests files, not devices: omit --device"),
+        (("--against", ".onnx"), "--against needs --random"),
     ],
 )
 def test_mistakes(arguments: tuple[str, ...], message: str) -> None:
     result = call(*arguments)
     assert result.exit_code != 0
     assert message in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("suffix", [".tflite", ".onnx"])
+def test_files_that_are_read_again_are_tested(suffix: str, tmp_path: Path) -> None:
+    if suffix == ".onnx":
+        pytest.importorskip("onnx", reason="onnx is an extra: nnapi[onnx]")
+    chosen = ("--against", suffix, "--seed", 3, "--seconds", 3, "--filter", "RELU", "--failures", tmp_path)
+    result = call("--random", *chosen)
+    assert result.exit_code == 0, result.output
+    assert f"{suffix}, seed 3:" in result.stdout
+    assert " 0 agreed" not in result.stdout

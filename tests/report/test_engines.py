@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import nnapi
 from nnapi.report import engines
 from nnapi.report.engines import (
     Engine,
@@ -133,3 +134,24 @@ def test_onnx_runtime_is_given_the_types_of_its_file(tmp_path: Path) -> None:
     (run,) = usable(OnnxRuntime()).open(tmp_path / "words.onnx", 1).prepare(1)
     (found,) = run([np.array([-1, 0, 2], np.int32)])
     assert found.tolist() == [1, 0, 2]
+
+
+def test_litert_is_given_booleans_and_other_shapes(tmp_path: Path) -> None:
+    engine = usable(LiteRT())
+    b = nnapi.Builder()
+    x, y = (b.input(nnapi.tensor("bool8", (0, 2)), name=name) for name in "xy")
+    b.output(b.logical_and(x, y))
+    nnapi.export(b.finish(), path := tmp_path / "and.tflite")
+    (run,) = engine.open(path, 1).prepare(1)
+    for rows in (1, 3, 1):
+        truth = np.arange(2 * rows, dtype=np.uint8).reshape(rows, 2) % 2
+        np.testing.assert_array_equal(run([truth, np.ones_like(truth)])[0], truth.astype(bool))
+
+
+def test_nnapi_is_given_16_bits_as_the_32_of_its_model(tmp_path: Path) -> None:
+    pytest.importorskip("onnx", reason="onnx is an extra: nnapi[onnx]")
+    b, type = nnapi.Builder(), nnapi.tensor("quant16_asymm", (2,), 0.125)
+    b.output(b.cast(b.input(type), out=type))
+    nnapi.export(b.finish(), path := tmp_path / "cast.onnx")
+    (run,) = Nnapi(("nnapi-reference",)).open(path, 1).prepare(1)
+    assert run([np.array([1, 65535], np.uint16)])[0].tolist() == [1, 65535]

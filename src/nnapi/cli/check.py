@@ -67,6 +67,14 @@ def check(
     failures: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Write failures to this folder as examples (--random).")
     ] = Path("failures"),
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENGINE",
+            help="Test exported files instead of devices: in litert or onnxruntime, or read again by nnapi (.tflite, "
+            ".onnx) (--random).",
+        ),
+    ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Also print counts per operation (--random).")
     ] = False,
@@ -80,8 +88,10 @@ def check(
     if random:
         if corpus is not None:
             raise Mistake(f"--random generates its models: omit {corpus}")
-        check_random(device, seconds, seed, values, filter, failures, verbose, as_json, output)
+        check_random(device, seconds, seed, values, filter, failures, verbose, as_json, output, against)
         return
+    if against is not None:
+        raise Mistake("--against needs --random")
     corpus = corpus or PUBLISHED
     chosen = split_names(variants, "variant", VARIANTS)
     if not chosen:

@@ -9,14 +9,16 @@ from rich.console import Console
 from rich.text import Text
 
 from nnapi.cli.failure import ExitCode
+from nnapi.cli.file_driver import READ_AGAIN, SUFFIXES, open_engine
 from nnapi.cli.printing import console, count_table, duration, print_json, to_json
 from nnapi.cli.progress import progress
 from nnapi.codes import OperationCode
 from nnapi.errors import Mistake
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.printable import pluralize
-from nnapi.runtime.device import device as find
+from nnapi.runtime.device import device as find_device
 from nnapi.runtime.device import devices as all_devices
+from nnapi.testing.random.child import Find
 from nnapi.testing.random.failure_description import describe
 from nnapi.testing.random.judging import Outcome
 from nnapi.testing.random.session import VALUES, Failure, Report, run
@@ -34,19 +36,19 @@ def check_random(
     verbose: bool,
     as_json: bool,
     output: Path | None,
+    against: str | None = None,
 ) -> None:
     if values not in VALUES:
         raise Mistake(f"there is no kind of values {values}; there are: {', '.join(VALUES)}")
     only = _operations(operation)
-    for name in names or ():
-        find(name)
-    chosen = names or [each.name for each in all_devices()]
+    chosen, find = _choose(names, against)
     seed = secrets.randbelow(2**32) if seed is None else seed
     out = console()
     reports = []
     for name in chosen:
         with progress(out, int(seconds)) as step:
-            report = run(name, seed, seconds, values=values, only=only, folder=folder, progress=_reporter(out, step))
+            reporter = _reporter(out, step)
+            report = run(name, seed, seconds, values=values, only=only, folder=folder, progress=reporter, find=find)
         if not as_json:
             _print(out, report, verbose)
         reports.append(report)
@@ -57,6 +59,23 @@ def check_random(
         print_json("check-random", found)
     if any(report.failures for report in reports):
         raise typer.Exit(ExitCode.DIFFERENT)
+
+
+def _choose(names: Sequence[str] | None, against: str | None) -> tuple[Sequence[str], Find]:
+    """Return the names of what is tested, and the function that returns the device for a name."""
+    if against is None:
+        for name in names or ():
+            find_device(name)
+        return names or [each.name for each in all_devices()], find_device
+    if names:
+        raise Mistake("--against tests files, not devices: omit --device")
+    if against not in (*SUFFIXES, *READ_AGAIN):
+        raise Mistake(f"--against is {against}, must be {', '.join((*SUFFIXES, *READ_AGAIN))}")
+    try:
+        open_engine(against)
+    except ImportError as error:
+        raise Mistake(f"{against} is not installed: {error}") from None
+    return [against], open_engine
 
 
 def _operations(name: str | None) -> tuple[Operation, ...]:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 import nnapi
 from nnapi.cli.failure import ExitCode, fail
-from nnapi.cli.file_driver import FileDriver, measure_file
+from nnapi.cli.file_driver import SUFFIXES, measure_file, open_engine
 from nnapi.cli.info import EXAMPLES
 from nnapi.cli.inputs import assign_to_runs, read_arrays
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelFile, Seed, load
@@ -29,9 +29,6 @@ from nnapi.testing.compare import judge
 from nnapi.testing.corpus import Corpus
 from nnapi.testing.divergence import Divergence, Step, Verdict, find_divergence, measure_outputs
 from nnapi.testing.example import Example, OperandSpec
-
-SUFFIXES = {"litert": ".tflite", "onnxruntime": ".onnx"}
-"""The other engines that ``--against`` accepts, and their file formats."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +199,7 @@ def _find_devices(devices: str | None, against: str | None) -> list[nnapi.Device
     if against not in SUFFIXES:
         raise Mistake(f"--against is {against}, must be {', '.join(SUFFIXES)} or a recording ({EXAMPLES})")
     try:
-        return [nnapi.device(names[0]), nnapi.Device(FileDriver(OTHERS[against], SUFFIXES[against]))]
+        return [nnapi.device(names[0]), open_engine(against)]
     except ImportError as error:
         raise Mistake(f"{against} is not installed: {error}") from None
 

@@ -11,11 +11,23 @@ from nnapi.contract.driver import ENGINE, Capabilities, DeviceInfo, Outcome, Pre
 from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.errors import BadDataError, OpFailedError, need_value
 from nnapi.model.operand import Array, OperandType
-from nnapi.report.engines import Engine, Run, UnsuitableError
+from nnapi.report.engines import OTHERS, Engine, Nnapi, Run, UnsuitableError
 from nnapi.runtime.choice.judge import Distance
 from nnapi.runtime.device import REFERENCE
 from nnapi.store.temporary import temporary_folder
 from nnapi.testing.divergence import measure_outputs
+
+SUFFIXES = {"litert": ".tflite", "onnxruntime": ".onnx"}
+"""The other engines, and their file formats."""
+READ_AGAIN = {".tflite": Nnapi((REFERENCE,)), ".onnx": Nnapi((REFERENCE,))}
+"""The reference, on a file that nnapi has written and reads again, by the file's format."""
+
+
+def open_engine(name: str) -> nnapi.Device:
+    """Return the device of an engine in SUFFIXES, or of the format of a file to read again; ImportError without it."""
+    if name in READ_AGAIN:
+        return nnapi.Device(FileDriver(READ_AGAIN[name], name))
+    return nnapi.Device(FileDriver(OTHERS[name], SUFFIXES[name]))
 
 
 class FileDriver:

@@ -78,13 +78,22 @@ class Nnapi:
                 compilation = compile(model, self.devices, threads=threads, precision=self.precision)
             devices[:] = [device.name for device in compilation.devices]
             bursts = [compilation.burst() for _ in range(requests)]
-            return [_take_list(burst.run) for burst in bursts]
+            types = [model.operands[index].type.dtype for index in model.inputs]
+            return [_take_list(burst.run, types) for burst in bursts]
 
         return Opened(prepare, lambda: devices)
 
 
-def _take_list(run: Callable[..., list[Array]]) -> Run:
-    return lambda inputs: run(*inputs)
+def _take_list(run: Callable[..., list[Array]], types: Sequence[np.dtype[Any]]) -> Run:
+    """Return a run on a list of inputs; 16-bit integers of an .onnx file become the int32 of its model."""
+    if np.dtype(np.int32) not in types:
+        return lambda inputs: run(*inputs)
+    return lambda inputs: run(
+        *(
+            array.astype(type) if type == np.int32 and array.dtype.kind in "iu" and array.dtype != type else array
+            for array, type in zip(inputs, types, strict=True)
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -116,16 +125,32 @@ class LiteRT:
 
 
 def _litert_run(interpreter: Any) -> Run:
-    sources = [(detail["index"], detail["dtype"]) for detail in interpreter.get_input_details()]
+    details = interpreter.get_input_details()
+    sources = [detail["index"] for detail in details]
     results = [detail["index"] for detail in interpreter.get_output_details()]
 
     def run(inputs: Sequence[Array]) -> list[Array]:
-        for (index, type), array in zip(sources, inputs, strict=True):
-            interpreter.set_tensor(index, array.astype(type) if type is np.bool_ else array)  # NNAPI's BOOL8 is uint8
+        for index, array in zip(sources, inputs, strict=True):
+            interpreter.set_tensor(index, array)
         interpreter.invoke()
         return [interpreter.get_tensor(index) for index in results]
 
-    return run
+    truths = [detail["dtype"] is np.bool_ for detail in details]
+    last = [tuple(detail["shape"]) for detail in details]
+
+    def convert_and_run(inputs: Sequence[Array]) -> list[Array]:
+        nonlocal last
+        shapes = [array.shape for array in inputs]
+        if shapes != last:
+            for index, shape in zip(sources, shapes, strict=True):
+                interpreter.resize_tensor_input(index, shape)
+            interpreter.allocate_tensors()
+            last = shapes
+        given = zip(inputs, truths, strict=True)
+        return run([array.view(np.bool_) if is_truth else array for array, is_truth in given])
+
+    is_dynamic = any(-1 in detail["shape_signature"] for detail in details)
+    return convert_and_run if is_dynamic or any(truths) else run
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import os
 import time
 from typing import Any
 
+from nnapi.runtime.device import Device, device
 from nnapi.testing.example import Example
 from nnapi.testing.random.child import Child
 from nnapi.testing.random.judging import Outcome
@@ -40,3 +41,12 @@ def test_no_answer_in_time_is_a_failure() -> None:
         judgement = child.judge(like(Endless))
     assert judgement.outcome == Outcome.FAILED
     assert "no answer within 0.5 s" in judgement.reason
+
+
+def find_reference(name: str) -> Device:
+    return device("nnapi-reference")
+
+
+def test_the_device_may_be_found_in_another_way() -> None:
+    with Child("another name", find=find_reference) as child:
+        assert child.judge(add()).outcome == Outcome.AGREED

@@ -11,6 +11,7 @@ from nnapi.testing.random.graphs import (
     find_image_readers,
     find_readers,
     random_graph,
+    random_image_chain,
     random_readers,
     with_masked_rows,
 )
@@ -128,3 +129,18 @@ def test_the_maximum_of_a_masked_row_is_judged() -> None:
 def test_what_follows_a_nan_is_not() -> None:
     example = largest(np.array([[np.nan, -np.inf], [1, 2]], np.float32))
     assert judge(example, changed(lambda y: np.nan_to_num(y))).outcome == Outcome.AGREED
+
+
+def test_chains_pad_before_strided_windows_of_one_element() -> None:
+    """An engine that moved such strides over the padding was not found without them."""
+    chains = [random_image_chain(np.random.default_rng([9, number])) for number in range(150)]
+    assert sum(map(_pads_before_a_point, chains)) >= 10
+
+
+def _pads_before_a_point(example: Example) -> bool:
+    operands = example.main.operands
+    padded = {call.outputs[0] for call in example.main.operations if call.type == "PAD"}
+    return any(
+        call.type == "CONV_2D" and call.inputs[0] in padded and operands[call.inputs[1]].dimensions[1:3] == (1, 1)
+        for call in example.main.operations
+    )

@@ -293,3 +293,17 @@ def test_an_index_that_depends_on_nan_may_be_refused() -> None:
         example = Example("lookup", Graph(operands, calls, (0, 3), (4,)), data, {})
         judgement = judge(example, changed(fail))
         assert judgement.outcome == outcome, judgement.reason
+
+
+@pytest.mark.parametrize(("divisor", "outcome"), [(0, Outcome.INVALID), (2, Outcome.FAILED)])
+def test_a_device_may_refuse_to_divide_an_integer_by_0(divisor: int, outcome: Outcome) -> None:
+    integers = "TENSOR_INT32"
+    operands = (
+        taken(tensor(integers, 1)),
+        taken(tensor(integers, 1)),
+        constant("INT32", np.int32(0)),
+        given(tensor(integers, 1)),
+    )
+    graph = Graph(operands, (OperationSpec("DIV", (0, 1, 2), (3,)),), (0, 1), (3,))
+    numbers = {0: np.array([6], np.int32), 1: np.array([divisor], np.int32)}
+    assert judge(Example("division", graph, numbers, {}), changed(fail)).outcome == outcome

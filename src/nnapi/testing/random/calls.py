@@ -54,18 +54,20 @@ def random_call(
     *,
     given: Sequence[OperandSpec] = (),
     special: float = 0.0,
+    **shares: float,
 ) -> Example:
     """Return a model of one call that the operation's shape function accepts, without expected outputs.
 
     The first operand in ``given`` is the first tensor of the call; the others are used if they fit. ``special`` is the
-    probability that an element is denormal or not finite. Raises NoCall if all draws are rejected.
+    probability that an element is denormal or not finite; ``shares`` are other fields of Ranges. Raises NoCall if all
+    draws are rejected.
     """
     if is_control_flow(operation):
         return random_control_flow(operation, rng)
     violation = None
     for _ in range(attempts):
         try:
-            draft = _draft(operation, rng, given, special)
+            draft = _draft(operation, rng, given, special=special, **shares)
             draft.settle_outputs()
             return draft.example()
         except NnapiError as error:
@@ -84,9 +86,9 @@ def random_attempt(operation: Operation, rng: np.random.Generator) -> Example:
 
 
 def _draft(
-    operation: Operation, rng: np.random.Generator, given: Sequence[OperandSpec] = (), special: float = 0.0
+    operation: Operation, rng: np.random.Generator, given: Sequence[OperandSpec] = (), **shares: float
 ) -> "_Draft":
-    ranges = replace(draw_ranges(rng), special=special, given=given[0].dimensions if given else None)
+    ranges = replace(draw_ranges(rng), given=given[0].dimensions if given else None, **shares)
     overload = pick(rng, operation.overloads)
     counts = _counts(overload, rng)
     draft = _Draft(operation, Draw(overload.name, [slot for slot, _ in counts], ranges, rng), given)

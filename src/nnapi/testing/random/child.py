@@ -2,15 +2,18 @@
 
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
 from typing import Any
 
+from nnapi.runtime.device import Device, device
 from nnapi.testing.child_processes import leave_with, starting_children
 from nnapi.testing.example import Example
 from nnapi.testing.random.judging import Judgement, Outcome, judge
 
+Find = Callable[[str], Device]
 PATIENCE = 60.0
 """Seconds that one example may take."""
 
@@ -18,8 +21,9 @@ PATIENCE = 60.0
 class Child:
     """A process that judges examples on one device. It starts at first use, and again after it ended."""
 
-    def __init__(self, device: str, *, special: bool = False, patience: float = PATIENCE) -> None:
-        self.device, self.special, self.patience = device, special, patience
+    def __init__(self, name: str, *, special: bool = False, patience: float = PATIENCE, find: Find = device) -> None:
+        """``find`` returns the device with this name; it is called in the process."""
+        self.name, self.special, self.patience, self._find = name, special, patience, find
         self._process: Any = None
         self._pipe: Connection | None = None
 
@@ -45,7 +49,8 @@ class Child:
         self.close()
         context = get_context("spawn")
         self._pipe, other = pipe, _ = context.Pipe()
-        self._process = context.Process(target=_serve, args=(other, self.device, self.special), daemon=True)
+        words = other, self.name, self.special, self._find
+        self._process = context.Process(target=_serve, args=words, daemon=True)
         with starting_children():
             self._process.start()
         other.close()
@@ -77,13 +82,11 @@ def _describe_end(code: int | None) -> str:
     return f"exit status {code}"
 
 
-def _serve(pipe: Connection, name: str, special: bool) -> None:
-    from nnapi.runtime.device import device
-
+def _serve(pipe: Connection, name: str, special: bool, find: Find) -> None:
     parent = parent_process()
     assert parent is not None  # this runs in a child
     leave_with(parent.sentinel)
-    engine = device(name)
+    engine = find(name)
     while True:
         try:
             example = pipe.recv()

@@ -110,11 +110,15 @@ class Computation:
         if name in SEQUENCES and any(self._is_special(index) for index in outputs):
             self._doubtful.update(outputs)
 
-    @property
-    def has_doubtful_index(self) -> bool:
-        """Return whether an operation reads undefined integers: a device's index may lie outside the tensor."""
-        integers = {i for i in self._doubtful if self.operands[i].type == "TENSOR_INT32"}
-        return any(not integers.isdisjoint(call.inputs) for call in self.operations)
+    def find_undefined(self) -> str:
+        """Return why a device may fail: it reads undefined integers as indices, or divides integers by 0; else ""."""
+        integers = {i for i, operand in enumerate(self.operands) if operand.type == "TENSOR_INT32"}
+        for call in self.operations:
+            if not integers.isdisjoint(self._doubtful.intersection(call.inputs)):
+                return "an index depends on NaN or infinity"
+            if call.type == "DIV" and call.inputs[1] in integers and not np.all(self.values[call.inputs[1]]):
+                return "an integer is divided by 0"
+        return ""
 
     def _repeat(self, runner: "_Runner", name: str, bounds: Mapping[int, Array]) -> None:
         """Compute the perturbed copies, with values on both sides of their ``bounds``."""

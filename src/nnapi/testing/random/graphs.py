@@ -48,6 +48,18 @@ IMAGES = tuple(
     each for each in JOINABLE if any(slot.name == "layout" for call in each.overloads for slot in call.inputs)
 )
 """Operations whose images may be NCHW; in models with quantized values, engines compute these differently."""
+BETWEEN = [REGISTRY[OperationCode[name]] for name in ("ADD", "MUL", *["PAD"] * 5, "PAD_V2", "RELU")]
+WINDOWS = [
+    REGISTRY[OperationCode[name]]
+    for name in (*["CONV_2D"] * 6, "DEPTHWISE_CONV_2D", "GROUPED_CONV_2D", "TRANSPOSE_CONV_2D", "MAX_POOL_2D")
+]
+"""Operations of a chain: windows that slide over images, and operations that engines fuse into them."""
+FUSED, POINTS, SPATIAL = 0.6, 0.5, 0.9
+"""Shares of windows with an operation before them, of windows of 1 × 1, and of paddings of rows and columns only."""
+LIKE_NETWORKS = 0.8
+CHOICES = 6
+"""Draws of the first call, of which one with floats is taken: there are more types with quantized values."""
+LAYERS = (2, 2, 3, 3, 4)
 VIEWED = 0.2
 """Share of the graphs with an output that is a view of a value that other operations read."""
 PAIRED = 4
@@ -118,6 +130,23 @@ def random_readers(
     raise NoCall(f"none of {PAIR_TRIES} results of {first.name} is taken by {', '.join(each.name for each in readers)}")
 
 
+def random_image_chain(rng: np.random.Generator, special: float = 0.0) -> Example:
+    """Draw a chain as in a network: windows over images, with other operations between. Raises NoCall.
+
+    Mostly it has one layout, constants for all other operands, and no outputs on the way, which prevent fusion.
+    """
+    constants = 1.0 if rng.random() < LIKE_NETWORKS else 0.5
+    shares = {"points": POINTS, "spatial": SPATIAL, "constants": constants, "nchw": pick(rng, (0.0, 0.0, 1.0, 0.3))}
+    grown = _Grown(rng, special, **shares)
+    calls = [grown.call(pick(rng, WINDOWS)) for _ in range(CHOICES)]
+    grown.add(next((each for each in calls if each.main.operands[0].type == "TENSOR_FLOAT32"), calls[0]))
+    for _ in range(pick(rng, LAYERS)):
+        if rng.random() < FUSED:
+            grown.read_last_value(pick(rng, BETWEEN))
+        grown.read_last_value(pick(rng, WINDOWS))
+    return _relax(grown.finish(shown=0.0 if rng.random() < LIKE_NETWORKS else 0.3), rng)
+
+
 def random_single(rng: np.random.Generator, special: float, operations: tuple[Operation, ...]) -> Example:
     operation = _pick_operation(rng, operations)
     example = random_call(operation, rng, special=special)
@@ -149,10 +178,10 @@ def random_graph(
     grown = _Grown(rng, special)
     bent = [each for each in usable if each.name in AT_ZERO]
     if DEQUANTIZE in usable and bent and rng.random() < CONVERTED:
-        grown.add(random_call(DEQUANTIZE, rng, special=special))
+        grown.add(grown.call(DEQUANTIZE))
         grown.extend(pick(rng, bent))
     else:
-        grown.add(random_call(_pick_operation(rng, usable), rng, special=special))
+        grown.add(grown.call(_pick_operation(rng, usable)))
     while len(grown.calls) < count:
         for _ in range(TRIES):
             if grown.extend(_pick_operation(rng, usable) if rng.random() < 0.5 else pick(rng, usable)):
@@ -167,8 +196,9 @@ def random_graph(
 class _Grown:
     """A growing graph. Operands are named by their indices."""
 
-    def __init__(self, rng: np.random.Generator, special: float) -> None:
-        self.rng, self.special = rng, special
+    def __init__(self, rng: np.random.Generator, special: float, **shares: float) -> None:
+        """``special`` and ``shares`` are those of :func:`random_call`."""
+        self.rng, self._shares = rng, {"special": special, **shares}
         self.operands: list[OperandSpec] = []
         self.inputs: dict[int, np.ndarray] = {}
         self.calls: list[OperationSpec] = []
@@ -178,6 +208,10 @@ class _Grown:
         lifetimes = (Source.TEMPORARY_VARIABLE, Source.SUBGRAPH_INPUT)
         usable = [o for o in self.operands if o.lifetime in lifetimes and o.type.startswith("TENSOR")]
         return [o for o in reversed(usable) if o.dimensions and 0 not in o.dimensions and not o.is_ignored]
+
+    def call(self, operation: Operation) -> Example:
+        """Draw a call that reads no value of the graph. Raises NoCall."""
+        return random_call(operation, self.rng, **self._shares)
 
     def extend(self, operation: Operation) -> bool:
         """Try one draw of a call that reads a value of the graph; return whether it fits and was added."""
@@ -190,16 +224,20 @@ class _Grown:
         """Try one draw of a call whose first tensor is ``first``; return whether it fits and was added."""
         others = [value for value in self._values() if value is not first]
         try:
-            self.add(random_call(operation, self.rng, 1, given=[first, *others], special=self.special))
+            self.add(random_call(operation, self.rng, 1, given=[first, *others], **self._shares))
         except (NnapiError, NoCall):
             return False
         return True
+
+    def read_last_value(self, operation: Operation) -> bool:
+        """Try a few draws of a call that reads the last result; return whether one fits and was added."""
+        return any(self._read(operation, value) for value in self._values()[:1] for _ in range(TRIES))
 
     def begin(self, operations: Sequence[Operation]) -> bool:
         """Add a chain of calls; return whether all draws fit."""
         first, *others = operations
         try:
-            self.add(random_call(first, self.rng, special=self.special))
+            self.add(self.call(first))
         except NoCall:
             return False
         return all(self._read(operation, self._values()[0]) for operation in others)
@@ -239,11 +277,11 @@ class _Grown:
                 self.inputs[position[index]] = example.inputs[index]  # type: ignore[assignment]  # no input of this lifetime is omitted
         self.calls += [renumber(call, position) for call in example.main.operations]
 
-    def finish(self) -> Example:
-        """Return the example. Unread results are outputs; other results are outputs by chance."""
+    def finish(self, shown: float | None = None) -> Example:
+        """Return the example. Unread results are outputs; the share ``shown`` of the others too, drawn by default."""
         read = {i for call in self.calls for i in call.inputs}
         written = [i for call in self.calls for i in call.outputs]
-        shown = pick(self.rng, (0.0, 0.3, 1.0))
+        shown = pick(self.rng, (0.0, 0.3, 1.0)) if shown is None else shown
         outputs = [i for i in written if i not in read or self.rng.random() < shown]
         unknown = self.rng.random() < 0.1
         operands = []

@@ -77,7 +77,7 @@ def judge(example: Example, device: Device, *, special: bool = False) -> Judgeme
         if wrong is not None:
             return Judgement(Outcome.INVALID, str(wrong))
         return judge(keep_operations(example, claimed, computation.values), device, special=special)
-    return _judge_claimed(example, device, special, wrong, computation.has_doubtful_index)
+    return _judge_claimed(example, device, special, wrong, computation.find_undefined())
 
 
 def _refusal(computation: Computation) -> NnapiError | None:
@@ -95,15 +95,16 @@ def _refusal(computation: Computation) -> NnapiError | None:
 
 
 def _judge_claimed(
-    example: Example, device: Device, special: bool, wrong: NnapiError | None, has_doubtful_index: bool
+    example: Example, device: Device, special: bool, wrong: NnapiError | None, undefined: str
 ) -> Judgement:
-    """Judge an example that the device claims. ``wrong``: the reference refuses the data, so the device may fail."""
+    """Judge an example that the device claims. The device may fail if the reference refuses the data (``wrong``), or if
+    the specification leaves the result ``undefined``."""
     last = example.main.operations[-1].type
     try:
         outputs = dict(zip(example.main.outputs, run_example(example, device), strict=True))
     except NnapiError as error:
-        if wrong is not None or has_doubtful_index:
-            return Judgement(Outcome.INVALID, str(wrong or "an index depends on NaN or infinity"))
+        if wrong is not None or undefined:
+            return Judgement(Outcome.INVALID, str(wrong or undefined))
         return _fail(example, last, f"fails though it takes the model: {error}")
     if wrong is not None:
         said = f"computes what the reference refuses: {wrong}"

@@ -10,11 +10,19 @@ from pathlib import Path
 import numpy as np
 
 from nnapi.model.operation import Operation
+from nnapi.runtime.device import device as find_device
 from nnapi.testing.corpus import write
 from nnapi.testing.example import Example, Harness, with_expected
 from nnapi.testing.random.calls import NoCall
-from nnapi.testing.random.child import Child
-from nnapi.testing.random.graphs import PAIRED, find_image_readers, find_readers, random_example, random_readers
+from nnapi.testing.random.child import Child, Find
+from nnapi.testing.random.graphs import (
+    PAIRED,
+    find_image_readers,
+    find_readers,
+    random_example,
+    random_image_chain,
+    random_readers,
+)
 from nnapi.testing.random.judging import Judgement, Outcome
 from nnapi.testing.random.shrinking import LIMIT, shrink
 
@@ -62,6 +70,8 @@ def example_of(seed: int, number: int, values: str = "ordinary", only: tuple[Ope
             example = random_readers(rng, *find_readers(seed + turn), VALUES[values])
         elif number % (2 * PAIRED) == 1 and not only:
             example = random_readers(rng, *find_image_readers(seed + turn // 2), VALUES[values])
+        elif number % (2 * PAIRED) == PAIRED + 1 and not only:
+            example = random_image_chain(rng, VALUES[values])
         else:
             example = random_example(rng, VALUES[values], only)
     except NoCall:
@@ -79,11 +89,15 @@ def run(
     folder: Path | None = None,
     cases: int | None = None,
     progress: Callable[[Report], None] = lambda report: None,
+    find: Find = find_device,
 ) -> Report:
-    """Judge random examples for ``seconds`` or ``cases``; call ``progress`` after each, and write shrunk failures."""
+    """Judge random examples for ``seconds`` or ``cases``; call ``progress`` after each, and write shrunk failures.
+
+    ``find`` returns the device with the name ``device``.
+    """
     report = Report(seed, device)
     begin = time.monotonic()
-    with Child(device, special=VALUES[values] > 0) as child:
+    with Child(device, special=VALUES[values] > 0, find=find) as child:
         for number in count() if cases is None else range(cases):
             if time.monotonic() >= begin + seconds:
                 break

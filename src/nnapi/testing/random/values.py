@@ -52,6 +52,12 @@ class Ranges:
     uniform: float = 0.0
     special: float = 0.0
     given: Shape | None = None
+    points: float = 0.2
+    """Share of windows of 1 × 1, which engines compute as matrix products."""
+    nchw: float = 0.4
+    """Share of calls with images in NCHW."""
+    spatial: float = 0.5
+    """Share of paddings of images that leave batches and channels alone."""
 
     def quantization(self, code: int, rng: np.random.Generator) -> dict[str, Any]:
         """Return fields ``scale`` and ``zero_point`` for an operand type; {} if the type has none."""

@@ -6,6 +6,9 @@ import numpy as np
 
 from nnapi.testing.random.proposals.proposal import Draw, Proposal, proposes
 
+IMAGE = 4
+"""The rank of an image, whose rows and columns are padded more often than batches and channels."""
+
 
 @proposes("TRANSPOSE")
 def propose_transpose(draw: Draw) -> Proposal:
@@ -47,7 +50,12 @@ def propose_tile(draw: Draw) -> Proposal:
 def propose_pad(draw: Draw) -> Proposal:
     shape = draw.shape()
     most = (lambda dimension: min(dimension - 1, 3)) if "mode" in draw.names else (lambda dimension: 3)
-    paddings = [[draw.pick(0, draw.upto(most(dimension))) for _ in "<>"] for dimension in shape]
+    is_image = len(shape) == IMAGE and draw.chance(draw.ranges.spatial)
+    channels = 1 if draw.chance(draw.ranges.nchw) else 3
+    paddings = [
+        [0 if is_image and axis in (0, channels) else draw.pick(0, draw.upto(most(dimension))) for _ in "<>"]
+        for axis, dimension in enumerate(shape)
+    ]
     return Proposal({"input": shape}, {"mode": draw.upto(1)} if "mode" in draw.names else {}, {"paddings": paddings})
 
 

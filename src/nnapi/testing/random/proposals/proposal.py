@@ -83,7 +83,7 @@ class Draw:
     def draw_layout(self) -> None:
         """Draw the layout, if the operation has a layout flag."""
         if "layout" in self.names:
-            self.proposal.scalars["layout"] = self.chance(0.4)
+            self.proposal.scalars["layout"] = self.chance(self.ranges.nchw)
 
     def store(self, shape: Shape) -> Shape:
         """Return the stored dimensions of an image, given as NHWC: NCHW if this layout was drawn."""

@@ -24,9 +24,9 @@ class Axis(NamedTuple):
     out: int
 
 
-def draw_axis(draw: Draw, scheme: int | None, dilates: bool, given: int | None) -> Axis:
-    """Draw one axis; ``scheme`` is None for explicit padding, ``given`` the image's dimension if it is fixed."""
-    size = draw.pick(1, 1, 2, 3, 3, 4, 5, 7)
+def draw_axis(draw: Draw, scheme: int | None, dilates: bool, given: int | None, size: int) -> Axis:
+    """Draw one axis for windows of ``size``; ``scheme`` is None for explicit padding, ``given`` the image's dimension
+    if it is fixed."""
     out = draw.pick(1, 1, 1, 2, 3, 4, 5, 7, 8, 13, 17, 31)
     stride = draw.pick(1, 1, 1, 2, 2, 3, 4, 5, 8)
     dilation = draw.pick(1, 1, 1, 2, 3, 5) if dilates else 1
@@ -65,7 +65,9 @@ def draw_windows(draw: Draw, channels: int) -> Windows:
     draw.draw_layout()
     given = draw.given_image()
     n, h, w, channels = given or (draw.pick(1, 1, 1, 2, 3), None, None, channels)
-    rows, columns = (draw_axis(draw, scheme, dilates, dimension) for dimension in (h, w))
+    is_point = draw.chance(draw.ranges.points)
+    sizes = [1 if is_point else draw.pick(1, 1, 2, 3, 3, 4, 5, 7) for _ in "hw"]
+    rows, columns = (draw_axis(draw, scheme, dilates, *axis) for axis in zip((h, w), sizes, strict=True))
     windows = Windows((n, rows.dimension, columns.dimension, channels), rows, columns)
     proposal.shapes["input"] = draw.store(windows.image)
     for name, axis in (("h", rows), ("w", columns)):
