@@ -1,9 +1,13 @@
 """Constants in memory that a client takes back."""
 
+import gc
+import threading
+
 import numpy as np
+import pytest
 
 from nnapi import Builder, Model, tensor
-from nnapi.model.borrowed_memory import BorrowedMemory, hold
+from nnapi.model.borrowed_memory import BorrowedMemory, RevokedError, hold, reading
 from nnapi.model.model import constants
 
 
@@ -33,3 +37,31 @@ def test_of_borrowed_constants_a_copy_is_given_until_they_are_given_back() -> No
     assert hold(held) is held
     model.borrowed.revoke()
     assert hold(model) is None
+
+
+def test_memory_is_given_back_only_when_no_thread_reads_it() -> None:
+    model, events = make(np.ones(64, np.float32)), list[str]()
+    model.borrowed = memory = BorrowedMemory()
+
+    def revoke() -> None:
+        memory.revoke()
+        events.append("revoked")
+
+    revoking = threading.Thread(target=revoke)
+    with reading(model):
+        assert not gc.isenabled()  # collected garbage may own the memory, and would revoke it in this thread
+        revoking.start()
+        while memory.is_valid:
+            pass
+        events.append("read")
+    revoking.join()
+    assert events == ["read", "revoked"]
+    assert gc.isenabled()
+    with pytest.raises(RevokedError, match="the client has freed the model's constants"), reading(model):
+        pass
+
+
+def test_constants_that_a_model_owns_can_always_be_read() -> None:
+    model = make(np.ones(64, np.float32))
+    with reading(model):
+        assert gc.isenabled()

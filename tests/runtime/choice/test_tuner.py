@@ -8,7 +8,8 @@ import pytest
 
 from nnapi import exits
 from nnapi.model.borrowed_memory import BorrowedMemory
-from nnapi.runtime.choice import tuner
+from nnapi.runtime.choice import trial, tuner
+from nnapi.runtime.choice.challenger import open_inference
 from nnapi.runtime.choice.schedule import Stage
 from tests.runtime.choice.trial_cases import Machine, X, work_of
 
@@ -106,3 +107,40 @@ def test_nothing_is_read_once_the_client_has_taken_its_memory_back(machine: Mach
     assert machine.trial(compilation).stage is Stage.OVER
     assert machine.second.prepared == prepared
     compilation.run(X)
+
+
+def test_a_trial_ends_quietly_when_the_client_takes_its_memory_back(
+    machine: Machine, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The active plan would read it."""
+    compilation = machine.compile()
+    compilation.model.borrowed = memory = BorrowedMemory()
+    found = machine.begin(compilation)
+    assert found.stage is Stage.COMPARING
+    found.schedule.runs.spent = 1e6
+    machine.clock.now += 10.0
+    runs = machine.first.runs
+    memory.revoke()
+    tuner._tuner.step()
+    assert (found.stage, machine.first.runs) == (Stage.OVER, runs)
+    assert not caplog.records
+
+
+def test_the_active_plan_runs_while_the_client_cannot_take_its_memory_back(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compilation = machine.compile()
+    compilation.model.borrowed = memory = BorrowedMemory()
+    held: list[bool] = []
+    run = open_inference(machine.trial(compilation).active, [X])
+    monkeypatch.setattr(
+        trial, "open_inference", lambda *_: lambda given: held.append(memory.lock.locked()) or run(given)
+    )
+    found = machine.begin(compilation)
+    count = len(held)
+    assert held == [True] * count
+    found.schedule.runs.spent = 1e6
+    assert found.measure_pair()
+    assert held[count:]
+    assert all(held)
+    assert not memory.lock.locked()

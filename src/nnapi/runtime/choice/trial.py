@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from nnapi.locks import make_lock
-from nnapi.model.borrowed_memory import hold
+from nnapi.model.borrowed_memory import hold, reading
 from nnapi.model.operand import Array
 from nnapi.runtime.choice.challenger import Challenger, Inputs, copy_arrays, open_inference, time_runs, time_warm
 from nnapi.runtime.choice.evidence import log_ratio
@@ -310,8 +310,8 @@ class Trial:
 
     @contextmanager
     def _use_client(self) -> Iterator[None]:
-        """Read what belongs to the client; raise EndedError if the client has freed it."""
-        with self._using_client:
+        """Read what belongs to the client; raise EndedError or RevokedError if the client has freed it."""
+        with self._using_client, reading(self.question.model):
             if self.stage is Stage.CLOSED:
                 raise EndedError
             yield

@@ -14,6 +14,7 @@ from contextvars import copy_context
 
 from nnapi.exits import may_join, skip_destructors
 from nnapi.locks import make_lock
+from nnapi.model.borrowed_memory import RevokedError
 from nnapi.runtime.choice.evidence import has_drifted
 from nnapi.runtime.choice.knowledge import Predicted, Unknown
 from nnapi.runtime.choice.question import Question
@@ -94,6 +95,8 @@ class Tuner:
                 advance(trial, owner, now, is_time_to_watch=is_time_to_watch)
             except EndedError:
                 pass
+            except RevokedError as error:
+                trial.stop(str(error))
             except Exception as error:
                 log.warning("a trial of %s ends: %s: %s", trial.question.model.name, type(error).__name__, error)
                 trial.stop()  # the next step tells the owner
