@@ -238,7 +238,7 @@ def test_an_answer_has_buffers_shapes_and_durations(
     data = bytes([1, 2, 3, 4, 5, 6]) + bytes(58) + X[:2].tobytes()
     agent = Agent((struct.pack("<IQQ", code, *durations) + struct.pack("<III", 2, 7, 9), data))
     compiled = Compiled(agent, 7, STATIC, [STATIC[1], tensor("float32", (0, 0))], burst=3)  # type: ignore[arg-type]
-    result = compiled.run(Request([X, Y]), [(3, 2), (1, 2)])
+    result = compiled.run(Request([X, Y]), [(3, 2), (1, 2)], measure=True)
     assert (result.is_complete, result.hardware_ns, result.driver_ns) == (is_complete, *times)
     assert result.shapes == [None, (7, 9)]
     assert [buffer.tolist() for buffer in result.buffers] == [[1, 2, 3, 4, 5, 6], [0, 1]]
@@ -258,7 +258,7 @@ def test_limits_of_a_run(
     compiled = Compiled(agent, 7, STATIC[:1], STATIC[:1])  # type: ignore[arg-type]
     compiled.run(Request([X], deadline, loop), [(5,)])
     assert agent.most == 64
-    assert Reader(agent.asked[0][1]).read("5I2Q") == (7, 0, 1, 1, 1, *limits)
+    assert Reader(agent.asked[0][1]).read("5I2Q") == (7, 0, 0, 1, 1, *limits), "nothing is measured unless asked for"
 
 
 @pytest.mark.parametrize(("length", "is_enough"), [(20, True), (19, False)])
