@@ -28,7 +28,7 @@ def test_ends_of_lines_may_stay() -> None:
 
 def test_plurals() -> None:
     assert [pluralize(number, "input") for number in (0, 1, 2)] == ["0 inputs", "1 input", "2 inputs"]
-    assert [pluralize(2, noun) for noun in ("person", "bus", "entry")] == ["2 people", "2 buses", "2 entries"]
+    assert [pluralize(2, noun) for noun in ("bus", "entry")] == ["2 buses", "2 entries"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066
 CONTROLS_BUT_LINES = re.compile(_CONTROLS.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
 """Control characters except the line feed."""
 
-PLURALS = {"entry": "entries", "person": "people", "sheep": "sheep", "mouse": "mice", "knife": "knives", "skis": "skis"}
+PLURALS = {"entry": "entries"}
 
 
 def printable(text: str, *, keeps_lines: bool = False) -> str:
@@ -24,7 +24,7 @@ def shorten(text: str, most: int = 1000) -> str:
 
 
 def pluralize(number: int, noun: str) -> str:
-    """Return ``1 input``, ``2 inputs`` or ``2 mice``."""
+    """Return ``1 input``, ``2 inputs`` or ``2 entries``."""
     if number == 1:
         return f"1 {noun}"
     plural = PLURALS.get(noun) or noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")

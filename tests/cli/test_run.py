@@ -258,7 +258,7 @@ def test_a_recording_for_features_is_refused(shared: Path, network: str, words: 
 def test_score(shared: Path) -> None:
     words = shared / "models-2/ssd_mobilenet_v2_fpnlite_320.tflite", shared / "images/cats_and_dogs.jpg"
     assert "nothing (most likely: class 4, score 0." in shown(*words, "--score", "0.6")
-    assert ": 1 class 4  " in shown(*words, "--score", "0.35")
+    assert ": 1 × class 4  " in shown(*words, "--score", "0.35")
 
 
 @pytest.mark.shared

@@ -12,11 +12,12 @@ from nnapi.cli.run_options import RunOptions
 from nnapi.cli.sounds import takes_samples
 from nnapi.codes import OperationCode
 from nnapi.errors import Mistake
+from nnapi.printable import pluralize
 from nnapi.vision.families import find_family
 from nnapi.vision.families.family import input_shape
 from nnapi.vision.families.segmentation import count_classes
 from nnapi.vision.file_metadata import Description, describe
-from nnapi.vision.labels import find_data_set, fit_labels, read_labels
+from nnapi.vision.labels import find_data_set, fit_labels, fit_object_labels, read_labels
 from nnapi.vision.outputs import class_count, output_operands
 from nnapi.vision.pictures import Pixels, picture_size
 from nnapi.vision.pixel_ranges import find_pixels
@@ -24,7 +25,7 @@ from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
 
 DRAWN = (Task.DETECTION, Task.SEGMENTATION, Task.AUDIO_EVENTS)
-"""Tasks whose labels may be more than the classes in one result."""
+"""Tasks whose number of classes may be unknown."""
 
 CROP = (
     "landmarks are correct only if the picture shows one upright face, eye, hand or person and "
@@ -89,13 +90,15 @@ def _labels(
     count = count_labels(model, task)
     if file is not None:
         names = read_labels(file)
-        if task in DRAWN:
-            return names, []
-        if count is None:
+        if count is None and task not in DRAWN:
             raise Mistake(f"{file.name} cannot be used: the model is not a classifier")
-        return fit_labels(names, count, file.name), []
+        return _fit(names, count, task, file.name)
     if metadata.labels:
-        return _own_labels(metadata.labels, count, task), []
+        try:
+            return _fit(metadata.labels, count, task, "the model's file")
+        except Mistake as mistake:
+            warn(f"its labels are not used: {mistake}")
+            return None, []
     shape = input_shape(model)
     known = find_data_set(task or (Task.CLASSIFICATION if len(shape) == 4 else None), count, picture_size(shape))
     if known is None:
@@ -106,11 +109,15 @@ def _labels(
     ]
 
 
-def _own_labels(labels: Sequence[str], count: int | None, task: Task | None) -> Sequence[str] | None:
-    if not count or task in DRAWN:
-        return labels
-    try:
-        return fit_labels(labels, count, "the model's file")
-    except Mistake as mistake:
-        warn(f"its labels are not used: {mistake}")
-        return None
+def _fit(
+    labels: Sequence[str], count: int | None, task: Task | None, name: str
+) -> tuple[Sequence[str] | None, list[str]]:
+    """Return the labels of a task's classes, with a note if their number is unknown; Mistake for another number."""
+    if count is None:
+        classes = pluralize(len(labels), "class")
+        return labels, [f"{name} names {classes}; how many the model distinguishes is unknown"]
+    if task is Task.DETECTION:
+        return fit_object_labels(labels, count - 1, name), []
+    if count == 1 and task is Task.SEGMENTATION:  # a mask of one thing
+        return labels, []
+    return fit_labels(labels, count, name), []

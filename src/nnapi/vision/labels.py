@@ -12,6 +12,8 @@ from nnapi.vision.task import Task
 BACKGROUND = "background"
 ABSENT = "n/a"
 """The label of indices that COCO does not use."""
+NOTHINGS = (BACKGROUND, ABSENT, "???")
+"""Labels of the background in files for detectors."""
 _NUMBERED = re.compile(r"\s*(\d+)(?:\s*[:,;]\s*|\s+)(\S.*)")
 
 
@@ -48,6 +50,17 @@ def fit_labels(labels: Sequence[str], count: int, name: str) -> list[str]:
     if len(labels) == count + 1 and labels[0].lower() == BACKGROUND:
         return list(labels[1:])
     raise Mistake(f"{name} names {len(labels)} classes, the model distinguishes {count}")
+
+
+def fit_object_labels(labels: Sequence[str], count: int, name: str) -> list[str]:
+    """Return one label for each of ``count`` classes of objects, without the background; Mistake for another number.
+
+    The first of more labels may be the background's, which boxes do not count.
+    """
+    names = labels[1:] if len(labels) == count + 1 and labels[0].lower() in NOTHINGS else labels
+    if len(names) != count:
+        raise Mistake(f"{name} names {len(labels)} classes, the model distinguishes {count}")
+    return list(names)
 
 
 class DataSet(NamedTuple):

@@ -10,7 +10,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from nnapi.formats.tflite.metadata import Anchors
-from nnapi.printable import pluralize
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -81,8 +80,8 @@ def name_class(number: int, labels: Sequence[str] | None) -> str:
 
 
 def count_names(names: Sequence[str]) -> str:
-    """Count equal names: ``2 cats, 1 dog``."""
-    return ", ".join(pluralize(count, name) for name, count in Counter(names).items()) or "nothing"
+    """Count equal names: ``2 × cat, 1 × dog``. Names of classes, such as scientific names, may have no plural."""
+    return ", ".join(f"{count} × {name}" for name, count in Counter(names).items()) or "nothing"
 
 
 def percent(share: float) -> str:

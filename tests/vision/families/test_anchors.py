@@ -108,7 +108,7 @@ def test_a_face(shared: Path, tmp_path: Path) -> None:
     file, photograph = shared / "models/blazeface_front_float.tflite", shared / "images/grace_hopper.bmp"
     result = CliRunner().invoke(app, ["run", str(file), str(photograph), "--picture", str(tmp_path / "face.png")])
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("grace_hopper.bmp: 1 face  ")
+    assert result.stdout.startswith("grace_hopper.bmp: 1 × face  ")
     with Image.open(photograph) as opened, Image.open(tmp_path / "face.png") as drawn:
         assert drawn.size == opened.size
         small = np.asarray(opened.convert("RGB").resize((128, 128), Image.Resampling.BILINEAR))
@@ -151,9 +151,9 @@ def test_the_slim_face_detector() -> None:
 @pytest.mark.parametrize(
     ("network", "words"),
     [
-        ("models-2/ssd_slim_120x160_int8", "4 faces"),
-        ("models-2/blazeface_front_int8", "3 faces"),
-        ("models/blazeface_front_f16", "3 faces"),
+        ("models-2/ssd_slim_120x160_int8", "4 × face"),
+        ("models-2/blazeface_front_int8", "3 × face"),
+        ("models/blazeface_front_f16", "3 × face"),
     ],
 )
 def test_faces_of_a_group(shared: Path, network: str, words: str) -> None:
@@ -169,4 +169,4 @@ def test_a_person(shared: Path) -> None:
     assert family is not None
     assert family.pixels == Pixels.of_range(-1, 1)
     result = CliRunner().invoke(app, ["run", str(file), str(photograph)])
-    assert result.stdout.startswith("grace_hopper.bmp: 1 person  ")
+    assert result.stdout.startswith("grace_hopper.bmp: 1 × person  ")

@@ -46,9 +46,9 @@ def test_a_part_that_is_found_again_is_no_thing_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("labels", "scores", "words"),
     [
-        (["bus", "dog"], [0.9, 0.5, 0.6], "2 dogs, 1 bus"),
-        (["person", "bus"], [0.9, 0.5, 0.6], "2 buses, 1 person"),
-        (None, [0.9, 0.1, 0.6], "1 class 1, 1 class 0"),
+        (["bus", "dog"], [0.9, 0.5, 0.6], "2 × dog, 1 × bus"),
+        (["person", "bus"], [0.9, 0.5, 0.6], "2 × bus, 1 × person"),
+        (None, [0.9, 0.1, 0.6], "1 × class 1, 1 × class 0"),
         (["bus"], [0.1, 0.1, 0.1], "nothing (most likely: class 1, score 0.10; a lower --score shows it)"),
     ],
 )
@@ -61,7 +61,7 @@ def test_boxes_in_words(labels: list[str] | None, scores: list[float], words: st
 def test_score_and_data() -> None:
     model = model_of(*(("float32", array.shape) for array in (BOXES, CLASSES, SCORES, COUNT)))
     found = view_outputs(model, [BOXES, CLASSES, SCORES, COUNT], Task.DETECTION, Hints(["bus", "dog"], 0.05), None)
-    assert found.words == "2 dogs, 1 bus"
+    assert found.words == "2 × dog, 1 × bus"
     assert [(box["label"], box["place"]) for box in found.data["boxes"]][:1] == [("dog", [0.5, 0.25, 1, 0.75])]
 
 
@@ -74,7 +74,7 @@ def test_a_photograph_of_cats_and_dogs(shared: Path, tmp_path: Path) -> None:
     words = ["run", str(file), str(photograph)]
     result = CliRunner().invoke(app, [*words, "--picture", str(tmp_path / "seen.png")])
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("cats_and_dogs.jpg: 3 cats, 1 dog  ")
+    assert result.stdout.startswith("cats_and_dogs.jpg: 3 × cat, 1 × dog  ")
     with Image.open(tmp_path / "seen.png") as seen, Image.open(photograph) as opened:
         assert seen.size == opened.size
         small = opened.convert("RGB").resize((300, 300), Image.Resampling.BILINEAR)
