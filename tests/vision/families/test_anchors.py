@@ -86,8 +86,8 @@ def test_in_words_with_the_thresholds_and_labels_of_the_file() -> None:
     outputs = [np.zeros((1, 2, 4), np.float32), np.array([[[0.6], [0.2]]], np.float32)]
     anchors = Anchors(((0.25, 0.5, 0.5, 0.5), (0.75, 0.5, 0.5, 0.5)), (1.0,) * 4, True, False)
     model = model_of((1, 2, 4), (1, 2, 1))
-    assert view_outputs(model, outputs, Task.DETECTION, Hints(["cup"], None, anchors), None).words == "1 cup"
-    assert view_outputs(model, outputs, Task.DETECTION, Hints(["cup"], 0.1, anchors), None).words == "2 cups"
+    assert view_outputs(model, outputs, Task.DETECTION, Hints(["cup"], None, anchors), None).words == "1 × cup"
+    assert view_outputs(model, outputs, Task.DETECTION, Hints(["cup"], 0.1, anchors), None).words == "2 × cup"
 
 
 def test_nobody_says_where_anchors_are() -> None:
