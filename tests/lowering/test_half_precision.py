@@ -65,7 +65,7 @@ def built(write: Build) -> nnapi.Model:
 
 
 def last(write: Build, *, casts_round: bool = True) -> tuple[HalfPrecision, Any]:
-    """What is recorded before the last operation, and that operation."""
+    """Return the record before the last operation, and that operation."""
     made = built(write)
     halves = HalfPrecision(made, casts_round=casts_round)
     for call in made.operations[:-1]:

@@ -124,7 +124,8 @@ class Program:
 
     def _locate(self, error: NnapiError, call: OperationCall) -> NnapiError:
         """Return the error of a call with its location; if an index is out of range, also with the operand's name."""
-        if isinstance(error, BadIndexError) and call.match is not None:
+        is_own = error.where is None  # else an operation of a nested model has failed
+        if isinstance(error, BadIndexError) and is_own and call.match is not None:
             (position,) = call.match.inputs[error.parameter]
             error = error.of(self.model.operands[call.inputs[position]].name)
         return error.at(str(call))
