@@ -10,6 +10,7 @@ from nnapi.model.operand import check_type
 from nnapi.model.parameter import Activation, Scalar, Tensor, Values, one_of, positive
 from nnapi.testing.example import OperandSpec
 from nnapi.testing.random.values import (
+    FEW,
     draw_ranges,
     random_data,
     random_dimensions,
@@ -86,3 +87,11 @@ def test_boxes_do_not_end_before_they_begin() -> None:
         assert random_dimensions("rois", 2, ranges, rng)[1] == 4
         boxes = random_data(OperandSpec("TENSOR_FLOAT32", (6, 8), name="boxes"), ranges, rng).reshape(-1, 4)
         assert (boxes[:, :2] <= boxes[:, 2:]).all()
+
+
+def test_some_tensors_have_few_values() -> None:
+    """Without ties, the order of equal elements is not tested."""
+    operand = OperandSpec("TENSOR_FLOAT32", (40,))
+    rng = np.random.default_rng(0)
+    counts = [len(np.unique(random_data(operand, draw_ranges(rng), rng))) for _ in range(300)]
+    assert sum(1 < count <= FEW for count in counts) > 10

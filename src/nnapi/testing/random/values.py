@@ -18,6 +18,8 @@ SMALLEST_SCALE, LARGEST_SCALE = 1e-3, 30.0
 """The range of random scales. If it were wider, most results would saturate."""
 EQUAL = 0.2
 """Probability that all elements of a tensor are equal; engines fold such constants."""
+REPEATED, FEW = 0.12, 3
+"""Probability that the elements of a tensor have few values, and their number: sorting and maxima then have ties."""
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-45, 3.4e38, -3.4e38, 1e30, -1e30, 1.2e-38)
 """Values with special arithmetic; some become infinite or 0 in float16."""
 TIES = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, 6.0, -3.0, 3.0)
@@ -155,6 +157,8 @@ def random_data(operand: OperandSpec, ranges: Ranges, rng: np.random.Generator) 
     data = _data(operand, ranges, rng)
     if rng.random() < EQUAL and data.size:
         return np.full_like(data, data.reshape(-1)[0])
+    if rng.random() < REPEATED and data.size:
+        return rng.choice(data.reshape(-1)[:FEW], data.shape)
     if operand.type == "TENSOR_INT32" and data.ndim == 1 and rng.random() < 0.5:
         return np.sort(data)
     return data
