@@ -34,7 +34,7 @@ from nnapi.model.operation import REGISTRY
 from nnapi.testing.conformance import Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
 from nnapi.testing.device_survey import survey_device
-from tests.drivers.foreign.agent_cases import add_constant, load_driver, needs_agent, prepare, serve, serve_tcp
+from tests.drivers.foreign.agent_cases import LIMIT, add_constant, load_driver, needs_agent, prepare, serve, serve_tcp
 from tests.drivers.foreign.library_cases import (
     FUNCTIONS,
     TAKING,
@@ -174,6 +174,7 @@ def test_requests_that_are_none(taking: str) -> None:
 
 def test_lengths_that_are_not_possible_end_the_connection(taking: str) -> None:
     with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(LIMIT)
         connection.connect(taking.removeprefix("unix:"))
         connection.sendall(struct.pack("<IIQ", Ask.HELLO, 1 << 31, 1 << 62))
         assert not connection.recv(1)
@@ -181,6 +182,7 @@ def test_lengths_that_are_not_possible_end_the_connection(taking: str) -> None:
 
 def test_another_version_is_refused(taking: str) -> None:
     with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(LIMIT)
         connection.connect(taking.removeprefix("unix:"))
         head = struct.pack("<II", MAGIC, 7) + pack_text(b"")
         connection.sendall(struct.pack("<IIQ", Ask.HELLO, len(head), 0) + head)
@@ -200,20 +202,22 @@ def test_a_token_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("token", ["", "short"])
 def test_other_machines_need_a_token(token: str) -> None:
     command = [str(AGENT), "--tcp", "0.0.0.0:0"]
-    ended = subprocess.run(command, env={"NNAPI_AGENT_TOKEN": token}, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        command, env={"NNAPI_AGENT_TOKEN": token}, capture_output=True, text=True, check=False, timeout=LIMIT
+    )
     assert ended.returncode == 1
     assert "NNAPI_AGENT_TOKEN must have at least 16 characters" in ended.stderr
 
 
 def test_bad_words_print_the_usage() -> None:
-    ended = subprocess.run([str(AGENT), "--unix"], capture_output=True, text=True, check=False)
+    ended = subprocess.run([str(AGENT), "--unix"], capture_output=True, text=True, check=False, timeout=LIMIT)
     assert ended.returncode == 2
     assert ended.stderr.startswith("usage: nnapi-agent")
 
 
 def test_a_second_agent_does_not_take_the_socket(taking: str) -> None:
     command = [str(AGENT), "--unix", taking.removeprefix("unix:")]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
     assert "cannot listen at" in ended.stderr
     assert Agent(taking).level == 8
 

@@ -1,4 +1,4 @@
-"""What an agent does with a library that gives nothing or too much, and without memory."""
+"""Agents of libraries that give nothing or too much, and agents without memory."""
 
 import platform
 import struct

@@ -1,4 +1,4 @@
-"""Who is let in by a service, and who waits."""
+"""Connections that a service answers, refuses or lets wait."""
 
 import os
 import socket
