@@ -7,6 +7,8 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066
 CONTROLS_BUT_LINES = re.compile(_CONTROLS.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
 """Control characters except the line feed."""
 
+LONGEST = 2000
+"""Maximum characters of a printed line."""
 PLURALS = {"entry": "entries"}
 
 
@@ -21,6 +23,11 @@ def printable(text: str, *, keeps_lines: bool = False) -> str:
 def shorten(text: str, most: int = 1000) -> str:
     """Return a text with at most ``most`` characters and, if some are missing, an ellipsis."""
     return text if len(text) <= most else f"{text[:most]}…"
+
+
+def shorten_lines(text: str) -> str:
+    """Shorten lines of thousands of characters, such as those with the name of a tensor that has millions."""
+    return "\n".join(shorten(line, LONGEST) for line in text.split("\n")) if len(text) > LONGEST else text
 
 
 def pluralize(number: int, noun: str) -> str:

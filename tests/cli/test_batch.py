@@ -130,9 +130,10 @@ def test_files_that_are_not_continued(tmp_path: Path) -> None:
     log.write_text('{"model": "other.tflite", "files": []}\n')
     with pytest.raises(Mistake, match=r"cannot be continued: line 1 is a run of other.tflite, not of mine.tflite"):
         RunLog(log, "mine.tflite")
-    log.write_text("notes\n")
-    with pytest.raises(Mistake, match=r"cannot be continued: line 1 was not written by --jsonl"):
-        RunLog(log, "mine.tflite")
+    for line in ("[" * 100_000, "notes"):
+        log.write_text(f"{line}\n")
+        with pytest.raises(Mistake, match=r"cannot be continued: line 1 was not written by --jsonl"):
+            RunLog(log, "mine.tflite")
     assert run(QUANT, "--jsonl", log)[0] == 2
     assert log.read_text() == "notes\n"
 

@@ -73,6 +73,7 @@ def test_json(runs: dict[str, Path]) -> None:
     ("text", "message"),
     [
         ("{", " is not a JSON file"),
+        ("[" * 100_000, " is not a JSON file"),
         ("{}", ": it is not a result of nnapi bench"),
         ("[1]", ": it is not a result of nnapi bench"),
     ],

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app
-from nnapi.cli.printing import duration, print_json
+from nnapi.cli.failure import warn
+from nnapi.cli.printing import console, duration, print_json, table
 from nnapi.printable import printable
 
 
@@ -76,3 +78,25 @@ def test_control_characters_of_files_are_shown_and_not_obeyed(words: Sequence[st
     assert done.output
     assert [c for c in set(done.stdout + done.stderr) if c != "\n" and printable(c) != c] == []
     assert not isinstance(done.exception, Exception), done.exception
+
+
+def test_long_lines_are_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    """In tables, texts and errors; a name may have millions of characters."""
+    name = "n" * 3_000_000
+    out = console()
+    out.print(table("name", rows=[[name], [Text(name)]]))
+    out.print(f"first\n{name}\nlast", soft_wrap=True)
+    out.print(Text(name, "bold"), soft_wrap=True)
+    warn(f"no device {name}")
+    shown = capsys.readouterr()
+    assert shown.out.replace("\n", "").count("n" * 100) < 100
+    assert shown.out.count("…") == 4
+    assert "first\n" in shown.out
+    assert "…\nlast" in shown.out
+    assert shown.err == f"nnapi: no device {'n' * 1990}…\n"
+
+
+def test_many_lines_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "\n".join(["l" * 1900] * 50)
+    warn(text)
+    assert capsys.readouterr().err == f"nnapi: {text}\n"

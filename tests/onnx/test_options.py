@@ -30,7 +30,13 @@ def test_options_stored_in_a_model_replace_the_program_s_on_demand(monkeypatch: 
 
 @pytest.mark.parametrize(
     "config",
-    ["{bad", "[]", '{"session_options": {"execution_mode": 7}}', '{"session_options": {"enable_profiling": "x"}}'],
+    [
+        "{bad",
+        "[]",
+        "[" * 100_000,
+        '{"session_options": {"execution_mode": 7}}',
+        '{"session_options": {"enable_profiling": "x"}}',
+    ],
 )
 def test_stored_options_that_are_not_valid_are_refused(config: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORT_LOAD_CONFIG_FROM_MODEL", "1")

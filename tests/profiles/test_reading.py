@@ -195,3 +195,19 @@ def test_other_kinds_of_performance_are_the_default_s(tmp_path: Path) -> None:
     found = read_profile(write(tmp_path / "good.toml", text)).capabilities
     assert (found.default, found.if_, found.relaxed, found.while_) == ((1, 1), (3, 1), (1, 4), (1, 1))
     assert (found.by_type, found.launch_seconds, found.seconds_per_byte) == ({}, 2e-6, 5)
+
+
+@pytest.mark.parametrize("key", ["name", "version"])
+def test_names_are_short(tmp_path: Path, key: str) -> None:
+    text = {200: WHOLE.replace(f'{key} = "', f'{key} = "' + "x" * (200 - (5 if key == "name" else 3)))}
+    assert len(getattr(read_profile(write(tmp_path / "phone.toml", text[200])), key)) == 200
+    longer = text[200].replace(f'{key} = "', f'{key} = "x')
+    with pytest.raises(BadDataError, match=f"{key} has 201 characters, at most 200 are possible"):
+        read_profile(write(tmp_path / "phone.toml", longer))
+
+
+def test_a_fault_is_described_in_a_short_message(tmp_path: Path) -> None:
+    lines = "\n".join([f'"{"t" * 4000}",'] * 60)
+    with pytest.raises(BadDataError) as caught:
+        read_profile(write(tmp_path / "phone.toml", WHOLE.replace("ranks = [4]", f"ranks = [\n{lines}\n]")))
+    assert len(str(caught.value)) < 1300

@@ -1,6 +1,7 @@
 """Files that are replaced whole: also where the disk is full, the writer fails, or was killed."""
 
 import os
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +13,20 @@ from nnapi import Device, compile
 from nnapi.importers import import_cache
 from nnapi.importers.source_files import Identity
 from nnapi.store.directories import RecordKind
-from nnapi.store.files import ABANDONED, PUBLIC, UNFINISHED, make_directory, remove_abandoned, replace_file
+from nnapi.store.files import (
+    ABANDONED,
+    PUBLIC,
+    UNFINISHED,
+    make_directory,
+    open_regular,
+    read_bounded,
+    remove_abandoned,
+    replace_file,
+)
 from nnapi.store.records import keep_record
 from tests.disk_cases import full_disk
 from tests.runtime.cache_cases import TOKEN, Slow, doubled
+from tests.waiting import count_descriptors
 
 
 def outcomes(path: Path) -> None:
@@ -112,3 +123,33 @@ def test_a_directory_is_made_with_its_parents_and_kept_as_it_is(tmp_path: Path) 
         make_directory(tmp_path / "file")
     with pytest.raises(NotADirectoryError):
         make_directory(tmp_path / "file" / "inside")
+
+
+def test_a_file_is_read_up_to_a_size(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"12345")
+    before = count_descriptors()
+    assert read_bounded(path, 5) == b"12345"
+    with pytest.raises(OSError, match="it has 5 bytes, at most 4 are possible") as caught:
+        read_bounded(path, 4)
+    assert caught.value.filename == str(path)
+    assert count_descriptors() == before
+
+
+@pytest.mark.parametrize("kind", ["FIFO", "device", "socket", "folder"])
+def test_only_regular_files_are_opened(tmp_path: Path, kind: str) -> None:
+    """A FIFO without a writer would be waited for."""
+    path = tmp_path / "file"
+    with socket.socket(socket.AF_UNIX) as listener:
+        if kind == "FIFO":
+            os.mkfifo(path)
+        elif kind == "folder":
+            path.mkdir()
+        elif kind == "socket":
+            listener.bind(str(path))
+        else:
+            path = Path("/dev/zero")
+        before = count_descriptors()
+        with pytest.raises(OSError, match="regular file|Is a directory|No such device"):
+            open_regular(path)
+        assert count_descriptors() == before

@@ -1,7 +1,10 @@
 """Reading and writing the corpus format."""
 
+import io
 import json
+import os
 import tomllib
+import zipfile
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -183,3 +186,74 @@ def test_the_version_of_the_examples_is_the_one_of_the_project() -> None:
     )
     assert project["optional-dependencies"]["conformance"] == [f"{examples['name']}=={examples['version']}"]
     assert project["version"] == examples["version"]
+
+
+# Files that would take much more memory than they have bytes
+
+
+def zipped(path: Path, **sizes: int) -> Path:
+    """A .npz file of arrays of zeros with so many bytes."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, size in sizes.items():
+            header = np.lib.format.header_data_from_array_1_0(np.zeros(0, np.uint8)) | {"shape": (size,)}
+            start = io.BytesIO()
+            np.lib.format.write_array_header_1_0(start, header)
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                member.write(start.getvalue())
+                for _ in range(size >> 20):
+                    member.write(bytes(1 << 20))
+    return path
+
+
+@pytest.fixture
+def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus_module, "PLAUSIBLE", 4 << 20)
+    monkeypatch.setattr(corpus_module, "MOST_TEXT", 2 << 20)
+
+
+def test_arrays_that_are_implausibly_large_are_not_read(
+    tmp_path: Path, small_limits: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(np, "load", lambda *_: pytest.fail("it is read"))
+    path = zipped(tmp_path / "bomb.npz", examples=1 << 20, a0=4 << 20)
+    with pytest.raises(
+        CorpusError, match=r"bomb.npz: its arrays have \d+ bytes, a file of \d+ bytes may have 4194304$"
+    ):
+        list(Corpus(path).examples())
+    path = zipped(tmp_path / "text.npz", examples=3 << 20)
+    with pytest.raises(CorpusError, match=r"text.npz: its examples are described in \d+ bytes, at most 2097152 are"):
+        list(Corpus(path).examples())
+
+
+def test_a_large_file_may_have_large_arrays(tmp_path: Path, small_limits: None) -> None:
+    """Up to two hundred times its size."""
+    path = tmp_path / "large.npz"
+    noise = np.random.default_rng(0).integers(0, 256, 5 << 20, np.uint8)
+    example = rich()
+    write(path, [replace(example, outputs={7: noise, 8: np.zeros(8 << 20, np.uint8)})])
+    (found,) = Corpus(path).examples()
+    assert [array.size for array in found.outputs.values()] == [5 << 20, 8 << 20]
+
+
+def test_an_index_is_bounded(tmp_path: Path, small_limits: None) -> None:
+    with (tmp_path / INDEX).open("wb") as file:
+        file.truncate((2 << 20) + 1)
+    with pytest.raises(CorpusError, match=f"{INDEX}: it has 2097153 bytes, at most 2097152 are possible"):
+        Corpus(tmp_path).entries  # noqa: B018
+
+
+@pytest.mark.parametrize("is_index", [True, False])
+def test_deep_json_is_refused(tmp_path: Path, is_index: bool) -> None:
+    deep = "[" * 100_000
+    if is_index:
+        (tmp_path / INDEX).write_text(deep)
+    else:
+        np.savez(tmp_path / "deep.npz", examples=np.frombuffer(deep.encode(), np.uint8))
+    with pytest.raises(CorpusError, match="RecursionError"):
+        list(Corpus(tmp_path).examples())
+
+
+def test_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.npz")
+    with pytest.raises(CorpusError, match="fifo.npz: it is not a regular file"):
+        list(Corpus(tmp_path).examples())

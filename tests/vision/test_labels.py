@@ -88,3 +88,13 @@ def test_other_counts_have_no_names() -> None:
 def test_names_are_those_of_the_published_lists(shared: Path) -> None:
     lines = (shared / "images/imagenet_labels.txt").read_text().splitlines()
     assert read_names(IMAGENET) == [line.split(",")[0] for line in lines[1:]]
+
+
+def test_a_file_of_labels_is_bounded(tmp_path: Path) -> None:
+    file = tmp_path / "labels.txt"
+    with file.open("wb") as opened:
+        opened.truncate((16 << 20) + 1)
+    with pytest.raises(OSError, match="it has 16777217 bytes, at most 16777216 are possible"):
+        read_labels(file)
+    with pytest.raises(OSError, match="it is not a regular file"):
+        read_labels(Path("/dev/zero"))

@@ -5,6 +5,7 @@ from itertools import dropwhile, starmap
 
 import numpy as np
 
+from nnapi.cli.array_inputs import map_array
 from nnapi.cli.cluster_runs import run_on
 from nnapi.cli.inputs import input_operands, read_input
 from nnapi.cluster.predictor import Predictor
@@ -74,7 +75,7 @@ def _metrics(model: Model, examples: Sequence[Example]) -> Metrics:
         return _classes(model, labels)
     if boxes:
         return _boxes(model, boxes)
-    return _values(model, [[np.load(file) for file in truth] for truth in truths if isinstance(truth, tuple)])
+    return _values(model, [[map_array(file) for file in truth] for truth in truths if isinstance(truth, tuple)])
 
 
 def _classes(model: Model, labels: Sequence[int]) -> Metrics:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperandCode
-from nnapi.errors import Mistake
+from nnapi.errors import BadDataError, Mistake, need
 from nnapi.model.operand import Array, OperandType, combine
 from nnapi.ops.quantized_values import quantize
 from nnapi.printable import pluralize
@@ -25,7 +25,7 @@ def read_array(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, st
     Integers from 0 to 255 for an input that holds a picture are pixels, unless they are of the stored type. Mistake if
     the input cannot store the values.
     """
-    array = _order(_map_array(file), type)
+    array = _order(map_array(file), type)
     dimensions = (1,) * (type.rank - array.ndim) + array.shape
     shape = () if type.is_scalar else combine(type.dimensions, dimensions)
     if shape is None or array.size != math.prod(shape):
@@ -40,10 +40,12 @@ def read_array(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, st
     return np.require(stored, requirements="C").reshape(shape), conversion + doubt
 
 
-def _map_array(file: Path) -> Array:
+def map_array(file: Path) -> Array:
     """Map the array in a .npy file, because the header may claim more bytes than there is memory."""
     try:
-        return np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
+        found = np.load(file, mmap_mode="r", allow_pickle=False)
+        need(isinstance(found, np.ndarray), "it is an archive of arrays", BadDataError)
+        return np.asarray(found)
     except OSError:
         raise
     except Exception as error:  # NumPy reads the header as Python, which may raise nearly anything

@@ -131,7 +131,7 @@ class RunLog:
                 found = json.loads(line)
                 model, files = found["model"], found["files"]
                 key = tuple(map(str, files))
-            except (ValueError, TypeError, KeyError):
+            except (ValueError, TypeError, KeyError, RecursionError):
                 raise Mistake(f"{self.file} cannot be continued: line {number} was not written by --jsonl") from None
             if model != self.model:
                 raise Mistake(

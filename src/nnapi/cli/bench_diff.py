@@ -62,7 +62,7 @@ def _read(file: Path) -> Benchmark:
         return from_data(json.loads(file.read_text(encoding="utf-8")))
     except Mistake as error:
         raise Mistake(f"{file}: {error}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Mistake(f"{file} is not a JSON file") from None
 
 

@@ -4,16 +4,17 @@ import os
 from contextlib import suppress
 
 from nnapi.store.directories import find_setting_file
-from nnapi.store.files import make_directory, replace_file
+from nnapi.store.files import make_directory, read_bounded, replace_file
 
 FILE = "phones"
 """A file in the user's configuration directory, with a line NAME=adb:SERIAL for each phone."""
+MOST = 1 << 20
 
 
 def list_phones() -> list[str]:
     """Return the settings of the connected phones."""
-    with suppress(OSError), open(find_setting_file(FILE), encoding="utf-8") as file:
-        return file.read().split()
+    with suppress(OSError):
+        return read_bounded(find_setting_file(FILE), MOST).decode(errors="replace").split()
     return []
 
 

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from nnapi.cli.interruption import Interruption, leave
 from nnapi.errors import DeadObjectError, Mistake, NnapiError, UnavailableDeviceError
-from nnapi.printable import printable
+from nnapi.printable import printable, shorten_lines
 
 EXTRAS = {
     "PIL": ("pictures need Pillow", "images"),
@@ -90,7 +90,7 @@ def fail(words: str, code: int) -> int:
 
 
 def warn(words: str) -> None:
-    print(f"nnapi: {printable(words, keeps_lines=True)}", file=sys.stderr)
+    print(f"nnapi: {printable(shorten_lines(words), keeps_lines=True)}", file=sys.stderr)
 
 
 def describe_failure(error: BaseException) -> tuple[ExitCode, str]:

@@ -12,6 +12,7 @@ from nnapi.cli.sounds import FEATURES, Windows, is_sound, read_sound
 from nnapi.errors import Mistake
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import Array
+from nnapi.store.files import open_regular
 from nnapi.vision.pictures import PLAIN, Pixels, read_picture
 
 
@@ -71,7 +72,7 @@ def read_arrays(model: Model, files: Sequence[Path], seed: int = 0) -> list[Arra
 
 def read_input(file: Path, operand: Operand, pixels: Pixels) -> InputValue:
     """Read the file as a value of the operand; Mistake, which names both, if it does not fit."""
-    with file.open("rb") as opened:
+    with open(open_regular(file), "rb") as opened:
         is_array = opened.read(6) == b"\x93NUMPY"
     is_recording = is_sound(file)
     try:

@@ -14,7 +14,7 @@ import rich.table
 from rich.padding import Padding
 from rich.text import Text
 
-from nnapi.printable import CONTROLS_BUT_LINES, printable
+from nnapi.printable import CONTROLS_BUT_LINES, printable, shorten_lines
 
 WIDE = 200
 """The width in columns without a terminal, where lines must not wrap."""
@@ -37,11 +37,13 @@ class Table(rich.table.Table):
 
 
 def _printable(shown: Any, keeps_lines: bool = True) -> Any:
+    text = shown.plain if isinstance(shown, Text) else shown
+    if not isinstance(text, str):
+        return shown
+    safe = printable(shorten_lines(text), keeps_lines=keeps_lines)
     if isinstance(shown, str):
-        return printable(shown, keeps_lines=keeps_lines)
-    if isinstance(shown, Text) and (safe := printable(shown.plain, keeps_lines=keeps_lines)) != shown.plain:
-        return Text(safe, shown.style)
-    return shown
+        return safe
+    return shown if safe == shown.plain else Text(safe, shown.style)
 
 
 def console() -> Console:

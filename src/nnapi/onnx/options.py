@@ -93,7 +93,7 @@ def read_stored_options(config: str) -> SessionOptions:
             if type(value) is not int or value < 0:
                 raise ValueError(f"{name} is {value!r}, not a number from zero")
             setattr(options, name, STORED[name](value))
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise RuntimeError(f"the options stored in the model cannot be read: {error}") from error
     return options
 

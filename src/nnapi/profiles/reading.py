@@ -2,7 +2,6 @@
 
 import math
 import os
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -11,11 +10,14 @@ from nnapi.codes import DeviceTypeCode, OperandCode, OperationCode
 from nnapi.contract.driver import Capabilities, Performance
 from nnapi.errors import BadDataError
 from nnapi.model.operation import REGISTRY
+from nnapi.printable import shorten
 from nnapi.profiles.profile import OperandLimits, OperationLimits, Profile
+from nnapi.store.toml_files import read_toml
 
 SHIPPED = Path(__file__).parent
 SUFFIX = ".toml"
 LONGEST_DELAY = 3600.0
+LONGEST_NAME = 200
 KINDS = {str: "a string", bool: "true or false", int: "a whole number", float: "a number", dict: "a table"}
 T = TypeVar("T")
 
@@ -36,11 +38,7 @@ def find_profile(name: str | os.PathLike[str]) -> Path:
 
 def read_profile(path: str | os.PathLike[str]) -> Profile:
     """Read a profile; raise BadDataError if it is invalid."""
-    try:
-        with open(path, "rb") as file:
-            root = _Table(os.fspath(path), "", tomllib.load(file))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadDataError(f"{os.fspath(path)}: {error}") from None
+    root = _Table(os.fspath(path), "", read_toml(path))
     with_limits = root.take_table("operations")
     transfer = root.take_table("transfer")
     level = root.take("feature_level", int, 8)
@@ -62,6 +60,9 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
     for table in (root, with_limits, transfer, others):
         if table is not None:
             table.close()
+    for key, text in (("name", profile.name), ("version", profile.version)):
+        if len(text) > LONGEST_NAME:
+            root.refuse(key, f"has {len(text)} characters, at most {LONGEST_NAME} are possible")
     if not profile.name or not profile.name.isprintable():
         root.refuse("name", f"must be a line that is not empty, is {profile.name!r}")
     if profile.delay_seconds > LONGEST_DELAY:
@@ -84,7 +85,7 @@ class _Table:
         return iter(self._values)
 
     def refuse(self, key: str, violation: str) -> NoReturn:
-        raise BadDataError(f"{self._file}: {self._path}{key} {violation}")
+        raise BadDataError(f"{self._file}: {shorten(f'{self._path}{key} {violation}')}")
 
     def take(self, key: str, kind: type[Any], *default: Any) -> Any:
         """Return and remove a key's value; ``default`` if the key is missing, else BadDataError."""

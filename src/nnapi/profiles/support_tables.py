@@ -1,13 +1,16 @@
 """Convert tables of supported operations and types, as other programs write them, to profiles."""
 
 import csv
+import io
 from pathlib import Path
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.profiles.profile import OperandLimits, OperationLimits, Profile
+from nnapi.store.files import read_bounded
 
 COLUMNS = ["operation", "type", "supported"]
+MOST = 4 << 20
 ANSWERS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
@@ -16,7 +19,7 @@ def read_matrix(path: Path) -> Profile:
     1 or 0). Operations without a supported type are refused. BadDataError if the file is invalid."""
     types: dict[OperationCode, set[int]] = {}
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with io.StringIO(read_bounded(path, MOST).decode("utf-8-sig"), newline="") as file:
             rows = csv.DictReader(file)
             names = [name.strip().lower() for name in rows.fieldnames or ()]
             need(set(COLUMNS) <= set(names), f"{path}: the first line must name {', '.join(COLUMNS)}", BadDataError)

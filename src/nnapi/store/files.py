@@ -5,7 +5,7 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from errno import EINVAL, EISDIR
+from errno import EFBIG, EINVAL, EISDIR
 from typing import BinaryIO
 
 UNFINISHED = ".nnapi-"
@@ -40,6 +40,15 @@ def open_regular(path: str | os.PathLike[str]) -> int:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR), os.fspath(path))
     raise OSError(EINVAL, "it is not a regular file", os.fspath(path))
+
+
+def read_bounded(path: str | os.PathLike[str], most: int) -> bytes:
+    """Return the content of a regular file; OSError if it is another file, or has more than ``most`` bytes."""
+    with open(open_regular(path), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise OSError(EFBIG, f"it has {size} bytes, at most {most} are possible", os.fspath(path))
+        return file.read(most)
 
 
 def find_foreign_writer(status: os.stat_result) -> str | None:

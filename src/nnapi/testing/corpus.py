@@ -1,6 +1,7 @@
 """Conformance examples in .npz files: ``examples`` is UTF-8 JSON (uint8) that names the other arrays."""
 
 import json
+import os
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -14,9 +15,14 @@ import numpy as np
 
 from nnapi.errors import Mistake
 from nnapi.model.operand import Array, Shape
+from nnapi.store.files import open_regular, read_bounded
 from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, Harness, OperandSpec, OperationSpec, Source
 
 INDEX = "index.jsonl"
+MOST_TEXT = 64 << 20
+"""Maximum bytes of an index, and of the JSON in a file."""
+PLAUSIBLE, RATIO = 256 << 20, 200
+"""The arrays of a file may have ``PLAUSIBLE`` bytes, or ``RATIO`` times the size of the file."""
 PLAIN = ("name", "spec", "min_feature", "expect_failure", "relaxed", "multinomial_tolerance")
 """The fields of an example that JSON holds unchanged."""
 
@@ -97,6 +103,7 @@ class Corpus:
         missing = set(kept or ())
         path = self.root / file
         try:
+            _need_plausible(path)
             with np.load(path) as archive:
                 arrays = _arrays(archive)
                 for described in json.loads(archive["examples"].tobytes()):
@@ -123,6 +130,18 @@ def open_published() -> Corpus:
     return Corpus(PUBLISHED)
 
 
+def _need_plausible(path: Path) -> None:
+    """Raise CorpusError if the arrays of a file take much more memory than the file suggests, before they are read."""
+    with open(open_regular(path), "rb") as file, zipfile.ZipFile(file) as archive:
+        found = {each.filename: each.file_size for each in archive.infolist()}
+        size = os.fstat(file.fileno()).st_size
+    total, most = sum(found.values()), max(PLAUSIBLE, RATIO * size)
+    if total > most:
+        raise CorpusError(f"{path}: its arrays have {total} bytes, a file of {size} bytes may have {most}")
+    if (text := found.get("examples.npy", 0)) > MOST_TEXT:
+        raise CorpusError(f"{path}: its examples are described in {text} bytes, at most {MOST_TEXT} are possible")
+
+
 def _arrays(archive: Any) -> Arrays:
     """Return a function that returns an array of an open file by key, and reads each array once."""
 
@@ -147,9 +166,11 @@ def by_file(entries: Iterable[Entry]) -> Iterator[tuple[str, list[str]]]:
 
 def _text(index: Path) -> str:
     try:
-        return index.read_text(encoding="utf-8")
+        return read_bounded(index, MOST_TEXT).decode()
     except UnicodeDecodeError as error:
         raise CorpusError(f"{index}: not text in UTF-8: {error}") from error
+    except OSError as error:
+        raise CorpusError(f"{index}: {error.strerror}") from error
 
 
 def _entry(index: Path, line: str) -> Entry:
@@ -157,7 +178,7 @@ def _entry(index: Path, line: str) -> Entry:
         said = json.loads(line)
         values = {each.name: said[each.name] for each in fields(Entry)}
         return Entry(**{**values, "ops": tuple(said["ops"]), "types": tuple(said["types"])})
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise CorpusError(f"{index}: {type(error).__name__}: {error} in {line[:80]}") from error
 
 

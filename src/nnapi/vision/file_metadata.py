@@ -13,6 +13,8 @@ from nnapi.vision.labels import split_labels
 from nnapi.vision.pictures import PLAIN, Pixels
 from nnapi.vision.task import Task
 
+LONGEST = 1 << 20
+"""Maximum characters of the names of classes in an ONNX file."""
 TASKS_BY_NAME = {
     "ImageClassifier": Task.CLASSIFICATION,
     "ObjectDetector": Task.DETECTION,
@@ -110,6 +112,8 @@ def _from_onnx(file: Path) -> Description:
 
 def _read_names(text: str) -> tuple[str, ...]:
     """Return labels from a list, or from a dictionary by index, as Python or JSON writes them; () for other text."""
+    if len(text) > LONGEST:
+        return ()
     try:
         found = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):

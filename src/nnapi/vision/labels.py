@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nnapi.errors import Mistake
+from nnapi.store.files import read_bounded
 from nnapi.vision.task import Task
 
 BACKGROUND = "background"
+MOST = 16 << 20
+"""Maximum bytes of a file of labels."""
 ABSENT = "n/a"
 """The label of indices that COCO does not use."""
 NOTHINGS = (BACKGROUND, ABSENT, "???")
@@ -20,7 +23,7 @@ _NUMBERED = re.compile(r"\s*(\d+)(?:\s*[:,;]\s*|\s+)(\S.*)")
 def read_labels(file: Path) -> list[str]:
     """Return the lines of the file, without indices if each line has one; Mistake if there are none."""
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_bounded(file, MOST).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Mistake(f"{file.name} is not text in UTF-8, labels are lines of text") from None
     lines = split_labels(text)

@@ -62,18 +62,18 @@ def parse_setting(text: str) -> DelegateDevice:
 def _read_file(path: str) -> list[tuple[str, Any, str]]:
     if not os.path.exists(path):
         return []
-    import tomllib  # on demand: few programs need it
+    from nnapi.store.toml_files import read_toml  # on demand: few programs need it
 
     try:
-        with open(path, "rb") as file:
-            return [(name, table, path) for name, table in tomllib.load(file).items()]
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return [(name, table, path) for name, table in read_toml(path).items()]
+    except BadDataError as error:
         return [("delegates.toml", error, path)]
 
 
 def _read_table(name: str, table: Any, path: str) -> DelegateDevice:
     where = f"{path}: {name}"
-    need(not isinstance(table, Exception), f"{path}: {table}", BadDataError)
+    if isinstance(table, BadDataError):
+        raise table
     need(isinstance(table, Mapping), f"{where} must be a table", BadDataError)
     unknown = [key for key in table if key not in KEYS]
     need(not unknown, f"{where}.{', '.join(unknown)} is not known; there are {', '.join(KEYS)}", BadDataError)
