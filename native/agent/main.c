@@ -8,7 +8,7 @@ static const char USAGE[] =
     "Calls an NNAPI library for nnapi on another machine. A PATH that begins with @ is an abstract name.\n"
     "The client's token is NNAPI_AGENT_TOKEN; beyond 127.0.0.1 it is required.\n";
 
-enum { MOST_CLIENTS = 16, GRACE_MS = 2000, IDLE_MS = 3600 * 1000 };
+enum { MOST_CLIENTS = 16, GRACE_MS = 2000, TICK_MS = 100, IDLE_MS = 3600 * 1000 };
 
 /* A client: its connection, the process that serves it, and a pipe (`life`): the process writes a byte when the client has
    shown the token, and the pipe is closed when the process ends. `kill_at` is the time to end the process of a client that
@@ -99,10 +99,9 @@ static void supervise(bool is_unix, bool is_daemon) {
         struct pollfd polled[2 * MOST_CLIENTS + 1];
         int count = client_count, timeout = client_count || !is_daemon ? -1 : IDLE_MS;
         for (int i = 0; i < count; i++) {
-            int64_t rest = clients[i].kill_at - find_now();
             polled[2 * i] = (struct pollfd){clients[i].kill_at ? -1 : clients[i].from, POLLRDHUP, 0};
             polled[2 * i + 1] = (struct pollfd){clients[i].life, POLLIN, 0};
-            if (clients[i].kill_at && (timeout < 0 || rest < timeout)) timeout = rest > 0 ? rest : 0;
+            if (clients[i].kill_at) timeout = TICK_MS;
         }
         polled[2 * count] = (struct pollfd){listener, POLLIN, 0};
         int found = poll(polled, 2 * count + 1, timeout);

@@ -233,7 +233,7 @@ def test_a_process_whose_client_has_left_is_ended_although_others_come_and_go(tm
         while not is_gone(client.pid):
             assert time.monotonic() < end
             with RawClient(address).greet():
-                time.sleep(0.1)
+                time.sleep(0.01)
 
 
 # The socket
