@@ -31,6 +31,7 @@ from nnapi.contract.driver import (
     Probed,
     Request,
     Sessions,
+    Threaded,
     Variants,
     Verdict,
 )
@@ -115,6 +116,7 @@ def test_protocols_are_told_apart_by_their_methods() -> None:
         Allocates: ("allocate",),
         Caches: ("cache_entry", "restore"),
         Breakable: ("outage",),
+        Threaded: ("find_thread_fault",),
         Variants: ("list_variants", "predict_variant"),
         Precise: ("offer_precision",),
         Exact: ("precision_refusal",),

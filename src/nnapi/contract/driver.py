@@ -288,6 +288,15 @@ class Breakable(Protocol):
 
 
 @runtime_checkable
+class Threaded(Protocol):
+    """A driver that may be unable to limit the threads of a run."""
+
+    def find_thread_fault(self) -> str:
+        """Return why runs may take more threads than :class:`PrepareOptions` says; empty if they do not."""
+        ...
+
+
+@runtime_checkable
 class Variants(Protocol):
     """A driver with several variants of a model, of which the fastest depends on the processor."""
 

@@ -59,10 +59,11 @@ class Timed(Protocol):
 
 
 class Processor(StrEnum):
-    """Processors, by their best instructions for products of bytes."""
+    """Processors, by their best instructions for products of bytes. VNNI has AVX-512, AVX_VNNI has not."""
 
     AMX = "amx_int8"
     VNNI = "vnni"
+    AVX_VNNI = "avx_vnni"
     AVX2 = "avx2"
     DOT_PRODUCT = "asimddp"
     OTHER = "other"
@@ -71,6 +72,7 @@ class Processor(StrEnum):
 LEAST_MAC: Mapping[Processor, float] = {
     Processor.AMX: 2.4e-13,
     Processor.VNNI: 1.6e-12,
+    Processor.AVX_VNNI: 1.6e-12,
     Processor.AVX2: 3e-12,
     Processor.DOT_PRODUCT: 3e-12,
 }
@@ -81,6 +83,7 @@ QUANTIZED = (Element.UNSIGNED, Element.SIGNED)
 BYTE_MAC: Mapping[Processor, float] = {
     Processor.AMX: 0.0,
     Processor.VNNI: 2e-12,
+    Processor.AVX_VNNI: 4e-12,
     Processor.AVX2: 5e-12,
     Processor.DOT_PRODUCT: 1.2e-11,
     Processor.OTHER: 2.5e-11,
@@ -89,15 +92,45 @@ BYTE_MAC: Mapping[Processor, float] = {
 
 Factors = Mapping[Class, float]
 
+FLOAT: Mapping[Processor, float] = {
+    Processor.AMX: 1.0,
+    Processor.VNNI: 1.0,
+    Processor.AVX_VNNI: 2.0,
+    Processor.AVX2: 2.0,
+    Processor.DOT_PRODUCT: 4.0,
+    Processor.OTHER: 4.0,
+}
+"""Factors for sums of products in float32, of all engines and of NumPy. They follow from the width of vectors: those of
+the processor that was measured have 512 bits. For OTHER they are upper bounds."""
+OTHERS: Mapping[Processor, float] = {
+    Processor.AMX: 1.0,
+    Processor.VNNI: 1.0,
+    Processor.AVX_VNNI: 1.5,
+    Processor.AVX2: 1.5,
+    Processor.DOT_PRODUCT: 2.0,
+    Processor.OTHER: 2.0,
+}
+"""Factors for other operations, and for launches and copies. Estimated; memory limits most of them."""
+
 
 @cache
 def find_processor() -> Processor:
     sets = find_instruction_sets()
     if "amx_int8" in sets:
         return Processor.AMX
-    if sets & {"avx512_vnni", "avx_vnni"}:
+    if "avx512_vnni" in sets:
         return Processor.VNNI
-    return next((each for each in (Processor.AVX2, Processor.DOT_PRODUCT) if each in sets), Processor.OTHER)
+    known = Processor.AVX_VNNI, Processor.AVX2, Processor.DOT_PRODUCT
+    return next((each for each in known if each in sets), Processor.OTHER)
+
+
+def read_scaled(engine: str, processor: Processor, in_bytes: float | Factors) -> Timings:
+    """Return an engine's timings on a processor. Sums of bytes have the factor ``in_bytes``, or one for each class; the
+    other factors are the same for all engines."""
+    quantized = {(kind, element) for kind in SUMS for element in QUANTIZED}
+    factors = dict(in_bytes) if isinstance(in_bytes, Mapping) else dict.fromkeys(quantized, in_bytes)
+    factors |= {(kind, Element.FLOAT32): FLOAT[processor] for kind in SUMS}
+    return scale_timings(read_measured(engine), factors, OTHERS[processor], BYTE_MAC[processor])
 
 
 def scale_timings(timings: Timings, factors: Factors, others: float = 1.0, byte_mac: float = 0.0) -> Timings:

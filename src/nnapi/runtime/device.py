@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from nnapi.closeable import Closeable
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
-from nnapi.contract.driver import Breakable, Caches, DescribedDevices, Driver, Probed
+from nnapi.contract.driver import Breakable, Caches, DescribedDevices, Driver, Probed, Threaded
 from nnapi.errors import UnavailableDeviceError, UnexpectedNullError, need
 from nnapi.garbage_collection import pause_collecting
 from nnapi.host.installed_packages import Entry, find_entries
@@ -108,6 +108,11 @@ class Device(Closeable):
     def starts_slowly(self) -> bool:
         """Whether the first model has to wait for the start of an engine or process."""
         return bool(getattr(self.driver, "starts_slowly", False) or self.is_remote)
+
+    def keeps_to(self, threads: int | None) -> bool:
+        """Return whether runs take no more than a number of threads."""
+        is_all = threads is None or threads >= len(os.sched_getaffinity(0))
+        return is_all or not (isinstance(self.driver, Threaded) and self.driver.find_thread_fault())
 
     @property
     def is_measured(self) -> bool:

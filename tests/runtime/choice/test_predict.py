@@ -14,7 +14,14 @@ from nnapi.contract.timings import Cost, Element, Timings
 from nnapi.model.facts import Kind
 from nnapi.model.precision import Precision
 from nnapi.runtime.choice import predict
-from nnapi.runtime.choice.predict import WORTH_SHARING, choose_threads, is_tiny, list_plans, predict_plan
+from nnapi.runtime.choice.predict import (
+    WORTH_SHARING,
+    choose_threads,
+    is_tiny,
+    list_challengers,
+    list_plans,
+    predict_plan,
+)
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.costs import prices
 from nnapi.runtime.costs.prices import GAINS, find_tables
@@ -98,3 +105,13 @@ def test_plans_are_predicted_for_one_thread_unless_more_are_asked_for(
     )
     assert list_plans(question(machine), threads)
     assert asked == [predicted]
+
+
+def test_a_device_that_takes_more_threads_is_no_challenger(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its runs would seem fast, as they use more processors than the others may."""
+    monkeypatch.setattr(os, "sched_getaffinity", {0: {0, 1}}.__getitem__)
+    machine.second.find_thread_fault = lambda: "no way to limit them"  # type: ignore[attr-defined]
+    for threads, names in ((1, ["first"]), (2, ["first", "second"]), (None, ["first", "second"])):
+        assert [plan.devices[0] for plan in list_challengers(question(machine), threads, ())] == names
+    machine.second.find_thread_fault = lambda: ""  # type: ignore[attr-defined]
+    assert len(list_challengers(question(machine), 1, ())) == 2

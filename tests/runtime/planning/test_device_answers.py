@@ -5,10 +5,13 @@ import pytest
 from nnapi import Builder, Device, device, tensor
 from nnapi.codes import PreferenceCode
 from nnapi.contract.driver import Verdict
+from nnapi.contract.timings import Cost, Element, Timings
+from nnapi.contract.workload import find_work
 from nnapi.drivers.limited import Limited
 from nnapi.errors import BadDataError
+from nnapi.model.facts import Kind
 from nnapi.model.model import Model
-from nnapi.runtime.planning.device_answers import DeviceAnswers
+from nnapi.runtime.planning.device_answers import NUMPY, DeviceAnswers
 from nnapi.runtime.planning.partition import FORBIDDEN, Flow
 from tests.runtime.device_cases import capabilities
 
@@ -78,3 +81,34 @@ def test_an_exclusion_is_a_refusal_with_its_reason() -> None:
     assert answers.verdicts(0) == [Verdict(True), Verdict(False, "it crashed there"), Verdict(True)]
     assert answers.verdicts(1) == [Verdict(True)] * 3
     assert answers.notes == ("it crashed there",)
+
+
+def cost(*seconds: float) -> dict[str, Timings]:
+    """Timings of the reference, then of engines, by seconds per operation."""
+    classes = [(kind, element) for kind in Kind for element in Element]
+    names = ("nnapi-reference", "one", "other")
+    return {
+        name: Timings(0.0, 0.0, dict.fromkeys(classes, Cost(each))) for name, each in zip(names, seconds, strict=False)
+    }
+
+
+def test_the_reference_is_not_predicted_to_beat_an_engine_that_takes_an_operation() -> None:
+    devices = [device("nnapi-reference"), picky("one", 1), picky("other")]
+    compute = DeviceAnswers(diamond(), devices, FAST, None, cost(1e-3, 2e-3, 5e-3)).problem.compute
+    assert [row[0] for row in compute] == pytest.approx([NUMPY * 5e-3] * 3)
+    alone = DeviceAnswers(diamond(), devices[:2], FAST, None, cost(1e-3, 2e-3)).problem.compute
+    assert [row[0] for row in alone] == pytest.approx([NUMPY * 2e-3, 1e-3, NUMPY * 2e-3])
+    slow = DeviceAnswers(diamond(), devices[:2], FAST, None, cost(9e-3, 2e-3)).problem.compute
+    assert [row[0] for row in slow] == pytest.approx([9e-3] * 3)
+
+
+def test_declared_costs_and_decomposed_operations_say_nothing_about_the_reference() -> None:
+    devices = [device("nnapi-reference"), picky("one")]
+    declared = DeviceAnswers(diamond(), devices, FAST, None, cost(1e-3)).problem.compute
+    assert [row[0] for row in declared] == pytest.approx([1e-3] * 3)
+    unmeasured = DeviceAnswers(diamond(), devices, FAST, None, {"one": cost(0.0, 1.0)["one"]}).problem.compute
+    assert all(row[0] < 1e-3 for row in unmeasured)
+    model = diamond()
+    verdicts = [[Verdict(True)] * 3, [Verdict(True, parts=(find_work(model, c),) * 2) for c in model.operations]]
+    compute = DeviceAnswers(model, devices, FAST, None, cost(1e-3, 2e-3)).price(verdicts).compute
+    assert [row[0] for row in compute] == pytest.approx([1e-3] * 3)

@@ -37,6 +37,7 @@ from nnapi.contract.driver import (
     Probed,
     Request,
     Sessions,
+    Threaded,
     Variants,
     Verdict,
 )
@@ -78,6 +79,7 @@ __all__ = [
     "Probed",
     "Request",
     "Sessions",
+    "Threaded",
     "Variants",
     "Verdict",
 ]

@@ -1,32 +1,19 @@
 """OpenVINO's seconds per operation, by processor."""
 
 from nnapi.contract.timings import (
-    BYTE_MAC,
+    FLOAT,
     SUMS,
-    Cost,
     Element,
-    Factors,
     Processor,
     Timings,
     find_processor,
-    read_measured,
-    scale_timings,
+    read_scaled,
 )
-from nnapi.model.facts import Kind
 
-SIGNED = {(kind, Element.SIGNED) for kind in SUMS}
-FLOAT = {(kind, element) for kind in SUMS for element in (Element.FLOAT32, Element.UNSIGNED)}
-SCALES: dict[Processor, tuple[Factors, float]] = {
-    Processor.AMX: ({}, 1.0),
-    Processor.VNNI: (dict.fromkeys(SIGNED, 1.5), 1.0),
-    Processor.AVX2: (dict.fromkeys(FLOAT, 2.0), 1.5),
-    Processor.DOT_PRODUCT: (dict.fromkeys(FLOAT, 4.0), 2.0),
-    Processor.OTHER: (dict.fromkeys(FLOAT, 4.0), 2.0),
-}
-"""Factors for sums of products and for other operations, estimated as XNNPACK's are."""
-WITHOUT_BYTES = (Processor.AVX2, Processor.DOT_PRODUCT, Processor.OTHER)
-"""Processors on which signed values are computed in float32, too. On x86 without VNNI, the driver demands it
-(:mod:`.byte_sums`). On ARM, the engine's kernels for bytes support few patterns."""
+SIGNED = {Processor.AMX: 1.0, Processor.VNNI: 1.5, Processor.AVX_VNNI: 3.0}
+"""Factors for sums of products of signed bytes, estimated as XNNPACK's are. On other processors the engine computes
+them in float32, as it does those of unsigned bytes. On x86 without VNNI, the driver demands it (:mod:`.byte_sums`). On
+ARM, the engine's kernels for bytes support few patterns."""
 
 
 def find_timings(device: str) -> Timings | None:
@@ -35,10 +22,10 @@ def find_timings(device: str) -> Timings | None:
 
 
 def for_processor(processor: Processor) -> Timings:
-    found = scale_timings(read_measured("openvino"), *SCALES[processor], BYTE_MAC[processor])
-    if processor not in WITHOUT_BYTES:
+    factors = {Element.UNSIGNED: FLOAT[processor], Element.SIGNED: SIGNED.get(processor, 1.0)}
+    in_bytes = {(kind, element): factor for kind in SUMS for element, factor in factors.items()}
+    found = read_scaled("openvino", processor, in_bytes)
+    if processor in SIGNED:
         return found
-    in_float: dict[tuple[Kind, Element], Cost] = {
-        (kind, Element.SIGNED): found.costs[kind, Element.UNSIGNED] for kind in SUMS
-    }
+    in_float = {(kind, Element.SIGNED): found.costs[kind, Element.UNSIGNED] for kind in SUMS}
     return found._replace(costs={**found.costs, **in_float})

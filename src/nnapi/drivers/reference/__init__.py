@@ -23,9 +23,9 @@ class ReferenceDriver(HostMemory):
         return Capabilities()
 
     def timings(self) -> Timings:
-        from nnapi.contract.timings import read_measured  # on demand: only predictions need it
+        from nnapi.drivers.reference.timings import find_timings  # on demand: only predictions need it
 
-        return read_measured("reference")
+        return find_timings()
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         from nnapi.model.operation import REGISTRY
@@ -40,7 +40,12 @@ class ReferenceDriver(HostMemory):
     def prepare(self, model: Model, options: PrepareOptions) -> PreparedReference:
         from nnapi.drivers.reference.program import PreparedReference  # on demand: other devices run most models
 
-        return PreparedReference(model)
+        return PreparedReference(model, options.threads)
+
+    def find_thread_fault(self) -> str:
+        from nnapi.drivers.reference.blas import find_blas
+
+        return find_blas()[1]
 
 
 driver = ReferenceDriver()

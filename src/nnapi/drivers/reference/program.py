@@ -14,6 +14,7 @@ import numpy as np
 from nnapi.codes import CONTROL_FLOW, OperationCode
 from nnapi.contract.driver import Handle, OpenOptions, Outcome, Request
 from nnapi.contract.prepared import EngineTimer, PerShapes, Shapes, check_deadline
+from nnapi.drivers.reference.blas import limit_runs
 from nnapi.drivers.reference.control_flow import Computation, Wanted, run, run_if, run_while
 from nnapi.drivers.reference.forks import kernels
 from nnapi.errors import MissedDeadlineTransientError, NnapiError, need
@@ -191,9 +192,10 @@ class PreparedReference:
     specification finds bad values when computing.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, threads: int | None = None) -> None:
+        """``threads`` limits those of a run; None leaves their number to NumPy."""
         _keep_freed_memory()
-        self.model = model
+        self.model, self._limit = model, limit_runs(model, threads)
         self._lock = make_lock()
         self._programs = PerShapes(self._make, CACHED_PROGRAMS)
         self._references: dict[int, PreparedReference] = {}
@@ -204,7 +206,7 @@ class PreparedReference:
     def execute(self, request: Request, *, measure: bool = False) -> Outcome:
         check_deadline(request)
         timer = EngineTimer() if measure else None
-        with np.errstate(all="ignore"):
+        with self._limit, np.errstate(all="ignore"):
             if timer is None:
                 outputs = run(self, request)  # outputs may be views of inputs or constants
             else:

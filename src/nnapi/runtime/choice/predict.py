@@ -78,10 +78,13 @@ def list_plans(question: Question, threads: int | None) -> list[Plan]:
 
 
 def list_challengers(question: Question, threads: int | None, excluded: Collection[str]) -> list[Plan]:
-    """Return the plans predicted to be fastest, without those whose identity is in ``excluded``."""
+    """Return the plans predicted to be fastest, without those whose identity is in ``excluded``, or which may take more
+    threads."""
+    greedy = {device.name for device in question.usable if not device.keeps_to(threads)}
     plans = sorted(list_plans(question, threads), key=lambda plan: plan.predicted)
     limit = SLOWEST * plans[0].predicted
-    return [plan for plan in plans if plan.identity not in excluded and plan.predicted < limit][:MOST_CHALLENGERS]
+    fit = [plan for plan in plans if plan.identity not in excluded and greedy.isdisjoint(plan.devices)]
+    return [plan for plan in fit if plan.predicted < limit][:MOST_CHALLENGERS]
 
 
 def list_exclusions(claims: Sequence[ClaimedError]) -> dict[tuple[str, Model, int], str]:

@@ -40,7 +40,7 @@ class Spare:
             return prepared
 
         def prepare_again() -> Prepared | None:
-            return cpu.driver.prepare(model, PrepareOptions()) if self.can_replace(model) else None
+            return cpu.driver.prepare(model, self._plain_options) if self.can_replace(model) else None
 
         return Fallback(what, prepared, prepare_again)
 
@@ -56,12 +56,16 @@ class Spare:
         nested = list_nested(question.model if model is None else model)
         return all(verdict.supported for each in nested for verdict in answers.about(each).verdicts(0))
 
+    @property
+    def _plain_options(self) -> PrepareOptions:
+        return PrepareOptions(threads=self._question.options.threads)
+
     def prepare(self, *, after_failure: bool = False) -> ReadyPlan:
-        """Prepare the question's model on the CPU, after a failure without its options."""
+        """Prepare the question's model on the CPU; after a failure, with the number of threads as the only option."""
         from nnapi.runtime.planning.planner import make_plan
 
         cpu = need_value(self._cpu, "there is no CPU device to compile the whole model for")
-        model, options = self._question.model, PrepareOptions() if after_failure else self._question.options
+        model, options = self._question.model, self._plain_options if after_failure else self._question.options
         plan = make_plan(model, [cpu], options.preference)
         return ReadyPlan(plan, queue_on_device(cpu, plan.only_run, prepare_by_driver(cpu, model, options), options))
 

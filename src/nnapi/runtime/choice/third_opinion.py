@@ -38,7 +38,7 @@ def _run_reference(model: Model, inputs: Sequence[Array | None]) -> Sequence[Arr
     """Return the reference's results; None if it cannot run the model."""
     try:
         with mute():
-            return device(REFERENCE).driver.prepare(model, PrepareOptions()).execute(Request(inputs)).outputs
+            return device(REFERENCE).driver.prepare(model, PrepareOptions(threads=1)).execute(Request(inputs)).outputs
     except NnapiError as error:
         log.info("%s: nnapi-reference cannot run it: %s", model.name, error)
         return None

@@ -10,7 +10,7 @@ from nnapi.contract.workload import find_work
 from nnapi.errors import BadDataError
 from nnapi.model.model import Model
 from nnapi.runtime.costs.prices import NOMINAL, Tables, list_prices
-from nnapi.runtime.device import Device
+from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem
 from nnapi.runtime.planning.plan import Alternative, Decision, Explanation
 from nnapi.runtime.verdicts.exclusions import exclusions_of
@@ -20,6 +20,10 @@ from nnapi.trace import Phase, span
 
 CUT = 2e-5
 """Seconds that a tensor between engines costs besides its move: no fusion across it, conversion of its layout."""
+
+NUMPY = 1.5
+"""The reference is predicted to take at least this many times as long as an engine for an operation. Errors of timings
+then cannot make NumPy look faster than an engine, except where the launch of the engine is longer than its work."""
 
 Asked: TypeAlias = dict[tuple[Device, Model, int], Sequence[Verdict]]
 """The verdicts of devices that were asked, by device, model and number of exclusions of the device."""
@@ -93,17 +97,29 @@ class DeviceAnswers:
         compute = []
         for call, *answers in zip(model.operations, *verdicts, strict=True):
             work = find_work(model, call)
-            compute.append(
-                [
-                    sum(price.seconds(model, call, self.preference, part) for part in verdict.parts or [work])
-                    if verdict.supported
-                    else FORBIDDEN
-                    for price, verdict in zip(prices, answers, strict=True)
-                ]
-            )
+            row = [
+                sum(price.seconds(model, call, self.preference, part) for part in verdict.parts or [work])
+                if verdict.supported
+                else FORBIDDEN
+                for price, verdict in zip(prices, answers, strict=True)
+            ]
+            compute.append(self._bound_reference(row, answers))
         cut, cut_byte = (CUT, NOMINAL.byte) if self.tables else (0.0, 0.0)
         launches, bytes_ = [price.launch for price in prices], [price.byte for price in prices]
         return Problem(compute, _find_flows(model), launches, bytes_, cut, cut_byte)
+
+    def _bound_reference(self, row: list[float], verdicts: Sequence[Verdict]) -> list[float]:
+        """Raise the reference's seconds of an operation to more than those of the engines that take it whole."""
+        if REFERENCE not in self.tables:
+            return row
+        names = [device.name for device in self.devices]
+        engines = [
+            seconds
+            for name, seconds, verdict in zip(names, row, verdicts, strict=True)
+            if name in self.tables and name != REFERENCE and verdict.supported and not verdict.parts
+        ]
+        least = NUMPY * max(engines, default=0.0)
+        return [max(seconds, least) if name == REFERENCE else seconds for name, seconds in zip(names, row, strict=True)]
 
     def explain(self, assignment: Sequence[int]) -> Explanation:
         """Explain an assignment, with the alternatives on single devices."""
