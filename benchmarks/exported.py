@@ -31,6 +31,10 @@ file for other programs. The file computes the same function as the model. Each 
 of the format. If the format cannot express some operations, nnapi writes no file. One error then lists all these
 operations with the reasons.
 
+- `nnapi export` keeps the **metadata** of the file: labels, ranges of pixels, descriptions and the other notes of a
+  .tflite file, and the properties of an .onnx file. From one format to the other, it converts the task, labels,
+  normalization, score threshold, sample rate and description. It does not replace the file that it reads without
+  `--force`.
 - The exporter keeps the **names** of inputs, outputs, tensors and subgraphs, and makes them unique. Dynamic
   dimensions of the model are dynamic in the file.
 - **.onnx** (needs `pip install 'nnapi[onnx]'`) uses opset 20, or 21 if the model has 16-bit quantized values. Quantized

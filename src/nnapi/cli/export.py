@@ -6,12 +6,14 @@ from typing import Annotated
 import typer
 
 import nnapi
+from nnapi.cli.exported_notes import read_notes
 from nnapi.cli.failure import ExitCode, fail
 from nnapi.cli.info import EXAMPLES, examples_by_model
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, ModelFile, load
 from nnapi.cli.printing import console
 from nnapi.errors import Mistake, NnapiError
 from nnapi.exporters import FORMATS
+from nnapi.exporters.file_notes import NO_NOTES, FileNotes
 from nnapi.testing.build import build
 
 
@@ -22,8 +24,11 @@ def export(
     int16_as_float: Int16AsFloat = False,
     weights: AsWeights = None,
     shapes: InputShapes = None,
+    force: Annotated[bool, typer.Option("--force", help="Let the new file replace MODEL itself.")] = False,
 ) -> None:
     """Write a model as a .tflite or .onnx file. The suffix of the file's name is the format.
+
+    The metadata of the file is kept: labels, ranges of pixels, descriptions.
 
     MODEL may be a recording (.npz) that NNAPI_RECORD wrote; all its models are then written to a folder.
     """
@@ -36,7 +41,10 @@ def export(
         path = out / f"{model.stem}{suffix}" if out.is_dir() else out
         if path.suffix not in FORMATS:
             raise Mistake(f"--out is {out}, must be an existing folder or end in {' or '.join(FORMATS)}")
-        _write(load(model, int16_as_float, shapes, weights), path)
+        if not force:
+            need_other_file(model, path, "name another file, or let --force replace it")
+        loaded = load(model, int16_as_float, shapes, weights)
+        _write(loaded, path, read_notes(model, loaded, path.suffix))
 
 
 def _export_recording(recording: Path, folder: Path, suffix: str) -> None:
@@ -53,6 +61,12 @@ def _export_recording(recording: Path, folder: Path, suffix: str) -> None:
         raise typer.Exit(fail("\n".join(refused), ExitCode.REFUSED))
 
 
-def _write(model: nnapi.Model, path: Path) -> None:
-    nnapi.export(model, path)
+def need_other_file(source: Path, target: Path, advice: str) -> None:
+    """Raise Mistake if writing ``target`` would replace ``source``."""
+    if target.exists() and source.exists() and target.samefile(source):
+        raise Mistake(f"{target} is the file that is read: {advice}")
+
+
+def _write(model: nnapi.Model, path: Path, notes: FileNotes = NO_NOTES) -> None:
+    nnapi.export(model, path, notes=notes)
     console().print(f"written to {path}", markup=False)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 import nnapi
 from nnapi.cli.accelerators import Accelerator, DeviceAccelerator, Xnnpack
+from nnapi.cli.export import need_other_file
 from nnapi.cli.failure import ExitCode
 from nnapi.cli.file_driver import FileDriver, measure_file
 from nnapi.cli.info import EXAMPLES, examples_by_model
@@ -79,6 +80,8 @@ def migrate(
     MODEL may be a recording (.npz) of an application, made by NNAPI_RECORD; all its models are then written, and run on
     the recorded inputs. Exit code 1 if a file and its model have different results, 3 if a file cannot be written.
     """
+    for file in models:
+        need_other_file(file, out / f"{file.stem}.tflite", "name another folder")
     gpu = [each.name for each in nnapi.devices() if each.name == GPU]
     accelerators: list[Accelerator] = [Xnnpack(), *map(DeviceAccelerator, dict.fromkeys([*gpu, *(device or ())]))]
     terminal = console()

@@ -11,6 +11,7 @@ import typer
 import nnapi
 from nnapi.cli.batch import UNRUNNABLE, RunLog, list_files, run_batch, run_windows
 from nnapi.cli.cluster_runs import connect_if, run_on
+from nnapi.cli.export import need_other_file
 from nnapi.cli.failure import ExitCode, describe_failure, fail, warn
 from nnapi.cli.inputs import FinishedRun, assign_to_runs, read_inputs
 from nnapi.cli.options import add_profile
@@ -51,6 +52,8 @@ def run(options: RunOptions) -> None:
         planned = assign_to_runs(subject.model, files)
         if options.picture and len(planned) > 1:
             raise Mistake(f"--picture needs a single run, got {len(planned)}: name a folder with --output instead")
+        for file in files if options.picture else ():
+            need_other_file(file, options.picture, "name another picture")
         log = RunLog(options.jsonl, options.model.name) if options.jsonl else None
         planned = [paths for paths in planned if log is None or paths not in log]
         step("compiling")

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 
 from nnapi.errors import BadDataError
@@ -33,7 +34,10 @@ RANGES = {
     "Normalized_0_1": Pixels((0.0,), (255.0,)),
     "Normalized_1_1": Pixels((127.5,), (127.5,)),
 }
-"""Values of the property "Image.NominalPixelRange" of .onnx files, as ONNX defines them."""
+"""Values of the property RANGE of .onnx files, as ONNX defines them."""
+RANGE = "Image.NominalPixelRange"
+MEAN, STD, THRESHOLD, RATE = "nnapi.mean", "nnapi.std", "nnapi.threshold", "nnapi.sample_rate"
+"""Properties of .onnx files that ``nnapi export`` writes, because ONNX defines none for these facts."""
 
 
 @dataclass(frozen=True)
@@ -92,22 +96,41 @@ def _find_task(metadata: Metadata) -> Task | None:
     return TASKS_BY_NAME.get(metadata.name)
 
 
-def _from_onnx(file: Path) -> Description:
+def read_properties(file: Path) -> tuple[dict[str, str], str]:
+    """Return the properties and the description of an .onnx file; nothing if it is not a model."""
     import onnx
     from google.protobuf.message import DecodeError
 
     try:
         model = onnx.load(file, load_external_data=False)
     except DecodeError:
-        return Description()
-    facts = {each.key: each.value for each in model.metadata_props}
+        return {}, ""
+    return {each.key: each.value for each in model.metadata_props}, model.doc_string
+
+
+def _from_onnx(file: Path) -> Description:
+    facts, _ = read_properties(file)
     labels: tuple[str, ...] = ()
     warning = ""
     if "names" in facts:
         labels = _read_names(facts["names"])
         warning = "" if labels else f"{file.name}: its labels are not used: names is neither a list nor a dictionary"
-    pixels = RANGES.get(facts.get("Image.NominalPixelRange", ""), Pixels())
-    return Description(TASKS_OF_ONNX.get(facts.get("task", "")), pixels, labels, warning=warning)
+    pixels = RANGES.get(facts.get(RANGE, "")) or Pixels(_read_numbers(facts, MEAN), _read_numbers(facts, STD))
+    if pixels.std and 0 in pixels.std:
+        pixels, warning = Pixels(), f"{file.name}: its normalization is not used: it divides by 0"
+    threshold, rate = _read_numbers(facts, THRESHOLD), _read_numbers(facts, RATE)
+    least = threshold[0] if threshold else None
+    task = TASKS_OF_ONNX.get(facts.get("task", ""))
+    return Description(task, pixels, labels, least, int(rate[0]) if rate else 0, warning=warning)
+
+
+def _read_numbers(facts: Mapping[str, str], name: str) -> tuple[float, ...] | None:
+    """Return the numbers of a property, separated by commas; None if it is absent or is not finite numbers."""
+    try:
+        found = tuple(map(float, facts[name].split(",")))
+    except (KeyError, ValueError):
+        return None
+    return found if all(map(isfinite, found)) else None
 
 
 def _read_names(text: str) -> tuple[str, ...]:

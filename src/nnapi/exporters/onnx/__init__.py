@@ -4,6 +4,7 @@ from pathlib import Path
 
 from nnapi.errors import BadDataError, OpFailedError, need
 from nnapi.exporters.dynamic_dimensions import generalize, is_dynamic, list_other_shapes
+from nnapi.exporters.file_notes import NO_NOTES, FileNotes
 from nnapi.exporters.nested import need_few_copies
 from nnapi.exporters.onnx.convert import Conversion
 from nnapi.exporters.onnx.graph import list_nodes
@@ -19,7 +20,7 @@ DEEPEST = 20
 INSTALL = "writing ONNX needs the library onnx: pip install 'nnapi[onnx]'"
 
 
-def write(model: Model, path: Path) -> None:
+def write(model: Model, path: Path, notes: FileNotes = NO_NOTES) -> None:
     """Write the model; BadDataError lists refused operations, OpFailedError names a missing library.
 
     If the constants have more than 2 GiB, they are written to PATH.data.
@@ -37,7 +38,9 @@ def write(model: Model, path: Path) -> None:
     except ImportError as error:
         raise OpFailedError(INSTALL) from error
     data_path = path.with_name(f"{path.name}.data")
-    content, data = serialize(sink_transposes(graph, is_dynamic(model)), model.notes, data_path.name)
+    description = "\n".join(filter(None, [notes.description, *model.notes]))
+    sunk = sink_transposes(graph, is_dynamic(model))
+    content, data = serialize(sunk, description, data_path.name, notes.properties)
     if data:
         with replace_file(data_path, PUBLIC) as file:
             for array in data:

@@ -1,6 +1,6 @@
 """Write a graph with the library ``onnx``, which also checks the file."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -25,7 +25,9 @@ SHORT = 16
 """Constants of at most this many elements are deduplicated."""
 
 
-def serialize(graph: Graph, notes: Iterable[str], data_name: str) -> tuple[bytes, Sequence[Array]]:
+def serialize(
+    graph: Graph, description: str, data_name: str, properties: Mapping[str, str]
+) -> tuple[bytes, Sequence[Array]]:
     """Return the checked file, and the content of ``data_name`` if the constants have more than 2 GiB."""
     work = _Writer(graph, data_name)
     opset = WIDE_OPSET if _has_wide_values(graph) else OPSET
@@ -35,8 +37,9 @@ def serialize(graph: Graph, notes: Iterable[str], data_name: str) -> tuple[bytes
         opset_imports=[helper.make_opsetid("", opset)],
         producer_name="nnapi",
         producer_version=version("nnapi"),
-        doc_string="\n".join(notes),
+        doc_string=description,
     )
+    helper.set_model_props(model, dict(properties))
     content: bytes = model.SerializeToString()
     try:
         checker.check_model(_without_data(model) if work.external else content)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nnapi.exporters.dynamic_dimensions import generalize, is_dynamic, list_other_shapes
+from nnapi.exporters.file_notes import NO_NOTES, FileNotes
 from nnapi.exporters.tflite.convert import Conversion
 from nnapi.exporters.tflite.tensor_names import name_tensors
 from nnapi.formats.tflite.graph import Operator
@@ -19,7 +20,7 @@ __all__ = ["write"]
 DEFAULT_KEY = "serving_default"
 
 
-def write(model: Model, path: Path) -> None:
+def write(model: Model, path: Path, notes: FileNotes = NO_NOTES) -> None:
     """Write the model; raise BadDataError with all refused operations."""
     conversion = Conversion(model).lower_file(".tflite")
     if is_dynamic(model):
@@ -34,7 +35,7 @@ def write(model: Model, path: Path) -> None:
     name_tensors([graph, *conversion.subgraphs], conversion.values.values())
     signature = model.signature or _sign(model)
     sign = None if signature is None else partial(write_signature, graph=graph, signature=signature)
-    content = serialize(graph, write_named_tensors, conversion.subgraphs, sign)
+    content = serialize(graph, write_named_tensors, conversion.subgraphs, sign, notes.archive, notes.blocks)
     with replace_file(path, PUBLIC) as file:
         file.write(content)
 

@@ -102,6 +102,12 @@ def read_associated_file(path: str | os.PathLike[str], name: str) -> bytes:
 
 
 def read_metadata(content: memoryview) -> Metadata | None:
+    block = read_block(content)
+    return None if block is None else _parse(block)
+
+
+def read_block(content: memoryview) -> bytes | None:
+    """Return the metadata as it is in the file; None if there is none."""
     source = Source(content)
     model = source.root()
     for record in model.children(schema.Model.METADATA):
@@ -109,8 +115,16 @@ def read_metadata(content: memoryview) -> Metadata | None:
             number = record.number(schema.Metadata.BUFFER, "I")
             buffers = list(model.children(schema.Model.BUFFERS))
             need(number < len(buffers), f"its buffer {number} is not in the file", BadDataError)
-            return _parse(buffers[number].bytes(schema.Buffer.DATA))
+            return buffers[number].bytes(schema.Buffer.DATA)
     return None
+
+
+def read_associated_files(path: str | os.PathLike[str]) -> dict[str, bytes]:
+    """Return all files in the archive behind the model, by name."""
+    if not zipfile.is_zipfile(path):
+        return {}
+    with zipfile.ZipFile(path) as archive:
+        return {name: read_associated_file(path, name) for name in archive.namelist()}
 
 
 def _parse(block: bytes) -> Metadata:

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from io import SEEK_CUR, BytesIO
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +54,17 @@ def layout_of(table: type, **fields: str) -> Layout:
 
 R = REFERENCE
 _MODEL = {"version": "I", "operator_codes": R, "subgraphs": R, "buffers": R}
-MODEL, SIGNED_MODEL = layout_of(schema.Model, **_MODEL), layout_of(schema.Model, **_MODEL, signature_defs=R)
+MODELS = {
+    (has_signature, has_metadata): layout_of(
+        schema.Model,
+        **_MODEL,
+        **({"signature_defs": R} if has_signature else {}),
+        **({"metadata": R} if has_metadata else {}),
+    )
+    for has_signature in (False, True)
+    for has_metadata in (False, True)
+}
+METADATA = layout_of(schema.Metadata, name=R, buffer="I")
 _CODE = {"deprecated_builtin_code": "b", "version": "i", "builtin_code": "i"}
 CODE, CUSTOM_CODE = layout_of(schema.OperatorCode, **_CODE), layout_of(schema.OperatorCode, custom_code=R, **_CODE)
 _SUBGRAPH = {"tensors": R, "inputs": R, "outputs": R, "operators": R}
@@ -143,19 +154,20 @@ def serialize(
     others: Sequence[Graph] = (),
     sign: Callable[[Writer], int] | None = None,
     tail: bytes = b"",
+    blocks: Mapping[str, bytes] = MappingProxyType({}),
 ) -> bytes:
     """Serialize a graph.
 
     ``others`` are the subgraphs of control flow, from index 1 on. ``write`` appends the tensors of each graph, by
     default without names. ``sign`` appends the signature and returns its offset. ``tail`` is appended to the finished
-    file.
+    file. ``blocks`` are named blocks of metadata.
     """
     write = write or _tensors
     graphs = [graph, *others]
     kinds = {kind: index for index, kind in enumerate(dict.fromkeys(op.kind for g in graphs for op in g.operators))}
     writer = Writer()
     writer.out += bytes(4) + b"TFL3"
-    model = MODEL if sign is None else SIGNED_MODEL
+    model = MODELS[sign is not None, bool(blocks)]
     root = writer.table(model, version=3)
     writer.child(0, root)
     writer.children(root + model.at["operator_codes"], len(kinds), lambda: _codes(writer, kinds))
@@ -165,6 +177,9 @@ def serialize(
     if sign is not None:
         writer.children(root + model.at["signature_defs"], 1, lambda: [sign(writer)])
     constants = [tensor for each in graphs for tensor in each.tensors() if tensor.is_constant]
+    if blocks:
+        writer.children(root + model.at["metadata"], len(blocks), lambda: _metadata(writer, blocks, 1 + len(constants)))
+        constants += [_tensor_of(block) for block in blocks.values()]
     return _with_buffers(writer, root + model.at["buffers"], constants, tail)
 
 
@@ -185,6 +200,19 @@ def _subgraph(writer: Writer, graph: Graph, kinds: Mapping[str, int], write: Wri
         lambda: _operators(writer, graph.operators, kinds, index),
     )
     return subgraph
+
+
+def _metadata(writer: Writer, names: Iterable[str], first: int) -> list[int]:
+    offsets = []
+    for buffer, name in enumerate(names, first):
+        offsets.append(writer.table(METADATA, buffer=buffer))
+        writer.text(offsets[-1] + METADATA.at["name"], name)
+    return offsets
+
+
+def _tensor_of(block: bytes) -> Tensor:
+    data = np.frombuffer(block, np.uint8)
+    return Tensor("u8", data.shape, 0.0, 0, 0, data, "")
 
 
 def _codes(writer: Writer, kinds: Iterable[str]) -> list[int]:
