@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
@@ -24,23 +25,20 @@ class Absent(ModuleType):
         return value
 
 
-class AbsentFinder:
+class AbsentFinder(MetaPathFinder, Loader):
     """Finds the packages of engines and their modules; it is asked last, for those that are not installed."""
 
-    @staticmethod
-    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        return ModuleSpec(name, AbsentFinder, is_package=True) if name.partition(".")[0] in ENGINES else None
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        return ModuleSpec(name, AbsentFinder(), is_package=True) if name.partition(".")[0] in ENGINES else None
 
-    @staticmethod
-    def create_module(spec: ModuleSpec) -> ModuleType:
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
         return Absent(spec.name)
 
-    @staticmethod
-    def exec_module(module: ModuleType) -> None:
+    def exec_module(self, module: ModuleType) -> None:
         """Do nothing: names come into being when they are used."""
 
 
 def import_without_engines() -> None:
     """From now on, importing an engine that is not installed gives an empty package."""
     if any(find_spec(name) is None for name in ENGINES):
-        sys.meta_path.append(AbsentFinder)  # type: ignore[arg-type]  # typeshed demands a class of its own
+        sys.meta_path.append(AbsentFinder())

@@ -52,8 +52,9 @@ def run(options: RunOptions) -> None:
         planned = assign_to_runs(subject.model, files)
         if options.picture and len(planned) > 1:
             raise Mistake(f"--picture needs a single run, got {len(planned)}: name a folder with --output instead")
-        for file in files if options.picture else ():
-            need_other_file(file, options.picture, "name another picture")
+        if options.picture:
+            for file in files:
+                need_other_file(file, options.picture, "name another picture")
         log = RunLog(options.jsonl, options.model.name) if options.jsonl else None
         planned = [paths for paths in planned if log is None or paths not in log]
         step("compiling")

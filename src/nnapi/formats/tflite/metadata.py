@@ -115,7 +115,8 @@ def read_block(content: memoryview) -> bytes | None:
             number = record.number(schema.Metadata.BUFFER, "I")
             buffers = list(model.children(schema.Model.BUFFERS))
             need(number < len(buffers), f"its buffer {number} is not in the file", BadDataError)
-            return buffers[number].bytes(schema.Buffer.DATA)
+            block: bytes = buffers[number].bytes(schema.Buffer.DATA)
+            return block
     return None
 
 

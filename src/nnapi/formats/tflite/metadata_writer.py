@@ -5,8 +5,9 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from nnapi.formats.tflite.layout import REFERENCE, Layout
 from nnapi.formats.tflite.metadata import IDENTIFIER, LABELS, NORMALIZATION, THRESHOLD, Content, Metadata, TensorNotes
-from nnapi.formats.tflite.writer import REFERENCE, Layout, Writer
+from nnapi.formats.tflite.writer import Writer
 
 R = REFERENCE
 MODEL = Layout({"name": (0, R), "description": (1, R), "subgraphs": (3, R)})

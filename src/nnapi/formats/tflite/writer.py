@@ -15,6 +15,7 @@ import numpy as np
 
 from nnapi.formats.tflite import schema
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.formats.tflite.layout import REFERENCE, Layout, layout_of
 from nnapi.formats.tflite.operators import OPERATORS, options_table
 
 LARGEST = 2**31 - 2**16
@@ -23,34 +24,6 @@ ALIGNMENT = 16
 RECORD = 8
 """Alignment of records, because of the 64-bit zero points."""
 WRITTEN = "?bIif"
-REFERENCE = "R"
-
-
-class Layout:
-    """The layout of a kind of table: slots, field offsets and vtable. Fields of one byte come last."""
-
-    def __init__(self, fields: Mapping[str, tuple[int, str]]) -> None:
-        order = sorted(fields, key=lambda name: fields[name][1] in "b?")
-        self.at: dict[str, int] = {}
-        position, formats = 4, []
-        for name in order:
-            self.at[name] = position
-            formats.append("I" if fields[name][1] == REFERENCE else fields[name][1])
-            position += 1 if fields[name][1] in "b?" else 4
-        self.names = order
-        self.size = position + -position % 4
-        self.format = "i" + "".join(formats) + "x" * (self.size - position)
-        self.pack = struct.Struct(f"<{self.format}").pack
-        slots = [0] * (1 + max((slot for slot, _ in fields.values()), default=-1))
-        for name, (slot, _) in fields.items():
-            slots[slot] = self.at[name]
-        vtable = struct.pack(f"<{2 + len(slots)}H", 4 + 2 * len(slots), self.size, *slots)
-        self.vtable = vtable + bytes(-len(vtable) % 4)
-
-
-def layout_of(table: type, **fields: str) -> Layout:
-    return Layout({name: (getattr(table, name.upper()), code) for name, code in fields.items()})
-
 
 R = REFERENCE
 _MODEL = {"version": "I", "operator_codes": R, "subgraphs": R, "buffers": R}
