@@ -53,7 +53,7 @@ def random_node(kind: str, rng: np.random.Generator, hostile: float = HOSTILE) -
     if is_hostile:
         place = tuple(int(rng.integers(size)) for size in indices.shape)
         indices[place] = pick(rng, (sizes[place], sizes[place] + 1, -sizes[place] - 1, 1000))
-    feeds = {"d": data, "i": indices.astype(np.int64)}
+    feeds: dict[str, Array] = {"d": data, "i": indices.astype(np.int64)}
     if kind == "ScatterElements":
         feeds["u"] = rng.random(indices.shape).astype(np.float32)
     if kind == "ScatterND":
@@ -61,7 +61,7 @@ def random_node(kind: str, rng: np.random.Generator, hostile: float = HOSTILE) -
     return _make(kind, feeds, ["y"], {} if kind.endswith("ND") else {"axis": axis}, is_hostile)
 
 
-def _make(kind: str, feeds: dict[str, Array], results: list[str], attributes: dict[str, int], is_hostile: bool) -> Node:
+def _make(kind: str, feeds: dict[str, Array], results: list[str], attributes: dict[str, Any], is_hostile: bool) -> Node:
     types = {name: helper.np_dtype_to_tensor_dtype(array.dtype) for name, array in feeds.items()}
     constants = [onnx.numpy_helper.from_array(array, name) for name, array in feeds.items() if name == "k"]
     given = {name: array for name, array in feeds.items() if name != "k"}

@@ -156,12 +156,12 @@ def test_the_reason_of_a_refusal_deep_inside_is_short(tmp_path: Path) -> None:
     inner = b.finish()
     for level in range(300):
         model = Model(f"level {level}" * 9)
-        flag, x = model.add_operand(TRUTH), model.add_operand(tensor("float32", (2,)))
+        flag, given = model.add_operand(TRUTH), model.add_operand(tensor("float32", (2,)))
         results = [model.add_operand(inner.operands[index].type) for index in inner.outputs]
         reference = model.add_operand(OperandType(OperandCode.MODEL))
         model.set_operand_value_from_model(reference, inner)
-        model.add_operation(OperationCode.IF, [flag, reference, reference, flag, x], results)
-        model.identify_inputs_and_outputs([flag, x], results)
+        model.add_operation(OperationCode.IF, [flag, reference, reference, flag, given], results)
+        model.identify_inputs_and_outputs([flag, given], results)
         model.finish()
         inner = model
     with pytest.raises(nnapi.NnapiError, match="RANDOM_MULTINOMIAL|…$") as caught:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from nnapi.model.memory import Memory
-from nnapi.store import entry
 from nnapi.store.entry import MAGIC, TAIL, Content, Label, list_entries, name_of_key, prune, read_entry, write_entry
 
 NAME = name_of_key(bytes(32))
@@ -59,7 +58,7 @@ def test_what_is_not_an_entry_is_ignored(
 ) -> None:
     path = tmp_path / NAME
     make(path)
-    assert read_entry(path, open_mapped) is None  # type: ignore[arg-type]
+    assert read_entry(path, open_mapped) is None
     (found,) = list_entries(tmp_path)
     assert found.label is None
     if not path.is_dir():
@@ -103,7 +102,7 @@ def test_an_entry_with_long_names_is_read(tmp_path: Path, open_mapped: Callable[
     """Its label is cut, so that its header is not too long."""
     path = tmp_path / NAME
     write_entry(path, Label("m" * 5_000_000, "d" * 2000, "1", 1.5), Content("purpose", b"plan", b"payload"))
-    found = read_entry(path, open_mapped)  # type: ignore[arg-type]
+    found = read_entry(path, open_mapped)
     assert found is not None
     assert (found.purpose, found.plan, bytes(found.payload)) == ("purpose", b"plan", b"payload")
     assert [each.label for each in list_entries(tmp_path)] == [Label("m" * 1000, "d" * 1000, "1", 1.5)]
@@ -112,7 +111,7 @@ def test_an_entry_with_long_names_is_read(tmp_path: Path, open_mapped: Callable[
 def test_a_foreign_file_is_not_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its owner could cut it off, which would end this process."""
     make_foreign(tmp_path / NAME)
-    monkeypatch.setattr(entry.mmap, "mmap", lambda *_, **__: pytest.fail("it is mapped"))
+    monkeypatch.setattr("mmap.mmap", lambda *_, **__: pytest.fail("it is mapped"))
     assert [each.label for each in list_entries(tmp_path)] == [None]
 
     def open_mapped(path: object) -> Memory:

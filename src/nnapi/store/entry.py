@@ -119,7 +119,8 @@ def write_entry(path: str | os.PathLike[str], label: Label, content: Content) ->
     plan, payload = content.plan, content.payload
     meta = {"name": os.path.basename(path), "purpose": content.purpose}
     meta |= {"plan": len(plan), "size": len(plan) + len(payload)}  # type: ignore[dict-item]
-    names = label._replace(**{name: str(getattr(label, name))[:MOST_NAME] for name in ("model", "device", "version")})
+    model, device, version = (str(name)[:MOST_NAME] for name in (label.model, label.device, label.version))
+    names = Label(model, device, version, label.created)
     header = json.dumps(meta | {"digest": _sign(meta, plan, payload), "label": names._asdict()}).encode()
     with replace_file(path) as file:
         file.writelines((payload, plan, header, TAIL.pack(len(header), MAGIC)))
@@ -206,7 +207,7 @@ def _read_label(path: str) -> Label | None:
             return None
         content = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
     meta = _read_header(memoryview(content))
-    found = meta.get("label") if meta else None
+    found: Any = meta.get("label") if meta else None
     return Label(*map(found.get, LABEL)) if _has_types(found, LABEL) else None
 
 

@@ -55,11 +55,16 @@ def test_a_service_that_is_closed_twice(tmp_path: Path) -> None:
     ],
 )
 def test_how_long_the_service_sleeps(
-    service: Service, clock: Clock, workers: int, due: list[float], milliseconds: float | None
+    service: Service,
+    clock: Clock,
+    workers: int,
+    due: list[float],
+    milliseconds: float | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     service._workers = [None] * workers
-    service._waiting = list(due)
-    service._find_due = lambda due: due
+    service._waiting = list(due)  # type: ignore[arg-type]
+    monkeypatch.setattr(service, "_find_due", lambda due: due)
     assert service._find_patience() == milliseconds
     service._workers, service._waiting = [], []
 

@@ -125,7 +125,7 @@ def test_kept_weights_are_the_bytes_of_the_file(type: str, tmp_path: Path) -> No
     model = nnapi.load(path, weights="dynamic-range")
     (kept,) = [operand for operand in model.operands if operand.type.code == OperandCode.TENSOR_QUANT8_ASYMM_SIGNED]
     assert (kept.type.scale, kept.type.zero_point) == (np.float32(SCALE), 0)
-    np.testing.assert_array_equal(kept.value, make_codes(CASES[0].inputs[1]))  # type: ignore[arg-type]
+    np.testing.assert_array_equal(kept.value, make_codes(CASES[0].inputs[1]))
     assert not kept.value.flags.owndata
 
 

@@ -65,7 +65,7 @@ class Conversion(FileLowering[Tensor, Context]):
     def run(self) -> Self:
         """Lower the model, and each nested one before the operation that needs it. There is no recursion, because nests
         may be deeper than Python's stack."""
-        work = [self]
+        work: list[Conversion] = [self]
         while work:
             try:
                 work[-1]._continue()

@@ -23,8 +23,8 @@ def name_tensors(graphs: Sequence[Graph], operands: Iterable[Tensor]) -> None:
         if operand.name:
             name(operand, operand.name)
     for operator in (operator for graph in graphs for operator in graph.operators):
-        for tensor in operator.inputs:
-            name(tensor, "constant" if tensor is not None and tensor.is_constant else "state")
+        for read in operator.inputs:
+            name(read, "constant" if read is not None and read.is_constant else "state")
         for tensor in operator.outputs:
             name(tensor, operator.kind.lower())
         for tensor in operator.intermediates:

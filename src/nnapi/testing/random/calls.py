@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ def random_call(
     *,
     given: Sequence[OperandSpec] = (),
     special: float = 0.0,
-    **shares: float,
+    **shares: Any,
 ) -> Example:
     """Return a model of one call that the operation's shape function accepts, without expected outputs.
 
@@ -86,7 +87,7 @@ def random_attempt(operation: Operation, rng: np.random.Generator) -> Example:
 
 
 def _draft(
-    operation: Operation, rng: np.random.Generator, given: Sequence[OperandSpec] = (), **shares: float
+    operation: Operation, rng: np.random.Generator, given: Sequence[OperandSpec] = (), **shares: Any
 ) -> "_Draft":
     ranges = replace(draw_ranges(rng), given=given[0].dimensions if given else None, **shares)
     overload = pick(rng, operation.overloads)

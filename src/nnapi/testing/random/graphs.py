@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -198,7 +199,8 @@ class _Grown:
 
     def __init__(self, rng: np.random.Generator, special: float, **shares: float) -> None:
         """``special`` and ``shares`` are those of :func:`random_call`."""
-        self.rng, self._shares = rng, {"special": special, **shares}
+        self.rng = rng
+        self._shares: dict[str, Any] = {"special": special, **shares}
         self.operands: list[OperandSpec] = []
         self.inputs: dict[int, np.ndarray] = {}
         self.calls: list[OperationSpec] = []

@@ -158,7 +158,8 @@ def random_data(operand: OperandSpec, ranges: Ranges, rng: np.random.Generator) 
     if rng.random() < EQUAL and data.size:
         return np.full_like(data, data.reshape(-1)[0])
     if rng.random() < REPEATED and data.size:
-        return rng.choice(data.reshape(-1)[:FEW], data.shape)
+        few: Array = rng.choice(data.reshape(-1)[:FEW], data.shape)
+        return few
     if operand.type == "TENSOR_INT32" and data.ndim == 1 and rng.random() < 0.5:
         return np.sort(data)
     return data
