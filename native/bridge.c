@@ -80,8 +80,8 @@ static const char *join(void **entries, const struct nnapi_host *given) {
     if (!library) reason = exception();
     else if (!_cffi_call_python) reason = other(library); /* set when cffi's module was imported from this file */
     Py_XDECREF(library);
+    if (!*entries) memcpy(entries, functions, sizeof functions); /* threads that are ready read them already */
     PyGILState_Release(state);
-    memcpy(entries, functions, sizeof functions);
     return reason;
 }
 

@@ -21,9 +21,9 @@ enum { OK, FAILED, CONSTANT = 1, ALLOW_DYNAMIC = 1 };
 
 typedef const struct nnapi_serving *(*serve_t)(int);
 
-static serve_t serve; /* set by the first delegate, before another thread can use one */
 static void (*served)(void);
 static const char *(*last_error)(void);
+static _Atomic(serve_t) serve; /* set last, so that a thread that sees it sees the others */
 
 struct delegate {
     TfLiteDelegate base;

@@ -203,40 +203,42 @@ static const char *host_python(const char *executable) {
 
 static const struct nnapi_host host = {this_message, revive, after_preparing};
 
-/* Opens the bridge, starts an interpreter if there is none, and connects. Returns 0, with a message, on failure. */
-static int start(const char *function) {
-    char path[PATH_MAX], python[PATH_MAX];
-    const char *reason = NULL, *executable = NULL;
+/* Finds Python and opens the bridge, once. Returns 0, with a message, on failure. */
+static int open_bridge(const char *function, const char **executable, char *python) {
+    char path[PATH_MAX];
+    int (*finalizing)(void);
     void *module;
-
-    pthread_mutex_lock(&starting);
-    if (!find_python(function, &executable, python)) goto failed;
-    is_finalizing = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsFinalizing"); /* since Python 3.13; older ones: */
-    if (!is_finalizing) is_finalizing = (int (*)(void))dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    if (!find_python(function, executable, python)) return 0;
+    if (bridge) return 1; /* threads that are ready use it already */
     const char *version = ((const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion"))();
     if (strncmp(version, NNAPI_PYTHON_VERSION ".", strlen(NNAPI_PYTHON_VERSION ".")))
-        goto wrong_version;
+        return complain(function, "built for Python " NNAPI_PYTHON_VERSION ", but this process runs %.20s", version);
+    finalizing = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsFinalizing"); /* since Python 3.13; older ones: */
+    is_finalizing = finalizing ? finalizing : (int (*)(void))dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
     beside(path, NNAPI_BRIDGE);
     module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!module) {
-        complain(function, "%s", dlerror());
-        goto failed;
-    }
+    if (!module) return complain(function, "%s", dlerror());
     bridge = dlsym(module, "nnapi_bridge");
-    if (!is_initialized()) reason = host_python(executable);
+    return 1;
+}
+
+/* Starts an interpreter if there is none, and connects to the package. Returns 0, with a message, on failure. */
+static int start(const char *function) {
+    char python[PATH_MAX];
+    const char *reason = NULL, *executable = NULL;
+    int is_open;
+
+    pthread_mutex_lock(&starting);
+    is_open = open_bridge(function, &executable, python);
+    if (is_open && !is_initialized()) reason = host_python(executable);
     /* No lock is held from here on: a thread that waits for Python's lock must not block others on this one. */
     pthread_mutex_unlock(&starting);
 
+    if (!is_open) return 0;
     if (!reason) reason = bridge->join(entries, &host);
     if (reason) return complain(function, "%s", reason);
     if (atomic_exchange(&state, READY) == NEW) pthread_atfork(before_fork, after_fork, in_child);
     return 1;
-
-wrong_version:
-    complain(function, "built for Python " NNAPI_PYTHON_VERSION ", but this process runs %.20s", version);
-failed:
-    pthread_mutex_unlock(&starting);
-    return 0;
 }
 
 /* Returns whether Python is ready for a call; if not, reports why. */

@@ -2,10 +2,11 @@
 
 import subprocess
 import sys
+import threading
 
 import pytest
 
-from nnapi.locks import Turn
+from nnapi.locks import Numbers, Turn
 
 CODE = """
 import os, signal, threading
@@ -43,3 +44,13 @@ def test_a_turn_is_taken_once_until_it_is_given_back() -> None:
         with pytest.raises(IndexError):
             turn.take()
         turn.give(None)
+
+
+def test_no_number_is_given_twice() -> None:
+    numbers, found = Numbers(0x1000, 0x10), list[int]()
+    threads = [threading.Thread(target=lambda: found.extend(next(numbers) for _ in range(1000))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == list(range(0x1000, 0x1000 + 4000 * 0x10, 0x10))

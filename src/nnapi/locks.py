@@ -1,4 +1,4 @@
-"""Locks and turns that are free in a forked child."""
+"""Locks and turns that are free in a forked child, and numbers that several threads draw."""
 
 import os
 import threading
@@ -31,6 +31,20 @@ class Turn:
 
 
 _turns: WeakSet[Turn] = WeakSet()
+
+
+class Numbers:
+    """Numbers in sequence, each given once; ``itertools.count`` gives some twice in Pythons without a GIL."""
+
+    def __init__(self, first: int = 1, step: int = 1) -> None:
+        self._next, self._step = first, step
+        self._lock = make_lock()
+
+    def __next__(self) -> int:
+        with self._lock:
+            number = self._next
+            self._next += self._step
+            return number
 
 
 def _release_all() -> None:

@@ -2,6 +2,8 @@
 
 import mmap
 import os
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from nnapi import Memory
 from nnapi.errors import BadDataError, OpFailedError, UnmappableError
 from nnapi.model.memory import FileName
+from nnapi.model.operand import Array
 from tests.waiting import count_descriptors
 
 
@@ -142,3 +145,22 @@ def test_a_name_opens_its_file_and_nothing_that_replaced_it(file: Path) -> None:
     assert name.open() is None
     assert count_descriptors() == before
     assert FileName.of(-1) is None
+
+
+def test_threads_that_need_a_memory_at_once_share_its_mapping(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    make = Memory._map
+
+    def map_slowly(memory: Memory) -> Array:
+        made.append(1)
+        time.sleep(0.05)
+        return make(memory)
+
+    monkeypatch.setattr(Memory, "_map", map_slowly)
+    memory = Memory.from_file(file)
+    threads = [threading.Thread(target=memory.view) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [1]

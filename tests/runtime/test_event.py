@@ -304,3 +304,29 @@ events.append(nnapi.Event(gate.wait, fenced=True))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_threads_go_on_only_once_the_end_was_observed() -> None:
+    order: list[str] = []
+    begun, going = threading.Event(), threading.Event()
+
+    def observe() -> None:
+        begun.set()
+        going.wait()
+        order.append("observed")
+
+    event = Event(lambda: None, observed=observe)
+
+    def wait() -> None:
+        event.wait()
+        order.append("went on")
+
+    threads = [threading.Thread(target=wait) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    begun.wait()
+    comes_true(lambda: order, 0.2)  # the second thread has time to go on too early
+    going.set()
+    for thread in threads:
+        thread.join()
+    assert order == ["observed", "went on", "went on"]

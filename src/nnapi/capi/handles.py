@@ -1,11 +1,10 @@
 """Handles: the opaque pointers of C, and the objects behind them. A handle is never reused, so a freed one is
 recognized. An object lives as long as any object made from it, so clients may free handles in any order."""
 
-from itertools import count
 from typing import Any
 
 from nnapi.errors import BadDataError
-from nnapi.locks import make_lock
+from nnapi.locks import Numbers, make_lock
 
 FIRST, STEP = 0x1000, 0x10
 """Handles look like aligned addresses, but no process has memory there."""
@@ -14,7 +13,7 @@ FIRST, STEP = 0x1000, 0x10
 class Handles:
     """The objects of one kind by the handles that C holds. Safe to use from several threads."""
 
-    numbers = count(FIRST, STEP)  # one sequence for all kinds, so that handles of other kinds are recognized
+    numbers = Numbers(FIRST, STEP)  # one sequence for all kinds, so that handles of other kinds are recognized
 
     def __init__(self, kind: str) -> None:
         self.kind = kind

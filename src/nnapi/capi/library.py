@@ -51,6 +51,8 @@ DIAGNOSTICS = Diagnostics(HANDLES_OF)
 _registering = make_lock()
 _texts: dict[str, Any] = {}
 _holders: dict[int, int] = {}
+"""Reference counts of hardware buffers, except those that were never acquired."""
+_holding = make_lock()
 
 
 # Failing
@@ -128,9 +130,8 @@ def store(target: Any, values: Sequence[int]) -> None:
 
 def keep_text(text: str) -> Any:
     """Return a C string that lives as long as the process."""
-    if text not in _texts:
-        _texts[text] = ffi.new("char[]", text.encode())
-    return _texts[text]
+    known = _texts.get(text)
+    return _texts.setdefault(text, ffi.new("char[]", text.encode())) if known is None else known  # atomic
 
 
 def to_signed(number: int) -> int:
@@ -175,10 +176,14 @@ def describe(buffer: HardwareBuffer, desc: Any) -> None:
 
 def hold(handle: int, more: int) -> None:
     """Add ``more`` (1 or -1) to a buffer's reference count; free the handle at 0."""
-    _holders[handle] = _holders.get(handle, 1) + more
-    if not _holders[handle]:
-        del _holders[handle]
-        HANDLES_OF["HardwareBuffer"].free(handle)
+    with _holding:
+        handles = HANDLES_OF["HardwareBuffer"]
+        handles[handle]  # raises if another thread has freed it since
+        count = _holders.pop(handle, 1) + more
+        if count:
+            _holders[handle] = count
+        else:
+            handles.free(handle)
 
 
 # Connecting

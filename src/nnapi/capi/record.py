@@ -80,18 +80,22 @@ class Recorder:
 
     def _keep(self, run: Run) -> None:
         with self._lock:
-            if not any(run.model is model for model in self._models):
-                self._models.append(run.model)
+            self._note_model(run.model)
             self._runs.append(run)
         if time.monotonic() >= self._next_write:
             self.write()
+
+    def _note_model(self, model: Model) -> None:
+        if not any(model is other for other in self._models):
+            self._models.append(model)
 
     # Watched functions
 
     def _finish(self, call: Call, handle: int) -> int:
         model = self._handles["Model"].find(handle)  # the call itself reports an unknown handle
-        if model is not None and not any(model is other for other in self._models):
-            self._models.append(model)
+        if model is not None:
+            with self._lock:
+                self._note_model(model)
         return call(handle)
 
     def _compute(self, call: Call, handle: int, *others: int) -> int:

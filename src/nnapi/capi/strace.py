@@ -90,9 +90,10 @@ class CallReporter:
         return result
 
     def _send(self, message: Begin | End) -> None:
-        if self._socket is not None:
+        listener = self._socket
+        if listener is not None:
             try:
-                self._socket.send(encode(message), socket.MSG_NOSIGNAL)
+                listener.send(encode(message), socket.MSG_NOSIGNAL)
             except OSError:  # the listener has ended
                 self._socket = None
 

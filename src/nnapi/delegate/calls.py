@@ -3,7 +3,6 @@ delegates and partitions are numbers. A failing function returns 0 and sets nnap
 
 import os
 from collections.abc import Callable
-from itertools import count
 from typing import Any
 
 from nnapi.capi._bridge import ffi, lib
@@ -11,8 +10,9 @@ from nnapi.delegate.delegate import Delegate
 from nnapi.delegate.partition import NotClaimed, Partition
 from nnapi.delegate.settings import Settings
 from nnapi.errors import NnapiError
+from nnapi.locks import Numbers
 
-_numbers = count(1)
+_numbers = Numbers()
 _delegates: dict[int, Delegate] = {}
 _parts: dict[int, Partition] = {}
 _runs: dict[int, Callable[[], None]] = {}

@@ -12,6 +12,7 @@ import numpy as np
 
 from nnapi.closeable import Closeable
 from nnapi.errors import BadDataError, OpFailedError, UnexpectedNullError, UnmappableError, need
+from nnapi.locks import make_lock
 from nnapi.model.operand import Array
 from nnapi.store.files import open_regular
 from nnapi.trace.log import Log
@@ -19,6 +20,8 @@ from nnapi.trace.log import Log
 log = Log("nnapi.Memory")
 
 PROTECTIONS = mmap.PROT_READ | mmap.PROT_WRITE
+
+_mapping = make_lock()
 
 
 class FileName(NamedTuple):
@@ -152,9 +155,11 @@ class Memory(Closeable):
         """
         length = self.size - offset if length is None else length
         self.check_region(offset, length)
-        if self._bytes is None:
-            self._bytes = self._map()
-        return self._bytes[offset : offset + length]
+        mapped = self._bytes
+        if mapped is None:
+            with _mapping:
+                mapped = self._bytes = self._map() if self._bytes is None else self._bytes
+        return mapped[offset : offset + length]
 
     def check_region(self, offset: int, length: int) -> None:
         if not (offset >= 0 and length >= 0 and offset + length <= self.size):
@@ -198,7 +203,8 @@ class Memory(Closeable):
     def close(self) -> None:
         """Close the descriptor now (``ANeuralNetworksMemory_free``); existing views stay valid."""
         if self._fd is not None:
-            self._finalizer()
+            with _mapping:  # else a descriptor with the same number could be mapped
+                self._finalizer()
 
     def __repr__(self) -> str:
         origin = "a file" if self._fd is not None else "an array"

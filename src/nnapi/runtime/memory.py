@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -254,7 +255,7 @@ class HardwareBuffer:
             os.ftruncate(fd, size)
             self._memory = Memory.from_fd(size, PROTECTIONS, fd) if is_blob else ImageMemory(size)
             self._mapping = mmap.mmap(fd, size)
-        self._locked = False
+        self._turn = threading.Lock()
 
     @property
     def stride(self) -> int:
@@ -263,14 +264,15 @@ class HardwareBuffer:
 
     def lock(self) -> memoryview:
         """Return the bytes, to read and write until :meth:`unlock` (``AHardwareBuffer_lock``)."""
-        need(not self._locked, "the buffer is locked already", BadStateError)
-        self._locked = True
+        need(self._turn.acquire(blocking=False), "the buffer is locked already", BadStateError)
         return memoryview(self._mapping)
 
     def unlock(self) -> None:
         """End the access that :meth:`lock` began (``AHardwareBuffer_unlock``); BadStateError if there is none."""
-        need(self._locked, "the buffer is not locked", BadStateError)
-        self._locked = False
+        try:
+            self._turn.release()
+        except RuntimeError:
+            raise BadStateError("the buffer is not locked") from None
 
     def memory(self) -> Memory:
         """Return the memory of the buffer (``..._createFromAHardwareBuffer``).

@@ -5,7 +5,7 @@ import socket
 import struct
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import pytest
 
 from nnapi import Device, OperationCode
 from nnapi.capi import installation
-from nnapi.contract.driver import OpenOptions, PrepareOptions, Request
+from nnapi.contract.driver import DriverDiedError, OpenOptions, PrepareOptions, Request
 from nnapi.contract.wrapping import open_handle
 from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.built_model import Built, Frame
@@ -335,3 +335,33 @@ def test_compilations_of_one_model_have_one_caching_token(tmp_path: Path) -> Non
     first, second, other = (content[at : at + 32] for at in (0, 32, 64))
     assert first == second != other
     assert len(content) == 96
+
+
+def test_constants_that_are_placed_are_not_dropped_meanwhile() -> None:
+    """A finalizer may end the use of others in any thread, also in this one."""
+    numbers = iter(range(9))
+    constants, large = Constants(), np.zeros(KEPT // 2 + 1, np.uint8)
+    first = constants.place([large], lambda arrays: (next(numbers), [0]))[0][1]
+    large[:] = 1
+    second = constants.place([large], lambda arrays: (next(numbers), [0]))[0][1]
+    assert constants.leave([first]) == []
+
+    def send(arrays: Sequence[np.ndarray]) -> tuple[int, Sequence[int]]:
+        assert constants.leave([second]) == []  # else the first would be dropped
+        return next(numbers), [0]
+
+    large[:] = 0
+    placed = constants.place([large, np.ones(1, np.uint8)], send)
+    assert placed[0][1] is first
+    assert first.uses == 1
+    assert constants.leave([]) == []
+    assert second.uses == 0
+
+
+def test_the_first_reason_of_a_loss_counts(taking: str) -> None:
+    agent = Agent(taking)
+    agent._note_loss("the first", by_itself=True)
+    agent.close()
+    with pytest.raises(DriverDiedError, match="the first") as caught:
+        agent.list_devices()
+    assert caught.value.by_itself

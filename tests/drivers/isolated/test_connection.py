@@ -3,7 +3,11 @@
 import gc
 import os
 import socket
+import threading
+import time
+import weakref
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +20,7 @@ from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.protocol import Message, send
 from nnapi.errors import BadDataError, NnapiError, OutOfMemoryError, UnavailableDeviceError
 from nnapi.trace import Layer, Phase, spans
+from nnapi.trace.recorder import Recorder
 from tests.drivers.isolated.isolated_cases import model, reference
 from tests.drivers.isolated.loopback_cases import Loopback, connected, stop_clock
 from tests.waiting import comes_true
@@ -327,3 +332,24 @@ def test_a_fork_leaves_the_process_to_its_parent() -> None:
     del connection
     gc.collect()
     assert process.told == ["leave", "close", "leave"]
+
+
+def test_threads_that_are_traced_at_once_begin_one_recording(
+    found: tuple[Connection, Loopback], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection, _ = found
+    recorder, bodies = Recorder(), list[Any]()
+
+    def refer(*words: Any) -> Any:
+        time.sleep(0.05)
+        return weakref.ref(*words)
+
+    monkeypatch.setattr(spans, "find_open_section", lambda: (recorder, None))
+    monkeypatch.setattr(connection_module, "weakref", SimpleNamespace(ref=refer))
+    threads = [threading.Thread(target=lambda: bodies.append(connection._add_trace({}))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert bodies == [{"trace": [1, None]}] * 3
+    assert len(recorder.sources) == 1

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from nnapi.drivers.isolated import process as process_module
 from nnapi.drivers.isolated.process import TIME, Background, Peer, Process, describe_end
 from nnapi.drivers.isolated.protocol import send
 from nnapi.errors import DeadObjectError, OpFailedError
+from nnapi.locks import make_lock
 from tests.drivers.isolated.isolated_cases import Misbehaving, model
 from tests.waiting import count_descriptors
 
@@ -205,7 +207,7 @@ def test_an_exit_and_a_fork_leave_all_connections(monkeypatch: pytest.MonkeyPatc
             self.done.append("leave")
 
     alive, ended = Connected(True), Connected(False)
-    monkeypatch.setattr(process_module, "connections", {alive, ended})
+    monkeypatch.setattr(process_module, "_connections", {alive, ended})
     process_module._forget_all()
     process_module._leave_all()
     assert (alive.done, ended.done) == (["forget", "leave"], ["leave"])
@@ -303,3 +305,38 @@ def test_nobody_serves(tmp_path: Path, patience: float | None) -> None:
     with pytest.raises(DeadObjectError, match="^no service answers at .*/nowhere: No such file or directory$"):
         Peer(os.fspath(tmp_path / "nowhere"), patience)
     assert count_descriptors() == before
+
+
+def test_all_threads_learn_how_a_worker_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only one of them gets the service's last message."""
+    peer, messages, told = Peer.__new__(Peer), [("its process was ended by SIGSEGV", True)], list[object]()
+    peer.connection, other = socket.socketpair()
+    peer._end, peer._lock = None, make_lock()
+
+    def read(self: Peer, seconds: float) -> None:
+        found = messages.pop() if messages else None
+        time.sleep(0.05 if found else 0)
+        self._end = self._end or found
+
+    monkeypatch.setattr(Peer, "_read_end", read)
+    threads = [threading.Thread(target=lambda: told.append(peer.end())) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert told == [("its process was ended by SIGSEGV", True)] * 3
+    peer.close()
+    other.close()
+
+
+def test_the_process_id_can_be_read_while_another_thread_connects() -> None:
+    isolated = Isolated("nnapi-reference")
+
+    class Connecting:
+        @property
+        def is_alive(self) -> bool:
+            isolated._connections[len(isolated._connections)] = self  # type: ignore[assignment]
+            return False
+
+    isolated._connections[0] = Connecting()  # type: ignore[assignment]
+    assert isolated.pid is None

@@ -28,7 +28,7 @@ from nnapi.drivers.foreign.wire import (
     send,
 )
 from nnapi.drivers.isolated.probing import PATIENCE
-from nnapi.drivers.isolated.process import connections, describe_end
+from nnapi.drivers.isolated.process import describe_end, note_connection
 from nnapi.errors import (
     DeadObjectError,
     MissedDeadlinePersistentError,
@@ -70,7 +70,7 @@ class Agent:
         after ``patience`` seconds, the connection is lost."""
         self.path, self._address = address, address
         self._lock, self._lost, self._patience = make_lock(), "", patience
-        self._by_itself = False
+        self._by_itself, self._losing = False, make_lock()
         token = os.environ.get(TOKEN, "").encode()
         need(len(token) <= MOST_TOKEN, f"{TOKEN} may have at most {MOST_TOKEN} characters", UnavailableDeviceError)
         self._stream: Stream = connect(address)
@@ -79,7 +79,7 @@ class Agent:
         self._answers = Answers(self._stream.socket)
         self.constants = Constants()
         self._released: deque[int] = deque()
-        connections.add(self)
+        note_connection(self)
         try:
             head = self.ask(Ask.HELLO, struct.pack("<II", MAGIC, VERSION) + pack_text(token)).head
             version, self.pid, self.level, has_bursts = head.read("4I")
@@ -191,8 +191,14 @@ class Agent:
                 self._lock.release()
 
     def close(self) -> None:
-        self._lost = self._lost or f"the connection to {self._address} was closed"
+        self._note_loss(f"the connection to {self._address} was closed")
         self._finalizer()
+
+    def _note_loss(self, reason: str, by_itself: bool = False) -> None:
+        """Note why the connection is lost; the first reason counts."""
+        with self._losing:
+            if not self._lost:
+                self._lost, self._by_itself = reason, by_itself
 
     def forget(self) -> None:
         """Leave the connection to the parent of this fork; close this process's descriptor only."""
@@ -214,7 +220,7 @@ class Agent:
         return self._lose(f"the connection to {self._address} was lost{said and f': {said}'}")
 
     def _lose(self, reason: str, by_itself: bool = False) -> DriverDiedError:
-        self._lost, self._by_itself = reason, by_itself
+        self._note_loss(reason, by_itself)
         self.close()
         return self._make_error(was_alone=True)
 

@@ -1,11 +1,13 @@
 """Constants of models in an agent's memory; each is sent once per connection."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from nnapi.drivers.foreign.wire import MOST_DATA, align
 from nnapi.errors import OpFailedError, need
+from nnapi.locks import make_lock
 from nnapi.model.operand import Array
 from nnapi.store.digest import digest
 
@@ -23,15 +25,22 @@ class Block:
 
 
 class Constants:
-    """The block and offset of each constant in the agent's memory, by digest."""
+    """The block and offset of each constant in the agent's memory, by digest. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._found: dict[bytes, tuple[Block, int]] = {}
         self._unused: dict[Block, None] = {}
+        self._left: deque[Block] = deque()
+        """Blocks whose uses are not counted down yet."""
+        self._lock = make_lock()
 
     def place(self, arrays: Iterable[Array], send: Send) -> list[tuple[bytes, Block, int]]:
         """Return digest, block and offset of each array; send missing arrays. Uses of the blocks are counted up."""
         given = [(digest(array), array) for array in map(np.ascontiguousarray, arrays)]
+        with self._lock:
+            return self._place(given, send)
+
+    def _place(self, given: Sequence[tuple[bytes, Array]], send: Send) -> list[tuple[bytes, Block, int]]:
         waiting: dict[bytes, Array] = {}
         for key, array in given:
             need(
@@ -54,8 +63,19 @@ class Constants:
         return placed
 
     def leave(self, blocks: Iterable[Block]) -> list[int]:
-        """Count uses of blocks down; forget unused ones beyond KEPT bytes, and return their numbers for release."""
-        for block in blocks:
+        """Count uses of blocks down; forget unused ones beyond KEPT bytes, and return their numbers for release. While
+        constants are placed, leave this to the next call: a finalizer may call this in any thread."""
+        self._left.extend(blocks)
+        if not self._lock.acquire(blocking=False):
+            return []
+        try:
+            return self._drop_unused()
+        finally:
+            self._lock.release()
+
+    def _drop_unused(self) -> list[int]:
+        while self._left:
+            block = self._left.popleft()
             block.uses -= 1
             if not block.uses:
                 self._unused[block] = None

@@ -149,7 +149,7 @@ class Isolated:
     @property
     def pid(self) -> int | None:
         """ID of the process; None if none is running."""
-        return next((each.pid for each in self._connections.values() if each.is_alive), None)
+        return next((each.pid for each in list(self._connections.values()) if each.is_alive), None)
 
     def connect(self, priority: PriorityCode = PriorityCode.PRIORITY_MEDIUM) -> Connection:
         """Return the connection to the process, or to a service's worker for that priority; start it if necessary.

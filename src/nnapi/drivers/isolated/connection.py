@@ -25,7 +25,7 @@ from nnapi.drivers.isolated.channel import (
     open_channel,
 )
 from nnapi.drivers.isolated.constants import lay_out
-from nnapi.drivers.isolated.process import PATIENCE, Peer, Process, background, connections
+from nnapi.drivers.isolated.process import PATIENCE, Peer, Process, background, note_connection
 from nnapi.drivers.isolated.protocol import SPANS, Body, Message, Violation, receive, send
 from nnapi.errors import BadDataError, NnapiError, OutOfMemoryError, UnavailableDeviceError
 from nnapi.model.model import Model
@@ -69,7 +69,7 @@ class Connection:
         self._finalizer.atexit = False  # at exit, a trace may still be read
         self._recorder: weakref.ref[Recorder] | None = None
         self._recordings = 0
-        connections.add(self)
+        note_connection(self)
         try:
             self.greeting = self._greet(hello)
         except BaseException:
@@ -260,10 +260,11 @@ class Connection:
         if found is None:
             return body
         recorder, section = found
-        if self._recorder is None or self._recorder() is not recorder:
-            self._recorder = weakref.ref(recorder)
-            self._recordings += 1
-            recorder.sources.append(self._spans)
+        with self._lock:
+            if self._recorder is None or self._recorder() is not recorder:
+                self._recorder = weakref.ref(recorder)
+                self._recordings += 1
+                recorder.sources.append(self._spans)
         operations = section.args.get("operations") if section else None
         return {**body, "trace": [self._recordings, operations]}
 

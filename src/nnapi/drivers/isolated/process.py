@@ -22,6 +22,7 @@ from nnapi.contract.futures import answer_with
 from nnapi.drivers.isolated.protocol import Violation, receive
 from nnapi.errors import DeadObjectError, OpFailedError
 from nnapi.host.engine_output import read_last_words
+from nnapi.locks import make_lock
 
 T = TypeVar("T")
 
@@ -98,6 +99,7 @@ class Peer:
         """Connect; DeadObjectError if no service listens, or it does not accept within ``patience`` seconds."""
         self.connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._end: tuple[str, bool] | None = None
+        self._lock = make_lock()
         if patience is not None:  # the timeouts of Python's sockets do not apply to these calls
             part, whole = modf(max(patience, 1e-6))
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, TIME.pack(int(whole), int(part * 1e6)))
@@ -112,9 +114,10 @@ class Peer:
     def end(self, patience: float = 0) -> tuple[str, bool]:
         """Disconnect. Return how the worker ended, and whether it ended by itself, if the service reports this within
         ``patience`` seconds."""
-        self._read_end(patience)
-        with suppress(OSError):
-            self.connection.shutdown(socket.SHUT_RDWR)
+        with self._lock:  # only one thread gets the service's last message
+            self._read_end(patience)
+            with suppress(OSError):
+                self.connection.shutdown(socket.SHUT_RDWR)
         return self._end or ("the service has ended the connection", False)
 
     def read_last_words(self) -> str:
@@ -205,18 +208,29 @@ def _work(queue: SimpleQueue[Callable[[], None]]) -> None:
 background = Background()
 os.register_at_fork(after_in_child=background.reset)
 
-connections: weakref.WeakSet[Any] = weakref.WeakSet()
+_connections: weakref.WeakSet[Any] = weakref.WeakSet()
 """All connections of this process: exit releases them, a forked child forgets them."""
+_noting = make_lock()
+
+
+def note_connection(connection: Any) -> None:
+    with _noting:
+        _connections.add(connection)
+
+
+def _list_connections() -> list[Any]:
+    with _noting:
+        return list(_connections)
 
 
 def _forget_all() -> None:
-    for connection in list(connections):
+    for connection in _list_connections():
         if connection.is_alive:
             connection.forget()
 
 
 def _leave_all() -> None:
-    for connection in list(connections):
+    for connection in _list_connections():
         connection.leave()
 
 

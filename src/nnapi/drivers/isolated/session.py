@@ -2,7 +2,6 @@
 
 import ctypes
 import gc
-import itertools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, TypeVar
@@ -23,7 +22,7 @@ from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.allowance import UNLIMITED, Allowance
 from nnapi.drivers.isolated.constants import MapFile, map_file
 from nnapi.drivers.isolated.protocol import SPANS, Body
-from nnapi.locks import make_lock
+from nnapi.locks import Numbers, make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
 from nnapi.trace import Layer, Phase, Section, Span, spans
@@ -141,7 +140,7 @@ class Session:
         self.models: dict[int, Model] = {}
         self.prepared: dict[int, PreparedModel] = {}
         self.clock = memoryview(bytearray(8 * allowance.threads)).cast("Q") if clock is None else clock
-        self._numbers = itertools.count(1)
+        self._numbers = Numbers()
         self._channels: dict[int, Callable[[int], None]] = {}
         """By slot in the clock: the channel's function that forgets a prepared model."""
         self.recording = Recording()
