@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -82,9 +83,11 @@ def record(address: str) -> list[Sent]:
     found: list[Sent] = []
     real = wire.send
 
-    def send(connection: socket.socket, kind: Ask, head: bytes, data: Sequence[Any] = (), size: int = 0) -> None:
+    def send(
+        connection: socket.socket, kind: Ask, head: bytes, data: Sequence[Any] = (), size: int = 0, end: float = inf
+    ) -> None:
         found.append(Sent(kind, head, b"".join(bytes(memoryview(part).cast("B")) for part in data)))
-        real(connection, kind, head, data, size)
+        real(connection, kind, head, data, size, end)
 
     with patch.object(agent, "send", send):
         driver = load_driver("fuzz", address, 0)

@@ -46,6 +46,14 @@ def compiled(client: RawClient) -> int:
     return client.make(Ask.COMPILE, compilation(number))
 
 
+@pytest.fixture
+def adder(tmp_path: Path) -> Iterator[RawClient]:
+    """A client of an agent whose library adds 1; the model has number 1, the compilation 2."""
+    with serve(tmp_path, build_adder(tmp_path)) as address, RawClient(address).greet() as made:
+        made.make(Ask.COMPILE, compilation(made.make(Ask.MODEL, model())))
+        yield made
+
+
 READS = """
 #include "agent.h"
 int main(void) {
@@ -165,17 +173,18 @@ def test_a_model_within_a_model_needs_a_function(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", range(0, len(model()), 4))
-def test_a_model_that_ends_too_early(client: RawClient, size: int) -> None:
-    assert client.refuse(Ask.MODEL, model()[:size]) == "the message ends too early"
+def test_a_model_that_ends_too_early(adder: RawClient, size: int) -> None:
+    """The library, which reads all that it is given, gets no operand whose dimensions are not there."""
+    assert adder.refuse(Ask.MODEL, model()[:size]) == "the message ends too early"
 
 
 @pytest.mark.parametrize("offset", [0, 4, 12, 20, 80, 96, 136, 144])
 @pytest.mark.parametrize("count", [1000, 2**30, 2**31, 2**32 - 1])
-def test_a_model_with_a_count_that_is_too_large(client: RawClient, offset: int, count: int) -> None:
+def test_a_model_with_a_count_that_is_too_large(adder: RawClient, offset: int, count: int) -> None:
     """Of operands, operations, inputs, outputs, dimensions, scales, and of an operation's inputs and outputs."""
     head = bytearray(model())
     struct.pack_into("<I", head, offset, count)
-    assert client.refuse(Ask.MODEL, bytes(head)) == "the message ends too early"
+    assert adder.refuse(Ask.MODEL, bytes(head)) == "the message ends too early"
 
 
 @pytest.mark.parametrize("size", range(4, len(compilation(1, token=1)), 4))
@@ -256,14 +265,6 @@ def test_a_library_without_bursts(tmp_path: Path, missing: str) -> None:
         number = client.make(Ask.COMPILE, compilation(client.make(Ask.MODEL, model())))
         said = client.refuse(Ask.BURST, words(number))
         assert said == "there is no such compilation, or the library has no bursts"
-
-
-@pytest.fixture
-def adder(tmp_path: Path) -> Iterator[RawClient]:
-    """A client of an agent whose library adds 1; the model has number 1, the compilation 2."""
-    with serve(tmp_path, build_adder(tmp_path)) as address, RawClient(address).greet() as made:
-        made.make(Ask.COMPILE, compilation(made.make(Ask.MODEL, model())))
-        yield made
 
 
 def add_one(client: RawClient, offset: int, *given: float) -> float:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.wire import Ask, Told
-from tests.drivers.foreign.agent_cases import RawClient, needs_agent, serve
+from nnapi.errors import UnavailableDeviceError
+from tests.drivers.foreign.agent_cases import LIMIT, RawClient, needs_agent, serve
 from tests.drivers.foreign.library_cases import (
     TAKING,
     build,
@@ -51,6 +53,15 @@ def test_a_library_that_gives_nothing(tmp_path: Path, function: str, reason: str
                 said = answer[4:].decode()
                 break
         assert said == reason
+
+
+def test_a_support_library_that_gives_no_functions(tmp_path: Path) -> None:
+    library = build_source(tmp_path, "void *ANeuralNetworks_getSLDriverImpl(void) { return 0; }")
+    with (
+        serve(tmp_path, library) as address,
+        pytest.raises(UnavailableDeviceError, match="getSLDriverImpl of .*gives"),
+    ):
+        Agent(address, LIMIT)
 
 
 def test_a_library_that_gives_no_device(tmp_path: Path) -> None:
