@@ -1,13 +1,19 @@
 """``nnapi tune`` as a user calls it."""
 
+import errno
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+import nnapi
 from nnapi.cli import app
+from nnapi.store import files
+from nnapi.store.directories import RecordKind
+from nnapi.store.records import keep_record
 
 MODEL = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
 
@@ -43,3 +49,41 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     result = call(tmp_path / "no_model.tflite")
     assert result.exit_code
     assert "no_model.tflite" in result.stderr
+
+
+def test_a_plan_that_cannot_be_kept_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNAPI_CACHE_DIR", "/dev/null/cache")
+    result = call(MODEL)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("nnapi: the fastest plan is not kept for later compilations: /dev/null/cache")
+    assert result.stderr.endswith(": Not a directory\n")
+
+
+def test_a_full_file_system_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(source: str, target: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def tune(*given: Any, **named: Any) -> Any:
+        keep_record(RecordKind.PLANS, "the plan", {})  # as if there were devices to choose from
+        return whole(*given, **named)
+
+    whole = nnapi.tune
+    monkeypatch.setattr(nnapi, "tune", tune)
+    monkeypatch.setattr(files.os, "replace", fail)
+    result = call(MODEL)
+    assert result.exit_code == 2
+    assert re.fullmatch(r"nnapi: the fastest plan is not kept .*: /.*: No space left on device\n", result.stderr)
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_model_that_cannot_be_read_does_not_end_the_others(form: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "bad.tflite").write_bytes(b"nothing")
+    result = call(MODEL, tmp_path / "bad.tflite", MODEL, *form)
+    assert result.exit_code == 3
+    reason, summary = result.stderr.splitlines()
+    assert reason.startswith("nnapi: bad.tflite: ")
+    assert summary == "nnapi: 1 of 3 models failed"
+    if form:
+        assert ["error" in each for each in json.loads(result.stdout)["models"]] == [False, True, False]
+    else:
+        assert result.stdout.count("digits_quant.tflite, in ") == 2

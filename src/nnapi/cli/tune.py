@@ -2,18 +2,22 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import nnapi
+from nnapi.cli.failure import ExitCode, describe_failure, fail, warn
 from nnapi.cli.inputs import read_arrays
-from nnapi.cli.options import AsPrecision, AsWeights, Json, ModelFiles, Names, Threads, device_option, load
-from nnapi.cli.printing import console, duration, print_json
+from nnapi.cli.options import AsPrecision, AsWeights, Json, ModelFiles, Names, Threads, Weights, device_option, load
+from nnapi.cli.printing import Console, console, duration, print_json
 from nnapi.cli.progress import progress
-from nnapi.errors import Mistake
+from nnapi.errors import Mistake, NnapiError
+from nnapi.model.precision import PrecisionName
+from nnapi.printable import pluralize
 from nnapi.report.machine import machine
 from nnapi.runtime.planning.explain import as_data, list_times
+from nnapi.store.failed_writes import noting_failed_writes
 
 
 def tune(
@@ -40,18 +44,46 @@ def tune(
     out, results = console(), []
     with progress(out, len(models)) as step:
         for file in models:
-            name = f"comparing plans of {file.name}"
-            step(name)
-            begin = time.perf_counter()
-            model = load(file, weights=weights)
-            if inputs and len(inputs) != len(model.inputs):
-                raise Mistake(f"{model.name} takes {len(model.inputs)} inputs, got {len(inputs)} files (--input)")
-            given = read_arrays(model, inputs) if inputs else None
-            plan = nnapi.tune(model, device, threads=threads, precision=precision, inputs=given)
-            seconds = time.perf_counter() - begin
-            results.append({"file": str(file), "seconds": seconds, "plan": as_data(plan)})
-            if not as_json:
-                out.print(f"{file.name}, in {duration(seconds)}", markup=False)
-                out.print(*(f"  {line}" for line in [*list_times(plan), *plan.notes]), sep="\n", markup=False)
+            step(f"comparing plans of {file.name}")
+            try:
+                found = _tune(file, device, inputs, threads, weights, precision)
+            except (Mistake, NnapiError, OSError) as error:
+                if len(models) == 1:
+                    raise
+                found = {"file": str(file), "error": describe_failure(error)[1]}
+                warn(f"{file.name}: {found['error']}")
+            results.append(found)
+            if not as_json and "plan" in found:
+                _show(out, found)
+    data = [{name: value for name, value in found.items() if name != "lines"} for found in results]
     if as_json:
-        print_json("tune", {"machine": machine(), "models": results})
+        print_json("tune", {"machine": machine(), "models": data})
+    if failed := sum("error" in found for found in results):
+        raise typer.Exit(fail(f"{failed} of {pluralize(len(models), 'model')} failed", ExitCode.REFUSED))
+
+
+def _tune(
+    file: Path,
+    device: Names,
+    inputs: list[Path] | None,
+    threads: int | None,
+    weights: Weights | None,
+    precision: PrecisionName | None,
+) -> dict[str, Any]:
+    """Return the results for one model; Mistake if they cannot be kept."""
+    begin = time.perf_counter()
+    model = load(file, weights=weights)
+    if inputs and len(inputs) != len(model.inputs):
+        raise Mistake(f"{model.name} takes {len(model.inputs)} inputs, got {len(inputs)} files (--input)")
+    given = read_arrays(model, inputs) if inputs else None
+    with noting_failed_writes() as failures:
+        plan = nnapi.tune(model, device, threads=threads, precision=precision, inputs=given)
+    if failures:
+        raise Mistake(f"the fastest plan is not kept for later compilations: {describe_failure(failures[0])[1]}")
+    lines = [*list_times(plan), *plan.notes]
+    return {"file": str(file), "seconds": time.perf_counter() - begin, "plan": as_data(plan), "lines": lines}
+
+
+def _show(out: Console, found: dict[str, Any]) -> None:
+    out.print(f"{Path(found['file']).name}, in {duration(found['seconds'])}", markup=False)
+    out.print(*(f"  {line}" for line in found["lines"]), sep="\n", markup=False)

@@ -71,7 +71,7 @@ def replace_file(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[
     except BaseException as error:
         with suppress(OSError):
             os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename == temporary:
+        if isinstance(error, OSError) and error.filename in (None, temporary):
             error.filename, error.filename2 = os.fspath(path), None  # callers do not know the temporary file
         raise
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from nnapi.store.digest import digest
 from nnapi.store.directories import HOLDS, RecordKind, directory_of
 from nnapi.store.entry import Content, Label, mark_used, name_of_key, prune_if_full, read_entry, write_entry
+from nnapi.store.failed_writes import note_failed_write
 from nnapi.store.files import make_directory
 from nnapi.trace.log import Log
 
@@ -59,4 +60,5 @@ def keep_record(
         write_entry(path, label, Content(key, b"", json.dumps(content).encode()))
         prune_if_full(directory, LIMIT)
     except OSError as error:
+        note_failed_write(error)
         log.info("cannot write a record of %s: %s", HOLDS[kind], error)

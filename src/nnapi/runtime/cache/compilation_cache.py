@@ -19,6 +19,7 @@ from nnapi.store.code_version import find_last_change
 from nnapi.store.digest import digest, sha256
 from nnapi.store.directories import RecordKind, directory_of
 from nnapi.store.entry import Content, Label, mark_used, name_of_key, prune_if_full, read_entry, write_entry
+from nnapi.store.failed_writes import note_failed_write
 from nnapi.store.files import make_directory
 from nnapi.trace.log import Log
 
@@ -131,6 +132,7 @@ class Cache:
             write_entry(path, label, content)
             prune_if_full(self.directory, self.limit)
         except OSError as error:
+            note_failed_write(error)
             say = log.info if self.is_own else log.warning
             is_missing = not os.path.isdir(self.directory)
             say("%s not written: %s", path, "the directory does not exist" if is_missing else error)
@@ -175,6 +177,7 @@ def open_own_cache(model: Model) -> Cache | None:
     directory = directory_of(RecordKind.PREPARED)
     try:
         make_directory(directory)
-    except OSError:
+    except OSError as error:
+        note_failed_write(error)
         return None
     return Cache(directory, digest(hash_content(model), find_last_change()), is_own=True)
