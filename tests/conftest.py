@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -72,6 +73,14 @@ def own_logs() -> Iterator[None]:
 def _loggers() -> list[logging.Logger]:
     names = list(logging.root.manager.loggerDict)
     return [logging.getLogger(name) for name in names if name.partition(".")[0] == "nnapi"]
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let processes that a test starts be interrupted, also if these tests run in the background of a script."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

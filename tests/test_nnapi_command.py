@@ -3,6 +3,10 @@
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.usefixtures("interruptible")
+
 INTERRUPTED = """
 import os, signal, sys
 

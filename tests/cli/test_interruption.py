@@ -11,6 +11,8 @@ import pytest
 
 from tests.waiting import comes_true
 
+pytestmark = pytest.mark.usefixtures("interruptible")
+
 BEGIN = """
 import ctypes, signal, sys, time, types
 from nnapi.cli import main

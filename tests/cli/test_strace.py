@@ -106,6 +106,7 @@ def test_a_program_that_is_killed_leaves_its_counts() -> None:
 
 
 @built
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_reaches_the_program_and_no_folder_is_left(number: signal.Signals, tmp_path: Path) -> None:
     program = "import time; print('ready', flush=True); time.sleep(600)"
