@@ -51,7 +51,7 @@ def test_threads_that_ask_at_once_get_the_same_c_string(monkeypatch: pytest.Monk
             found[0] = library.keep_text("a device of several threads")
         return new(*words)
 
-    new = library.ffi.new
+    new = library.ffi.new  # type: ignore[attr-defined]  # cffi has no types
     monkeypatch.setattr(library, "ffi", SimpleNamespace(new=make))
     found.append(library.keep_text("a device of several threads"))
     assert found[0] is found[1]

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app
-from nnapi.store import files
 from nnapi.store.directories import RecordKind
 from nnapi.store.records import keep_record
 
@@ -69,7 +68,7 @@ def test_a_full_file_system_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> Non
 
     whole = nnapi.tune
     monkeypatch.setattr(nnapi, "tune", tune)
-    monkeypatch.setattr(files.os, "replace", fail)
+    monkeypatch.setattr("os.replace", fail)
     result = call(MODEL)
     assert result.exit_code == 2
     assert re.fullmatch(r"nnapi: the fastest plan is not kept .*: /.*: No space left on device\n", result.stderr)

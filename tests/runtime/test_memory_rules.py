@@ -34,6 +34,7 @@ from nnapi.errors import (
     UnexpectedNullError,
     UnmappableError,
 )
+from nnapi.errors import need as need_condition
 from nnapi.runtime import memory as memory_module
 from nnapi.runtime.memory import HardwareBufferFormat
 from tests.graphs import FLOATS, finished_sum, on_reference, sum_with
@@ -414,7 +415,7 @@ def test_of_two_threads_only_one_locks_a_buffer(monkeypatch: pytest.MonkeyPatch)
         with contextlib.suppress(BadStateError):
             locked.append(buffer.lock())
 
-    need = memory_module.need
+    need = need_condition
     monkeypatch.setattr(memory_module, "need", look)
     threads = [threading.Thread(target=lock) for _ in range(2)]
     for thread in threads:

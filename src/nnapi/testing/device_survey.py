@@ -27,7 +27,7 @@ from nnapi.testing.random.calls import NoCall, is_control_flow, random_call
 
 DRAWS = 160
 """Calls drawn per operation, so many that each type and rank of the first operand is drawn several times."""
-ALIKE = 6
+ALIKE = 14
 """The largest number of calls with the same type and rank of the first operand."""
 ATTEMPTS = 60
 """Draws that may be rejected before the next operation."""
