@@ -172,7 +172,7 @@ setup(
     install_requires=DEPENDENCIES + (LITERT if LITERT_HAS_WHEELS else []),
     ext_modules=[
         Extension(BRIDGE, ["native/bridge.c"], optional=True),
-        Extension("nnapi.cli._signals", ["native/signals.c"], optional=True),
+        Extension("nnapi.cli._signals", ["native/signals.c"], optional=True, extra_link_args=[*LIBDL, "-pthread"]),
         Extension(
             LIBRARY,
             ["native/library.c", "native/gate.c", "native/interpreter.c"],

@@ -3,6 +3,8 @@
  * Python's handlers run between bytecodes, and Python's threads need the GIL. This thread needs neither. */
 #include <Python.h>
 
+#include "glibc.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-"""What surrounds a fork."""
+"""Functions that surround a fork."""
 
 import os
 

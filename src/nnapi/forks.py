@@ -1,4 +1,4 @@
-"""What surrounds a fork, also one in a C program."""
+"""Functions that surround a fork, also one in a C program."""
 
 import os
 from collections.abc import Callable

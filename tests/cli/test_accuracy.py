@@ -63,7 +63,7 @@ def test_wanted_values_are_real_numbers(digits: nnapi.Model, scans: list[Example
 def test_labels_that_do_not_fit(
     digits: nnapi.Model, truth: int | Boxes | tuple[Path, ...], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(np, "load", lambda _: np.zeros(10))
+    monkeypatch.setattr(np, "load", lambda *_, **__: np.zeros(10))
     with pytest.raises(Mistake, match=message):
         make_judge(digits, [Example(Path("x"), truth)])
 

@@ -203,7 +203,7 @@ def test_rows_are_normalized_weighted_and_offset(scale: float, gates: list[list[
 
 @pytest.mark.parametrize("scale", [2.0**-3, 2.0**-10, 2.0**-15])
 def test_a_variance_below_1_is_1(scale: float) -> None:
-    """Whatever the scale: in a row of 8 with the mean 1/8, a deviation of 7/8 is not divided."""
+    """At every scale, in a row of 8 with the mean 1/8, a deviation of 7/8 is not divided."""
     z, weights = np.array([[0, 0, 0, 0, 0, 0, 0, 1]]), np.full(8, round(2.0 / scale))
     expected = np.array([-1, -1, -1, -1, -1, -1, -1, 7]) / 8 * 2 * 2**12
     assert _normalize(z, weights, np.zeros(8, np.int64), scale).tolist() == [expected.astype(int).tolist()]

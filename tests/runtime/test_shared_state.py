@@ -154,13 +154,13 @@ def test_a_compilation_may_be_closed_while_its_plan_changes() -> None:
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_plan_and_its_trial_change_together(is_first: bool) -> None:
-    """A thread that closes the compilation meanwhile stops the trial of the plan that is active."""
+    """A thread that closes the compilation meanwhile closes the trial of the plan that is active."""
 
     class Stopped:
-        stops = 0
+        closings = 0
 
-        def stop(self) -> None:
-            self.stops += 1
+        def close(self) -> None:
+            self.closings += 1
 
     compilation = compile(chain(), Device(Scripted(as_it_is)))
     winner = winner_of(compilation)
@@ -172,7 +172,7 @@ def test_a_plan_and_its_trial_change_together(is_first: bool) -> None:
     for step in steps if is_first else steps[::-1]:
         step()
     assert compilation.active is None
-    assert trial.stops == (0 if is_first else 1)
+    assert trial.closings == (0 if is_first else 1)
 
 
 def make_specializations() -> Specializations:

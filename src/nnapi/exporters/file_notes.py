@@ -1,4 +1,4 @@
-"""What a file tells other programs about a model: labels, ranges and descriptions."""
+"""The notes in a file that tell other programs about a model: labels, ranges and descriptions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
