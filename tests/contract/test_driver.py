@@ -8,15 +8,14 @@ import pytest
 from nnapi import tensor
 from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode, PriorityCode, ResultCode
 from nnapi.contract import driver as contract
+from nnapi.contract import earlier_forms
 from nnapi.contract.driver import (
     ENGINE,
     Allocates,
-    Binds,
     Breakable,
     Caches,
     Capabilities,
     DeviceInfo,
-    Direct,
     Driver,
     DriverDiedError,
     Exact,
@@ -30,7 +29,6 @@ from nnapi.contract.driver import (
     PrepareOptions,
     Probed,
     Request,
-    Sessions,
     Threaded,
     Variants,
     Verdict,
@@ -42,13 +40,15 @@ from nnapi.errors import OpFailedError
 def test_drivers_outside_of_the_package_import_the_contract_as_before() -> None:
     own = {
         name
-        for name, each in vars(contract).items()
-        if getattr(each, "__module__", "") == contract.__name__ and not name.startswith("_")
+        for module in (contract, earlier_forms)
+        for name, each in vars(module).items()
+        if getattr(each, "__module__", "") == module.__name__ and not name.startswith("_")
     }
     constants = {name for name in vars(contract) if name.isupper() and name != "TYPE_CHECKING"}
     types = {"Attribute", "Extension", "ExtensionType", "Inference"}
     assert set(public.__all__) == (own | constants | types) - {"DescribedDevices"}, "only nnapi's own describe devices"
-    assert all(getattr(public, name) is getattr(contract, name) for name in public.__all__)
+    known = {**vars(contract), **vars(earlier_forms)}
+    assert all(getattr(public, name) is known[name] for name in public.__all__)
 
 
 def test_a_driver_declares_the_performance_of_the_reference_by_default() -> None:
@@ -109,9 +109,9 @@ def test_protocols_are_told_apart_by_their_methods() -> None:
     """A runtime check of each; a driver need not derive from it."""
     methods = {
         Prepared: ("execute", "close"),
-        Sessions: ("session",),
-        Direct: ("direct",),
-        Binds: ("bind",),
+        earlier_forms.Sessions: ("session",),
+        earlier_forms.Direct: ("direct",),
+        earlier_forms.Binds: ("bind",),
         Opens: ("open_handle",),
         Allocates: ("allocate",),
         Caches: ("cache_entry", "restore"),

@@ -118,7 +118,7 @@ class PrepareOptions(NamedTuple):
 class Request(NamedTuple):
     """One run. ``inputs`` has an array of the storage type for each model input, None if omitted.
 
-    ``borrow`` is for :class:`Sessions` only, and as in :class:`OpenOptions`.
+    ``borrow`` is for :mod:`.earlier_forms` only, and as in :class:`OpenOptions`.
     """
 
     inputs: Sequence[Array | None]
@@ -204,33 +204,6 @@ class Bound(NamedTuple):
 
     inputs: list[Array]
     run: Callable[[], list[Array]]
-
-
-@runtime_checkable
-class Sessions(Protocol):
-    """An earlier form of :class:`Opens` for exclusive handles; :mod:`nnapi.contract.wrapping` adapts it."""
-
-    def session(self) -> Prepared:
-        """Return a Prepared for one run at a time. Closing it does not close this Prepared."""
-        ...
-
-
-@runtime_checkable
-class Direct(Protocol):
-    """An earlier form of :attr:`Handle.call`."""
-
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """Return the fast path for inputs of these shapes, or None; ``borrow`` is as in a Request."""
-        ...
-
-
-@runtime_checkable
-class Binds(Protocol):
-    """An earlier form of :attr:`Handle.inputs`, for a session."""
-
-    def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        """Return memory for inputs of these shapes, in their storage types, none omitted; or None."""
-        ...
 
 
 @runtime_checkable

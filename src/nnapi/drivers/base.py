@@ -8,7 +8,6 @@ from nnapi.contract.driver import (
     REFERENCE,
     Allocates,
     Attribute,
-    Binds,
     Bound,
     Breakable,
     Buffer,
@@ -16,7 +15,6 @@ from nnapi.contract.driver import (
     Caches,
     Capabilities,
     DeviceInfo,
-    Direct,
     Driver,
     DriverDiedError,
     Exact,
@@ -36,11 +34,11 @@ from nnapi.contract.driver import (
     PrepareOptions,
     Probed,
     Request,
-    Sessions,
     Threaded,
     Variants,
     Verdict,
 )
+from nnapi.contract.earlier_forms import Binds, Direct, Sessions
 
 __all__ = [
     "DEFAULT_LOOP_TIMEOUT",
