@@ -1,12 +1,9 @@
 """Rules 146 to 156 of validation.md: descriptors of memories, copies between memories, hardware buffers."""
 
-import contextlib
 import gc
 import mmap
-import threading
 import weakref
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -34,8 +31,6 @@ from nnapi.errors import (
     UnexpectedNullError,
     UnmappableError,
 )
-from nnapi.errors import need as need_condition
-from nnapi.runtime import memory as memory_module
 from nnapi.runtime.memory import HardwareBufferFormat
 from tests.graphs import FLOATS, finished_sum, on_reference, sum_with
 from tests.runtime.control_cases import counting
@@ -401,25 +396,3 @@ def test_rule_156_what_a_memory_needs_outlives_it() -> None:
     del memory
     gc.collect()
     assert kept() is None
-
-
-def test_of_two_threads_only_one_locks_a_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each looks whether the buffer is locked before the other goes on."""
-    buffer, looked, locked = HardwareBuffer(4), threading.Barrier(2), list[memoryview]()
-
-    def look(*words: Any) -> None:
-        looked.wait()
-        need(*words)
-
-    def lock() -> None:
-        with contextlib.suppress(BadStateError):
-            locked.append(buffer.lock())
-
-    need = need_condition
-    monkeypatch.setattr(memory_module, "need", look)
-    threads = [threading.Thread(target=lock) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(locked) == 1

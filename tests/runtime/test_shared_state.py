@@ -1,5 +1,6 @@
 """State that several threads write. Each test forces the order of steps in which a thread would see half a change."""
 
+import contextlib
 import copy
 import threading
 from collections.abc import Callable
@@ -9,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi import Builder, Compilation, Device, DurationCode, Execution, compile, tensor
+from nnapi import Builder, Compilation, Device, DurationCode, Execution, HardwareBuffer, compile, tensor
 from nnapi.contract.driver import PrepareOptions
-from nnapi.runtime import run_many
+from nnapi.errors import BadStateError, need
+from nnapi.runtime import memory, run_many
 from nnapi.runtime.event import Event
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan, prepare_plan
 from nnapi.runtime.run_many import Single
@@ -219,3 +221,24 @@ def test_a_burst_that_is_made_while_the_plan_changes_follows_it() -> None:
     for burst in bursts:
         np.testing.assert_array_equal(burst.run(GIVEN)[0], chained())
         assert burst._prepared is winner.prepared
+
+
+def test_of_two_threads_only_one_locks_a_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each looks whether the buffer is locked before the other goes on."""
+    buffer, looked, locked = HardwareBuffer(4), threading.Barrier(2), list[memoryview]()
+
+    def look(*words: Any) -> None:
+        looked.wait()
+        need(*words)
+
+    def lock() -> None:
+        with contextlib.suppress(BadStateError):
+            locked.append(buffer.lock())
+
+    monkeypatch.setattr(memory, "need", look)
+    threads = [threading.Thread(target=lock) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(locked) == 1
