@@ -43,7 +43,7 @@ MOST_NANOSECONDS, MOST_OFF, MOST_ON, LEAST_COVERED = 100, 0.01, 0.05, 0.90
 Setting = Callable[[], AbstractContextManager[Any]]
 
 
-TRACED = ((nnapi.Burst, "run"), (OnDevice, "execute"), (Program, "compute"))
+TRACED = ((nnapi.Burst, "run"), (OnDevice, "_queue_execute"), (Program, "compute"))
 """All functions in the path of a burst on the reference that test whether a trace is being recorded."""
 
 
@@ -65,14 +65,17 @@ def without_sections() -> Iterator[None]:
             setattr(owner, name, function)
 
 
-def compare(work: Callable[[], Any], plain: Setting, costly: Setting, number: int, pairs: int) -> dict[str, float]:
+def compare(
+    open: Callable[[], Callable[[], Any]], plain: Setting, costly: Setting, number: int, pairs: int
+) -> dict[str, float]:
     """Return the microseconds in both settings, and by what share the costly one is slower: the median of the pairs,
-    and the ratio of the two minima."""
-    work()
+    and the ratio of the two minima. ``open`` returns the work; it is called in each setting."""
+    open()()
     taken: dict[bool, list[float]] = {False: [], True: []}
     for pair in range(pairs):
         for is_costly in (False, True) if pair % 2 else (True, False):
             with costly() if is_costly else plain():
+                work = open()
                 taken[is_costly].append(1e6 * timeit(work, number=number) / number)
     ratios = [slow / fast for fast, slow in zip(taken[False], taken[True], strict=True)]
     return {
@@ -145,12 +148,12 @@ def main() -> int:
     options = parser.parse_args()
     assert not spans.active
     found: dict[str, Any] = dict(measure_off())
-    found["off, one ADD"] = compare(open_add(), without_sections, nullcontext, 500, options.pairs)
+    found["off, one ADD"] = compare(open_add, without_sections, nullcontext, 500, options.pairs)
     broken = [name for name in found if found[name].get("nanoseconds", 0) > MOST_NANOSECONDS]
     broken += [name for name in ("off, one ADD",) if found[name]["by median"] > MOST_OFF]
     for file, device in product(options.models, nnapi.devices()):
         work, name = open_burst(file, device.name), f"on, {file.name} on {device.name}"
-        found[name] = compare(work, nullcontext, trace.recording, 5, max(11, options.pairs // 3))
+        found[name] = compare(lambda work=work: work, nullcontext, trace.recording, 5, max(11, options.pairs // 3))
         found[name]["covered"] = measure_coverage(work, 20)
         if found[name]["by median"] > MOST_ON or found[name]["covered"] < LEAST_COVERED:
             broken.append(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -133,7 +134,7 @@ def test_a_failure_leaves_the_old_file(monkeypatch: pytest.MonkeyPatch, tmp_path
     path.write_bytes(b"old")
 
     def fail(*_: object) -> None:
-        raise OSError("the disk is full")
+        raise OSError(errno.ENOSPC, "the disk is full")
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="the disk is full"):
