@@ -63,8 +63,8 @@ class Conversion(FileLowering[Tensor, Context]):
         return lowered.lower_file(".tflite")
 
     def run(self) -> Self:
-        """Lower the model, and each nested one before the operation that needs it. There is no recursion, because nests
-        may be deeper than Python's stack."""
+        """Lower the model, and each nested one before the operation that needs it. A list replaces recursion, because
+        models may be nested deeper than Python's stack permits."""
         work: list[Conversion] = [self]
         while work:
             try:
