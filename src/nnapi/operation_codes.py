@@ -1,6 +1,11 @@
-"""The operations of NeuralNetworks.h at feature level 8, apart from :mod:`nnapi.codes` because they are many."""
+"""The operations of NeuralNetworks.h at feature level 8, and the composite operations of this project.
+
+Composite operations are an extension of NNAPI, declared like its operations. Files say them whole, and some engines
+compute them whole; for all others they are replaced by operations of NNAPI.
+"""
 
 from enum import IntEnum
+from typing import TypeAlias
 
 
 class OperationCode(IntEnum):
@@ -128,20 +133,39 @@ class OperationCode(IntEnum):
     REVERSE = 105
 
 
+class CompositeCode(IntEnum):
+    """Codes of composite operations, of the extension `nnapi.composites`. A number never changes its meaning."""
+
+    ERF = 65536
+    GELU = 65537
+    MISH = 65538
+    SOFTPLUS = 65539
+    ROUND = 65540
+    CEIL = 65541
+    SIGN = 65542
+    CUMSUM = 65543
+
+
+Code: TypeAlias = OperationCode | CompositeCode
+COMPOSITE_CODES = frozenset(map(int, CompositeCode))
+CODES: dict[str, Code] = {code.name: code for code in (*OperationCode, *CompositeCode)}
+"""All codes by name."""
+NAMES: dict[int, str] = {int(code): name for name, code in CODES.items()}
+
 CONTROL_FLOW = frozenset({OperationCode.IF, OperationCode.WHILE})
 """Operations whose semantics are those of the models that they refer to."""
 
 FAMILIES = {
-    "activation": "RELU RELU1 RELU6 TANH LOGISTIC ELU HARD_SWISH PRELU",
+    "activation": "RELU RELU1 RELU6 TANH LOGISTIC ELU HARD_SWISH PRELU ERF GELU MISH SOFTPLUS",
     "binary": "ADD SUB MUL DIV MAXIMUM MINIMUM POW EQUAL NOT_EQUAL LESS LESS_EQUAL GREATER GREATER_EQUAL "
     "LOGICAL_AND LOGICAL_OR",
-    "unary": "ABS EXP FLOOR LOG NEG RSQRT SIN SQRT LOGICAL_NOT",
+    "unary": "ABS EXP FLOOR LOG NEG RSQRT SIN SQRT LOGICAL_NOT ROUND CEIL SIGN",
     "convolution": "CONV_2D DEPTHWISE_CONV_2D GROUPED_CONV_2D TRANSPOSE_CONV_2D",
     "matmul": "FULLY_CONNECTED BATCH_MATMUL",
     "pooling": "AVERAGE_POOL_2D L2_POOL_2D MAX_POOL_2D ROI_ALIGN ROI_POOLING",
     "resize": "RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR",
     "normalization": "SOFTMAX LOG_SOFTMAX L2_NORMALIZATION LOCAL_RESPONSE_NORMALIZATION INSTANCE_NORMALIZATION",
-    "reduction": "MEAN REDUCE_ALL REDUCE_ANY REDUCE_MAX REDUCE_MIN REDUCE_PROD REDUCE_SUM",
+    "reduction": "CUMSUM MEAN REDUCE_ALL REDUCE_ANY REDUCE_MAX REDUCE_MIN REDUCE_PROD REDUCE_SUM",
     "movement": "RESHAPE SQUEEZE EXPAND_DIMS TRANSPOSE CONCATENATION PACK SPLIT PAD PAD_V2 MIRROR_PAD SLICE "
     "STRIDED_SLICE TILE REVERSE DEPTH_TO_SPACE SPACE_TO_DEPTH BATCH_TO_SPACE_ND SPACE_TO_BATCH_ND "
     "CHANNEL_SHUFFLE FILL RANK",
@@ -155,9 +179,7 @@ FAMILIES = {
     "random": "RANDOM_MULTINOMIAL",
 }
 """Operations by family. Rules lie in modules with these names."""
-FAMILY_OF: dict[int, str] = {
-    OperationCode[name]: family for family, names in FAMILIES.items() for name in names.split()
-}
+FAMILY_OF: dict[int, str] = {CODES[name]: family for family, names in FAMILIES.items() for name in names.split()}
 
 MODULES = {
     "concatenation": ("CONCATENATION", "PACK", "SPLIT"),
@@ -181,6 +203,8 @@ MODULES = {
     "quantization": ("DEQUANTIZE", "QUANTIZE", "CAST"),
     "reduce": ("MEAN", "REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_SUM"),
     "reshape": ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "RANK"),
+    "rounding": ("ROUND", "CEIL", "SIGN"),
+    "smooth_activations": ("ERF", "GELU", "MISH", "SOFTPLUS"),
     "resize": ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"),
     "rnn": ("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN"),
     "roi": ("ROI_ALIGN", "ROI_POOLING"),

@@ -9,8 +9,8 @@ from nnapi import DeviceTypeCode, device
 from nnapi.codes import CONTROL_FLOW
 from nnapi.codes import OperationCode as Op
 from nnapi.contract.driver import Capabilities, DeviceInfo, Prepared, PrepareOptions, Verdict
-from nnapi.lowering.decompose import decompose_call
-from nnapi.lowering.lower import Context, Lowering, need_supported, require
+from nnapi.lowering.lower import Context, Lowering, need_supported
+from nnapi.lowering.refusal import require
 from nnapi.lowering.rules import Rules
 from nnapi.model.call import Call
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
@@ -58,7 +58,7 @@ class Rewriting(Lowering[int, Context]):
     rules = Rules()
     rules.own.update(dict.fromkeys(BASIC - CONTROL_FLOW, pass_through))
     no_rule = "it is not basic"
-    decompose = staticmethod(decompose_call)
+    decomposes = True
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None], written: Model | None = None) -> None:
         super().__init__(model, shapes)

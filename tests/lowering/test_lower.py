@@ -26,7 +26,8 @@ from nnapi.contract.driver import (
 from nnapi.contract.prepared import CACHED_SHAPES, PerShapes, Pool, PreparedPerShapes, Shapes, check_deadline
 from nnapi.drivers.limited import Limited
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
-from nnapi.lowering.lower import Context, Lowering, assume_shapes, need_supported, require
+from nnapi.lowering.lower import Context, Lowering, assume_shapes, need_supported
+from nnapi.lowering.refusal import require
 from nnapi.lowering.rules import Rules
 from nnapi.model.call import UNKNOWN, Call, check_declared
 from nnapi.model.model import Model, Operand, OperationCall

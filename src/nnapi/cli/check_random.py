@@ -12,9 +12,9 @@ from nnapi.cli.failure import ExitCode
 from nnapi.cli.file_driver import READ_AGAIN, SUFFIXES, open_engine
 from nnapi.cli.printing import console, count_table, duration, print_json, to_json
 from nnapi.cli.progress import progress
-from nnapi.codes import OperationCode
 from nnapi.errors import Mistake
 from nnapi.model.operation import REGISTRY, Operation
+from nnapi.operation_codes import CODES
 from nnapi.printable import pluralize
 from nnapi.runtime.device import device as find_device
 from nnapi.runtime.device import devices as all_devices
@@ -81,9 +81,9 @@ def _choose(names: Sequence[str] | None, against: str | None) -> tuple[Sequence[
 def _operations(name: str | None) -> tuple[Operation, ...]:
     if name is None:
         return ()
-    if name not in OperationCode.__members__:
+    if name not in CODES:
         raise Mistake(f"there is no operation {name}; with --random, --filter needs an operation such as CONV_2D")
-    return (REGISTRY[OperationCode[name]],)
+    return (REGISTRY[CODES[name]],)
 
 
 def _reporter(out: Console, step: Callable[[str], None]) -> Callable[[Report], None]:

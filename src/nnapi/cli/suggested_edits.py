@@ -7,7 +7,8 @@ import numpy as np
 
 from nnapi.errors import NnapiError
 from nnapi.lowering.decompose import decompose_call
-from nnapi.lowering.lower import KnownTypes, Unsupported, normalize_call
+from nnapi.lowering.lower import KnownTypes, normalize_call
+from nnapi.lowering.refusal import Unsupported
 from nnapi.model.model import Lifetime, Model
 from nnapi.testing.build import build
 from nnapi.testing.example import Example, as_signed

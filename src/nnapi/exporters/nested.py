@@ -7,8 +7,8 @@ from typing import Any, Generic, Self, TypeVar
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
-from nnapi.lowering.decompose import decompose_call
-from nnapi.lowering.lower import Context, Lowering, assume_shapes, require
+from nnapi.lowering.lower import Context, Lowering, assume_shapes
+from nnapi.lowering.refusal import require
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.nesting import list_call_references, list_nested
 from nnapi.model.operand import OperandType, Shape
@@ -28,7 +28,7 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
     without dynamic dimensions.
     """
 
-    decompose = staticmethod(decompose_call)
+    decomposes = True
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> None:
         super().__init__(model, assume_shapes(model) if shapes is None else shapes)

@@ -11,8 +11,8 @@ from nnapi.codes import OperationCode as O
 from nnapi.importers.arithmetic import broadcast, broadcast_shape
 from nnapi.importers.graph import BOOL8, FLOAT32, QUANT8, Value
 from nnapi.importers.node import FLOAT16, Node
-from nnapi.lowering.error_function import ERROR_FUNCTION, SCALE
 from nnapi.model.operand import OperandType, Shape
+from nnapi.operation_codes import Code, CompositeCode
 
 FUSING = (O.ADD, O.SUB, O.MUL, O.DIV)
 """Operations with an activation as their last operand."""
@@ -25,7 +25,7 @@ class Term:
     def __init__(self, node: Any, value: Value) -> None:
         self.node, self.value = node, value
 
-    def apply(self, code: O, *others: Term | float, type: OperandType | None = None) -> Term:
+    def apply(self, code: Code, *others: Term | float, type: OperandType | None = None) -> Term:
         operands = [self.beside(each).value for each in others]
         if code in FUSING:
             operands.append(self.node.i32(0))
@@ -69,11 +69,22 @@ class Term:
         return self.compare(O.GREATER, other)
 
 
-def _function(code: O) -> Callable[[Term], Term]:
+def _function(code: Code) -> Callable[[Term], Term]:
     return lambda x: x.apply(code)
 
 
 exp, log, sqrt, sin, tanh, floor, relu = map(_function, (O.EXP, O.LOG, O.SQRT, O.SIN, O.TANH, O.FLOOR, O.RELU))
+ceil, nearest_integer, sign, error_function, softplus, mish = map(
+    _function,
+    (
+        CompositeCode.CEIL,
+        CompositeCode.ROUND,
+        CompositeCode.SIGN,
+        CompositeCode.ERF,
+        CompositeCode.SOFTPLUS,
+        CompositeCode.MISH,
+    ),
+)
 
 
 def in_float32(formula: Callable[[Term], Term]) -> Callable[[Term], Term]:
@@ -99,39 +110,13 @@ def select(node: Node, condition: Value, x: Value, y: Value, shape: Shape) -> Va
     return node.apply(O.SELECT, condition, x, y, type=x.type.with_dimensions(()))
 
 
-def sign(x: Term) -> Term:
-    return choose(x > 0, 1, choose(x < 0, -1, x.beside(0)))
-
-
 def cosine(x: Term) -> Term:
     return sin(x + math.pi / 2)
 
 
-def error_function(x: Term, scale: float = 1.0) -> Term:
-    """Approximate erf(``scale`` x) by tanh of a polynomial, with an absolute error of at most 1.5e-7."""
-    u = (x * (scale / SCALE)).apply(O.RELU1)
-    square = u * u
-    *rest, last = ERROR_FUNCTION
-    total = square * last
-    for factor in rest[:0:-1]:
-        total = (total + factor) * square
-    return tanh(u * (total + rest[0]))
-
-
 def gelu(x: Term, *, is_approximate: bool) -> Term:
-    if is_approximate:
-        spread = tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi))
-    else:
-        spread = error_function(x, math.sqrt(0.5))
-    return x * 0.5 * (spread + 1)
-
-
-def nearest_integer(x: Term) -> Term:
-    """Round to the nearest integer, halves to even."""
-    low = floor(x)
-    rest = x - low
-    even = floor((low + 1) * 0.5) * 2
-    return choose(rest.compare(O.EQUAL, 0.5), even, choose(rest > 0.5, low + 1, low))
+    flag = x.node.flag(is_approximate)
+    return Term(x.node, x.node.apply(CompositeCode.GELU, x.value, flag, shape=x.value.shape))
 
 
 def divide_towards_zero(x: Term, y: Term) -> Term:

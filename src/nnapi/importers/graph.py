@@ -19,6 +19,7 @@ from nnapi.model.matching import KnownMatch, Match
 from nnapi.model.model import Model
 from nnapi.model.operand import ZERO_POINTS, Array, OperandType, Shape, type_name
 from nnapi.model.operation import REGISTRY, Operation
+from nnapi.operation_codes import Code
 from nnapi.ops.evaluate import evaluate
 from nnapi.ops.quantized_values import dequantize
 
@@ -86,7 +87,7 @@ class Value:
 
 @dataclass(eq=False, slots=True)
 class Step:
-    code: OperationCode
+    code: Code
     inputs: list[Value]
     outputs: list[Value]
     known: KnownMatch | None = None
@@ -153,7 +154,7 @@ class Graph:
 
     # Operations
 
-    def emit(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+    def emit(self, code: Code, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         """Append an operation that writes ``outputs``; raise Refused with NNAPI's message if it is not valid."""
         if code not in REGISTRY:
             raise Refused(f"NNAPI's {code.name} is not available")
@@ -173,7 +174,7 @@ class Graph:
         if value.row is not None and value not in self.written and value.array is None:
             self.emit(OperationCode.RESHAPE, [value.row, self.ints(value.shape)], [value])
 
-    def _emit(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+    def _emit(self, code: Code, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         """Append an operation, or compute it if all inputs are constants; raise BadDataError if no signature fits."""
         operation, is_dynamic_shape, is_known = REGISTRY[code], False, True
         for value in inputs:
@@ -227,7 +228,7 @@ class Graph:
             ]
         return results
 
-    def _emit_real(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
+    def _emit_real(self, code: Code, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
         """Emit the operation on dequantized inputs, and quantize its results. Return False if no operand is quantized,
         or if NNAPI lacks the operation on floats too."""
         if not any(value.is_quantized for value in (*inputs, *outputs)):
@@ -245,7 +246,7 @@ class Graph:
                 self.quantize(real, value)
         return True
 
-    def _emit_bytes(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
+    def _emit_bytes(self, code: Code, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
         """Emit the operation on booleans as bytes. Return False if no result is boolean or it does not take bytes."""
         if not any(value.type.code == BOOL8 for value in outputs):
             return False

@@ -9,6 +9,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import INT32, Graph, Value
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import OperandType, Shape
+from nnapi.operation_codes import Code
 from nnapi.ops.shapes import axis_of
 
 FLOAT16 = OperandCode.TENSOR_FLOAT16
@@ -103,13 +104,13 @@ class Node(ABC):
 
     # Operations
 
-    def emit(self, code: OperationCode, *inputs: Value, to: Value | Sequence[Value] | None = None) -> Value:
+    def emit(self, code: Code, *inputs: Value, to: Value | Sequence[Value] | None = None) -> Value:
         """Append an operation that writes ``to``, by default the first output; return the first value written."""
         targets = [self.output] if to is None else [to] if isinstance(to, Value) else list(to)
         self.graph.emit(code, inputs, targets)
         return targets[0]
 
-    def activate(self, code: OperationCode, value: Value, to: Value) -> None:
+    def activate(self, code: Code, value: Value, to: Value) -> None:
         """Apply RELU, RELU1, RELU6 or TANH."""
         if value.type.code != INT32:
             self.graph.emit(code, [value], [to])
@@ -120,9 +121,7 @@ class Node(ABC):
         if high is not None:
             self.graph.emit(OperationCode.MINIMUM, [raised, self.like(value, high)], [to])
 
-    def apply(
-        self, code: OperationCode, *inputs: Value, shape: Shape | None = None, type: OperandType | None = None
-    ) -> Value:
+    def apply(self, code: Code, *inputs: Value, shape: Shape | None = None, type: OperandType | None = None) -> Value:
         """Append an operation and return its result, by default of the first input's type and the output's shape."""
         leader = type or inputs[0].type
         if shape is None:

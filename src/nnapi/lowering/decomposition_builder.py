@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.lowering.lower import NCHW_TO_NHWC, NHWC_TO_NCHW, require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.rules import Rules
 from nnapi.model.builder import Builder, Tensor
 from nnapi.model.call import Call
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.parameter import NCHW_TO_NHWC, NHWC_TO_NCHW
 from nnapi.ops.quantized_values import same_quantization
 
 FLOAT32 = OperandCode.TENSOR_FLOAT32

@@ -15,35 +15,26 @@ from nnapi.contract.driver import Verdict
 from nnapi.errors import NnapiError, OpFailedError, need
 from nnapi.lowering.even_ties import find_unrounded
 from nnapi.lowering.half_precision import find_half_precision
+from nnapi.lowering.refusal import Unsupported
 from nnapi.lowering.rules import Rules
 from nnapi.model.call import UNKNOWN, Call, NotYetKnown, check_declared, normalize
 from nnapi.model.matching import Match
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY
-from nnapi.model.parameter import Several, ValuesParameter
+from nnapi.model.parameter import NCHW_TO_NHWC, NHWC_TO_NCHW, Several, ValuesParameter
+from nnapi.operation_codes import COMPOSITE_CODES, Code
 from nnapi.ops.quantized_values import dequantize
 
 if TYPE_CHECKING:
     from nnapi.contract.workload import Work
 
-NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 CONSTANT, TEMPORARY = Lifetime.CONSTANT, Lifetime.TEMPORARY  # access to members of an enumeration is slow
 DEQUANTIZE = OperationCode.DEQUANTIZE
 MANY = 16
 """Minimum number of inputs of a call whose normal form is cached and reused for similar calls."""
 DEEPEST = 8
 """Maximum depth of nested decompositions."""
-
-
-class Unsupported(Exception):
-    """Raised when the engine cannot compute a call; the message is the reason."""
-
-
-def require(condition: object, reason: str) -> None:
-    """Raise Unsupported with ``reason`` unless the condition holds."""
-    if not condition:
-        raise Unsupported(reason)
 
 
 def need_supported(verdicts: Sequence[Verdict]) -> None:
@@ -65,7 +56,7 @@ class Context:
         return self.call.activation
 
     @property
-    def code(self) -> OperationCode:
+    def code(self) -> Code:
         return self.call.operation.code
 
 
@@ -128,8 +119,9 @@ class Lowering(ABC, Generic[V, C]):
     """Whether DEQUANTIZE of a constant is folded into a constant, so that no operator computes it at run time."""
     as_types: ClassVar[tuple[str, ...]] = ()
     """Names of arguments that rules get as types, because the rules make the engine's values themselves."""
-    decompose: ClassVar[Callable[..., Any] | None] = None
-    """:func:`decompose_call` if calls without a working rule are lowered as decompositions; else None."""
+    decomposes: ClassVar[bool] = False
+    """Whether calls of NNAPI's operations without a working rule are lowered as decompositions. Those of composites
+    always are."""
     rounds_to_even: ClassVar[bool] = False
     """Whether the engine rounds halves to even in QUANTIZE, so that :mod:`~nnapi.lowering.even_ties` is left out."""
     casts_round: ClassVar[bool | None] = None
@@ -263,13 +255,15 @@ class Lowering(ABC, Generic[V, C]):
 
     def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:
         """Lower a call as its decomposition; raise ``refusal`` if that is not possible."""
-        if self.decompose is None or self.depth == DEEPEST or REGISTRY[call.code].shape_function is None:
+        may_decompose = self.decomposes or call.code in COMPOSITE_CODES
+        if not may_decompose or self.depth == DEEPEST or REGISTRY[call.code].shape_function is None:
             raise refusal
         from nnapi.contract.workload import find_work  # on demand: most models have no such calls
+        from nnapi.lowering.decompose import decompose_call
 
         failures: tuple[type[Exception], ...] = (NnapiError, NotYetKnown, *self.failures)
         try:
-            decomposition = self.decompose(self.model, call, self._normalize(call), self.types, self.constants)
+            decomposition = decompose_call(self.model, call, self._normalize(call), self.types, self.constants)
             if decomposition is None:
                 raise refusal
             part = self.make_part(decomposition.model, decomposition.origins)

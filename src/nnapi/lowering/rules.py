@@ -5,8 +5,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
-from nnapi.codes import OperationCode
-from nnapi.operation_codes import FAMILY_OF
+from nnapi.operation_codes import CODES, FAMILY_OF, Code
 
 Rule = Callable[..., Any]
 R = TypeVar("R", bound=Rule)
@@ -40,12 +39,12 @@ class Rules(Mapping[int, Rule]):
         return rule
 
     def __iter__(self) -> Iterator[int]:
-        return (code for code in OperationCode if self.find(code))
+        return (code for code in CODES.values() if self.find(code))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def lower(self, *operations: OperationCode) -> Callable[[R], R]:
+    def lower(self, *operations: Code) -> Callable[[R], R]:
         """Register a rule for operations. The rule takes a context and the call's arguments by name, with the engine's
         values for tensors. It returns the value of each result."""
 

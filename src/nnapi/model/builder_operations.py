@@ -5,9 +5,9 @@ from functools import cache
 from inspect import Parameter, Signature
 from typing import Any
 
-from nnapi.codes import OperationCode
 from nnapi.model.builder_signatures import OPTIONS, documentation, method_name, signature
 from nnapi.model.operation import REGISTRY, Operation
+from nnapi.operation_codes import CODES
 
 
 class _OperationMethods(type):
@@ -31,7 +31,7 @@ class Operations(metaclass=_OperationMethods):
 
 
 def _find(name: str, owner: object) -> Callable[..., Any]:
-    code = OperationCode.__members__.get(name.removesuffix("_").upper())
+    code = CODES.get(name.removesuffix("_").upper())
     if code is None or method_name(REGISTRY[code]) != name:
         raise AttributeError(f"a Builder has no operation {name!r}", name=name, obj=owner)
     return _make_method(REGISTRY[code])

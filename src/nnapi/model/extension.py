@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -11,6 +10,8 @@ from nnapi.errors import BadDataError, UnexpectedNullError, need, need_value
 from nnapi.locks import make_lock
 
 MAX_PREFIX = 0xFFFF
+COMPOSITES = "nnapi.composites"
+"""The extension of :class:`~nnapi.operation_codes.CompositeCode`. Its prefix is 1, so that its codes are constants."""
 
 
 def is_legal(name: str) -> bool:
@@ -45,10 +46,13 @@ class Extension(NamedTuple):
 
 
 class Extensions:
-    """Prefixes of extensions, numbered from 1 in the order of first use, and the drivers' descriptions. Thread-safe."""
+    """Prefixes of extensions, and the drivers' descriptions. Thread-safe.
+
+    :data:`COMPOSITES` has the first prefix; the others follow in the order of first use.
+    """
 
     def __init__(self) -> None:
-        self._names: list[str] = []
+        self._names = [COMPOSITES]
         self._lock = make_lock()
         self._described: dict[str, tuple[str, Extension]] = {}
         self._disputed: dict[str, str] = {}
@@ -101,15 +105,10 @@ class Extensions:
 EXTENSIONS = Extensions()
 
 
-@cache
-def _list_names() -> dict[int, str]:
-    from nnapi.operation_codes import OperationCode
-
-    return {int(code): code.name for code in OperationCode}
-
-
 def operation_name(code: int) -> str:
-    if name := _list_names().get(code):
+    from nnapi.operation_codes import NAMES  # on demand: cached models do not need it
+
+    if name := NAMES.get(code):
         return name
     if extension := EXTENSIONS.name(code):
         return f"operation {code & 0xFFFF} of {extension}"

@@ -7,7 +7,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar, overload
 
-from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, NnapiError
 from nnapi.model.facts import Facts, Trait
 from nnapi.model.matching import (
@@ -24,6 +23,7 @@ from nnapi.model.matching import (
 )
 from nnapi.model.operand import OperandType
 from nnapi.model.parameter import Levels, Slot, TensorParameter
+from nnapi.operation_codes import NAMES, Code
 
 __all__ = ["REGISTRY", "Arguments", "Facet", "Kernel", "Match", "Operation", "Overload", "Registry"]
 
@@ -49,14 +49,14 @@ class Kernel(NamedTuple):
 
 @dataclass(eq=False)
 class Operation:
-    """An NNAPI operation: signature, facts, reference kernel.
+    """An operation of NNAPI, or a composite: signature, facts, reference kernel.
 
     ``zero_sized``: accepts inputs without elements. ``failure`` is the error for an illegally omitted or zero-sized
     operand. ``output_lengths`` maps other legal numbers of outputs to their level; ``optional_outputs`` is how many of
     the last results may be omitted together.
     """
 
-    code: OperationCode
+    code: Code
     facts: Facts = NO_FACTS
     inputs: tuple[Slot, ...] = ()
     outputs: tuple[Slot, ...] = ()
@@ -208,20 +208,19 @@ class Registry(Mapping[int, Operation]):
 
     def find_module(self, code: int) -> ModuleType:
         """Return the module that declares an operation; its docstring has a line about the operation."""
-        name = OperationCode(code).name
+        name = NAMES[code]
         return import_module(f"{self._package}.{import_module(self._package).HOMES.get(name, name.lower())}")
 
     def __contains__(self, code: object) -> bool:
-        return code in CODES
+        return code in NAMES
 
     def __iter__(self) -> Iterator[int]:
-        return iter(OperationCode)
+        return iter(NAMES)
 
     def __len__(self) -> int:
-        return len(OperationCode)
+        return len(NAMES)
 
 
-CODES = frozenset(map(int, OperationCode))
 REGISTRY = Registry("nnapi.ops")
 
 

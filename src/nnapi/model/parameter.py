@@ -171,6 +171,9 @@ def one_of(*legal: int) -> Callable[[int], str | None]:
     return lambda value: None if value in legal else f"must be one of {', '.join(map(str, legal))}"
 
 
+NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
+
+
 def nhwc_to_nchw(shape: Shape) -> Shape:
     return (shape[0], shape[3], shape[1], shape[2]) if len(shape) == 4 else shape
 

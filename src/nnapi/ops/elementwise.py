@@ -28,6 +28,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Quantization, Ranks, Scalar, Slot, Tensor, upto
+from nnapi.operation_codes import Code
 from nnapi.ops.shapes import same_shape
 from nnapi.ops.signature_types import (
     BOOL8,
@@ -42,8 +43,8 @@ from nnapi.ops.signature_types import (
 )
 
 
-def _function(
-    code: OperationCode,
+def declare_function(
+    code: Code,
     facts: Facts,
     function: Callable[..., Array],
     types: Levels,
@@ -79,7 +80,7 @@ CURVED_AND_FOLDED = Facts(Kind.TRANSCENDENTAL, Trait.FOLDS | Trait.PAIRS)
 def _activation(
     code: OperationCode, facts: Facts, function: Callable[[Array], Array], types: Levels, quant: Quantization
 ) -> Operation:
-    return _function(code, facts, function, types, rank=upto(4), quant=quant, zero_sized=True)
+    return declare_function(code, facts, function, types, rank=upto(4), quant=quant, zero_sized=True)
 
 
 def _clamp(code: OperationCode, low: float, high: float) -> Operation:
@@ -103,17 +104,17 @@ RELU1 = _clamp(OperationCode.RELU1, -1, 1)
 RELU6 = _clamp(OperationCode.RELU6, 0, 6)
 TANH = _activation(OperationCode.TANH, CURVED, np.tanh, reals(quant8=3), SIGNED_UNIT)
 LOGISTIC = _activation(OperationCode.LOGISTIC, CURVED, _logistic, reals(), UNIT_INTERVAL)
-ELU = _function(OperationCode.ELU, CURVED, _elu, floats(4), Scalar("alpha", like="input", via=FLOAT_SCALAR))
-HARD_SWISH = _function(OperationCode.HARD_SWISH, CURVED, _hard_swish, reals(4), zero_sized=True)
+ELU = declare_function(OperationCode.ELU, CURVED, _elu, floats(4), Scalar("alpha", like="input", via=FLOAT_SCALAR))
+HARD_SWISH = declare_function(OperationCode.HARD_SWISH, CURVED, _hard_swish, reals(4), zero_sized=True)
 
-ABS = _function(OperationCode.ABS, CHOOSING, np.abs, floats(3) | {INT32: 4})
-EXP = _function(OperationCode.EXP, CURVED_AND_FOLDED, np.exp, floats(3))
-FLOOR = _function(OperationCode.FLOOR, STEPPING, np.floor, floats(), rank=upto(4))
-LOG = _function(OperationCode.LOG, CURVED_AND_FOLDED, np.log, floats(3))
-NEG = _function(OperationCode.NEG, CHOOSING, np.negative, floats(3) | {INT32: 3})
-SIN = _function(OperationCode.SIN, CURVED, np.sin, floats(3))
-SQRT = _function(OperationCode.SQRT, CURVED_AND_FOLDED, np.sqrt, floats(3))
-RSQRT = _function(
+ABS = declare_function(OperationCode.ABS, CHOOSING, np.abs, floats(3) | {INT32: 4})
+EXP = declare_function(OperationCode.EXP, CURVED_AND_FOLDED, np.exp, floats(3))
+FLOOR = declare_function(OperationCode.FLOOR, STEPPING, np.floor, floats(), rank=upto(4))
+LOG = declare_function(OperationCode.LOG, CURVED_AND_FOLDED, np.log, floats(3))
+NEG = declare_function(OperationCode.NEG, CHOOSING, np.negative, floats(3) | {INT32: 3})
+SIN = declare_function(OperationCode.SIN, CURVED, np.sin, floats(3))
+SQRT = declare_function(OperationCode.SQRT, CURVED_AND_FOLDED, np.sqrt, floats(3))
+RSQRT = declare_function(
     OperationCode.RSQRT, CURVED_AND_FOLDED, lambda input: 1 / np.sqrt(input), floats(3) | {QUANT8: 7, QUANT8_SIGNED: 7}
 )
 

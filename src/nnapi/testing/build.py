@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.codes import OperationCode
 from nnapi.compiling import compile
 from nnapi.errors import BadDataError, need_value
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.nesting import inner_first
 from nnapi.model.operand import Array
+from nnapi.operation_codes import CODES
 from nnapi.runtime.device import Device
 from nnapi.testing import runtime_classes
 from nnapi.testing.example import Example, Graph, Source
@@ -85,7 +85,7 @@ class _Builder:
             elif operand.lifetime == Source.SUBGRAPH and operand.subgraph is not None:
                 model.set_operand_value_from_model(index, self._find(operand.subgraph))
         for operation in graph.operations:
-            model.add_operation(OperationCode[operation.type], operation.inputs, operation.outputs)
+            model.add_operation(CODES[operation.type], operation.inputs, operation.outputs)
         model.identify_inputs_and_outputs(graph.inputs, graph.outputs)
         model.relax_computation_float32_to_float16(self.example.relaxed)
         return model

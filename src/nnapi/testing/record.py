@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.codes import OperandCode, OperationCode
+from nnapi.codes import OperandCode
 from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array
+from nnapi.operation_codes import NAMES
 from nnapi.testing.example import ChannelSpec, Example, Graph, Harness, OperandSpec, OperationSpec, Source
 
 NOTHING = Harness(generated=False)
@@ -60,7 +61,7 @@ def _graph(model: Model, positions: Mapping[int, int]) -> Graph:
 
 
 def _operation(code: int) -> str:
-    return OperationCode(code).name if code in OperationCode.__members__.values() else str(code)
+    return NAMES.get(code, str(code))
 
 
 def _operand(operand: Operand, positions: Mapping[int, int]) -> OperandSpec:

@@ -12,7 +12,7 @@ from nnapi.drivers.litert.lowering import lower_model
 from nnapi.drivers.litert.rules.binary import LONG, LONGEST
 from nnapi.drivers.litert.rules.resize import _sources, _steps_agree
 from nnapi.drivers.xnnpack.lowering import lower_model as lower_xnnpack
-from nnapi.lowering.lower import Unsupported
+from nnapi.lowering.refusal import Unsupported
 from nnapi.model.model import Model
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
 from tests.drivers.litert.graph_cases import find_reason, floats, ints, kinds, lower, real, signed, zeros

@@ -14,7 +14,7 @@ from nnapi.drivers.litert.rules.recurrent_lstm import _largest, _need_exact, _ne
 from nnapi.drivers.litert.unsigned_values import UnsignedTensors, can_be_unsigned, supports_unsigned
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
-from nnapi.lowering.lower import Unsupported
+from nnapi.lowering.refusal import Unsupported
 from nnapi.model.operand import tensor
 from nnapi.ops.lstm_parameters import Cell
 from nnapi.ops.quantized_lstm import GATE_SCALE

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, TypeVar
 from nnapi.codes import OperandCode
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.formats.tflite.operators import row_of
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.rules import Rules
 from nnapi.lowering.tflite import context as canonical
 from nnapi.lowering.tflite.context import SHIFT, flip_sign

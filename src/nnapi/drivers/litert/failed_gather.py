@@ -9,7 +9,7 @@ from nnapi.model.model import Model
 from nnapi.ops.index_range import BadIndexError
 
 FAILED = re.compile(r"Node number (\d+) \(GATHER\) failed to invoke")
-PARAMETERS = {OperationCode.GATHER: "indices", OperationCode.EMBEDDING_LOOKUP: "lookups"}
+PARAMETERS: dict[int, str] = {OperationCode.GATHER: "indices", OperationCode.EMBEDDING_LOOKUP: "lookups"}
 """The parameter that holds the indices of an operation that is lowered to GATHER."""
 
 
@@ -22,7 +22,7 @@ def find_bad_index(message: str, native: Any, model: Model, origins: Sequence[in
     found = FAILED.findall(message)
     origin = origins[int(found[-1])] if found and int(found[-1]) < len(origins) else None
     call = next((call for call in model.operations if call.number == origin), None)
-    parameter = None if call is None else PARAMETERS.get(OperationCode(call.code))
+    parameter = None if call is None else PARAMETERS.get(call.code)
     if call is None or call.match is None or parameter is None:
         return None
     values, given = (native.tensor(native, int(tensor)) for tensor in native.NodeInputs(int(found[-1])))

@@ -1,8 +1,8 @@
 """Lower a model to a graph for LiteRT."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.contract.driver import Verdict
@@ -12,7 +12,8 @@ from nnapi.drivers.litert.unsafe_graphs import find_violation
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, remove_dead_operators
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.lowering import lower as lowering
-from nnapi.lowering.lower import Lowering, Unsupported, find_omissible, name_of, require
+from nnapi.lowering.lower import Lowering, find_omissible, name_of
+from nnapi.lowering.refusal import Unsupported, require
 from nnapi.lowering.tflite.indexing import cancel_reversals
 from nnapi.model.call import Call
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
@@ -101,6 +102,21 @@ class TfliteLowering(Lowering[Tensor, Context]):
         for index, result in zip(call.outputs, results, strict=True):
             result.name = self.model.operands[index].name or result.name
         return results
+
+    def make_part(self, model: Model, origins: Mapping[int, int]) -> Self:
+        part = super().make_part(model, origins)
+        part.dynamic = frozenset(index for index, origin in origins.items() if origin in self.dynamic)
+        part._findings, part._sound = self._findings, self._sound
+        return part
+
+    def adopt_part(self, call: OperationCall, part: Self) -> None:
+        super().adopt_part(call, part)
+        for operator in part.graph.operators:
+            for output in operator.outputs:
+                output.origin = call.number
+        self.graph.operators += part.graph.operators
+        for index in call.outputs:
+            self.values[index].name = self.model.operands[index].name or self.values[index].name
 
     def round_half(self, context: Context, value: Tensor) -> Tensor:
         return context.round_half(value)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import (
+    COMPOSITE_OPERATIONS,
     ENGINE,
     CacheEntry,
     Capabilities,
@@ -52,7 +53,7 @@ class OpenVinoDriver(HostMemory):
         name = f"openvino-{device.lower()}"
         is_exact = device != "CPU" or byte_sums.are_byte_sums_exact()
         engine = f"OpenVINO {version('openvino')}{'' if is_exact else byte_sums.IN_FLOAT}"
-        self.info = DeviceInfo(name, engine, TYPES[device], 8)
+        self.info = DeviceInfo(name, engine, TYPES[device], 8, (COMPOSITE_OPERATIONS,))
         self._device, self._threads = device, threads
 
     def capabilities(self) -> Capabilities:

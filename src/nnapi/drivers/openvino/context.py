@@ -10,10 +10,11 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.indices import find_range, find_source
 from nnapi.drivers.openvino.value import STEPS, Node, Value, encode, node_of, number
 from nnapi.lowering import lower as lowering
-from nnapi.lowering.lower import NHWC_TO_NCHW, Unsupported, require
+from nnapi.lowering.refusal import Unsupported, require
 from nnapi.lowering.rules import Rules
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
+from nnapi.model.parameter import NHWC_TO_NCHW
 from nnapi.ops.index_range import BadIndexError
 from nnapi.ops.quantized_values import BOUNDS, quantized_range
 

@@ -12,13 +12,14 @@ from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import RULES, Bounds, Context, integers
 from nnapi.drivers.openvino.recurrences import Search
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, round_half
-from nnapi.lowering.decompose import decompose_call
-from nnapi.lowering.lower import NHWC_TO_NCHW, Lowering, Unsupported, assume_shapes, name_of, require
+from nnapi.lowering.lower import Lowering, assume_shapes, name_of
+from nnapi.lowering.refusal import Unsupported, require
 from nnapi.model.call import UNKNOWN, Call
 from nnapi.model.facts import Kind
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
-from nnapi.operation_codes import FAMILY_OF
+from nnapi.model.parameter import NHWC_TO_NCHW
+from nnapi.operation_codes import COMPOSITE_CODES, FAMILY_OF
 from nnapi.ops.quantized_values import same_quantization
 
 LARGE = 200
@@ -42,7 +43,7 @@ class Lowered(Lowering[Value, Context]):
     folds_dequantize = True
     rounds_to_even = True
     casts_round = False
-    decompose = staticmethod(decompose_call)
+    decomposes = True
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         super().__init__(model, [shape if shape and all(shape) else () for shape in shapes])
@@ -92,10 +93,10 @@ class Lowered(Lowering[Value, Context]):
         return Context(call, checked, self._is_quantized)
 
     def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:
-        """Do not decompose in dynamic models, where other shapes may give other operations. Do not decompose recurrent
-        cells: the engine fails to compile some of one unit, and xnnpack-cpu has its own."""
+        """Do not decompose NNAPI's operations in dynamic models, where other shapes may give other operations. Do not
+        decompose recurrent cells: the engine fails to compile some of one unit, and xnnpack-cpu has its own."""
         is_dynamic = not all(self.model.operands[index].type.is_known for index in self.model.inputs)
-        if is_dynamic or FAMILY_OF.get(call.code) == "recurrent":
+        if call.code not in COMPOSITE_CODES and (is_dynamic or FAMILY_OF.get(call.code) == "recurrent"):
             raise refusal
         super()._lower_as_parts(call, refusal)
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.drivers.openvino.api import op, ov
-from nnapi.lowering.lower import NCHW_TO_NHWC, NHWC_TO_NCHW
 from nnapi.model.operand import Array, OperandType
-from nnapi.model.parameter import nchw_to_nhwc, nhwc_to_nchw
+from nnapi.model.parameter import NCHW_TO_NHWC, NHWC_TO_NCHW, nchw_to_nhwc, nhwc_to_nchw
 from nnapi.ops.quantized_values import dequantize, same_quantization
 
 Node: TypeAlias = Any

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.contract.driver import Capabilities, DeviceInfo, HostMemory, PrepareOptions, Verdict
+from nnapi.contract.driver import COMPOSITE_OPERATIONS, Capabilities, DeviceInfo, HostMemory, PrepareOptions, Verdict
 from nnapi.model.model import Model
 
 if TYPE_CHECKING:
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 class ReferenceDriver(HostMemory):
-    """The reference driver. It supports all built-in operations of all feature levels, but no extensions."""
+    """The reference driver. It supports all operations of NNAPI and all composites, but no other
+    extensions."""
 
-    info = DeviceInfo("nnapi-reference", "1.0", DeviceTypeCode.DEVICE_CPU, 8)
+    info = DeviceInfo("nnapi-reference", "1.0", DeviceTypeCode.DEVICE_CPU, 8, (COMPOSITE_OPERATIONS,))
 
     def capabilities(self) -> Capabilities:
         return Capabilities()

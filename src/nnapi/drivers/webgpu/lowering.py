@@ -11,7 +11,7 @@ from nnapi.drivers.webgpu.rules import RULES
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant, remove_dead_operators
 from nnapi.formats.tflite.names import write_named_tensors
 from nnapi.formats.tflite.writer import serialize
-from nnapi.lowering.lower import Unsupported
+from nnapi.lowering.refusal import Unsupported
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
 

@@ -6,7 +6,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import RULES as LITERT
 from nnapi.drivers.litert.context import Context
 from nnapi.formats.tflite.graph import Tensor, constant
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.rules import Rules
 from nnapi.lowering.tflite.normalization import subtract_largest
 from nnapi.model.operand import Array

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode
-from nnapi.contract.driver import ENGINE, Capabilities, DeviceInfo, PrepareOptions, Verdict
+from nnapi.contract.driver import COMPOSITE_OPERATIONS, ENGINE, Capabilities, DeviceInfo, PrepareOptions, Verdict
 from nnapi.contract.precision import Offer, offer_permitted, refuse_precision
 from nnapi.contract.prepared import Shapes
 from nnapi.drivers.litert.artifact import Compiled
@@ -49,7 +49,11 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
 
     def __init__(self, threads: int | None = None) -> None:
         self.info = DeviceInfo(
-            "xnnpack-cpu", f"LiteRT {version('ai-edge-litert')}", DeviceTypeCode.DEVICE_ACCELERATOR, 8
+            "xnnpack-cpu",
+            f"LiteRT {version('ai-edge-litert')}",
+            DeviceTypeCode.DEVICE_ACCELERATOR,
+            8,
+            (COMPOSITE_OPERATIONS,),
         )
         self._threads = threads
         self._asked: WeakKeyDictionary[Model, Lowered] = WeakKeyDictionary()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperandCode
-from nnapi.lowering.lower import Unsupported
+from nnapi.lowering.refusal import Unsupported
 from nnapi.model.operand import DTYPES, Array, OperandType, Shape
 
 ELEMENTS: Mapping[int, np.dtype[Any]] = {

@@ -3,7 +3,7 @@
 from typing import Any
 
 from nnapi.formats.tflite.graph import Tensor, constant
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.rules import Rules
 from nnapi.lowering.tflite import context as canonical
 from nnapi.lowering.tflite.context import flip_sign

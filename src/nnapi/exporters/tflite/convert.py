@@ -12,9 +12,10 @@ from nnapi.exporters.tflite.context import RULES, Context
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant, remove_dead_operators
 from nnapi.formats.tflite.operators import row_of
 from nnapi.formats.tflite.schema import ELEMENTS
-from nnapi.lowering.lower import Unsupported, name_of
+from nnapi.lowering.lower import name_of
 from nnapi.lowering.passes.fuse_lstm import fuse_lstm_steps
 from nnapi.lowering.passes.state_variables import make_state_variables
+from nnapi.lowering.refusal import Unsupported
 from nnapi.lowering.tflite.context import tensor_of
 from nnapi.lowering.tflite.indexing import cancel_reversals
 from nnapi.model.call import Call

@@ -11,6 +11,7 @@ from nnapi.importers.node import Node
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
+from nnapi.operation_codes import CODES, Code
 
 HIGHEST_RANK = 4
 TANH, SIGN_BIT = 4, 5
@@ -56,8 +57,8 @@ class TfliteNode(Node):
         return self._options
 
     @property
-    def code(self) -> OperationCode:
-        return OperationCode[row_of(self.kind).nnapi or self.kind]
+    def code(self) -> Code:
+        return CODES[row_of(self.kind).nnapi or self.kind]
 
     @property
     def count(self) -> int:
@@ -162,7 +163,7 @@ class TfliteNode(Node):
         expressible(code in FUSED, f"its fused activation {code} is not one of NNAPI's")
         self._after = FUSED[code]
 
-    def emit(self, code: OperationCode, *inputs: Value, to: Value | Sequence[Value] | None = None) -> Value:
+    def emit(self, code: Code, *inputs: Value, to: Value | Sequence[Value] | None = None) -> Value:
         """Append an operation; if it writes the node's output, append the pending activation too."""
         targets = [self.output] if to is None else [to] if isinstance(to, Value) else list(to)
         if self._after is None or self.output not in targets:

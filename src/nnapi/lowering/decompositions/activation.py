@@ -1,8 +1,12 @@
-"""RELU, RELU1, RELU6, TANH, LOGISTIC, ELU, PRELU, HARD_SWISH."""
+"""RELU, RELU1, RELU6, TANH, LOGISTIC, ELU, PRELU, HARD_SWISH, ERF, GELU, MISH, SOFTPLUS."""
+
+import math
 
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition_builder import Decomposition, decomposition
 from nnapi.model.builder import Tensor
+from nnapi.operation_codes import CompositeCode as Composite
+from nnapi.ops.smooth_activations import CUBIC, ERROR_FUNCTION, SCALE
 
 BOUNDS = {Op.RELU: (0, None), Op.RELU1: (-1, 1), Op.RELU6: (0, 6)}
 
@@ -45,3 +49,36 @@ def prelu(b: Decomposition, input: Tensor, alpha: Tensor) -> Tensor:
 def hard_swish(b: Decomposition, input: Tensor) -> Tensor:
     share = b.div(b.relu6(b.add(input, b.number(input, 3), 0)), b.number(input, 6), 0)
     return b.mul(input, share, 0)
+
+
+@decomposition(Composite.ERF)
+def error_function(b: Decomposition, input: Tensor, scale: float = 1.0) -> Tensor:
+    """Return erf(``scale`` x)."""
+    u = b.relu1(b.mul(input, b.number(input, scale / SCALE), 0))
+    square = b.mul(u, u, 0)
+    first, *rest, last = ERROR_FUNCTION
+    total = b.mul(square, b.number(input, last), 0)
+    for factor in reversed(rest):
+        total = b.mul(b.add(total, b.number(input, factor), 0), square, 0)
+    return b.tanh(b.mul(u, b.add(total, b.number(input, first), 0), 0))
+
+
+@decomposition(Composite.GELU)
+def gelu(b: Decomposition, input: Tensor, approximate: bool) -> Tensor:
+    if approximate:
+        cube = b.mul(b.mul(b.mul(input, input, 0), input, 0), b.number(input, CUBIC), 0)
+        spread = b.tanh(b.mul(b.add(input, cube, 0), b.number(input, math.sqrt(2 / math.pi)), 0))
+    else:
+        spread = error_function(b, input, math.sqrt(0.5))
+    return b.mul(b.mul(input, b.number(input, 0.5), 0), b.add(spread, b.number(input, 1), 0), 0)
+
+
+@decomposition(Composite.SOFTPLUS)
+def softplus(b: Decomposition, input: Tensor) -> Tensor:
+    small = b.add(b.exp(b.neg(b.abs(input))), b.number(input, 1), 0)
+    return b.add(b.relu(input), b.log(small), 0)
+
+
+@decomposition(Composite.MISH)
+def mish(b: Decomposition, input: Tensor) -> Tensor:
+    return b.mul(input, b.tanh(softplus(b, input)), 0)

@@ -9,7 +9,7 @@ from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition_builder import Decomposition, decomposition
 from nnapi.lowering.decompositions.convolution import convolve
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import OperandType, as_float32
 

@@ -7,7 +7,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition_builder import Decomposition, decomposition, read_stored, write_stored
 from nnapi.lowering.decompositions.movement import pad
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.model.builder import Tensor
 from nnapi.ops.pooling import count_cells
 from nnapi.ops.shapes import Padding, Pair

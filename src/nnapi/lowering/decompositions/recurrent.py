@@ -8,7 +8,7 @@ from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition_builder import CLAMPS, Decomposition, decomposition
 from nnapi.lowering.decompositions.activation import clamp
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.model.builder import Tensor
 from nnapi.ops.lstm_cell import EPSILON
 from nnapi.ops.lstm_parameters import Cell, cell_of

@@ -1,16 +1,20 @@
-"""Reductions: combine the first half of the elements with the second until one element is left."""
+"""Reductions: combine the first half of the elements with the second until one element is left. CUMSUM."""
 
 import math
 from collections.abc import Callable, Mapping
+
+import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition_builder import Decomposition, decomposition, read_stored, write_stored
 from nnapi.lowering.decompositions.binary import as_numbers, is_one
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import Array
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.reduce import reduced_axes
+from nnapi.ops.shapes import axis_of
 
 MOST_EXACT = 2**16
 """Maximum number of 8-bit values whose sum is exact in float32."""
@@ -52,3 +56,38 @@ def mean(b: Decomposition, input: Tensor, axes: Array, keep_dims: int) -> Tensor
     values = b.add(values, b.number(values, input.type.zero_point), 0)
     means = b.floor(b.div(b.reduce_sum(values, axes, keep_dims > 0), b.number(values, count), 0))
     return write_stored(b, b.sub(means, b.number(means, input.type.zero_point), 0), input.type)
+
+
+@decomposition(Composite.CUMSUM)
+def cumsum(b: Decomposition, input: Tensor, axis: int, exclusive: bool, reverse: bool) -> Tensor:
+    """Multiply rows by a triangular matrix; add integers in passes, because the product computes floats."""
+    rank, axis = len(input.shape), axis_of(axis, len(input.shape))
+    order = [*(i for i in range(rank) if i != axis), axis]
+    last = b.permute(input, order)
+    rows = b.restate(last, (math.prod(last.shape[:-1]), last.shape[-1]))
+    if input.type.code == OperandCode.TENSOR_INT32:
+        summed = _sum_integers(b, rows, exclusive, reverse)
+    else:
+        triangle = np.tri(last.shape[-1], k=-1 if exclusive else 0, dtype=input.type.dtype)
+        matrix = b.constant(triangle if reverse else np.ascontiguousarray(triangle.T))
+        summed = b.batch_matmul(rows, matrix, False, False)
+    return b.permute(b.restate(summed, last.shape), np.argsort(order).tolist())
+
+
+def _sum_integers(b: Decomposition, rows: Tensor, exclusive: bool, reverse: bool) -> Tensor:
+    """In pass k, add to each element the one 2**k positions earlier."""
+    count, distance = rows.shape[1], 1
+    if exclusive:
+        rows = _move(b, rows, 1, reverse)
+    while distance < count:
+        rows = b.add(rows, _move(b, rows, distance, reverse), 0)
+        distance *= 2
+    return rows
+
+
+def _move(b: Decomposition, rows: Tensor, distance: int, reverse: bool) -> Tensor:
+    """Move elements by a distance towards the end; with ``reverse``, towards the start. Fill with zeros."""
+    positions = np.arange(rows.shape[1]) + (distance if reverse else -distance)
+    is_inside = (positions >= 0) & (positions < rows.shape[1])
+    moved = b.pick(rows, 1, np.where(is_inside, positions, 0).tolist())
+    return b.mul(moved, b.constant(is_inside[np.newaxis].astype(rows.type.dtype)), 0)

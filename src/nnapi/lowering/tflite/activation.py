@@ -2,8 +2,9 @@
 
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import Context, lower
+from nnapi.operation_codes import CompositeCode as Composite
 
 
 @lower(Op.RELU, Op.RELU1, Op.RELU6, Op.TANH, Op.LOGISTIC, Op.HARD_SWISH)
@@ -27,3 +28,8 @@ def elu(context: Context, input: Tensor, alpha: float) -> Tensor:
 @lower(Op.PRELU)
 def prelu(context: Context, input: Tensor, alpha: Tensor) -> Tensor:
     return context.emit("PRELU", [input, alpha])
+
+
+@lower(Composite.GELU)
+def gelu(context: Context, input: Tensor, approximate: bool) -> Tensor:
+    return context.emit("GELU", [input], approximate=approximate)

@@ -10,7 +10,7 @@ from nnapi.codes import FuseCode, OperandCode
 from nnapi.formats.tflite.graph import DTYPES, Operator, Tensor, constant
 from nnapi.formats.tflite.schema import ELEMENTS, SAME, VALID
 from nnapi.lowering import lower as lowering
-from nnapi.lowering.lower import Unsupported, require
+from nnapi.lowering.refusal import Unsupported, require
 from nnapi.lowering.rules import Rules
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape

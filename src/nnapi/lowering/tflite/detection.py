@@ -8,7 +8,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.schema import DETECTION
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import Context, lower
 
 

@@ -8,7 +8,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import DTYPES, Graph, Operator, Tensor, constant, remove_dead_operators
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.lowering.inverses import Inverse, cancel_inverses
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import Context, lower
 from nnapi.ops.shapes import axis_of
 

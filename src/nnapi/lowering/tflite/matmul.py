@@ -2,7 +2,7 @@
 
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import Context, lower
 from nnapi.model.operand import OperandType
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import DTYPES, Tensor, constant
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import Context, lower
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import axis_of

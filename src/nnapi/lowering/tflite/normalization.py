@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor, constant
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import Context, lower
 from nnapi.ops.shapes import axis_of
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import Context, lower
 
 

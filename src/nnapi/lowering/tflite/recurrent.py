@@ -7,7 +7,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Operator, Tensor
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import Context, lower
 from nnapi.ops.lstm_parameters import Cell, cell_of, list_norms, list_operands
 from nnapi.ops.quantized_lstm import gate_scales

@@ -4,6 +4,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.tflite.context import Context, lower
 from nnapi.model.operand import Array
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.reduce import reduced_axes
 
 
@@ -19,3 +20,8 @@ def reduce(context: Context, input: Tensor, axes: Array, keep_dims: int, out: Te
     reduced = out if out.shape == kept or not is_kept else out.like(shape=kept)
     context.emit(context.kind, [input, constant(along)], reduced, keep_dims=bool(is_kept))
     return out if reduced is out else context.reshape(reduced, out.shape, out)
+
+
+@lower(Composite.CUMSUM)
+def cumsum(context: Context, input: Tensor, axis: int, exclusive: bool, reverse: bool) -> Tensor:
+    return context.emit("CUMSUM", [input, constant(axis)], exclusive=exclusive, reverse=reverse)

@@ -3,9 +3,11 @@
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.tflite.context import Context, lower
+from nnapi.operation_codes import CompositeCode as Composite
 
 
 @lower(Op.ABS, Op.EXP, Op.FLOOR, Op.LOG, Op.LOGICAL_NOT, Op.NEG, Op.SIN, Op.SQRT)
+@lower(Composite.CEIL, Composite.ROUND, Composite.SIGN)
 def function(context: Context, **operands: Tensor) -> Tensor:
     (input,) = operands.values()
     return context.map(context.kind, input, context.result())

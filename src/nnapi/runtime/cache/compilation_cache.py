@@ -15,6 +15,7 @@ from nnapi.model.memory import Memory, release_pages
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
 from nnapi.runtime.settings import is_tuning
+from nnapi.runtime.verdicts.composites import show_model
 from nnapi.store.code_version import find_last_change
 from nnapi.store.digest import digest, sha256
 from nnapi.store.directories import RecordKind, directory_of
@@ -67,7 +68,9 @@ class Cache:
             log.debug("%s ignored: it was made for another model, or for other options", path)
             return None
         try:
-            restored = driver.restore(model, CacheEntry(content.payload, content.file), options)
+            restored = driver.restore(
+                show_model(device.driver, model), CacheEntry(content.payload, content.file), options
+            )
         except Exception as error:
             log.warning("%s ignored: %s cannot restore it: %s", path, device.name, error)
             return None

@@ -14,6 +14,7 @@ from nnapi.runtime.executors.prepared_partitions import ClaimedError
 from nnapi.runtime.planning.device_answers import DeviceAnswers
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.planning.planner import make_first_plan, make_plans
+from nnapi.runtime.verdicts.composites import show_model
 
 WORTH_SHARING = 3e-4
 """Seconds of a run on one thread; for shorter runs, waking other threads costs more than it saves."""
@@ -47,7 +48,9 @@ def predict_plan(question: Question, claims: Sequence[ClaimedError]) -> Predicti
         raise claims[-1].kind("; ".join(answers.notes)) from None
     if question.has_choice and plan.is_simple:
         driver = next(device.driver for device in devices if device.name == plan.only_run.device)
-        plan = plan.with_variant(driver.predict_variant(model) if isinstance(driver, Variants) else "")
+        plan = plan.with_variant(
+            driver.predict_variant(show_model(driver, model)) if isinstance(driver, Variants) else ""
+        )
     return Prediction(plan.on_threads(threads), is_small, not claims)
 
 

@@ -11,6 +11,7 @@ from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import list_call_references, list_nested
 from nnapi.model.precision import Precision
 from nnapi.runtime.device import REFERENCE, Device
+from nnapi.runtime.verdicts.composites import show_model
 from nnapi.trace.log import Log
 
 log = Log("nnapi.ExecutionPlan")
@@ -39,7 +40,11 @@ def find_tables(devices: Sequence[Device], threads: int, model: Model) -> Tables
             log.warning("the timings of %s are discarded: %s", device.name, fault)
             continue
         shared = 1 if device.type == DeviceTypeCode.DEVICE_CPU else threads  # the reference computes on one thread
-        gain = GAINS[device.driver.offer_precision(model).usual] if isinstance(device.driver, Precise) else 1.0
+        gain = (
+            GAINS[device.driver.offer_precision(show_model(device.driver, model)).usual]
+            if isinstance(device.driver, Precise)
+            else 1.0
+        )
         shares = {each: shared * (gain if each[1] is Element.FLOAT32 else 1.0) for each in timings.costs}
         costs = {
             each: Cost(cost[0], *(seconds / shares[each] for seconds in cost[1:]))

@@ -17,6 +17,7 @@ from nnapi.runtime.executors.deadline import run_in_time
 from nnapi.runtime.executors.output_check import OutputCheck
 from nnapi.runtime.executors.wrappers import OnDevice
 from nnapi.runtime.planning.plan import Plan, Run
+from nnapi.runtime.verdicts.composites import show_model
 from nnapi.runtime.verdicts.exclusions import exclusions_of, note_death
 from nnapi.trace import Phase, Section, span
 
@@ -151,7 +152,8 @@ def prepare_by_driver(device: Device, model: Model, options: PrepareOptions) -> 
     """Prepare a model by the device's driver; any error is raised as an NnapiError."""
     try:
         with span(device.layer, Phase.COMPILATION, "prepareModel", device=device.name, model=model.name):
-            prepared = run_in_time(partial(device.driver.prepare, model, options), options.deadline, device.name)
+            shown = show_model(device.driver, model)
+            prepared = run_in_time(partial(device.driver.prepare, shown, options), options.deadline, device.name)
         need(hasattr(prepared, "execute"), f"{device.name} returned {prepared!r} for a prepared model", OpFailedError)
         return prepared
     except NnapiError:

@@ -12,6 +12,7 @@ from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.precision import Precision
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.plan import Alternative, Decision, If, Plan, Run, Step
+from nnapi.runtime.verdicts.composites import show_model
 
 
 def summary(plan: Plan) -> str:
@@ -91,9 +92,9 @@ def add_precisions(
         driver = device.driver
         if isinstance(driver, Precise):
             refusal = refusals.get(device.name)
-            found = (refuse_precision(refusal) if refusal else driver.offer_precision(plan.model)).describe(
-                plan.variant
-            )
+            found = (
+                refuse_precision(refusal) if refusal else driver.offer_precision(show_model(driver, plan.model))
+            ).describe(plan.variant)
         elif device.type == DeviceTypeCode.DEVICE_CPU:
             found = "computes float32 in float32: it has no other precision"
         else:

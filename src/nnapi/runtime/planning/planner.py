@@ -8,13 +8,15 @@ from nnapi.contract.driver import Variants, Verdict
 from nnapi.errors import need_value
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import depths, list_call_references
+from nnapi.operation_codes import COMPOSITE_CODES
 from nnapi.runtime.costs.prices import Tables
-from nnapi.runtime.device import Device
+from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.planning.candidates import list_candidates
 from nnapi.runtime.planning.device_answers import DeviceAnswers, Exclusions
 from nnapi.runtime.planning.grouping import group_by_owner
 from nnapi.runtime.planning.partition import Assignment, partition
 from nnapi.runtime.planning.plan import If, Plan, Run, Step, While, run_everything_on
+from nnapi.runtime.verdicts.composites import show_model
 from nnapi.runtime.verdicts.submodel import count_reads, make_submodel
 from nnapi.runtime.verdicts.verdicts import has_dynamic_control_flow
 from nnapi.trace import Layer, Phase, Section
@@ -49,6 +51,7 @@ def make_plan(
 def make_plans(answers: DeviceAnswers, *, compared: bool = True) -> list[Plan]:
     """Return a list with the best plan. If ``compared``, return the first plan to run, then the others, the fastest
     first, each followed by its device's other variants."""
+    answers = _expand_untaken(answers)
     answers.need_taken()
     if len(answers.devices) == 1:
         return [_plan_whole(answers, 0)]
@@ -64,6 +67,22 @@ def make_plans(answers: DeviceAnswers, *, compared: bool = True) -> list[Plan]:
     return [variant for plan in plans for variant in _list_variants(answers, plan)] if compared else plans
 
 
+def _expand_untaken(answers: DeviceAnswers) -> DeviceAnswers:
+    """Return the answers on the model in which the composites that no engine takes are replaced, so that their parts
+    are divided among the devices. The reference takes all, and is no engine."""
+    composites = [(i, call) for i, call in enumerate(answers.model.operations) if call.code in COMPOSITE_CODES]
+    engines = [i for i, device in enumerate(answers.devices) if device.name != REFERENCE]
+    if not composites or not engines:
+        return answers
+    verdicts = [answers.verdicts(index) for index in engines]
+    untaken = [call.number for i, call in composites if not any(each[i].supported for each in verdicts)]
+    if not untaken:
+        return answers
+    from nnapi.lowering.expansion import expand  # on demand: few models need it
+
+    return answers.about(expand(answers.model, frozenset(untaken)).model)
+
+
 @Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
 def make_first_plan(answers: DeviceAnswers, *, slower: bool = True) -> Plan | None:
     """Return the plan on the device predicted to be fastest, if it supports the whole model; with ``slower``, on the
@@ -75,7 +94,8 @@ def make_first_plan(answers: DeviceAnswers, *, slower: bool = True) -> Plan | No
     order = sorted(costs, key=lambda d: costs[d] * (unsure if devices[d].starts_slowly else 1.0))
     for index in order if slower else order[:1]:
         verdicts = answers.verdicts(index)
-        if any(verdict.parts for verdict in verdicts):
+        pairs = zip(answers.model.operations, verdicts, strict=True)
+        if any(verdict.parts and call.code not in COMPOSITE_CODES for call, verdict in pairs):
             return None  # decomposed operations are slower than predicted
         if all(verdict.supported for verdict in verdicts):
             return _plan_whole(answers, index)
@@ -93,7 +113,9 @@ def _plan_whole(answers: DeviceAnswers, index: int) -> Plan:
 def _list_variants(answers: DeviceAnswers, plan: Plan) -> list[Plan]:
     """Return the plan and its copies for other variants of its device, which have the same predicted times."""
     driver = next(device.driver for device in answers.devices if device.name == plan.devices[0])
-    variants = driver.list_variants(plan.model) if plan.is_simple and isinstance(driver, Variants) else ()
+    variants = (
+        driver.list_variants(show_model(driver, plan.model)) if plan.is_simple and isinstance(driver, Variants) else ()
+    )
     return [plan, *map(plan.with_variant, variants)]
 
 

@@ -1,11 +1,13 @@
 """Verdicts of a device on the operations of a model: by the runtime's rules, then by its driver."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode
 from nnapi.contract.driver import Driver, DriverDiedError, Verdict
 from nnapi.errors import need
 from nnapi.model.model import Lifetime, Model, OperationCall
+from nnapi.runtime.verdicts.composites import ask_about_parts, show_model
 from nnapi.runtime.verdicts.exclusions import exclusions_of, note_death_when_asked
 from nnapi.runtime.verdicts.submodel import make_submodel
 from nnapi.trace.log import Log
@@ -30,6 +32,12 @@ def find_verdicts(driver: Driver, model: Model) -> list[Verdict]:
 def need_verdicts(driver: Driver, model: Model) -> list[Verdict]:
     """Return a verdict on each operation. The driver is asked only for those of its feature level that are not
     excluded. Raise its errors, and OpFailedError if it returns a wrong number of verdicts."""
+    if show_model(driver, model) is model:
+        return _need_verdicts(driver, model)
+    return ask_about_parts(model, partial(_need_verdicts, driver))
+
+
+def _need_verdicts(driver: Driver, model: Model) -> list[Verdict]:
     hidden = _refuse_unseen(driver, model)
     try:
         verdicts = _ask(driver, model, hidden)

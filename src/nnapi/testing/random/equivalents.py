@@ -6,10 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from nnapi.codes import FuseCode, OperationCode, PaddingCode
+from nnapi.codes import FuseCode, PaddingCode
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
 from nnapi.model.parameter import TensorParameter
+from nnapi.operation_codes import CODES
 from nnapi.ops.evaluate import NCHW_TO_NHWC, NHWC_TO_NCHW
 from nnapi.ops.shapes import same_padding
 from nnapi.testing.example import (
@@ -98,7 +99,7 @@ def _change_layout(model: _Rewritten, operation: OperationSpec) -> bool:
     first = model.constants(operation).get("layout")
     if first is None:
         return False
-    match, slots = match_call(operation, model.operands), REGISTRY[OperationCode[operation.type]].outputs
+    match, slots = match_call(operation, model.operands), REGISTRY[CODES[operation.type]].outputs
     if "output_shape" in match.inputs:
         return False  # the values of ``output_shape`` would have to be transposed too
     to, back = (NCHW_TO_NHWC, NHWC_TO_NCHW) if first else (NHWC_TO_NCHW, NCHW_TO_NHWC)

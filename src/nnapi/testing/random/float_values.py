@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from nnapi.codes import OperationCode
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
+from nnapi.operation_codes import CODES
 from nnapi.ops.quantized_values import dequantize
 from nnapi.testing.example import Example, Graph, OperandSpec
 from nnapi.testing.random.subgraphs import CONSTANTS, Part
@@ -14,7 +14,7 @@ from nnapi.testing.random.subgraphs import CONSTANTS, Part
 def on_float_values(part: Part, values: Mapping[int, Array | None]) -> Example | None:
     """Return an operation with its quantized operands dequantized; None if none is quantized."""
     example, main = part.example, part.example.main
-    operation = REGISTRY[OperationCode[main.operations[0].type]]
+    operation = REGISTRY[CODES[main.operations[0].type]]
     if not any(o.scale or o.channel_quant for o in main.operands) or operation.name in ("CAST", "QUANTIZED_16BIT_LSTM"):
         return None
     inputs = dict(zip(main.inputs, (values[index] for index in part.inputs), strict=True))

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.codes import OperationCode
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
+from nnapi.operation_codes import CODES
 from nnapi.ops.lstm_cell import ACTIVATIONS, gate, lstm_step
 from nnapi.ops.lstm_parameters import Cell, cell_of
 from nnapi.ops.recurrent_sequence import by_time, link, over_time
@@ -28,7 +28,7 @@ def estimate_losses(name: str, inputs: Sequence[Any], outputs: Sequence[Any], pr
         return []
     with np.errstate(all="ignore"):
         if name in CELLS:
-            operation = REGISTRY[OperationCode[name]]
+            operation = REGISTRY[CODES[name]]
             given = dict(zip((slot.name for slot in operation.overloads[0].inputs), inputs, strict=False))
             results = dict(zip((slot.name for slot in operation.outputs), outputs, strict=False))
             return by_coupled_gates(given, results, ROUNDING[precision])

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nnapi.codes import OperationCode
 from nnapi.model.matching import Match
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
+from nnapi.operation_codes import CODES
 from nnapi.testing.example import Example, Graph, OperandSpec, OperationSpec, Source, find_operands
 
 CONSTANTS = (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE)
@@ -56,7 +56,7 @@ def renumber(operation: OperationSpec, positions: Mapping[int, int]) -> Operatio
 def match_call(operation: OperationSpec, operands: Sequence[OperandSpec]) -> Match:
     """Return the match of a call; raise like :meth:`Operation.match`."""
     given, made = ([operands[i].full_type for i in indices] for indices in (operation.inputs, operation.outputs))
-    return REGISTRY[OperationCode[operation.type]].match(given, made)
+    return REGISTRY[CODES[operation.type]].match(given, made)
 
 
 def keep_operations(example: Example, numbers: Collection[int], values: Mapping[int, Array | None]) -> Example:

@@ -7,7 +7,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor, constant
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite import binary as canonical
 from nnapi.model.operand import Shape
 

@@ -5,7 +5,7 @@ from typing import Any
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite import convolution as canonical
 from nnapi.lowering.windows import explain_too_wide
 from nnapi.model.operand import OperandType

@@ -11,7 +11,7 @@ from nnapi.drivers.litert.outliers import find_outliers, found
 from nnapi.drivers.litert.unsafe_graphs import LARGEST_SCALE, SMALLEST_SCALE
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.operators import row_of
-from nnapi.lowering.lower import Unsupported, require
+from nnapi.lowering.refusal import Unsupported, require
 from nnapi.lowering.tflite.context import SHIFT, flip_values
 from nnapi.model.operand import Array, OperandType
 

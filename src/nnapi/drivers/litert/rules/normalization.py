@@ -6,7 +6,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import Context, lower
 from nnapi.drivers.litert.rules.binary import power
 from nnapi.formats.tflite.graph import Tensor
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite import normalization as canonical
 
 SMALLEST_NORMAL = float(np.finfo(np.float32).smallest_normal)

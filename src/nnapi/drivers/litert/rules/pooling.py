@@ -8,7 +8,7 @@ from nnapi.drivers.litert.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.options import pooling_options
 from nnapi.formats.tflite.schema import VALID
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import image_paddings
 from nnapi.lowering.tflite.pooling import average
 from nnapi.lowering.tflite.pooling import max_pool_2d as max_pool

@@ -5,7 +5,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import Context, lower
 from nnapi.drivers.litert.rules.convolution_filters import multiply_in_float, shape_along_axis
 from nnapi.formats.tflite.graph import Tensor
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import SHIFT
 
 

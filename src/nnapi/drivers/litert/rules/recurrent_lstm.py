@@ -12,7 +12,7 @@ from nnapi.drivers.litert.lstm_cells import is_plain
 from nnapi.drivers.litert.rules.convolution_filters import quantize_filter
 from nnapi.drivers.litert.rules.recurrent_directions import run_both, step_of
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite import recurrent as canonical
 from nnapi.ops.lstm_parameters import GATES, Cell, cell_of, operand_name
 from nnapi.ops.quantized_lstm import gate_scales

@@ -6,9 +6,9 @@ from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, activate, align, clamp_stored, lower
-from nnapi.drivers.openvino.patterns import find_error_function
 from nnapi.drivers.openvino.value import Value, number
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.quantized_values import dequantize, same_quantization
 
 COARSE = 100
@@ -18,15 +18,23 @@ COARSE = 100
 LIMITS = {Op.RELU1: FuseCode.FUSED_RELU1, Op.RELU6: FuseCode.FUSED_RELU6}
 
 FUNCTIONS = {
-    Op.TANH: lambda x: find_error_function(x) or op.tanh(x),
+    Op.TANH: op.tanh,
     Op.LOGISTIC: op.sigmoid,
     Op.HARD_SWISH: op.hswish,
+    Composite.ERF: op.erf,
+    Composite.MISH: op.mish,
+    Composite.SOFTPLUS: op.softplus,
 }
 
 
 @lower(*FUNCTIONS)
 def function(context: Context, input: Value) -> Value:
     return context.map(FUNCTIONS[context.code], input)
+
+
+@lower(Composite.GELU)
+def gelu(context: Context, input: Value, approximate: bool) -> Value:
+    return context.map(lambda x: op.gelu(x, "tanh" if approximate else "erf"), input)
 
 
 @lower(*LIMITS)

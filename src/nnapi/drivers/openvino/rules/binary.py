@@ -8,7 +8,7 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, activate, align, lower
 from nnapi.drivers.openvino.patterns import multiply
 from nnapi.drivers.openvino.value import Node, Value, number
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.signature_types import INT32
 

@@ -15,7 +15,7 @@ from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.value import Node, Value, constant, node_of, number
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.windows import explain_too_wide, limit_steps
 from nnapi.model.operand import Shape
 from nnapi.ops.shapes import Padding, Pair

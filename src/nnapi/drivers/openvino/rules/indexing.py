@@ -8,7 +8,7 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, align, integers, lower
 from nnapi.drivers.openvino.rules.movement import reverse_axis
 from nnapi.drivers.openvino.value import Node, Value
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import INT32

@@ -5,7 +5,7 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.rules.convolution import make_bias, make_weights
 from nnapi.drivers.openvino.value import Value, number
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.ops.signature_types import INT32
 
 NUDGE = 1 + 2.0**-18

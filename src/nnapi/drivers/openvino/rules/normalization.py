@@ -6,7 +6,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower, position_of_axis
 from nnapi.drivers.openvino.value import Node, Value, number
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.ops.shapes import axis_of
 
 IMAGE = (2, 3)

@@ -5,7 +5,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, find_maximum, lower
 from nnapi.drivers.openvino.value import Node, Value, number
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.lowering.windows import explain_too_wide, limit_steps
 from nnapi.ops.shapes import Padding, Pair
 

@@ -10,7 +10,7 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.recurrences import swap
 from nnapi.drivers.openvino.value import Node, Value, constant
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.ops.lstm_parameters import Cell, cell_of
 
 TANH = 4

@@ -17,6 +17,7 @@ from nnapi.drivers.openvino.context import (
 )
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, number
 from nnapi.model.operand import Array
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.reduce import reduced_axes
 
 FUNCTIONS = {
@@ -76,3 +77,8 @@ def _reduce(context: Context, input: Value, axes: Array, function: Function) -> 
     if first:
         y = op.transpose(y, integers([0, 2, 3, 1]))
     return op.reshape(y, integers(context.type().dimensions), False), False
+
+
+@lower(Composite.CUMSUM)
+def cumsum(context: Context, input: Value, axis: int, exclusive: bool, reverse: bool) -> Value:
+    return context.result(op.cum_sum(input.real(), integers(axis), exclusive, reverse))

@@ -6,6 +6,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.value import Value, number
+from nnapi.operation_codes import CompositeCode as Composite
 
 FUNCTIONS = {
     Op.FLOOR: op.floor,
@@ -14,6 +15,9 @@ FUNCTIONS = {
     Op.SIN: op.sin,
     Op.SQRT: op.sqrt,
     Op.LOGICAL_NOT: op.logical_not,
+    Composite.CEIL: op.ceiling,
+    Composite.ROUND: lambda x: op.round(x, "half_to_even"),
+    Composite.SIGN: op.sign,
 }
 
 

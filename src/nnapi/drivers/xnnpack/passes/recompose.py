@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.schema import ELEMENTS
-from nnapi.lowering.error_function import ERROR_FUNCTION, SCALE
+from nnapi.ops.smooth_activations import ERROR_FUNCTION, SCALE
 
 Pattern: TypeAlias = "str | float | tuple[Pattern, ...]"
 """The input "x", a constant value, or an operator's kind with patterns of its inputs."""

@@ -4,7 +4,7 @@ from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 
 
 @lower(Op.HARD_SWISH, Op.LOGISTIC, Op.RELU, Op.TANH)

@@ -3,7 +3,7 @@
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.ops.shapes import Padding, Pair
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value, constant
-from nnapi.lowering.lower import require
+from nnapi.lowering.refusal import require
 from nnapi.model.operand import Array
 from nnapi.ops.reduce import reduced_axes
 

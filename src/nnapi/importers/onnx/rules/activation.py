@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode
-from nnapi.importers.formulas import Term, choose, error_function, exp, gelu, in_float32, log, relu
+from nnapi.importers.formulas import Term, choose, error_function, exp, gelu, relu, softplus
 from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.fusion import ACTIVATIONS
 from nnapi.importers.onnx.layout import align, align_from, real_input
@@ -97,11 +97,6 @@ def _celu(x: Term) -> Term:
     return relu(x) + ((exp(x / alpha) - 1) * alpha).apply(OperationCode.MINIMUM, 0)
 
 
-def _softplus(x: Term) -> Term:
-    """Return log(exp(x) + 1), computed as max(x, 0) + log(1 + exp(-|x|)), which stays finite."""
-    return relu(x) + log(exp(-abs(x)) + 1)
-
-
 def _read(x: Term, name: str) -> float:
     return float(x.node.attribute(name))
 
@@ -113,7 +108,7 @@ FORMULAS: dict[str, Callable[[Term], Term]] = {
     "Gelu": lambda x: gelu(x, is_approximate=x.node.attribute("approximate", "none") == "tanh"),
     "LeakyRelu": lambda x: x.apply(OperationCode.PRELU, _read(x, "alpha")),
     "Selu": lambda x: _elu(x, _read(x, "alpha")) * _read(x, "gamma"),
-    "Softplus": in_float32(_softplus),
+    "Softplus": softplus,
     "ThresholdedRelu": lambda x: choose(x > float(x.node.attribute("alpha", 1.0)), x, x.beside(0)),
 }
 

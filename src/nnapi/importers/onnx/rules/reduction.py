@@ -4,8 +4,6 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import multiply
 from nnapi.importers.formulas import Term, exp, in_float32, log, sqrt
@@ -17,6 +15,7 @@ from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.movement import concatenate_values
 from nnapi.importers.onnx.tensors import BYTES, Tensor
 from nnapi.importers.refusals import expressible
+from nnapi.operation_codes import CompositeCode
 
 Formula = Callable[[Term], Term]
 
@@ -129,17 +128,11 @@ def _view_along(node: Node) -> Value:
 
 @rule("CumSum")
 def cumulative_sum(node: Node) -> Tensor:
-    x = _view_along(node)
-    outer, count, _ = x.shape
-    node.graph.reserve(4 * count * count)
-    if x.type.code == INT32:
-        node.note("sums of int32 are computed as float32, exact up to 2**24")
-    real = node.cast(x, FLOAT32) if x.type.code == INT32 else x
-    triangle = np.tri(count, count, -1 if node.attribute("exclusive") else 0, np.float32)
-    triangle = triangle.T if node.attribute("reverse") else triangle
-    matrix = node.constant(np.broadcast_to(triangle, (outer, count, count)), real)
-    summed = node.apply(OperationCode.BATCH_MATMUL, matrix, real, node.flag(False), node.flag(False))
-    return node.result(node.cast(summed, x.type.code), node.shape(0), elem=node.tensor(0).elem)
+    x, elem = node.input(0), node.tensor(0).elem
+    expressible(elem not in BYTES, "NNAPI adds no bytes that stand for themselves")
+    axis = node.axis(int(node.array(1).reshape(-1)[0]), x.rank)
+    flags = (node.flag(node.attribute(name)) for name in ("exclusive", "reverse"))
+    return node.result(node.apply(CompositeCode.CUMSUM, x, node.i32(axis), *flags, shape=x.shape), elem=elem)
 
 
 @rule("CumProd")

@@ -10,6 +10,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.formulas import (
     Term,
     as_bytes,
+    ceil,
     choose,
     cosine,
     exp,
@@ -69,7 +70,7 @@ FORMULAS: dict[str, Callable[[Term], Term]] = {
     "Asinh": in_float32(lambda x: _with_sign_of(x, log(abs(x) + sqrt(x * x + 1)))),
     "Atan": in_float32(_arctangent),
     "Atanh": in_float32(lambda x: log((x + 1) / (1 - x)) * 0.5),
-    "Ceil": lambda x: -floor(-x),
+    "Ceil": ceil,
     "Cos": in_float32(cosine),
     "Cosh": in_float32(lambda x: (exp(x) + exp(-x)) * 0.5),
     "Exp": exp,

@@ -6,7 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import add
-from nnapi.importers.formulas import Term, cosine, divide_towards_zero, floor, gelu, nearest_integer, sign
+from nnapi.importers.formulas import Term, ceil, cosine, divide_towards_zero, floor, gelu, nearest_integer, sign
 from nnapi.importers.graph import INT32
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
@@ -85,7 +85,7 @@ def _square(x: Term) -> Term:
 
 
 FORMULAS: dict[str, Callable[..., Term]] = {
-    "CEIL": lambda x: -floor(-x),
+    "CEIL": ceil,
     "COS": cosine,
     "FLOOR_DIV": _floor_quotient,
     "FLOOR_MOD": lambda x, y: x - _floor_quotient(x, y) * y,
@@ -102,6 +102,4 @@ FORMULAS: dict[str, Callable[..., Term]] = {
 @rule(*FORMULAS)
 def formula(node: TfliteNode) -> None:
     operands = [Term(node, value) for value in node.reals()]
-    if node.kind in ("ROUND", "SIGN"):
-        node.static_shape_of(operands[0].value)
     node.deliver(FORMULAS[node.kind](*operands).value)

@@ -1,17 +1,15 @@
-"""Reductions along axes; BUCKETIZE, a sum of comparisons; CUMSUM, a product with a triangular matrix."""
-
-import math
+"""Reductions along axes; BUCKETIZE, a sum of comparisons."""
 
 import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import choose, compare
 from nnapi.importers.graph import FLOAT32, INT32
-from nnapi.importers.movement import transpose
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
+from nnapi.operation_codes import CompositeCode
 
 
 @rule("SUM", "MEAN", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL")
@@ -48,17 +46,7 @@ def bucketize(node: TfliteNode) -> None:
 
 @rule("CUMSUM")
 def cumsum(node: TfliteNode) -> None:
-    o, x = node.options, node.graph.real(node.input(0))
-    shape = node.static_shape_of(x)
-    axis = node.axis(node.number(1), x.rank)
-    n = shape[axis]
-    node.graph.reserve(x.type.dtype.itemsize * n * n)
-    triangle = np.tri(n, n, -1 if o.exclusive else 0, x.type.dtype)
-    triangle = triangle if o.reverse else triangle.T
-    order = [*(i for i in range(x.rank) if i != axis), axis]
-    last = x if order == sorted(order) else transpose(node, x, order)
-    rows = node.reshape(last, (math.prod(shape) // n, n))
-    matrix = node.graph.constant(triangle)
-    summed = node.apply(OperationCode.BATCH_MATMUL, rows, matrix, node.flag(False), node.flag(False), shape=rows.shape)
-    back = node.reshape(summed, last.shape)
-    node.deliver(back if last is x else transpose(node, back, np.argsort(order).tolist()))
+    options, x = node.options, node.graph.real(node.input(0))
+    axis = node.i32(node.axis(node.number(1), x.rank))
+    flags = node.flag(options.exclusive), node.flag(options.reverse)
+    node.deliver(node.apply(CompositeCode.CUMSUM, x, axis, *flags, shape=x.shape))

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 
-from nnapi.lowering.error_function import ERROR_FUNCTION, SCALE
+from nnapi.ops.smooth_activations import ERROR_FUNCTION, SCALE
 
 
 def test_the_polynomial_approximates_the_error_function() -> None:

@@ -1,0 +1,128 @@
+"""Replace composite operations by operations of NNAPI."""
+
+from collections.abc import Container
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from nnapi.errors import NnapiError
+from nnapi.lowering.decompose import decompose_call
+from nnapi.lowering.decomposition_builder import Decomposition
+from nnapi.lowering.lower import KnownTypes, Unsupported, check_results, normalize_call
+from nnapi.model.call import UNKNOWN, NotYetKnown
+from nnapi.model.model import Lifetime, Model, OperationCall
+from nnapi.model.nesting import list_nested
+from nnapi.operation_codes import COMPOSITE_CODES
+
+
+class Expansion(NamedTuple):
+    """A model without composites. Its operands begin with those of the given model."""
+
+    model: Model
+    origins: tuple[int, ...]
+    """For each operation, by number, the number of the given model's operation that it belongs to."""
+    refusals: dict[int, str]
+    """Why composites remain, by number."""
+
+
+_expansions: WeakKeyDictionary[Model, dict[frozenset[int] | None, Expansion]] = WeakKeyDictionary()
+
+
+def has_composites(model: Model) -> bool:
+    return any(call.code in COMPOSITE_CODES for each in list_nested(model) for call in each.operations)
+
+
+def expand(model: Model, chosen: frozenset[int] | None = None) -> Expansion:
+    """Replace the composites whose numbers are ``chosen``, by default all, also those of nested models.
+
+    The same arguments give the same model. A composite remains if its decomposition refuses, for example for unknown
+    dimensions.
+    """
+    known = _expansions.setdefault(model, {})
+    if chosen not in known:
+        nested: dict[Model, Model] = {}
+        if chosen is None:
+            for each in list_nested(model)[:-1]:
+                nested[each] = _Expanded(each, nested, None).finish().model if has_composites(each) else each
+        known[chosen] = _Expanded(model, nested, chosen).finish()
+    return known[chosen]
+
+
+class _Expanded:
+    """The expansion of one model, operation by operation. ``nested`` has the expansions of the models within."""
+
+    def __init__(self, model: Model, nested: dict[Model, Model], chosen: Container[int] | None) -> None:
+        self.given, self.nested, self.chosen = model, nested, chosen
+        self.model = Model(model.name)
+        self.origins: list[int] = []
+        self.refusals: dict[int, str] = {}
+        self.types = KnownTypes(model)
+        self.values = {o.index: o.value for o in model.operands if o.lifetime is Lifetime.CONSTANT}
+        for operand in model.operands:
+            _copy_operand(self.model, model, operand.index, nested)
+            if operand.lifetime is Lifetime.NO_VALUE:
+                self.types[operand.index] = None
+            elif operand.type.is_known:
+                self.types[operand.index] = operand.type
+
+    def finish(self) -> Expansion:
+        model, given = self.model, self.given
+        for call in given.operations:
+            self._add(call)
+        model.assign_roles(given.inputs, given.outputs)
+        model.permit_precision(given.precision)
+        model.permit_dynamic_range(given.dynamic_range)
+        model.permit_rounded_states(given.rounded_states)
+        model.notes = given.notes
+        model.freeze()
+        return Expansion(model, tuple(self.origins), self.refusals)
+
+    def _add(self, call: OperationCall) -> None:
+        found = self._decompose(call)
+        if found is None:
+            self.model.add_operation(call.code, call.inputs, call.outputs)
+            self.origins.append(call.number)
+        else:
+            self._inline(call, found)
+
+    def _decompose(self, call: OperationCall) -> Decomposition | None:
+        """Return the decomposition of a chosen composite; None for others, and for one that refuses."""
+        if call.match is None:
+            return None
+        is_chosen = call.code in COMPOSITE_CODES and (self.chosen is None or call.number in self.chosen)
+        try:
+            normal = normalize_call(self.given, call, self.types, self.values.get)
+            for operand, type in check_results(self.given, normal, lax=True):
+                if UNKNOWN not in type.dimensions:
+                    self.types[operand.index] = type
+            if not is_chosen:
+                return None
+            found = decompose_call(self.given, call, normal, self.types, self.values)
+        except (Unsupported, NotYetKnown, NnapiError) as refused:
+            if is_chosen:
+                self.refusals[call.number] = f"{call}: {refused}"
+            return None
+        if found is None:
+            self.refusals[call.number] = f"{call} has no decomposition"
+        return found
+
+    def _inline(self, call: OperationCall, found: Decomposition) -> None:
+        """Add the operations of a decomposition, with its operands that the model lacks."""
+        part = expand(found.model).model if has_composites(found.model) else found.model
+        indices = dict(zip(part.outputs, call.outputs, strict=True)) | found.origins
+        for operand in part.operands:
+            if operand.index not in indices:
+                indices[operand.index] = _copy_operand(self.model, part, operand.index, {})
+        for inner in part.operations:
+            inputs, outputs = ([indices[index] for index in each] for each in (inner.inputs, inner.outputs))
+            self.model.add_operation(inner.code, inputs, outputs)
+            self.origins.append(call.number)
+
+
+def _copy_operand(target: Model, source: Model, index: int, nested: dict[Model, Model]) -> int:
+    operand = source.operands[index]
+    own = target.add_operand(operand.type, operand.name)
+    if operand.lifetime in (Lifetime.CONSTANT, Lifetime.NO_VALUE):
+        target.set_operand_value(own, operand.value)
+    elif operand.lifetime is Lifetime.SUBGRAPH:
+        target.set_operand_value_from_model(own, nested.get(operand.value, operand.value))
+    return own

@@ -1,0 +1,50 @@
+"""Composite operations before drivers that do not list their extension: such drivers see the operations of NNAPI that
+replace them."""
+
+from collections.abc import Callable, Sequence
+
+from nnapi.contract.driver import Driver, Verdict
+from nnapi.model.extension import COMPOSITES
+from nnapi.model.model import Model
+
+Ask = Callable[[Model], Sequence[Verdict]]
+
+
+def takes_composites(driver: Driver) -> bool:
+    return any(extension.name == COMPOSITES for extension in driver.info.extensions)
+
+
+def show_model(driver: Driver, model: Model) -> Model:
+    """Return the model as the driver sees it: without composites, unless it lists their extension."""
+    if takes_composites(driver):
+        return model
+    from nnapi.lowering.expansion import expand, has_composites  # on demand: few drivers need it
+
+    return expand(model).model if has_composites(model) else model
+
+
+def ask_about_parts(model: Model, ask: Ask) -> list[Verdict]:
+    """Ask about the operations that replace the composites of a model. The verdict on a composite is the first refusal
+    of its parts, or that of its decomposition."""
+    from nnapi.contract.workload import find_work
+    from nnapi.lowering.expansion import expand
+    from nnapi.operation_codes import COMPOSITE_CODES
+
+    shown, origins, refusals = expand(model)
+    parts: dict[int, list[tuple[int, Verdict]]] = {}
+    for call, verdict in zip(shown.operations, ask(shown), strict=True):
+        parts.setdefault(origins[call.number], []).append((call.number, verdict))
+    calls = {call.number: call for call in shown.operations}
+    found = []
+    for call in model.operations:
+        answers = parts[call.number]
+        refused = next((verdict for _, verdict in answers if not verdict.supported), None)
+        if call.number in refusals:
+            found.append(Verdict(False, refusals[call.number]))
+        elif call.code not in COMPOSITE_CODES:
+            found.append(answers[0][1])
+        elif refused is not None:
+            found.append(Verdict(False, f"{call}: its decomposition is refused: {refused.reason}"))
+        else:
+            found.append(Verdict(True, parts=tuple(find_work(shown, calls[number]) for number, _ in answers)))
+    return found
