@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from nnapi import ChannelQuantization, OperandType, OperationCode
+from nnapi import ChannelQuantization, OperandType
 from nnapi.model.builder import Builder, Tensor
 from nnapi.model.builder_signatures import method_name
 from nnapi.model.operand import combine
 from nnapi.model.operation import REGISTRY
+from nnapi.operation_codes import CODES
 from nnapi.testing.corpus import Corpus
 from nnapi.testing.example import Example, OperandSpec, Source
 
@@ -44,7 +45,7 @@ def written(example: Example) -> list[Tensor]:
     specs = example.main.operands
     arguments = {i: given(b, specs[i], example, i) for i in dict.fromkeys(operation.inputs)}
     out = [OperandType(specs[i].code, (), specs[i].scale, specs[i].zero_point) for i in operation.outputs]
-    method = getattr(b, method_name(REGISTRY[OperationCode[operation.type]]))
+    method = getattr(b, method_name(REGISTRY[CODES[operation.type]]))
     results = method(*(arguments[i] for i in operation.inputs), out=out)
     results = list(results) if isinstance(results, tuple) else [results]
     b.output(*results)

@@ -9,7 +9,7 @@ from nnapi import Builder, Model, OperandCode, OperandType, OperationCode, tenso
 from nnapi.codes import OEM_SCALAR, TENSOR_OEM_BYTE
 from nnapi.errors import BadDataError
 from nnapi.model.content_hash import _describe_code
-from nnapi.model.extension import EXTENSIONS, Extension, Extensions, ExtensionType, operation_name
+from nnapi.model.extension import COMPOSITES, EXTENSIONS, Extension, Extensions, ExtensionType, operation_name
 from nnapi.model.graph import Lifetime, Operand, find_computed
 from nnapi.model.nesting import depths, paths
 from nnapi.model.operand import (
@@ -162,11 +162,12 @@ def test_the_types_of_an_extension(code: int, size: int, message: str | None) ->
 def test_prefixes_are_given_in_order() -> None:
     found = Extensions()
     assert [found.type(name, code) for name, code in (("a.a", 0), ("a.b", 0xFFFF), ("a.a", 7))] == [
-        0x10000,
-        0x2FFFF,
-        0x10007,
+        0x20000,
+        0x3FFFF,
+        0x20007,
     ]
-    assert [found.name(code) for code in (0x10000, 0x2FFFF, 0x30000, 0xFFFF, 9)] == ["a.a", "a.b", None, None, None]
+    names = [found.name(code) for code in (0x10000, 0x20000, 0x3FFFF, 0x40000, 0xFFFF, 9)]
+    assert names == [COMPOSITES, "a.a", "a.b", None, None, None]
     for code in (-1, 0x10000):
         with pytest.raises(BadDataError, match=f"code {code} within a.a is not in 0..65535"):
             found.type("a.a", code)

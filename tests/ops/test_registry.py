@@ -9,25 +9,25 @@ from importlib import import_module
 import pytest
 
 import nnapi.ops
-from nnapi.codes import CONTROL_FLOW, OperationCode
+from nnapi.codes import CONTROL_FLOW
 from nnapi.model.operation import REGISTRY, Operation
-from nnapi.operation_codes import MODULES
+from nnapi.operation_codes import CODES, MODULES, NAMES, Code
 
 
 def test_all_operations_are_declared() -> None:
-    assert set(REGISTRY) == set(OperationCode)
+    assert set(REGISTRY) == set(NAMES)
     assert all(operation.code == code for code, operation in REGISTRY.items())
 
 
-@pytest.mark.parametrize("code", OperationCode, ids=lambda code: code.name)
-def test_shape_function_and_kernel(code: OperationCode) -> None:
+@pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.name)
+def test_shape_function_and_kernel(code: Code) -> None:
     operation = REGISTRY[code]
     assert bool(operation.shape_function) == (code not in CONTROL_FLOW)
     assert bool(operation.kernels) == (code not in CONTROL_FLOW)
 
 
-@pytest.mark.parametrize("code", OperationCode, ids=lambda code: code.name)
-def test_names_of_one_argument_list_differ(code: OperationCode) -> None:
+@pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.name)
+def test_names_of_one_argument_list_differ(code: Code) -> None:
     for form in REGISTRY[code].overloads:
         names = [slot.name for slot in (*form.inputs, *REGISTRY[code].outputs)]
         assert len(set(names)) == len(names)
@@ -53,7 +53,7 @@ def test_modules_declare_the_operations_that_they_are_listed_with() -> None:
 def test_an_operation_is_imported_when_it_is_asked_for() -> None:
     code = (
         "import sys; from nnapi.model.operation import REGISTRY; from nnapi.codes import OperationCode as O; "
-        "assert O.LSTM in REGISTRY and 1000 not in REGISTRY and len(REGISTRY) == len(O); "
+        "assert O.LSTM in REGISTRY and 1000 not in REGISTRY and len(REGISTRY) > len(O); "
         "REGISTRY[O.LOG_SOFTMAX]; print(*sys.modules)"
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi.codes import OperationCode
 from nnapi.errors import NnapiError
 from nnapi.model.operation import REGISTRY
+from nnapi.operation_codes import CODES
 from nnapi.runtime.device import Device, device
 from tools import non_finite
 from tools.non_finite import Seen, cells, describe_makers, float_operations, observe
@@ -81,7 +81,7 @@ def engine(name: Any) -> Any:
 
 
 def operation(name: str) -> Any:
-    return REGISTRY[OperationCode[name]]
+    return REGISTRY[CODES[name]]
 
 
 def test_every_float_operation_has_a_row() -> None:

@@ -11,6 +11,7 @@ from nnapi.lowering.lower import KnownTypes, Unsupported, check_results, normali
 from nnapi.model.call import UNKNOWN, NotYetKnown
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.nesting import list_nested
+from nnapi.model.operation import REGISTRY
 from nnapi.operation_codes import COMPOSITE_CODES
 
 
@@ -86,7 +87,7 @@ class _Expanded:
 
     def _decompose(self, call: OperationCall) -> Decomposition | None:
         """Return the decomposition of a chosen composite; None for others, and for one that refuses."""
-        if call.match is None:
+        if call.match is None or REGISTRY[call.code].shape_function is None:
             return None
         is_chosen = call.code in COMPOSITE_CODES and (self.chosen is None or call.number in self.chosen)
         try:

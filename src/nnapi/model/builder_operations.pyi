@@ -461,6 +461,23 @@ class Operations:
         Outputs:
             out: TENSOR_FLOAT16 or TENSOR_FLOAT32 or TENSOR_INT32 or TENSOR_QUANT8_ASYMM beside TENSOR_FLOAT16 or TENSOR_FLOAT32 or TENSOR_INT32 or TENSOR_QUANT8_ASYMM, TENSOR_BOOL8 beside TENSOR_BOOL8, TENSOR_QUANT16_ASYMM beside TENSOR_QUANT16_ASYMM, TENSOR_QUANT16_SYMM beside TENSOR_QUANT16_SYMM, TENSOR_QUANT8_ASYMM_SIGNED beside TENSOR_QUANT8_ASYMM_SIGNED, TENSOR_QUANT8_SYMM beside TENSOR_QUANT8_SYMM
         """
+    def ceil(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """CEIL: each element rounded up.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
     def channel_shuffle(
         self,
         input: Tensor | ArrayLike,
@@ -577,6 +594,29 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor: ...
+    def cumsum(
+        self,
+        input: Tensor | ArrayLike,
+        axis: Tensor | Whole,
+        exclusive: Tensor | bool,
+        reverse: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """CUMSUM: the sums of the elements up to each element along an axis.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_INT32 (level 3)
+            axis: INT32 (level 3)
+            exclusive: BOOL (level 3)
+            reverse: BOOL (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
     @overload
     def depthwise_conv_2d(
         self,
@@ -807,6 +847,23 @@ class Operations:
         Outputs:
             out: TENSOR_BOOL8 (level 3)
         """
+    def erf(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """ERF: the error function of each element.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
     def exp(
         self,
         input: Tensor | ArrayLike,
@@ -919,6 +976,25 @@ class Operations:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
             axis: INT32 (level 3)
             indices: TENSOR_INT32 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def gelu(
+        self,
+        input: Tensor | ArrayLike,
+        approximate: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """GELU: x · (1 + erf(x / √2)) / 2, or its approximation by tanh.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
+            approximate: BOOL (level 3)
 
         Outputs:
             out: of the type of input
@@ -1667,6 +1743,23 @@ class Operations:
             input: TENSOR_FLOAT32 (level 7), TENSOR_FLOAT16 (level 7), TENSOR_QUANT8_ASYMM (level 7), TENSOR_QUANT8_ASYMM_SIGNED (level 7), TENSOR_INT32 (level 7)
             paddings: TENSOR_INT32 (level 7) (a list of numbers) of rank 2
             mode: INT32 (level 7)
+
+        Outputs:
+            out: of the type of input
+        """
+    def mish(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """MISH: x · tanh(softplus(x)).
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
 
         Outputs:
             out: of the type of input
@@ -2423,6 +2516,23 @@ class Operations:
         Outputs:
             out: of the type of feature_map
         """
+    def round(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """ROUND: the nearest integer; halves to even.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
     def rsqrt(
         self,
         input: Tensor | ArrayLike,
@@ -2460,6 +2570,23 @@ class Operations:
 
         Outputs:
             out: of the type of a
+        """
+    def sign(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """SIGN: -1, 0 or 1 by the sign of each element.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_INT32 (level 3)
+
+        Outputs:
+            out: of the type of input
         """
     def sin(
         self,
@@ -2516,6 +2643,23 @@ class Operations:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
             beta: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16 beside TENSOR_FLOAT16
             axis: INT32 (level 3) -1 by default
+
+        Outputs:
+            out: of the type of input
+        """
+    def softplus(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """SOFTPLUS: log(1 + exp(x)), which stays finite.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
 
         Outputs:
             out: of the type of input

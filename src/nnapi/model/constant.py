@@ -65,7 +65,10 @@ def bind(operand: Operand) -> None:
     """Convert a constant's value to an array of its type and shape; writable data is copied."""
     value = operand.value
     if not operand.in_memory:
-        operand.value = to_array(operand, value.copy() if can_change(value) else value)
+        if can_change(value):
+            value = value.copy()
+            value.flags.writeable = False  # else each partition would copy it again
+        operand.value = to_array(operand, value)
     elif isinstance(value, tuple):
         memory = value[0]
         if not memory.size:

@@ -31,7 +31,7 @@ def _error_function(input: Array) -> Array:
     total = np.zeros_like(u)
     for factor in reversed(ERROR_FUNCTION):
         total = total * square + np.float32(factor)
-    return np.tanh(u * total)
+    return np.where(np.abs(u) < 1, np.tanh(u * total), np.sign(u))  # from 4 on, erf is 1 in float32
 
 
 def _gelu(input: Array, approximate: bool) -> Array:

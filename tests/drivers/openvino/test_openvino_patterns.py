@@ -12,9 +12,8 @@ from nnapi.runtime.device import Device, device
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
-from nnapi.drivers.openvino import OpenVinoDriver, patterns
+from nnapi.drivers.openvino import OpenVinoDriver
 from nnapi.drivers.openvino.engine import core, lower_model
-from nnapi.lowering.error_function import ERROR_FUNCTION
 from tests.drivers.transformer_cases import GELUS, NODE, X, normalize, read
 
 pytestmark = pytest.mark.engine
@@ -45,13 +44,6 @@ def test_the_polynomial_of_importers_is_erf(nodes: Any) -> None:
     assert "Erf" in kinds
     assert "Tanh" not in kinds
     need_same(model, X)
-
-
-def test_other_polynomials_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "ERROR_FUNCTION", (*ERROR_FUNCTION[:-1], 1.0))
-    kinds = kinds_of(read(GELUS["operator"], X))
-    assert "Tanh" in kinds
-    assert "Erf" not in kinds
 
 
 def test_a_square_of_integers_is_a_product() -> None:

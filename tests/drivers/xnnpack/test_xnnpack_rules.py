@@ -11,6 +11,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.litert.context import RULES
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.model.operand import ChannelQuantization, tensor
+from nnapi.operation_codes import CODES, NAMES, Code, CompositeCode
 from tests.drivers.xnnpack.engine_cases import Net, agree
 from tests.drivers.xnnpack.filter_cases import FILTERS, FLOAT, SIGNED, UNSIGNED, filtered, values
 from tests.single import scalar
@@ -19,7 +20,7 @@ SAME, VALID = 1, 2
 TYPES = {"float32": FLOAT, "uint8": UNSIGNED, "int8": SIGNED}
 
 
-def run(code: OperationCode, inputs: list[Any], *outputs: Any) -> None:
+def run(code: Code, inputs: list[Any], *outputs: Any) -> None:
     agree(code, inputs, list(outputs))
 
 
@@ -363,6 +364,23 @@ def test_cast() -> None:
     run(OperationCode.CAST, [given(UNSIGNED, 2, 3)], tensor("int32"))
 
 
+@pytest.mark.parametrize("code", [CompositeCode.ROUND, CompositeCode.CEIL, CompositeCode.SIGN])
+def test_rounding(code: CompositeCode) -> None:
+    x = np.float32([-2.5, -1.5, -0.5, -0.4, 0, 0.5, 0.7, 1.5, 2.5])
+    run(code, [(FLOAT.with_dimensions(x.shape), x)], FLOAT)
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+def test_gelu(approximate: bool) -> None:
+    run(CompositeCode.GELU, [given(FLOAT, 4, 9), flag(approximate)], FLOAT)
+
+
+@pytest.mark.parametrize("type", [FLOAT, tensor("int32")])
+def test_cumulative_sums(type: Any) -> None:
+    for axis, exclusive, reverse in ((0, False, False), (1, True, False), (-1, False, True), (2, True, True)):
+        run(CompositeCode.CUMSUM, [given(type, 2, 3, 4), *ints(axis), flag(exclusive), flag(reverse)], type)
+
+
 def run_by(path: Path) -> Any:
     """Names of the operations in those tests of a file that run them on both devices."""
     names = set()
@@ -372,13 +390,13 @@ def run_by(path: Path) -> Any:
         if isinstance(test, ast.FunctionDef) and test.name.startswith("test_") and calls & {"run", "run_single"}:
             names |= {node.attr for node in parts if isinstance(node, ast.Attribute)}
             names |= {node.value for node in parts if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return names & set(OperationCode.__members__)
+    return names & set(CODES)
 
 
 def test_every_rule_is_tested() -> None:
     names = ("rules", "recurrent", "lookup", "detection")
     tested = [run_by(Path(__file__).with_name(f"test_xnnpack_{name}.py")) for name in names]
-    assert {OperationCode(code).name for code in RULES} == set().union(*tested)
+    assert {NAMES[code] for code in RULES} == set().union(*tested)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4])

@@ -61,7 +61,7 @@ def test_every_function(kind: str) -> None:
         ("Abs", (10 * X).astype(np.int8), "DEQUANTIZE CAST ABS MUL CAST MUL QUANTIZE"),
         ("Neg", np.arange(-128, 128).astype(np.int8), "DEQUANTIZE CAST NEG MUL CAST MUL QUANTIZE"),
         ("Neg", np.arange(256).astype(np.uint8), "CAST NEG MUL ADD CAST MUL ADD QUANTIZE"),
-        ("Sign", (10 * X).astype(np.int32), "LESS SELECT GREATER SELECT"),
+        ("Sign", (10 * X).astype(np.int32), "SIGN"),
         ("Not", X > 0, "LOGICAL_NOT"),
         ("IsNaN", np.where(X > 1, np.nan, X).astype(np.float32), "NOT_EQUAL"),
         ("IsNaN", np.where(X > 1, np.nan, X).astype(np.float16), "NOT_EQUAL"),

@@ -188,8 +188,8 @@ def test_states_that_the_caller_keeps_are_those_of_litert(case: Case) -> None:
             np.testing.assert_allclose(ours, their, 2e-6, 2e-6)
 
 
-def codes_of(found: Case) -> list[OperationCode]:
-    return [OperationCode(call.code) for call in nnapi.load(found.content()).operations]
+def codes_of(found: Case) -> list[int]:
+    return [call.code for call in nnapi.load(found.content()).operations]
 
 
 @pytest.mark.parametrize(("cifg", "width"), [(False, 4 * UNITS), (True, 3 * UNITS)])

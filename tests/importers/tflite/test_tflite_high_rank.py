@@ -29,8 +29,8 @@ def check(graph: Graph, x: T, y: T, tmp_path: Path, codes: int = 0) -> nnapi.Mod
     return model
 
 
-def used(model: nnapi.Model) -> set[OperationCode]:
-    return {OperationCode(call.code) for call in model.operations}
+def used(model: nnapi.Model) -> set[int]:
+    return {call.code for call in model.operations}
 
 
 def upsampling(make: Any, times: tuple[int, int], ones: Any) -> tuple[Graph, T, T]:

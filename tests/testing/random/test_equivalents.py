@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY
+from nnapi.operation_codes import CODES
 from nnapi.testing.example import Example
 from nnapi.testing.random import judging
 from nnapi.testing.random.calls import random_call
@@ -22,7 +22,7 @@ from tests.testing.testing_cases import REFERENCE
 
 
 def calls(code: str, count: int = 25) -> list[Example]:
-    return [random_call(REGISTRY[OperationCode[code]], np.random.default_rng([seed, 5])) for seed in range(count)]
+    return [random_call(REGISTRY[CODES[code]], np.random.default_rng([seed, 5])) for seed in range(count)]
 
 
 @pytest.mark.parametrize("code", ["CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "GROUPED_CONV_2D"])

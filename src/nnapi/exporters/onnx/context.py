@@ -20,6 +20,7 @@ lower = RULES.lower
 RENAMED = {
     "ARGMAX": "ArgMax",
     "ARGMIN": "ArgMin",
+    "CUMSUM": "CumSum",
     "AVERAGE_POOL_2D": "AveragePool",
     "GREATER_EQUAL": "GreaterOrEqual",
     "LESS_EQUAL": "LessOrEqual",

@@ -5,6 +5,7 @@ import pytest
 
 from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY, Operation
+from nnapi.operation_codes import CODES
 from nnapi.testing.example import Example, Source
 from nnapi.testing.random.calls import NoCall, random_call
 from nnapi.testing.random.proposals.windows import HUGE
@@ -30,7 +31,7 @@ def test_most_draws_make_sense(operation: Operation) -> None:
 
 
 def calls(code: str, count: int = 150) -> list[Example]:
-    return [random_call(REGISTRY[OperationCode[code]], np.random.default_rng([seed, 2])) for seed in range(count)]
+    return [random_call(REGISTRY[CODES[code]], np.random.default_rng([seed, 2])) for seed in range(count)]
 
 
 def numbers(example: Example) -> dict[str, int]:
@@ -70,7 +71,7 @@ def test_quantized_pairs_have_constants_of_one_number_and_zero_points_at_the_end
 
 @pytest.mark.parametrize("code", ["SOFTMAX", "MUL", "CONV_2D"])
 def test_special_numbers_only_where_they_are_wanted(code: str) -> None:
-    operation = REGISTRY[OperationCode[code]]
+    operation = REGISTRY[CODES[code]]
 
     def holds_special(special: float) -> bool:
         drawn = [random_call(operation, np.random.default_rng([s, 3]), special=special) for s in range(20)]

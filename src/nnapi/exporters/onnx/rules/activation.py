@@ -5,9 +5,10 @@ from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value
 from nnapi.lowering.refusal import require
+from nnapi.operation_codes import CompositeCode as Composite
 
 
-@lower(Op.HARD_SWISH, Op.LOGISTIC, Op.RELU, Op.TANH)
+@lower(Op.HARD_SWISH, Op.LOGISTIC, Op.RELU, Op.TANH, Composite.ERF, Composite.MISH, Composite.SOFTPLUS)
 def activation(context: Context, input: Value) -> Value:
     return context.compute(context.kind, input)
 
@@ -29,3 +30,8 @@ def elu(context: Context, input: Value, alpha: float) -> Value:
     """Emit Elu. If alpha is not above 0, NNAPI's ELU is another function, which is exported as its decomposition."""
     require(alpha > 0, f"alpha is {alpha}, with which ONNX has another function")
     return context.compute("Elu", input, alpha=float(alpha))
+
+
+@lower(Composite.GELU)
+def gelu(context: Context, input: Value, approximate: bool) -> Value:
+    return context.compute("Gelu", input, approximate="tanh" if approximate else "none")

@@ -7,6 +7,7 @@ from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value, constant
 from nnapi.lowering.refusal import require
 from nnapi.model.operand import Array
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.reduce import reduced_axes
 
 
@@ -25,3 +26,8 @@ def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value
     if out.element == np.bool_:
         return context.emit("Cast", [reduced], out, to=out.element)
     return context.store(reduced)
+
+
+@lower(Composite.CUMSUM)
+def cumsum(context: Context, input: Value, axis: int, exclusive: bool, reverse: bool) -> Value:
+    return context.compute(context.kind, input, constant(axis), exclusive=int(exclusive), reverse=int(reverse))

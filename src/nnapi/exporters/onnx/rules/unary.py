@@ -3,9 +3,11 @@
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value
+from nnapi.operation_codes import CompositeCode as Composite
 
 
 @lower(Op.ABS, Op.EXP, Op.FLOOR, Op.LOG, Op.LOGICAL_NOT, Op.NEG, Op.SIN, Op.SQRT)
+@lower(Composite.CEIL, Composite.ROUND, Composite.SIGN)
 def function(context: Context, **inputs: Value) -> Value:
     return context.compute(context.kind, *inputs.values())
 

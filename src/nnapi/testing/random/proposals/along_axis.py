@@ -7,6 +7,7 @@ from nnapi.testing.random.proposals.proposal import Draw, Proposal, proposes
 
 
 @proposes("ARGMAX", "ARGMIN", "SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION", "LOCAL_RESPONSE_NORMALIZATION")
+@proposes("CUMSUM")
 def propose_along_axis(draw: Draw) -> Proposal:
     shape = draw.shape()
     return Proposal({"input": shape}, {"axis": draw.axis(len(shape))})

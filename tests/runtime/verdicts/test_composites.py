@@ -1,0 +1,121 @@
+"""Composites before drivers: those that list their extension, and those that do not."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nnapi import Builder, tensor
+from nnapi.codes import DeviceTypeCode
+from nnapi.contract.driver import (
+    COMPOSITE_OPERATIONS,
+    ENGINE,
+    Capabilities,
+    DeviceInfo,
+    Driver,
+    HostMemory,
+    Prepared,
+    PrepareOptions,
+    Verdict,
+)
+from nnapi.model.extension import COMPOSITES, EXTENSIONS
+from nnapi.model.model import Model
+from nnapi.model.operation import REGISTRY
+from nnapi.operation_codes import CODES, CompositeCode
+from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.device import Device, device
+from nnapi.runtime.verdicts.composites import show_model
+from nnapi.runtime.verdicts.verdicts import find_verdicts
+
+X = np.linspace(-3, 3, 2**16, dtype=np.float32).reshape(256, 256)
+
+
+class Toy(HostMemory):
+    """Takes what it is told by name and nothing else. It runs through the reference."""
+
+    is_measured = False  # so that its declared costs count
+
+    def __init__(self, *taken: str, composites: bool) -> None:
+        self.taken, self.seen = {CODES[name] for name in taken}, list[list[str]]()
+        self.info = DeviceInfo(
+            "toy", "1", DeviceTypeCode.DEVICE_ACCELERATOR, 8, (COMPOSITE_OPERATIONS,) if composites else ()
+        )
+
+    def capabilities(self) -> Capabilities:
+        return ENGINE._replace(launch_seconds=0, seconds_per_byte=0)
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        self.seen.append([call.name for call in model.operations])
+        return [Verdict(call.code in self.taken, f"no {call.name}") for call in model.operations]
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        self.seen.append([call.name for call in model.operations])
+        return device("nnapi-reference").driver.prepare(model, options)
+
+
+def smooth() -> Model:
+    """A product, its GELU, and a sum."""
+    b = Builder()
+    x = b.input(tensor("float32", X.shape))
+    b.output(b.add(b.gelu(b.mul(x, x, 0), approximate=True), x, 0))
+    return b.finish()
+
+
+def place(driver: Driver, model: Model) -> tuple[list[tuple[str, str]], Any]:
+    compiled = Compilation(model, [Device(driver), device("nnapi-reference")])
+    compiled.finish()
+    with compiled:
+        plan = compiled.plan
+        return [(each.operation, each.chosen) for each in plan.decisions], compiled.run(X)[0]
+
+
+def expected() -> Any:
+    with Compilation(smooth(), "nnapi-reference") as compiled:
+        compiled.finish()
+        return compiled.run(X)[0]
+
+
+def test_a_driver_that_takes_a_composite_whole_gets_it() -> None:
+    toy = Toy("GELU", composites=True)
+    decisions, result = place(toy, smooth())
+    assert ("GELU", "toy") in decisions
+    assert toy.seen[-1] == ["GELU"]
+    np.testing.assert_allclose(result, expected(), 1e-6, 1e-6)
+
+
+def test_a_driver_that_does_not_list_the_extension_sees_the_parts() -> None:
+    toy = Toy("MUL", "ADD", "TANH", composites=False)
+    decisions, result = place(toy, smooth())
+    assert ("GELU", "toy") in decisions
+    assert all("GELU" not in names for names in toy.seen)
+    np.testing.assert_allclose(result, expected(), 1e-6, 1e-6)
+
+
+def test_the_verdict_on_a_composite_is_the_first_refusal_of_its_parts() -> None:
+    verdicts = find_verdicts(Toy("MUL", "ADD", composites=False), smooth())
+    assert [verdict.supported for verdict in verdicts] == [True, False, True]
+    assert verdicts[1].reason == "GELU (#1): its decomposition is refused: no TANH"
+
+
+def test_a_composite_that_no_engine_takes_is_divided() -> None:
+    decisions, result = place(Toy("MUL", "ADD", composites=True), smooth())
+    names = [name for name, _ in decisions]
+    assert "GELU" not in names
+    assert ("TANH", "nnapi-reference") in decisions
+    np.testing.assert_allclose(result, expected(), 1e-6, 1e-6)
+
+
+def test_a_model_without_composites_is_shown_as_it_is() -> None:
+    b = Builder()
+    x = b.input(tensor("float32", X.shape))
+    b.output(b.relu(x))
+    model = b.finish()
+    assert show_model(Toy(composites=False), model) is model
+    assert show_model(Toy(composites=True), smooth()).operations[1].name == "GELU"
+
+
+def test_the_codes_are_those_of_the_extension() -> None:
+    assert EXTENSIONS.type(COMPOSITES, CompositeCode.GELU & 0xFFFF) == CompositeCode.GELU
+    assert EXTENSIONS.name(CompositeCode.CUMSUM) == COMPOSITES
+    assert all(code in REGISTRY for code in CompositeCode)
+    assert device("nnapi-reference").supports_extension(COMPOSITES)
