@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.codes import CONTROL_FLOW, OperandCode, OperationCode
+from nnapi.codes import CONTROL_FLOW, OperandCode
 from nnapi.compiling import compile
 from nnapi.model.call import UNKNOWN, normalize
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY
+from nnapi.operation_codes import Code
 from nnapi.runtime.device import Device
 
 Given = tuple[OperandType, Any]
@@ -25,7 +26,7 @@ def scalar(code: OperandCode, value: Any) -> Given:
 
 
 def run_single(
-    code: OperationCode,
+    code: Code,
     inputs: Sequence[Given],
     outputs: Sequence[OperandType],
     *,
@@ -49,9 +50,7 @@ def run_single(
     return results
 
 
-def need_inferred(
-    code: OperationCode, inputs: Sequence[Given], outputs: Sequence[OperandType], found: Sequence[Shape]
-) -> None:
+def need_inferred(code: Code, inputs: Sequence[Given], outputs: Sequence[OperandType], found: Sequence[Shape]) -> None:
     """Assert that results have the dimensions that are inferred from the inputs; some depend on data."""
     operation = REGISTRY[code]
     types = [None if value is None else type.with_dimensions(np.shape(value)) for type, value in inputs]
@@ -68,9 +67,7 @@ def need_inferred(
     assert wanted == list(found)
 
 
-def single(
-    code: OperationCode, inputs: Sequence[Given], outputs: Sequence[OperandType], *, constant: bool = False
-) -> Model:
+def single(code: Code, inputs: Sequence[Given], outputs: Sequence[OperandType], *, constant: bool = False) -> Model:
     """The finished model of one operation; with ``constant`` every tensor but the first is a constant."""
     model = Model(code.name)
     indices: list[int] = []

@@ -5,12 +5,15 @@ python -m tools.operations > docs/operations.md
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from nnapi.codes import OperandCode, ResultCode
+from nnapi.codes import OperandCode, OperationCode, ResultCode
 from nnapi.errors import OpFailedError
+from nnapi.lowering.decomposition_builder import RULES as DECOMPOSITIONS
+from nnapi.model.builder_signatures import find_summary
 from nnapi.model.operand import type_name
 from nnapi.model.operation import REGISTRY, Operation, Overload
 from nnapi.model.parameter import (
@@ -26,6 +29,7 @@ from nnapi.model.parameter import (
     Slot,
     TensorParameter,
 )
+from nnapi.operation_codes import COMPOSITE_CODES, CompositeCode
 
 INTRODUCTION = """\
 # Operations
@@ -49,11 +53,38 @@ type. [Another page](accepted.md) lists how many of the conformance examples eac
 """
 
 
-def page(operations: Iterable[Operation]) -> str:
+COMPOSITES = """\
+# Composite operations
+
+<!-- Written by `python -m tools.operations composites`; a test compares this page with the declarations. -->
+
+Files contain operations that NNAPI lacks, such as GELU. nnapi has {count} of them as operations of its own, in the
+extension `nnapi.composites`. They are declared as [NNAPI's operations](operations.md) are, and that page explains the
+tables below.
+
+- **Devices.** `nnapi-reference` computes all of them. A CPU engine computes one whole if it has such an operator, else
+  as the operations of NNAPI that replace it. Other devices see only these operations: devices of other libraries,
+  delegates, simulated devices, and drivers that do not list the extension.
+- **Plans.** If no engine takes an operation, it is replaced before the model is divided among the devices.
+- **Files.** An exported file has the format's own operator, or the operations of NNAPI.
+- **Use.** Importers make these operations, and so can a program: `builder.gelu(x, approximate=False)`. A program in C
+  uses the name of the extension and the code below.
+"""
+
+
+def page(operations: Iterable[Operation], introduction: str = INTRODUCTION) -> str:
     """Return the page as Markdown."""
     ordered = sorted(operations, key=lambda operation: operation.name)
     sections = [section(operation) for operation in ordered]
-    return "\n".join([INTRODUCTION.format(count=len(ordered)), overview(ordered), *sections])
+    return "\n".join([introduction.format(count=len(ordered)), overview(ordered), *sections])
+
+
+def composites_page() -> str:
+    return page([REGISTRY[code] for code in CompositeCode], COMPOSITES)
+
+
+def operations_page() -> str:
+    return page([REGISTRY[code] for code in OperationCode])
 
 
 def overview(operations: Iterable[Operation]) -> str:
@@ -72,6 +103,11 @@ def overview(operations: Iterable[Operation]) -> str:
 def section(operation: Operation) -> str:
     """Return the section of one operation."""
     summary = f"Operation code {int(operation.code)}, from level {level_of(operation)} on."
+    if operation.code in COMPOSITE_CODES:
+        is_replaced = DECOMPOSITIONS.find(operation.code) is not None
+        meaning = find_summary(operation).partition(": ")[2]
+        summary = f"{meaning[:1].upper()}{meaning[1:]}\n\nCode {operation.code & 0xFFFF} of the extension. "
+        summary += f"Operations of NNAPI can{'' if is_replaced else 'not'} replace it."
     if operation.zero_sized:
         summary += " Accepts inputs without elements."
     failure = (operation.failure or OpFailedError).code
@@ -275,4 +311,4 @@ def _possible(parameter: Parameter, operation: Operation) -> Levels:
 
 
 if __name__ == "__main__":
-    print(page(REGISTRY.values()), end="")
+    print(composites_page() if sys.argv[1:] == ["composites"] else operations_page(), end="")

@@ -35,6 +35,7 @@ class Page(NamedTuple):
 
 PAGES = (
     Page("docs/operations.md", "-m tools.operations"),
+    Page("docs/composites.md", "-m tools.operations composites"),
     Page("docs/result-codes.md", "-m tools.result_codes"),
     Page("docs/layers.svg", "-m tools.layers"),
     Page("src/nnapi/model/builder_operations.pyi", "-m tools.builder_stub"),

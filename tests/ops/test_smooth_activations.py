@@ -12,7 +12,7 @@ from nnapi.operation_codes import CompositeCode as C
 from nnapi.ops.smooth_activations import ERROR_FUNCTION, SCALE
 from tests.single import run_single, scalar
 
-X = np.float32([-100, -2, -0.5, 0, 0.5, 2, 100])
+X = np.array([-100, -2, -0.5, 0, 0.5, 2, 100], np.float32)
 FLAGS = {False: [scalar(OperandCode.BOOL, False)], True: [scalar(OperandCode.BOOL, True)]}
 
 
@@ -39,7 +39,7 @@ def test_the_polynomial_approximates_the_error_function() -> None:
     ],
 )
 def test_literal_examples(code: C, more: list[Any], expected: list[float]) -> None:
-    np.testing.assert_allclose(run(code, X, *more), np.float32(expected), 2e-6, 2e-7)
+    np.testing.assert_allclose(run(code, X, *more), np.array(expected, np.float32), 2e-6, 2e-7)
 
 
 def test_random_values_are_those_of_double_precision() -> None:

@@ -10,9 +10,10 @@ import pytest
 import nnapi  # noqa: F401 - fills the registry
 from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY
-from tools.operations import level_of, overview, page, section
+from nnapi.operation_codes import CompositeCode
+from tools.operations import composites_page, level_of, operations_page, overview, section
 
-COMMITTED = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def rows(text: Any) -> Any:
@@ -20,14 +21,18 @@ def rows(text: Any) -> Any:
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line[:1] == "|"]
 
 
-def test_the_committed_page_is_up_to_date() -> None:
-    written = COMMITTED.read_text()
-    assert written == page(REGISTRY.values()), "run: python -m tools.operations > docs/operations.md"
+def test_the_committed_pages_are_up_to_date() -> None:
+    assert (DOCS / "operations.md").read_text() == operations_page(), "run: make pages"
+    assert (DOCS / "composites.md").read_text() == composites_page(), "run: make pages"
 
 
 def test_every_operation_has_a_row_and_a_section() -> None:
-    text = page(REGISTRY.values())
-    names = sorted(code.name for code in OperationCode)
+    codes: type[OperationCode | CompositeCode]
+    for text, codes in ((operations_page(), OperationCode), (composites_page(), CompositeCode)):
+        check_rows_and_sections(text, sorted(code.name for code in codes))
+
+
+def check_rows_and_sections(text: str, names: list[str]) -> None:
     assert re.findall(r"^## (\w+)$", text, re.MULTILINE) == names
     assert re.findall(r"^\| \[(\w+)\]\(#(\w+)\)", text, re.MULTILINE) == [(name, name.lower()) for name in names]
 

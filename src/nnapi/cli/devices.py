@@ -70,7 +70,7 @@ def devices(
 
 
 def _save_profile(names: Sequence[str], file: Path) -> None:
-    from nnapi.model.operation import REGISTRY
+    from nnapi.codes import OperationCode
     from nnapi.testing.device_survey import survey_device  # on demand: listing the devices does not need it
 
     if len(names) != 1:
@@ -78,7 +78,7 @@ def _save_profile(names: Sequence[str], file: Path) -> None:
         raise Mistake(f"--save-profile needs --matrix or exactly one --device ({known})")
     (name,) = names
     out = console()
-    with progress(out, len(REGISTRY)) as step:
+    with progress(out, len(OperationCode)) as step:
         profile = survey_device(nnapi.device(name), progress=step, file=file)
     out.print(
         f"{name} supports {pluralize(len(profile.operations), 'operation')}; profile written to {file}", markup=False

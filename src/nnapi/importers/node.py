@@ -15,6 +15,11 @@ from nnapi.ops.shapes import axis_of
 FLOAT16 = OperandCode.TENSOR_FLOAT16
 I32, FLAG, REAL = OperandCode.INT32, OperandCode.BOOL, OperandCode.FLOAT32
 LIMIT = 2**31
+INTEGER_BOUNDS: dict[Code, tuple[int, int | None]] = {
+    OperationCode.RELU: (0, None),
+    OperationCode.RELU1: (-1, 1),
+    OperationCode.RELU6: (0, 6),
+}
 
 
 class Node(ABC):
@@ -115,7 +120,7 @@ class Node(ABC):
         if value.type.code != INT32:
             self.graph.emit(code, [value], [to])
             return
-        low, high = {OperationCode.RELU: (0, None), OperationCode.RELU1: (-1, 1), OperationCode.RELU6: (0, 6)}[code]
+        low, high = INTEGER_BOUNDS[code]
         raised = value if high is None else self.temporary(to.type, "raised")
         self.graph.emit(OperationCode.MAXIMUM, [value, self.like(value, low)], [to if high is None else raised])
         if high is not None:

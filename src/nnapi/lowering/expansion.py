@@ -7,7 +7,8 @@ from weakref import WeakKeyDictionary
 from nnapi.errors import NnapiError
 from nnapi.lowering.decompose import decompose_call
 from nnapi.lowering.decomposition_builder import Decomposition
-from nnapi.lowering.lower import KnownTypes, Unsupported, check_results, normalize_call
+from nnapi.lowering.lower import KnownTypes, check_results, normalize_call
+from nnapi.lowering.refusal import Unsupported
 from nnapi.model.call import UNKNOWN, NotYetKnown
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.nesting import list_nested

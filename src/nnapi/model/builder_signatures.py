@@ -54,7 +54,7 @@ def signature(operation: Operation) -> Signature:
     return Signature(shown)
 
 
-def _find_summary(operation: Operation) -> str:
+def find_summary(operation: Operation) -> str:
     """Return the operation's line in its module's docstring; "" for an extension's, or without docstrings."""
     text = REGISTRY.find_module(operation.code).__doc__ or "" if operation.code in REGISTRY else ""
     return next((line for line in text.splitlines() if line.startswith(f"{operation.name}: ")), "")
@@ -64,7 +64,7 @@ def _find_summary(operation: Operation) -> str:
 def documentation(operation: Operation) -> str:
     """Return the method's docstring: summary, overloads, operands with types, ranks and levels, outputs."""
     own = f"{operation.name}: {operation.doc}" if operation.doc else ""
-    lines = [own or _find_summary(operation) or f"Append {operation.name}.", ""]
+    lines = [own or find_summary(operation) or f"Append {operation.name}.", ""]
     if len(operation.overloads) > 1:
         lines += [
             f"Overload {overload.name}: {', '.join(slot.name for slot in overload.inputs)}"

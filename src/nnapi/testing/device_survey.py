@@ -65,12 +65,13 @@ def survey_device(
     """
     part = file and file.with_name(f"{file.name}.part")
     limits = _read_part(part, device) if part else {}
-    for operation in REGISTRY.values() if operations is None else operations:
+    for operation in [REGISTRY[code] for code in OperationCode] if operations is None else operations:
         progress(operation.name)
-        if operation.code not in limits:
-            limits[operation.code] = find_limits(ask(device, operation, draws))
+        code = OperationCode(operation.code)
+        if code not in limits:
+            limits[code] = find_limits(ask(device, operation, draws))
             if part:
-                refused = ", ".join(code.name for code, found in limits.items() if found is None)
+                refused = ", ".join(each.name for each, found in limits.items() if found is None)
                 part.write_text(f"{REFUSED}{refused}\n{write_profile(_describe(device, limits))}", encoding="utf-8")
     profile = _describe(device, limits)
     if file and part:

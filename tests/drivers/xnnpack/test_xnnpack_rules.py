@@ -366,7 +366,7 @@ def test_cast() -> None:
 
 @pytest.mark.parametrize("code", [CompositeCode.ROUND, CompositeCode.CEIL, CompositeCode.SIGN])
 def test_rounding(code: CompositeCode) -> None:
-    x = np.float32([-2.5, -1.5, -0.5, -0.4, 0, 0.5, 0.7, 1.5, 2.5])
+    x = np.array([-2.5, -1.5, -0.5, -0.4, 0, 0.5, 0.7, 1.5, 2.5], np.float32)
     run(code, [(FLOAT.with_dimensions(x.shape), x)], FLOAT)
 
 

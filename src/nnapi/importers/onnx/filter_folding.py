@@ -20,7 +20,7 @@ class Linear(NamedTuple):
     is_ordered: bool = False
 
 
-LINEAR = {
+LINEAR: dict[int, Linear] = {
     OperationCode.FULLY_CONNECTED: Linear(3, 0),
     OperationCode.CONV_2D: Linear(9, 0),
     OperationCode.TRANSPOSE_CONV_2D: Linear(9, 0),
@@ -28,7 +28,7 @@ LINEAR = {
     OperationCode.DEPTHWISE_CONV_2D: Linear(10, 3, is_ordered=True),
 }
 """Linear operations, in the overloads with explicit padding."""
-SUMS = {OperationCode.ADD: 1, OperationCode.SUB: -1}
+SUMS: dict[int, int] = {OperationCode.ADD: 1, OperationCode.SUB: -1}
 FACTORS = (OperationCode.MUL, OperationCode.DIV)
 WHOLE = 2**23
 """A float32 from which on sums are whole numbers. Files add such numbers to round."""

@@ -18,6 +18,7 @@ from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.call import UNKNOWN, NotYetKnown
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY
+from nnapi.operation_codes import Code
 
 if TYPE_CHECKING:
     import onnx
@@ -204,14 +205,12 @@ class Node(AnyNode):
 
     # Operations
 
-    def apply(
-        self, code: OperationCode, *inputs: Value, shape: Shape | None = None, type: OperandType | None = None
-    ) -> Value:
+    def apply(self, code: Code, *inputs: Value, shape: Shape | None = None, type: OperandType | None = None) -> Value:
         """Append an operation and return its result, by default of the first input's type; its shape is inferred."""
         leader = type or inputs[0].type
         return self.several(code, inputs, [OperandType(leader.code, shape or (), leader.scale, leader.zero_point)])[0]
 
-    def several(self, code: OperationCode, inputs: Sequence[Value], types: Sequence[OperandType]) -> list[Value]:
+    def several(self, code: Code, inputs: Sequence[Value], types: Sequence[OperandType]) -> list[Value]:
         """Append an operation and return all of its results, of these types."""
         if not all(value.is_known for value in inputs):
             found = shapes_of(code, inputs, types)
@@ -279,7 +278,7 @@ SIZES = (720, 1680)
 """Sizes tried for a dynamic dimension. Reshapes may divide them, so both have many divisors."""
 
 
-def shapes_of(code: OperationCode, inputs: Sequence[Value], outputs: Sequence[OperandType]) -> list[Shape]:
+def shapes_of(code: Code, inputs: Sequence[Value], outputs: Sequence[OperandType]) -> list[Shape]:
     """Return the dimensions of an operation's results; () if they cannot be inferred."""
     try:
         tried = [_infer_shapes(code, inputs, outputs, size) for size in SIZES]
@@ -288,9 +287,7 @@ def shapes_of(code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Op
     return [_common_shape(first, second) for first, second in zip(*tried, strict=True)]
 
 
-def _infer_shapes(
-    code: OperationCode, inputs: Sequence[Value], outputs: Sequence[OperandType], size: int
-) -> list[Shape]:
+def _infer_shapes(code: Code, inputs: Sequence[Value], outputs: Sequence[OperandType], size: int) -> list[Shape]:
     types = [value.type.with_dimensions(tuple(each or size for each in value.shape)) for value in inputs]
     for i, value in enumerate(inputs):
         if not (types[i].is_known or value.omitted):

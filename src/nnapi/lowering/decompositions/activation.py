@@ -5,10 +5,11 @@ import math
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition_builder import Decomposition, decomposition
 from nnapi.model.builder import Tensor
+from nnapi.operation_codes import Code
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.smooth_activations import CUBIC, ERROR_FUNCTION, SCALE
 
-BOUNDS = {Op.RELU: (0, None), Op.RELU1: (-1, 1), Op.RELU6: (0, 6)}
+BOUNDS: dict[Code, tuple[int, int | None]] = {Op.RELU: (0, None), Op.RELU1: (-1, 1), Op.RELU6: (0, 6)}
 
 
 def clamp(b: Decomposition, x: Tensor, low: float | None, high: float | None) -> Tensor:

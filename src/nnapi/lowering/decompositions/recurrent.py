@@ -10,6 +10,7 @@ from nnapi.lowering.decomposition_builder import CLAMPS, Decomposition, decompos
 from nnapi.lowering.decompositions.activation import clamp
 from nnapi.lowering.refusal import require
 from nnapi.model.builder import Tensor
+from nnapi.operation_codes import Code
 from nnapi.ops.lstm_cell import EPSILON
 from nnapi.ops.lstm_parameters import Cell, cell_of
 
@@ -18,7 +19,7 @@ SQUASHED_BY = {0: "", 1: "relu", 3: "relu6", 4: "tanh", 6: "logistic"}
 States = tuple[Tensor, ...]
 Step = Callable[[Tensor, States], States]
 """One time step: takes the input and the states, returns the next states, of which the first is the output."""
-DIRECTIONS = {
+DIRECTIONS: dict[Code, str] = {
     Op.BIDIRECTIONAL_SEQUENCE_LSTM: "unidirectional_sequence_lstm",
     Op.BIDIRECTIONAL_SEQUENCE_RNN: "unidirectional_sequence_rnn",
 }

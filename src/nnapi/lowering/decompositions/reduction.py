@@ -12,13 +12,14 @@ from nnapi.lowering.decompositions.binary import as_numbers, is_one
 from nnapi.lowering.refusal import require
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import Array
+from nnapi.operation_codes import Code
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.reduce import reduced_axes
 from nnapi.ops.shapes import axis_of
 
 MOST_EXACT = 2**16
 """Maximum number of 8-bit values whose sum is exact in float32."""
-COMBINATIONS: Mapping[Op, Callable[[Decomposition, Tensor, Tensor], Tensor]] = {
+COMBINATIONS: Mapping[Code, Callable[[Decomposition, Tensor, Tensor], Tensor]] = {
     Op.REDUCE_SUM: lambda b, x, y: b.add(x, y, 0),
     Op.REDUCE_PROD: lambda b, x, y: b.mul(x, y, 0),
     Op.REDUCE_MAX: lambda b, x, y: b.maximum(x, y, out=x.type),

@@ -1,5 +1,7 @@
 """Activations, including PRELU."""
 
+from typing import Any
+
 import numpy as np
 
 from nnapi.codes import FuseCode
@@ -8,6 +10,7 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, activate, align, clamp_stored, lower
 from nnapi.drivers.openvino.value import Value, number
 from nnapi.lowering.refusal import require
+from nnapi.operation_codes import Code
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.quantized_values import dequantize, same_quantization
 
@@ -15,9 +18,9 @@ COARSE = 100
 """Maximum (input scale · slope scale / result scale) of a computed slope; beyond, errors of a slope 0 show."""
 
 
-LIMITS = {Op.RELU1: FuseCode.FUSED_RELU1, Op.RELU6: FuseCode.FUSED_RELU6}
+LIMITS: dict[Code, FuseCode] = {Op.RELU1: FuseCode.FUSED_RELU1, Op.RELU6: FuseCode.FUSED_RELU6}
 
-FUNCTIONS = {
+FUNCTIONS: dict[Code, Any] = {
     Op.TANH: op.tanh,
     Op.LOGISTIC: op.sigmoid,
     Op.HARD_SWISH: op.hswish,

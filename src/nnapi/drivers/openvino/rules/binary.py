@@ -1,5 +1,7 @@
 """Functions of pairs of elements, with broadcasting."""
 
+from typing import Any
+
 import numpy as np
 
 from nnapi.codes import FuseCode
@@ -9,18 +11,19 @@ from nnapi.drivers.openvino.context import Context, activate, align, lower
 from nnapi.drivers.openvino.patterns import multiply
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.lowering.refusal import require
+from nnapi.operation_codes import Code
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.signature_types import INT32
 
-FUNCTIONS = {
+FUNCTIONS: dict[Code, Any] = {
     Op.MAXIMUM: op.maximum,
     Op.MINIMUM: op.minimum,
     Op.POW: op.power,
     Op.LOGICAL_AND: op.logical_and,
     Op.LOGICAL_OR: op.logical_or,
 }
-ARITHMETIC = {Op.ADD: op.add, Op.SUB: op.subtract, Op.MUL: multiply}
-COMPARISONS = {
+ARITHMETIC: dict[Code, Any] = {Op.ADD: op.add, Op.SUB: op.subtract, Op.MUL: multiply}
+COMPARISONS: dict[Code, Any] = {
     Op.EQUAL: op.equal,
     Op.NOT_EQUAL: op.not_equal,
     Op.GREATER: lambda x, y: op.less(y, x),  # the engine's GREATER is true for NaN

@@ -9,11 +9,12 @@ from nnapi.drivers.openvino.context import Context, align, integers, lower
 from nnapi.drivers.openvino.rules.movement import reverse_axis
 from nnapi.drivers.openvino.value import Node, Value
 from nnapi.lowering.refusal import require
+from nnapi.operation_codes import Code
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import INT32
 
-MODES = {Op.ARGMAX: "max", Op.ARGMIN: "min"}
+MODES: dict[Code, str] = {Op.ARGMAX: "max", Op.ARGMIN: "min"}
 
 
 @lower(Op.GATHER)

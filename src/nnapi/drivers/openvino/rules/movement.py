@@ -11,13 +11,14 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import FLOATS, Context, computes_in_nchw, integers, lower, position_of_axis
 from nnapi.drivers.openvino.value import Kind, Node, Value, node_of, number, round_to_quantized
 from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.operation_codes import Code
 from nnapi.ops.pad import MODES
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.slice import slice_steps
 
 LARGEST = int(np.iinfo(np.int32).max)
-BLOCKS = {Op.DEPTH_TO_SPACE: op.depth_to_space, Op.SPACE_TO_DEPTH: op.space_to_depth}
+BLOCKS: dict[Code, Any] = {Op.DEPTH_TO_SPACE: op.depth_to_space, Op.SPACE_TO_DEPTH: op.space_to_depth}
 
 
 @lower(Op.RESHAPE, Op.SQUEEZE, Op.EXPAND_DIMS)

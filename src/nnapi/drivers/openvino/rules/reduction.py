@@ -17,10 +17,11 @@ from nnapi.drivers.openvino.context import (
 )
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, number
 from nnapi.model.operand import Array
+from nnapi.operation_codes import Code
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.reduce import reduced_axes
 
-FUNCTIONS = {
+FUNCTIONS: dict[Code, Any] = {
     Op.REDUCE_ALL: op.reduce_logical_and,
     Op.REDUCE_ANY: op.reduce_logical_or,
     Op.REDUCE_PROD: op.reduce_prod,
@@ -28,7 +29,7 @@ FUNCTIONS = {
     Op.REDUCE_MAX: op.reduce_max,
     Op.REDUCE_MIN: op.reduce_min,
 }
-EXTREMES = {Op.REDUCE_MAX: find_maximum, Op.REDUCE_MIN: find_minimum}
+EXTREMES: dict[Code, Any] = {Op.REDUCE_MAX: find_maximum, Op.REDUCE_MIN: find_minimum}
 
 
 @lower(Op.MEAN)

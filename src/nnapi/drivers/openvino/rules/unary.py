@@ -1,14 +1,17 @@
 """Functions of one element."""
 
+from typing import Any
+
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.value import Value, number
+from nnapi.operation_codes import Code
 from nnapi.operation_codes import CompositeCode as Composite
 
-FUNCTIONS = {
+FUNCTIONS: dict[Code, Any] = {
     Op.FLOOR: op.floor,
     Op.LOG: op.log,
     Op.NEG: op.negative,
