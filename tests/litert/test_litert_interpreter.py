@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -293,6 +295,19 @@ def test_types_that_nnapi_lacks_are_converted_at_both_ends() -> None:
     pair[1].set_tensor(0, np.full(3, 1 << 40))
     with pytest.raises(RuntimeError, match="exceeds 32 bits"):
         pair[1].invoke()
+
+
+def test_it_is_freed_without_a_garbage_collection() -> None:
+    gc.disable()
+    try:
+        interpreter = Interpreter(model_content=whole_numbers(), devices="nnapi-reference")
+        interpreter.allocate_tensors()
+        interpreter.invoke()
+        alive = weakref.ref(interpreter), weakref.ref(interpreter._main.graph.compilation)
+        del interpreter
+        assert [each() for each in alive] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_scalars_stay_scalars() -> None:

@@ -1,6 +1,8 @@
 """Models that are described when somebody asks for more than their ends."""
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -86,3 +88,19 @@ def test_threads_that_ask_together_describe_it_once() -> None:
 def test_what_no_model_has() -> None:
     with pytest.raises(AttributeError, match="no attribute 'weights'"):
         _ = deferred(Counted()).weights
+
+
+def test_it_is_freed_without_a_garbage_collection() -> None:
+    gc.disable()
+    try:
+        model = deferred(Counted())
+        alive = weakref.ref(model)
+        del model
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
+def test_its_operands_may_outlive_it() -> None:
+    operands = deferred(Counted()).operands
+    assert [operands[0].name, len(operands)] == ["x", 4]

@@ -78,9 +78,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
 
     def session(self, subgraph_index: int) -> Session:
         if subgraph_index not in self._sessions:
-            self._sessions[subgraph_index] = Session(
-                self.file, subgraph_index, self._interpreter, self._make_native, self._settings
-            )
+            self._sessions[subgraph_index] = Session(self.file, subgraph_index, self._interpreter, self._settings)
         return self._sessions[subgraph_index]
 
     def allocate_tensors(self) -> None:
@@ -177,11 +175,6 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
             if not has_signature:
                 details["shape_signature"] = details["shape"].copy()
         return details
-
-    def _make_native(self) -> Any:
-        """Return a second interpreter of LiteRT, without delegates, whose tensors may be allocated."""
-        kind = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-        return litert.Interpreter(*self.file.path_and_content, experimental_op_resolver_type=kind)._interpreter
 
 
 class SignatureRunner(litert.SignatureRunner):  # type: ignore[misc]  # LiteRT has no types

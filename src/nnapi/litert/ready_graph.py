@@ -37,10 +37,10 @@ class ReadyGraph:
         ]
         self._burst = compilation.burst(borrow=True)
         taken = {tensor.number: tensor for tensor in inputs}
-        memory, self._run_stored = self._burst.bind(*(tensor.shape or (1,) for tensor in taken.values()))
+        memory, run_stored = self._burst.bind(*(tensor.shape or (1,) for tensor in taken.values()))
         ends = zip(memory, taken.values(), strict=True)
         self.inputs = dict(zip(taken, (_describe_memory(*end) for end in ends), strict=True))
-        self.run = self._resolve(memory, outputs)
+        self.run = self._resolve(memory, outputs, run_stored)
 
     @property
     def devices(self) -> set[str]:
@@ -57,7 +57,9 @@ class ReadyGraph:
         self._burst.close()
         self.compilation.close()
 
-    def _resolve(self, memory: Sequence[Array], outputs: Sequence[Tensor]) -> Callable[[], list[Array]]:
+    def _resolve(
+        self, memory: Sequence[Array], outputs: Sequence[Tensor], run_stored: Callable[[], list[Array]]
+    ) -> Callable[[], list[Array]]:
         """Return the function for a run: the burst's own if no input or output needs conversion."""
         ends = zip(self.inputs.values(), memory, strict=True)
         wide = [(array, narrow) for array, narrow in ends if array.dtype == np.int64]
@@ -65,14 +67,17 @@ class ReadyGraph:
             tensor.shape and tensor.dtype not in (np.dtype(np.int64), np.dtype(np.bool_)) for tensor in outputs
         )
         if is_same and not wide:
-            return self._run_stored
-        return partial(self._run_otherwise, wide, outputs)
+            return run_stored
+        return partial(_run_otherwise, run_stored, wide, outputs)
 
-    def _run_otherwise(self, wide: Sequence[tuple[Array, Array]], outputs: Sequence[Tensor]) -> list[Array]:
-        for array, narrow in wide:
-            np.copyto(narrow, array.reshape(narrow.shape), casting="unsafe")
-            need(np.array_equal(narrow.reshape(array.shape), array), "an input exceeds 32 bits", BadDataError)
-        return [_as_described(result, tensor) for result, tensor in zip(self._run_stored(), outputs, strict=True)]
+
+def _run_otherwise(
+    run_stored: Callable[[], list[Array]], wide: Sequence[tuple[Array, Array]], outputs: Sequence[Tensor]
+) -> list[Array]:
+    for array, narrow in wide:
+        np.copyto(narrow, array.reshape(narrow.shape), casting="unsafe")
+        need(np.array_equal(narrow.reshape(array.shape), array), "an input exceeds 32 bits", BadDataError)
+    return [_as_described(result, tensor) for result, tensor in zip(run_stored(), outputs, strict=True)]
 
 
 def _infer_shape(tensor: Tensor, type: OperandType) -> Shape:

@@ -1,7 +1,7 @@
 """A subgraph of an interpreter: the requested input shapes, and the graph prepared for them."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -40,13 +40,11 @@ class Settings(NamedTuple):
 
 class Session:
     """A subgraph, resized and allocated as LiteRT does. ``native`` is LiteRT's interpreter of the file, which never
-    allocates tensors; ``make_native`` makes one that does, to infer shapes."""
+    allocates tensors; another one, which does, infers shapes."""
 
-    def __init__(
-        self, file: "SubgraphFile", index: int, native: Any, make_native: Callable[[], Any], settings: Settings
-    ) -> None:
+    def __init__(self, file: "SubgraphFile", index: int, native: Any, settings: Settings) -> None:
         self.index = index
-        self._file, self._native, self._make_native, self._settings = file, native, make_native, settings
+        self._file, self._native, self._settings = file, native, settings
         self._resized: dict[int, Array] = {}
         self._shapes: dict[int, Shape] = {}
         self.graph: Graph | None = None
@@ -95,7 +93,7 @@ class Session:
         native = self._native
         is_vague = any(not graph.tensors[index].shape for index in graph.outputs)
         if self._resized or is_vague:
-            native = self._make_native()
+            native = self._file.make_native()
             for index, shape in self._resized.items():
                 native.ResizeInputTensor(index, shape, False, self.index)
             native.AllocateTensors(self.index)
@@ -187,6 +185,11 @@ class SubgraphFile:
     def path_and_content(self) -> tuple[str | None, bytes | None]:
         """Return the first two arguments of LiteRT's Interpreter; one of them is None."""
         return (self.source, None) if isinstance(self.source, str) else (None, self.source)
+
+    def make_native(self) -> Any:
+        """Return an interpreter of LiteRT, without delegates, whose tensors may be allocated."""
+        kind = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        return Interpreter(*self.path_and_content, experimental_op_resolver_type=kind)._interpreter
 
     def read(self) -> File:
         """Parse the file anew, since callers may change the result."""

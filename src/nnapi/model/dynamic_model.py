@@ -31,7 +31,7 @@ class DynamicModel(LazyModel):
             Operand(index, type, each, Lifetime.INPUT if index < len(inputs) else Lifetime.OUTPUT)
             for index, (each, type) in enumerate((*inputs, *outputs))
         ]
-        super().__init__(name, ends[: len(inputs)], ends[len(inputs) :], self._refuse)
+        super().__init__(name, ends[: len(inputs)], ends[len(inputs) :], partial(_refuse, name, ends[: len(inputs)]))
         self.precision = Precision.FLOAT32
         self.notes = ("it is compiled for the shapes of each run; load(shapes=…) or --shape fixes them",)
         self._describe_for = describe
@@ -39,7 +39,7 @@ class DynamicModel(LazyModel):
         """Returns the model for shapes: from a cache, or by calling ``read``."""
 
     def need_mapped(self) -> None:
-        self._refuse()
+        _refuse(self.name, [self.operands[index] for index in self.inputs])
 
     def specialize(self, shapes: Shapes, *, is_cached: bool = True) -> Model:
         """Return the model for these input shapes, from the cache if it ``is_cached`` and has an entry; raise the
@@ -47,13 +47,14 @@ class DynamicModel(LazyModel):
         describe = partial(self._describe_for, shapes)
         return self.load_for(shapes, describe) if is_cached else describe()
 
-    def _refuse(self) -> NoReturn:
-        given = ", ".join(
-            f"{each.name} [{', '.join(str(size or '?') for size in each.type.dimensions)}]"
-            for each in map(self.operands.__getitem__, self.inputs)
-            if not each.type.is_known
-        )
-        raise BadDataError(
-            f"the operations of {self.name} depend on dimensions that only a run knows; "
-            f"fix them by load(shapes=…) or --shape: {given}"
-        )
+
+def _refuse(name: str, inputs: Sequence[Operand]) -> NoReturn:
+    given = ", ".join(
+        f"{each.name} [{', '.join(str(size or '?') for size in each.type.dimensions)}]"
+        for each in inputs
+        if not each.type.is_known
+    )
+    raise BadDataError(
+        f"the operations of {name} depend on dimensions that only a run knows; "
+        f"fix them by load(shapes=…) or --shape: {given}"
+    )

@@ -49,18 +49,10 @@ class DeviceQueue:
         ``check`` is called with each result until it returns true.
         """
         pop, append, waiting = self._free.pop, self._free.append, self._waiting
-        compute: Callable[[A], T]
-
-        def call_checked(given: A) -> T:
-            nonlocal compute
-            result = call(given)
-            if check(result):
-                compute = call
-            return result
-
-        compute = call_checked
+        is_checked = False
 
         def wait_and_call(given: A) -> T:
+            nonlocal is_checked
             try:
                 if waiting:
                     self._wait(priority, None)
@@ -69,7 +61,10 @@ class DeviceQueue:
             except IndexError:
                 self._wait(priority, None)
             try:
-                return compute(given)
+                result = call(given)
+                if not is_checked:
+                    is_checked = check(result)
+                return result
             finally:
                 append(None)
                 if waiting:

@@ -28,28 +28,33 @@ class Profile(Generic[T]):
     """
 
     def __init__(self, section: Section, measure: Callable[[T], Costs]) -> None:
-        self._section, self._measure = section, measure
-        self._subject: T | None = None
-        self._parts: Sequence[Part] | None = None
-        self._lock = make_lock()
-        section.parts = self._measure_parts
+        self._section, self._division = section, _Division(section.label.name, measure)
+        section.parts = self._division.measure_parts
 
     def of(self, subject: T) -> Section:
         """Return the section with which to record a call of the engine on ``subject``."""
-        self._subject = subject
+        self._division.subject = subject
         return self._section
 
-    def _measure_parts(self) -> Sequence[Part]:
+
+class _Division(Generic[T]):
+    """The division of an engine's call. It does not refer to the call's section, which refers to it."""
+
+    def __init__(self, name: str, measure: Callable[[T], Costs]) -> None:
+        self._name, self._measure = name, measure
+        self.subject: T | None = None
+        self._parts: Sequence[Part] | None = None
+        self._lock = make_lock()
+
+    def measure_parts(self) -> Sequence[Part]:
         with self._lock:
-            if self._parts is None and self._subject is not None:
+            if self._parts is None and self.subject is not None:
                 try:
-                    self._parts = divide_by_costs(self._measure(self._subject))
+                    self._parts = divide_by_costs(self._measure(self.subject))
                 except Exception as error:  # less detail is better than no trace
-                    log.warning(
-                        "%s cannot be profiled, its operations share one section: %s", self._section.label.name, error
-                    )
+                    log.warning("%s cannot be profiled, its operations share one section: %s", self._name, error)
                     self._parts = ()
-                self._subject = None
+                self.subject = None
             return self._parts or ()
 
 

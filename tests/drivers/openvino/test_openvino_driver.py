@@ -128,9 +128,9 @@ def test_requests_take_turns_among_copies(monkeypatch: pytest.MonkeyPatch, most:
         return copies[-1]
 
     prepared = make(monkeypatch, most, copy)
-    assert prepared._make_run() == 100
+    assert prepared._copies.make_run() == 100
     assert copies == []
-    assert [100, *(prepared._make_run() for _ in range(4))] == models
+    assert [100, *(prepared._copies.make_run() for _ in range(4))] == models
     assert len(copies) == most - 1
 
 
@@ -142,7 +142,7 @@ def test_an_engine_that_makes_no_copy_is_asked_once(monkeypatch: pytest.MonkeyPa
         raise RuntimeError("no memory")
 
     prepared = make(monkeypatch, 3, fail)
-    assert [prepared._make_run() for _ in range(4)] == [100] * 4
+    assert [prepared._copies.make_run() for _ in range(4)] == [100] * 4
     assert asked == [100]
 
 

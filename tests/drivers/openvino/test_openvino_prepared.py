@@ -132,9 +132,9 @@ def test_a_cache_entry_keeps_the_bounds_of_indices() -> None:
 def test_runs_that_meet_have_a_model_each_while_there_are_threads_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nnapi.drivers.openvino.engine.os.sched_getaffinity", lambda _: {0, 1, 2})
     ready = prepared(doubled(SMALL))
-    runs = [ready._make_run() for _ in range(4)]
-    assert len({id(model) for model in ready._models}) == 3
-    assert len(ready._models) == 3
+    runs = [ready._copies.make_run() for _ in range(4)]
+    assert len({id(model) for model in ready._copies._models}) == 3
+    assert len(ready._copies._models) == 3
     traced = ready._profile
     for run in runs:
         (output,) = run([np.ones(SMALL, np.float32)], traced.of([np.ones(SMALL, np.float32)]))
@@ -148,8 +148,8 @@ def test_runs_take_turns_where_the_engine_makes_no_copy(
     monkeypatch.setattr("nnapi.drivers.openvino.engine._export", lambda _: b"no model")
     ready = prepared(doubled(SMALL))
     for _ in range(3):
-        ready._make_run()
-    assert len(ready._models) == 1
+        ready._copies.make_run()
+    assert len(ready._copies._models) == 1
     assert caplog.text.count("runs take turns") == 1
     assert (ready.execute(Request([np.ones(SMALL, np.float32)])).outputs[0] == 2).all()
 
@@ -158,8 +158,8 @@ def test_one_model_is_enough_where_a_run_takes_all_threads(monkeypatch: pytest.M
     monkeypatch.setattr("nnapi.drivers.openvino.engine.os.sched_getaffinity", lambda _: {0})
     ready = prepared(doubled(SMALL))
     for _ in range(2):
-        ready._make_run()
-    assert len(ready._models) == 1
+        ready._copies.make_run()
+    assert len(ready._copies._models) == 1
 
 
 def test_threads_follow_the_preference() -> None:
@@ -211,7 +211,7 @@ def test_the_short_way_tests_indices_that_the_engine_would_not(index: int) -> No
     with pytest.raises(OpFailedError, match=r"0\.\.2"):
         infer([array, np.array([0, index], np.int32)])
     assert np.array_equal(infer([array, np.array([1, 0], np.int32)])[0], array[[1, 0]])
-    assert ready._requests == 1  # the one that refused goes on
+    assert ready._copies._requests == 1  # the one that refused goes on
 
 
 @pytest.mark.parametrize("index", [-1, 3])

@@ -124,11 +124,8 @@ class PreparedOpenVino:
         self.bounds = tuple(bounds)
         self.mapped: Sequence[Mapping] = ()
         """Mapped files from which the engine reads constants in each run."""
-        self._copy, self._most = copy, most
-        self._models = [compiled]
-        self._requests = 0
-        self._lock = make_lock()
-        self._pool = Pool(self._make_run)
+        self._copies = _Copies(compiled, copy, most, self.shapes, self.bounds)
+        self._pool = Pool(self._copies.make_run)
 
     def execute(self, request: Request, *, measure: bool = False) -> Outcome:
         engine_threads.need()
@@ -166,18 +163,35 @@ class PreparedOpenVino:
     def close(self) -> None:
         self._pool.close()
 
-    def _make_run(self) -> "_Run":
+
+class _Copies:
+    """The copies of a compiled model, and the number of requests that were made for them."""
+
+    def __init__(
+        self,
+        compiled: Any,
+        copy: Callable[[Any], Any],
+        most: int,
+        shapes: Sequence[Shape],
+        bounds: Sequence[Bounds],
+    ) -> None:
+        self._models, self._copy, self._most = [compiled], copy, most
+        self._shapes, self._bounds = shapes, bounds
+        self._requests = 0
+        self._lock = make_lock()
+
+    def make_run(self) -> "_Run":
         """Make a request: for a new copy of the model if one is permitted, else for the copies in turn."""
         with self._lock:
             if self._requests and len(self._models) < self._most:
                 try:
-                    self._models.append(self._copy(self.compiled))
+                    self._models.append(self._copy(self._models[0]))
                 except RuntimeError as error:
                     log.warning("runs take turns, as the engine makes no copy of the model: %s", error)
                     self._most = len(self._models)
             model = self._models[self._requests % len(self._models)]
             self._requests += 1
-        return _Run(model, self.shapes, self.bounds)
+        return _Run(model, self._shapes, self._bounds)
 
 
 class _Run:
@@ -193,16 +207,10 @@ class _Run:
         outputs = [_view(request.get_output_tensor(i)) for i in range(len(compiled.outputs))]
         taken = [own.shape for own in inputs]
         need(taken == [*shapes], f"OpenVINO takes inputs of shapes {taken}, not {[*shapes]}", OpFailedError)
-        self._shared: list[Array | None] = [None] * len(inputs)
-        self._kept = list(inputs)
-        self._puts = [
-            partial(np.copyto, own) if own.nbytes <= COPIED else partial(self._share, position)
-            for position, own in enumerate(inputs)
-        ]
+        large = {position: _Shared(request, position) for position, own in enumerate(inputs) if own.nbytes > COPIED}
+        self._puts = [large.get(position) or partial(np.copyto, own) for position, own in enumerate(inputs)]
         self._indices = [
-            (bounds, _as_unsigned(own) if own.nbytes <= COPIED else None)
-            for bounds in all_bounds
-            for own in [inputs[bounds.position]]
+            (bounds, large.get(bounds.position) or _as_unsigned(inputs[bounds.position])) for bounds in all_bounds
         ]
         self._outputs = [own if own.nbytes <= COPIED else None for own in outputs]
         self._small = [own for own in outputs if own.nbytes <= COPIED]
@@ -212,7 +220,7 @@ class _Run:
         for put, array in zip(self._puts, inputs, strict=True):
             put(array)
         for bounds, indices in self._indices:
-            bounds.check(_as_unsigned(self._kept[bounds.position]) if indices is None else indices)
+            bounds.check(_as_unsigned(indices.shared) if isinstance(indices, _Shared) else indices)
         if not self._large:
             with section:
                 self._infer()
@@ -225,14 +233,23 @@ class _Run:
             self._infer()
         return [results[position] if own is None else own.copy() for position, own in enumerate(self._outputs)]
 
-    def _share(self, position: int, array: Array) -> None:
+
+class _Shared:
+    """A large input of a request, for which the engine reads the caller's memory."""
+
+    def __init__(self, request: Any, position: int) -> None:
+        self._request, self._position = request, position
+        self._given: Array | None = None
+        self.shared: Array
+
+    def __call__(self, array: Array) -> None:
         """Let the engine read an array, and keep the array alive. The same array again takes no time."""
-        if array is self._shared[position]:
+        if array is self._given:
             return
         shared = make_shareable(array)
-        self._request.set_input_tensor(position, ov.Tensor(shared, shared_memory=True))
-        self._shared[position] = array if array.flags.c_contiguous else None
-        self._kept[position] = shared
+        self._request.set_input_tensor(self._position, ov.Tensor(shared, shared_memory=True))
+        self._given = array if array.flags.c_contiguous else None
+        self.shared = shared
 
 
 def _as_unsigned(indices: Array) -> Array:

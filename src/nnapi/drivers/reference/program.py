@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from nnapi.codes import CONTROL_FLOW, OperationCode
 from nnapi.contract.driver import Handle, OpenOptions, Outcome, Request
 from nnapi.contract.prepared import EngineTimer, PerShapes, Shapes, check_deadline
 from nnapi.drivers.reference.blas import limit_runs
-from nnapi.drivers.reference.control_flow import Computation, Wanted, run, run_if, run_while
+from nnapi.drivers.reference.control_flow import Computable, Computation, Wanted, run, run_if, run_while
 from nnapi.drivers.reference.forks import kernels
 from nnapi.errors import MissedDeadlineTransientError, NnapiError, need
 from nnapi.locks import make_lock
@@ -34,12 +34,12 @@ log = Log("nnapi.CpuExecutor")
 CACHED_PROGRAMS = 8
 """Number of programs, one per set of input shapes, that are cached for a model."""
 COMPUTED = Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT
+PrepareNested: TypeAlias = Callable[[Model], Computable]
 
 
 class Program:
-    def __init__(self, model: Model, inputs: Sequence[OperandType | None], prepared: PreparedReference) -> None:
+    def __init__(self, model: Model, inputs: Sequence[OperandType | None]) -> None:
         self.model = model
-        self.prepared = prepared
         self.constants: list[Array | None] = [None] * len(model.operands)
         self.types = KnownTypes(model, dict(zip(model.inputs, inputs, strict=True)))
         for operand in model.operands:
@@ -94,7 +94,7 @@ class Program:
 
         return replace(step, run=run)
 
-    def compute(self, request: Request) -> Computation:
+    def compute(self, request: Request, prepare_nested: PrepareNested) -> Computation:
         need_whole(self._mapped)
         values, deadline = self.constants.copy(), request.deadline
         for index, array in zip(self.model.inputs, request.inputs, strict=True):
@@ -108,7 +108,7 @@ class Program:
                 if step is None:
                     late = self.types.copy() if late is None else late
                     with self._section(call):
-                        results = yield from self._run_late(call, values, late, request)
+                        results = yield from self._run_late(call, values, late, request, prepare_nested)
                 elif traced:
                     with self._section(call), kernels:
                         results = step.run(*[values[index] for index in step.inputs])
@@ -142,11 +142,16 @@ class Program:
         return section
 
     def _run_late(
-        self, call: OperationCall, values: list[Array | None], types: KnownTypes, request: Request
+        self,
+        call: OperationCall,
+        values: list[Array | None],
+        types: KnownTypes,
+        request: Request,
+        prepare_nested: PrepareNested,
     ) -> Generator[Wanted, Any, Sequence[Array]]:
         operands = self.model.operands
         if call.code in CONTROL_FLOW:
-            return (yield from self._control_flow(call, values, request))
+            return (yield from self._control_flow(call, values, request, prepare_nested))
         for index in call.inputs:
             value, declared = values[index], operands[index].type
             if index not in types and value is not None:
@@ -158,9 +163,11 @@ class Program:
             types[index] = type.with_dimensions(() if type.is_scalar else array.shape)
         return results
 
-    def _control_flow(self, call: OperationCall, values: list[Array | None], request: Request) -> Computation:
+    def _control_flow(
+        self, call: OperationCall, values: list[Array | None], request: Request, prepare_nested: PrepareNested
+    ) -> Computation:
         references = [
-            self.prepared.prepare_nested(self.model.operands[i].value)
+            prepare_nested(self.model.operands[i].value)
             for i in call.inputs
             if self.model.operands[i].lifetime == Lifetime.SUBGRAPH
         ]
@@ -197,7 +204,7 @@ class PreparedReference:
         _keep_freed_memory()
         self.model, self._limit = model, limit_runs(model, threads)
         self._lock = make_lock()
-        self._programs = PerShapes(self._make, CACHED_PROGRAMS)
+        self._programs = PerShapes(partial(_make_program, model), CACHED_PROGRAMS)
         self._references: dict[int, PreparedReference] = {}
         declared = [model.operands[index].type for index in model.inputs]
         if all(type.is_known for type in declared):
@@ -223,7 +230,7 @@ class PreparedReference:
         program = self._programs.get(tuple(None if array is None else array.shape for array in request.inputs))
         if isinstance(program, NnapiError):
             raise copy.copy(program)  # a copy, as each raise adds frames to the exception
-        return (yield from program.compute(request))
+        return (yield from program.compute(request, self.prepare_nested))
 
     def prepare_nested(self, model: Model) -> PreparedReference:
         with self._lock:
@@ -234,14 +241,15 @@ class PreparedReference:
     def close(self) -> None:
         self._programs.close()
 
-    def _make(self, shapes: Shapes) -> Program | NnapiError:
-        operands = [self.model.operands[index] for index in self.model.inputs]
-        try:
-            with np.errstate(all="ignore"):
-                types = [_find_type(operand, shape) for operand, shape in zip(operands, shapes, strict=True)]
-                return Program(self.model, types, self)
-        except NnapiError as error:
-            return error.with_traceback(None)
+
+def _make_program(model: Model, shapes: Shapes) -> Program | NnapiError:
+    operands = [model.operands[index] for index in model.inputs]
+    try:
+        with np.errstate(all="ignore"):
+            types = [_find_type(operand, shape) for operand, shape in zip(operands, shapes, strict=True)]
+            return Program(model, types)
+    except NnapiError as error:
+        return error.with_traceback(None)
 
 
 def _find_type(operand: Operand, shape: Shape | None) -> OperandType | None:
