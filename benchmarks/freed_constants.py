@@ -40,8 +40,10 @@ def force_plans(active: str, challenger: str) -> None:
     def plan_for(question: Question, device: str) -> Plan:
         return plan_whole(question, device, len(question.model.operations), question.options.threads, "")
 
-    predict.is_tiny = lambda model: False  # type: ignore[assignment]
-    predict.predict_plan = lambda question, *_: plan_for(question, active)  # type: ignore[assignment]
+    def predict_active(question: Question, claims: Sequence[Any]) -> predict.Prediction:
+        return predict.Prediction(plan_for(question, active), is_tiny=False, is_whole=not claims)
+
+    predict.predict_plan = predict_active
     predict.list_challengers = lambda question, *_: [plan_for(question, challenger)]  # type: ignore[assignment]
 
 
