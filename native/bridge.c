@@ -1,6 +1,7 @@
 /* The C part of the bridge. cffi generates the functions py_..., which call Python. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "bridge.h"
 
@@ -19,20 +20,41 @@ static void nnapi_bridge_after_preparing(void) {
     if (host) host->after_preparing();
 }
 
+/* Gives Python an environment without the caller's variables, then runs `site`, whose .pth files may read it. The home is
+ * that of the user whose rights the program has. */
+static const char *const start_securely =
+    "import os\n"
+    "try:\n"
+    "    import pwd\n"
+    "    home = pwd.getpwuid(os.geteuid()).pw_dir\n"
+    "except (ImportError, KeyError):\n"
+    "    home = os.devnull\n"
+    "os.environ = {'HOME': home}\n"
+    "import site\n"
+    "site.main()\n";
+
 static const char *boot(const char *executable) {
+    const int is_secure = getauxval(AT_SECURE) != 0; /* a setuid program: its caller may choose nothing that it runs or reads */
     PyPreConfig before;
     PyConfig config;
     PyStatus status;
     static char reason[512];
 
-    PyPreConfig_InitPythonConfig(&before);
+    if (is_secure)
+        PyPreConfig_InitIsolatedConfig(&before);
+    else
+        PyPreConfig_InitPythonConfig(&before);
     before.configure_locale = 0; /* the locale, signal handlers and the buffering of streams belong to the program */
     before.utf8_mode = 1;
     before.parse_argv = 0;
     status = Py_PreInitialize(&before);
     if (PyStatus_Exception(status)) return status.err_msg;
 
-    PyConfig_InitPythonConfig(&config);
+    if (is_secure)
+        PyConfig_InitIsolatedConfig(&config);
+    else
+        PyConfig_InitPythonConfig(&config);
+    config.site_import = !is_secure;
     config.install_signal_handlers = 0;
     config.configure_c_stdio = 0;
     config.parse_argv = 0;
@@ -43,6 +65,7 @@ static const char *boot(const char *executable) {
         snprintf(reason, sizeof reason, "%s cannot be started: %s", executable, status.err_msg);
         return reason;
     }
+    if (is_secure && PyRun_SimpleString(start_securely)) return "Python cannot be started in a setuid program";
     PyEval_SaveThread();
     return NULL;
 }

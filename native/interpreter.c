@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -24,26 +25,30 @@ void beside(char *path, const char *name) {
         snprintf(slash + 1, PATH_MAX - (size_t)(slash + 1 - path), "%s", name);
 }
 
-/* The first python of this version on PATH, for packages outside an environment: in a user's folder, or Debian's. */
+/* Whether this process may use a file, with the rights that it has in a setuid program. */
+static int may(const char *path, int mode) { return !faccessat(AT_FDCWD, path, mode, AT_EACCESS); }
+
+/* The first python of this version on PATH, for packages outside an environment: in a user's folder, or Debian's. Not in a
+ * program with more rights than its caller, who would choose the python. */
 static int on_path(char *path) {
-    const char *folder = getenv("PATH");
+    const char *folder = secure_getenv("PATH");
     while (folder && *folder) {
         size_t length = strcspn(folder, ":");
         snprintf(path, PATH_MAX, "%.*s/" NAME, (int)length, folder);
-        if (length && !access(path, X_OK)) return 1;
+        if (length && may(path, X_OK)) return 1;
         folder += length + (folder[length] == ':');
     }
     return 0;
 }
 
 const char *interpreter(char *path) {
-    const char *named = getenv("NNAPI_PYTHON");
+    const char *named = secure_getenv("NNAPI_PYTHON");
     if (named && *named) return named;
 #ifdef NNAPI_PYTHON_PATH /* built in a checkout, which is not inside an environment */
-    if (!access(NNAPI_PYTHON_PATH, X_OK)) return NNAPI_PYTHON_PATH;
+    if (may(NNAPI_PYTHON_PATH, X_OK)) return NNAPI_PYTHON_PATH;
 #endif
     beside(path, "../../../../../../bin/" NAME); /* from lib/python3.x/site-packages/nnapi/capi/cpython-3x */
-    if (!access(path, X_OK)) return path;
+    if (may(path, X_OK)) return path;
     return on_path(path) ? path : NULL;
 }
 
@@ -54,7 +59,7 @@ static void *load_from(const char *folder) {
     for (int wide = 0; !loaded && wide < 2; wide++) {
         snprintf(path, sizeof path, "%s/../lib%s/" NNAPI_LIBPYTHON, folder, wide ? "64" : "");
         /* RTLD_GLOBAL: extension modules such as NumPy's find Python's symbols among the global ones of the process. */
-        if (!access(path, R_OK)) loaded = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+        if (may(path, R_OK)) loaded = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     }
     return loaded;
 }
