@@ -93,16 +93,35 @@ def test_json_is_whole_in_any_locale(model: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    ["info", "info --json", "explain", "explain --html page.html", "run", "run --json", "trace -o t.html --runs 1"],
+    [
+        "info",
+        "info --json",
+        "explain",
+        "explain --html page.html",
+        "run",
+        "run --json",
+        "trace -o t.html --runs 1",
+        "export -o out.tflite",
+        "export -o out.onnx",
+        "migrate -o migrated",
+        "tune",
+        "compare --devices nnapi-reference,nnapi-reference",
+        "bench -d nnapi-reference --rounds 1 --only-latency",
+    ],
 )
 def test_names_that_are_no_text(arguments: str, tmp_path: Path) -> None:
     file = os.path.join(os.fsencode(tmp_path), b"bad\xff.tflite")
     with open(file, "wb") as out:
         out.write(relu())
+    if "onnx" in arguments:
+        pytest.importorskip("onnx", reason="onnx is not installed")
+    if "migrate" in arguments:
+        pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
     first, _, rest = arguments.partition(" ")
     line = f'{first} "$MODEL" {rest.replace("-o ", f"-o {tmp_path}/").replace("--html ", f"--html {tmp_path}/")}'
     done = command(line, file)
-    assert (done.returncode, done.stderr) == (0, b"")
+    said = [line for line in done.stderr.splitlines() if not line.startswith(b"INFO: ")]  # of LiteRT itself
+    assert (done.returncode, said) == (0, [])
     if "--json" in arguments:
         assert os.fsencode(json.loads(done.stdout)["model"]) == file
 

@@ -96,7 +96,9 @@ def _read_linker_cache() -> list[Path]:
     """Return the paths for the library's name in the linker's cache; [] if it cannot be read."""
     for ldconfig in ("/sbin/ldconfig", "/usr/sbin/ldconfig"):
         if Path(ldconfig).is_file():
-            listed = subprocess.run([ldconfig, "-p"], capture_output=True, text=True, check=False).stdout
+            listed = subprocess.run(
+                [ldconfig, "-p"], capture_output=True, text=True, errors="surrogateescape", check=False
+            ).stdout
             return [Path(path) for path in re.findall(rf"^\s*{re.escape(NAME)} .*=> (.+)$", listed, re.MULTILINE)]
     return []
 

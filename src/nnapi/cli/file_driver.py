@@ -69,7 +69,8 @@ def measure_file(
 ) -> Distance:
     """Return the distance of an engine's outputs for a file from a device's outputs. Raises UnsuitableError, or
     ValueError if the outputs have other shapes."""
-    (run,) = engine.open(file, 1).prepare(1)
+    with hide_delegate_message():
+        (run,) = engine.open(file, 1).prepare(1)
     found = run([array for array in inputs if array is not None])
     return measure_outputs(model, nnapi.compile(model, base).run(*inputs), found)
 

@@ -71,7 +71,9 @@ def _ask(tool: Path, libraries: Path, vendor: Vendor, file: Path, output: Path) 
     folders = [*_find_libraries(vendor), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
     environment = os.environ | {"LD_LIBRARY_PATH": os.pathsep.join(folders)}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, env=environment)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False, env=environment
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Answer(name, problem=f"the compiler did not run: {error}")
     return read_answer(name, vendor, done.stdout + done.stderr)

@@ -31,7 +31,12 @@ def adb(serial: str, *words: str) -> str:
     )
     try:
         done = subprocess.run(
-            ["adb", "-s", serial, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE
+            ["adb", "-s", serial, *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE,
         )
     except FileNotFoundError:
         raise UnavailableDeviceError("the program adb is not installed") from None

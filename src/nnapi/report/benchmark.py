@@ -158,7 +158,12 @@ def peak_memory(engine: Engine, file: Path, inputs: Path, threads: int) -> tuple
     """Return the peak memory in bytes of a process that runs the model once; or None and the reason."""
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
     done = subprocess.run(
-        command(engine, file, inputs, threads), capture_output=True, text=True, env=environment, check=False
+        command(engine, file, inputs, threads),
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env=environment,
+        check=False,
     )
     if done.returncode < 0:
         return None, f"it takes its process down with {signal.Signals(-done.returncode).name}"

@@ -110,7 +110,11 @@ class LiteRT:
     def open(self, path: File, threads: int) -> Opened:
         from ai_edge_litert.interpreter import Interpreter
 
-        make = partial(Interpreter, str(path), num_threads=threads)
+        if is_text(path):
+            make = partial(Interpreter, os.fspath(path), num_threads=threads)
+        else:
+            with open(path, "rb") as file:
+                make = partial(Interpreter, model_content=file.read(), num_threads=threads)
         with _reading(ValueError, RuntimeError):
             first = make()
 
@@ -122,6 +126,29 @@ class LiteRT:
             return [_litert_run(interpreter) for interpreter in interpreters]
 
         return Opened(prepare)
+
+
+def is_text(path: File) -> bool:
+    """Return whether a path is text in UTF-8. Names of files are bytes, but engines take only text."""
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+@contextmanager
+def _named_in_text(path: File) -> Iterator[str]:
+    """Yield the path of a file, or that of a link to it if it is not text."""
+    if is_text(path):
+        yield os.fspath(path)
+        return
+    from tempfile import TemporaryDirectory  # on demand, as few names need it
+
+    with TemporaryDirectory(prefix="nnapi-") as folder:
+        link = os.path.join(folder, f"model{os.path.splitext(path)[1]}")
+        os.symlink(os.path.abspath(path), link)
+        yield link
 
 
 def _litert_run(interpreter: Any) -> Run:
@@ -165,8 +192,8 @@ class OpenVINO:
 
     def open(self, path: File, threads: int) -> Opened:
         core = _openvino_core()
-        with _reading(RuntimeError):
-            model = core.read_model(str(path))
+        with _named_in_text(path) as name, _reading(RuntimeError):
+            model = core.read_model(name)
             shapes = {source: source.partial_shape for source in model.inputs}
             if any(shape.is_dynamic for shape in shapes.values()):  # as in LiteRT, dynamic dimensions become 1
                 fixed = {each: [1 if d.is_dynamic else d for d in shape] for each, shape in shapes.items()}

@@ -37,15 +37,20 @@ def serialize(
         opset_imports=[helper.make_opsetid("", opset)],
         producer_name="nnapi",
         producer_version=version("nnapi"),
-        doc_string=description,
+        doc_string=as_text(description),
     )
-    helper.set_model_props(model, dict(properties))
+    helper.set_model_props(model, {as_text(key): as_text(value) for key, value in properties.items()})
     content: bytes = model.SerializeToString()
     try:
         checker.check_model(_without_data(model) if work.external else content)
     except checker.ValidationError as error:
         raise BadDataError(f"ONNX's checker refuses what would be written: {error}") from None
     return content, work.external
+
+
+def as_text(name: str) -> str:
+    """Replace what is not text by question marks: names of files, and names in .tflite files, are bytes."""
+    return name.encode(errors="replace").decode()
 
 
 def _has_wide_values(graph: Graph) -> bool:
@@ -74,7 +79,7 @@ class _Writer:
         inputs = [self._info(value) for value in graph.inputs]
         nodes = [self._node(node) for node in graph.nodes]
         outputs = [self._info(value) for value in graph.outputs]
-        return helper.make_graph(nodes, graph.name or "model", inputs, outputs, list(initializers))
+        return helper.make_graph(nodes, as_text(graph.name or "model"), inputs, outputs, list(initializers))
 
     def _node(self, node: Node) -> onnx.NodeProto:
         inputs = ["" if value is None else self._read(value) for value in node.inputs]
@@ -97,7 +102,7 @@ class _Writer:
     def _name(self, value: Value, otherwise: str) -> str:
         name = self.names.get(value)
         if name is None:
-            name = self.names[value] = self._unique.take(value.name or otherwise)
+            name = self.names[value] = self._unique.take(as_text(value.name or otherwise))
         return name
 
     def _read(self, value: Value) -> str:
