@@ -104,9 +104,6 @@ def test_json_is_whole_in_any_locale(model: Path) -> None:
         "export -o out.tflite",
         "export -o out.onnx",
         "migrate -o migrated",
-        "tune",
-        "compare --devices nnapi-reference,nnapi-reference",
-        "bench -d nnapi-reference --rounds 1 --only-latency",
     ],
 )
 def test_names_that_are_no_text(arguments: str, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,15 @@ from nnapi.importers.source_files import Identity
 from nnapi.store.directories import RecordKind
 from nnapi.store.files import (
     ABANDONED,
-    PUBLIC,
     UNFINISHED,
     make_directory,
     open_regular,
+    output_file,
     read_bounded,
     remove_abandoned,
+    remove_unfinished,
     replace_file,
+    write_text,
 )
 from nnapi.store.records import keep_record
 from tests.disk_cases import full_disk
@@ -90,11 +93,12 @@ def test_what_is_written_takes_its_place_whole(tmp_path: Path) -> None:
         file.flush()
         assert path.read_bytes() == b"old"
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o600)
-    with replace_file(path, PUBLIC):
+    path.unlink()
+    with output_file(path):
         pass
     umask = os.umask(0)
     os.umask(umask)
-    assert path.stat().st_mode & 0o777 == PUBLIC & ~umask
+    assert path.stat().st_mode & 0o777 == 0o666 & ~umask
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -153,3 +157,42 @@ def test_only_regular_files_are_opened(tmp_path: Path, kind: str) -> None:
         with pytest.raises(OSError, match="regular file|Is a directory|No such device"):
             open_regular(path)
         assert count_descriptors() == before
+
+
+def test_a_file_of_the_user_is_replaced_and_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    before = path.stat().st_ino
+    with full_disk(), pytest.raises(OSError, match="too large") as caught:
+        write_text(path, "new")
+    assert (caught.value.filename, path.read_bytes()) == (str(path), b"old")
+    write_text(path, "new\udcff")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new?", 0o640)
+    assert path.stat().st_ino != before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_links_and_devices_are_written_not_replaced(tmp_path: Path) -> None:
+    file, link, device = tmp_path / "file", tmp_path / "link", tmp_path / "device"
+    link.symlink_to("file")
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert file.read_bytes() == b"new"
+    device.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_text(device, "new")
+    assert caught.value.filename == str(device)
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_text(tmp_path / "pipe", "new")
+    assert os.read(reader, 9) == b"new"
+    os.close(reader)
+
+
+def test_unfinished_files_are_removed_before_a_process_ends(tmp_path: Path) -> None:
+    with suppress(FileNotFoundError), output_file(tmp_path / "file") as file:
+        file.write(b"new")
+        remove_unfinished()
+        assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []

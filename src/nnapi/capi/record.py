@@ -20,7 +20,7 @@ from nnapi.model.operand import Array
 from nnapi.runtime.binding import Argument
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.execution import Execution
-from nnapi.store.files import PUBLIC, replace_file
+from nnapi.store.files import output_file
 from nnapi.testing.corpus import write_to
 from nnapi.testing.example import Example
 from nnapi.testing.record import example_of
@@ -63,7 +63,7 @@ class Recorder:
         with self._lock:
             begin = time.monotonic()
             try:
-                with replace_file(self._path, PUBLIC) as file:
+                with output_file(self._path) as file:
                     write_to(file, self._examples())
             except OSError as error:
                 self._print(f"NNAPI_RECORD: {self._path} not written: {error}")

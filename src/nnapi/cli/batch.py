@@ -14,11 +14,12 @@ import numpy as np
 
 import nnapi
 from nnapi.cli.inputs import FinishedRun, InputValue, input_operands
+from nnapi.cli.printing import dump_json
 from nnapi.cli.sounds import read_windows
 from nnapi.errors import Mistake, NnapiError
 from nnapi.model.operand import Array
 from nnapi.report.timing import time_call
-from nnapi.store.files import PUBLIC, replace_file
+from nnapi.store.files import name_file, output_file
 
 Reader = Callable[[Sequence[Path]], list[InputValue]]
 UNRUNNABLE = (Mistake, OSError, NnapiError)
@@ -149,14 +150,14 @@ class RunLog:
     def clean(self) -> None:
         good = b"".join(self._lines)
         if self.file.exists() and self.file.read_bytes() != good:
-            with replace_file(self.file, PUBLIC) as file:
+            with output_file(self.file) as file:
                 file.write(good)
         self.file.touch()
 
     def add(self, paths: Sequence[Path], found: dict[str, Any]) -> None:
-        line = json.dumps({"model": self.model, "files": list(_key(paths)), **found}, ensure_ascii=False)
-        with self.file.open("ab") as opened:
-            opened.write(line.encode("utf-8", "replace") + b"\n")
+        line = dump_json({"model": self.model, "files": list(_key(paths)), **found})
+        with name_file(self.file), self.file.open("ab") as opened:
+            opened.write(line.encode() + b"\n")
 
 
 def _key(paths: Sequence[Path]) -> tuple[str, ...]:

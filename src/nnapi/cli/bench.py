@@ -34,7 +34,7 @@ from nnapi.cli.options import (
     load,
     split_names,
 )
-from nnapi.cli.printing import console, print_json, table, to_json
+from nnapi.cli.printing import console, print_json, table, write_json
 from nnapi.cli.progress import progress
 from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake, NnapiError
@@ -51,7 +51,7 @@ from nnapi.report.summary import geometric_mean, summarize
 from nnapi.report.timeline import timeline_data
 from nnapi.runtime.device import REFERENCE
 from nnapi.runtime.thread_counts import MOST_THREADS
-from nnapi.store.files import PUBLIC, replace_file
+from nnapi.store.files import write_text
 from nnapi.trace import recording
 from nnapi.vision.families import find_family
 from nnapi.vision.file_metadata import describe
@@ -277,11 +277,9 @@ def _trace_plan(
 
 def _write(file: Path | None, page: Path | None, benchmark: Benchmark) -> None:
     if file is not None:
-        with replace_file(file, PUBLIC) as opened:
-            opened.write(to_json("bench", to_data(benchmark)).encode("utf-8", "replace"))
+        write_json(file, "bench", to_data(benchmark))
     if page is not None:
-        with replace_file(page, PUBLIC) as opened:
-            opened.write(benchmark_page(benchmark).encode("utf-8", "replace"))
+        write_text(page, benchmark_page(benchmark))
 
 
 def _show(out: Console, result: ModelResult) -> None:

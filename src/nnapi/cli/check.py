@@ -14,7 +14,7 @@ from nnapi.capi.installation import library_problem
 from nnapi.cli.check_random import check_random
 from nnapi.cli.failure import ExitCode
 from nnapi.cli.options import Json, JsonFile, Names, ProfileFile, add_profile, device_option, split_names
-from nnapi.cli.printing import console, count_table, duration, print_json, table, to_json
+from nnapi.cli.printing import console, count_table, duration, print_json, table, write_json
 from nnapi.cli.progress import progress
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize
@@ -106,7 +106,7 @@ def check(
     results = _collect(run(examples, device, chosen, wanted, jobs, strict=strict, runtime=runtime), count)
     found = describe_results(results, corpus, device, chosen)
     if output:
-        output.write_text(to_json("check", found), encoding="utf-8")
+        write_json(output, "check", found)
     if as_json:
         print_json("check", found)
     else:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from nnapi.cli.failure import ExitCode
 from nnapi.cli.file_driver import READ_AGAIN, SUFFIXES, open_engine
-from nnapi.cli.printing import console, count_table, duration, print_json, to_json
+from nnapi.cli.printing import console, count_table, duration, print_json, write_json
 from nnapi.cli.progress import progress
 from nnapi.errors import Mistake
 from nnapi.model.operation import REGISTRY, Operation
@@ -54,7 +54,7 @@ def check_random(
         reports.append(report)
     found = {"devices": [describe_report(report, values) for report in reports]}
     if output:
-        output.write_text(to_json("check-random", found), encoding="utf-8")
+        write_json(output, "check-random", found)
     if as_json:
         print_json("check-random", found)
     if any(report.failures for report in reports):

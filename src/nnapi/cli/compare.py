@@ -25,6 +25,7 @@ from nnapi.report.graph import graph_data
 from nnapi.report.html import comparison_page
 from nnapi.runtime.choice.judge import Distance
 from nnapi.runtime.device import REFERENCE
+from nnapi.store.files import write_text
 from nnapi.testing.compare import judge
 from nnapi.testing.corpus import Corpus
 from nnapi.testing.divergence import Divergence, Step, Verdict, find_divergence, measure_outputs
@@ -110,7 +111,7 @@ def compare(
     title = f"{model.name}: {tried.name} compared with {base.name}"
     if html:
         page = comparison_page(graph_data(nnapi.compile(loaded, REFERENCE).plan), data, title)
-        html.write_text(page, encoding="utf-8", errors="replace")
+        write_text(html, page)
     if as_json:
         print_json(
             "compare",

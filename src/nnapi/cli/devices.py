@@ -21,6 +21,7 @@ from nnapi.contract.driver import Capabilities, Performance
 from nnapi.contract.timings import Timed, Timings, find_processor
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize
+from nnapi.store.files import write_text
 
 
 def devices(
@@ -89,7 +90,7 @@ def _save_matrix(matrix: Path, file: Path) -> None:
     from nnapi.profiles.support_tables import read_matrix
     from nnapi.profiles.writing import write_profile
 
-    file.write_text(write_profile(read_matrix(matrix)), encoding="utf-8")
+    write_text(file, write_profile(read_matrix(matrix)))
     console().print(f"profile of {matrix} written to {file}", markup=False)
 
 

@@ -24,6 +24,7 @@ from nnapi.cli.progress import progress
 from nnapi.report.graph import graph_data
 from nnapi.report.html import explain_page
 from nnapi.runtime.settings import is_tuning
+from nnapi.store.files import write_text
 
 
 def explain(
@@ -47,7 +48,7 @@ def explain(
             compilation = nnapi.compile(loaded, add_profile(profile, device), precision=precision)
     graph = graph_data(compilation.noted_plan())
     if html:
-        html.write_text(explain_page(graph), encoding="utf-8", errors="replace")
+        write_text(html, explain_page(graph))
     if as_json:
         print_json("explain", graph)
     elif html:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from nnapi.store.files import remove_unfinished
 from nnapi.store.temporary import remove_temporary_folders
 
 try:
@@ -135,6 +136,7 @@ def end(number: int) -> None:
     remove_temporary_folders()
     finishing.join(FINISHING)
     Interruption.written.wait(FINISHING)
+    remove_unfinished()
     if not Interruption.is_too_late:
         cursor = SHOW_CURSOR if os.isatty(2) else ""
         with suppress(OSError):

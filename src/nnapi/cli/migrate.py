@@ -29,6 +29,7 @@ from nnapi.printable import format_bytes
 from nnapi.report.engines import OTHERS, UnsuitableError
 from nnapi.report.html import migration_page
 from nnapi.runtime.choice.judge import Distance
+from nnapi.store.files import write_text
 from nnapi.testing.build import build
 from nnapi.testing.divergence import Divergence, Verdict, each_alone, find_divergence
 from nnapi.testing.example import Example
@@ -98,7 +99,7 @@ def migrate(
     unavailable = [each._asdict() for each in nnapi.unavailable_devices() if each.name == GPU]
     data = {"models": list(map(asdict, found)), "unavailable": unavailable}
     if report:
-        report.write_text(migration_page(**data), encoding="utf-8", errors="replace")
+        write_text(report, migration_page(**data))
     if as_json:
         print_json("migrate", data)
     if any(each.file and not each.is_equal for each in found):

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import rich.console
@@ -15,6 +16,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from nnapi.printable import CONTROLS_BUT_LINES, printable, shorten_lines
+from nnapi.store.files import write_text
 
 WIDE = 200
 """The width in columns without a terminal, where lines must not wrap."""
@@ -53,20 +55,29 @@ def console() -> Console:
 
 def print_json(command: str, value: Mapping[str, Any]) -> None:
     """Print JSON as `to_json` makes it. Text that standard output cannot encode is escaped."""
-    text = to_json(command, value)
-    try:
-        text.encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        text = to_json(command, value, ascii=True)
-    print(text, end="")
+    print(to_json(command, value, sys.stdout.encoding or "ascii"), end="")
 
 
-def to_json(command: str, value: Mapping[str, Any], ascii: bool = False) -> str:
+def write_json(file: Path, command: str, value: Mapping[str, Any]) -> None:
+    write_text(file, to_json(command, value))
+
+
+def to_json(command: str, value: Mapping[str, Any], encoding: str = "utf-8") -> str:
     """Return JSON with the command and the format's version. Infinities and NaN become null; control characters are
     escaped."""
     described = {"format": f"nnapi-{command}", "version": VERSION, **replace_infinite(value)}
-    text = json.dumps(described, indent=2, ensure_ascii=ascii)
+    text = dump_json(described, encoding, indent=2)
     return CONTROLS_BUT_LINES.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+
+
+def dump_json(value: Any, encoding: str = "utf-8", indent: int | None = None) -> str:
+    """Return JSON, in ASCII if it has text that the encoding lacks, such as a file name of arbitrary bytes."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return json.dumps(value, indent=indent)
+    return text
 
 
 def replace_infinite(value: Any) -> Any:

@@ -25,6 +25,7 @@ from nnapi.cli.run_results import (
     describe_run,
     describe_runs,
     draw_view,
+    find_picture_format,
     select_finished,
     show,
     summarize,
@@ -55,6 +56,7 @@ def run(options: RunOptions) -> None:
         if options.picture:
             for file in files:
                 need_other_file(file, options.picture, "name another picture")
+            find_picture_format(options.picture)
         log = RunLog(options.jsonl, options.model.name) if options.jsonl else None
         planned = [paths for paths in planned if log is None or paths not in log]
         step("compiling")

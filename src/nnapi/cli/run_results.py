@@ -1,5 +1,6 @@
 """The results of each run: lines, tables, pictures, arrays in files, JSON."""
 
+import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,12 +22,13 @@ from nnapi.cli.subject import Subject
 from nnapi.cli.terminal_pictures import draw_in_terminal, encode_png
 from nnapi.errors import Mistake
 from nnapi.report.machine import machine
+from nnapi.store.files import output_file
 from nnapi.vision.drawing import draw_caption
 from nnapi.vision.families import BY_TASK, offer_tasks, view_outputs
 from nnapi.vision.outputs import Rank, Summary, class_count, output_operands, rank_classes, summaries, to_shares
 from nnapi.vision.pictures import open_picture
 from nnapi.vision.task import Task
-from nnapi.vision.view import View, percent
+from nnapi.vision.view import Picture, View, percent
 
 WIDEST = 80
 MOST_PAIRS = 10
@@ -102,10 +104,26 @@ def draw_view(file: Path, view: View | None) -> None:
     """Write the picture of the results to a file; Mistake if they have none."""
     if view is None or view.picture is None:
         raise Mistake(f"{file} is not written: results of this task cannot be drawn on a picture")
-    try:
-        view.picture.save(file)
-    except ValueError as error:
-        raise Mistake(f"{file} is not written: {error}") from None
+    save_picture(view.picture, file)
+
+
+def save_picture(picture: Picture, file: Path) -> None:
+    """Write a picture in the format of the file's suffix. Pillow's own writes to a full disk fail without a reason."""
+    picture.save(content := io.BytesIO(), find_picture_format(file))
+    with output_file(file) as out:
+        out.write(content.getbuffer())
+
+
+def find_picture_format(file: Path) -> str:
+    """Return Pillow's name of the format for a file's suffix; Mistake if Pillow cannot write it."""
+    from PIL import Image
+
+    name = Image.registered_extensions().get(file.suffix.lower(), "")
+    if name not in Image.SAVE:
+        raise Mistake(
+            f"{file} cannot be written: Pillow has no picture format for {file.suffix or 'a name without a suffix'}"
+        )
+    return name
 
 
 def show(out: Console, result: RunResult, compilation: nnapi.Compilation) -> None:
@@ -182,9 +200,11 @@ def write_outputs(folder: Path, result: RunResult, number: int | None) -> None:
     stem = stem if number is None else f"{number}-{stem}"
     folder.mkdir(parents=True, exist_ok=True)
     for number, array in enumerate(result.finished.outputs):
-        np.save(folder / f"{stem}-output{number}.npy", array)
+        np.save(content := io.BytesIO(), array)  # NumPy's own writes to a full disk fail without a reason
+        with output_file(folder / f"{stem}-output{number}.npy") as file:
+            file.write(content.getbuffer())
     if result.view and result.view.picture:
-        result.view.picture.save(folder / f"{stem}-seen.png")
+        save_picture(result.view.picture, folder / f"{stem}-seen.png")
 
 
 def describe_runs(

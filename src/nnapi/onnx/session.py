@@ -23,6 +23,7 @@ from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, dtype_o
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.specializations import MOST_SHAPES, Specializations
 from nnapi.runtime.thread_counts import read_threads
+from nnapi.store.files import write_text
 
 
 class InferenceSession:
@@ -258,8 +259,7 @@ class Profile:
 
         path = f"{self._prefix}_{time.strftime('%Y-%m-%d_%H-%M-%S')}_{self.start_ns}.json"
         events = [event for event in to_chrome(trace.stop())["traceEvents"] if event["ph"] == "X"]
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("[\n" + ",\n".join(json.dumps(event, ensure_ascii=False) for event in events) + "\n]\n")
+        write_text(path, "[\n" + ",\n".join(json.dumps(event, ensure_ascii=False) for event in events) + "\n]\n")
         return path
 
 

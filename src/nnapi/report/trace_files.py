@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from nnapi.store.files import write_text
 from nnapi.trace import spans
 from nnapi.trace.recorder import Span
 
@@ -32,7 +33,7 @@ def write_trace(file: Path, recorded: Sequence[Span], title: str) -> None:
         from nnapi.trace.systrace import to_ftrace
 
         text = to_ftrace(recorded)
-    file.write_text(text, encoding="utf-8", errors="replace")
+    write_text(file, text)
 
 
 def record_process(name: str) -> None:

@@ -15,6 +15,9 @@ PRIVATE, PUBLIC = 0o600, 0o666
 PRIVATE_DIRECTORY = 0o700
 FOREIGN_WRITERS = 0o022
 
+_unfinished: set[str] = set()
+"""The temporary files of this process."""
+
 
 def make_directory(path: str | os.PathLike[str]) -> None:
     """Create a directory and missing parents, accessible to this user only; raise OSError if that fails."""
@@ -63,6 +66,7 @@ def replace_file(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[
     """Open a temporary file that replaces ``path`` when the block ends. After an error, the old file is unchanged and
     the error is raised again."""
     temporary = os.path.join(os.path.dirname(path), UNFINISHED + os.urandom(8).hex())
+    _unfinished.add(temporary)  # before it exists, in case a signal ends the block here
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with open(descriptor, "wb") as file:
@@ -74,6 +78,49 @@ def replace_file(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[
         if isinstance(error, OSError) and error.filename in (None, temporary):
             error.filename, error.filename2 = os.fspath(path), None  # callers do not know the temporary file
         raise
+    finally:
+        _unfinished.discard(temporary)
+
+
+@contextmanager
+def output_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file that a user named. A regular file is replaced when the block ends, and keeps its mode; links, devices
+    and FIFOs are written directly."""
+    mode = None
+    with suppress(FileNotFoundError):
+        mode = os.lstat(path).st_mode
+    if mode is not None and not stat.S_ISREG(mode):
+        with name_file(path), open(path, "wb") as file:
+            yield file
+        return
+    with replace_file(path, PUBLIC) as file:
+        if mode is not None:
+            os.fchmod(file.fileno(), stat.S_IMODE(mode))
+        yield file
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a file that a user named, in UTF-8; surrogates, from names that are not text, become question marks."""
+    with output_file(path) as file:
+        file.write(text.encode(errors="replace"))
+
+
+@contextmanager
+def name_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in errors of this block that name none: an error of a write does not."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = os.fspath(path)
+        raise
+
+
+def remove_unfinished() -> None:
+    """Remove the temporary files of blocks that have not ended."""
+    for path in list(_unfinished):
+        with suppress(OSError):
+            os.unlink(path)
 
 
 def remove_abandoned(directory: str | os.PathLike[str]) -> None:
@@ -83,3 +130,6 @@ def remove_abandoned(directory: str | os.PathLike[str]) -> None:
                 path = os.path.join(directory, name)
                 if time.time() - os.stat(path).st_mtime > ABANDONED:
                     os.unlink(path)
+
+
+os.register_at_fork(after_in_child=_unfinished.clear)

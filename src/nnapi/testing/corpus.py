@@ -15,7 +15,7 @@ import numpy as np
 
 from nnapi.errors import Mistake
 from nnapi.model.operand import Array, Shape
-from nnapi.store.files import open_regular, read_bounded
+from nnapi.store.files import open_regular, output_file, read_bounded
 from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, Harness, OperandSpec, OperationSpec, Source
 
 INDEX = "index.jsonl"
@@ -221,7 +221,7 @@ def _operand(described: Any, arrays: Arrays) -> OperandSpec:
 
 def write(path: str | Path, examples: Iterable[Example]) -> None:
     """Write examples into one .npz file that :class:`Corpus` reads; equal arrays are stored once."""
-    with Path(path).open("wb") as file:
+    with output_file(path) as file:
         write_to(file, examples)
 
 

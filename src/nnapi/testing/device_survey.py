@@ -22,6 +22,7 @@ from nnapi.profiles.reading import read_profile
 from nnapi.profiles.writing import write_profile
 from nnapi.runtime.device import Device
 from nnapi.runtime.verdicts.verdicts import need_verdicts
+from nnapi.store.files import write_text
 from nnapi.testing.build import build
 from nnapi.testing.random.calls import NoCall, is_control_flow, random_call
 
@@ -72,10 +73,11 @@ def survey_device(
             limits[code] = find_limits(ask(device, operation, draws))
             if part:
                 refused = ", ".join(each.name for each, found in limits.items() if found is None)
-                part.write_text(f"{REFUSED}{refused}\n{write_profile(_describe(device, limits))}", encoding="utf-8")
+                write_text(part, f"{REFUSED}{refused}
+{write_profile(_describe(device, limits))}")
     profile = _describe(device, limits)
     if file and part:
-        file.write_text(write_profile(profile), encoding="utf-8")
+        write_text(file, write_profile(profile))
         part.unlink(missing_ok=True)
     return profile
 

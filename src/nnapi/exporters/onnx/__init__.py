@@ -11,7 +11,7 @@ from nnapi.exporters.onnx.graph import list_nodes
 from nnapi.exporters.onnx.transposes import sink_transposes
 from nnapi.model.model import Model
 from nnapi.model.nesting import depths
-from nnapi.store.files import PUBLIC, replace_file
+from nnapi.store.files import output_file
 
 __all__ = ["write"]
 
@@ -42,8 +42,8 @@ def write(model: Model, path: Path, notes: FileNotes = NO_NOTES) -> None:
     sunk = sink_transposes(graph, is_dynamic(model))
     content, data = serialize(sunk, description, data_path.name, notes.properties)
     if data:
-        with replace_file(data_path, PUBLIC) as file:
+        with output_file(data_path) as file:
             for array in data:
                 file.write(array.data if array.flags.c_contiguous else array.tobytes())
-    with replace_file(path, PUBLIC) as file:
+    with output_file(path) as file:
         file.write(content)

@@ -13,7 +13,7 @@ from nnapi.formats.tflite.graph import Operator
 from nnapi.formats.tflite.names import write_named_tensors, write_signature
 from nnapi.formats.tflite.writer import serialize
 from nnapi.model.model import Model, Signature
-from nnapi.store.files import PUBLIC, replace_file
+from nnapi.store.files import output_file
 
 __all__ = ["write"]
 
@@ -36,7 +36,7 @@ def write(model: Model, path: Path, notes: FileNotes = NO_NOTES) -> None:
     signature = model.signature or _sign(model)
     sign = None if signature is None else partial(write_signature, graph=graph, signature=signature)
     content = serialize(graph, write_named_tensors, conversion.subgraphs, sign, notes.archive, notes.blocks)
-    with replace_file(path, PUBLIC) as file:
+    with output_file(path) as file:
         file.write(content)
 
 
