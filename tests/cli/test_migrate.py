@@ -113,3 +113,43 @@ class Wrong(LiteRT):
 
 def add_one(run: Run, inputs: Sequence[Array]) -> list[Array]:
     return [array + 1 for array in run(inputs)]
+
+
+@pytest.mark.parametrize("content", [None, b"no model"])
+def test_a_bad_file_keeps_none_from_being_migrated(file: Path, tmp_path: Path, content: bytes | None) -> None:
+    bad, page, out = tmp_path / "bad.tflite", tmp_path / "page.html", tmp_path / "out"
+    if content:
+        bad.write_bytes(content)
+    words = ["migrate", str(bad), str(file), "-o", str(out), "--report", str(page)]
+    result = CliRunner().invoke(app, words)
+    reason = "No such file" if content is None else "no model that can be read"
+    assert result.exit_code == 3
+    assert result.stderr.splitlines()[0].startswith(f"nnapi: {bad}: ")
+    assert result.stderr.splitlines()[1:] == ["nnapi: 1 of 2 models failed"]
+    assert "two.tflite: " in result.stdout
+    for said in (result.stdout, result.stderr, page.read_text()):
+        assert reason in said
+    code, (first, second) = migrate(bad, file, "-o", out)
+    assert (code, first["file"], second["is_equal"]) == (3, None, True)
+    assert reason in first["problem"]
+
+
+def test_a_file_that_cannot_be_written_among_several(file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.tflite"
+    other.write_bytes(file.read_bytes())
+    (tmp_path / "out" / "other.tflite").mkdir(parents=True)
+    code, (first, second) = migrate(other, file, "-o", tmp_path / "out")
+    assert (code, first["file"], second["is_equal"]) == (3, None, True)
+    assert "Is a directory" in first["problem"]
+
+
+def test_a_bad_file_alone_is_the_error_of_the_command(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["migrate", str(tmp_path / "none.tflite"), "-o", str(tmp_path)])
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_two_models_of_one_name(file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "folder" / file.name
+    result = CliRunner().invoke(app, ["migrate", str(file), str(other), "-o", str(tmp_path / "out")])
+    assert (result.exit_code, (tmp_path / "out").exists()) == (2, False)
+    assert f"{file} and {other} would both be written" in result.stderr

@@ -80,7 +80,7 @@ def test_a_model_that_cannot_be_read_does_not_end_the_others(form: tuple[str, ..
     result = call(MODEL, tmp_path / "bad.tflite", MODEL, *form)
     assert result.exit_code == 3
     reason, summary = result.stderr.splitlines()
-    assert reason.startswith("nnapi: bad.tflite: ")
+    assert reason.startswith(f"nnapi: {tmp_path / 'bad.tflite'}: ")
     assert summary == "nnapi: 1 of 3 models failed"
     if form:
         assert ["error" in each for each in json.loads(result.stdout)["models"]] == [False, True, False]

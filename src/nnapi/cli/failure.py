@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from enum import IntEnum
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -120,6 +121,12 @@ def describe_failure(error: BaseException) -> tuple[ExitCode, str]:
         ExitCode.INTERNAL,
         f"{type(error).__name__}: {error} (a bug in nnapi: set NNAPI_DEBUG=1 to print the traceback)",
     )
+
+
+def name_in_failure(file: Path, error: BaseException) -> str:
+    """Return the message of an error, after the file's name unless the message has it."""
+    words = describe_failure(error)[1]
+    return words if file.name in words else f"{file.name}: {words}"
 
 
 def prepare_streams() -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 import nnapi
 from nnapi.cli.accelerators import Accelerator, DeviceAccelerator, Xnnpack
 from nnapi.cli.export import need_other_file
-from nnapi.cli.failure import ExitCode
+from nnapi.cli.failure import ExitCode, describe_failure, fail, name_in_failure, warn
 from nnapi.cli.file_driver import FileDriver, measure_file
 from nnapi.cli.info import EXAMPLES, examples_by_model
 from nnapi.cli.inputs import read_arrays
@@ -22,10 +22,10 @@ from nnapi.cli.printing import console, indent, print_json, table
 from nnapi.cli.progress import progress
 from nnapi.cli.suggested_edits import list_edits
 from nnapi.cli.vendor_compilers import Answer, ask_compilers
-from nnapi.errors import NnapiError
+from nnapi.errors import Mistake, NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
-from nnapi.printable import format_bytes
+from nnapi.printable import format_bytes, pluralize
 from nnapi.report.engines import OTHERS, UnsuitableError
 from nnapi.report.html import migration_page
 from nnapi.runtime.choice.judge import Distance
@@ -35,6 +35,8 @@ from nnapi.testing.divergence import Divergence, Verdict, each_alone, find_diver
 from nnapi.testing.example import Example
 
 GPU = "webgpu"
+UNREADABLE = (Mistake, NnapiError, OSError)
+"""Errors of a file or a model that do not keep others from being migrated."""
 
 
 @dataclass(frozen=True)
@@ -81,18 +83,22 @@ def migrate(
     MODEL may be a recording (.npz) of an application, made by NNAPI_RECORD; all its models are then written, and run on
     the recorded inputs. Exit code 1 if a file and its model have different results, 3 if a file cannot be written.
     """
-    for file in models:
-        need_other_file(file, out / f"{file.stem}.tflite", "name another folder")
+    _need_other_names(models, out)
     gpu = [each.name for each in nnapi.devices() if each.name == GPU]
     accelerators: list[Accelerator] = [Xnnpack(), *map(DeviceAccelerator, dict.fromkeys([*gpu, *(device or ())]))]
     terminal = console()
     out.mkdir(parents=True, exist_ok=True)
-    subjects = [subject for file in models for subject in _read(file, seed)]
+    subjects = [subject for file in models for subject in _read(file, seed, is_only=len(models) == 1)]
     with progress(terminal, len(subjects)) as step:
         for migration, model, inputs in subjects:
             step(f"migrating {migration.model}")
             if model is not None:
-                _migrate(migration, model, inputs, out / f"{migration.model}.tflite", accelerators)
+                try:
+                    _migrate(migration, model, inputs, out / f"{migration.model}.tflite", accelerators)
+                except UNREADABLE as error:
+                    if len(subjects) == 1:
+                        raise
+                    migration.problem = describe_failure(error)[1]
             if not as_json:
                 _show(terminal, migration)
     found = [migration for migration, _, _ in subjects]
@@ -104,12 +110,33 @@ def migrate(
         print_json("migrate", data)
     if any(each.file and not each.is_equal for each in found):
         raise typer.Exit(ExitCode.DIFFERENT)
-    if any(each.problem for each in found):
-        raise typer.Exit(ExitCode.REFUSED)
+    if failed := sum(bool(each.problem) for each in found):
+        raise typer.Exit(fail(f"{failed} of {pluralize(len(found), 'model')} failed", ExitCode.REFUSED))
 
 
-def _read(file: Path, seed: int) -> Iterator[tuple[Migration, Model | None, list[Array | None]]]:
-    """Yield each model in a file with its inputs; None for a model that is refused."""
+def _need_other_names(models: Sequence[Path], out: Path) -> None:
+    """Raise Mistake if a file to write is one of the models, or is written for two of them."""
+    written: dict[str, Path] = {}
+    for file in models:
+        need_other_file(file, out / f"{file.stem}.tflite", "name another folder")
+        if (other := written.setdefault(file.stem, file)) is not file:
+            raise Mistake(f"{other} and {file} would both be written to {out / file.stem}.tflite: rename one of them")
+
+
+def _read(file: Path, seed: int, is_only: bool) -> Iterator[tuple[Migration, Model | None, list[Array | None]]]:
+    """Yield each model in a file with its inputs; None for a model that is refused, and for a file that cannot be read,
+    unless it is the only one."""
+    try:
+        yield from _read_models(file, seed)
+    except UNREADABLE as error:
+        if is_only:
+            raise
+        problem = name_in_failure(file, error)
+        warn(problem)
+        yield Migration(file.stem, problem=problem), None, []
+
+
+def _read_models(file: Path, seed: int) -> Iterator[tuple[Migration, Model | None, list[Array | None]]]:
     if file.suffix != EXAMPLES:
         model = load(file)
         yield Migration(file.stem), model, [*read_arrays(model, [], seed)]
@@ -173,7 +200,7 @@ def _describe(
 
 def _show(out: Console, migration: Migration) -> None:
     if migration.file is None:
-        out.print(Text(f"{migration.model}: cannot be written: {migration.problem}", "yellow"))
+        out.print(Text(f"{migration.model}: not migrated: {migration.problem}", "yellow"))
         return
     out.print(Text(f"{migration.file}: {format_bytes(migration.bytes)}, {migration.summary}", "bold"))
     rows = table("accelerator", "takes", "partitions", "", right=["takes", "partitions"])

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import nnapi
-from nnapi.cli.failure import ExitCode, describe_failure, fail, warn
+from nnapi.cli.failure import ExitCode, describe_failure, fail, name_in_failure, warn
 from nnapi.cli.inputs import read_arrays
 from nnapi.cli.options import AsPrecision, AsWeights, Json, ModelFiles, Names, Threads, Weights, device_option, load
 from nnapi.cli.printing import Console, console, duration, print_json
@@ -51,7 +51,7 @@ def tune(
                 if len(models) == 1:
                     raise
                 found = {"file": str(file), "error": describe_failure(error)[1]}
-                warn(f"{file.name}: {found['error']}")
+                warn(name_in_failure(file, error))
             results.append(found)
             if not as_json and "plan" in found:
                 _show(out, found)
