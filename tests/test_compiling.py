@@ -1,7 +1,9 @@
 """``nnapi.compile``: files, names of options, seconds."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,3 +37,25 @@ def test_time_limits_are_seconds() -> None:
         nnapi.compile(DIGITS, REFERENCE, timeout=limit).close()
     with pytest.raises(MissedDeadlineError):
         nnapi.compile(DIGITS, REFERENCE, timeout=1e-9)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda wrong, path: nnapi.compile(wrong),
+        lambda wrong, path: nnapi.compile(wrong, precision="float16"),
+        lambda wrong, path: nnapi.tune(wrong),
+        lambda wrong, path: nnapi.export(wrong, path),
+        lambda wrong, path: nnapi.Execution(wrong),
+        lambda wrong, path: nnapi.Builder().input(wrong),
+    ],
+)
+def test_an_argument_of_another_type_is_named(call: Callable[[Any, Path], object], tmp_path: Path) -> None:
+    with pytest.raises(BadDataError, match=r"^(model|compilation|type) is of type ndarray, must be nnapi\."):
+        call(np.zeros(3), tmp_path / "model.tflite")
+
+
+@pytest.mark.parametrize("cache", [3, ("folder",)])
+def test_what_is_not_a_cache_is_refused(cache: Any) -> None:
+    with pytest.raises(BadDataError, match=r"^cache (is 3|has 1 items), must be a directory"):
+        nnapi.compile(DIGITS, cache=cache)

@@ -143,3 +143,16 @@ def test_value_that_is_needed_comes_back() -> None:
 def test_lack_of_a_needed_value_raises_what_it_is_told() -> None:
     with pytest.raises(errors.BadDataError, match="^no device supports it$"):
         errors.need_value(None, "no device supports it", errors.BadDataError)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "message"),
+    [
+        (None, errors.UnexpectedNullError, "model is None"),
+        (3, errors.BadDataError, r"model is of type int, must be nnapi\.Path: load it"),
+    ],
+)
+def test_an_argument_of_another_type(value: object, kind: type[errors.NnapiError], message: str) -> None:
+    with pytest.raises(kind, match=f"^{message}$"):
+        errors.need_instance(value, Path, "model", "load it")
+    errors.need_instance(Path(), Path, "model")

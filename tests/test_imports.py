@@ -41,6 +41,11 @@ def test_names_that_do_not_exist_are_refused() -> None:
     assert set(nnapi.__all__) <= set(dir(nnapi))
 
 
+def test_completion_offers_no_modules_that_nnapi_imports() -> None:
+    public = {name for name in dir(nnapi) if not name.startswith("_")} - set(nnapi.__all__)
+    assert public == {"codes", "drivers", "errors", "exporters", "formats", "importers", "model", "runtime", "trace"}
+
+
 def test_rooms_need_no_import_of_their_own() -> None:
     code = "import nnapi; print(nnapi.trace.section, nnapi.runtime, nnapi.model, nnapi.drivers)"
     subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

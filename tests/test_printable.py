@@ -2,7 +2,7 @@
 
 import pytest
 
-from nnapi.printable import format_bytes, pluralize, printable
+from nnapi.printable import format_bytes, pluralize, printable, with_article
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,10 @@ def test_control_characters_are_shown_and_nothing_else(text: str, shown: str) ->
 
 def test_ends_of_lines_may_stay() -> None:
     assert printable("one\r\ntwo\n", keeps_lines=True) == "one\\r\ntwo\n"
+
+
+def test_articles() -> None:
+    assert [with_article(noun) for noun in ("hand", "eye")] == ["a hand", "an eye"]
 
 
 def test_plurals() -> None:

@@ -165,7 +165,8 @@ if not typing.TYPE_CHECKING:  # type checkers would accept every name
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_PACKAGES})
+        special = {name for name in globals() if name.startswith("__")}
+        return sorted({*special, *__all__, *_PACKAGES, "codes", "errors"})
 
 
 def _draw(shown: object) -> str | None:

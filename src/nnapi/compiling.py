@@ -3,9 +3,9 @@
 import os
 from typing import Literal
 
-from nnapi.errors import BadDataError, need
+from nnapi.errors import BadDataError, need, need_instance
 from nnapi.model.dynamic_model import DynamicModel
-from nnapi.model.model import Model
+from nnapi.model.model import LOADS, Model
 from nnapi.model.precision import Precision, PrecisionName, read_precision
 from nnapi.runtime.by_name import Duration, Preference, Priority, read_preference, read_priority, read_seconds
 from nnapi.runtime.cache.compilation_cache import CacheLocation
@@ -63,6 +63,7 @@ def compile(
         from nnapi.importers import load  # on demand: only files need it
 
         model = load(model)
+    need_instance(model, Model, "model", LOADS)
     options = (
         None if preference is None else read_preference(preference),
         None if priority is None else read_priority(priority),

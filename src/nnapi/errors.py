@@ -170,6 +170,14 @@ def need_value(value: T | None, message: str, error: type[NnapiError] = OpFailed
     return value
 
 
+def need_instance(value: object, kind: type, name: str, remedy: str = "") -> None:
+    """Raise UnexpectedNullError if an argument is None, BadDataError if it is of another type."""
+    if not isinstance(value, kind):
+        need(value is not None, f"{name} is None", UnexpectedNullError)
+        advice = f": {remedy}" if remedy else ""
+        raise BadDataError(f"{name} is of type {type(value).__name__}, must be nnapi.{kind.__name__}{advice}")
+
+
 @contextmanager
 def translate_errors(what: str) -> Iterator[None]:
     """Turn a MemoryError, ImportError or OSError of a `with` block into an `NnapiError`."""

@@ -38,6 +38,11 @@ def pluralize(number: int, noun: str) -> str:
     return f"{number} {plural}"
 
 
+def with_article(noun: str) -> str:
+    """Return ``a hand`` or ``an eye``."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
 def format_bytes(count: float) -> str:
     """Format a number of bytes: ``2.65 MB``."""
     for unit in ("B", "KB", "MB", "GB"):

@@ -56,7 +56,7 @@ def test_wanted_values_are_real_numbers(digits: nnapi.Model, scans: list[Example
         (NO_BOX, "the data set has boxes, but digits_quant does not end with DETECTION_POSTPROCESSING"),
         (
             (Path(__file__), Path(__file__)),
-            "digits_quant has 1 outputs, but an example of the data set expects another number",
+            "digits_quant has 1 output, but an example of the data set expects another number",
         ),
     ],
 )

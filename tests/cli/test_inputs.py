@@ -125,7 +125,7 @@ def test_scalar(tmp_path: Path) -> None:
         (
             np.zeros((3, 2), np.float32),
             "float32",
-            r"values.npy for image \(0\): TENSOR_FLOAT32\[2, 3\].*shape \[3, 2\]",
+            r"values.npy for image \(0\): the array has shape \[3, 2\], the input \[2, 3\]",
         ),
         (np.full((2, 3), 0.5), "int32", "has float64 values from 0.5 to 0.5, the input stores whole numbers"),
         (

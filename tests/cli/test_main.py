@@ -80,3 +80,11 @@ def test_completion(words: str, expected: str) -> None:
     code = "from nnapi.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
     assert done.stdout.split() == [expected]
+
+
+@pytest.mark.parametrize("line", ["info http://a.b/c", "run x.tflite https://a.b/c.png", "explain x --html=s3://a/b"])
+def test_an_address_is_not_taken_for_a_path(line: str) -> None:
+    result = CliRunner().invoke(app, line.split())
+    assert result.exit_code == 2
+    assert "://a" in result.stderr
+    assert "is an address; nnapi reads files of this machine only" in result.stderr

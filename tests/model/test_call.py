@@ -209,7 +209,7 @@ def test_a_slot_of_each_output(position: int, name: str) -> None:
     ],
 )
 def test_dimensions_that_contradict_the_declared_ones(given: Any, declared: Any, fits: bool) -> None:
-    result, wanted = tensor("float32", given), tensor("float32", declared)
+    result, wanted = (OperandType(OperandCode.TENSOR_FLOAT32, each) for each in (given, declared))
     if fits:
         check_declared(result, wanted, is_model_output=True)
     else:

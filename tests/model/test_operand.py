@@ -2,6 +2,7 @@
 
 import pickle
 from copy import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,3 +99,22 @@ def test_a_type_never_changes() -> None:
     with pytest.raises(AttributeError, match="scale of an operand's type cannot be removed"):
         del type.scale
     assert type == tensor("float32", (2,))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"dimensions": (0, -1)}, "dimensions has -1, must not be negative"),
+        ({"dimensions": (2.5,)}, r"dimensions is \(2\.5,\), must be a sequence of whole numbers"),
+        ({"dimensions": 3}, "dimensions is 3, must be a sequence"),
+        ({"scale": "x"}, "scale is 'x', must be a number"),
+        ({"zero_point": 2.5}, r"zero_point is 2\.5, must be a whole number"),
+    ],
+)
+def test_what_no_tensor_can_have(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadDataError, match=message):
+        tensor("int8", **arguments)
+
+
+def test_dimensions_may_be_of_numpy() -> None:
+    assert tensor("float32", np.array([2, 3])).dimensions == (2, 3)  # type: ignore[arg-type]  # as from array.shape

@@ -175,7 +175,7 @@ def test_memory_of_other_shapes_than_the_model_s_is_not_bound() -> None:
     burst = compile(chain(), "nnapi-reference").burst()
     with pytest.raises(BadDataError, match=r"cannot take an array of shape \[3\]"):
         burst.bind((3,))
-    with pytest.raises(BadDataError, match="takes 1 inputs, got 2"):
+    with pytest.raises(BadDataError, match="takes 1 input, got 2"):
         burst.bind(GIVEN.shape, GIVEN.shape)
 
 

@@ -47,7 +47,7 @@ def test_rule_063_chosen_devices() -> None:
     wrong: list[tuple[Any, type[NnapiError], str]] = [
         ([], BadDataError, "no devices are listed"),
         ([REFERENCE, REFERENCE], BadDataError, "a device is listed twice"),
-        ([8], BadDataError, "neither Device nor name"),
+        ([8], BadDataError, "a device is of type int, must be nnapi.Device"),
         ([REFERENCE, None], UnexpectedNullError, "a device is None"),
     ]
     for chosen, error, message in wrong:

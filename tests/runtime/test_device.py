@@ -1,5 +1,6 @@
 """Devices: their properties, profiles that are named, drivers of a library, and the records of searches."""
 
+import pickle
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -182,3 +183,20 @@ def test_drivers_that_get_a_process(
 )
 def test_the_reason_why_a_device_is_unavailable(error: Exception, reason: str) -> None:
     assert module._explain("gpu", error) == ("gpu", reason)
+
+
+def test_a_device_is_pickled_by_its_name(tmp_path: Path) -> None:
+    profile = tmp_path / "npu.toml"
+    profile.write_text('name = "npu"\n[operations.ADD]\ntypes = ["TENSOR_FLOAT32"]\n')
+    for each in (REFERENCE, device(str(profile))):
+        assert pickle.loads(pickle.dumps(each)) is each
+    with pytest.raises(BadDataError, match="another process cannot find it by its name"):
+        pickle.dumps(Device(Slow()))
+
+
+def test_what_is_not_a_device() -> None:
+    for wrong, message in ((3, "devices is 3"), ([3], "a device is of type int, must be nnapi.Device")):
+        with pytest.raises(BadDataError, match=message):
+            list_candidates(wrong)  # type: ignore[arg-type]  # the mistake
+    with pytest.raises(BadDataError, match="the name of a device is 3"):
+        device(3)  # type: ignore[arg-type]  # the mistake

@@ -249,7 +249,7 @@ def test_deep_json_is_refused(tmp_path: Path, is_index: bool) -> None:
         (tmp_path / INDEX).write_text(deep)
     else:
         np.savez(tmp_path / "deep.npz", examples=np.frombuffer(deep.encode(), np.uint8))
-    with pytest.raises(CorpusError, match="RecursionError"):
+    with pytest.raises(CorpusError, match="does not describe an example|not a file of examples"):
         list(Corpus(tmp_path).examples())
 
 
@@ -257,3 +257,11 @@ def test_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo.npz")
     with pytest.raises(CorpusError, match="fifo.npz: it is not a regular file"):
         list(Corpus(tmp_path).examples())
+
+
+def test_a_file_of_other_arrays(tmp_path: Path) -> None:
+    np.savez(tmp_path / "other.npz", a=np.zeros(3))
+    np.savez(tmp_path / "numbers.npz", examples=np.zeros(3))
+    for name in ("other", "numbers"):
+        with pytest.raises(CorpusError, match=rf"{name}\.npz: not a file of examples, as NNAPI_RECORD writes it, or"):
+            list(Corpus(tmp_path / f"{name}.npz").examples())

@@ -63,7 +63,7 @@ def test_without_runs() -> None:
 def test_begins_in_the_middle() -> None:
     (run,) = report("0.1 1 E\n0.2 1 E" + RUN).runs
     assert run.is_complete
-    assert run.notes == ("2 ends of sections that began before the trace or the run are left out",)
+    assert run.notes == ("left out: 2 ends of sections that began before the trace or the run",)
     assert run.statistics.times[Phase.EXECUTION][Layer.APPLICATION] == 4000
 
 

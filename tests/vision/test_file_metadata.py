@@ -78,7 +78,7 @@ def test_labels_of_another_number_are_not_used(model: Path, green: Path) -> None
     model.write_bytes(append_files(classifier(data), {"labels.txt": "red"}))
     code, out, err = run(model, green)
     assert (code, out.startswith("green.png: class 1 (")) == (0, True)
-    assert err == "nnapi: its labels are not used: the model's file names 1 classes, the model distinguishes 3\n"
+    assert err == "nnapi: its labels are not used: the model's file names 1 class, the model distinguishes 3\n"
 
 
 def test_sound_and_anchors(model: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from nnapi.errors import Mistake
+from nnapi.printable import pluralize
 from nnapi.vision.labels import IMAGENET, find_data_set, fit_labels, read_labels, read_names
 from nnapi.vision.task import Task
 
@@ -49,7 +50,7 @@ def test_fit(labels: list[str], count: int, fitted: list[str]) -> None:
 
 @pytest.mark.parametrize(("labels", "count"), [(["cat", "dog", "cow"], 2), (["background", "cat"], 3), (["cat"], 4)])
 def test_misfit(labels: list[str], count: int) -> None:
-    words = f"labels.txt names {len(labels)} classes, the model distinguishes {count}"
+    words = f"labels.txt names {pluralize(len(labels), 'class')}, the model distinguishes {count}"
     with pytest.raises(Mistake, match=words):
         fit_labels(labels, count, "labels.txt")
 

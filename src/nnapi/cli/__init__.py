@@ -1,5 +1,7 @@
 """The command ``nnapi``: one file per subcommand, imported when the subcommand is called."""
 
+import re
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -8,6 +10,7 @@ import typer
 from nnapi.cli.connected_phones import use_phones
 from nnapi.cli.failure import Nnapi, prepare_streams
 from nnapi.cli.interruption import handle_signals
+from nnapi.errors import Mistake
 from nnapi.garbage_collection import pause_collecting
 
 COMMANDS = {
@@ -42,7 +45,16 @@ SETTINGS: dict[str, Any] = {
 class Commands(Nnapi):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, _, rest = super().resolve_command(ctx, args)
+        if name != "strace":  # whose arguments are another program's
+            need_no_address(rest)
         return name, load_command(str(name)), rest
+
+
+def need_no_address(words: Sequence[str]) -> None:
+    """Raise Mistake for an argument that is the address of a file elsewhere: as a path, it would lose a slash."""
+    for word in words:
+        if re.match(r"(https?|ftp|s3|gs|file)://", word.partition("=")[2] if word.startswith("--") else word):
+            raise Mistake(f"{word} is an address; nnapi reads files of this machine only, so download it first")
 
 
 def load_command(name: str) -> Any:

@@ -15,6 +15,7 @@ from nnapi.errors import Mistake
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.model.precision import PrecisionName
+from nnapi.printable import pluralize
 from nnapi.report.accuracy import Boxes, classification, detection, squared_error
 from nnapi.report.benchmark import Judge, JudgeDevices, Step
 from nnapi.report.dataset import Example
@@ -83,15 +84,14 @@ def _classes(model: Model, labels: Sequence[int]) -> Metrics:
     if count is None:
         raise Mistake(f"the data set has class labels, but {model.name} is not a classifier")
     if max(labels) >= count:
-        raise Mistake(f"the data set has label {max(labels)}, but {model.name} has only {count} classes")
+        raise Mistake(f"the data set has label {max(labels)}, but {model.name} has only {pluralize(count, 'class')}")
     return lambda found: classification([outputs[0] for outputs in found], labels)
 
 
 def _values(model: Model, expected: Sequence[Sequence[Array]]) -> Metrics:
     if any(len(arrays) != len(model.outputs) for arrays in expected):
-        raise Mistake(
-            f"{model.name} has {len(model.outputs)} outputs, but an example of the data set expects another number"
-        )
+        outputs = pluralize(len(model.outputs), "output")
+        raise Mistake(f"{model.name} has {outputs}, but an example of the data set expects another number")
     return lambda found: squared_error(found, expected)
 
 

@@ -30,7 +30,7 @@ def read_array(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, st
     shape = () if type.is_scalar else combine(type.dimensions, dimensions)
     if shape is None or array.size != math.prod(shape):
         hint = " (the command resizes pictures in files, not arrays)" if holds_picture(type) else ""
-        raise Mistake(f"the array has shape {list(array.shape)}{hint}")
+        raise Mistake(f"the array has shape {list(array.shape)}, the input {_format_shape(type)}{hint}")
     if are_pixels(array, type, pixels):
         return store_pixels(array.reshape(shape).astype(np.float32), type, pixels)
     if pixels.is_chosen:
@@ -38,6 +38,11 @@ def read_array(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, st
     doubt = _check_range(array, type, pixels)
     stored, conversion = _convert(array, type)
     return np.require(stored, requirements="C").reshape(shape), conversion + doubt
+
+
+def _format_shape(type: OperandType) -> str:
+    shape = ", ".join(str(dimension or "?") for dimension in type.dimensions)
+    return "is a scalar" if type.is_scalar else f"[{shape}]"
 
 
 def map_array(file: Path) -> Array:

@@ -87,7 +87,7 @@ def read_input(file: Path, operand: Operand, pixels: Pixels) -> InputValue:
         else:
             array, conversion = read_picture(file, operand.type, pixels)
     except Mistake as mistake:
-        raise Mistake(f"{file.name} for {operand}: {mistake}") from None
+        raise Mistake(f"{file.name} for {operand.label}: {mistake}") from None
     return InputValue(array, file.name, conversion, file, not is_array and not is_recording)
 
 
@@ -95,7 +95,7 @@ def random_input(operand: Operand, seed: int) -> InputValue:
     """Return values that depend only on the seed, the operand and NumPy; unspecified dimensions become 1."""
     type = operand.type
     if not type.is_scalar and not type.rank:
-        raise Mistake(f"{operand} has unknown rank: give a .npy file")
+        raise Mistake(f"{operand.label} has unknown rank: give a .npy file")
     generator = np.random.default_rng([seed, operand.index])
     shape = tuple(dimension or 1 for dimension in type.dimensions)
     if type.dtype.kind == "f":

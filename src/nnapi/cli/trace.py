@@ -15,12 +15,12 @@ from nnapi.cli.options import AsPrecision, AsWeights, InputShapes, Int16AsFloat,
 from nnapi.cli.printing import console
 from nnapi.cli.progress import progress
 from nnapi.errors import Mistake
-from nnapi.printable import printable
+from nnapi.printable import pluralize, printable
 from nnapi.report.trace_files import FORMATS, write_trace
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import Report, parse, parse_file
 from nnapi.trace.systrace import to_ftrace
-from nnapi.trace.timing_table import detail, table, to_json
+from nnapi.trace.timing_table import detail, name_run, table, to_json
 
 
 class Trace(TyperGroup):
@@ -80,7 +80,7 @@ def record(
     write_trace(output, spans, f"{model.name} on {', '.join(d.name for d in compilation.devices)}")
     _show(out, report, False, False)
     where = "" if output.suffix == ".txt" else "; open it at ui.perfetto.dev"
-    out.print(Text(f"{output}: {len(spans)} sections{where}", style="bold"))
+    out.print(Text(f"{output}: {pluralize(len(spans), 'section')}{where}", style="bold"))
 
 
 @app.command("parse")
@@ -112,7 +112,7 @@ def parse_command(
     notes = list(report.notes)
     if as_json:
         typer.echo(to_json(report, total_times=total_times, per_execution=per_execution))
-        notes += [f"{run.mark or 'the trace'}: {note}" for run in report.runs for note in run.notes]
+        notes += [f"{name_run(run)}: {note}" for run in report.runs for note in run.notes]
     elif report.runs:
         _show(console(), report, total_times, per_execution, print_detail)
     else:

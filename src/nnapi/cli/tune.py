@@ -74,7 +74,8 @@ def _tune(
     begin = time.perf_counter()
     model = load(file, weights=weights)
     if inputs and len(inputs) != len(model.inputs):
-        raise Mistake(f"{model.name} takes {len(model.inputs)} inputs, got {len(inputs)} files (--input)")
+        takes = pluralize(len(model.inputs), "input")
+        raise Mistake(f"{model.name} takes {takes}, got {pluralize(len(inputs), 'file')} (--input)")
     given = read_arrays(model, inputs) if inputs else None
     with noting_failed_writes() as failures:
         plan = nnapi.tune(model, device, threads=threads, precision=precision, inputs=given)

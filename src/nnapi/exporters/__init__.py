@@ -4,7 +4,7 @@ import os
 from importlib import import_module
 from pathlib import Path
 
-from nnapi.errors import BadDataError, need
+from nnapi.errors import BadDataError, need, need_instance
 from nnapi.exporters.file_notes import NO_NOTES, FileNotes
 from nnapi.model.model import Model
 
@@ -19,6 +19,9 @@ def export(model: Model, path: str | os.PathLike[str], *, notes: FileNotes = NO_
     cannot be written, no file is written; the BadDataError lists each of them with the reason. Raises OSError if the
     file cannot be written; an old file of that name is then unchanged. ``notes`` are written for other programs.
     """
+    need_instance(model, Model, "model")
+    is_path = isinstance(path, str | os.PathLike)
+    need(is_path, f"export takes a path, not {type(path).__name__}", BadDataError)
     target = Path(path)
     need(target.suffix in FORMATS, f"{target.name}: models are written as {' or '.join(FORMATS)}", BadDataError)
     import_module(FORMATS[target.suffix]).write(model, target, notes)

@@ -15,6 +15,7 @@ from nnapi.importers.file_formats import Weights
 from nnapi.litert.delegates import list_devices
 from nnapi.litert.session import Graph, Session, Settings, SubgraphFile
 from nnapi.model.operand import Array
+from nnapi.printable import pluralize
 from nnapi.runtime.thread_counts import read_threads
 
 UNUSED = 2
@@ -183,7 +184,7 @@ class SignatureRunner(litert.SignatureRunner):  # type: ignore[misc]  # LiteRT h
     def __call__(self, **inputs: Any) -> dict[str, Array]:
         """Run the signature and return the outputs by name; raise ValueError for wrong input names."""
         if len(inputs) != len(self._inputs):
-            raise ValueError(f"the signature takes {len(self._inputs)} inputs, {len(inputs)} are given")
+            raise ValueError(f"the signature takes {pluralize(len(self._inputs), 'input')}, got {len(inputs)}")
         unknown = [name for name in inputs if name not in self._inputs]
         if unknown:
             raise ValueError(f"the signature has no input {', '.join(unknown)}; it has {', '.join(self._inputs)}")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nnapi.errors import BadDataError, NnapiError, need
+from nnapi.errors import BadDataError, NnapiError, need, need_instance
 from nnapi.model.arguments import Argument, arrange, constant
 from nnapi.model.builder_operations import Operations
 from nnapi.model.model import Model
@@ -48,6 +48,7 @@ class Builder(Operations):
 
     def input(self, type: OperandType, name: str = "") -> Tensor:
         """Add a model input. A dimension of 0 is unspecified until the model runs."""
+        need_instance(type, OperandType, "type", "nnapi.tensor() makes it")
         index = self._operand(type, name)
         self._inputs.append(index)
         return Tensor(self, index, type, name)

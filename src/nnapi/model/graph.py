@@ -39,8 +39,13 @@ class Operand:
         mine, others = (tuple(getattr(each, name) for name in self.__slots__) for each in (self, other))
         return mine == others  # tuples compare by identity first, so an array equals itself
 
+    @property
+    def label(self) -> str:
+        """Name and index."""
+        return f"{printable(self.name) or 'operand'} ({self.index})"
+
     def __str__(self) -> str:
-        return f"{printable(self.name) or 'operand'} ({self.index}): {self.type}"
+        return f"{self.label}: {self.type}"
 
     def __repr__(self) -> str:
         return f"<nnapi operand {self}>"

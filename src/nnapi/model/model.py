@@ -48,6 +48,9 @@ DYNAMIC_RANGE = (
 CONSTANT, SUBGRAPH = Lifetime.CONSTANT, Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
 
 
+LOADS = "nnapi.load() makes one of a file or of bytes"
+
+
 class Model(Closeable, NotebookDisplay):
     """Operands and operations, described call by call as in the C API (``ANeuralNetworksModel_create``).
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from nnapi.codes import OEM_SCALAR, TENSOR_OEM_BYTE, OperandCode
-from nnapi.errors import BadDataError
+from nnapi.errors import BadDataError, need
 from nnapi.model.extension import EXTENSIONS
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -231,10 +232,23 @@ def tensor(
 
     ``dtype`` is a name of the specification or NumPy, a NumPy dtype, or an :class:`OperandCode`. A dimension of 0 or
     None is unspecified; no dimensions mean an unspecified rank. ``scale``, ``zero_point`` and ``channel`` are those of
-    :class:`OperandType`. Raises BadDataError for an unknown dtype.
+    :class:`OperandType`. Raises BadDataError for an unknown dtype, and for what is not a dimension or a number.
     """
     code = dtype if isinstance(dtype, int) else _read_dtype(dtype)
-    return OperandType(code, [size or 0 for size in dimensions or ()], scale, zero_point, channel)
+    need(isinstance(scale, int | float | np.number), f"scale is {scale!r}, must be a number", BadDataError)
+    need(hasattr(zero_point, "__index__"), f"zero_point is {zero_point!r}, must be a whole number", BadDataError)
+    return OperandType(code, _read_dimensions(dimensions), scale, zero_point, channel)
+
+
+def _read_dimensions(dimensions: Sequence[int | None] | None) -> list[int]:
+    """Return dimensions with 0 for None; BadDataError for anything but whole numbers from 0."""
+    try:
+        found = [0 if size is None else operator.index(size) for size in (() if dimensions is None else dimensions)]
+    except TypeError:
+        raise BadDataError(f"dimensions is {dimensions!r}, must be a sequence of whole numbers") from None
+    if min(found, default=0) < 0:
+        raise BadDataError(f"dimensions has {min(found)}, must not be negative; 0 is unspecified")
+    return found
 
 
 def _read_dtype(dtype: DTypeLike) -> int:

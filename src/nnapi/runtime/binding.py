@@ -98,7 +98,7 @@ class Binding:
         """Return the message for the first argument that has not been set; None if all have."""
         for index, argument in enumerate(self.arguments):
             if argument is None:
-                return f"{self.role} {index} ({self.operands[index]}) has not been set"
+                return f"{self.role} {index} ({self.operands[index].label}) has not been set"
         return None
 
     def set(self, index: int, buffer: Any, type: OperandType | None, length: int | None) -> None:
@@ -165,14 +165,14 @@ class Binding:
     def _need_known(self, operand: Operand, dimensions: Shape) -> None:
         known = operand.type.is_scalar or (dimensions and 0 not in dimensions)
         if not known and self.role == "input":
-            raise BadDataError(f"{operand}: dimensions must be known, got {list(dimensions)}")
+            raise BadDataError(f"{operand.label}: dimensions must be known, got {list(dimensions)}")
 
     def _need_length(self, operand: Operand, dimensions: Shape, length: int) -> OperandType:
         type = operand.type.with_dimensions(dimensions)
         if type.code != OEM_SCALAR and type.is_known:
             least = "at least " if self.padded else ""
             if length < type.nbytes or (length > type.nbytes and not self.padded):
-                raise BadDataError(f"{operand} takes {least}{type.nbytes} bytes, got {length}")
+                raise BadDataError(f"{operand.label} takes {least}{type.nbytes} bytes, got {length}")
         return type
 
     def _combine_dimensions(self, operand: Operand, type: OperandType | None, shape: Shape | None = None) -> Shape:
@@ -183,7 +183,7 @@ class Binding:
             return operand.type.dimensions
         given = type.dimensions if type is not None else shape or ()
         if operand.type.dimensions and combine(operand.type.dimensions, given) != given:
-            raise BadDataError(f"{operand} cannot be given dimensions {list(given)}")
+            raise BadDataError(f"{operand.label} cannot be given dimensions {list(given)}")
         return given
 
 
@@ -193,17 +193,17 @@ def as_bytes(operand: Operand, buffer: Any, *, writable: bool) -> tuple[Array, S
         try:
             data = np.frombuffer(buffer, np.uint8)
         except (TypeError, ValueError) as error:
-            raise BadDataError(f"{operand} was given {type(buffer).__name__}, needs an array: {error}") from None
+            raise BadDataError(f"{operand.label} was given {type(buffer).__name__}, needs an array: {error}") from None
         if writable and not data.flags.writeable:
-            raise BadDataError(f"{operand}: the buffer is read-only")
+            raise BadDataError(f"{operand.label}: the buffer is read-only")
         return data, None
     dtype = operand.type.dtype
     plain = buffer.dtype == dtype or buffer.dtype == np.uint8 or (buffer.dtype == np.bool_ and dtype == np.uint8)
     if not plain and not stores(operand.type, buffer.dtype):
-        raise BadDataError(f"{operand} stores {dtype}, got an array of {buffer.dtype}")
+        raise BadDataError(f"{operand.label} stores {dtype}, got an array of {buffer.dtype}")
     if not buffer.flags.c_contiguous:
-        raise BadDataError(f"{operand}: the array is not C-contiguous")
+        raise BadDataError(f"{operand.label}: the array is not C-contiguous")
     if writable and not buffer.flags.writeable:
-        raise BadDataError(f"{operand}: the array is read-only")
+        raise BadDataError(f"{operand.label}: the array is read-only")
     shape = buffer.shape if buffer.dtype.itemsize == dtype.itemsize and buffer.ndim else None
     return buffer.reshape(-1).view(np.uint8), shape if shape != (buffer.nbytes,) or operand.type.rank == 1 else None

@@ -16,13 +16,14 @@ from nnapi.errors import (
     MissedDeadlinePersistentError,
     UnexpectedNullError,
     need,
+    need_instance,
     need_value,
     translate_errors,
 )
 from nnapi.locks import make_lock
 from nnapi.model.graph import find_computed
 from nnapi.model.lifecycle import State
-from nnapi.model.model import Model
+from nnapi.model.model import LOADS, Model
 from nnapi.model.operand import Array
 from nnapi.notebook_display import NotebookDisplay
 from nnapi.runtime.by_name import Outputs, Preference, Priority, order_inputs, read_preference, read_priority
@@ -75,13 +76,11 @@ class Compilation(Closeable, NotebookDisplay):
     """
 
     def __init__(self, model: Model, devices: Devices | None = None) -> None:
-        need(model is not None, "model is None", UnexpectedNullError)
+        need_instance(model, Model, "model", LOADS)
         self.is_explicit = devices is not None
         candidates = list_candidates(devices)
         need(candidates, "no devices are listed", BadDataError)
-        need(all(device is not None for device in candidates), "a device is None", UnexpectedNullError)
         need(len({id(device) for device in candidates}) == len(candidates), "a device is listed twice", BadDataError)
-        need(all(isinstance(each, Device) for each in candidates), "a device is neither Device nor name", BadDataError)
         if not model.is_finished:
             raise BadStateError(f"{model!r} is not finished: finish() it first")
         self.model = model

@@ -3,14 +3,14 @@
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from nnapi.closeable import Closeable
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
 from nnapi.contract.driver import Breakable, Caches, DescribedDevices, Driver, Probed, Threaded
-from nnapi.errors import UnavailableDeviceError, UnexpectedNullError, need
+from nnapi.errors import BadDataError, UnavailableDeviceError, UnexpectedNullError, need, need_instance
 from nnapi.garbage_collection import pause_collecting
 from nnapi.host.installed_packages import Entry, find_entries
 from nnapi.locks import make_lock
@@ -129,6 +129,14 @@ class Device(Closeable):
         from nnapi.runtime.verdicts.verdicts import find_verdicts  # on demand: known models need none
 
         return [verdict.supported for verdict in find_verdicts(self.driver, model)]
+
+    def __reduce__(self) -> tuple[Callable[[str], "Device"], tuple[str]]:
+        """Pickle the name; the other process finds its own device of this name. BadDataError for a device that was made
+        from a driver, which has no name there."""
+        name = next((path for path, made in _described.items() if made is self), self.name)
+        if self not in (*devices(), *_described.values()):
+            raise BadDataError(f"{self.name} cannot be pickled: another process cannot find it by its name")
+        return device, (name,)
 
     def __str__(self) -> str:
         return self.name
@@ -261,6 +269,7 @@ def device(name: str) -> Device:
     If a library in NNAPI_FOREIGN has only one device, the library's name is enough. A name that ends with ``.toml`` is
     a profile: the path of a file, or a profile that comes with nnapi (docs/profiles.md).
     """
+    need(isinstance(name, str), f"the name of a device is {name!r}, must be text", BadDataError)
     for entry in find_entries(GROUP) if "." in name else ():
         if _is_suffix(entry) and name.endswith(entry.name):
             return _find_described(entry, name)
@@ -284,7 +293,11 @@ def list_candidates(named: Devices | None) -> list[Device]:
     if named is None:
         return [each for each in devices() if not each.is_by_name]
     several = [named] if isinstance(named, str | Device) else named
-    return [device(each) if isinstance(each, str) else each for each in several]
+    need(isinstance(several, Iterable), f"devices is {several!r}, must be names or nnapi.Device", BadDataError)
+    found = [device(each) if isinstance(each, str) else each for each in several]
+    for each in found:
+        need_instance(each, Device, "a device", "its name is enough")
+    return found
 
 
 def _find_described(entry: Entry, name: str) -> Device:

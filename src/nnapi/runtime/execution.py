@@ -16,6 +16,7 @@ from nnapi.errors import (
     OutputInsufficientSizeError,
     UnexpectedNullError,
     need,
+    need_instance,
 )
 from nnapi.exits import resting
 from nnapi.model.lifecycle import State
@@ -47,7 +48,7 @@ class Execution(Closeable):
 
     @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_create")
     def __init__(self, compilation: Compilation) -> None:
-        need(compilation is not None, "compilation is None", UnexpectedNullError)
+        need_instance(compilation, Compilation, "compilation", "nnapi.compile() makes it")
         self._active = compilation.need_active()
         self.compilation = compilation
         self.model = compilation.model

@@ -8,6 +8,7 @@ import numpy as np
 from nnapi.errors import BadDataError, need, wrap_error
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import DTYPES, Array, Shape, combine, stores
+from nnapi.printable import pluralize
 from nnapi.runtime.by_name import order_inputs
 
 ASSUMED_DIMENSION = 1
@@ -20,7 +21,7 @@ def check_inputs(model: Model, inputs: Sequence[Any]) -> list[Array | None]:
     if len(inputs) == 1 and isinstance(inputs[0], Mapping):
         inputs = order_inputs(model, inputs[0])
     if len(inputs) != len(model.inputs):
-        raise BadDataError(f"{model.name} takes {len(model.inputs)} inputs, got {len(inputs)}")
+        raise BadDataError(f"{model.name} takes {pluralize(len(model.inputs), 'input')}, got {len(inputs)}")
     operands = model.operands
     try:
         return [_check_input(operands[index], value) for index, value in zip(model.inputs, inputs, strict=True)]
@@ -38,21 +39,26 @@ def _check_input(operand: Operand, value: Any) -> Array | None:
     try:
         array = value if isinstance(value, np.ndarray) else np.asarray(value, type.dtype)
     except (TypeError, ValueError) as error:
-        raise BadDataError(f"{operand} cannot take {value!r}: {error}") from None
+        raise BadDataError(f"{_describe(operand)} cannot take {value!r}: {error}") from None
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
     if not stores(type, array.dtype):
         is_real = type.is_quantized and array.dtype.kind == "f"
         remedy = ": nnapi.quantize(type, array) converts it" if is_real else ""
-        raise BadDataError(f"{operand} stores {type.dtype}, got an array of {array.dtype}{remedy}")
+        raise BadDataError(f"{operand.label} stores {type.dtype}, got an array of {array.dtype}{remedy}")
     if array.dtype != type.dtype:
         array = np.ascontiguousarray(array).view(type.dtype)
     if type.is_scalar:
-        need(array.size == 1, f"{operand} is a scalar, got {list(array.shape)}", BadDataError)
+        need(array.size == 1, f"{operand.label} is a scalar, got {list(array.shape)}", BadDataError)
         return array.reshape(())
     if array.ndim == 0 or 0 in array.shape or combine(type.dimensions, array.shape) != array.shape:
-        raise BadDataError(f"{operand} cannot take an array of shape {list(array.shape)}")
+        raise BadDataError(f"{_describe(operand)} cannot take an array of shape {list(array.shape)}")
     return array
+
+
+def _describe(operand: Operand) -> str:
+    shape = ", ".join(str(dimension or "?") for dimension in operand.type.dimensions)
+    return f"{operand.label}, of {f'shape [{shape}]' if shape else 'any shape'},"
 
 
 def has_known_ranks(model: Model) -> bool:
@@ -67,5 +73,5 @@ def make_zeros(model: Model, shapes: Sequence[Shape] | None = None) -> list[Arra
     if shapes is None:
         shapes = [tuple(dimension or ASSUMED_DIMENSION for dimension in type.dimensions) for type in types]
     count = len(types)
-    need(len(shapes) == count, f"{model.name} takes {count} inputs, got {len(shapes)}", BadDataError)
+    need(len(shapes) == count, f"{model.name} takes {pluralize(count, 'input')}, got {len(shapes)}", BadDataError)
     return [np.zeros(shape, type.dtype) for shape, type in zip(shapes, types, strict=True)]

@@ -119,7 +119,7 @@ class Corpus:
                 raise CorpusError(f"{path}: {error.strerror}") from error
             if not zipfile.is_zipfile(path):
                 raise CorpusError(f"{path}: not a .npz file") from error
-            raise CorpusError(f"{path}: {type(error).__name__}: {error}") from error
+            raise CorpusError(f"{path}: not a file of examples, as NNAPI_RECORD writes it, or damaged") from error
 
     def __repr__(self) -> str:
         return f"<nnapi.testing.Corpus {self.path}>"
@@ -179,7 +179,7 @@ def _entry(index: Path, line: str) -> Entry:
         values = {each.name: said[each.name] for each in fields(Entry)}
         return Entry(**{**values, "ops": tuple(said["ops"]), "types": tuple(said["types"])})
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise CorpusError(f"{index}: {type(error).__name__}: {error} in {line[:80]}") from error
+        raise CorpusError(f"{index}: a line does not describe an example: {line[:80]}") from error
 
 
 def _example(described: Any, arrays: Arrays, file: str) -> Example:

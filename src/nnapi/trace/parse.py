@@ -22,6 +22,7 @@ class Run:
     """One run of the application. If sections do not end, it is incomplete, and they count up to the last mark."""
 
     mark: str
+    """The mark at the begin of the run, as in systrace: ``B|PROCESS|[NN_LA_PO]NAME``; "" if the run is not marked."""
     statistics: Statistics
     threads: tuple[Thread, ...]
     is_complete: bool
@@ -91,7 +92,7 @@ def _by_process(marks: list[Mark], drivers: set[int]) -> tuple[list[list[Mark]],
     ]
     others = {mark.process for mark in marks} - set(clients) - drivers
     if others:
-        notes.append(f"{len(others)} processes without a run of their own are left out")
+        notes.append(f"left out: {pluralize(len(others), 'process')} without a run")
     return [[mark for mark in marks if mark.process == client] for client in clients], notes
 
 
@@ -143,7 +144,7 @@ def _finish(name: str, threads: list[Thread], last: float) -> Run:
         notes.append(f"incomplete: {sections} without end, counted as far as the trace goes")
     orphans = sum(thread.orphans for thread in threads)
     if orphans:
-        notes.append(f"{orphans} ends of sections that began before the trace or the run are left out")
+        notes.append(f"left out: {pluralize(orphans, 'end')} of sections that began before the trace or the run")
     violations = [message for thread in threads for message in thread.finish(last)]
     if violations:
         notes.append(f"nested against the rules: {_first(violations)}")

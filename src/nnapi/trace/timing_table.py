@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -65,12 +66,18 @@ def values(statistics: Statistics, *, total_times: bool = False, per_execution: 
     return result
 
 
+def name_run(run: Run) -> str:
+    """Return the name of a run's section, and its process."""
+    found = re.fullmatch(r"B\|(\d+)\|(?:\[\w+\])?(.*)", run.mark, re.DOTALL)
+    return f"{found[2] or 'a run'}, process {found[1]}" if found else run.mark or "the trace, which marks no run"
+
+
 def table(run: Run, *, total_times: bool = False, per_execution: bool = False) -> str:
     shown = values(run.statistics, total_times=total_times, per_execution=per_execution)
     columns = (*EXECUTION_COLUMNS, (SHARE, "Percentage")) if per_execution else COLUMNS
     kind = "total times" if total_times else "self-times"
     unit = "ms wall-clock per execution" if per_execution else "ms wall-clock"
-    lines = [run.mark or "(no run is marked)", "", f"NNAPI timing summary ({kind}, {unit})", *_headings(columns, run)]
+    lines = [name_run(run), "", f"NNAPI timing summary ({kind}, {unit})", *_headings(columns, run)]
     layers = [layer for layer in LAYERS if layer is not Layer.CPU or run.statistics.has_cpu]
     lines += [_row(layer, columns, shown) for layer in layers]
     lines += ["", _row(TOTAL, columns, shown), STAR, *(f"note: {note}" for note in run.notes)]

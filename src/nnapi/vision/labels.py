@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nnapi.errors import Mistake
+from nnapi.printable import pluralize
 from nnapi.store.files import read_bounded
 from nnapi.vision.task import Task
 
@@ -52,7 +53,7 @@ def fit_labels(labels: Sequence[str], count: int, name: str) -> list[str]:
         return [BACKGROUND, *labels]
     if len(labels) == count + 1 and labels[0].lower() == BACKGROUND:
         return list(labels[1:])
-    raise Mistake(f"{name} names {len(labels)} classes, the model distinguishes {count}")
+    raise Mistake(f"{name} names {pluralize(len(labels), 'class')}, the model distinguishes {count}")
 
 
 def fit_object_labels(labels: Sequence[str], count: int, name: str) -> list[str]:
@@ -62,7 +63,7 @@ def fit_object_labels(labels: Sequence[str], count: int, name: str) -> list[str]
     """
     names = labels[1:] if len(labels) == count + 1 and labels[0].lower() in NOTHINGS else labels
     if len(names) != count:
-        raise Mistake(f"{name} names {len(labels)} classes, the model distinguishes {count}")
+        raise Mistake(f"{name} names {pluralize(len(labels), 'class')}, the model distinguishes {count}")
     return list(names)
 
 

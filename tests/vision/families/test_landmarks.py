@@ -11,6 +11,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from nnapi.cli import app
+from nnapi.printable import with_article
 from nnapi.vision.families import find_family, view_outputs
 from nnapi.vision.families.landmarks import KINDS
 from nnapi.vision.task import Task
@@ -26,7 +27,7 @@ def test_each_kind_is_recognized(kind: object) -> None:
     outputs = [(F, (1, size)) for size in known.sizes] + ([(F, (1, 1))] if known.has_score else [])
     found = find_family(model_of(*outputs, picture=(1, known.side, known.side, 3)))
     assert found is not None
-    assert found.name == f"MediaPipe's landmarks of a {known.thing}"
+    assert found.name == f"MediaPipe's landmarks of {with_article(known.thing)}"
     other = find_family(model_of(*outputs, picture=(1, known.side + 1, known.side + 1, 3)))
     assert other is None
 

@@ -166,11 +166,14 @@ def _describe_purpose(model: Model, options: PrepareOptions) -> str:
 def open_cache(model: Model, given: CacheLocation | None) -> Cache | None:
     """Open the cache at a directory, which is made if missing, or the runtime's own; return None for no cache."""
     if isinstance(given, tuple):
+        need(len(given) == 2, f"cache has {len(given)} items, must be a directory and a token", BadDataError)
         return Cache(*given)
     model.need_mapped()
     if given is None or isinstance(given, bool):
         wanted = given or (given is None and model.origin is not None)
         return open_own_cache(model) if wanted and is_tuning() else None
+    is_path = isinstance(given, str | os.PathLike)
+    need(is_path, f"cache is {given!r}, must be a directory, a directory and a token, or a bool", BadDataError)
     make_directory(given)
     return Cache(given, hash_content(model))
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nnapi.contract.driver import PrepareOptions
-from nnapi.model.model import Model
+from nnapi.errors import need_instance
+from nnapi.model.model import LOADS, Model
 from nnapi.model.precision import PrecisionName, read_precision
 from nnapi.runtime.cache.compilation_cache import open_cache, open_own_cache
 from nnapi.runtime.choice.challenger import Inputs
@@ -46,6 +47,7 @@ def tune(
     zeros. An earlier record is removed. ``progress`` is called with a text, such as the number of pairs so far. Returns
     the plan.
     """
+    need_instance(model, Model, "model", LOADS)
     if precision is not None:
         model = model.with_precision(read_precision(precision))
     candidates = list_candidates(devices)

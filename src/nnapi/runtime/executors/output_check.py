@@ -11,6 +11,7 @@ from nnapi.codes import OEM_SCALAR
 from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.model.operand import DTYPES, Array, OperandType, combine, stores
+from nnapi.printable import pluralize
 
 
 class OutputCheck:
@@ -29,7 +30,9 @@ class OutputCheck:
         A fast path with static dimensions is checked at its first run only.
         """
         if len(outputs) != len(self._operands):
-            raise OpFailedError(f"{self._device} returned {len(outputs)} outputs, must be {len(self._operands)}")
+            raise OpFailedError(
+                f"{self._device} returned {pluralize(len(outputs), 'output')}, must be {len(self._operands)}"
+            )
         for (dtype, shape), array in zip(self._usual, outputs):  # noqa: B905  # strict would take as long as the test
             if array.__class__ is not ndarray or array.dtype is not dtype or array.shape != shape:
                 break

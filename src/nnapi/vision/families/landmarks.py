@@ -12,6 +12,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
+from nnapi.printable import with_article
 from nnapi.vision.drawing import draw_people
 from nnapi.vision.families.family import Family, input_shape, output_shapes
 from nnapi.vision.outputs import find_producer
@@ -91,7 +92,7 @@ def _view(kind: Landmarks, model: Model, outputs: Sequence[Array], hints: Hints,
 
 
 def _family(kind: Landmarks) -> Family:
-    name = f"MediaPipe's landmarks of a {kind.thing}"
+    name = f"MediaPipe's landmarks of {with_article(kind.thing)}"
     return Family(name, Task.LANDMARKS, partial(_recognizes, kind), partial(_view, kind), Pixels.of_range(0, 1))
 
 
