@@ -35,7 +35,7 @@ def test_a_session_says_its_seed_and_what_came_of_it(tmp_path: Path) -> None:
         (("--random", "--filter", "conv"), "there is no operation conv"),
         (("--random", "--against", "tf"), "--against is tf, must be litert, onnxruntime, .tflite, .onnx"),
         (("--random", "--against", ".onnx", "-d", "xnnpack-cpu"), "--against tests files, not devices: omit --device"),
-        (("--against", ".onnx"), "--against needs --random"),
+        (("--against", ".onnx"), "--against has no effect: it needs --random"),
     ],
 )
 def test_mistakes(arguments: tuple[str, ...], message: str) -> None:

@@ -28,7 +28,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_nothing_differs(file: Path) -> None:
-    result = CliRunner().invoke(app, ["compare", str(file), "--devices", REFERENCE, "--all"])
+    result = CliRunner().invoke(app, ["compare", str(file), "--device", REFERENCE, "--all"])
     assert result.exit_code == 0, result.output
     first, _, *rows = result.stdout.splitlines()
     assert first == (
@@ -44,7 +44,7 @@ def test_the_first_that_differs(file: Path, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(nnapi, "device", {REFERENCE: reference, "wrong": wrong}.__getitem__)
     array, page = tmp_path / "x.npy", tmp_path / "page.html"
     np.save(array, np.array([[1, 2, 3], [4, 5, 6]], np.float32))
-    words = ["compare", str(file), str(array), "--devices", f"{REFERENCE},wrong", "--html", str(page)]
+    words = ["compare", str(file), str(array), "-d", REFERENCE, "-d", "wrong", "--html", str(page)]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 1
     assert "RELU (#1), which gives positive, is the first that differs" in result.stdout
@@ -58,15 +58,15 @@ def test_the_first_that_differs(file: Path, tmp_path: Path, monkeypatch: pytest.
     assert data["operations"][1]["results"] == ["positive"]
 
 
-@pytest.mark.parametrize("names", [f"{REFERENCE},failing", f"failing,{REFERENCE}"])
-def test_a_side_that_does_not_run(names: str, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("names", [(REFERENCE, "failing"), ("failing", REFERENCE)])
+def test_a_side_that_does_not_run(names: tuple[str, str], file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reference = nnapi.device(REFERENCE)
     mul = next(call.code for call in nnapi.load(file).operations if call.name == "MUL")
     failing = nnapi.Device(Faulty(reference.driver, Fault.FAILS, operation=mul))
     monkeypatch.setattr(nnapi, "device", {REFERENCE: reference, "failing": failing}.__getitem__)
-    result = CliRunner().invoke(app, ["compare", str(file), "--devices", names])
+    result = CliRunner().invoke(app, ["compare", str(file), "-d", names[0], "-d", names[1]])
     assert result.exit_code == 3
-    if names.startswith("failing"):
+    if names[0] == "failing":
         assert "cannot run three.tflite: " in result.stderr
     else:
         assert "no compared result differs in 3 operations (2 same, 1 failed)" in result.stdout
@@ -84,14 +84,14 @@ def test_an_infinity_that_one_side_does_not_have(tmp_path: Path, monkeypatch: py
 
     found = {REFERENCE: nnapi.device(REFERENCE), "finite": nnapi.Device(Scripted(execute))}
     monkeypatch.setattr(nnapi, "device", found.__getitem__)
-    words = ["compare", str(path), str(tmp_path / "x.npy"), "--devices", f"{REFERENCE},finite"]
+    words = ["compare", str(path), str(tmp_path / "x.npy"), "-d", REFERENCE, "-d", "finite"]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 1
     assert "expected -inf (allowed 0); 2 of 2" in " ".join(result.stdout.split())
 
 
 def test_mistakes(file: Path) -> None:
-    result = CliRunner().invoke(app, ["compare", str(file), "--devices", "a,b,c"])
-    assert (result.exit_code, result.stderr) == (2, "nnapi: --devices needs one or two names, got 3\n")
-    result = CliRunner().invoke(app, ["compare", str(file), str(file), str(file), "--devices", REFERENCE])
+    result = CliRunner().invoke(app, ["compare", str(file), "-d", "a", "-d", "b", "-d", "c"])
+    assert (result.exit_code, result.stderr) == (2, "nnapi: give one or two of --device, not 3\n")
+    result = CliRunner().invoke(app, ["compare", str(file), str(file), str(file), "--device", REFERENCE])
     assert (result.exit_code, result.stderr) == (2, "nnapi: the model has one input, so give one file or none, not 2\n")

@@ -48,7 +48,7 @@ def test_the_same(file: Path, tmp_path: Path) -> None:
 
 def test_a_run_that_differs(file: Path, tmp_path: Path) -> None:
     phone = record(file, tmp_path, 0.5)
-    code, out, _ = compare(file, "--against", phone, "--devices", "nnapi-reference")
+    code, out, _ = compare(file, "--against", phone, "--device", "nnapi-reference")
     assert code == 1
     assert "square_run_1 is the first that differs" in out
     code, out, _ = compare(file, "--against", phone, "--json")
@@ -66,6 +66,6 @@ def test_recordings_that_do_not_fit(file: Path, tmp_path: Path) -> None:
     code, _, err = compare(other, "--against", phone)
     assert (code, err) == (2, "nnapi: no run in phone.npz has the input and output types of other\n")
     assert compare(file, "--against", tmp_path / "none.npz")[2].endswith("none.npz: no such file or folder\n")
-    code, _, err = compare(file, "--against", phone, "--devices", "a,b")
-    assert (code, err) == (2, "nnapi: with a recording, --devices needs one name, got 2\n")
+    code, _, err = compare(file, "--against", phone, "-d", "a", "-d", "b")
+    assert (code, err) == (2, "nnapi: with a recording, give one --device, not 2\n")
     assert compare(file, file, "--against", phone)[2].startswith("nnapi: a recording contains its inputs")

@@ -35,7 +35,7 @@ def test_the_page_lists_every_format() -> None:
         ["devices", "--costs"],
         ["info", MODEL],
         ["explain", MODEL],
-        ["compare", MODEL, "--devices", "nnapi-reference,nnapi-reference"],
+        ["compare", MODEL, "-d", "nnapi-reference", "-d", "nnapi-reference"],
         ["bench", MODEL, "--against", "none", "--rounds", "1", "--only-latency", "--device", "nnapi-reference"],
         ["run", MODEL],
         ["check", "--filter", "relu_float_1", "--device", "nnapi-reference", "--variants", "plain"],

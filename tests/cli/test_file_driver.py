@@ -98,7 +98,7 @@ def test_engines_give_the_same(engine: str, package: str, tmp_path: Path) -> Non
     ("words", "message"),
     [
         (["--against", "abacus"], "--against is abacus, must be litert, onnxruntime or a recording (.npz)"),
-        (["--against", "litert", "--devices", "a,b"], "--devices needs one name beside --against, got 2"),
+        (["--against", "litert", "-d", "a", "-d", "b"], "give one --device beside --against, not 2"),
     ],
 )
 def test_mistakes(words: list[str], message: str) -> None:

@@ -45,7 +45,7 @@ def migrate(*arguments: object) -> tuple[int, list[dict[str, Any]]]:
 
 
 def test_a_file_and_its_accelerators(file: Path, tmp_path: Path) -> None:
-    code, (model,) = migrate(file, "--out", tmp_path / "out")
+    code, (model,) = migrate(file, "--output", tmp_path / "out")
     assert (code, model["model"], model["is_equal"], model["problem"]) == (0, "two", True, "")
     x, n = np.ones((2, 3), np.float32), np.full((2, 3), 2, np.int32)
     total, count = nnapi.compile(nnapi.load(model["file"])).run(x, n)
@@ -58,7 +58,7 @@ def test_a_file_and_its_accelerators(file: Path, tmp_path: Path) -> None:
 
 def test_the_page_names_refusals(file: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    result = CliRunner().invoke(app, ["migrate", str(file), "--out", str(tmp_path / "out"), "--report", str(page)])
+    result = CliRunner().invoke(app, ["migrate", str(file), "--output", str(tmp_path / "out"), "--html", str(page)])
     assert result.exit_code == 0, result.output
     assert ": LiteRT XNNPACK: LiteRT computes ADD without XNNPACK\n" in result.stdout
     for words in ("1 of 2", "LiteRT computes ADD without XNNPACK", "two.tflite"):
@@ -68,7 +68,7 @@ def test_the_page_names_refusals(file: Path, tmp_path: Path) -> None:
 def test_a_profile_is_asked_too(file: Path, tmp_path: Path) -> None:
     profile = tmp_path / "npu.toml"
     profile.write_text('name = "npu"\n[operations.ADD]\ntypes = ["TENSOR_INT32"]\n')
-    _, (model,) = migrate(file, "--out", tmp_path / "out", "--device", profile)
+    _, (model,) = migrate(file, "--output", tmp_path / "out", "--device", profile)
     assert [(each["taken"], each["partitions"]) for each in model["accelerators"]] == [(1, 1), (1, 1)]
     reasons = [operation["refusals"].get(str(profile)) for operation in model["operations"]]
     assert set(reasons) == {None, "npu takes lhs as TENSOR_INT32, not as TENSOR_FLOAT32"}
@@ -76,7 +76,7 @@ def test_a_profile_is_asked_too(file: Path, tmp_path: Path) -> None:
 
 def test_models_of_a_recording_run_on_what_was_recorded(tmp_path: Path) -> None:
     write(tmp_path / "app.npz", [relu("relu_one", 0, 2), relu("relu_two", 0, 2)])
-    code, models = migrate(tmp_path / "app.npz", "--out", tmp_path)
+    code, models = migrate(tmp_path / "app.npz", "--output", tmp_path)
     assert code == 0
     assert [Path(model["file"]).name for model in models] == ["app-0.tflite", "app-1.tflite"]
     assert all(model["is_equal"] for model in models)
@@ -87,14 +87,14 @@ def test_a_model_that_cannot_be_written(file: Path, tmp_path: Path, monkeypatch:
         raise nnapi.BadDataError("TOPK_V2 (#0): LiteRT has no operator with this meaning")
 
     monkeypatch.setattr(nnapi, "export", refuse)
-    code, (model,) = migrate(file, "--out", tmp_path / "out")
+    code, (model,) = migrate(file, "--output", tmp_path / "out")
     assert (code, model["file"]) == (3, None)
     assert model["problem"] == "TOPK_V2 (#0): LiteRT has no operator with this meaning"
 
 
 def test_other_results_in_litert(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(OTHERS, "litert", Wrong())
-    code, (model,) = migrate(file, "--out", tmp_path / "out")
+    code, (model,) = migrate(file, "--output", tmp_path / "out")
     assert (code, model["is_equal"]) == (1, False)
     assert {operation["verdict"] for operation in model["operations"]} == {"differs"}
 
@@ -120,7 +120,7 @@ def test_a_bad_file_keeps_none_from_being_migrated(file: Path, tmp_path: Path, c
     bad, page, out = tmp_path / "bad.tflite", tmp_path / "page.html", tmp_path / "out"
     if content:
         bad.write_bytes(content)
-    words = ["migrate", str(bad), str(file), "-o", str(out), "--report", str(page)]
+    words = ["migrate", str(bad), str(file), "-o", str(out), "--html", str(page)]
     result = CliRunner().invoke(app, words)
     reason = "No such file" if content is None else "no model that can be read"
     assert result.exit_code == 3

@@ -47,7 +47,7 @@ def run(folder: Path, line: str) -> str:
     "lines",
     [
         "run @m*.tflite @i*.npy -o @o* --labels @l*.txt --as classification",
-        "compare @m*.tflite @i*.npy --devices nnapi-reference --html @c*.html",
+        "compare @m*.tflite @i*.npy --device nnapi-reference --html @c*.html",
         "tune @m*.tflite --input @i*.npy",
         "check @e*.npz -d nnapi-reference --variants plain -o @r*.json",
         "check --random --seconds 0 -d nnapi-reference --failures @f* -o @r*.json",

@@ -40,7 +40,7 @@ def test_open_dimensions_are_given(opened: Path) -> None:
     [
         ("run", "-d", "nnapi-reference"),
         ("explain", "-d", "nnapi-reference"),
-        ("compare", "--devices", "nnapi-reference,nnapi-reference"),
+        ("compare", "-d", "nnapi-reference", "-d", "nnapi-reference"),
         ("trace", "-d", "nnapi-reference", "-o", "trace.json"),
     ],
 )
@@ -82,7 +82,7 @@ def test_what_is_no_shape_is_said(text: str, opened: Path) -> None:
         ("info",),
         ("explain", "-d", "nnapi-reference"),
         ("run", "-d", "nnapi-reference"),
-        ("compare", "--devices", "nnapi-reference,nnapi-reference"),
+        ("compare", "-d", "nnapi-reference", "-d", "nnapi-reference"),
         ("trace", "-d", "nnapi-reference", "-o", "trace.json"),
         ("export", "-o", "out.tflite"),
         ("tune", "-d", "nnapi-reference"),

@@ -45,7 +45,7 @@ def run(*words: str, command: str = "phone") -> subprocess.CompletedProcess[str]
 
 
 def test_an_agent_is_pushed_connected_and_removed(phone: Path) -> None:
-    pushed = run("push", "SERIAL", "--agent", str(AGENT), "--name", "pixel")
+    pushed = run("push", "SERIAL", "--binary", str(AGENT), "--name", "pixel")
     assert pushed.returncode == 0, pushed.stderr
     assert "ro.product.model: Stand-in" in pushed.stdout
     assert "pixel-adder: ACCELERATOR, version 1, feature level 8" in pushed.stdout
@@ -60,7 +60,7 @@ def test_an_agent_is_pushed_connected_and_removed(phone: Path) -> None:
 
 
 def test_a_connected_phone_is_remembered(phone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run("push", "SERIAL", "--agent", str(AGENT), "--name", "pixel").returncode == 0
+    assert run("push", "SERIAL", "--binary", str(AGENT), "--name", "pixel").returncode == 0
     assert "pixel-adder" in run(command="devices").stdout
     found = run("--device", "pixel", "--json", command="devices")
     assert '"name": "pixel-adder"' in found.stdout, found.stderr

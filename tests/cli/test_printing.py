@@ -63,7 +63,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         ("info", "MODEL.none"),
         ("explain", "MODEL"),
         ("bench", "MODEL", "--against", "none", "--rounds", "1"),
-        ("compare", "MODEL", "--devices", "nnapi-reference,xnnpack-cpu"),
+        ("compare", "MODEL", "-d", "nnapi-reference", "-d", "xnnpack-cpu"),
         ("trace", "MODEL"),
         ("export", "MODEL", "MODEL.tflite"),
         ("export", "MODEL", "MODEL.none"),

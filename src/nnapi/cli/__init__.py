@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from nnapi.cli.command import Command
 from nnapi.cli.connected_phones import use_phones
 from nnapi.cli.failure import Nnapi, prepare_streams
 from nnapi.cli.interruption import handle_signals
@@ -63,7 +64,7 @@ def load_command(name: str) -> Any:
         module = import_module(f"{__name__}.{name}")
         loaded = typer.Typer(**SETTINGS | {"no_args_is_help": False})
         if not hasattr(module, "app"):
-            loaded.command(name)(getattr(module, name))
+            loaded.command(name, cls=Command)(getattr(module, name))
             return typer.main.get_command(loaded)
         loaded.add_typer(module.app, name=name)
         group: Any = typer.main.get_command(loaded)

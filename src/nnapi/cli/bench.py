@@ -18,6 +18,7 @@ import nnapi
 from nnapi.cli.accuracy import make_cluster_judge, make_judge
 from nnapi.cli.bench_diff import diff
 from nnapi.cli.cluster_runs import On, connect_if
+from nnapi.cli.command import Command, refuse_options
 from nnapi.cli.failure import ExitCode
 from nnapi.cli.inputs import read_inputs
 from nnapi.cli.interruption import before_end, writing
@@ -27,11 +28,14 @@ from nnapi.cli.options import (
     JsonFile,
     ModelFiles,
     Names,
+    Page,
     ProfileFile,
+    Seed,
     Weights,
     add_profile,
     device_option,
     load,
+    need_page,
     split_names,
 )
 from nnapi.cli.printing import console, print_json, table, write_json
@@ -74,11 +78,12 @@ app = typer.Typer(
 )
 
 
-@app.command(MODELS)
+@app.command(MODELS, cls=Command)
 def bench(
     models: ModelFiles,
     device: Annotated[
         Names,
+        Page,
         device_option("Measure this device in a row of its own; repeat it for more. By default, the runtime chooses."),
     ] = None,
     profile: ProfileFile = None,
@@ -116,8 +121,8 @@ def bench(
         bool, typer.Option("--only-latency", help="Do not measure memory and throughput, and omit the plan.")
     ] = False,
     reference: Annotated[bool, typer.Option(help="Compare outputs with nnapi-reference.")] = True,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random inputs.")] = 0,
-    html: Annotated[Path | None, typer.Option(help="Write the report to this HTML file.")] = None,
+    seed: Seed = 0,
+    html: Page = None,
     as_json: Json = False,
     output: JsonFile = None,
 ) -> None:
@@ -129,6 +134,9 @@ def bench(
         raise Mistake(f"{missing}: no such file")
     if on and (dataset is None or profile):
         raise Mistake("--on runs the examples of --dataset on a cluster: give --dataset, and omit --profile")
+    need_page(html)
+    refuse_options([] if dataset else ["labels"], "it needs --dataset")
+    refuse_options(["requests"] if only_latency else [], "--only-latency measures no throughput")
     others = [] if against == "none" else [OTHERS[name] for name in split_names(against, "engine", OTHERS)]
     precisions = split_names(precision, "precision", [*Precision])
     engines, absent = find_available([*_ours(device, profile, weights, precisions), *others])
@@ -343,4 +351,4 @@ def _show_settings(out: Console, benchmark: Benchmark) -> None:
     )
 
 
-app.command("diff")(diff)
+app.command("diff", cls=Command)(diff)

@@ -1,6 +1,7 @@
 """``nnapi bench diff``: show the significant differences between two runs."""
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +13,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from nnapi.cli.failure import ExitCode
-from nnapi.cli.options import Json
+from nnapi.cli.options import Json, need_share
 from nnapi.cli.printing import console, print_json, table
 from nnapi.errors import Mistake
 from nnapi.printable import format_bytes, pluralize
@@ -48,6 +49,9 @@ def diff(
     Times are compared by the Mann-Whitney U test over rounds, adjusted for the number of tests. Other engines do not
     count. If one of them became as much worse on the same model, the machine is the cause, and nnapi's change does not.
     """
+    need_share(alpha, "--alpha")
+    if not 0 <= threshold < math.inf:
+        raise Mistake(f"--threshold is {threshold:g}, must be 0 or more")
     found = compare(_read(before), _read(after), alpha, threshold)
     if as_json:
         print_json("bench-diff", asdict(found) | {"regressions": len(found.regressions)})

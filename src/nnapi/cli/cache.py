@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from nnapi.cli.command import Command
 from nnapi.cli.options import Json
 from nnapi.cli.printing import console, print_json, table
 from nnapi.errors import Mistake
@@ -34,7 +35,7 @@ def cache(context: typer.Context) -> None:
         show()
 
 
-@app.command(name="list")
+@app.command(name="list", cls=Command)
 def show(directory: Directory = None, as_json: Json = False) -> None:
     """List the entries of the cache, least recently used first: size, last use, model, device and its driver's version.
 
@@ -54,7 +55,7 @@ def show(directory: Directory = None, as_json: Json = False) -> None:
     out.print(_sum_up(found), markup=False)
 
 
-@app.command()
+@app.command(cls=Command)
 def prune(
     directory: Directory = None,
     limit: Annotated[

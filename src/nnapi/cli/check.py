@@ -12,6 +12,7 @@ from rich.text import Text
 
 from nnapi.capi.installation import library_problem
 from nnapi.cli.check_random import check_random
+from nnapi.cli.command import refuse_options
 from nnapi.cli.failure import ExitCode
 from nnapi.cli.options import Json, JsonFile, Names, ProfileFile, add_profile, device_option, split_names
 from nnapi.cli.printing import console, count_table, duration, print_json, table, write_json
@@ -59,7 +60,7 @@ def check(
         bool, typer.Option("--random", help="Run random models instead, and compare each device with the reference.")
     ] = False,
     seconds: Annotated[float, typer.Option(min=0, metavar="N", help="How long to test each device (--random).")] = 60,
-    seed: Annotated[int | None, typer.Option(min=0, metavar="S", help="Seed of the random models (--random).")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the random models (--random).")] = None,
     values: Annotated[
         str,
         typer.Option(metavar="KIND", help="Kind of the input values: ordinary, or non-finite and denormal (--random)."),
@@ -86,12 +87,12 @@ def check(
     """
     device = add_profile(profile, device)
     if random:
+        refuse_options(["variants", "jobs", "strict", "via_c"], "--random runs models of its own")
         if corpus is not None:
             raise Mistake(f"--random generates its models: omit {corpus}")
         check_random(device, seconds, seed, values, filter, failures, verbose, as_json, output, against)
         return
-    if against is not None:
-        raise Mistake("--against needs --random")
+    refuse_options(["seconds", "seed", "values", "failures", "against", "verbose"], "it needs --random")
     corpus = corpus or PUBLISHED
     chosen = split_names(variants, "variant", VARIANTS)
     if not chosen:

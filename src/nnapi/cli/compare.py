@@ -9,11 +9,24 @@ import typer
 from rich.text import Text
 
 import nnapi
+from nnapi.cli.command import refuse_options
 from nnapi.cli.failure import ExitCode, fail
 from nnapi.cli.file_driver import SUFFIXES, measure_file, open_engine
 from nnapi.cli.info import EXAMPLES
 from nnapi.cli.inputs import assign_to_runs, read_arrays
-from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelFile, Seed, load
+from nnapi.cli.options import (
+    AsWeights,
+    InputShapes,
+    Int16AsFloat,
+    Json,
+    ModelFile,
+    Names,
+    Page,
+    Seed,
+    device_option,
+    load,
+    need_page,
+)
 from nnapi.cli.printing import console, indent, print_json, table
 from nnapi.cli.progress import progress
 from nnapi.errors import Mistake, NnapiError
@@ -49,21 +62,19 @@ def compare(
             metavar="INPUT", help="A file for each input of the model; random values by default.", show_default=False
         ),
     ] = None,
-    devices: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B",
-            help="Test device B against device A; each operation on B gets A's results as inputs. One name is "
-            "tested against the reference (by default, xnnpack-cpu).",
-            show_default=False,
+    device: Annotated[
+        Names,
+        device_option(
+            "Test this device against the reference; by default, xnnpack-cpu. Of two, test the second against the "
+            "first. Each operation on the second gets the first one's results as inputs."
         ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
             metavar="ENGINE|RECORDING",
-            help="Test litert or onnxruntime instead of device B; the engine gets the operations and the model as "
-            "files. Or compare B's outputs with a recording (.npz) of NNAPI_RECORD.",
+            help="Test litert or onnxruntime instead of a device; the engine gets the operations and the model as "
+            "files. Or compare the device's outputs with a recording (.npz) of NNAPI_RECORD.",
         ),
     ] = None,
     seed: Seed = 0,
@@ -74,7 +85,7 @@ def compare(
     weights: AsWeights = None,
     shapes: InputShapes = None,
     as_json: Json = False,
-    html: Annotated[Path | None, typer.Option(help="Write a page with the graph, colored by error.")] = None,
+    html: Page = None,
 ) -> None:
     """Find the first operation whose result differs between two devices on equal inputs.
 
@@ -83,13 +94,17 @@ def compare(
     engine may replace the second device (--against). Exit code 1 if a result differs, else 3 if an operation did not
     run or was not judged.
     """
+    need_page(html)
+    if inputs:
+        refuse_options(["seed"], "the inputs are files")
     if against and against.endswith(EXAMPLES):
-        if html or inputs:
-            raise Mistake("a recording contains its inputs but no graph: omit input files and --html")
+        if inputs:
+            raise Mistake("a recording contains its inputs: omit input files")
+        refuse_options(["html", "seed", "every"], f"{against} is a recording")
         raise typer.Exit(
-            _print_recording(load(model, int16_as_float, shapes, weights), Path(against), devices, as_json)
+            _print_recording(load(model, int16_as_float, shapes, weights), Path(against), device or [], as_json)
         )
-    base, tried = _find_devices(devices, against)
+    base, tried = _find_devices(device or [], against)
     out = console()
     loaded = load(model, int16_as_float, shapes, weights)
     if len(assign_to_runs(loaded, inputs or [])) > 1:
@@ -140,10 +155,10 @@ def compare(
     raise typer.Exit(ExitCode.DIFFERENT if first else ExitCode.SUCCESS if complete else ExitCode.REFUSED)
 
 
-def _print_recording(model: nnapi.Model, recording: Path, devices: str | None, as_json: bool) -> int:
-    names = (devices or REFERENCE).split(",")
+def _print_recording(model: nnapi.Model, recording: Path, devices: Sequence[str], as_json: bool) -> int:
+    names = devices or [REFERENCE]
     if len(names) > 1:
-        raise Mistake(f"with a recording, --devices needs one name, got {len(names)}")
+        raise Mistake(f"with a recording, give one --device, not {len(names)}")
     found = compare_recording(model, recording, nnapi.device(names[0]))
     beyond = [one for one in found if one.reason]
     if as_json:
@@ -190,11 +205,10 @@ def _is_like(type: OperandType, spec: OperandSpec, value: Array | None) -> bool:
     return not type.is_quantized or (type.scale, type.zero_point) == (spec.scale, spec.zero_point)
 
 
-def _find_devices(devices: str | None, against: str | None) -> list[nnapi.Device]:
-    names = devices.split(",") if devices else [REFERENCE if against else "xnnpack-cpu"]
+def _find_devices(devices: Sequence[str], against: str | None) -> list[nnapi.Device]:
+    names = devices or [REFERENCE if against else "xnnpack-cpu"]
     if len(names) > (1 if against else 2):
-        words = "one name beside --against" if against else "one or two names"
-        raise Mistake(f"--devices needs {words}, got {len(names)}")
+        raise Mistake(f"give one{' --device beside --against' if against else ' or two of --device'}, not {len(names)}")
     if against is None:
         return [nnapi.device(name) for name in [REFERENCE, *names][-2:]]
     if against not in SUFFIXES:

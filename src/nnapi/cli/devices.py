@@ -13,6 +13,7 @@ from rich.text import Text
 
 import nnapi
 from nnapi.capi import installation
+from nnapi.cli.command import refuse_options
 from nnapi.cli.options import Json, Names, device_option
 from nnapi.cli.printing import console, duration, indent, print_json, table
 from nnapi.cli.progress import progress
@@ -32,14 +33,14 @@ def devices(
     save_profile: Annotated[
         Path | None,
         typer.Option(
-            metavar="F",
+            metavar="FILE",
             help="Ask the device which operations it supports, and write the answers as a profile to this file.",
         ),
     ] = None,
     matrix: Annotated[
         Path | None,
         typer.Option(
-            metavar="CSV",
+            metavar="FILE",
             help="With --save-profile: read the profile from this table (operation, type, supported) instead.",
         ),
     ] = None,
@@ -47,6 +48,14 @@ def devices(
     as_json: Json = False,
 ) -> None:
     """List the devices, and the drivers that cannot be used, with reasons."""
+    if save_profile:
+        refuse_options(["verbose", "costs", "as_json"], "--save-profile writes a file instead")
+    else:
+        refuse_options(["matrix"], "it needs --save-profile, the file to write")
+    if matrix:
+        refuse_options(["device"], "--matrix describes the device")
+    if costs:
+        refuse_options(["verbose"], "--costs shows costs instead")
     if matrix and save_profile:
         _save_matrix(matrix, save_profile)
         return
@@ -55,11 +64,10 @@ def devices(
     if save_profile:
         _save_profile(device or (), save_profile)
     elif costs and as_json:
-        print_json(
-            "costs", {"devices": {name: known and _describe_timings(known) for name, known in _find_timings().items()}}
-        )
+        timings = _find_timings(found).items()
+        print_json("costs", {"devices": {name: known and _describe_timings(known) for name, known in timings}})
     elif costs:
-        out.print(_list_costs())
+        out.print(_list_costs(found))
     elif as_json:
         print_json("devices", {"devices": [_describe(each) for each in found], "unavailable": _list_unavailable()})
     else:
@@ -94,8 +102,8 @@ def _save_matrix(matrix: Path, file: Path) -> None:
     console().print(f"profile of {matrix} written to {file}", markup=False)
 
 
-def _find_timings() -> dict[str, Timings | None]:
-    drivers = {device.name: device.driver for device in nnapi.devices()}
+def _find_timings(found: Sequence[nnapi.Device]) -> dict[str, Timings | None]:
+    drivers = {device.name: device.driver for device in found}
     return {name: driver.timings() if isinstance(driver, Timed) else None for name, driver in drivers.items()}
 
 
@@ -104,9 +112,9 @@ def _describe_timings(known: Timings) -> dict[str, Any]:
     return {"launch_seconds": known.launch, "seconds_per_byte": known.byte, "costs": costs}
 
 
-def _list_costs() -> RenderableType:
+def _list_costs(found: Sequence[nnapi.Device]) -> RenderableType:
     parts: list[RenderableType] = [f"predicted on one thread of a processor with {find_processor()}", ""]
-    for name, known in _find_timings().items():
+    for name, known in _find_timings(found).items():
         heading = f"[bold]{escape(name)}[/]"
         if known is None:
             parts += [f"{heading}: no measured costs; the declared capabilities are used", ""]

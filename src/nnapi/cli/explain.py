@@ -1,9 +1,6 @@
 """``nnapi explain``: show the plan of a model with reasons and costs."""
 
-from pathlib import Path
 from typing import Annotated
-
-import typer
 
 import nnapi
 from nnapi.cli.options import (
@@ -14,10 +11,13 @@ from nnapi.cli.options import (
     Json,
     ModelFile,
     Names,
+    Page,
     ProfileFile,
+    Threads,
     add_profile,
     device_option,
     load,
+    need_page,
 )
 from nnapi.cli.printing import console, print_json
 from nnapi.cli.progress import progress
@@ -31,7 +31,8 @@ def explain(
     model: ModelFile,
     device: Annotated[Names, device_option("Choose among these devices only (may be repeated).")] = None,
     profile: ProfileFile = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page with the graph, colored by device.")] = None,
+    threads: Threads = None,
+    html: Page = None,
     int16_as_float: Int16AsFloat = False,
     weights: AsWeights = None,
     precision: AsPrecision = None,
@@ -39,13 +40,14 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Show the plan for a model: its partitions, and the device, costs and reasons of each operation."""
+    need_page(html)
     out = console()
     with progress(out, 2) as step:
         step("reading the model")
         loaded = load(model, int16_as_float, shapes, weights)
         step("compiling")
         with nnapi.settings(tuning=is_tuning()):  # wait for trials, unless tuning is off
-            compilation = nnapi.compile(loaded, add_profile(profile, device), precision=precision)
+            compilation = nnapi.compile(loaded, add_profile(profile, device), threads=threads, precision=precision)
     graph = graph_data(compilation.noted_plan())
     if html:
         write_text(html, explain_page(graph))

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 import nnapi
+from nnapi.cli.command import refuse_options
 from nnapi.cli.exported_notes import read_notes
 from nnapi.cli.failure import ExitCode, fail
 from nnapi.cli.info import EXAMPLES, examples_by_model
@@ -19,7 +20,10 @@ from nnapi.testing.build import build
 
 def export(
     model: ModelFile,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write (.tflite, .onnx), or a folder.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="The file to write (.tflite, .onnx), or a folder."),
+    ],
     format: Annotated[str, typer.Option(help="Format of the files in a folder: tflite or onnx.")] = "tflite",
     int16_as_float: Int16AsFloat = False,
     weights: AsWeights = None,
@@ -32,15 +36,19 @@ def export(
 
     MODEL may be a recording (.npz) that NNAPI_RECORD wrote; all its models are then written to a folder.
     """
+    if model.suffix == EXAMPLES:
+        refuse_options(["int16_as_float", "weights", "shapes", "force"], f"{model.name} is a recording")
+    elif not output.is_dir():
+        refuse_options(["format"], "the suffix of the file to write is its format")
     suffix = f".{format.removeprefix('.')}"
     if suffix not in FORMATS:
         raise Mistake(f"--format is {format}, must be {' or '.join(each.removeprefix('.') for each in FORMATS)}")
     if model.suffix == EXAMPLES:
-        _export_recording(model, out, suffix)
+        _export_recording(model, output, suffix)
     else:
-        path = out / f"{model.stem}{suffix}" if out.is_dir() else out
+        path = output / f"{model.stem}{suffix}" if output.is_dir() else output
         if path.suffix not in FORMATS:
-            raise Mistake(f"--out is {out}, must be an existing folder or end in {' or '.join(FORMATS)}")
+            raise Mistake(f"--output is {output}, must be an existing folder or end in {' or '.join(FORMATS)}")
         if not force:
             need_other_file(model, path, "name another file, or let --force replace it")
         loaded = load(model, int16_as_float, shapes, weights)
@@ -49,7 +57,7 @@ def export(
 
 def _export_recording(recording: Path, folder: Path, suffix: str) -> None:
     if folder.suffix in FORMATS:
-        raise Mistake("a recording may hold several models: let --out be a folder")
+        raise Mistake("a recording may hold several models: let --output be a folder")
     folder.mkdir(parents=True, exist_ok=True)
     refused = []
     for position, (example, *_) in enumerate(examples_by_model(recording)):

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.text import Text
 
 import nnapi
+from nnapi.cli.command import refuse_options
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelFile, load
 from nnapi.cli.printing import console, indent, print_json, table
 from nnapi.errors import NnapiError
@@ -50,6 +51,7 @@ def info(
     file_size = model.stat().st_size
     out = console()
     if model.suffix == EXAMPLES:
+        refuse_options(["int16_as_float", "weights", "shapes"], f"{model.name} is a recording")
         described = [_show_examples(out, examples, as_json) for examples in examples_by_model(model)]
     else:
         loaded = load(model, int16_as_float, shapes, weights)

@@ -83,6 +83,8 @@ def read_input(file: Path, operand: Operand, pixels: Pixels) -> InputValue:
                 f"the model expects {features}, which nnapi does not compute from sound; pass them as a .npy file"
             )
         elif is_recording:
+            if pixels.is_chosen:
+                raise Mistake("--range, --mean and --std need a picture, this is a recording")
             array, conversion = read_sound(file, operand.type)
         else:
             array, conversion = read_picture(file, operand.type, pixels)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from nnapi.capi import installation
+from nnapi.cli.command import refuse_several
 from nnapi.errors import Mistake
 from nnapi.host.adb import find_agent
 
@@ -29,6 +30,8 @@ def lib(
     ] = False,
 ) -> None:
     """Print the path of libneuralnetworks.so, the C library for programs that call NNAPI."""
+    refuse_several(["env", "include", "cflags", "pkg_config", "agent"])
+    refuse_several(["env", "include", "libs", "pkg_config", "agent"])
     if agent:
         typer.echo(find_agent())
         return

@@ -12,12 +12,13 @@ from rich.text import Text
 
 import nnapi
 from nnapi.cli.accelerators import Accelerator, DeviceAccelerator, Xnnpack
+from nnapi.cli.command import refuse_options
 from nnapi.cli.export import need_other_file
 from nnapi.cli.failure import ExitCode, describe_failure, fail, name_in_failure, warn
 from nnapi.cli.file_driver import FileDriver, measure_file
 from nnapi.cli.info import EXAMPLES, examples_by_model
 from nnapi.cli.inputs import read_arrays
-from nnapi.cli.options import Json, ModelFiles, Names, Seed, device_option, load
+from nnapi.cli.options import Json, ModelFiles, Names, Page, Seed, device_option, load, need_page
 from nnapi.cli.printing import console, indent, print_json, table
 from nnapi.cli.progress import progress
 from nnapi.cli.suggested_edits import list_edits
@@ -68,10 +69,10 @@ class Migration:
 
 def migrate(
     models: ModelFiles,
-    report: Annotated[
-        Path | None, typer.Option("--report", metavar="PAGE.html", help="Write the report to this HTML file.")
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the .tflite files.")] = Path("migrated"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The folder for the .tflite files.")
+    ] = Path("migrated"),
+    html: Page = None,
     device: Annotated[
         Names, device_option("Also ask this device: a profile (.toml), or a device of a phone. Repeat it for more.")
     ] = None,
@@ -83,18 +84,21 @@ def migrate(
     MODEL may be a recording (.npz) of an application, made by NNAPI_RECORD; all its models are then written, and run on
     the recorded inputs. Exit code 1 if a file and its model have different results, 3 if a file cannot be written.
     """
-    _need_other_names(models, out)
+    need_page(html)
+    if all(file.suffix == EXAMPLES for file in models):
+        refuse_options(["seed"], "a recording contains its inputs")
+    _need_other_names(models, output)
     gpu = [each.name for each in nnapi.devices() if each.name == GPU]
     accelerators: list[Accelerator] = [Xnnpack(), *map(DeviceAccelerator, dict.fromkeys([*gpu, *(device or ())]))]
     terminal = console()
-    out.mkdir(parents=True, exist_ok=True)
+    output.mkdir(parents=True, exist_ok=True)
     subjects = [subject for file in models for subject in _read(file, seed, is_only=len(models) == 1)]
     with progress(terminal, len(subjects)) as step:
         for migration, model, inputs in subjects:
             step(f"migrating {migration.model}")
             if model is not None:
                 try:
-                    _migrate(migration, model, inputs, out / f"{migration.model}.tflite", accelerators)
+                    _migrate(migration, model, inputs, output / f"{migration.model}.tflite", accelerators)
                 except UNREADABLE as error:
                     if len(subjects) == 1:
                         raise
@@ -104,8 +108,8 @@ def migrate(
     found = [migration for migration, _, _ in subjects]
     unavailable = [each._asdict() for each in nnapi.unavailable_devices() if each.name == GPU]
     data = {"models": list(map(asdict, found)), "unavailable": unavailable}
-    if report:
-        write_text(report, migration_page(**data))
+    if html:
+        write_text(html, migration_page(**data))
     if as_json:
         print_json("migrate", data)
     if any(each.file and not each.is_equal for each in found):

@@ -13,10 +13,12 @@ from nnapi.runtime.device import REFERENCE
 from nnapi.runtime.thread_counts import MOST_THREADS
 
 PROFILE = ".toml"
+PAGES = ".html", ".htm"
 Names: TypeAlias = list[str] | None
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
 ModelFiles = Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model files.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Page = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with the results.")]
 JsonFile = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON to this file.")]
 THREADS = typer.Option(
     "--threads", min=1, max=MOST_THREADS, help="Threads that a run may use; chosen automatically by default."
@@ -68,6 +70,17 @@ InputShapes = Annotated[
 
 def device_option(help: str) -> Any:
     return typer.Option("--device", "-d", help=help)
+
+
+def need_page(file: Path | None) -> None:
+    """Raise Mistake for a page whose name is not that of a page."""
+    if file is not None and file.suffix.lower() not in PAGES:
+        raise Mistake(f"--html is {file}, must end in {' or '.join(PAGES)}")
+
+
+def need_share(value: float | None, option: str) -> None:
+    if value is not None and not 0 <= value <= 1:
+        raise Mistake(f"{option} is {value:g}, must be from 0 to 1")
 
 
 def split_names(text: str, kind: str, known: Collection[str]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import nnapi
+from nnapi.cli.command import Command
 from nnapi.cli.connected_phones import add_phone, drop_phone
 from nnapi.cli.printing import console
 from nnapi.errors import BadDataError, UnavailableDeviceError, need
@@ -19,20 +20,20 @@ Serial = Annotated[str, typer.Argument(metavar="SERIAL", help="The phone, as `ad
 Name = Annotated[str, typer.Option(help="The beginning of the devices' names.")]
 
 
-@app.command()
+@app.command(cls=Command)
 def push(
     serial: Serial,
-    agent: Annotated[
+    binary: Annotated[
         Path, typer.Option(metavar="FILE", help="The agent, built for the phone's processor.")
     ] = adb.BUILT,
     name: Name = "phone",
 ) -> None:
     """Copy the agent to a phone, start it, and list the phone's devices."""
-    adb.push_agent(serial, agent)
+    adb.push_agent(serial, binary)
     connect(serial, name)
 
 
-@app.command()
+@app.command(cls=Command)
 def connect(serial: Serial, name: Name = "phone") -> None:
     """Start the agent if it is not running, list the phone's devices, and remember the phone for later commands."""
     need(
@@ -59,13 +60,13 @@ def connect(serial: Serial, name: Name = "phone") -> None:
     out.print(f"export NNAPI_FOREIGN={setting}", markup=False)
 
 
-@app.command()
+@app.command(cls=Command)
 def disconnect(serial: Serial) -> None:
     """Forget a phone; later commands do not look for its devices. The agent stays on the phone."""
     drop_phone(serial)
 
 
-@app.command()
+@app.command(cls=Command)
 def remove(serial: Serial) -> None:
     """End the agent on a phone, remove its files, and forget the phone."""
     drop_phone(serial)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from nnapi.cli.cluster_runs import On
+from nnapi.cli.command import refuse_options
 from nnapi.cli.options import (
     AsPrecision,
     AsWeights,
@@ -20,6 +21,7 @@ from nnapi.cli.options import (
     Seed,
     Threads,
     device_option,
+    need_share,
 )
 from nnapi.errors import Mistake
 from nnapi.vision.pictures import Pixels
@@ -77,13 +79,13 @@ class RunOptions:
     ] = None
     picture: Annotated[
         Path | None,
-        typer.Option(metavar="F", help="Write the result into this picture: boxes, masks, key points, classes."),
+        typer.Option(metavar="FILE", help="Write the result into this picture: boxes, masks, key points, classes."),
     ] = None
     on: On = None
     jsonl: Annotated[
         Path | None,
         typer.Option(
-            metavar="F",
+            metavar="FILE",
             help="Append a line of JSON for each run to this file, and skip runs that succeeded before.",
         ),
     ] = None
@@ -94,10 +96,21 @@ class RunOptions:
                 "--profile and --on exclude each other: --profile simulates a device on this machine, --on uses "
                 "other machines"
             )
+        need_share(self.score, "--score")
+        if self.jsonl:
+            refuse_options(["as_json"], "--jsonl writes the results to a file")
+        if self.inputs:
+            refuse_options(["seed"], "the inputs are files")
         if self.range and (self.mean or self.std):
             raise Mistake("--range and --mean/--std exclude each other: give one of them")
 
     def pixels(self) -> Pixels:
+        pixels = self._read_pixels()
+        if not self.inputs:
+            refuse_options(["range", "mean", "std"], "there are no pictures")
+        return pixels
+
+    def _read_pixels(self) -> Pixels:
         if self.range:
             limits = _numbers("--range", self.range) or ()
             if len(limits) != 2 or limits[0] == limits[1]:

@@ -18,14 +18,14 @@ import nnapi
 from nnapi.cli.inputs import FinishedRun
 from nnapi.cli.printing import duration, indent, table
 from nnapi.cli.sound_events import view_events
-from nnapi.cli.subject import Subject
+from nnapi.cli.subject import Subject, is_classified
 from nnapi.cli.terminal_pictures import draw_in_terminal, encode_png
 from nnapi.errors import Mistake
 from nnapi.report.machine import machine
 from nnapi.store.files import output_file
 from nnapi.vision.drawing import draw_caption
 from nnapi.vision.families import BY_TASK, offer_tasks, view_outputs
-from nnapi.vision.outputs import Rank, Summary, class_count, output_operands, rank_classes, summaries, to_shares
+from nnapi.vision.outputs import Rank, Summary, output_operands, rank_classes, summaries, to_shares
 from nnapi.vision.pictures import open_picture
 from nnapi.vision.task import Task
 from nnapi.vision.view import Picture, View, percent
@@ -78,8 +78,7 @@ def summarize(subject: Subject, finished: FinishedRun, top: int) -> RunResult:
     if finished.windows:
         return RunResult(finished, [], found, _view_windows(subject, finished))
     picture = next((open_picture(each.file, 3) for each in finished.inputs if each.file and each.is_picture), None)
-    is_classifier = task is Task.CLASSIFICATION or (task in (None, Task.AUDIO_EVENTS) and class_count(model))
-    ranks = rank_classes(model, outputs[0], hints.labels, top) if is_classifier else []
+    ranks = rank_classes(model, outputs[0], hints.labels, top) if is_classified(model, task) else []
     view = None
     if task in BY_TASK:
         view = view_outputs(model, outputs, task, hints, picture)

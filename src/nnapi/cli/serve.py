@@ -37,14 +37,14 @@ def serve(
     ] = RATE,
     memory: Annotated[int, typer.Option(help="Maximum memory of each application, in MiB.")] = DEFAULT.memory >> 20,
     models: Annotated[int, typer.Option(help="Maximum number of models of each application.")] = DEFAULT.models,
-    threads: Annotated[
-        int, typer.Option(help="Maximum number of concurrent runs of each application.")
+    max_threads: Annotated[
+        int, typer.Option(help="Maximum number of concurrent runs of each application, and of threads of a model.")
     ] = DEFAULT.threads,
     descriptors: Annotated[
         int, typer.Option(help="Maximum number of open descriptors of each application.")
     ] = DEFAULT.descriptors,
-    seconds: Annotated[
-        float, typer.Option(help="Maximum time of one run or preparation, in seconds.")
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Maximum time of one run or preparation, in seconds.")
     ] = DEFAULT.seconds,
 ) -> None:
     """Serve devices through a socket until this command ends; applications find the socket by NNAPI_SERVICE.
@@ -57,7 +57,7 @@ def serve(
         raise Mistake(f"--mode is {mode}, must be three octal digits, such as 660") from None
     drivers = {each.name: each.driver for each in (map(nnapi.device, device) if device else nnapi.devices())}
     try:
-        allowance = Allowance(memory << 20, models, threads, descriptors, seconds)
+        allowance = Allowance(memory << 20, models, max_threads, descriptors, timeout)
         service = Service(socket, drivers, permissions, allowance, applications, rate)
     except nnapi.BadDataError as error:
         raise Mistake(str(error)) from None

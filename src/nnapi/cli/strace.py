@@ -44,12 +44,13 @@ def strace(
         bool, typer.Option("--count", "-c", help="Only print the number of calls and their time.")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="F", help="Write to this file instead of stderr.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of stderr.")
     ] = None,
-    filter: Annotated[
+    calls: Annotated[
         list[str] | None,
         typer.Option(
-            "--filter",
+            "--calls",
+            metavar="PATTERN",
             help=(
                 "Show only calls whose names match, such as 'Model_*' or '*compute*'; '!*_free' omits calls "
                 "(repeatable)."
@@ -61,13 +62,13 @@ def strace(
     if problem := installation.library_problem():
         raise Mistake(problem)
     file = sys.stderr if output is None else output.open("w", encoding="utf-8", errors="replace")
-    calls = Calls(None if count else file, filter or [])
+    shown = Calls(None if count else file, calls or [])
     try:
-        code = listen(program, calls.add)
-        calls.end()
+        code = listen(program, shown.add)
+        shown.end()
         if count:
-            calls.print_counts(file)
-        print(f"nnapi: {calls.summarize()}", file=file)
+            shown.print_counts(file)
+        print(f"nnapi: {shown.summarize()}", file=file)
     finally:
         if output is not None:
             file.close()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nnapi
+from nnapi.cli.command import refuse_options
 from nnapi.cli.failure import warn
 from nnapi.cli.options import load
 from nnapi.cli.run_options import RunOptions
@@ -24,6 +25,8 @@ from nnapi.vision.pixel_ranges import find_pixels
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
 
+SCORED = (Task.DETECTION, Task.POSE, Task.LANDMARKS, Task.SEGMENTATION, Task.AUDIO_EVENTS)
+"""Tasks whose results may have a least score."""
 DRAWN = (Task.DETECTION, Task.SEGMENTATION, Task.AUDIO_EVENTS)
 """Tasks whose number of classes may be unknown."""
 
@@ -53,6 +56,7 @@ def load_subject(options: RunOptions) -> Subject:
         warn(metadata.warning)
     family = find_family(model, options.task or metadata.task)
     task = options.task or metadata.task or (family.task if family else _task_of_classifier(model))
+    _refuse_without_effect(model, task)
     labels, notes = _labels(model, options.labels, task, metadata)
     if family and family.evidence and not (options.task or metadata.task):
         notes.insert(0, f"shown as {family.name}: guessed from {family.evidence}; --as sets another task")
@@ -62,6 +66,19 @@ def load_subject(options: RunOptions) -> Subject:
         pixels = find_pixels(model, metadata.pixels, family)
     least = metadata.threshold if options.score is None else options.score
     return Subject(model, task, Hints(labels, least, metadata.anchors), pixels, metadata.sample_rate, tuple(notes))
+
+
+def _refuse_without_effect(model: nnapi.Model, task: Task | None) -> None:
+    what = f"the results are of the task {task}" if task else "the model's task is unknown"
+    if not is_classified(model, task):
+        refuse_options(["top"], f"{what}, not classes")
+    if task not in SCORED or (task is Task.SEGMENTATION and count_classes(model) != 1):
+        refuse_options(["score"], f"{what}, without boxes, points or masks that have scores")
+
+
+def is_classified(model: nnapi.Model, task: Task | None) -> bool:
+    """Return whether the first output is shown as a list of classes."""
+    return task is Task.CLASSIFICATION or (task in (None, Task.AUDIO_EVENTS) and class_count(model) is not None)
 
 
 def _task_of_classifier(model: nnapi.Model) -> Task | None:

@@ -10,9 +10,21 @@ from typer.core import TyperGroup
 
 import nnapi
 from nnapi import trace as tracing
+from nnapi.cli.command import Command, refuse_options
 from nnapi.cli.inputs import read_arrays
-from nnapi.cli.options import AsPrecision, AsWeights, InputShapes, Int16AsFloat, ModelFile, Names, device_option, load
-from nnapi.cli.printing import console
+from nnapi.cli.options import (
+    AsPrecision,
+    AsWeights,
+    InputShapes,
+    Int16AsFloat,
+    ModelFile,
+    Names,
+    Seed,
+    Threads,
+    device_option,
+    load,
+)
+from nnapi.cli.printing import console, print_json
 from nnapi.cli.progress import progress
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize, printable
@@ -20,7 +32,7 @@ from nnapi.report.trace_files import FORMATS, write_trace
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import Report, parse, parse_file
 from nnapi.trace.systrace import to_ftrace
-from nnapi.trace.timing_table import detail, name_run, table, to_json
+from nnapi.trace.timing_table import describe, detail, name_run, table
 
 
 class Trace(TyperGroup):
@@ -41,7 +53,7 @@ app = typer.Typer(
 )
 
 
-@app.command()
+@app.command(cls=Command)
 def record(
     model: ModelFile,
     output: Annotated[
@@ -51,8 +63,9 @@ def record(
         ),
     ],
     runs: Annotated[int, typer.Option(min=1, help="Number of runs, on random values.")] = 5,
-    device: Annotated[Names, device_option("Run on this device only (may be repeated).")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random values.")] = 0,
+    device: Annotated[Names, Seed, Threads, device_option("Run on this device only (may be repeated).")] = None,
+    threads: Threads = None,
+    seed: Seed = 0,
     int16_as_float: Int16AsFloat = False,
     weights: AsWeights = None,
     precision: AsPrecision = None,
@@ -68,7 +81,7 @@ def record(
         loaded = load(model, int16_as_float, shapes, weights)
         step("compiling")
         with tracing.section("[NN_LA_PC]compile"):
-            compilation = nnapi.compile(loaded, device, precision=precision)
+            compilation = nnapi.compile(loaded, device, threads=threads, precision=precision)
         with tracing.section("[NN_LA_PI]inputs"):
             inputs = read_arrays(loaded, [], seed)
         for number in range(runs):
@@ -83,7 +96,7 @@ def record(
     out.print(Text(f"{output}: {pluralize(len(spans), 'section')}{where}", style="bold"))
 
 
-@app.command("parse")
+@app.command("parse", cls=Command)
 def parse_command(
     file: Annotated[
         Path,
@@ -108,10 +121,13 @@ def parse_command(
     By default the times are a layer's own, without the layers that it calls. n/a marks a time that was not measured; a
     star marks totals that lack such times.
     """
+    if as_json:
+        refuse_options(["print_detail"], "--json has no sections")
     report = parse_file(file)
     notes = list(report.notes)
     if as_json:
-        typer.echo(to_json(report, total_times=total_times, per_execution=per_execution))
+        chosen = {"total_times": total_times, "per_execution": per_execution}
+        print_json("trace", {"runs": [describe(run, **chosen) for run in report.runs if run.is_complete]})
         notes += [f"{name_run(run)}: {note}" for run in report.runs for note in run.notes]
     elif report.runs:
         _show(console(), report, total_times, per_execution, print_detail)

@@ -26,7 +26,7 @@ def tune(
     inputs: Annotated[
         list[Path] | None,
         typer.Option(
-            "--input", metavar="F", help="A file for each input of the model (repeat it for more); zeros by default."
+            "--input", metavar="FILE", help="A file for each input of the model (repeat it for more); zeros by default."
         ),
     ] = None,
     threads: Threads = None,

@@ -130,7 +130,7 @@ def test_a_channel_is_served_or_told_why_not(limit: int) -> None:
         ours.close()
         for descriptor in descriptors:
             os.close(descriptor)
-    words = "this application has 1 threads, as many as the service allows one (nnapi serve --threads)"
+    words = "this application has 1 threads, as many as the service allows one (nnapi serve --max-threads)"
     assert told[0] == {"spans": []}
     assert told[1] == ({"spans": []} if limit == 2 else {"error": [13, words, False], "closed": True})
     assert comes_true(lambda: session._channels == {} and count_descriptors() <= before)

@@ -166,7 +166,7 @@ def test_a_run_that_takes_too_long_is_ended_and_told(tmp_path: Path) -> None:
         compiled = compile(model("neg"), honest)
         with application(path, "misbehaving") as device:
             hanging = device.driver.prepare(model(), PrepareOptions())
-            with pytest.raises(DeadObjectError, match=r"a run took longer than 1 s: .*\(nnapi serve --seconds\)"):
+            with pytest.raises(DeadObjectError, match=r"a run took longer than 1 s: .*\(nnapi serve --timeout\)"):
                 hanging.execute(Request([X]))
         assert compiled.run(X)[0].tolist() == [-1, 2, -3, 4]
         assert comes_true(lambda: workers(process.pid) == [pid_of(honest)])
@@ -209,7 +209,7 @@ def test_limits_of_one_application(watched: Path) -> None:
     described = channels[0].prepare(model())
     for channel in channels:
         assert channel.ask(SPANS) == {"spans": []}
-    assert "has 4 threads, as many as the service allows one (nnapi serve --threads)" in error_of(
+    assert "has 4 threads, as many as the service allows one (nnapi serve --max-threads)" in error_of(
         client.channel().ask(SPANS)
     )
     channels.pop().close()
@@ -226,7 +226,9 @@ def test_limits_of_one_application(watched: Path) -> None:
     protocol.send(client.socket, {"kind": "release", "numbers": [described + 1]})
     many = [*OPTIONS[:3], 5, *OPTIONS[4:]]
     assert comes_true(
-        lambda: "(nnapi serve --threads)" in error_of(channels[1].ask({"kind": "prepare", "model": 1, "options": many}))
+        lambda: (
+            "(nnapi serve --max-threads)" in error_of(channels[1].ask({"kind": "prepare", "model": 1, "options": many}))
+        )
     )
     for channel in channels:
         channel.close()

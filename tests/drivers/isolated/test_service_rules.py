@@ -157,7 +157,7 @@ def test_a_worker_whose_run_takes_too_long_is_ended(
         late.clock[slot] = nanoseconds
     service._end_late_workers()
     assert killed == ([(77, signal.SIGKILL)] if is_ended else [])
-    words = "a run took longer than 2.5 s: the service allows 2.5 (nnapi serve --seconds)"
+    words = "a run took longer than 2.5 s: the service allows 2.5 (nnapi serve --timeout)"
     assert (late.reason, fine.reason) == (words if is_ended else "", "")
     for each in (other, another):
         each.close()

@@ -41,7 +41,7 @@ def test_a_channel_has_the_first_free_slot() -> None:
     session = Session(Allowance(threads=3))
     assert session.clock.tolist() == [0, 0, 0]
     assert [session.enter_channel(print) for _ in range(3)] == [0, 1, 2]
-    with pytest.raises(ResourceExhaustedPersistentError, match=r"has 3 threads, .*\(nnapi serve --threads\)"):
+    with pytest.raises(ResourceExhaustedPersistentError, match=r"has 3 threads, .*\(nnapi serve --max-threads\)"):
         session.enter_channel(print)
     session.clock[1], session.clock[2] = 5, 6
     session.leave_channel(1)

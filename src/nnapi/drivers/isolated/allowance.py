@@ -12,6 +12,8 @@ from nnapi.errors import BadDataError, OutOfMemoryError, ResourceExhaustedPersis
 LARGEST_MEMORY = 4 << 30
 EXPENDABLE = 500
 """Value of a worker's oom_score_adj: the system kills workers first if memory runs out."""
+OPTIONS = {"threads": "max-threads"}
+"""The options of ``nnapi serve`` that have not the names of their limits."""
 
 
 class Allowance(NamedTuple):
@@ -44,10 +46,10 @@ class Allowance(NamedTuple):
 
     def need_fewer(self, number: int, name: str) -> None:
         """Raise ResourceExhaustedPersistentError unless ``number`` is below the limit called ``name``."""
-        limit = getattr(self, name)
+        limit, option = getattr(self, name), OPTIONS.get(name, name)
         need(
             number < limit,
-            f"this application has {number} {name}, as many as the service allows one (nnapi serve --{name})",
+            f"this application has {number} {name}, as many as the service allows one (nnapi serve --{option})",
             ResourceExhaustedPersistentError,
         )
 

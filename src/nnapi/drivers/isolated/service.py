@@ -308,7 +308,7 @@ class Service:
         earliest = int((now - seconds) * 1e9)
         for worker in self._workers:
             if any(0 < begun < earliest for begun in worker.clock.tolist()):
-                allowed = f"the service allows {seconds:g} (nnapi serve --seconds)"
+                allowed = f"the service allows {seconds:g} (nnapi serve --timeout)"
                 worker.reason = f"a run took longer than {seconds:g} s: {allowed}"
                 os.kill(worker.pid, signal.SIGKILL)
             elif now > worker.deadline:
