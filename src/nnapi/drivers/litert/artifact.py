@@ -9,7 +9,7 @@ from nnapi.contract.driver import CacheEntry
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Array, Shape
 
-VERSION = 9
+VERSION = 10
 """Version of entries; increase it with every change of compiled graphs."""
 TAIL = struct.Struct("<II")
 """The last bytes of an entry: VERSION, and the length of the JSON before them."""
@@ -19,9 +19,11 @@ class Compiled(NamedTuple):
     """A serialized graph with its facts, which are also at the end of ``content``.
 
     ``flipped`` says, for each input and then each output, whether callers see unsigned values and the engine signed
-    ones. ``shapes`` are those of the outputs; ``origins`` has the operation of each operator; ``work`` is the number of
-    MACs. A dynamic graph was made for the input shapes ``assumed`` (None: omitted). ``in_float16`` permits float16.
-    ``file`` is the mapped file that begins with ``content``.
+    ones. ``shapes`` are those of the outputs, without those of ``turns``; ``origins`` has the operation of each
+    operator; ``work`` is the number of MACs. A dynamic graph was made for the input shapes ``assumed`` (None: omitted).
+    ``in_float16`` permits float16.
+    ``turns`` are those that its loops may take at first (:mod:`~nnapi.contract.loops`). ``file`` is the mapped file
+    that begins with ``content``.
     """
 
     content: bytes | memoryview
@@ -31,6 +33,7 @@ class Compiled(NamedTuple):
     work: int
     assumed: tuple[Shape | None, ...] | None = None
     in_float16: bool = False
+    turns: tuple[int, ...] = ()
     file: Memory | None = None
 
 

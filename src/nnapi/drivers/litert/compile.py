@@ -23,11 +23,12 @@ def compile_graph(
     prepared first."""
     told = (
         graph.flipped,
-        tuple(tensor.shape for tensor in graph.outputs),
+        tuple(tensor.shape for tensor in graph.outputs[: len(graph.outputs) - len(graph.turns)]),
         tuple(find_origins(graph)),
         count_macs(graph),
         None if is_static(model) else tuple(assumed),
         in_float16,
+        graph.turns,
     )
     return Compiled(write(graph, tail=write_facts(*told)), *told)
 
@@ -45,6 +46,7 @@ def find_origins(graph: Graph) -> list[int | None]:
 
 
 def count_macs(graph: Graph) -> int:
-    """Return the number of multiply-accumulates in a graph."""
-    sums = [(op.output, op.input(1)) for op in graph.operators if row_of(op.kind).sums]
+    """Return the number of multiply-accumulates in a graph, with one turn of each loop."""
+    graphs = [graph, *graph.subgraphs]
+    sums = [(op.output, op.input(1)) for each in graphs for op in each.operators if row_of(op.kind).sums]
     return sum(out.size // out.shape[-1] * filter.size for out, filter in sums)

@@ -12,6 +12,7 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
 from nnapi.contract.driver import Handle, Inference, OpenOptions, Outcome, Request
+from nnapi.contract.loops import TurnLimits
 from nnapi.contract.prepared import EngineTimer, check_deadline
 from nnapi.drivers.litert.artifact import Compiled, Engine
 from nnapi.drivers.litert.quiet import hide_delegate_message
@@ -37,6 +38,7 @@ class Program:
 
     def __init__(self, compiled: Compiled, model: Model | None = None) -> None:
         self.compiled, self.precision_refusal = compiled, ""
+        self.limits = TurnLimits(compiled.turns)
         self._model = model
 
     @cached_property
@@ -69,17 +71,21 @@ class Instance:
         self._program = program
         native, views, threads = self._open_half(threads) or self._open(threads, make or _interpreter)
         content, flipped, expected, *_ = program.compiled
-        shapes = tuple(view.shape for view in views[-len(expected) :])
+        loops = len(program.compiled.turns)
+        count = len(views) - len(expected) - loops
+        inputs, outputs = views[:count], views[count:]
+        self._engine = Engine(content, native, inputs, outputs, threads)
+        self._turns, self._turns_left = inputs[count - loops :], outputs[len(expected) :]
+        inputs, outputs = inputs[: count - loops], outputs[: len(expected)]
+        shapes = tuple(view.shape for view in outputs)
         need(
             shapes == expected,
             f"LiteRT gives shapes {shapes}, but the model declares {expected}",
             OpFailedError,
         )
-        count = len(views) - len(shapes)
-        self._engine = Engine(content, native, views[:count], views[count:], threads)
-        ends = [(_caller_view(view, flip), flip) for view, flip in zip(views, flipped, strict=True)]
+        ends = [(_caller_view(view, flip), flip) for view, flip in zip([*inputs, *outputs], flipped, strict=True)]
         self._inputs, self._outputs = ends[: -len(shapes)], ends[-len(shapes) :]
-        self.shapes = [view.shape for view in views[:count]]
+        self.shapes = [view.shape for view in inputs]
         """The shapes of the inputs."""
 
     def _open(self, threads: int, make: MakeInterpreter) -> tuple[Any, list[Array], int]:
@@ -130,14 +136,14 @@ class Instance:
         check_deadline(request)
         section = self._section()
         if not measure:
-            self.run(request.inputs, section)
+            self.run(request, section)
             return Outcome(self.results(borrow))
-        self.run(request.inputs, timer := EngineTimer(section))
+        self.run(request, timer := EngineTimer(section))
         return Outcome(self.results(borrow), timer.nanoseconds)
 
-    def run(self, inputs: Sequence[Array | None], section: Section | EngineTimer = spans.NOTHING) -> None:
+    def run(self, request: Request, section: Section | EngineTimer = spans.NOTHING) -> None:
         """Copy the inputs to the interpreter and run it, in a trace section."""
-        for (view, flip), array in zip(self._inputs, inputs, strict=True):
+        for (view, flip), array in zip(self._inputs, request.inputs, strict=True):
             if array is None or array.shape != view.shape:
                 given = "omitted" if array is None else f"of shape {list(array.shape)}"
                 raise OpFailedError(f"an input is {given}, the graph was made for {list(view.shape)}")
@@ -145,11 +151,29 @@ class Instance:
                 np.bitwise_xor(array, FLIP, out=view)
             else:
                 view[...] = array
+        with section:
+            if self._turns:
+                self._program.limits.run(self._take_turns, request)
+            else:
+                self._invoke_explained()
+
+    def _invoke_explained(self) -> None:
         try:
-            with section:
-                self._invoke()
+            self._invoke()
         except (RuntimeError, ValueError) as error:
             raise self._program.explain(error, self._engine.native) from None
+
+    def _take_turns(self, turns: Sequence[int]) -> Sequence[int]:
+        """Run, with these turns for each loop; return how many are left."""
+        for view, count in zip(self._turns, turns, strict=True):
+            view[0] = count
+        self._invoke_explained()
+        return [int(view[0]) for view in self._turns_left]
+
+    @property
+    def _invoke_once(self) -> Callable[[], Any]:
+        """The call of the engine for the fast path, which has no time limit."""
+        return partial(self._program.limits.run_once, self._take_turns) if self._turns else self._invoke
 
     def _section(self) -> Section:
         """Return the trace section for the call; an empty one if no trace is recorded."""
@@ -160,7 +184,7 @@ class Instance:
         """Return a run as one function, bound to methods of NumPy and LiteRT."""
         puts = [partial(_put_flipped, view) if flip else partial(view.__setitem__, ...) for view, flip in self._inputs]
         gets = [_getter(view, flip, borrow) for view, flip in self._outputs]
-        invoke = self._invoke
+        invoke = self._invoke_once
 
         def several(inputs: Sequence[Array]) -> list[Array]:
             for put, array in zip(puts, inputs, strict=True):
@@ -186,7 +210,7 @@ class Instance:
             array.fill(0)
         ends = zip(self._inputs, inputs, strict=True)
         puts = [partial(np.bitwise_xor, array, FLIP, view) for (view, flip), array in ends if flip]
-        invoke, results = self._invoke, [view for view, _ in self._outputs]
+        invoke, results = self._invoke_once, [view for view, _ in self._outputs]
 
         def flipped(inputs: Sequence[Array]) -> list[Array]:
             for put in puts:

@@ -1,30 +1,37 @@
 """Lower a model to a graph for LiteRT."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.contract.driver import Verdict
+from nnapi.contract.loops import choose_first_turns
 from nnapi.drivers.litert.context import RULES, UNSIGNED, Context, tensor_of
 from nnapi.drivers.litert.rules.convolution_filters import FilterContext
 from nnapi.drivers.litert.unsafe_graphs import find_violation
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, remove_dead_operators
-from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.lowering import lower as lowering
-from nnapi.lowering.lower import Lowering, find_omissible, name_of
+from nnapi.lowering.lower import find_omissible, name_of
 from nnapi.lowering.refusal import Unsupported, require
+from nnapi.lowering.tflite.control_flow import SubgraphLowering, make_cast
 from nnapi.lowering.tflite.indexing import cancel_reversals
 from nnapi.model.call import Call
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
-from nnapi.model.operand import Shape
+from nnapi.model.operand import OperandType, Shape
 
+DEEPEST_NEST = 16
+"""Maximum depth of models in models; LiteRT calls itself for each."""
 ALL_CONSTANT = frozenset({OperationCode.QUANTIZED_LSTM})
 
 
-class TfliteLowering(Lowering[Tensor, Context]):
+class TfliteLowering(SubgraphLowering[Context]):
     """The lowering to LiteRT's kernels; the lowerings for XNNPACK and the GPU are subclasses."""
 
+    takes_control_flow = False
+    deepest_nest = DEEPEST_NEST
+    counts_turns = True
+    embeds_constants = True
     rules = RULES
     as_types = ("filter", "weights", "bias")
     folds_dequantize = True
@@ -47,10 +54,29 @@ class TfliteLowering(Lowering[Tensor, Context]):
         """Return the graph, with its outputs set."""
         given = [index for index in self.model.inputs if self.types.get(index) is not None]
         results = [index for index in self.model.outputs if index in self.values]
-        self.graph.outputs = [self._output(index) for index in results]
+        outputs = [self.as_given(index) for index in results]
+        self.graph.outputs = [*outputs, *self.turns_left]  # a loop stays, although its results are unused
         self.graph.flipped = tuple([self.model.operands[index].type.code in UNSIGNED for index in (*given, *results)])
         graph = cancel_reversals(self.graph)
-        return remove_dead_operators(graph) if self.leaves_out else graph
+        return replace(remove_dead_operators(graph) if self.leaves_out else graph, outputs=outputs)
+
+    def finish_file(self) -> Graph:
+        """Return the graph with its subgraphs; the turns of its loops are its last inputs and outputs."""
+        graph = self.finish()
+        inputs, outputs = [*graph.inputs, *self.turns], [*graph.outputs, *self.turns_left]
+        turns = tuple([choose_first_turns(*models) for models in self.turn_models])
+        return replace(graph, inputs=inputs, outputs=outputs, subgraphs=self.subgraphs, turns=turns)
+
+    @property
+    def operators(self) -> list[Operator]:  # type: ignore[override]
+        return self.graph.operators
+
+    def tensor_of(self, type: OperandType) -> Tensor:
+        return tensor_of(type, "a result of its models")
+
+    def name_value(self, value: Tensor, operand: Operand) -> Tensor:
+        value.name = operand.name or value.name
+        return value
 
     def context(self, call: Call) -> Context:
         known = self.find_constant, self.value, self._findings, self.dynamic, self._find_quantized
@@ -66,7 +92,8 @@ class TfliteLowering(Lowering[Tensor, Context]):
         except Unsupported:
             return  # operations that read it are refused
         outer = self._outer(operand.index, inner)
-        self._cast(outer, inner)
+        if outer is not inner:
+            self.graph.operators.append(make_cast(outer, inner))
         self.graph.inputs.append(outer)
 
     def make_value(self, operand: Operand) -> Tensor:
@@ -127,21 +154,10 @@ class TfliteLowering(Lowering[Tensor, Context]):
         if reason is not None:
             raise Unsupported(reason)
 
-    def _output(self, index: int) -> Tensor:
-        inner = self.values[index]
-        outer = self._outer(index, inner)
-        self._cast(inner, outer)
-        return outer
-
     def _outer(self, index: int, inner: Tensor) -> Tensor:
         """Return a tensor of the operand's type: float16 if the graph computes it in float32."""
         is_half = self.model.operands[index].type.code == OperandCode.TENSOR_FLOAT16
         return inner.like(type="f16") if is_half else inner
-
-    def _cast(self, source: Tensor, target: Tensor) -> None:
-        if source is not target:
-            options = {"source": ELEMENTS[source.type], "target": ELEMENTS[target.type]}
-            self.graph.operators.append(Operator("CAST", [source], [target], options))
 
 
 @dataclass(frozen=True)
@@ -170,7 +186,7 @@ def lower_model(
             if not operand.type.is_known and operand.lifetime is not Lifetime.NO_VALUE
         )
     work.run()
-    return Lowered(work.finish(), work.verdicts)
+    return Lowered(work.finish_file(), work.verdicts)
 
 
 def assume_shapes(model: Model) -> list[Shape | None]:

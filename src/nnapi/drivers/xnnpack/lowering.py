@@ -61,6 +61,7 @@ class XnnpackContext(FilterContext):
 class XnnpackLowering(lowering.TfliteLowering):
     context_type = XnnpackContext
     takes_dynamic_range = True
+    takes_control_flow = True
 
 
 lower_model = partial(lowering.lower_model, lowering=XnnpackLowering)

@@ -1,6 +1,7 @@
 """Rewrite a lowered graph for XNNPACK. Restoring from the cache does not import this module."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from nnapi.drivers.litert.unsigned_values import make_unsigned
 from nnapi.drivers.xnnpack.passes.cost_model import KernelTimings, use_timings
@@ -39,10 +40,13 @@ UNSIGNED_PASSES: tuple[Pass, ...] = (reduce_quantized, remove_dead_operators, ma
 
 
 def rewrite(model: Model, graph: Graph, passes: Sequence[Pass], timings: KernelTimings) -> Graph:
+    """Return the graph after the passes, which rewrite each of its subgraphs too."""
     with use_timings(timings):
-        for each in passes:
-            if each is unroll_lstm:
-                graph = unroll_lstm(graph, rounds_states=model.rounded_states)
-            else:
-                graph = each(graph)
+        rewritten, *subgraphs = [_apply(model, each, passes) for each in (graph, *graph.subgraphs)]
+    return replace(rewritten, subgraphs=subgraphs, turns=graph.turns)
+
+
+def _apply(model: Model, graph: Graph, passes: Sequence[Pass]) -> Graph:
+    for each in passes:
+        graph = unroll_lstm(graph, rounds_states=model.rounded_states) if each is unroll_lstm else each(graph)
     return graph

@@ -5,11 +5,12 @@ from typing import Self
 
 import numpy as np
 
-from nnapi.exporters.nested import FileLowering, need_alike
+from nnapi.exporters.nested import FileLowering
 from nnapi.exporters.onnx.context import RULES, Context
 from nnapi.exporters.onnx.graph import Graph, Node, Value, constant, value_of
 from nnapi.exporters.onnx.reversals import cancel_reversals
 from nnapi.lowering.lower import name_of
+from nnapi.lowering.nested import need_alike
 from nnapi.lowering.refusal import Unsupported
 from nnapi.model.call import Call
 from nnapi.model.model import Model, Operand, OperationCall

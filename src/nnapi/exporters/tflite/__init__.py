@@ -32,10 +32,11 @@ def write(model: Model, path: Path, notes: FileNotes = NO_NOTES) -> None:
         generalize(ours, theirs, ".tflite")
         _mark_dynamic(ours, theirs)
     graph = conversion.finish()
-    name_tensors([graph, *conversion.subgraphs], conversion.values.values())
+    graph.subgraphs = conversion.subgraphs
+    name_tensors([graph, *graph.subgraphs], conversion.values.values())
     signature = model.signature or _sign(model)
     sign = None if signature is None else partial(write_signature, graph=graph, signature=signature)
-    content = serialize(graph, write_named_tensors, conversion.subgraphs, sign, notes.archive, notes.blocks)
+    content = serialize(graph, write_named_tensors, sign, notes.archive, notes.blocks)
     with output_file(path) as file:
         file.write(content)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -146,13 +146,17 @@ class Graph:
     outputs: list[Tensor] = field(default_factory=list)
     flipped: tuple[bool, ...] = ()
     name: str = ""
+    subgraphs: list[Graph] = field(default_factory=list)
+    """The graphs to which the operators of control flow refer, from index 1 on."""
+    turns: tuple[int, ...] = ()
+    """Of each loop that counts its turns, how many it may take at first; these are the last inputs and outputs."""
 
     @property
     def inputs_and_outputs(self) -> list[Tensor]:
         return [*self.inputs, *self.outputs]
 
     def with_operators(self, operators: list[Operator]) -> Graph:
-        return Graph(operators, self.inputs, self.outputs, self.flipped, self.name)
+        return replace(self, operators=operators)
 
     def tensors(self) -> list[Tensor]:
         """Return each tensor once: inputs first, others in the order of the operators."""

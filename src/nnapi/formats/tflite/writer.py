@@ -124,19 +124,17 @@ WriteTensors = Callable[[Writer, Sequence[Tensor]], list[int]]
 def serialize(
     graph: Graph,
     write: WriteTensors | None = None,
-    others: Sequence[Graph] = (),
     sign: Callable[[Writer], int] | None = None,
     tail: bytes = b"",
     blocks: Mapping[str, bytes] = MappingProxyType({}),
 ) -> bytes:
-    """Serialize a graph.
+    """Serialize a graph, with its subgraphs.
 
-    ``others`` are the subgraphs of control flow, from index 1 on. ``write`` appends the tensors of each graph, by
-    default without names. ``sign`` appends the signature and returns its offset. ``tail`` is appended to the finished
-    file. ``blocks`` are named blocks of metadata.
+    ``write`` appends the tensors of each graph, by default without names. ``sign`` appends the signature and returns
+    its offset. ``tail`` is appended to the finished file. ``blocks`` are named blocks of metadata.
     """
     write = write or _tensors
-    graphs = [graph, *others]
+    graphs = [graph, *graph.subgraphs]
     kinds = {kind: index for index, kind in enumerate(dict.fromkeys(op.kind for g in graphs for op in g.operators))}
     writer = Writer()
     writer.out += bytes(4) + b"TFL3"
