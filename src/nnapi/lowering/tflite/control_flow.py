@@ -15,8 +15,8 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.contract.driver import Verdict
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.schema import ELEMENTS
-from nnapi.lowering.lower import require
 from nnapi.lowering.nested import NestedLowering, need_alike
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import Context, tensor_of
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.nesting import list_nested
@@ -238,7 +238,7 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
         """
         if side not in self._numbers:
             self._finished = self._finished or self.finish()
-            graph = replace(self._finished, **{name: [*getattr(self._finished, name)] for name in LISTS})
+            graph = replace(self._finished, flipped=(), **{name: [*getattr(self._finished, name)] for name in LISTS})
             if self._role is Role.BODY:
                 graph.outputs += graph.inputs[len(graph.outputs) :]
             if side is not None:
