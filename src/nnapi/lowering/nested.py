@@ -1,17 +1,25 @@
-"""Lower IF and WHILE whole, with the models that they refer to."""
+"""Lower IF and WHILE whole, with the models that they refer to.
+
+A lowering that counts turns limits the loops of an engine, which cannot be interrupted. Each loop that is in no other
+loop gets one more input, the number of turns that it may take, and one more output, the number of those that are left.
+Inner loops take their turns from the same number. If it reaches 0, all of the loops end, and their results are useless.
+"""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 from nnapi.codes import CONTROL_FLOW, OperationCode
-from nnapi.lowering.lower import Context, Lowering, require
+from nnapi.lowering.lower import Context, Lowering
+from nnapi.lowering.refusal import require
 from nnapi.model.model import Lifetime, Model, OperationCall
-from nnapi.model.nesting import depths, list_call_references
-from nnapi.model.operand import OperandType
+from nnapi.model.nesting import depths, list_call_references, list_nested
+from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.printable import shorten
 
+Side: TypeAlias = tuple[int, int] | None
+"""How many turns of other models a nested graph passes on, before and after its own; None for a graph without turns."""
 V = TypeVar("V")
 C = TypeVar("C", bound=Context)
 
@@ -22,7 +30,24 @@ class NestedLowering(Lowering[V, C], Generic[V, C]):
 
     takes_control_flow: ClassVar[bool] = True
     deepest_nest: ClassVar[int | None] = None
-    """Maximum number of models that contain each other in an operation; None if there is no limit."""
+    """Maximum depth of the models in an operation; None if there is no limit."""
+    counts_turns: ClassVar[bool] = False
+    embeds_constants: ClassVar[bool] = False
+    """Whether constants that a nested model gets in each turn become constants of its graph."""
+
+    def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
+        super().__init__(model, shapes)
+        self.in_loop = False
+        """Whether turns are counted for a loop around the model."""
+        self.turns: list[Any] = []
+        """The engine's inputs with the turns that loops may take: one for all loops of a body; else one for each."""
+        self.turns_left: list[Any] = []
+        self.turn_models: list[tuple[Model, Model]] = []
+        """The condition and the body of the loop behind each of ``turns``, outside of loops."""
+
+    def make_turns(self) -> Any:
+        """Return a new input for turns. Needed only if the lowering counts them."""
+        raise NotImplementedError
 
     @abstractmethod
     def add_if(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
@@ -41,12 +66,60 @@ class NestedLowering(Lowering[V, C], Generic[V, C]):
             depth = 1 + max(depths(model)[model] for model in models)
             limit = f"its models are nested {depth} deep, the engine takes at most {self.deepest_nest}"
             require(depth <= self.deepest_nest, limit)
+        if self.counts_turns and call.code == OperationCode.WHILE:
+            require(not has_loop(models[0]), f"its condition {models[0].name} contains a loop")
         operands = self.model.operands
         given = [index for index in call.inputs if operands[index].lifetime is not Lifetime.SUBGRAPH]
         require(all(self.types[index] is not None for index in given), "an input of its models is omitted")
         append = self.add_if if call.code == OperationCode.IF else self.add_while
         for index, type in zip(call.outputs, append(call, models, given), strict=True):
             self.types[index] = type
+
+    # Constants and turns of nested models
+
+    def find_embedded(self, given: Sequence[int], first: int = 0) -> Mapping[int, Array]:
+        """Return the constants that become constants of the nested graphs, by position, from ``first`` on."""
+        if not self.embeds_constants:
+            return {}
+        values = {position: self.constants.get(index) for position, index in enumerate(given)}
+        return {position: value for position, value in values.items() if value is not None and position >= first}
+
+    def enter(self, inner: Self, embedded: Mapping[int, Array], *, in_loop: bool) -> None:
+        """Give a nested lowering its constants and the turns of the loop around it."""
+        inner.constants.update({inner.model.inputs[position]: value for position, value in embedded.items()})
+        inner.in_loop = self.counts_turns and (self.in_loop or in_loop)
+        if inner.in_loop:
+            inner.turns = inner.turns_left = [self.make_turns()]
+
+    def pass_turns_to_branches(self, then: Self, otherwise: Self) -> tuple[list[Any], tuple[Side, Side]]:
+        """Return the turns that an IF gets, and those that each branch passes on besides its own."""
+        if not self.in_loop:
+            counts = len(then.turns), len(otherwise.turns)
+            passed = [self.make_turns() for _ in range(sum(counts))]
+            self.turns += passed
+            self.turn_models += then.turn_models + otherwise.turn_models
+            return passed, ((0, counts[1]), (counts[0], 0))
+        if all(branch.turns == branch.turns_left for branch in (then, otherwise)):
+            return [], (None, None)
+        return self.turns_left, ((0, 0), (0, 0))
+
+    def pass_turns_to_loop(self, condition: Model, body: Model) -> list[Any]:
+        """Return the turns that a WHILE gets."""
+        if not self.counts_turns or self.in_loop:
+            return self.turns_left
+        passed = [self.make_turns()]
+        self.turns += passed
+        self.turn_models.append((condition, body))
+        return passed
+
+    def accept_turns(self, left: list[Any]) -> None:
+        """Accept what an operation has left of its turns."""
+        if not self.in_loop:
+            self.turns_left += left
+        elif left:
+            self.turns_left = left
+
+    # Verdicts
 
     def given_types(self, given: Sequence[int]) -> list[OperandType]:
         types = [self.types[index] for index in given]
@@ -72,6 +145,10 @@ class NestedLowering(Lowering[V, C], Generic[V, C]):
             count = f" ×{len(numbers)}" if len(numbers) > 1 else ""
             parts.append(f"{name}{count} ({_format_numbers(numbers)}): {reason}")
         return "; ".join(parts)
+
+
+def has_loop(model: Model) -> bool:
+    return any(call.code == OperationCode.WHILE for each in list_nested(model) for call in each.operations)
 
 
 def need_alike(name: str, first: Sequence[OperandType], second: Sequence[OperandType]) -> None:

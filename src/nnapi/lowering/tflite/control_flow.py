@@ -1,25 +1,18 @@
-"""Lower IF and WHILE to operators that refer to subgraphs, for files and for engines.
-
-A lowering that counts turns limits the loops of an engine, which cannot be interrupted. Each loop that is in no other
-loop gets one more input, the number of turns that it may take, and one more output, the number of those that are left.
-Inner loops take their turns from the same number. If it reaches 0, all of the loops end, and their results are useless.
-"""
+"""Lower IF and WHILE to operators that refer to subgraphs, for files and for engines."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.contract.driver import Verdict
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.schema import ELEMENTS
-from nnapi.lowering.nested import NestedLowering, need_alike
-from nnapi.lowering.refusal import require
+from nnapi.lowering.nested import NestedLowering, Side, need_alike
 from nnapi.lowering.tflite.context import Context, tensor_of
 from nnapi.model.model import Model, Operand, OperationCall
-from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array, OperandType, Shape
 
 C = TypeVar("C", bound=Context)
@@ -48,29 +41,19 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
     """A lowering of one model to ``operators``; the first nested graph in ``subgraphs`` has index 1. A nested model is
     one subgraph for all operations that use it in the same way, unless it ``copies``."""
 
-    counts_turns: ClassVar[bool] = False
-    embeds_constants: ClassVar[bool] = False
-    """Whether constants that a nested model gets in each turn become constants of the subgraph."""
-
     operators: list[Operator]
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         super().__init__(model, shapes)
         self.subgraphs: list[Graph] = []
         """The nested graphs of the whole file."""
-        self.turns: list[Tensor] = []
-        """The inputs with the turns that loops may take: one for all loops of a body; else one for each loop."""
-        self.turns_left: list[Tensor] = []
-        self.turn_models: list[tuple[Model, Model]] = []
-        """The condition and the body of the loop behind each of ``turns``."""
         self.copies = False
         self._role = Role.BRANCH
-        self._in_loop = False
         self._verdicts: list[Verdict] | None = None
         """Those of the operations that are lowered so far; None before the inputs are added."""
         self._nested: dict[Use, Self] = {}
         self._finished: Graph | None = None
-        self._numbers: dict[tuple[int, int] | None, int] = {}
+        self._numbers: dict[Side, int] = {}
         """The index of a finished nested model among the file's subgraphs, by the turns that it passes on."""
 
     @abstractmethod
@@ -107,58 +90,29 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
     # Operations
 
     def add_if(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
-        types, known = self.given_types(given), self._find_known(given[1:])
-        then, otherwise = (self._lower_use(call, position, models, types[1:], known) for position in range(2))
+        types, embedded = self.given_types(given), self.find_embedded(given[1:])
+        then, otherwise = (self._lower_use(call, position, models, types[1:], embedded) for position in range(2))
         need_alike("the results of its models", then.result_types(), otherwise.result_types())
-        counts = len(then.turns), len(otherwise.turns)
-        passed: list[Tensor] = []
-        if self._in_loop:
-            is_counted = any(branch.turns != branch.turns_left for branch in (then, otherwise))
-            passed, sides = (self.turns_left, ((0, 0), (0, 0))) if is_counted else ([], (None, None))
-        else:
-            passed, sides = [_counter() for _ in range(sum(counts))], ((0, counts[1]), (counts[0], 0))
-            self.turns += passed
-            self.turn_models += then.turn_models + otherwise.turn_models
+        turns, sides = self.pass_turns_to_branches(then, otherwise)
         numbers = [branch.add_subgraph(side) for branch, side in zip((then, otherwise), sides, strict=True)]
         options = dict(zip(("then_subgraph_index", "else_subgraph_index"), numbers, strict=True))
-        inputs = [given[0], *(index for position, index in enumerate(given[1:]) if position not in known)]
-        left = self._refer("IF", call, inputs, then.result_types(), options, passed)
-        if not self._in_loop:
-            self.turns_left += left
-        elif left:
-            self.turns_left = left
+        inputs = [given[0], *(index for position, index in enumerate(given[1:]) if position not in embedded)]
+        self.accept_turns(self._refer("IF", call, inputs, then.result_types(), options, turns))
         return then.result_types()
 
     def add_while(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
         """Append a WHILE; its body also returns the states that NNAPI's body does not, unchanged."""
-        types, changed = self.given_types(given), len(models[1].outputs)
-        known = {position: x for position, x in self._find_known(given).items() if position >= changed}
-        if self.counts_turns:
-            require(not _has_loop(models[0]), f"its condition {models[0].name} contains a loop")
-        condition, body = (self._lower_use(call, position, models, types, known) for position in range(2))
+        types, embedded = self.given_types(given), self.find_embedded(given, len(models[1].outputs))
+        condition, body = (self._lower_use(call, position, models, types, embedded) for position in range(2))
         need_alike("the state before and after a pass", types, body.result_types())
         side = (0, 0) if self.counts_turns else None
         numbers = [condition.add_subgraph(side), body.add_subgraph(side)]
         options = dict(zip(("cond_subgraph_index", "body_subgraph_index"), numbers, strict=True))
-        passed: list[Tensor] = []
-        if self._in_loop:
-            passed = self.turns_left
-        elif self.counts_turns:
-            passed = [_counter()]
-            self.turns += passed
-            self.turn_models.append((models[0], models[1]))
-        kept = [position for position in range(len(given)) if position not in known]
-        state = [types[position] for position in kept]
-        left = self._refer("WHILE", call, [given[position] for position in kept], state, options, passed)
-        self.turns_left = left if self._in_loop else self.turns_left + left
+        kept = [position for position in range(len(given)) if position not in embedded]
+        inputs, state = [given[position] for position in kept], [types[position] for position in kept]
+        turns = self.pass_turns_to_loop(condition.model, body.model)
+        self.accept_turns(self._refer("WHILE", call, inputs, state, options, turns))
         return types[: len(call.outputs)]
-
-    def _find_known(self, given: Sequence[int]) -> Mapping[int, Array]:
-        """Return the constants among operands that become constants of the subgraphs, by position."""
-        if not self.embeds_constants:
-            return {}
-        values = {position: self.constants.get(index) for position, index in enumerate(given)}
-        return {position: value for position, value in values.items() if value is not None}
 
     def _lower_use(
         self,
@@ -166,24 +120,22 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
         position: int,
         models: Sequence[Model],
         types: Sequence[OperandType],
-        known: Mapping[int, Array],
+        embedded: Mapping[int, Array],
     ) -> Self:
         """Return the lowering of the model at a position of a call's models; raise Pending if there is none yet."""
         model, shapes = models[position], tuple([each.dimensions for each in types])
         owner = (self, call.number, position) if self.copies else None
         is_loop = call.code == OperationCode.WHILE
         role = Role.BODY if is_loop and position else Role.CONDITION if is_loop and self.counts_turns else Role.BRANCH
-        identities = tuple([(position, id(value)) for position, value in known.items()])
-        use = model, shapes, role, self.counts_turns and (self._in_loop or is_loop), identities, owner
+        identities = tuple([(position, id(value)) for position, value in embedded.items()])
+        in_loop = self.counts_turns and (self.in_loop or is_loop)
+        use = model, shapes, role, in_loop, identities, owner
         inner = self._nested.get(use)
         if inner is None:
             inner = self._nested[use] = type(self)(model, shapes)
             inner.subgraphs, inner._nested, inner.copies = self.subgraphs, self._nested, self.copies
-            inner._role, inner._in_loop = role, use[3]
-            inner.constants.update({model.inputs[position]: value for position, value in known.items()})
-            if inner._in_loop:
-                inner.turns = [_counter()]
-                inner.turns_left = inner.turns
+            inner._role = role
+            self.enter(inner, embedded, in_loop=is_loop)
             raise Pending(inner)
         return inner.require_all()
 
@@ -204,7 +156,7 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
             result.like(type="f16") if type.code == OperandCode.TENSOR_FLOAT16 else result
             for result, type in zip(results, types, strict=True)
         ]
-        left = [_counter() for _ in turns]
+        left = [self.make_turns() for _ in turns]
         operators = [Operator(kind, [*inputs, *turns], [*outer, *left], options)]
         operators += [make_cast(*pair) for pair in zip(outer, results, strict=True) if pair[0] is not pair[1]]
         for operator in operators:
@@ -230,12 +182,9 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
 
     # Subgraphs
 
-    def add_subgraph(self, side: tuple[int, int] | None) -> int:
-        """Add a finished nested model to the file, once; return its index.
-
-        ``side`` counts the turns of other models that the subgraph passes on, before and after its own; without it,
-        the subgraph has no turns. The body of a WHILE also returns the rest of its state, unchanged.
-        """
+    def add_subgraph(self, side: Side) -> int:
+        """Add a finished nested model to the file, once; return its index. The body of a WHILE also returns the rest of
+        its state, unchanged."""
         if side not in self._numbers:
             self._finished = self._finished or self.finish()
             graph = replace(self._finished, flipped=(), **{name: [*getattr(self._finished, name)] for name in LISTS})
@@ -249,7 +198,7 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
         return self._numbers[side]
 
     def _add_turns(self, graph: Graph, before: int, after: int) -> None:
-        first, last = ([_counter() for _ in range(count)] for count in (before, after))
+        first, last = ([self.make_turns() for _ in range(count)] for count in (before, after))
         left = self.turns_left
         graph.inputs += [*first, *self.turns, *last]
         if self._role is Role.CONDITION:
@@ -260,21 +209,16 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
             graph.outputs = [both]
             return
         if self._role is Role.BODY:
-            (turns,), left = left, [_counter()]
+            (turns,), left = left, [self.make_turns()]
             graph.operators.append(Operator("SUB", [turns, constant([1])], left, {"activation": 0}))
         graph.outputs += [*first, *left, *last]
+
+    def make_turns(self) -> Tensor:
+        return Tensor("i32", (1,))
 
 
 def make_cast(source: Tensor, target: Tensor) -> Operator:
     return Operator("CAST", [source], [target], {"source": ELEMENTS[source.type], "target": ELEMENTS[target.type]})
-
-
-def _counter() -> Tensor:
-    return Tensor("i32", (1,))
-
-
-def _has_loop(model: Model) -> bool:
-    return any(call.code == OperationCode.WHILE for each in list_nested(model) for call in each.operations)
 
 
 def _separate_outputs(graph: Graph) -> None:
