@@ -37,6 +37,7 @@ class NestedLowering(Lowering[V, C], Generic[V, C]):
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         super().__init__(model, shapes)
+        self.is_nested = False
         self.in_loop = False
         """Whether turns are counted for a loop around the model."""
         self.turns: list[Any] = []
@@ -87,6 +88,7 @@ class NestedLowering(Lowering[V, C], Generic[V, C]):
     def enter(self, inner: Self, embedded: Mapping[int, Array], *, in_loop: bool) -> None:
         """Give a nested lowering its constants and the turns of the loop around it."""
         inner.constants.update({inner.model.inputs[position]: value for position, value in embedded.items()})
+        inner.is_nested = True
         inner.in_loop = self.counts_turns and (self.in_loop or in_loop)
         if inner.in_loop:
             inner.turns = inner.turns_left = [self.make_turns()]

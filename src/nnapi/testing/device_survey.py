@@ -73,8 +73,7 @@ def survey_device(
             limits[code] = find_limits(ask(device, operation, draws))
             if part:
                 refused = ", ".join(each.name for each, found in limits.items() if found is None)
-                write_text(part, f"{REFUSED}{refused}
-{write_profile(_describe(device, limits))}")
+                write_text(part, f"{REFUSED}{refused}\n{write_profile(_describe(device, limits))}")
     profile = _describe(device, limits)
     if file and part:
         write_text(file, write_profile(profile))

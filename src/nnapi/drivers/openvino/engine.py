@@ -9,6 +9,7 @@ from typing import Any
 
 from nnapi.codes import PreferenceCode
 from nnapi.contract.driver import Prepared, PrepareOptions, Verdict
+from nnapi.contract.loops import choose_first_turns
 from nnapi.contract.prepared import PreparedPerShapes
 from nnapi.contract.profiling import profile_engine
 from nnapi.drivers.openvino import byte_sums
@@ -75,14 +76,15 @@ def _compile(model: Model, shapes: Sequence[Shape], device: str, properties: Map
         compiled = core().compile_model(result.graph(), device, {**properties, **alone})
     except RuntimeError as error:
         raise OpFailedError(f"OpenVINO cannot compile it: {str(error).strip().splitlines()[-1]}") from error
-    for index, output in zip(model.outputs, compiled.outputs, strict=True):
+    for index, output in zip(model.outputs, compiled.outputs, strict=False):  # after them, turns that are left
         right, given = result.values[index].type.dimensions, tuple(output.shape)
         need(
             given == right, f"OpenVINO gives {model.operands[index]} the dimensions {given}, not {right}", OpFailedError
         )
     if device == "CPU":  # other devices have memory of their own
         need_consistent(compiled)
-    prepared = _make_prepared(model, shapes, device, properties, compiled, result.bounds)
+    turns = [choose_first_turns(*models) for models in result.turn_models]
+    prepared = _make_prepared(model, shapes, device, properties, compiled, result.bounds, turns)
     prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)
     return prepared
 
@@ -94,6 +96,7 @@ def _make_prepared(
     properties: Mapping[str, Any],
     compiled: Any,
     bounds: Sequence[Bounds],
+    turns: Sequence[int],
 ) -> PreparedOpenVino:
     def copy(compiled: Any) -> Any:
         return core().import_model(io.BytesIO(_export(compiled)), device, properties)
@@ -103,7 +106,7 @@ def _make_prepared(
         return core().compile_model(mark_nodes(lower_model(held, shapes)), device, {**properties, "PERF_COUNT": True})
 
     traced = profile_engine(model, "OpenVINO", partial(measure, model, compile_with_counters))
-    return PreparedOpenVino(shapes, compiled, bounds, traced, copy, _count_copies(device, properties))
+    return PreparedOpenVino(shapes, compiled, bounds, traced, copy, _count_copies(device, properties), turns)
 
 
 def _count_copies(device: str, properties: Mapping[str, Any]) -> int:
@@ -115,11 +118,12 @@ def _count_copies(device: str, properties: Mapping[str, Any]) -> int:
 
 
 def dump(prepared: Prepared) -> bytes | None:
-    """Return a line with precision and index checks, then the compiled model; None for a model with dynamic inputs."""
+    """Return a line with precision, turns of loops and index checks, then the compiled model; None for a model with
+    dynamic inputs."""
     if not isinstance(prepared, PreparedOpenVino):
         return None
     hint = prepared.compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
-    return json.dumps([hint, *prepared.bounds]).encode() + b"\n" + _export(prepared.compiled)
+    return json.dumps([hint, prepared.turns, *prepared.bounds]).encode() + b"\n" + _export(prepared.compiled)
 
 
 def _export(compiled: Any) -> bytes:
@@ -132,12 +136,12 @@ def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threa
     """Restore a model from an entry that :func:`dump` returned."""
     engine_threads.need()
     head, _, blob = entry.partition(b"\n")
-    hint, *checks = json.loads(head)
+    hint, turns, *checks = json.loads(head)
     chosen = choose_properties(device, options, threads, hint)
     compiled = core().import_model(io.BytesIO(blob), device, chosen)
     shapes = [model.operands[index].type.dimensions for index in model.inputs]
     bounds = [Bounds(*values) for values in checks]
-    return _make_prepared(model, shapes, device, chosen, compiled, bounds)
+    return _make_prepared(model, shapes, device, chosen, compiled, bounds, turns)
 
 
 def choose_properties(device: str, options: PrepareOptions, threads: int | None, hint: str) -> dict[str, Any]:

@@ -10,9 +10,10 @@ from nnapi.codes import OperandCode
 from nnapi.contract.workload import find_work
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import RULES, Bounds, Context, integers
+from nnapi.drivers.openvino.control_flow import GraphLowering
 from nnapi.drivers.openvino.recurrences import Search
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, round_half
-from nnapi.lowering.lower import Lowering, assume_shapes, name_of
+from nnapi.lowering.lower import assume_shapes, name_of
 from nnapi.lowering.refusal import Unsupported, require
 from nnapi.model.call import UNKNOWN, Call
 from nnapi.model.facts import Kind
@@ -34,7 +35,7 @@ def lower_model(model: Model, shapes: Sequence[Shape | None] | None = None) -> "
     return Lowered(model, shapes or assume_shapes(model)).run()
 
 
-class Lowered(Lowering[Value, Context]):
+class Lowered(GraphLowering):
     """The values of a model's operands, as far as they can be lowered, and a verdict on each operation."""
 
     rules = RULES
@@ -57,9 +58,14 @@ class Lowered(Lowering[Value, Context]):
     def graph(self) -> ov.Model:
         """Return OpenVINO's model; its outputs have NNAPI's storage types."""
         nodes = [self.values[index].node("stored") for index in self.model.outputs]
-        results = [op.result(_make_readable(node)) for node in nodes]  # first make all nodes
-        parameters = [self.parameters[index] for index in self.model.inputs if index in self.parameters]
-        return ov.Model(results, parameters, self.model.name)
+        results = [*map(self.make_result, nodes), *map(op.result, self.turns_left)]  # first make all nodes
+        return ov.Model(results, [*self.list_parameters(), *self.turns], self.model.name)
+
+    def list_parameters(self) -> list[Any]:
+        return [self.parameters[index] for index in self.model.inputs if index in self.parameters]
+
+    def make_result(self, node: Node) -> Any:
+        return op.result(_make_readable(node))
 
     @property
     def is_large(self) -> bool:
@@ -89,7 +95,7 @@ class Lowered(Lowering[Value, Context]):
         return max([0, *depths.values(), *(readers[index] for index in readers)])
 
     def context(self, call: Call) -> Context:
-        checked = {} if self.depth else self.parameters  # inputs of a decomposition may be computed
+        checked = {} if self.depth or self.is_nested else self.parameters  # their inputs may be computed
         return Context(call, checked, self._is_quantized)
 
     def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:
@@ -112,7 +118,8 @@ class Lowered(Lowering[Value, Context]):
 
     def add_input(self, operand: Operand) -> None:
         type = self.types.get(operand.index)
-        if type is not None and type.code in ELEMENTS:
+        is_given = operand.index in self.values or operand.index in self.constants
+        if type is not None and type.code in ELEMENTS and not is_given:
             parameter = op.parameter(list(type.dimensions), ELEMENTS[OperandCode(type.code)])
             self.parameters[operand.index] = parameter
             self.values[operand.index] = Value.of(parameter, type, "stored", name=name_of(operand))

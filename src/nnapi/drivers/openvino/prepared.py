@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.contract.driver import Handle, OpenOptions, Outcome, Request
+from nnapi.contract.loops import TurnLimits
 from nnapi.contract.prepared import EngineTimer, Pool, check_deadline
 from nnapi.contract.profiling import correct_seconds, operation_section
 from nnapi.drivers.openvino.api import ov
@@ -116,15 +117,18 @@ class PreparedOpenVino:
         profile: Profile[Inputs],
         copy: Callable[[Any], Any],
         most: int = 1,
+        turns: Sequence[int] = (),
     ) -> None:
-        """``bounds`` check indices, ``profile`` describes runs in traces, ``copy`` makes up to ``most`` models."""
+        """``bounds`` check indices, ``profile`` describes runs in traces, ``copy`` makes up to ``most`` models. Loops
+        may take ``turns`` at first."""
         self._profile = profile
         self.shapes = tuple(shapes)
         self.compiled = compiled
         self.bounds = tuple(bounds)
         self.mapped: Sequence[Mapping] = ()
         """Mapped files from which the engine reads constants in each run."""
-        self._copies = _Copies(compiled, copy, most, self.shapes, self.bounds)
+        self.turns = tuple(turns)
+        self._copies = _Copies(compiled, copy, most, self.shapes, self.bounds, TurnLimits(turns))
         self._pool = Pool(self._copies.make_run)
 
     def execute(self, request: Request, *, measure: bool = False) -> Outcome:
@@ -136,10 +140,11 @@ class PreparedOpenVino:
                 given = "nothing" if array is None else list(array.shape)
                 raise OpFailedError(f"input {position} was prepared for {list(shape)}, {given} is given")
             inputs.append(array)
-        section = self._profile.of(inputs) if spans.active else spans.NOTHING
+        turns = [np.array([count], np.int32) for count in self.turns]
+        section = self._profile.of([*inputs, *turns]) if spans.active else spans.NOTHING
         if not measure:
-            return Outcome(self._infer(inputs, section))
-        return Outcome(self._infer(inputs, timer := EngineTimer(section)), timer.nanoseconds)
+            return Outcome(self._infer(inputs, section, request))
+        return Outcome(self._infer(inputs, timer := EngineTimer(section), request), timer.nanoseconds)
 
     def open_handle(self, options: OpenOptions) -> Handle:
         """Return a handle that runs on any idle request. Outputs never share memory with the request."""
@@ -147,13 +152,18 @@ class PreparedOpenVino:
         execute = partial(self.execute, measure=True) if options.measure else self.execute
         return Handle(execute, self.open_handle, self._infer if fits else None)
 
-    def _infer(self, inputs: Sequence[Array], section: Section | EngineTimer = spans.NOTHING) -> list[Array]:
+    def _infer(
+        self,
+        inputs: Sequence[Array],
+        section: Section | EngineTimer = spans.NOTHING,
+        request: Request | None = None,
+    ) -> list[Array]:
         engine_threads.need()
         if self.mapped:
             need_whole(self.mapped)
         run = self._pool.take()
         try:
-            outputs = run(inputs, section)
+            outputs = run(inputs, section, request)
         except BadIndexError:
             self._pool.put(run)  # not after other errors, which leave the request in an unknown state
             raise
@@ -174,9 +184,10 @@ class _Copies:
         most: int,
         shapes: Sequence[Shape],
         bounds: Sequence[Bounds],
+        limits: TurnLimits,
     ) -> None:
         self._models, self._copy, self._most = [compiled], copy, most
-        self._shapes, self._bounds = shapes, bounds
+        self._shapes, self._bounds, self._limits = shapes, bounds, limits
         self._requests = 0
         self._lock = make_lock()
 
@@ -191,20 +202,26 @@ class _Copies:
                     self._most = len(self._models)
             model = self._models[self._requests % len(self._models)]
             self._requests += 1
-        return _Run(model, self._shapes, self._bounds)
+        return _Run(model, self._shapes, self._bounds, self._limits)
 
 
 class _Run:
     """An inference request. Small tensors are copied; the engine uses callers' memory for large ones."""
 
-    def __init__(self, compiled: Any, shapes: Sequence[Shape], all_bounds: Sequence[Bounds]) -> None:
-        """``shapes`` are those of the inputs that runs give."""
+    def __init__(
+        self, compiled: Any, shapes: Sequence[Shape], all_bounds: Sequence[Bounds], limits: TurnLimits
+    ) -> None:
+        """``shapes`` are those of the inputs that runs give; after them, the engine takes turns of loops."""
         self._request = request = compiled.create_infer_request()
         # the wrapper would convert inputs and results; there are none
         unwrapped: Any = super(ov.InferRequest, request)
-        self._infer = partial(unwrapped.infer, {}, True, False)
+        self._invoke = partial(unwrapped.infer, {}, True, False)
+        self._limits = limits
         inputs = [_view(request.get_input_tensor(i)) for i in range(len(compiled.inputs))]
         outputs = [_view(request.get_output_tensor(i)) for i in range(len(compiled.outputs))]
+        loops = len(inputs) - len(shapes)
+        self._turns, self._turns_left = inputs[len(shapes) :], outputs[len(outputs) - loops :]
+        inputs, outputs = inputs[: len(shapes)], outputs[: len(outputs) - loops]
         taken = [own.shape for own in inputs]
         need(taken == [*shapes], f"OpenVINO takes inputs of shapes {taken}, not {[*shapes]}", OpFailedError)
         large = {position: _Shared(request, position) for position, own in enumerate(inputs) if own.nbytes > COPIED}
@@ -216,22 +233,38 @@ class _Run:
         self._small = [own for own in outputs if own.nbytes <= COPIED]
         self._large = [(position, own.shape, own.dtype) for position, own in enumerate(outputs) if own.nbytes > COPIED]
 
-    def __call__(self, inputs: Sequence[Array], section: Section | EngineTimer = spans.NOTHING) -> list[Array]:
+    def __call__(self, inputs: Sequence[Array], section: Section | EngineTimer, request: Request | None) -> list[Array]:
+        """Run; without a ``request``, loops have no time limit."""
         for put, array in zip(self._puts, inputs, strict=True):
             put(array)
         for bounds, indices in self._indices:
             bounds.check(_as_unsigned(indices.shared) if isinstance(indices, _Shared) else indices)
         if not self._large:
             with section:
-                self._infer()
+                self._infer(request)
             return [own.copy() for own in self._small]
         results: dict[int, Array] = {}
         for position, shape, dtype in self._large:
             results[position] = np.empty(shape, dtype)
             self._request.set_output_tensor(position, ov.Tensor(results[position], shared_memory=True))
         with section:
-            self._infer()
+            self._infer(request)
         return [results[position] if own is None else own.copy() for position, own in enumerate(self._outputs)]
+
+    def _infer(self, request: Request | None) -> None:
+        if not self._turns:
+            self._invoke()
+        elif request is None:
+            self._limits.run_once(self._take_turns)
+        else:
+            self._limits.run(self._take_turns, request)
+
+    def _take_turns(self, turns: Sequence[int]) -> Sequence[int]:
+        """Run, with these turns for each loop; return how many are left."""
+        for view, count in zip(self._turns, turns, strict=True):
+            view[0] = count
+        self._invoke()
+        return [int(view[0]) for view in self._turns_left]
 
 
 class _Shared:
