@@ -85,7 +85,12 @@ class GraphLowering(NestedLowering[Value, Context]):
             else:
                 node.set_invariant_input(parameter, outer[position])
         node.set_merged_input(body.turns[0], _output(entering), _output(ends[-1]))
-        values = [node.get_iter_value(_output(end), -1) for end in ends]
+        starts = [*(outer[position] for position in range(changed)), entering]
+        is_entered = _and_turns(before, entering)  # without a turn, the engine's results have no value
+        values = [
+            op.select(is_entered, node.get_iter_value(_output(end), -1), start).output(0)
+            for end, start in zip(ends, starts, strict=True)
+        ]
         self._accept(call, values[: len(call.outputs)], types)
         self.accept_turns([values[-1]])
         return types[: len(call.outputs)]
