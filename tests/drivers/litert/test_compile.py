@@ -78,7 +78,7 @@ def test_a_compiled_graph_is_read_back(shape: tuple[int, ...], assumed: Any, in_
     """The shapes that a graph was made for are only kept where a run may have others."""
     model, graph = network(*shape)
     compiled = compile_graph(model, graph, [(2, 3), None], in_float16=in_float16)
-    assert compiled[1:] == ((True, False), ((2, 3),), (0,), 0, assumed, in_float16, None)
+    assert compiled[1:] == ((True, False), ((2, 3),), (0,), 0, assumed, in_float16, (), None)
     found = unpack(CacheEntry(bytes(compiled.content)))
     assert found._replace(content=b"") == Compiled(b"", *compiled[1:])
     facts, length = read_facts(memoryview(compiled.content))

@@ -8,7 +8,7 @@ from nnapi.contract.timings import Cost, Element, Timings
 from nnapi.contract.workload import Work, find_work
 from nnapi.model.facts import Kind
 from nnapi.model.nesting import list_call_references
-from nnapi.runtime.costs.prices import NOMINAL, Prices, performance, predict
+from nnapi.runtime.costs.prices import NOMINAL, TURNS, Prices, performance, predict
 from nnapi.runtime.planning.device_answers import CUT
 from nnapi.runtime.planning.plan import If, Run, Step
 from nnapi.runtime.planning.planner import make_plan
@@ -127,7 +127,7 @@ def test_low_power_counts_energy() -> None:
     assert Prices(DECLARED).seconds(MODEL, CALL, FAST) == pytest.approx(0.5 * work)
 
 
-def test_a_loop_costs_its_condition_and_its_body_once() -> None:
+def test_a_loop_costs_its_condition_and_its_body_in_each_assumed_turn() -> None:
     prices, model = Prices(DECLARED._replace(while_=Performance(0.25))), counting(3.0)
     inner = sum(
         prices.seconds(part, call, FAST)
@@ -135,7 +135,7 @@ def test_a_loop_costs_its_condition_and_its_body_once() -> None:
         for call in part.operations
     )
     own = 0.25 * NOMINAL.operation
-    assert prices.seconds(model, model.operations[0], FAST) == pytest.approx(own + inner, rel=1e-9)
+    assert prices.seconds(model, model.operations[0], FAST) == pytest.approx(TURNS * (own + inner), rel=1e-9)
 
 
 def test_the_inside_of_control_flow_is_never_a_refusal() -> None:

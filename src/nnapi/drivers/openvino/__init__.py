@@ -16,6 +16,7 @@ from nnapi.contract.driver import (
     Capabilities,
     DeviceInfo,
     HostMemory,
+    Performance,
     Prepared,
     PrepareOptions,
     Verdict,
@@ -37,6 +38,8 @@ TYPES = {
     "NPU": DeviceTypeCode.DEVICE_ACCELERATOR,
 }
 """OpenVINO's devices, and their types in NNAPI. Only the reference is a DEVICE_CPU."""
+IF, TURN = Performance(0.2, 0.2), Performance(1.0, 1.0)
+"""The costs of an IF and of a turn of a WHILE, without the operations inside: measured."""
 ACCELERATORS = ("/dev/dri/renderD*", "/dev/accel/accel*")
 """Device files of accelerators. Without one, OpenVINO is not asked for devices other than the CPU."""
 
@@ -57,7 +60,7 @@ class OpenVinoDriver(HostMemory):
         self._device, self._threads = device, threads
 
     def capabilities(self) -> Capabilities:
-        return ENGINE._replace(launch_seconds=1e-5)
+        return ENGINE._replace(launch_seconds=1e-5, if_=IF, while_=TURN)
 
     def timings(self) -> "Timings | None":
         from nnapi.drivers.openvino.timings import find_timings  # on demand: only predictions need it

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode
-from nnapi.contract.driver import COMPOSITE_OPERATIONS, ENGINE, Capabilities, DeviceInfo, PrepareOptions, Verdict
+from nnapi.contract.driver import (
+    COMPOSITE_OPERATIONS,
+    ENGINE,
+    Capabilities,
+    DeviceInfo,
+    Performance,
+    PrepareOptions,
+    Verdict,
+)
 from nnapi.contract.precision import Offer, offer_permitted, refuse_precision
 from nnapi.contract.prepared import Shapes
 from nnapi.drivers.litert.artifact import Compiled
@@ -28,6 +36,8 @@ if TYPE_CHECKING:
 
 log = Log("nnapi.ExecutionPlan")
 
+CONTROL_FLOW = Performance(0.1, 0.1)
+"""The cost of an IF, or of a turn of a WHILE, without the operations inside: measured."""
 LARGE = 1024
 """Minimum bytes of a constant whose memory pages are released after compilation."""
 WORTH_SHARING = 10_000_000
@@ -60,7 +70,7 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
         """The model of the last verdicts with its lowered graph, if fully supported, as it is usually prepared next."""
 
     def capabilities(self) -> Capabilities:
-        return ENGINE
+        return ENGINE._replace(if_=CONTROL_FLOW, while_=CONTROL_FLOW)
 
     def lower(self, model: Model, shapes: Shapes | None = None) -> Lowered:
         from nnapi.drivers.litert.lowering import assume_shapes  # on demand: restoring from the cache saves 1 MB

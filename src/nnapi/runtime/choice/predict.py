@@ -4,12 +4,13 @@ import os
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from nnapi.codes import PreferenceCode
+from nnapi.codes import OperationCode, PreferenceCode
 from nnapi.contract.driver import Variants
 from nnapi.errors import BadDataError
 from nnapi.model.model import Model
+from nnapi.model.nesting import list_nested
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.costs.prices import predict_least
+from nnapi.runtime.costs.prices import TURNS, predict_least
 from nnapi.runtime.executors.prepared_partitions import ClaimedError
 from nnapi.runtime.planning.device_answers import DeviceAnswers
 from nnapi.runtime.planning.plan import Plan
@@ -70,7 +71,8 @@ def choose_threads(question: Question) -> tuple[int | None, bool]:
 
 def is_tiny(model: Model) -> bool:
     """Return whether a model is too small for a trial to pay."""
-    return predict_least(model, {}) < TINY
+    has_loop = any(call.code == OperationCode.WHILE for each in list_nested(model) for call in each.operations)
+    return predict_least(model, {}) * (TURNS if has_loop else 1) < TINY
 
 
 def list_plans(question: Question, threads: int | None) -> list[Plan]:

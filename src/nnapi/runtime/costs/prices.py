@@ -18,8 +18,11 @@ log = Log("nnapi.ExecutionPlan")
 
 NOMINAL = Cost(2e-6, 1 / 5e9, 1 / 4e9)
 """The nominal processor: seconds per operation, per multiply-accumulate (MAC) and per byte."""
+TURNS = 100
+"""Assumed number of turns of a WHILE, which is unknown before a run."""
 MOST = 1e9
-"""Maximum seconds for the body of control flow. Nested loops double the cost, and an infinite cost means a refusal."""
+"""Maximum seconds for the models of control flow. Nested loops multiply the cost, and an infinite cost means a
+refusal."""
 
 Tables = Mapping[str, Timings]
 """Timings by device name; a device without any is predicted from declared costs."""
@@ -65,7 +68,8 @@ def predict(cost: Cost, work: Work) -> float:
 
 
 def predict_least(model: Model, tables: Tables) -> float:
-    """Predict the seconds of a model with each operation on its fastest device, else on the nominal processor."""
+    """Predict the seconds of a model with each operation on its fastest device, else on the nominal processor. The
+    models of control flow count once."""
     total = 0.0
     for each in list_nested(model):
         for call in each.operations:
@@ -110,8 +114,8 @@ class Prices(NamedTuple):
                 return self.seconds(model, call, preference)
             is_if = call.code == OperationCode.IF
             own = NOMINAL.operation * _find_factor(self.declared.if_ if is_if else self.declared.while_, preference)
-            inner = sum(totals[each] for each in list_call_references(model, call)) * (0.5 if is_if else 1.0)
-            return own + min(inner, MOST)
+            inner = own + sum(totals[each] for each in list_call_references(model, call)) * (0.5 if is_if else 1.0)
+            return min(inner if is_if else TURNS * inner, MOST)
 
         for inner in list_call_references(model, call):
             for each in list_nested(inner):
