@@ -21,9 +21,9 @@ FIRST_TURNS = 2, 4096
 PER_OPERATION, PER_MAC, PER_BYTE = 1e-6, 1e-9, 1e-9
 """Rough seconds of a turn, on the safe side."""
 GROWTH = 8.0
-"""Maximum factor by which the turns grow from one call of the engine to the next."""
-MARGIN = 1.25
-"""Factor of the limit for which the turns suffice, so that a loop that is cut has reached the limit."""
+"""Factor by which the turns grow from one call of the engine to the next, until the next call takes the whole limit."""
+MARGIN = 1.1
+"""Factor of the limit for which the turns suffice, so that a loop that uses all of them has reached the limit."""
 
 Run: TypeAlias = Callable[[Sequence[int]], Sequence[int]]
 """A call of the engine: takes the turns of each loop, returns those that are left."""
@@ -60,40 +60,29 @@ class TurnLimits:
     def run(self, run: Run, request: Request) -> None:
         """Run until all loops have ended. LoopTimeoutError if they take longer than the request permits."""
         limit = request.loop_timeout / 1e9
-        turns = self._turns_within(limit)
+        turns = self._limit_turns(limit)
         while True:
-            begin, failure = time.perf_counter(), None
-            try:
-                left = run(turns)
-            except NnapiError as error:  # maybe from values of a loop that was ended too early
-                if max(turns) == MOST_TURNS:
-                    raise
-                left, failure = [0] * len(turns), error
+            begin = time.perf_counter()
+            left, failure = _attempt(run, turns)
             spent = time.perf_counter() - begin
-            is_cut = min(left) <= 0
-            was_repeated = False
-            if spent > limit:
-                was_repeated = self._seconds_outside is None
-                inside = spent - self._measure_outside(run)
-                if inside > limit * len(turns):
-                    said = f"the loop ran longer than {request.loop_timeout} ns, its limit by set_loop_timeout"
-                    raise failure or LoopTimeoutError(said)
-            if not is_cut:
+            is_measured = spent > limit and self._seconds_outside is None
+            if spent > limit and spent - self._measure_outside(run) > limit * len(turns):
+                said = f"the loop ran longer than {request.loop_timeout} ns, its limit by set_loop_timeout"
+                raise failure or LoopTimeoutError(said)
+            if min(left) > 0:
                 self._turns = tuple(map(max, self._turns, turns))
-                if was_repeated:
+                if is_measured:  # that has replaced the results
                     run(turns)
                 return
             if request.deadline is not None and time.monotonic_ns() > request.deadline:
                 raise MissedDeadlineTransientError("the time limit passed in a loop")
             if failure is None:
-                self._seconds_per_turn = max(spent / sum(map(int.__sub__, turns, left)), 1e-9)
-            growth = min(GROWTH, max(MARGIN, MARGIN * limit / max(spent, 1e-9)))
-            turns = tuple(
-                min(MOST_TURNS, int(count * growth) + 1) if rest <= 0 else count
-                for count, rest in zip(turns, left, strict=True)
-            )
+                self._seconds_per_turn = spent / (sum(turns) - sum(left))
+            last = MARGIN * limit / max(spent, 1e-9)
+            turns = _grow(turns, left, GROWTH if last > GROWTH**2 else max(last, MARGIN))
 
-    def _turns_within(self, limit: float) -> tuple[int, ...]:
+    def _limit_turns(self, limit: float) -> tuple[int, ...]:
+        """Return the turns for a run, without those that would take longer than the limit."""
         if not self._seconds_per_turn:
             return self._turns
         most = max(1, int(MARGIN * limit / self._seconds_per_turn))
@@ -102,9 +91,23 @@ class TurnLimits:
     def _measure_outside(self, run: Run) -> float:
         if self._seconds_outside is None:
             begin = time.perf_counter()
-            try:
-                run([0] * len(self._turns))
-            except NnapiError:
-                return 0.0
+            _attempt(run, [0] * len(self._turns))
             self._seconds_outside = time.perf_counter() - begin
         return self._seconds_outside
+
+
+def _attempt(run: Run, turns: Sequence[int]) -> tuple[Sequence[int], NnapiError | None]:
+    """Return the turns that are left, or none and the engine's error, which may be due to a loop that was ended too
+    early. Raise the error if more turns are impossible."""
+    try:
+        return run(turns), None
+    except NnapiError as error:
+        if max(turns) == MOST_TURNS:
+            raise
+        return [0] * len(turns), error
+
+
+def _grow(turns: Sequence[int], left: Sequence[int], growth: float) -> tuple[int, ...]:
+    """Return more turns for the loops that have used theirs."""
+    more = [min(MOST_TURNS, int(count * growth) + 1) for count in turns]
+    return tuple([most if rest <= 0 else count for most, count, rest in zip(more, turns, left, strict=True)])

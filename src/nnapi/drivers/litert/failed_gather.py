@@ -9,6 +9,8 @@ from nnapi.model.model import Model
 from nnapi.ops.index_range import BadIndexError
 
 FAILED = re.compile(r"Node number (\d+) \(GATHER\) failed to invoke")
+IN_SUBGRAPH = re.compile(r"\((IF|WHILE)\) failed to invoke")
+"""The message of a failure in a subgraph, whose operators have numbers of their own."""
 PARAMETERS: dict[int, str] = {OperationCode.GATHER: "indices", OperationCode.EMBEDDING_LOOKUP: "lookups"}
 """The parameter that holds the indices of an operation that is lowered to GATHER."""
 
@@ -19,7 +21,7 @@ def find_bad_index(message: str, native: Any, model: Model, origins: Sequence[in
     ``native`` is the interpreter, whose tensors still have the GATHER's indices. ``origins`` has the operation of each
     operator.
     """
-    found = FAILED.findall(message)
+    found = FAILED.findall(message) if not IN_SUBGRAPH.search(message) else []
     origin = origins[int(found[-1])] if found and int(found[-1]) < len(origins) else None
     call = next((call for call in model.operations if call.number == origin), None)
     parameter = None if call is None else PARAMETERS.get(call.code)

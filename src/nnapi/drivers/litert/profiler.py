@@ -57,7 +57,8 @@ class Profiled(CompiledModel):
         self._profiler = make("CompiledModelGetProfiler", self.handle)
 
     def run(self) -> list[Event]:
-        """Run once; return the events of operators, in order."""
+        """Run once; return the events of the main graph's operators, in order. The time of a subgraph is that of the
+        operator that runs it."""
         call("StartProfiler", self._profiler)
         self.invoke()
         count = c_int()
@@ -69,7 +70,7 @@ class Profiled(CompiledModel):
                 (e.tag or b"").decode(errors="replace"), e.operator if e.type == KERNEL else None, e.microseconds / 1e6
             )
             for e in events
-            if e.type in (KERNEL, DELEGATED)
+            if e.type in (KERNEL, DELEGATED) and e.graph == 0
         ]
         call("ResetProfiler", self._profiler)
         return found

@@ -192,7 +192,7 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
                 graph.outputs += graph.inputs[len(graph.outputs) :]
             if side is not None:
                 self._add_turns(graph, *side)
-            _separate_outputs(graph)
+            _separate_outputs(graph, passes_through=self.counts_turns and self._role is Role.BODY)
             self.subgraphs.append(graph)
             self._numbers[side] = len(self.subgraphs)
         return self._numbers[side]
@@ -221,11 +221,13 @@ def make_cast(source: Tensor, target: Tensor) -> Operator:
     return Operator("CAST", [source], [target], {"source": ELEMENTS[source.type], "target": ELEMENTS[target.type]})
 
 
-def _separate_outputs(graph: Graph) -> None:
-    """Make each output of a graph a tensor of its own, which is neither an input nor a constant."""
+def _separate_outputs(graph: Graph, *, passes_through: bool) -> None:
+    """Make each output of a graph a tensor of its own, which is neither an input nor a constant. If it
+    ``passes_through``, an input may also be the output at the same position."""
     taken = set(graph.inputs)
     for position, tensor in enumerate(graph.outputs):
-        if tensor in taken or tensor.is_constant:
+        is_same = passes_through and tensor is graph.inputs[position]
+        if tensor.is_constant or (tensor in taken and not is_same):
             copy = graph.outputs[position] = tensor.like()
             graph.operators.append(Operator("RESHAPE", [tensor, constant(tensor.shape)], [copy]))
         taken.add(graph.outputs[position])
