@@ -20,6 +20,7 @@ WITHOUT_A_PACKAGE = {"benchmarks", "clients", "clients/tflite_delegate", "docs",
 
 TESTED_BY = {
     "closeable.py": "runtime/test_closing.py",
+    "drivers/openvino/control_flow.py": "drivers/test_whole_control_flow.py",
     "drivers/openvino/timings.py": "contract/test_timings.py",
     "drivers/xnnpack/timings.py": "contract/test_timings.py",
     "host/adb.py": "cli/test_phone.py",

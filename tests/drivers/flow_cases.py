@@ -132,3 +132,16 @@ class RandomFlow:
         count, *results = b.while_(*models, inputs, out=state[:-1])
         rest = iter(results)
         values[:] = [count if type == COUNT else next(rest) for type in types]
+
+
+def counting(step: OperandType = COUNT, limit: int = 100, name: str = "counting") -> Model:
+    """x, which grows by 1 up to the limit; the limit is a constant of the condition, x an input."""
+    b = Builder("condition")
+    b.output(b.less(b.input(step), np.full(1, limit, step.dtype), out=TRUTH))
+    condition = b.finish()
+    b = Builder("body")
+    b.output(b.add(b.input(step), np.ones(1, step.dtype)))
+    body = b.finish()
+    b = Builder(name)
+    b.output(*b.while_(condition, body, [b.input(step)], out=[step]))
+    return b.finish()
