@@ -22,6 +22,7 @@ DTYPES = {
     "FLOAT64": np.float64,
     "STRING": np.uint8,
     "INT4": np.uint8,
+    "RESOURCE": np.uint8,
 }
 
 BLOCKWISE = 2
@@ -288,6 +289,7 @@ def _operator(b: flatbuffers.Builder, operator: dict[str, Any], kinds: Sequence[
             for name, value in fields.items()
             if isinstance(value, list)
         }
+        vectors |= {name: b.CreateString(value) for name, value in fields.items() if isinstance(value, str)}
         second = hasattr(tflite.BuiltinOptions2, kind)
         place, names = (
             ("BuiltinOptions2", tflite.BuiltinOptions2) if second else ("BuiltinOptions", tflite.BuiltinOptions)

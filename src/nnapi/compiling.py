@@ -71,6 +71,7 @@ def compile(
         threads,
     )
     need(dynamic in (None, "bucket"), f"dynamic is {dynamic!r}, must be 'bucket' or None", BadDataError)
+    need(not (dynamic and model.states), "dynamic='bucket' pads runs, so the model must not have states", BadDataError)
     if isinstance(model, DynamicModel) or dynamic:
 
         def compile_static(static: Model, device: str | None) -> Compilation:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from tests.tflite_writer import Graph, T, const, write
 
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
-from tests.litert.interpreter_cases import both, feed, needs_library, run  # noqa: E402
+from nnapi.litert import Interpreter  # noqa: E402
+from tests.litert.interpreter_cases import both, feed, needs_library, run, values  # noqa: E402
+from tests.variable_cases import running_sum  # noqa: E402
 
 
 @needs_library
@@ -36,3 +41,70 @@ def test_temporary_tensors_of_litert_are_not_the_file_s() -> None:
         interpreter.allocate_tensors()
     feed(pair)
     run(pair)
+
+
+def test_resource_variables_outlive_resets_and_resizing() -> None:
+    pair = both(write(*running_sum(start=5)))
+    for interpreter in pair:
+        interpreter.allocate_tensors()
+    for again in ("", "reset", "allocate", "resize"):
+        for interpreter in pair:
+            if again == "reset":
+                interpreter.reset_all_variables()
+            elif again == "resize":
+                interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], [2])
+            if again in ("allocate", "resize"):
+                interpreter.allocate_tensors()
+        for _ in range(3):
+            feed(pair)
+            run(pair)
+
+
+def test_signatures_share_resource_variables() -> None:
+    (adding, first), (reading, _) = running_sum(start=5), running_sum()
+    reading.operators[:] = [each for each in reading.operators if each["kind"] != "ASSIGN_VARIABLE"]
+    for graph, name in ((adding, "add"), (reading, "read")):
+        graph.signature = name
+        graph.operators[0]["options"] = "CallOnceOptions", {"InitSubgraphIndex": 2}
+        graph.tensors = [replace(each, name=each.name or f"n{index}") for index, each in enumerate(graph.tensors)]
+    runners = [
+        [interpreter.get_signature_runner(name) for name in ("add", "read")]
+        for interpreter in both(write(adding, reading, first))
+    ]
+    found = []
+    for add, look in runners:
+        sums = [runner(**{next(iter(runner.get_input_details())): np.float32([1, 2])}) for runner in (add, add, look)]
+        found.append([next(iter(outputs.values())).tolist() for outputs in sums])
+    assert found[0] == found[1] == [[6, 7], [7, 9], [8, 11]]
+
+
+def test_both_kinds_of_variables_in_one_subgraph_are_refused() -> None:
+    main, first = running_sum()
+    x = main.tensors[main.inputs[0]]
+    y, features, times = T("FLOAT32", (1, 4)), const(np.ones((4, 2)), "FLOAT32"), const(np.ones((4, 3)), "FLOAT32")
+    row, state = T("FLOAT32", (1, 2)), T("FLOAT32", (1, 12), variable=True)
+    main.operator("RESHAPE", [x, const([1, 2])], [row], "ReshapeOptions", NewShape=[1, 2])
+    main.operator("SVDF", [row, features, times, None, state], [y], "SVDFOptions", Rank=1).between([x], [y])
+    _, ours = both(write(main, first))
+    with pytest.raises(RuntimeError, match="variable tensors and resource variables"):
+        ours.allocate_tensors()
+
+
+@pytest.mark.engine
+@pytest.mark.shared
+@pytest.mark.parametrize("name", ["okay_nabu_v2", "vad_v2", "alexa_v1"])
+def test_wake_words_are_equal_to_litert_s_over_several_runs(shared: Path, name: str) -> None:
+    path = str(shared / f"models-3/microwakeword_{name}.tflite")
+    kernels = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES  # XNNPACK rounds otherwise than the reference
+    theirs = litert.Interpreter(path, experimental_op_resolver_type=kernels)
+    pair = theirs, Interpreter(path, devices="nnapi-reference")
+    for interpreter in pair:
+        interpreter.allocate_tensors()
+    found = []
+    for _ in range(30):
+        feed(pair, -128, 127)
+        for interpreter in pair:
+            interpreter.invoke()
+        found.append([values(interpreter)[0].tolist() for interpreter in pair])
+    assert all(first == second for first, second in found)
+    assert len({str(first) for first, _ in found}) > 1

@@ -15,7 +15,8 @@ from nnapi.model.builder import Builder
 from nnapi.model.graph import find_computed
 from nnapi.model.model import Model
 from nnapi.model.operand import tensor
-from nnapi.runtime.keeping import Keeping, Run
+from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.keeping import Keeping
 
 X = np.array([1, -2], np.float32)
 
@@ -61,10 +62,10 @@ def test_threads_that_keep_the_same_operands_compile_once() -> None:
     def run() -> None:
         found.append(len(keeping.run([X], [kept], compile_once)))
 
-    def compile_once(described: Model) -> Run:
+    def compile_once(described: Model) -> Compilation:
         compiled.append(described)
         other.start()  # while this one compiles
-        return compile(described, "nnapi-reference").run
+        return compile(described, "nnapi-reference")
 
     other = threading.Thread(target=run)
     run()
@@ -81,14 +82,13 @@ def test_a_compilation_that_is_closed_during_the_first_run_runs_to_the_end() -> 
     model = chain()
     keeping = Keeping(model)
 
-    def compile_and_close(described: Model) -> Run:
-        keeping.clear()
-        ready = compile(described, "nnapi-reference")
-
-        def run(*inputs: Any) -> list[Any]:
+    class Closed:
+        def __init__(self, described: Model) -> None:
             keeping.clear()
-            return ready.run(*inputs)
+            self._ready = compile(described, "nnapi-reference")
 
-        return run
+        def run(self, *inputs: Any) -> list[Any]:
+            keeping.clear()
+            return self._ready.run(*inputs)
 
-    assert len(keeping.run([X], find_computed(model, ["doubled"]), compile_and_close)) == 3
+    assert len(keeping.run([X], find_computed(model, ["doubled"]), Closed)) == 3

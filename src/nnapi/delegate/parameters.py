@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from nnapi.errors import need_value
+from nnapi.formats.tflite.flatbuffer import TEXT
 from nnapi.formats.tflite.operators import options_table
 from nnapi.formats.tflite.reader import Options
 
@@ -23,7 +24,8 @@ def _structure(kind: str) -> tuple[struct.Struct, list[tuple[str, int]]] | None:
     fields are not those of the schema."""
     table = options_table(kind)
     fields = {name: field for name, field in table.fields.items() if name != "_"}
-    if not fields or table.is_second or any(field.is_vector and field.code != "i" for field in fields.values()):
+    is_other = any(field.code == TEXT or (field.is_vector and field.code != "i") for field in fields.values())
+    if not fields or table.is_second or is_other:
         return None
     format, members = "@", []
     for name, field in fields.items():

@@ -5,14 +5,26 @@ from collections.abc import Sequence
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import Graph, Step, Value
+from nnapi.model.graph import StatePair
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
 
 
-def build(graph: Graph, model: Model, inputs: Sequence[Value], outputs: Sequence[Value]) -> Model:
-    outputs = _write_outputs(graph, inputs, outputs)
+def build(
+    graph: Graph,
+    model: Model,
+    inputs: Sequence[Value],
+    outputs: Sequence[Value],
+    states: Sequence[tuple[Value, Value]] = (),
+) -> Model:
+    """Return the model of a graph. ``states`` are the values before and after a run of what lasts between runs."""
+    before = [state for state, _ in states]
+    changed = [pair for pair in states if pair[1] is not pair[0]]
+    written = _write_outputs(graph, [*inputs, *before], [*outputs, *(after for _, after in changed)])
     indices = {value: model.add_operand(value.type, value.name) for value in inputs}
-    for step in _select_needed(graph, outputs):
+    for value in before:
+        indices[value] = _describe(model, value)
+    for step in _select_needed(graph, written):
         for value in (*step.inputs, *step.outputs):
             if value not in indices:
                 indices[value] = _describe(model, value)
@@ -21,7 +33,10 @@ def build(graph: Graph, model: Model, inputs: Sequence[Value], outputs: Sequence
             model.add_operation(step.code, reads, writes)
         else:
             model.add_matched_operation(step.known, reads, writes)
-    model.identify_inputs_and_outputs([indices[value] for value in inputs], [indices[value] for value in outputs])
+    results = [indices[value] for value in written]
+    model.identify_inputs_and_outputs([indices[value] for value in inputs], results[: len(outputs)])
+    after = dict(zip((state for state, _ in changed), results[len(outputs) :], strict=True))
+    model.states = tuple(StatePair(indices[state], after.get(state)) for state in before)
     model.finish()
     return model
 
@@ -51,7 +66,7 @@ def _select_needed(graph: Graph, outputs: Sequence[Value]) -> list[Step]:
 
 
 def _describe(model: Model, value: Value) -> int:
-    type, array = value.type, value.array
+    type, array = value.type, value.initial if value.array is None else value.array
     if value.in_file and array is not None and array.size and _is_plain(type):
         return model.add_constant(type, array, value.name)
     channel = type.channel

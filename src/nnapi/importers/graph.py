@@ -51,6 +51,8 @@ class Value:
     omitted: bool = False
     is_dynamic_shape: bool = False
     row: "Value | None" = None
+    initial: Array | None = None
+    """The value at the first run, of a state between runs."""
 
     @property
     def shape(self) -> Shape:

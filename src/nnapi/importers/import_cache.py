@@ -54,8 +54,9 @@ class Origin(SourceFile):
         if any(time.time_ns() - max(each.changed, each.modified) < SETTLED for each in (file, *others)):
             return
         ends = [[_as_data(model.operands[index]) for index in side] for side in (model.inputs, model.outputs)]
-        known = {"file": file, "digest": hash_content(model).hex(), "ends": ends}
+        known: dict[str, Any] = {"file": file, "digest": hash_content(model).hex(), "ends": ends}
         known["others"] = [[other.path, other.file] for other in self.others]
+        known["has_states"] = bool(model.states)
         keep_record(RecordKind.MODELS, make_key(file, self.purpose), known, model=model.name)
 
 
@@ -103,6 +104,8 @@ def _recall(file: Identity, memory: Memory, path: str, purpose: str, read: Calla
     name, origin = os.path.basename(path), Origin(file, path, known.others, purpose, is_cached=True)
     model = LazyModel(os.path.splitext(name)[0], *known.ends, partial(_read, origin, memory, known.digest, read))
     model.origin = origin
+    if not known.has_states:
+        model.states = ()
     set_content_hash(model, known.digest)
     return model
 
@@ -112,12 +115,13 @@ class Known(NamedTuple):
     digest: bytes
     ends: tuple[list[Operand], list[Operand]]
     others: list[SourceFile]
+    has_states: bool
 
 
 def _parse(data: Any) -> Known:
     inputs, outputs = ([_operand(*end) for end in side] for side in data["ends"])
     others = [SourceFile(Identity(*file), path) for path, file in data.get("others", ())]
-    return Known(Identity(*data["file"]), bytes.fromhex(data["digest"]), (inputs, outputs), others)
+    return Known(Identity(*data["file"]), bytes.fromhex(data["digest"]), (inputs, outputs), others, data["has_states"])
 
 
 def _read(origin: Origin, memory: Memory, digest: bytes, read: Callable[[], Model]) -> Model:

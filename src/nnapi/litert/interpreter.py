@@ -16,6 +16,7 @@ from nnapi.litert.delegates import list_devices
 from nnapi.litert.session import Graph, Session, Settings, SubgraphFile
 from nnapi.model.operand import Array
 from nnapi.printable import pluralize
+from nnapi.runtime.states import States
 from nnapi.runtime.thread_counts import read_threads
 
 UNUSED = 2
@@ -74,12 +75,15 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
         )
         self.file = SubgraphFile(model_path, model_content, weights)
         self._sessions: dict[int, Session] = {}
+        self._resources = States()
         self._main = self.session(0)
         self._lease = _Lease()
 
     def session(self, subgraph_index: int) -> Session:
         if subgraph_index not in self._sessions:
-            self._sessions[subgraph_index] = Session(self.file, subgraph_index, self._interpreter, self._settings)
+            self._sessions[subgraph_index] = Session(
+                self.file, subgraph_index, self._interpreter, self._settings, self._resources
+            )
         return self._sessions[subgraph_index]
 
     def allocate_tensors(self) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.restarting import Restarting, StatefulRun, copy_to
+from nnapi.runtime.burst import Burst
 from nnapi.runtime.compilation import Compilation
 
 
@@ -28,14 +29,22 @@ class ReadyGraph:
     next run. ``positions`` maps a tensor's index to its position among the outputs.
     """
 
-    def __init__(self, compilation: Compilation, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+    def __init__(
+        self,
+        compilation: Compilation,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        burst: Burst | None = None,
+    ) -> None:
+        """``burst`` runs the compilation, by default a new one."""
         self.compilation = compilation
         self.positions = {tensor.number: position for position, tensor in enumerate(outputs)}
-        types = [compilation.model.operands[index].type for index in compilation.model.outputs]
+        own = compilation.model.outputs[: len(outputs)]  # states follow
+        types = [compilation.model.operands[index].type for index in own]
         self.results: list[Array] = [
             np.zeros(_infer_shape(tensor, type), tensor.dtype) for tensor, type in zip(outputs, types, strict=True)
         ]
-        self._burst = compilation.burst(borrow=True)
+        self._burst = compilation.burst(borrow=True) if burst is None else burst
         taken = {tensor.number: tensor for tensor in inputs}
         memory, run_stored = self._burst.bind(*(tensor.shape or (1,) for tensor in taken.values()))
         ends = zip(memory, taken.values(), strict=True)
@@ -48,7 +57,7 @@ class ReadyGraph:
         return {device.name for device in self.compilation.devices}
 
     def reset(self) -> None:
-        """Do nothing: the graph has no states."""
+        """Do nothing: the graph has no variable tensors, and LiteRT does not reset resource variables."""
 
     def explain(self) -> str:
         return self.compilation.explain()

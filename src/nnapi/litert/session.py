@@ -3,13 +3,14 @@
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from nnapi.compiling import compile
-from nnapi.errors import NnapiError
+from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.formats.tflite.reader import File, Subgraph
 from nnapi.formats.tflite.reader import Tensor as FileTensor
 from nnapi.importers import load
@@ -23,6 +24,7 @@ from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.states import Stateful, StatefulBurst, States
 
 Graph = ReadyGraph | RestartingGraph | DelegatedGraph
 
@@ -42,8 +44,9 @@ class Session:
     """A subgraph, resized and allocated as LiteRT does. ``native`` is LiteRT's interpreter of the file, which never
     allocates tensors; another one, which does, infers shapes."""
 
-    def __init__(self, file: "SubgraphFile", index: int, native: Any, settings: Settings) -> None:
-        self.index = index
+    def __init__(self, file: "SubgraphFile", index: int, native: Any, settings: Settings, resources: States) -> None:
+        """``resources`` are the resource variables, which all subgraphs of an interpreter share."""
+        self.index, self._resources = index, resources
         self._file, self._native, self._settings = file, native, settings
         self._resized: dict[int, Array] = {}
         self._shapes: dict[int, Shape] = {}
@@ -106,16 +109,28 @@ class Session:
     def _prepare(self, graph: Subgraph) -> Graph:
         variables = list_variables(graph)
         lasting = self._import(keeps_state=True)
+        if lasting.states:
+            need(not variables, "the subgraph has variable tensors and resource variables", BadDataError)
+            return self._keep_resources(graph, lasting)
         if not variables:
             return self._compile(graph, lasting, ())
         fresh = self._compile(graph, self._import(keeps_state=False), ())
         return RestartingGraph(fresh, lambda: self._compile(graph, lasting, variables), self._list(graph, variables))
 
+    def _keep_resources(self, graph: Subgraph, model: Model) -> ReadyGraph:
+        stateful, settings = Stateful(model), self._settings
+        if settings.cache is None and model.origin is not None:
+            settings = settings._replace(cache=True)
+        compilation = settings.compile(stateful.model)
+        burst = StatefulBurst(stateful, compilation, self._resources, borrow=True)
+        ends = self._list(graph, graph.inputs), self._list(graph, self._list_outputs(graph))
+        return ReadyGraph(compilation, *ends, burst)
+
     def _import(self, *, keeps_state: bool) -> Model:
         """Return the subgraph as a model with the inferred shapes, or with the file's dynamic shapes if those do not
         fit. With ``keeps_state``, variables are additional inputs and outputs; else each run resets them."""
         graph = self._file.read().subgraph(self.index)
-        has_state = keeps_state and bool(list_variables(graph))
+        has_state = keeps_state and (bool(list_variables(graph)) or self._file.shares_resources)
         is_dynamic = any(0 in tensor.shape for tensor in graph.tensors)
         if not (self.index or self._settings.all_tensors or has_state or is_dynamic or self._resized):
             return self._file.load()
@@ -190,6 +205,13 @@ class SubgraphFile:
         """Return an interpreter of LiteRT, without delegates, whose tensors may be allocated."""
         kind = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         return Interpreter(*self.path_and_content, experimental_op_resolver_type=kind)._interpreter
+
+    @cached_property
+    def shares_resources(self) -> bool:
+        """Return whether several signatures use resource variables."""
+        file = self.read()
+        graphs = [file.subgraph(index) for index, _ in file.signatures()]
+        return sum(any(each.kind == "VAR_HANDLE" for each in graph.operators) for graph in graphs) > 1
 
     def read(self) -> File:
         """Parse the file anew, since callers may change the result."""

@@ -32,7 +32,7 @@ class DynamicModel(LazyModel):
             for index, (each, type) in enumerate((*inputs, *outputs))
         ]
         super().__init__(name, ends[: len(inputs)], ends[len(inputs) :], partial(_refuse, name, ends[: len(inputs)]))
-        self.precision = Precision.FLOAT32
+        self.precision, self.states = Precision.FLOAT32, ()
         self.notes = ("it is compiled for the shapes of each run; load(shapes=…) or --shape fixes them",)
         self._describe_for = describe
         self.load_for: Callable[[Shapes, Callable[[], Model]], Model] = lambda shapes, read: read()

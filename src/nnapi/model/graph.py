@@ -60,6 +60,14 @@ class Signature(NamedTuple):
     outputs: Names
 
 
+class StatePair(NamedTuple):
+    """A value that lasts between the runs of a burst: the index of the constant that it begins with, and of the operand
+    that has its value after a run; None if runs do not change it."""
+
+    initial: int
+    final: int | None
+
+
 class OperationCall(NamedTuple):
     """One addOperation: code, operand indices, and their match (None for OEM and extension operations)."""
 
@@ -91,6 +99,7 @@ class Graph(Protocol):
     dynamic_range: bool
     rounded_states: bool
     notes: tuple[str, ...]
+    states: tuple[StatePair, ...]
 
 
 def constants(model: Graph) -> list[Array]:

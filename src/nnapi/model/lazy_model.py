@@ -83,4 +83,4 @@ class LazyOperands(Sequence[Operand]):
         return iter(self._description.make().operands)
 
 
-DESCRIBED = ("operations", "notes", "precision", "signature")
+DESCRIBED = ("operations", "notes", "precision", "signature", "states")

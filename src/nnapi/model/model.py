@@ -12,7 +12,7 @@ from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OEM_SCALAR, Opera
 from nnapi.errors import BadDataError, BadStateError, UnexpectedNullError, need
 from nnapi.model.constant import as_bytes, bind, can_change, map_value, need_size
 from nnapi.model.extension import EXTENSIONS
-from nnapi.model.graph import Lifetime, Operand, OperationCall, Origin, Signature, Supports, constants
+from nnapi.model.graph import Lifetime, Operand, OperationCall, Origin, Signature, StatePair, Supports, constants
 from nnapi.model.lifecycle import State
 from nnapi.model.memory import Memory, mappings, need_memory, need_whole
 from nnapi.model.nesting import list_nested
@@ -74,6 +74,8 @@ class Model(Closeable, NotebookDisplay):
         self.rounded_states = False
         self.notes: tuple[str, ...] = ()
         """Messages about assumptions and changes that an importer made."""
+        self.states: tuple[StatePair, ...] = ()
+        """Values that bursts keep between their runs."""
         self.signature: Signature | None = None
         """Names of the model, its inputs and its outputs in the imported file."""
         self.origin: Origin | None = None

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from nnapi.model.extension import EXTENSIONS
-from nnapi.model.graph import Graph, Lifetime
+from nnapi.model.graph import Graph, Lifetime, StatePair
 from nnapi.model.nesting import list_nested
 from nnapi.model.operand import OperandType
 from nnapi.model.precision import Precision
@@ -26,6 +26,7 @@ class Description(NamedTuple):
     notes: tuple[str, ...]
     dynamic_range: bool = False
     rounded_states: bool = False
+    states: tuple[StatePair, ...] = ()
 
 
 def describe(model: Graph) -> list[Description]:
@@ -46,6 +47,7 @@ def describe(model: Graph) -> list[Description]:
             each.notes,
             each.dynamic_range,
             each.rounded_states,
+            each.states,
         )
         for each in models
     ]
@@ -56,6 +58,18 @@ def describe_with_outputs(model: Graph, indices: Sequence[int]) -> list[Descript
     roles = {Lifetime.OUTPUT: Lifetime.TEMPORARY}
     operands = [(name, code, type, roles.get(life, life), value) for name, code, type, life, value in outer.operands]
     return [*inner, outer._replace(operands=operands, outputs=tuple(indices))]
+
+
+def describe_with_states(model: Graph) -> list[Description]:
+    """Describe a model whose states are inputs and outputs, behind its own; those that runs do not change are inputs
+    only."""
+    *inner, outer = describe(model)
+    operands = list(outer.operands)
+    for initial, _ in outer.states:
+        operands[initial] = (*operands[initial][:3], Lifetime.INPUT, None)
+    inputs = (*outer.inputs, *(state.initial for state in outer.states))
+    outputs = (*outer.outputs, *(state.final for state in outer.states if state.final is not None))
+    return [*inner, outer._replace(operands=operands, inputs=inputs, outputs=outputs, states=())]
 
 
 def build(make: Callable[[str], M], descriptions: Sequence[Description]) -> M:
@@ -79,7 +93,7 @@ def build(make: Callable[[str], M], descriptions: Sequence[Description]) -> M:
         model.permit_dynamic_range(description.dynamic_range)
         model.permit_rounded_states(description.rounded_states)
         model.finish()
-        model.notes = description.notes
+        model.notes, model.states = description.notes, description.states
         models.append(model)
     last: M = models[-1]
     return last

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from nnapi.closeable import Closeable
-from nnapi.contract.driver import Bound, Handle, OpenOptions, Request
+from nnapi.contract.driver import Bound, Handle, Inference, OpenOptions, Request
 from nnapi.contract.wrapping import Openable, open_handle
 from nnapi.errors import BadStateError, UnexpectedNullError, need
 from nnapi.locks import Turn
@@ -131,7 +131,11 @@ class Burst(Closeable):
                 log.debug("no fast path for bound memory: %s", error)
                 return self._handle
 
-        seen, handle, call = self._seen, (first := find_handle()), first.call
+        def run_generally(inputs: Sequence[Array]) -> list[Array]:
+            return self._run_traced(inputs) if spans.active else list(execute(handle, request).outputs)
+
+        seen, handle = self._seen, find_handle()
+        call, general = handle.call and self._extend(handle.call, inputs), self._extend(run_generally, inputs)
         take, give = self._turn.take, self._turn.give
 
         def run() -> list[Array]:
@@ -144,19 +148,21 @@ class Burst(Closeable):
                 if self._source.active is not seen:
                     self._follow()
                     seen, handle = self._seen, find_handle()
-                    call = handle.call
-                if spans.active:
-                    return self._run_traced(inputs)
-                if call is not None:
+                    call = handle.call and self._extend(handle.call, inputs)
+                if call is not None and not spans.active:
                     try:
                         return call(inputs)
                     except Exception as error:
                         log.debug("the fast path failed, running on the general path: %s", error)
-                return list(execute(handle, request).outputs)
+                return general(inputs)
             finally:
                 give(None)
 
         return run
+
+    def _extend(self, compute: Inference, inputs: list[Array]) -> Inference:
+        """Return a run on bound memory ``inputs`` with the steps that a subclass adds."""
+        return compute
 
     # Changes of the plan, by the thread that uses the burst
 

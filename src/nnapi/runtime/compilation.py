@@ -27,7 +27,7 @@ from nnapi.model.model import LOADS, Model
 from nnapi.model.operand import Array
 from nnapi.notebook_display import NotebookDisplay
 from nnapi.runtime.by_name import Outputs, Preference, Priority, order_inputs, read_preference, read_priority
-from nnapi.runtime.cache.compilation_cache import Cache, CacheLocation, open_cache
+from nnapi.runtime.cache.compilation_cache import Cache, CacheLocation, locate_variant, open_cache
 from nnapi.runtime.choice.first_runs import FirstRuns
 from nnapi.runtime.choice.knowledge import Predicted, Unknown
 from nnapi.runtime.choice.preparation import prepare
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from nnapi.runtime.burst import Burst
     from nnapi.runtime.choice.trial import Trial
     from nnapi.runtime.event import Result
-    from nnapi.runtime.run_many import Progress, RunMany, RunOne, Single
+    from nnapi.runtime.run_many import Progress, RunMany, Single
 
 log = Log("nnapi.CompilationBuilder")
 
@@ -212,7 +212,7 @@ class Compilation(Closeable, NotebookDisplay):
         """
         if keep:
             self.need_active()
-            return self._keeping.run(inputs, find_computed(self.model, keep), self._compile_again)
+            return self._keeping.run(inputs, find_computed(self.model, keep), self.compile_again)
         active = self.active
         if active is not None and active.fast_path is not None and not spans.active:
             outputs = active.fast_path(inputs)
@@ -238,10 +238,10 @@ class Compilation(Closeable, NotebookDisplay):
         given = order_inputs(self.model, by_name) if by_name else inputs
         return Outputs(self.run(*given), tuple(info.name for info in self.model.output_info))
 
-    def _compile_again(self, model: Model) -> RunOne:
-        """Compile another model with the same devices and options; return its :meth:`run`."""
+    def compile_again(self, model: Model, variant: bytes = b"") -> Compilation:
+        """Compile another model with the same devices and options. It is cached if it is a ``variant`` with a name."""
         devices = self._candidates if self.is_explicit else None
-        return compile_with(model, devices, self._options, False, self._attributes).run
+        return compile_with(model, devices, self._options, locate_variant(self._cache, variant), self._attributes)
 
     def run_many(
         self, inputs: Iterable[Any], *, requests: int | None = None, progress: Progress | None = None
@@ -274,11 +274,12 @@ class Compilation(Closeable, NotebookDisplay):
             return Result(self, inputs)
 
     def burst(self, *, borrow: bool = False) -> Burst:
-        """Return a :class:`Burst` for repeated runs (``ANeuralNetworksBurst_create``), with its option ``borrow``."""
+        """Return a :class:`Burst` with its option ``borrow`` (``ANeuralNetworksBurst_create``). It keeps states."""
         with translate_errors("the burst cannot be made"):
             from nnapi.runtime.burst import Burst
 
-            return Burst(self, borrow=borrow)
+            open_burst = self._keeping.open_burst if self.model.states else Burst
+            return open_burst(self, borrow=borrow)
 
     def close(self) -> None:
         """Free the prepared plan (``ANeuralNetworksCompilation_free``) after running executions and bursts."""

@@ -1,15 +1,34 @@
-"""Runs that also return operands inside a model, for which the model is compiled again with those as outputs."""
+"""Further compilations of a compilation's model: with operands inside as outputs, and with its states as inputs and
+outputs."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 
+if TYPE_CHECKING:
+    from nnapi.runtime.states import Closing, StatefulBurst, StatefulBursts
+
 Run = Callable[..., list[Array]]
-Compile = Callable[[Model], Run]
-"""Compiles a model; returns its ``run``."""
+
+
+class Compiled(Protocol):
+    """The part of a compilation that these runs use."""
+
+    @property
+    def run(self) -> Run: ...
+
+
+Compile = Callable[[Model], Compiled]
+
+
+class CompilesAgain(Protocol):
+    """The part of a compilation that opens bursts with states."""
+
+    def need_active(self) -> object: ...
+    def compile_again(self, model: Model, variant: bytes) -> "Closing": ...
 
 
 class Keeping:
@@ -18,6 +37,7 @@ class Keeping:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._runs: dict[tuple[int, ...], Run] = {}
+        self._stateful: StatefulBursts | None = None
         self._lock = make_lock()
 
     def run(self, inputs: Sequence[Any], kept: Sequence[int], compile: Compile) -> list[Array]:
@@ -28,12 +48,25 @@ class Keeping:
         with self._lock:
             run = self._runs.get(wanted)
             if run is None:
-                run = self._runs[wanted] = compile(self._describe(wanted))
+                run = self._runs[wanted] = compile(self._describe(wanted)).run
         found = dict(zip(wanted, run(*inputs), strict=True))
         return [found[index] for index in (*outputs, *kept)]
 
+    def open_burst(self, compilation: CompilesAgain, *, borrow: bool) -> "StatefulBurst":
+        """Open a burst that keeps the states of the compilation's model."""
+        from nnapi.runtime.states import StatefulBursts  # on demand: few models have states
+
+        compilation.need_active()
+        with self._lock:
+            if self._stateful is None:
+                self._stateful = StatefulBursts(self._model, compilation.compile_again)
+            return self._stateful.open(borrow)
+
     def clear(self) -> None:
+        stateful, self._stateful = self._stateful, None
         self._runs.clear()
+        if stateful is not None:
+            stateful.close()
 
     def _describe(self, wanted: Sequence[int]) -> Model:
         self._model.need_mapped()

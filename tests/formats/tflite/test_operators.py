@@ -12,7 +12,7 @@ from nnapi.formats.tflite.operators import BY_NAME, NONE, OPERATORS, options_tab
 from nnapi.formats.tflite.reader import Options
 from tests.formats.tflite.published_schema import getter, plain, published, setters, slots
 
-PROBES = {"?": True, "b": -3, "i": -70000, "I": 70000, "q": -(2**40), "f": 0.5}
+PROBES = {"?": True, "b": -3, "i": -70000, "I": 70000, "q": -(2**40), "f": 0.5, "s": "name"}
 TABLES = {options_table(row.name).name: row.name for row in OPERATORS if row.options}
 """An operator of each table of options."""
 
@@ -21,9 +21,10 @@ def written(table: str, values: dict[str, Any]) -> Source:
     """A file whose root is a table with these fields, made by the generated functions."""
     b, dtypes = flatbuffers.Builder(256), {"i": np.int32, "q": np.int64, "f": np.float32}
     fields = options_table(TABLES[table]).fields
+    texts = {name: b.CreateString(value) for name, value in values.items() if fields[name].code == "s"}
     ready = {
         name: b.CreateNumpyVector(np.asarray(value, dtypes[fields[name].code])) if fields[name].is_vector else value
-        for name, value in values.items()
+        for name, value in (values | texts).items()
     }
     getattr(tflite, f"{table}Start")(b)
     for name, value in ready.items():
@@ -48,6 +49,7 @@ def test_defaults_of_parameters(table: str) -> None:
     for name, field in options_table(TABLES[table]).fields.items():
         if name != "_" and not field.is_vector:
             value = getter(theirs, table, name)()
+            value = "" if field.code == "s" and value is None else value
             assert (field.default, type(field.default)) == (value, type(value)), name
 
 

@@ -20,6 +20,7 @@ MOST_DESCRIPTIONS = 4096
 
 OFFSET, DISTANCE, LENGTHS = Struct("<I"), Struct("<i"), Struct("<HH")
 NUMBERS = {code: Struct(f"<{code}") for code in "?bBhHiIqQf"}
+TEXT = "s"
 SIZES = {code: number.size for code, number in NUMBERS.items()}
 _offset, _distance = OFFSET.unpack_from, DISTANCE.unpack_from
 _number = {code: number.unpack_from for code, number in NUMBERS.items()}
@@ -119,11 +120,14 @@ class Record:
 
     def values(self, fields: dict[str, Field]) -> dict[str, Any]:
         """Return fields by name, defaults for omitted ones; vectors become tuples."""
-        found, content, at, offsets = {}, self._source.content, self._at, self._offsets
+        found: dict[str, Any] = {}
+        content, at, offsets = self._source.content, self._at, self._offsets
         try:
             for name, (number, code, is_vector, default) in fields.items():
                 if is_vector:
                     found[name] = self.numbers(number, code)
+                elif code == TEXT:
+                    found[name] = self.text(number)
                 else:
                     found[name] = _number[code](content, at + offsets[number])[0] if offsets[number] else default
         except error:

@@ -73,7 +73,8 @@ def row_of(kind: str) -> Row:
 
 
 class Field(NamedTuple):
-    """A field of an options table: number, storage (the struct module's letter), whether it is a vector, default."""
+    """A field of an options table: number, storage (the struct module's letter; "s" is text), whether it is a vector,
+    default."""
 
     number: int
     code: str
@@ -109,5 +110,5 @@ def _field(number: int, text: str) -> tuple[str, Field]:
     name, code, *default = text.split()
     if code.startswith("["):
         return name, Field(number, code[1:-1], True, ())
-    value: Any = False if code == "?" else 0.0 if code == "f" else 0
+    value: Any = {"?": False, "f": 0.0, "s": ""}.get(code, 0)
     return name, Field(number, code, False, type(value)(int(default[0])) if default else value)

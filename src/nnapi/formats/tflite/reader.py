@@ -239,6 +239,7 @@ SUBGRAPHS = {
     "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
     "STABLEHLO_COMPOSITE": ("decomposition_subgraph_index",),
     "CALL": ("subgraph",),
+    "CALL_ONCE": ("init_subgraph_index",),
 }
 CONTROL_FLOW = ("IF", "WHILE")
 """The operators that become references to models; the subgraphs of others are inlined."""

@@ -4,6 +4,7 @@ import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from nnapi.importers.tflite.tensors import (
     read_constant,
     read_stored,
 )
+from nnapi.importers.tflite.variables import RESOURCE, Handle, Variables, list_assigned
 from nnapi.model.model import DYNAMIC_RANGE, Model
 from nnapi.model.nesting import inner_first
 from nnapi.model.operand import Array, OperandType
@@ -30,6 +32,7 @@ from nnapi.model.operand import Array, OperandType
 INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, struct.error)
 
 
+LASTING = "variables begin each run with their initial values; a burst keeps them between its runs"
 DEEPEST = 50
 """The maximum nesting depth of called subgraphs."""
 
@@ -68,11 +71,17 @@ class Import:
         *inner, _ = inner_first(whole, self._list_referred)
         for index in (index for index in inner if index in self._as_models):
             self._convert(index)
-        model = self._convert(whole, self.keeps_state)
+        model = self._convert(whole, self.keeps_state, Variables(partial(self._list_changing, whole)))
         if self.refusals or model is None:
             raise UnsupportedOperationsError.of(self.name, self.refusals)
         model.signature = self.file.signature(0)
         return model
+
+    def _list_changing(self, whole: int) -> frozenset[str]:
+        """Return the names of variables that runs of subgraph ``whole`` assign. With ``keeps_state``, runs of other
+        signatures count too."""
+        signatures = (number for number, _ in self.file.signatures()) if self.keeps_state else ()
+        return list_assigned(self.file, (whole, *signatures))
 
     def subgraph(self, index: int) -> Model | None:
         """Return subgraph ``index`` as a model for IF or WHILE; None if one of its operators was refused."""
@@ -102,10 +111,10 @@ class Import:
             return []
         return [each for each in found if 0 <= each < self.file.subgraph_count]
 
-    def _convert(self, index: int, keeps_state: bool = False) -> Model | None:
+    def _convert(self, index: int, keeps_state: bool = False, variables: Variables | None = None) -> Model | None:
         """Convert subgraph ``index``; callers first convert the subgraphs that it refers to."""
         subgraph = self.file.subgraph(index)
-        conversion = Conversion(self, subgraph)
+        conversion = Conversion(self, subgraph, variables=variables)
         if keeps_state:
             conversion.take_states()
         with self.entered_subgraph(index):
@@ -125,8 +134,13 @@ class Import:
 
 
 class Conversion:
-    def __init__(self, whole: Import, subgraph: Subgraph, graph: Graph | None = None) -> None:
+    def __init__(
+        self, whole: Import, subgraph: Subgraph, graph: Graph | None = None, variables: Variables | None = None
+    ) -> None:
         self.whole = whole
+        self.variables = Variables(is_nested=True) if variables is None else variables
+        self.initializes = False
+        """Whether the subgraph initializes variables, for CALL_ONCE."""
         self.keeps_weights = whole.dynamic_range
         self.subgraph = subgraph
         self.graph = Graph(whole.allowance) if graph is None else graph
@@ -166,6 +180,8 @@ class Conversion:
         tensor = self.subgraph.tensors[index]
         if index in self._values:
             raise BadDataError(f"{tensor} is written twice")
+        if tensor.type == RESOURCE:
+            return Handle(tensor.name)
         self._note_type(tensor)
         type = self._type(tensor)
         return Value(type if tensor.shape else type.replace(dimensions=()), tensor.name)
@@ -183,11 +199,22 @@ class Conversion:
         """Inline another subgraph, applied to ``values``; return its outputs."""
         subgraph = self.whole.file.subgraph(index)
         with self.whole.entered_subgraph(index):
-            inner = Conversion(self.whole, subgraph, self.graph)
+            inner = Conversion(self.whole, subgraph, self.graph, self.variables)
+            inner.initializes = self.initializes
             inner._values.update(zip(subgraph.inputs, values, strict=True))
             for operator in subgraph.operators:
                 inner.convert(operator)
         return [inner.read(output) for output in subgraph.outputs]
+
+    def initialize(self, index: int) -> None:
+        """Compute the initial values of variables in another subgraph, once."""
+        if self.variables.begin_initialization(index):
+            before, self.initializes = self.initializes, True
+            self.inline(index, [])
+            self.initializes = before
+
+    def assign(self, name: str, value: Value) -> None:
+        (self.variables.initialize if self.initializes else self.variables.assign)(name, value)
 
     # Walking
 
@@ -251,7 +278,11 @@ class Conversion:
         model.notes = tuple(self.whole.notes)
         model.permit_dynamic_range(DYNAMIC_RANGE in self.whole.notes)
         model.permit_rounded_states(bool(self.states))
-        return build(self.graph, model, inputs, outputs)
+        variables = self.variables
+        lasting = [(state, variables.current[name]) for name, state in variables.states.items()]
+        if lasting:
+            model.notes += (LASTING,)
+        return build(self.graph, model, inputs, outputs, lasting)
 
     def _refuse(self, operator: Operator, reason: str) -> None:
         self.whole.refused.append(operator)

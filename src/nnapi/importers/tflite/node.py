@@ -9,6 +9,7 @@ from nnapi.formats.tflite.reader import OMITTED, Operator, Options, Subgraph, Te
 from nnapi.importers.graph import INT32, SAME_SCALE, Graph, Value
 from nnapi.importers.node import Node
 from nnapi.importers.refusals import Refused, expressible
+from nnapi.importers.tflite.variables import Variables
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
 from nnapi.operation_codes import CODES, Code
@@ -32,6 +33,7 @@ class Scope(Protocol):
     subgraph: Subgraph
     states: Mapping[int, Value]
     keeps_weights: bool
+    variables: Variables
 
     def read(self, index: int) -> Value: ...
     def read_weights(self, index: int) -> Value: ...
@@ -40,6 +42,8 @@ class Scope(Protocol):
     def note(self, message: str) -> None: ...
     def inline(self, index: int, values: Sequence[Value]) -> list[Value]: ...
     def model(self, index: int) -> Model | None: ...
+    def initialize(self, index: int) -> None: ...
+    def assign(self, name: str, value: Value) -> None: ...
 
 
 class TfliteNode(Node):

@@ -163,6 +163,13 @@ def _describe_purpose(model: Model, options: PrepareOptions) -> str:
     return digest(hash_content(model), f"{options.threads!r}{options.variant}".encode()).hex()
 
 
+def locate_variant(cache: Cache | None, variant: bytes) -> CacheLocation:
+    """Return where a variant of a model is cached, beside the model's ``cache``; False if it has no name."""
+    if cache is None or not variant:
+        return False
+    return True if cache.is_own else (cache.directory, digest(cache.token, variant))
+
+
 def open_cache(model: Model, given: CacheLocation | None) -> Cache | None:
     """Open the cache at a directory, which is made if missing, or the runtime's own; return None for no cache."""
     if isinstance(given, tuple):
