@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_
 
 from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode, PriorityCode
 from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, need
-from nnapi.model.extension import COMPOSITES
+from nnapi.model.extension import COMPOSITE_OPERATIONS as COMPOSITE_OPERATIONS
 from nnapi.model.extension import Extension as Extension
 from nnapi.model.extension import ExtensionType as ExtensionType
 from nnapi.model.memory import Memory
@@ -34,11 +34,6 @@ if TYPE_CHECKING:
 
 DEFAULT_LOOP_TIMEOUT = 2_000_000_000
 """Maximum nanoseconds for a WHILE, unless the execution sets another limit."""
-
-
-COMPOSITE_OPERATIONS = Extension(COMPOSITES)
-"""The extension of composite operations. A driver that lists it is asked about them; the others get models in which
-operations of NNAPI replace them."""
 
 
 class DeviceInfo(NamedTuple):

@@ -1,6 +1,7 @@
 """The contract between the runtime and drivers, by the name that drivers outside of this package import."""
 
 from nnapi.contract.driver import (
+    COMPOSITE_OPERATIONS,
     DEFAULT_LOOP_TIMEOUT,
     ENGINE,
     FAST,
@@ -41,6 +42,7 @@ from nnapi.contract.driver import (
 from nnapi.contract.earlier_forms import Binds, Direct, Sessions
 
 __all__ = [
+    "COMPOSITE_OPERATIONS",
     "DEFAULT_LOOP_TIMEOUT",
     "ENGINE",
     "FAST",

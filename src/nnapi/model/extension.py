@@ -45,6 +45,11 @@ class Extension(NamedTuple):
             need(type.byte_size > 0, f"operand type {code} of {self.name} has {type.byte_size} bytes", BadDataError)
 
 
+COMPOSITE_OPERATIONS = Extension(COMPOSITES)
+"""The extension of composite operations. A driver that lists it is asked about them; the others get models in which
+operations of NNAPI replace them."""
+
+
 class Extensions:
     """Prefixes of extensions, and the drivers' descriptions. Thread-safe.
 

@@ -11,7 +11,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.litert.context import RULES
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.model.operand import ChannelQuantization, tensor
-from nnapi.operation_codes import CODES, NAMES, Code, CompositeCode
+from nnapi.operation_codes import CODES, NAMES, Code
 from tests.drivers.xnnpack.engine_cases import Net, agree
 from tests.drivers.xnnpack.filter_cases import FILTERS, FLOAT, SIGNED, UNSIGNED, filtered, values
 from tests.single import scalar
@@ -364,23 +364,6 @@ def test_cast() -> None:
     run(OperationCode.CAST, [given(UNSIGNED, 2, 3)], tensor("int32"))
 
 
-@pytest.mark.parametrize("code", [CompositeCode.ROUND, CompositeCode.CEIL, CompositeCode.SIGN])
-def test_rounding(code: CompositeCode) -> None:
-    x = np.array([-2.5, -1.5, -0.5, -0.4, 0, 0.5, 0.7, 1.5, 2.5], np.float32)
-    run(code, [(FLOAT.with_dimensions(x.shape), x)], FLOAT)
-
-
-@pytest.mark.parametrize("approximate", [False, True])
-def test_gelu(approximate: bool) -> None:
-    run(CompositeCode.GELU, [given(FLOAT, 4, 9), flag(approximate)], FLOAT)
-
-
-@pytest.mark.parametrize("type", [FLOAT, tensor("int32")])
-def test_cumulative_sums(type: Any) -> None:
-    for axis, exclusive, reverse in ((0, False, False), (1, True, False), (-1, False, True), (2, True, True)):
-        run(CompositeCode.CUMSUM, [given(type, 2, 3, 4), *ints(axis), flag(exclusive), flag(reverse)], type)
-
-
 def run_by(path: Path) -> Any:
     """Names of the operations in those tests of a file that run them on both devices."""
     names = set()
@@ -394,7 +377,7 @@ def run_by(path: Path) -> Any:
 
 
 def test_every_rule_is_tested() -> None:
-    names = ("rules", "recurrent", "lookup", "detection")
+    names = ("rules", "composites", "recurrent", "lookup", "detection")
     tested = [run_by(Path(__file__).with_name(f"test_xnnpack_{name}.py")) for name in names]
     assert {NAMES[code] for code in RULES} == set().union(*tested)
 

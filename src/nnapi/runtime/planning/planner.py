@@ -69,7 +69,7 @@ def make_plans(answers: DeviceAnswers, *, compared: bool = True) -> list[Plan]:
 
 def _expand_untaken(answers: DeviceAnswers) -> DeviceAnswers:
     """Return the answers on the model in which the composites that no engine takes are replaced, so that their parts
-    are divided among the devices. The reference takes all, and is no engine."""
+    are divided among the devices. The reference takes all; it is not an engine."""
     composites = [(i, call) for i, call in enumerate(answers.model.operations) if call.code in COMPOSITE_CODES]
     engines = [i for i, device in enumerate(answers.devices) if device.name != REFERENCE]
     if not composites or not engines:
