@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import nnapi
+from nnapi import Builder
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.compiling import compile
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import agree, engine
@@ -178,3 +180,18 @@ def test_every_second_row_and_column(
     operators = lower_model(single(OperationCode.STRIDED_SLICE, inputs, [out], constant=True)).graph.operators
     expected = ["SPACE_TO_DEPTH", "SLICE"] if is_blocks else ["STRIDED_SLICE"]
     assert [operator.kind for operator in operators] == expected
+
+
+@pytest.mark.parametrize("pool", ["max_pool_2d", "average_pool_2d"])
+@pytest.mark.parametrize("limit", ["relu", "relu6"])
+def test_windows_of_one_element_behind_a_limited_convolution(pool: str, limit: str) -> None:
+    """The engine's pool would then compute arbitrary values."""
+    b = Builder()
+    x = b.input(tensor("float32", (1, 4, 4, 2)))
+    weights, ones = b.constant(np.zeros((2, 1, 1, 2), np.float32)), b.constant(np.ones(2, np.float32))
+    made = b.conv_2d(x, weights, ones, padding_scheme=1, stride_w=1, stride_h=1, activation=0)
+    limited = getattr(b, limit)(made)
+    one = {"padding_scheme": 2, "stride_w": 1, "stride_h": 1, "filter_w": 1, "filter_h": 1, "activation": 0}
+    b.output(getattr(b, pool)(limited, **one))
+    with compile(b.finish(), [engine()]) as compiled:
+        assert (compiled.run(np.zeros((1, 4, 4, 2), np.float32))[0] == 1).all()

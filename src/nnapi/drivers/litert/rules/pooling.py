@@ -11,6 +11,7 @@ from nnapi.formats.tflite.schema import VALID
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import image_paddings
 from nnapi.lowering.tflite.pooling import average
+from nnapi.lowering.tflite.pooling import average_pool_2d as canonical_average_pool
 from nnapi.lowering.tflite.pooling import max_pool_2d as max_pool
 from nnapi.ops.shapes import Padding, Pair
 
@@ -36,9 +37,18 @@ def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, 
     return context.emit("MUL", [root, restored], context.result(), activation=context.activation)
 
 
+@lower(Op.AVERAGE_POOL_2D)
+def average_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+    if _is_copy(context, input, padding, stride, size):
+        return _copy(context, input)
+    return canonical_average_pool(context, input, padding, stride, size)
+
+
 @lower(Op.MAX_POOL_2D)
 def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     """For float windows with gaps, pool with stride 1 and slice: the engine's result would never be infinite."""
+    if _is_copy(context, input, padding, stride, size):
+        return _copy(context, input)
     _, steps, _ = context.fit_windows(input, size, padding, stride)
     if input.type != "f32" or all(step <= window for step, window in zip(steps, size, strict=True)):
         return max_pool(context, input, padding, stride, size)
@@ -50,6 +60,16 @@ def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair,
             "MAX_POOL_2D", [x], x.like(shape=(x.shape[0], height, width, x.shape[3])), **options, activation=0
         )
     return context.activate(_pick(context, x, out.like(), steps))
+
+
+def _is_copy(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> bool:
+    """Return whether each window is one element. Behind a convolution and a RELU, the engine then computes anything."""
+    steps = context.fit_windows(input, size, padding, stride)[1]
+    return input.type == "f32" and (size, steps) == ((1, 1), (1, 1)) and not any(map(any, padding))
+
+
+def _copy(context: Context, input: Tensor) -> Tensor:
+    return context.activate(context.reshape(input, input.shape, context.result()))
 
 
 def _pick(context: Context, x: Tensor, out: Tensor, stride: Pair) -> Tensor:
