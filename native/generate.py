@@ -73,7 +73,9 @@ def python_functions():
 
 def pointers() -> list[str]:
     """Return the functions in a support library's table of pointers, in its order."""
-    text = (INCLUDE / "NeuralNetworksSupportLibraryImpl.h").read_text()
+    text = (
+        (INCLUDE / "NeuralNetworksSupportLibraryImpl.h").read_text().partition("typedef struct NnApiSLDriverImplFL8")[0]
+    )
     return re.findall(r"^    .* \(\*(\w+)\)\(.*\);$", text, re.MULTILINE)
 
 

@@ -37,6 +37,10 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010 /* since Linux 5.1; glibc 2.28 lacks the name */
+#endif
+
 enum { NEW, READY, FORKED };
 enum { END = NNAPI_ENTRIES - 3, BEFORE_FORK, AFTER_FORK }; /* the last entries; no exported function calls them */
 
@@ -289,7 +293,7 @@ EXPORT void nnapi_served(void) { leave_gate(); }
 
 EXPORT int ASharedMemory_create(const char *name, size_t size) {
     if (!size) return errno = EINVAL, -1;
-    int fd = memfd_create(name ? name : "none", MFD_CLOEXEC);
+    int fd = memfd_create(name ? name : "none", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd >= 0 && ftruncate(fd, (off_t)size)) {
         close(fd);
         return -1;
@@ -305,6 +309,14 @@ EXPORT size_t ASharedMemory_getSize(int fd) {
     struct stat status; /* musl has no statx before 1.2.5 */
     return fstat(fd, &status) ? 0 : (size_t)status.st_size;
 #endif
+}
+
+EXPORT int ASharedMemory_setProt(int fd, int prot) {
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0) return -1;
+    if (!(prot & PROT_WRITE)) return fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
+    if (seals & (F_SEAL_FUTURE_WRITE | F_SEAL_WRITE)) return errno = EINVAL, -1;
+    return 0;
 }
 
 #include "forward.h"

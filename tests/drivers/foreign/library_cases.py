@@ -27,8 +27,8 @@ FUNCTIONS = {
 """The feature level that requires each function that an agent calls, 0 for none, by names without the prefix."""
 HEADER = (installation.include() / "NeuralNetworks.h").read_text(encoding="utf-8")
 SUPPORT_LIBRARY = (installation.include() / "NeuralNetworksSupportLibraryImpl.h").read_text(encoding="utf-8")
-TABLE = re.findall(r"^    .* \(\*(\w+)\)\(", SUPPORT_LIBRARY, re.MULTILINE)
-"""The pointers of a support library, in their order."""
+TABLE = re.findall(r"^    .* \(\*(\w+)\)\(", SUPPORT_LIBRARY.partition("struct NnApiSLDriverImplFL8")[0], re.MULTILINE)
+"""The pointers of a support library with level 7, in their order."""
 
 DEVICE = """
 #include <stdint.h>

@@ -333,6 +333,13 @@ typedef struct NnApiSLDriverImplFL5 {
 typedef NnApiSLDriverImplFL5 NnApiSLDriverImplFL6;
 typedef NnApiSLDriverImplFL5 NnApiSLDriverImplFL7;
 
+/* The table of a support library with feature level 8. This library's has level 7. */
+typedef struct NnApiSLDriverImplFL8 {
+    NnApiSLDriverImplFL5 base;
+    int (*ANeuralNetworksCompilation_addExtensionAttribute)(ANeuralNetworksCompilation*, const char*, uint16_t, const void*, size_t);
+    int (*ANeuralNetworksExecution_addExtensionAttribute)(ANeuralNetworksExecution*, const char*, uint16_t, const void*, size_t);
+} NnApiSLDriverImplFL8;
+
 /* Return the library's functions as a support library. base.implFeatureLevel is that of a NnApiSLDriverImplFL7, the type
    of the result, which is read-only and valid as long as the library is loaded. */
 NnApiSLDriverImpl* ANeuralNetworks_getSLDriverImpl(void);

@@ -1,0 +1,2 @@
+/* The path that programs for Android include. */
+#include "../NeuralNetworksTypes.h"
