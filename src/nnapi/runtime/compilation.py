@@ -96,6 +96,7 @@ class Compilation(Closeable, NotebookDisplay):
         """The plan of the next runs; None before finish has succeeded, and after close."""
         self._changing = make_lock()
         """Held while the active plan, the trial and the state change together."""
+        self._is_pinned = False
         self._keeping = Keeping(model)
         self._single: Single | None = None
         self._preparing = make_lock()
@@ -178,10 +179,11 @@ class Compilation(Closeable, NotebookDisplay):
             log.info("%s", summary(ready.plan))
 
     def use(self, ready: ReadyPlan, observer: Observer | None, trial: Trial | None = None) -> None:
-        """Switch to a plan at the next run, also in bursts; report runs to ``observer``; keep ``trial`` alive."""
+        """Switch to a plan at the next run, also in bursts; report runs to ``observer``; keep ``trial`` alive. Do
+        nothing if the compilation is closed or its plan is pinned."""
         active = ActivePlan(self.model, ready, observer)
         with self._changing:
-            if self.state.value == "closed":
+            if self.state.value == "closed" or self._is_pinned:
                 return
             before, self.active = self.active, active
             self._trial = trial or self._trial
@@ -196,12 +198,16 @@ class Compilation(Closeable, NotebookDisplay):
 
     def pin(self) -> None:
         """Keep the active plan from now on: end its trial."""
-        ready = self.need_active().ready
+        while not self._is_pinned:
+            active = self.need_active()
+            unobserved = ActivePlan(self.model, active.ready)
+            with self._changing:
+                if self.active is active:  # else another plan has taken over meanwhile
+                    self.active, self._is_pinned = unobserved, True
         with self._changing:
             trial, self._trial = self._trial, None
         if trial is not None:
             trial.close()
-        self.use(ready, None)
 
     def run(self, *inputs: Any, keep: Sequence[str | int] = ()) -> list[Array]:
         """Run on arrays of the inputs' storage types; return new arrays, in the order of ``model.outputs``.

@@ -12,10 +12,14 @@ import nnapi
 from nnapi import device
 from nnapi.contract.driver import PrepareOptions
 from nnapi.errors import OpFailedError, OutOfMemoryError
+from nnapi.runtime import compilation as runtime_compilation
 from nnapi.runtime.choice import record, trial, tuner
 from nnapi.runtime.choice.knowledge import Cached, Measured, Predicted, Unknown, recall
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.schedule import GRACE, SHARE, Stage
+from nnapi.runtime.executors.active_plan import ActivePlan
+from nnapi.runtime.executors.observed import Observer
+from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from tests.runtime.choice.trial_cases import EXPECTED, Fake, Machine, X, network
 
 START = threading.Thread.start
@@ -168,6 +172,38 @@ def test_a_pinned_plan_stays(machine: Machine) -> None:
     machine.use(compilation)
     assert compilation.plan.devices == ("first",)
     assert compilation.need_active().observer is None
+
+
+def test_the_plan_that_takes_over_while_another_is_pinned_stays(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compilation = machine.compile()
+    machine.begin(compilation)
+    winner = machine.compile().need_active().ready
+    opened: list[ReadyPlan] = []
+
+    def open_plan(model: nnapi.Model, ready: ReadyPlan, *observers: Observer) -> ActivePlan:
+        opened.append(ready)
+        if len(opened) == 1:
+            compilation.use(winner, None)
+        return ActivePlan(model, ready, *observers)
+
+    monkeypatch.setattr(runtime_compilation, "ActivePlan", open_plan)
+    compilation.pin()
+    assert compilation.need_active().ready is winner
+    assert opened[-1] is winner
+
+
+def test_a_winner_that_comes_too_late_does_not_replace_a_pinned_plan(machine: Machine) -> None:
+    """The tuner may have concluded the trial, but not yet used its result."""
+    compilation = machine.compile()
+    found = machine.begin(compilation)
+    pinned, late = compilation.need_active().ready, machine.compile().need_active().ready
+    compilation.pin()
+    compilation.use(late, found, found)
+    assert compilation.need_active().ready is pinned
+    assert compilation.need_active().observer is None
+    assert compilation._trial is None
 
 
 def test_a_compilation_that_is_closed_or_gone_is_left_alone(machine: Machine) -> None:
