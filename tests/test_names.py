@@ -32,6 +32,7 @@ TESTED_BY = {
     "capi/support_library.py": "clients/test_clients.py",
     "cli/accelerators.py": "cli/test_migrate.py",
     "cli/array_inputs.py": "cli/test_inputs.py",
+    "cli/option_meanings.py": "tools/test_automation.py",
     "cli/lib.py": "capi/test_installation.py",
     "delegate": "delegate/test_delegate.py",
     "drivers/delegate": "drivers/delegate/test_delegates.py",

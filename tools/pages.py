@@ -37,6 +37,7 @@ PAGES = (
     Page("docs/operations.md", "-m tools.operations"),
     Page("docs/composites.md", "-m tools.operations composites"),
     Page("docs/result-codes.md", "-m tools.result_codes"),
+    Page("docs/automation.md", "-m tools.automation"),
     Page("docs/layers.svg", "-m tools.layers"),
     Page("src/nnapi/model/builder_operations.pyi", "-m tools.builder_stub"),
     Page("CONTRIBUTING.md", "-m tools.operation_files", "## The files of an operation"),

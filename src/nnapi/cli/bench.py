@@ -112,11 +112,9 @@ def bench(
     on: On = None,
     weights: AsWeights = None,
     precision: Annotated[
-        str,
-        typer.Option(
-            help="Permitted precisions, separated by commas; each is measured in a row of its own.", show_default=False
-        ),
-    ] = "",
+        list[Precision] | None,
+        typer.Option(help="The least precise arithmetic permitted for float32; repeat it for more rows."),
+    ] = None,
     only_latency: Annotated[
         bool, typer.Option("--only-latency", help="Do not measure memory and throughput, and omit the plan.")
     ] = False,
@@ -138,7 +136,7 @@ def bench(
     refuse_options([] if dataset else ["labels"], "it needs --dataset")
     refuse_options(["requests"] if only_latency else [], "--only-latency measures no throughput")
     others = [] if against == "none" else [OTHERS[name] for name in split_names(against, "engine", OTHERS)]
-    precisions = split_names(precision, "precision", [*Precision])
+    precisions = list(dict.fromkeys(map(str, precision or ())))
     engines, absent = find_available([*_ours(device, profile, weights, precisions), *others])
     settings = Settings(rounds=rounds, threads=threads, requests=requests or count_cores())
     if only_latency:

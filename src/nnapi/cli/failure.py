@@ -37,6 +37,23 @@ class ExitCode(IntEnum):
     TERMINATED = 143
 
 
+MEANINGS = {
+    ExitCode.SUCCESS: "All work was done, and no result differs.",
+    ExitCode.DIFFERENT: "Results differ by more than rounding, a conformance example or random model failed, or a "
+    "benchmark became worse.",
+    ExitCode.BAD_INPUT: "The call is wrong: an option or argument; a file or folder that is missing, or that cannot be "
+    "opened, read or written; an optional library that is missing.",
+    ExitCode.REFUSED: "nnapi refused the content of a file, such as a model with an operation that NNAPI lacks or a "
+    "damaged picture, or could not do a part of the work.",
+    ExitCode.NO_DEVICE: "A device is unavailable, or was lost during the work.",
+    ExitCode.INTERNAL: "An error in nnapi. `NNAPI_DEBUG=1` prints the traceback.",
+    ExitCode.STOPPED: "Ctrl-C. The command ends within a second and removes its temporary files and folders.",
+    ExitCode.BROKEN_PIPE: "The program that reads the output ended first, for example `head`.",
+    ExitCode.TERMINATED: "SIGTERM, with the same end as Ctrl-C. `nnapi serve` exits with 0.",
+}
+"""The meaning of each code, for docs/automation.md."""
+
+
 class Nnapi(TyperGroup):
     """The command. Errors end it with one line and an exit code; NNAPI_DEBUG=1 prints the traceback."""
 

@@ -1,9 +1,11 @@
 """Spellings of options in nnapi 1.0. They work until 2.0, and are not in the help."""
 
 from collections.abc import Sequence
+from itertools import islice
 
 UNTIL = "2.0"
 OLD = {
+    "bench run": {"--precision": "--precision"},
     "compare": {"--devices": "--device"},
     "export": {"--out": "--output"},
     "migrate": {"--out": "--output", "--report": "--html"},
@@ -12,8 +14,8 @@ OLD = {
     "strace": {"--filter": "--calls"},
 }
 """By command: the new spelling for each old one."""
-LISTS = {"--devices"}
-"""Old options whose value is a list with commas; the new ones are repeated."""
+LISTS = {"--devices", "--precision"}
+"""Options whose value was a list with commas; the new ones are repeated."""
 
 
 def replace_old_spellings(command: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -28,10 +30,12 @@ def replace_old_spellings(command: str, words: Sequence[str]) -> tuple[list[str]
         if new is None:
             replaced.append(word)
             continue
-        messages.append(f"{name} is now {new}; the old spelling works until nnapi {UNTIL}")
-        if equals or (value := next(rest, "")):
-            for each in value.split(",") if name in LISTS else [value]:
-                replaced += [new, each]
-        else:
-            replaced.append(new)
+        values = [value] if equals else list(islice(rest, 1))
+        if values and name in LISTS:
+            values = values[0].split(",")
+        if name != new:
+            messages.append(f"{name} is now {new}; the old spelling works until nnapi {UNTIL}")
+        elif values[1:]:
+            messages.append(f"{name} is now repeated; a list with commas works until nnapi {UNTIL}")
+        replaced += [part for each in values for part in (new, each)] or [new]
     return [*replaced, *words[end:]], messages

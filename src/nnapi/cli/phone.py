@@ -24,7 +24,10 @@ Name = Annotated[str, typer.Option(help="The beginning of the devices' names.")]
 def push(
     serial: Serial,
     binary: Annotated[
-        Path, typer.Option(metavar="FILE", help="The agent, built for the phone's processor.")
+        Path,
+        typer.Option(
+            metavar="FILE", help="The agent, built for the phone's processor.", show_default="the agent in nnapi"
+        ),
     ] = adb.BUILT,
     name: Name = "phone",
 ) -> None:

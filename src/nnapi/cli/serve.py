@@ -35,10 +35,20 @@ def serve(
             help="Maximum number of new connections of a process per second (a user: three times as many); others wait."
         ),
     ] = RATE,
-    memory: Annotated[int, typer.Option(help="Maximum memory of each application, in MiB.")] = DEFAULT.memory >> 20,
+    memory: Annotated[
+        int,
+        typer.Option(
+            help="Maximum memory of each application, in MiB.",
+            show_default="a quarter of the machine's memory, at most 4096",
+        ),
+    ] = DEFAULT.memory >> 20,
     models: Annotated[int, typer.Option(help="Maximum number of models of each application.")] = DEFAULT.models,
     max_threads: Annotated[
-        int, typer.Option(help="Maximum number of concurrent runs of each application, and of threads of a model.")
+        int,
+        typer.Option(
+            help="Maximum number of concurrent runs of each application, and of threads of a model.",
+            show_default="64 plus the number of processors",
+        ),
     ] = DEFAULT.threads,
     descriptors: Annotated[
         int, typer.Option(help="Maximum number of open descriptors of each application.")
