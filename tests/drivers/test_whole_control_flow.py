@@ -54,6 +54,55 @@ def test_counts(engine: Device, turns: int) -> None:
                 assert compiled.run(np.array([start], np.int32))[0].tolist() == [max(start, turns)]
 
 
+MOST = 2**31 - 1
+
+
+def counting_to(limit: int | None, *, swapped: bool, both: bool) -> Model:
+    """A counter that grows up to a limit, a constant or an input; in ``both``, a second state ends the loop too."""
+    real = tensor("float32", (1,))
+    state = [COUNT, real, *([COUNT] if limit is None else [])]
+    b = Builder("condition")
+    count, x, *given = (b.input(type) for type in state)
+    end = given[0] if limit is None else b.constant(np.array([limit], np.int32), COUNT)
+    goes_on = b.greater(end, count, out=TRUTH) if swapped else b.less(count, end, out=TRUTH)
+    if both:
+        goes_on = b.logical_and(b.less(x, np.array([50], np.float32), out=TRUTH), goes_on, out=TRUTH)
+    b.output(goes_on)
+    condition = b.finish()
+    b = Builder("body")
+    count, x, *_ = (b.input(type) for type in state)
+    b.output(b.add(count, np.array([1], np.int32)), b.add(x, np.array([0.5], np.float32)))
+    body = b.finish()
+    b = Builder("counting to")
+    b.output(*b.while_(condition, body, [b.input(type) for type in state], out=[COUNT, real]))
+    return b.finish()
+
+
+@pytest.mark.parametrize(
+    ("swapped", "both", "limit", "starts", "limits"),
+    [
+        (False, False, 7, [0, -5, 7, MOST], ()),
+        (True, False, None, [0, -7, MOST - 3, MOST, -MOST - 1], (0, 5, -MOST, MOST)),
+        (False, True, MOST, [0, MOST - 3, MOST, -MOST - 1], ()),
+        (True, True, None, [0, MOST, -MOST - 1], (5, MOST, -MOST)),
+    ],
+)
+def test_limits_of_counters(
+    swapped: bool, both: bool, limit: int | None, starts: list[int], limits: tuple[int, ...]
+) -> None:
+    """XNNPACK's driver limits the turns by the limit of the counter, whose sum with the turns may overflow."""
+    model = counting_to(limit, swapped=swapped, both=both)
+    zero, engine = np.zeros(1, np.float32), find_device("xnnpack-cpu")
+    with compile(model, engine, cache=False) as ours, compile(model, "nnapi-reference") as theirs:
+        for start in starts:
+            for end in limits or (MOST,):
+                if not both and limits and end - start > 100:
+                    continue
+                inputs = [np.array([start], np.int32), zero, *([np.array([end], np.int32)] if limits else [])]
+                found, wanted = ours.run(*inputs), theirs.run(*inputs)
+                assert [each.tolist() for each in found] == [each.tolist() for each in wanted], (start, end)
+
+
 def matrix_loop() -> Model:
     """A captured constant: weights that pass through a loop as a state that no turn changes."""
     weights, bias = tensor("float32", (3, 3)), tensor("float32", (3,))

@@ -22,7 +22,7 @@ PER_OPERATION, PER_MAC, PER_BYTE = 1e-6, 1e-9, 1e-9
 """Rough seconds of a turn, on the safe side."""
 GROWTH = 8.0
 """Factor by which the turns grow from one call of the engine to the next, until the next call takes the whole limit."""
-MARGIN = 1.1
+MARGIN = 1.25
 """Factor of the limit for which the turns suffice, so that a loop that uses all of them has reached the limit."""
 
 Run: TypeAlias = Callable[[Sequence[int]], Sequence[int]]
@@ -66,7 +66,8 @@ class TurnLimits:
             left, failure = _attempt(run, turns)
             spent = time.perf_counter() - begin
             is_measured = spent > limit and self._seconds_outside is None
-            if spent > limit and spent - self._measure_outside(run) > limit * len(turns):
+            is_late = spent > limit and spent - self._measure_outside(run) > limit * len(turns)
+            if is_late or (min(left) <= 0 and max(turns) == MOST_TURNS):
                 said = f"the loop ran longer than {request.loop_timeout} ns, its limit by set_loop_timeout"
                 raise failure or LoopTimeoutError(said)
             if min(left) > 0:

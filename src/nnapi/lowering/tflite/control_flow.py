@@ -4,14 +4,16 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
+from functools import cached_property, partial
 from typing import Any, Generic, Self, TypeVar
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.contract.driver import Verdict
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.schema import ELEMENTS
-from nnapi.lowering.nested import NestedLowering, Side, need_alike
+from nnapi.lowering.nested import NestedLowering, Side, has_loop, need_alike
 from nnapi.lowering.tflite.context import Context, tensor_of
+from nnapi.lowering.tflite.control_flow_counts import Counted, find_counted
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
 
@@ -52,8 +54,7 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
         self._verdicts: list[Verdict] | None = None
         """Those of the operations that are lowered so far; None before the inputs are added."""
         self._nested: dict[Use, Self] = {}
-        self._finished: Graph | None = None
-        self._numbers: dict[Side, int] = {}
+        self._numbers: dict[Side | Counted, int] = {}
         """The index of a finished nested model among the file's subgraphs, by the turns that it passes on."""
 
     @abstractmethod
@@ -97,7 +98,8 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
         numbers = [branch.add_subgraph(side) for branch, side in zip((then, otherwise), sides, strict=True)]
         options = dict(zip(("then_subgraph_index", "else_subgraph_index"), numbers, strict=True))
         inputs = [given[0], *(index for position, index in enumerate(given[1:]) if position not in embedded)]
-        self.accept_turns(self._refer("IF", call, inputs, then.result_types(), options, turns))
+        _, left = self._refer("IF", call, inputs, then.result_types(), options, turns)
+        self.accept_turns(left)
         return then.result_types()
 
     def add_while(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
@@ -105,14 +107,36 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
         types, embedded = self.given_types(given), self.find_embedded(given, len(models[1].outputs))
         condition, body = (self._lower_use(call, position, models, types, embedded) for position in range(2))
         need_alike("the state before and after a pass", types, body.result_types())
+        counted = self._find_counted(condition, body)
         side = (0, 0) if self.counts_turns else None
-        numbers = [condition.add_subgraph(side), body.add_subgraph(side)]
+        numbers = [
+            each.add_subgraph(side) if counted is None else each.add_counted(counted) for each in (condition, body)
+        ]
         options = dict(zip(("cond_subgraph_index", "body_subgraph_index"), numbers, strict=True))
         kept = [position for position in range(len(given)) if position not in embedded]
         inputs, state = [given[position] for position in kept], [types[position] for position in kept]
         turns = self.pass_turns_to_loop(condition.model, body.model)
-        self.accept_turns(self._refer("WHILE", call, inputs, state, options, turns))
+        if counted is None:
+            _, left = self._refer("WHILE", call, inputs, state, options, turns)
+        else:
+            limit = counted.limit if isinstance(counted.limit, Tensor) else self.value(inputs[counted.limit])
+            emit = partial(self._emit, call)
+            cap = counted.find_cap(emit, self.value(inputs[counted.position]), limit, *turns)
+            results, _ = self._refer("WHILE", call, inputs, state, options, [cap])
+            left = [counted.find_left(emit, results[counted.position], cap, limit, *turns)]
+        self.accept_turns(left)
         return types[: len(call.outputs)]
+
+    def _find_counted(self, condition: Self, body: Self) -> Counted | None:
+        """Return how a loop counts, if that limits its turns: not in a loop, which shares its turns with inner ones."""
+        if not self.counts_turns or self.in_loop or has_loop(body.model):
+            return None
+        return find_counted(condition.finished, body.finished)
+
+    def _emit(self, call: OperationCall, kind: str, inputs: Sequence[Tensor], type: str, **options: Any) -> Tensor:
+        output = Tensor(type, (1,), origin=call.number)
+        self.operators.append(Operator(kind, [*inputs], [output], options))
+        return output
 
     def _lower_use(
         self,
@@ -147,9 +171,9 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
         types: Sequence[OperandType],
         options: dict[str, int],
         turns: Sequence[Tensor],
-    ) -> list[Tensor]:
-        """Append an operator that refers to subgraphs; return what is left of ``turns``. Convert float16 inputs and
-        results."""
+    ) -> tuple[Sequence[Tensor], list[Tensor]]:
+        """Append an operator that refers to subgraphs; return its results, and what is left of ``turns``. Convert
+        float16 inputs and results."""
         inputs = [self.as_given(index) for index in given]
         results = [self.tensor_of(type) for type in types]
         outer = [
@@ -165,7 +189,7 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
         self.operators.extend(operators)
         for index, result in zip(call.outputs, results, strict=False):
             self.values[index] = self.name_value(result, self.model.operands[index])
-        return left
+        return results, left
 
     def tensor_of(self, type: OperandType) -> Tensor:
         return tensor_of(type, "")
@@ -183,19 +207,42 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
     # Subgraphs
 
     def add_subgraph(self, side: Side) -> int:
-        """Add a finished nested model to the file, once; return its index. The body of a WHILE also returns the rest of
-        its state, unchanged."""
+        """Add a finished nested model to the file, once; return its index."""
         if side not in self._numbers:
-            self._finished = self._finished or self.finish()
-            graph = replace(self._finished, flipped=(), **{name: [*getattr(self._finished, name)] for name in LISTS})
-            if self._role is Role.BODY:
-                graph.outputs += graph.inputs[len(graph.outputs) :]
+            graph = self._copy()
             if side is not None:
                 self._add_turns(graph, *side)
-            _separate_outputs(graph, passes_through=self.counts_turns and self._role is Role.BODY)
-            self.subgraphs.append(graph)
-            self._numbers[side] = len(self.subgraphs)
+            self._numbers[side] = self._append(graph)
         return self._numbers[side]
+
+    def add_counted(self, counted: Counted) -> int:
+        """Add the condition or the body of a loop that gets its limit as one more state; return its index."""
+        if counted not in self._numbers:
+            graph, cap = self._copy(), self.make_turns()
+            graph.inputs.append(cap)
+            if self._role is Role.BODY:
+                graph.outputs.append(cap)
+            else:
+                graph.operators = counted.lower_limit(graph, cap)
+            self._numbers[counted] = self._append(graph)
+        return self._numbers[counted]
+
+    @cached_property
+    def finished(self) -> Graph:
+        return self.finish()
+
+    def _copy(self) -> Graph:
+        """Return a copy of the graph, in which a body also returns the rest of its state."""
+        lists = {name: [*getattr(self.finished, name)] for name in LISTS}
+        graph = replace(self.finished, flipped=(), **lists)
+        if self._role is Role.BODY:
+            graph.outputs += graph.inputs[len(graph.outputs) :]
+        return graph
+
+    def _append(self, graph: Graph) -> int:
+        _separate_outputs(graph, passes_through=self.counts_turns and self._role is Role.BODY)
+        self.subgraphs.append(graph)
+        return len(self.subgraphs)
 
     def _add_turns(self, graph: Graph, before: int, after: int) -> None:
         first, last = ([self.make_turns() for _ in range(count)] for count in (before, after))
