@@ -134,17 +134,26 @@ class InferenceSession:
 
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
-    ) -> list[Array]:
-        """Return the named outputs, by default all; raise InvalidArgument for wrong inputs, ValueError if inputs are
-        missing."""
+    ) -> list[Any]:
+        """Return the named outputs, by default all: arrays, and a list of dictionaries for the maps of a ZipMap.
+
+        Raises InvalidArgument for wrong inputs, ValueError if inputs are missing.
+        """
         wanted = self._positions(output_names)
         arrays = [as_stored(array) for array in self._check(input_feed)]
         try:
             results = self._run(arrays)
         except NnapiError as error:
             raise Fail(str(error)) from error
-        arguments = self._file.outputs
-        return [as_described(results[position], arguments[position]) for position in wanted]
+        return [self._describe(results[position], position) for position in wanted]
+
+    def _describe(self, result: Array, position: int) -> Any:
+        """Return an output as the file has it; a list of dictionaries for maps."""
+        argument = self._file.outputs[position]
+        keys = self._file.maps.get(argument.name)
+        if keys is None:
+            return as_described(result, argument)
+        return [{key: row[column] for key, column in keys} for row in result.tolist()]
 
     def run_with_ort_values(
         self,

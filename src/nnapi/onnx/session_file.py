@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from nnapi.errors import BadDataError, NnapiError
 from nnapi.exporters import export
 from nnapi.importers.import_cache import load_for
 from nnapi.importers.onnx import read_file
+from nnapi.importers.onnx.maps import Keys, list_map_keys
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.tensors import DTYPES, NAMES
 from nnapi.importers.refusals import UnsupportedOperationsError
@@ -73,7 +75,11 @@ class SessionFile:
         _replace_constants(graph, options)
         inputs = self._file.inputs
         self.inputs = [_describe(each) for each in inputs]
-        self.outputs = [_describe(each) for each in graph.output]
+        keys = list_map_keys(graph)
+        self.maps = {name: sorted(zip(each, count())) for name, each in keys.items()}  # count has no end
+        """The keys of the maps that a run returns for each row of an output, in order, with the keys' columns; by the
+        output's name."""
+        self.outputs = [_describe(each, keys.get(each.name)) for each in graph.output]
         self.overridable = [_describe(each) for each in graph.input if each not in inputs]
         has_branches = any(each.op_type == "If" for each in graph.node)
         self.choices = [i for i, each in enumerate(self.inputs) if has_branches and _may_choose(each)]
@@ -175,8 +181,10 @@ def _replace_constants(graph: Any, options: SessionOptions) -> None:
         each.raw_data = value.view().tobytes()
 
 
-def _describe(info: Any) -> NodeArg:
+def _describe(info: Any, keys: Keys | None = None) -> NodeArg:
     kind = info.type.WhichOneof("value")
+    if keys:
+        return NodeArg(info.name, f"seq(map({'string' if isinstance(keys[0], str) else 'int64'},tensor(float)))", [])
     if kind != "tensor_type":
         return NodeArg(info.name, str(kind).removesuffix("_type"), [])
     declared = info.type.tensor_type

@@ -155,7 +155,9 @@ def test_a_classifier_gives_labels_and_scores() -> None:
     np.testing.assert_allclose(scores, weights / weights.sum(1, keepdims=True), 1e-5)
 
 
-@pytest.mark.parametrize(("kind", "reason"), {"TreeEnsembleClassifier": "trees", "ZipMap": "maps from names"}.items())
+@pytest.mark.parametrize(
+    ("kind", "reason"), {"TreeEnsemble": "of tree ensembles", "DictVectorizer": "maps from names"}.items()
+)
 def test_what_has_no_rule_says_why(kind: str, reason: str) -> None:
     with pytest.raises(UnsupportedOperationsError, match=reason):
         nnapi.load(made("ai.onnx.ml", kind, [X[0]], {}))

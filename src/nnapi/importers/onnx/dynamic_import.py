@@ -6,9 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnapi.errors import BadDataError, NnapiError, need
+from nnapi.importers.onnx.maps import list_map_keys
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.static_import import read_file
-from nnapi.importers.onnx.tensors import CODES, DYNAMIC, Shapes, declared_shape, describe_shape, operand_type
+from nnapi.importers.onnx.tensors import CODES, DYNAMIC, FLOAT, Shapes, declared_shape, describe_shape, operand_type
 from nnapi.importers.refusals import Refusal, UnsupportedOperationsError
 from nnapi.model.dynamic_model import DynamicModel
 from nnapi.model.dynamic_model import Shapes as InputShapes
@@ -41,7 +42,13 @@ def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperat
     if remaining:
         raise _refuse(os.path.basename(path), remaining, dynamic)
     inputs = [_describe(info, shapes) for info in file.inputs]
-    outputs = [_describe(info, {}) for info in file.proto.graph.output]
+    maps = list_map_keys(file.proto.graph)
+    outputs = [
+        (info.name, OperandType(CODES[FLOAT], (DYNAMIC, len(maps[info.name]))))
+        if info.name in maps
+        else _describe(info, {})
+        for info in file.proto.graph.output
+    ]
     describe = partial(_read_for, file, path, dict(shapes), [name for name, _ in inputs])
     return DynamicModel(os.path.splitext(os.path.basename(path))[0], inputs, outputs, describe)
 

@@ -51,12 +51,14 @@ _NAMES = {
     "com.microsoft:BiasGelu com.microsoft:Gelu com.microsoft:FastGelu "
     "com.microsoft:QuickGelu com.microsoft:FusedConv com.microsoft:FusedGemm com.microsoft:QuantizeLinear "
     "com.microsoft:DequantizeLinear com.microsoft:MatMulNBits com.microsoft:DynamicQuantizeMatMul "
-    "com.microsoft:DynamicQuantizeConv com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeLSTM "
-    "ai.onnx.ml:Scaler ai.onnx.ml:Normalizer ai.onnx.ml:Binarizer ai.onnx.ml:LinearRegressor "
-    "ai.onnx.ml:LinearClassifier",
+    "com.microsoft:DynamicQuantizeConv com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeLSTM",
     "recurrent": "LSTM GRU RNN",
     "reduction": "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
     "ReduceSumSquare CumSum CumProd",
+    "estimators": "ai.onnx.ml:ArrayFeatureExtractor ai.onnx.ml:LabelEncoder ai.onnx.ml:ZipMap ai.onnx.ml:Scaler "
+    "ai.onnx.ml:Normalizer ai.onnx.ml:Binarizer ai.onnx.ml:LinearRegressor ai.onnx.ml:LinearClassifier",
+    "support_vectors": "ai.onnx.ml:SVMRegressor ai.onnx.ml:SVMClassifier",
+    "trees": "ai.onnx.ml:TreeEnsembleRegressor ai.onnx.ml:TreeEnsembleClassifier",
     "scatter": "Scatter ScatterElements ScatterND",
     "unary": "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Dropout Exp Floor Identity IsInf IsNaN Log Neg Not "
     "Reciprocal Round Sign Sin Sinh Sqrt Tan",

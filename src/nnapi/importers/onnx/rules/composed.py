@@ -1,8 +1,7 @@
-"""Operators of com.microsoft and ai.onnx.ml on numeric tensors, composed of ONNX's operators."""
+"""Operators of com.microsoft, composed of ONNX's operators."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from nnapi.importers.onnx.operators import Result, rule
 from nnapi.importers.onnx.rule_results import apply_rule, apply_rules, compose
 from nnapi.importers.onnx.rules.convolution import convolve_dynamic_range
 from nnapi.importers.onnx.rules.matmul import multiply_dynamic_range
-from nnapi.importers.onnx.tensors import FLOAT, Tensor, constant
+from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array
 
@@ -181,71 +180,3 @@ def _dequantize_gates(node: Node, i: int, scale: int) -> Tensor:
     node.graph.reserve(4 * values.size)
     found = ((values - points) * scales).swapaxes(1, 2)
     return constant(f"{node.name}:weights {i}", np.ascontiguousarray(found, np.float32))
-
-
-def _as_float(node: Node) -> Tensor:
-    tensor = node.tensor(0)
-    return tensor if tensor.elem == FLOAT else compose(node, "Cast", tensor, to=FLOAT)
-
-
-def _floats(node: Node, name: str) -> Array:
-    return np.array(node.attribute(name) or [], np.float32)
-
-
-@rule("ai.onnx.ml:Scaler")
-def scaler(node: Node) -> Result:
-    found = _as_float(node)
-    offset, scale = _floats(node, "offset"), _floats(node, "scale")
-    if offset.any():
-        found = compose(node, "Sub", found, offset)
-    return compose(node, "Mul", found, scale) if scale.size else found
-
-
-@rule("ai.onnx.ml:Normalizer")
-def normalizer(node: Node) -> Result:
-    norm, x = node.attribute("norm", "MAX"), _as_float(node)
-    if norm in ("L1", "L2"):
-        return compose(node, "LpNormalization", x, axis=1, p=int(norm[1]))
-    expressible(norm == "MAX", f"its norm is {norm}, must be MAX, L1 or L2")
-    return compose(node, "Div", x, compose(node, "ReduceMax", x, axes=[1], keepdims=1))
-
-
-@rule("ai.onnx.ml:Binarizer")
-def binarizer(node: Node) -> Result:
-    x = _as_float(node)
-    above = compose(node, "Greater", x, float(node.attribute("threshold", 0.0)))
-    return compose(node, "Cast", above, to=node.tensor(0).elem)
-
-
-@rule("ai.onnx.ml:LinearRegressor")
-def linear_regressor(node: Node) -> Result:
-    return _transform(node, _linear(node, int(node.attribute("targets", 1))))
-
-
-@rule("ai.onnx.ml:LinearClassifier")
-def linear_classifier(node: Node) -> Sequence[Result | None]:
-    labels = node.attribute("classlabels_ints")
-    expressible(labels, "its labels are texts, which NNAPI does not have")
-    rows = len(node.attribute("coefficients") or []) // max(node.shape(0)[-1], 1)
-    expressible(rows == len(labels), f"it has {rows} scores for {len(labels)} classes")
-    scores = _linear(node, rows)
-    indices = compose(node, "ArgMax", scores, axis=1, keepdims=0)
-    return [compose(node, "Gather", labels, indices, axis=0), _transform(node, scores)]
-
-
-def _linear(node: Node, rows: int) -> Tensor:
-    coefficients, bias = _floats(node, "coefficients"), _floats(node, "intercepts")
-    depth, size = node.shape(0)[-1], coefficients.size
-    expressible(size == rows * depth, f"{size} coefficients for {rows} × {depth}")
-    found = compose(node, "MatMul", _as_float(node), np.ascontiguousarray(coefficients.reshape(rows, depth).T))
-    return compose(node, "Add", found, bias) if bias.size else found
-
-
-def _transform(node: Node, scores: Tensor) -> Tensor:
-    way = node.attribute("post_transform", "NONE")
-    expressible(
-        way in ("NONE", "LOGISTIC", "SOFTMAX"), f"its post_transform is {way}, must be NONE, LOGISTIC or SOFTMAX"
-    )
-    if way == "SOFTMAX":
-        return compose(node, "Softmax", scores, axis=1)
-    return scores if way == "NONE" else compose(node, "Sigmoid", scores)

@@ -10,6 +10,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import Value
 from nnapi.importers.onnx.branches import Branch, inline_graph, loop_condition
+from nnapi.importers.onnx.distances import compute_distances
 from nnapi.importers.onnx.layout import view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node, value_in_file_order
 from nnapi.importers.onnx.operators import Result, rule
@@ -146,6 +147,9 @@ def scan(node: Node) -> Sequence[Result | None]:
     body, count = node.attribute("body"), int(node.attribute("num_scan_inputs", 1))
     expressible(0 < count <= node.count, f"num_scan_inputs is {count}, must be 1 to {node.count}, its number of inputs")
     states = [node.tensor(i) for i in range(node.count - count)]
+    distances = compute_distances(node, body, states, count)
+    if distances is not None:
+        return [*states, distances]
     axes = node.attribute("scan_input_axes") or [0] * count
     backwards = node.attribute("scan_input_directions") or [0] * count
     pieces = [

@@ -5,9 +5,9 @@ BY_REASON = {
     "NNAPI has no sequences": "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength "
     "SequenceMap SplitToSequence ConcatFromSequence",
     "NNAPI has no optional values": "Optional OptionalGetElement OptionalHasElement",
-    "NNAPI has no strings": "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer LabelEncoder",
-    "NNAPI has no decision trees": "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor",
-    "NNAPI has no maps from names to numbers": "ZipMap DictVectorizer CastMap CategoryMapper",
+    "NNAPI has no strings": "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer",
+    "of tree ensembles the importer reads TreeEnsembleClassifier and TreeEnsembleRegressor only": "TreeEnsemble",
+    "NNAPI has no maps from names to numbers": "DictVectorizer CastMap CategoryMapper",
     "NNAPI has no operations on bits": "BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor",
     "NNAPI has no complex numbers": "DFT STFT",
     "NNAPI's only random operation is RANDOM_MULTINOMIAL": "Bernoulli Multinomial RandomNormal RandomNormalLike "

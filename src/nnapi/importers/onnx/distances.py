@@ -1,0 +1,75 @@
+"""Scans that compute the distances between the rows of two matrices, as skl2onnx writes SciPy's ``cdist``.
+
+One step takes the distances of all rows to one row. All steps together are one subtraction, broadcast to three axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.rule_results import Operand, compose
+from nnapi.importers.onnx.tensors import Tensor
+from nnapi.model.operand import Array
+
+ELEMENTWISE = ("Abs", "Pow", "Sqrt", "Mul", "Div", "Identity")
+REDUCING = ("ReduceSumSquare", "ReduceSum", "ReduceMax", "ReduceL1", "ReduceL2")
+
+
+def compute_distances(node: Node, body: Any, states: Sequence[Tensor], count: int) -> Tensor | None:
+    """Return the second output of a Scan whose one state never changes, and whose steps subtract a row from it, then
+    compute elementwise and reduce the columns; None for other Scans."""
+    options = ("scan_input_axes", "scan_output_axes", "scan_input_directions", "scan_output_directions")
+    if (len(states), count, len(body.output)) != (1, 1, 2) or any(any(node.attribute(each) or ()) for each in options):
+        return None
+    scanned = node.tensor(node.count - 1)
+    if states[0].rank != 2 or scanned.rank != 2:
+        return None
+    steps = _find_steps(body)
+    if steps is None:
+        return None
+    rows, columns = (compose(node, "Unsqueeze", *each) for each in ((states[0], [0]), (scanned, [1])))
+    found = compose(node, "Sub", *((rows, columns) if steps[0] else (columns, rows)))
+    for kind, constants in steps[1]:
+        if kind in REDUCING:
+            found = compose(node, kind, found, [2], keepdims=0)
+        elif kind != "Identity":
+            found = compose(node, kind, found, *constants)
+    return found
+
+
+def _find_steps(body: Any) -> tuple[bool, list[tuple[str, list[Operand]]]] | None:
+    """Return whether the scanned row is subtracted from the state, and the operators behind the subtraction with their
+    constants; None if the body is another."""
+    from onnx import numpy_helper
+
+    constants = {each.name: numpy_helper.to_array(each) for each in body.initializer}
+    writers = {name: each for each in body.node for name in each.output}
+    state, row = (each.name for each in body.input)
+    kept, wanted = (each.name for each in body.output)
+    while kept in writers and writers[kept].op_type == "Identity":
+        kept = writers[kept].input[0]
+    steps: list[tuple[str, list[Operand]]] = []
+    while (proto := writers.get(wanted)) is not None and proto.op_type != "Sub":
+        first, *others = proto.input
+        known = [constants.get(name) for name in others]
+        if proto.op_type not in (*ELEMENTWISE, *REDUCING) or any(each is None for each in known):
+            return None
+        if proto.op_type in REDUCING and not _drops_columns(proto, known):
+            return None
+        steps.insert(0, (proto.op_type, list(known)))
+        wanted = first
+    is_match = proto is not None and kept == state and sum(kind in REDUCING for kind, _ in steps) == 1
+    if not is_match or set(proto.input) != {state, row}:
+        return None
+    return proto.input[0] == state, steps
+
+
+def _drops_columns(proto: Any, given: Sequence[Array | None]) -> bool:
+    attributes = {each.name: each for each in proto.attribute}
+    axes = given[0] if given else np.array(attributes["axes"].ints if "axes" in attributes else ())
+    keeps = attributes["keepdims"].i if "keepdims" in attributes else 1
+    return axes is not None and axes.tolist() in ([1], [-1]) and not keeps

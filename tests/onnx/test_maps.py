@@ -1,0 +1,51 @@
+"""Sessions whose outputs are maps, which ZipMap makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+from onnx import TensorProto, helper  # noqa: E402
+
+from tests.onnx.session_cases import session  # noqa: E402
+
+X = np.float32([[0.25, 0.75], [1, 0]])
+
+
+def zipped(rows: int | str, **keys: Any) -> bytes:
+    kind = TensorProto.STRING if "classlabels_strings" in keys else TensorProto.INT64
+    value = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
+    output = helper.make_value_info("maps", helper.make_sequence_type_proto(helper.make_map_type_proto(kind, value)))
+    nodes = [
+        helper.make_node("Relu", ["x"], ["y"]),
+        helper.make_node("ZipMap", ["y"], ["maps"], domain="ai.onnx.ml", **keys),
+    ]
+    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows, 2])
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [rows, 2]), output]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    model = helper.make_model(helper.make_graph(nodes, "g", [given], outputs), opset_imports=opsets, ir_version=8)
+    return bytes(model.SerializeToString())
+
+
+@pytest.mark.parametrize("rows", [2, "rows"])
+@pytest.mark.parametrize(
+    ("keys", "labels", "type"),
+    [({"classlabels_int64s": [5, -3]}, (5, -3), "int64"), ({"classlabels_strings": ["a", "é"]}, ("a", "é"), "string")],
+)
+def test_a_run_returns_a_dictionary_for_each_row(rows: Any, keys: Any, labels: Any, type: str) -> None:
+    content = zipped(rows, **keys)
+    ours = session(content)
+    expected = [dict(zip(labels, row, strict=True)) for row in X.tolist()]
+    array, maps = ours.run(None, {"x": X})
+    np.testing.assert_array_equal(array, X)
+    assert maps == expected
+    assert ours.run(["maps"], {"x": X}) == [expected]
+    assert ours.get_outputs()[1].type == f"seq(map({type},tensor(float)))"
+    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    theirs = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    assert theirs.run(["maps"], {"x": X}) == [expected]
+    assert [list(row) for row in theirs.run(["maps"], {"x": X})[0]] == [list(row) for row in maps]
+    assert [(each.type, each.shape) for each in theirs.get_outputs()][1] == (ours.get_outputs()[1].type, [])
