@@ -73,7 +73,10 @@ def test_signatures_share_resource_variables() -> None:
     ]
     found = []
     for add, look in runners:
-        sums = [runner(**{next(iter(runner.get_input_details())): np.float32([1, 2])}) for runner in (add, add, look)]
+        sums = [
+            runner(**{next(iter(runner.get_input_details())): np.array([1, 2], np.float32)})
+            for runner in (add, add, look)
+        ]
         found.append([next(iter(outputs.values())).tolist() for outputs in sums])
     assert found[0] == found[1] == [[6, 7], [7, 9], [8, 11]]
 

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper  # noqa: E402
 
 from tests.onnx.session_cases import session  # noqa: E402
 
-X = np.float32([[0.25, 0.75], [1, 0]])
+X = np.array([[0.25, 0.75], [1, 0]], np.float32)
 
 
 def zipped(rows: int | str, **keys: Any) -> bytes:

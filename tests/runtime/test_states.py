@@ -13,7 +13,7 @@ from nnapi.trace.spans import recording
 from tests.tflite_writer import write
 from tests.variable_cases import running_sum
 
-ONE = np.float32([1, 2])
+ONE = np.array([1, 2], np.float32)
 DEVICES = ["nnapi-reference", pytest.param("xnnpack-cpu", marks=pytest.mark.engine)]
 
 
@@ -97,7 +97,7 @@ def test_the_model_with_states_is_a_pure_function() -> None:
     assert (len(stateful.model.inputs), len(stateful.model.outputs), stateful.model.states) == (2, 2, ())
     assert {name: value.tolist() for name, value in stateful.initial.items()} == {"total": [3, 3]}
     run = nnapi.compile(stateful.model, ["nnapi-reference"]).run
-    assert [array.tolist() for array in run(ONE, np.float32([10, 20]))] == [[11, 22], [11, 22]]
+    assert [array.tolist() for array in run(ONE, np.array([10, 20], np.float32))] == [[11, 22], [11, 22]]
 
 
 def test_closing_the_compilation_ends_its_bursts_compilation() -> None:

@@ -71,7 +71,7 @@ def test_computed_indices_of_features() -> None:
         helper.make_node("ArrayFeatureExtractor", ["c", "i"], ["y"], domain="ai.onnx.ml"),
     ]
     content = graph(nodes, X, ["y"], [helper.make_tensor("c", FLOAT, [1, 3], [0.5, 7, -2])])
-    check(content, X, [np.float32([[0.5, 7, -2]])[:, X.argmax(1)]])
+    check(content, X, [np.array([[0.5, 7, -2]], np.float32)[:, X.argmax(1)]])
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def leaf(
     return (0 if goes(1) else 1) if goes(0) else 2
 
 
-LEAVES = np.float32([[0.5, -1, 2], [1.5, 0.25, -3]])
+LEAVES = np.array([[0.5, -1, 2], [1.5, 0.25, -3]], np.float32)
 """The weights of the three leaves of two trees."""
 SPLITS = ((0, 1), (0.1, -0.2)), ((2, 0), (0.3, 0.4))
 """Features and thresholds of two trees."""
@@ -158,7 +158,7 @@ def targets(name: str, numbers: Sequence[int] = (0,)) -> dict[str, Any]:
 
 
 def sums(x: Any, modes: str = "LEQ", missing: Sequence[int] = (0, 0)) -> Any:
-    return np.float32([[sum(LEAVES[t, leaf(row, modes, *SPLITS[t], missing)] for t in (0, 1))] for row in x])
+    return np.array([[sum(LEAVES[t, leaf(row, modes, *SPLITS[t], missing)] for t in (0, 1))] for row in x], np.float32)
 
 
 def forest(modes: str = "LEQ", **more: Any) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def forest(modes: str = "LEQ", **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("modes", ["LEQ", "LT", "GTE", "GT", "EQ"])
 def test_trees_of_every_comparison(modes: str) -> None:
     x = X.copy()
-    x[:2] = np.float32([[0.1, -0.2, 0.3], [0.4, 0, 0.3]])  # values at the thresholds
+    x[:2] = np.array([[0.1, -0.2, 0.3], [0.4, 0, 0.3]], np.float32)  # values at the thresholds
     check(made("TreeEnsembleRegressor", x, n_targets=1, **forest(modes), **targets("target")), x, [sums(x, modes)])
 
 
@@ -176,7 +176,7 @@ def test_trees_of_every_comparison(modes: str) -> None:
 def test_means_of_trees_with_several_targets_and_base_values(dynamic: bool) -> None:
     attributes = forest(aggregate_function="AVERAGE", n_targets=2, base_values=[10.0, 20.0])
     content = made("TreeEnsembleRegressor", X, dynamic=dynamic, **attributes, **targets("target", (0, 1)))
-    check(content, X, [sums(X) / 2 * np.float32([1, 2]) + np.float32([10, 20])])
+    check(content, X, [sums(X) / 2 * np.array([1, 2], np.float32) + np.array([10, 20], np.float32)])
 
 
 @pytest.mark.parametrize("missing", [(0, 0), (1, 0), (0, 1), (1, 1)])
@@ -206,20 +206,20 @@ def test_trees_of_different_depths() -> None:
         "nodes_falsenodeids": [0],
     }
     attributes = joined(tree(0, ["BRANCH_LEQ"] * 2, *SPLITS[0]), stump)
-    weights = {
+    weights: dict[str, Any] = {
         "target_treeids": [0, 0, 0, 1],
         "target_nodeids": [2, 3, 4, 0],
         "target_ids": [0] * 4,
         "target_weights": [*LEAVES[0].tolist(), 100.0],
     }
-    expected = np.float32([[LEAVES[0, leaf(row, "LEQ", *SPLITS[0])] + 100] for row in X])
+    expected = np.array([[LEAVES[0, leaf(row, "LEQ", *SPLITS[0])] + 100] for row in X], np.float32)
     check(made("TreeEnsembleRegressor", X, n_targets=1, **attributes, **weights), X, [expected])
 
 
 def test_a_classifier_of_three_classes() -> None:
     attributes = forest(classlabels_int64s=[7, 5, 9], post_transform="SOFTMAX")
     content = made("TreeEnsembleClassifier", X, ("label", "scores"), **attributes, **targets("class", (0, 1, 2)))
-    scores = sums(X) * np.float32([1, 2, 3])
+    scores = sums(X) * np.array([1, 2, 3], np.float32)
     powers = np.exp(scores - scores.max(1, keepdims=True))
     check(content, X, [np.array([7, 5, 9])[scores.argmax(1)], powers / powers.sum(1, keepdims=True)])
 
@@ -235,11 +235,11 @@ def test_a_classifier_of_one_score_with_negative_weights(transform: str) -> None
 
 
 def test_a_classifier_of_one_probability() -> None:
-    weights = targets("class")
+    weights: dict[str, Any] = targets("class")
     weights["class_weights"] = [0.1, 0.2, 0.4, 0.05, 0.3, 0.5]
     content = made("TreeEnsembleClassifier", X, ("label", "scores"), **forest(classlabels_int64s=[0, 1]), **weights)
     table = np.float32(weights["class_weights"]).reshape(2, 3)
-    score = np.float32([[sum(table[t, leaf(row, "LEQ", *SPLITS[t])] for t in (0, 1))] for row in X])
+    score = np.array([[sum(table[t, leaf(row, "LEQ", *SPLITS[t])] for t in (0, 1))] for row in X], np.float32)
     check(content, X, [np.where(score[:, 0] > 0.5, 1, 0), np.concatenate([1 - score, score], 1)])
 
 
@@ -248,7 +248,7 @@ def test_float64_thresholds_are_rounded_to_the_side_that_keeps_comparisons() -> 
     attributes = forest()
     del attributes["nodes_values"]
     attributes["nodes_values_as_tensor"] = helper.make_tensor("v", onnx.TensorProto.DOUBLE, exact.shape, exact)
-    x = np.tile(np.float32([[0.1, -0.2, 0.3]]), (3, 1)).astype(np.float32)
+    x = np.tile(np.array([[0.1, -0.2, 0.3]], np.float32), (3, 1)).astype(np.float32)
     x[1], x[2] = np.nextafter(x[1], np.float32(-9)), np.nextafter(x[2], np.float32(9))
     content = made("TreeEnsembleRegressor", x, n_targets=1, **attributes, **targets("target"))
     found = nnapi.compile(nnapi.load(content), "nnapi-reference").run(x)[0]
@@ -305,7 +305,7 @@ def machine(kernel: str, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("one_class", [0, 1])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_regression_by_support_vectors(kernel: str, one_class: int) -> None:
-    factors = np.float32([1, -2, 0.5, 1.5, -1])
+    factors = np.array([1, -2, 0.5, 1.5, -1], np.float32)
     given = machine(kernel, n_supports=5, coefficients=factors.tolist(), rho=[0.125], one_class=one_class)
     expected = (KERNELS[kernel](X) @ factors + np.float32(0.125))[:, None]
     expected = np.where(expected > 0, 1, -1) if one_class else expected

@@ -36,8 +36,8 @@ def test_a_variable_is_a_constant_and_a_computed_operand() -> None:
 def test_each_run_begins_with_the_initial_values() -> None:
     compilation = nnapi.compile(load(*running_sum(start=5)), ["nnapi-reference"])
     for _ in range(2):
-        assert compilation.run(np.float32([1, 2]))[0].tolist() == [6, 7]
-    many = compilation.run_many([np.float32([1, 2])] * 3)
+        assert compilation.run(np.array([1, 2], np.float32))[0].tolist() == [6, 7]
+    many = compilation.run_many([np.array([1, 2], np.float32)] * 3)
     assert [outputs[0].tolist() for outputs in many] == [[6, 7]] * 3
 
 
@@ -48,7 +48,7 @@ def test_a_variable_that_no_run_assigns_is_a_constant() -> None:
     read(graph, total, weight).operator("MUL", [x, weight], [y], "MulOptions")
     model = load(graph.between([x], [y]), initial("weight", [3, 4]))
     assert model.states == ()
-    assert nnapi.compile(model, ["nnapi-reference"]).run(np.float32([1, 1]))[0].tolist() == [3, 4]
+    assert nnapi.compile(model, ["nnapi-reference"]).run(np.array([1, 1], np.float32))[0].tolist() == [3, 4]
 
 
 def test_initial_values_may_be_computed_from_constants() -> None:
@@ -77,7 +77,7 @@ def test_one_value_may_go_to_several_variables_and_the_output() -> None:
     first = initial("one", [1, 1])
     assign(first, handle("two"), const([2, 2], "FLOAT32"))
     with nnapi.compile(load(graph.between([x], [y]), first), ["nnapi-reference"]).burst() as burst:
-        found = [burst.run(np.float32([k, k]))[0].tolist() for k in (10, 20, 30)]
+        found = [burst.run(np.array([k, k], np.float32))[0].tolist() for k in (10, 20, 30)]
     assert found == [[3, 3], [11, 11], [30, 30]]
 
 
@@ -87,7 +87,7 @@ def test_called_subgraphs_use_the_variables_of_the_caller() -> None:
     outer = Graph().operator("CALL", [x], [y], "CallOptions", Subgraph=1).between([x], [y])
     main.operators[0]["options"] = "CallOnceOptions", {"InitSubgraphIndex": 2}
     with nnapi.compile(load(outer, main, first), ["nnapi-reference"]).burst() as burst:
-        assert [burst.run(np.float32([1, 2]))[0].tolist() for _ in range(2)] == [[1, 2], [2, 4]]
+        assert [burst.run(np.array([1, 2], np.float32))[0].tolist() for _ in range(2)] == [[1, 2], [2, 4]]
 
 
 @pytest.mark.parametrize(
@@ -153,4 +153,4 @@ def test_pickled_models_keep_their_states() -> None:
     model = pickle.loads(pickle.dumps(load(*running_sum(start=1))))
     assert len(model.states) == 1
     with nnapi.compile(model, ["nnapi-reference"]).burst() as burst:
-        assert [burst.run(np.float32([1, 2]))[0].tolist() for _ in range(2)] == [[2, 3], [3, 5]]
+        assert [burst.run(np.array([1, 2], np.float32))[0].tolist() for _ in range(2)] == [[2, 3], [3, 5]]

@@ -62,8 +62,9 @@ def _find_steps(body: Any) -> tuple[bool, list[tuple[str, list[Operand]]]] | Non
             return None
         steps.insert(0, (proto.op_type, list(known)))
         wanted = first
-    is_match = proto is not None and kept == state and sum(kind in REDUCING for kind, _ in steps) == 1
-    if not is_match or set(proto.input) != {state, row}:
+    if proto is None or kept != state or set(proto.input) != {state, row}:
+        return None
+    if sum(kind in REDUCING for kind, _ in steps) != 1:
         return None
     return proto.input[0] == state, steps
 

@@ -80,7 +80,7 @@ def _classify_by_one_score(node: Node, labels: Sequence[int], number: int) -> Se
     above = compose(node, "Cast", compose(node, "Greater", score, 0.5 if is_probability else 0.0), to=INT64)
     label = compose(node, "Gather", labels, compose(node, "Reshape", above, [-1]), axis=0)
     if is_probability:
-        return [label, compose(node, "Concat", compose(node, "Sub", np.float32([1]), score), score, axis=1)]
+        return [label, compose(node, "Concat", compose(node, "Sub", np.ones(1, np.float32), score), score, axis=1)]
     return [label, transform(node, compose(node, "Concat", compose(node, "Neg", score), score, axis=1))]
 
 
