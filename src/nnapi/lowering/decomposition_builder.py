@@ -49,6 +49,7 @@ class Decomposition(Builder):
         self._tensors: dict[int, Tensor] = {}
         self._given, self._known = given, values
         self._zeros: dict[int, Tensor] = {}
+        self._outer: Decomposition | None = None
 
     def take(self, index: int) -> Tensor | None:
         """Return the tensor of an operand of the model; None for an omitted one."""
@@ -63,6 +64,23 @@ class Decomposition(Builder):
             self._tensors[index] = found
             self.origins[found.index] = index
         return found
+
+    def nest(self, name: str) -> "Decomposition":
+        """Return the builder of a model of control flow, which may take operands of this one."""
+        types: dict[int, OperandType | None] = {operand.index: operand.type for operand in self.model.operands}
+        inner = Decomposition(self.call, types, self._values)
+        inner.model.name = f"{self.model.name}: {name}"
+        inner._outer = self
+        return inner
+
+    def take_outer(self, operand: Any) -> Any:
+        """Return an operand of the model around a nested one: a constant as a constant, another tensor as an input."""
+        return self.take(operand.index) if isinstance(operand, Tensor) else operand
+
+    def list_outer_operands(self) -> list[Tensor]:
+        """Return the tensors of the model around this one that became inputs, in their order."""
+        assert self._outer is not None
+        return [self._outer._tensor(self.origins[index]) for index in self._inputs if index in self.origins]
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the call, with tensors instead of their types."""

@@ -23,14 +23,31 @@ def by_time(x: Array, time_major: int) -> Array:
 
 
 def over_time(
-    step: Step, x: Array, aux: Array | None, states: tuple[Array, ...], backward: bool = False
+    step: Step,
+    x: Array,
+    aux: Array | None,
+    states: tuple[Array, ...],
+    backward: bool = False,
+    lengths: Array | None = None,
 ) -> tuple[Array, tuple[Array, ...]]:
-    """Run a cell along the first axis. Return all outputs, in the order of the input, and the last states."""
+    """Run a cell along the first axis. Return all outputs, in the order of the input, and the last states.
+
+    From its length on, a row of the batch keeps its states, and its outputs are 0. The last states of a row of length 0
+    are 0.
+    """
     times = range(len(x))
     outputs = []
     for t in reversed(times) if backward else times:
-        states = step(x[t], None if aux is None else aux[t], *states)
-        outputs.append(states[0])
+        after = step(x[t], None if aux is None else aux[t], *states)
+        if lengths is None:
+            outputs.append(after[0])
+        else:
+            is_within = (t < lengths)[:, np.newaxis]
+            after = tuple([np.where(is_within, new, old) for new, old in zip(after, states, strict=True)])
+            outputs.append(np.where(is_within, after[0], 0))
+        states = after
+    if lengths is not None:
+        states = tuple([np.where(lengths[:, np.newaxis] > 0, state, 0) for state in states])
     return np.stack(outputs[::-1] if backward else outputs), states
 
 

@@ -11,7 +11,6 @@ from nnapi.contract.workload import find_work
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import RULES, Bounds, Context, integers
 from nnapi.drivers.openvino.control_flow import GraphLowering
-from nnapi.drivers.openvino.recurrences import Search
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, round_half
 from nnapi.lowering.lower import assume_shapes, name_of
 from nnapi.lowering.refusal import Unsupported, require
@@ -51,9 +50,6 @@ class Lowered(GraphLowering):
         self.parameters: dict[int, Any] = {}
         self.bounds: list[Bounds] = []
         self._is_quantized = any(operand.type.is_quantized for operand in model.operands)
-        self._sequences = {gru.last: gru for gru in Search(model, self.constants).run()}
-        self._results: dict[int, Node] = {}
-        """Results of a GRU sequence by operand, which replace the results of its unrolled steps."""
 
     def graph(self) -> ov.Model:
         """Return OpenVINO's model; its outputs have NNAPI's storage types."""
@@ -81,10 +77,7 @@ class Lowered(GraphLowering):
         depths: dict[int, int] = {}
         stages: dict[int, int] = {}
         readers: Counter[int] = Counter()
-        within = frozenset[int]().union(*(gru.calls for gru in self._sequences.values()))
         for call in self.model.operations:
-            if call.number in within:
-                continue
             works = self.parts.get(call.number) or [find_work(self.model, call)]
             stage = max((stages.get(index, 0) for index in call.inputs), default=0)
             if length := sum(work.kind in ELEMENTWISE for work in works):
@@ -147,13 +140,7 @@ class Lowered(GraphLowering):
             "the result has another scale than the activation's limits are rounded to",
         )
         kept = [result.requantize(type) for result, type in zip(results, types, strict=True)]
-        gru = self._sequences.get(call.outputs[0])
-        if gru is not None:
-            nodes = gru.make(self.value(gru.x).real(), self.value(gru.first).real())
-            self._results.update(zip((gru.outputs, gru.last), nodes, strict=True))
         for i, index in enumerate(call.outputs):
-            if index in self._results:
-                kept[i] = Value.of(self._results[index], kept[i].type, "real")
             kept[i].name = name_of(self.model.operands[index])
         self.bounds += context.bounds
         return kept

@@ -1,24 +1,19 @@
-"""LSTM, RNN, their sequences and SVDF by products and sums, with unrolled time steps."""
+"""LSTM, RNN, their sequences and SVDF by products and sums."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition_builder import CLAMPS, Decomposition, decomposition
 from nnapi.lowering.decompositions.activation import clamp
-from nnapi.lowering.refusal import require
+from nnapi.lowering.decompositions.recurrent_time import Operands, States, from_rows, in_rows, over_time
 from nnapi.model.builder import Tensor
 from nnapi.operation_codes import Code
 from nnapi.ops.lstm_cell import EPSILON
 from nnapi.ops.lstm_parameters import Cell, cell_of
 
-MOST_STEPS = 256
 SQUASHED_BY = {0: "", 1: "relu", 3: "relu6", 4: "tanh", 6: "logistic"}
-States = tuple[Tensor, ...]
-Step = Callable[[Tensor, States], States]
-"""One time step: takes the input and the states, returns the next states, of which the first is the output."""
 DIRECTIONS: dict[Code, str] = {
     Op.BIDIRECTIONAL_SEQUENCE_LSTM: "unidirectional_sequence_lstm",
     Op.BIDIRECTIONAL_SEQUENCE_RNN: "unidirectional_sequence_rnn",
@@ -41,8 +36,9 @@ def fully_connect(b: Decomposition, x: Tensor, weights: Tensor, bias: Tensor | N
 # One step
 
 
-def lstm_step(b: Decomposition, cell: Cell[Tensor], x: Tensor, states: States) -> States:
-    h, c = states
+def lstm_step(b: Decomposition, operands: Operands, rows: Sequence[Tensor], states: States) -> States:
+    (x,), (h, c) = rows, states
+    cell: Cell[Tensor] = cell_of(operands)
     squash = SQUASHED_BY[cell.activation]
     forget = _gate(b, cell, "forget", "logistic", x, h, c)
     if cell.is_coupled:
@@ -79,27 +75,11 @@ def _normalize(b: Decomposition, z: Tensor) -> Tensor:
     return b.mul(z, b.rsqrt(b.add(variance, b.number(z, EPSILON), 0)), 0)
 
 
-def rnn_step(b: Decomposition, operands: Mapping[str, Any], activation: int, x: Tensor, states: States) -> States:
-    (h,) = states
+def rnn_step(b: Decomposition, operands: Operands, rows: Sequence[Tensor], states: States) -> States:
+    (x,), (h,) = rows, states
     z = fully_connect(b, x, operands["weights"], operands["bias"])
     z = b.add(z, fully_connect(b, h, operands["recurrent_weights"]), 0)
-    return (apply_activation(b, CLAMPS.get(FuseCode(activation), ""), z),)
-
-
-# Along time
-
-
-def over_time(b: Decomposition, step: Step, x: Tensor, states: States, time_major: bool) -> tuple[Tensor, States]:
-    axis = 0 if time_major else 1
-    count = x.shape[axis]
-    require(count <= MOST_STEPS, f"its {count} steps are too many to unroll")
-    outputs: list[Tensor] = []
-    for time in range(count):
-        at_time = b.restate(b.block(x, axis, time, 1), (x.shape[1 - axis], x.shape[2]))
-        states = step(at_time, states)
-        rows = states[0].shape
-        outputs.append(b.restate(states[0], (1, *rows) if time_major else (rows[0], 1, rows[1])))
-    return b.concatenate(outputs, axis), states
+    return (apply_activation(b, CLAMPS.get(FuseCode(operands["activation"]), ""), z),)
 
 
 # Operations
@@ -111,7 +91,7 @@ def lstm(
 ) -> Sequence[Tensor]:
     """Lower one step. The specification leaves the scratch buffer unspecified; here it is zeros."""
     states = output_state_in, cell_state_in
-    h, c = lstm_step(b, cell_of(operands), input, states)
+    h, c = lstm_step(b, operands, [input], states)
     gates = b.call.results[0].dimensions[1] // c.shape[1]
     nothing = b.mul(c, b.number(c, 0), 0)
     return b.concatenate([nothing] * gates, 1), h, c, h
@@ -121,23 +101,22 @@ def lstm(
 def sequence_lstm(
     b: Decomposition, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor, time_major: bool, **operands: Any
 ) -> Sequence[Tensor]:
-    step = partial(lstm_step, b, cell_of(operands))
-    out, states = over_time(b, step, input, (output_state_in, cell_state_in), time_major)
-    return (out, *states)[: len(b.call.results)]
+    rows = in_rows(b, input, time_major)
+    out, states = over_time(b, lstm_step, operands, [rows], (output_state_in, cell_state_in))
+    return (from_rows(b, out, output_state_in.shape[0], time_major), *states)[: len(b.call.results)]
 
 
 @decomposition(Op.RNN)
-def rnn(b: Decomposition, input: Tensor, hidden_in: Tensor, activation: int, **operands: Tensor) -> Sequence[Tensor]:
-    return rnn_step(b, operands, activation, input, (hidden_in,)) * 2
+def rnn(b: Decomposition, input: Tensor, hidden_in: Tensor, **operands: Any) -> Sequence[Tensor]:
+    return rnn_step(b, operands, [input], (hidden_in,)) * 2
 
 
 @decomposition(Op.UNIDIRECTIONAL_SEQUENCE_RNN)
 def sequence_rnn(
-    b: Decomposition, input: Tensor, hidden_in: Tensor, activation: int, time_major: int, **operands: Tensor
+    b: Decomposition, input: Tensor, hidden_in: Tensor, time_major: int, **operands: Any
 ) -> Sequence[Tensor]:
-    step = partial(rnn_step, b, operands, activation)
-    out, states = over_time(b, step, input, (hidden_in,), bool(time_major))
-    return (out, *states)[: len(b.call.results)]
+    out, states = over_time(b, rnn_step, operands, [in_rows(b, input, bool(time_major))], (hidden_in,))
+    return (from_rows(b, out, hidden_in.shape[0], bool(time_major)), *states)[: len(b.call.results)]
 
 
 @decomposition(*DIRECTIONS)

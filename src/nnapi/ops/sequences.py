@@ -1,0 +1,246 @@
+"""Recurrent cells over a sequence, with the meaning of ONNX's operators, in one direction.
+
+GRU: gated recurrent units over a sequence.
+RNN_SEQUENCE: a simple recurrent network over a sequence, with any activation and with sequence lengths.
+LSTM_SEQUENCE: an LSTM over a sequence, with any activations, and with clipped sums and sequence lengths.
+
+A cell reads each row of the batch up to its length in ``sequence_lengths``; from there on, the row's outputs are 0, and
+its states do not change. Lengths are clamped to 0 and the number of steps. A row of length 0 gives 0, as outputs and as
+last states, as in ONNX Runtime. With ``reverse``, time runs from the end of each row to its start. Unless ``clip`` is 0, sums of products are clamped to
+-clip to clip before their activation.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import OperandCode
+from nnapi.model.facts import Facts, Kind, Trait
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Scalar, Slot, Tensor, not_negative, one_of
+from nnapi.operation_codes import CompositeCode
+from nnapi.ops.lstm_cell import ACTIVATIONS, clip
+from nnapi.ops.recurrent_sequence import by_time, dimensions, over_time
+from nnapi.ops.shapes import need_shape
+from nnapi.ops.signature_types import FLOAT_SCALAR, INT32, floats
+
+FACTS = Facts(Kind.RECURRENT, Trait.FEEDS_BACK)
+INPUT = Tensor("input", floats(3), rank=3)
+LENGTHS = Tensor("sequence_lengths", {INT32: 3}, rank=1, optional=True)
+DIRECTION = (Scalar("reverse", OperandCode.BOOL, since=3), Scalar("time_major", OperandCode.BOOL, since=3))
+CLIP = Scalar("clip", like="input", via=FLOAT_SCALAR, since=3, check=not_negative)
+
+
+def _weights(*names: str, rank: int = 2, optional: bool = False) -> tuple[Slot, ...]:
+    return tuple(Tensor(name, like="input", rank=rank, optional=optional, since=3) for name in names)
+
+
+def _activations(*names: str) -> tuple[Slot, ...]:
+    return tuple(Scalar(name, OperandCode.INT32, since=3, check=one_of(*ACTIVATIONS)) for name in names)
+
+
+def _results(*names: str) -> tuple[Slot, ...]:
+    return tuple(Tensor(name, like="input") for name in names)
+
+
+GRU = Operation(
+    CompositeCode.GRU,
+    facts=FACTS,
+    inputs=(
+        INPUT,
+        *_weights("weights", "recurrent_weights"),
+        *_weights("bias", "recurrent_bias", rank=1),
+        *_weights("hidden_in"),
+        LENGTHS,
+        *_activations("gate_activation", "activation"),
+        CLIP,
+        Scalar("linear_before_reset", OperandCode.BOOL, since=3),
+        *DIRECTION,
+    ),
+    outputs=_results("output", "hidden_out"),
+)
+"""Gates are update, reset and candidate; their weights are stacked in this order."""
+
+RNN_SEQUENCE = Operation(
+    CompositeCode.RNN_SEQUENCE,
+    facts=FACTS,
+    inputs=(
+        INPUT,
+        *_weights("weights", "recurrent_weights"),
+        *_weights("bias", rank=1),
+        *_weights("hidden_in"),
+        LENGTHS,
+        *_activations("activation"),
+        CLIP,
+        *DIRECTION,
+    ),
+    outputs=_results("output", "hidden_out"),
+)
+
+LSTM_SEQUENCE = Operation(
+    CompositeCode.LSTM_SEQUENCE,
+    facts=FACTS,
+    inputs=(
+        INPUT,
+        *_weights("weights", "recurrent_weights"),
+        *_weights("bias", rank=1),
+        *_weights("peepholes", rank=1, optional=True),
+        *_weights("hidden_in", "cell_state_in"),
+        LENGTHS,
+        *_activations("gate_activation", "cell_activation", "hidden_activation"),
+        CLIP,
+        Scalar("input_forget", OperandCode.BOOL, since=3),
+        *DIRECTION,
+    ),
+    outputs=_results("output", "hidden_out", "cell_state_out"),
+)
+"""Gates are input, output, forget and cell; peepholes are those of input, output and forget. With ``input_forget``, the
+forget gate is 1 minus the input gate."""
+
+GATES = {CompositeCode.GRU: 3, CompositeCode.RNN_SEQUENCE: 1, CompositeCode.LSTM_SEQUENCE: 4}
+
+
+def _find_shapes(gates: int, input: OperandType, time_major: bool, operands: Mapping[str, Any]) -> list[Shape]:
+    """Return the shapes of the outputs and of the last output; raise OpFailedError if operands do not fit together."""
+    _, batch, size = dimensions(input, time_major)
+    units = operands["recurrent_weights"].shape[1]
+    wanted: dict[str, Shape] = {
+        "weights": (gates * units, size),
+        "recurrent_weights": (gates * units, units),
+        "bias": (gates * units,),
+        "recurrent_bias": (gates * units,),
+        "peepholes": (3 * units,),
+        "hidden_in": (batch, units),
+        "cell_state_in": (batch, units),
+        "sequence_lengths": (batch,),
+    }
+    for name, shape in wanted.items():
+        need_shape(name, operands.get(name), shape)
+    return [(*input.shape[:2], units), (batch, units)]
+
+
+@GRU.shape
+def infer_gru_shapes(input: OperandType, time_major: bool, **operands: Any) -> list[Shape]:
+    return _find_shapes(3, input, time_major, operands)
+
+
+@RNN_SEQUENCE.shape
+def infer_rnn_shapes(input: OperandType, time_major: bool, **operands: Any) -> list[Shape]:
+    return _find_shapes(1, input, time_major, operands)
+
+
+@LSTM_SEQUENCE.shape
+def infer_lstm_shapes(input: OperandType, time_major: bool, **operands: Any) -> list[Shape]:
+    output, state = _find_shapes(4, input, time_major, operands)
+    return [output, state, state]
+
+
+def _run(
+    step: Callable[..., tuple[Array, ...]],
+    input: Array,
+    weights: Array,
+    bias: Array,
+    states: tuple[Array, ...],
+    lengths: Array | None,
+    reverse: bool,
+    time_major: bool,
+) -> list[Array]:
+    """Run a cell on the product of the input and its weights, which is computed once for all steps."""
+    x = by_time(input, time_major)
+    products = (x.reshape(-1, x.shape[2]) @ weights.T + bias).reshape(*x.shape[:2], len(bias))
+    outputs, last = over_time(
+        lambda at_time, _, *states: step(at_time, *states), products, None, states, reverse, lengths
+    )
+    return [by_time(outputs, time_major), *last]
+
+
+def _squash(activation: int, limit: float) -> Callable[[Array], Array]:
+    """Return an activation of clipped sums."""
+    return lambda x: ACTIVATIONS[activation](clip(x, limit))
+
+
+@GRU.kernel
+def gru(
+    input: Array,
+    weights: Array,
+    recurrent_weights: Array,
+    bias: Array,
+    recurrent_bias: Array,
+    hidden_in: Array,
+    sequence_lengths: Array | None,
+    gate_activation: int,
+    activation: int,
+    clip: float,
+    linear_before_reset: bool,
+    reverse: bool,
+    time_major: bool,
+) -> list[Array]:
+    units = hidden_in.shape[1]
+    gates, candidate = recurrent_weights[: 2 * units].T, recurrent_weights[2 * units :].T
+    gate_bias, candidate_bias = recurrent_bias[: 2 * units], recurrent_bias[2 * units :]
+    squash_gate, squash = _squash(gate_activation, clip), _squash(activation, clip)
+
+    def step(x: Array, h: Array) -> tuple[Array]:
+        update, reset = np.split(squash_gate(x[:, : 2 * units] + h @ gates + gate_bias), 2, 1)
+        if linear_before_reset:
+            remembered = reset * (h @ candidate + candidate_bias)
+        else:
+            remembered = (reset * h) @ candidate + candidate_bias
+        new = squash(x[:, 2 * units :] + remembered)
+        return ((1 - update) * new + update * h,)
+
+    return _run(step, input, weights, bias, (hidden_in,), sequence_lengths, reverse, time_major)
+
+
+@RNN_SEQUENCE.kernel
+def rnn(
+    input: Array,
+    weights: Array,
+    recurrent_weights: Array,
+    bias: Array,
+    hidden_in: Array,
+    sequence_lengths: Array | None,
+    activation: int,
+    clip: float,
+    reverse: bool,
+    time_major: bool,
+) -> list[Array]:
+    squash = _squash(activation, clip)
+
+    def step(x: Array, h: Array) -> tuple[Array]:
+        return (squash(x + h @ recurrent_weights.T),)
+
+    return _run(step, input, weights, bias, (hidden_in,), sequence_lengths, reverse, time_major)
+
+
+@LSTM_SEQUENCE.kernel
+def lstm(
+    input: Array,
+    weights: Array,
+    recurrent_weights: Array,
+    bias: Array,
+    peepholes: Array | None,
+    hidden_in: Array,
+    cell_state_in: Array,
+    sequence_lengths: Array | None,
+    gate_activation: int,
+    cell_activation: int,
+    hidden_activation: int,
+    clip: float,
+    input_forget: bool,
+    reverse: bool,
+    time_major: bool,
+) -> list[Array]:
+    squash_gate, squash_cell = _squash(gate_activation, clip), _squash(cell_activation, clip)
+    peep_input, peep_output, peep_forget = (0, 0, 0) if peepholes is None else np.split(peepholes, 3)
+
+    def step(x: Array, h: Array, c: Array) -> tuple[Array, Array]:
+        input, output, forget, cell = np.split(x + h @ recurrent_weights.T, 4, 1)
+        entry = squash_gate(input + peep_input * c)
+        kept = 1 - entry if input_forget else squash_gate(forget + peep_forget * c)
+        c = kept * c + entry * squash_cell(cell)
+        return squash_gate(output + peep_output * c) * ACTIVATIONS[hidden_activation](c), c
+
+    return _run(step, input, weights, bias, (hidden_in, cell_state_in), sequence_lengths, reverse, time_major)
