@@ -10,7 +10,7 @@ from nnapi.model.builder import Tensor
 
 MOST_UNROLLED = 64
 """Maximum number of steps that are unrolled, because each one takes time to compile."""
-STEPS_OF_PASS = 16
+STEPS_OF_PASS = 32
 """Number of steps in the body of a WHILE: a pass costs more than its steps if these are few."""
 STEPS_OF_LOOP = 256
 """Maximum number of steps of a WHILE: each of its passes moves the outputs of all. Longer sequences have several."""

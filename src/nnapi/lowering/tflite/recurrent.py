@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.formats.tflite.graph import Operator, Tensor
+from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import Context, lower
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.lstm_parameters import Cell, cell_of, list_norms, list_operands
 from nnapi.ops.quantized_lstm import gate_scales
 
@@ -17,6 +18,7 @@ LEAST_VARIANCE = 10000
 """TensorFlow Lite's least variance of a normalized gate, in units of the weights' scale; at least 1."""
 ACTIVATIONS = (1, 3, 4)
 """RELU, RELU6 and TANH. TensorFlow Lite has no LOGISTIC, and without an activation leaves the output unset."""
+RNN_ACTIVATIONS = (0, *ACTIVATIONS)
 
 
 def lstm_operator(
@@ -50,6 +52,49 @@ def sequence_lstm(
     operator = lstm_operator("UNIDIRECTIONAL_SEQUENCE_LSTM", input, states, [out, cell_state_in.like()], others)
     context.operators.append(operator)
     return out
+
+
+@lower(Composite.RNN_SEQUENCE)
+def sequence_rnn(
+    context: Context,
+    input: Tensor,
+    recurrent_weights: Tensor,
+    hidden_in: Tensor,
+    sequence_lengths: Tensor | None,
+    activation: int,
+    clip: float,
+    reverse: bool,
+    time_major: bool,
+    **others: Any,
+) -> Sequence[Tensor]:
+    require(sequence_lengths is None and not clip, "TensorFlow Lite's RNN has no sequence lengths, and clips no sums")
+    refusal = f"activation is {activation}, TensorFlow Lite's RNN has no other than {', '.join(map(str, RNN_ACTIVATIONS))}"
+    require(activation in RNN_ACTIVATIONS, refusal)
+    weights, bias = (context.stored_tensor(name) for name in ("weights", "bias"))
+    inputs = [turn(context, input, reverse, time_major), weights, recurrent_weights, bias, hidden_in]
+    kind, options = "UNIDIRECTIONAL_SEQUENCE_RNN", {"time_major": time_major, "activation": activation}
+    out = context.emit(kind, inputs, context.real_result().like(), **options)
+    return turn(context, out, reverse, time_major), step_of(context, out, time_major)
+
+
+def turn(context: Context, sequence: Tensor, reverse: bool, time_major: bool) -> Tensor:
+    """Return a sequence in reverse order if ``reverse``."""
+    if not reverse:
+        return sequence
+    return context.emit("REVERSE_V2", [sequence, constant([find_time_axis(time_major)])], sequence.like())
+
+
+def step_of(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
+    """Return the last output of a sequence as a state [batch, size]."""
+    axis = find_time_axis(time_major)
+    begin = [0, 0, 0]
+    begin[axis] = sequence.shape[axis] - 1
+    shape = tuple(1 if i == axis else dimension for i, dimension in enumerate(sequence.shape))
+    return context.reshape(context.cut(sequence, begin, shape), (*shape[:axis], *shape[axis + 1 :]))
+
+
+def find_time_axis(time_major: bool) -> int:
+    return 0 if time_major else 1
 
 
 @lower(Op.QUANTIZED_LSTM)

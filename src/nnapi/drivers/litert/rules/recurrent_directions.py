@@ -1,4 +1,4 @@
-"""Sequences: the last step's output, and two directions as two sequences, one of them reversed.
+"""Sequences in two directions, as two sequences, one of them reversed.
 
 LiteRT's bidirectional operators overwrite rows when merging, and read the wrong backward input.
 """
@@ -6,16 +6,8 @@ LiteRT's bidirectional operators overwrite rows when merging, and read the wrong
 from collections.abc import Callable, Sequence
 
 from nnapi.drivers.litert.context import Context
-from nnapi.formats.tflite.graph import Tensor, constant
-
-
-def step_of(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
-    """Return the last output of a sequence as a state [batch, size]."""
-    axis = _time(time_major)
-    begin = [0, 0, 0]
-    begin[axis] = sequence.shape[axis] - 1
-    shape = tuple(1 if i == axis else dimension for i, dimension in enumerate(sequence.shape))
-    return context.reshape(context.cut(sequence, begin, shape), (*shape[:axis], *shape[axis + 1 :]))
+from nnapi.formats.tflite.graph import Tensor
+from nnapi.lowering.tflite.recurrent import step_of, turn
 
 
 def run_both(
@@ -36,19 +28,11 @@ def run_both(
     if aux is not None and is_weighted:
         input = backward = context.concatenate([input, aux], 2)
     outputs, states = [], []
-    for prefix, x in (("fw_", input), ("bw_", _reverse(context, backward, time_major))):
+    for prefix, x in (("fw_", input), ("bw_", turn(context, backward, True, time_major))):
         output, *others = compute(prefix, x)
         outputs.append(output)
         states += [step_of(context, output, time_major), *others]
-    results = [outputs[0], _reverse(context, outputs[1], time_major)]
+    results = [outputs[0], turn(context, outputs[1], True, time_major)]
     if merges:
         results = [context.emit("CONCATENATION", results, context.result(), axis=2, activation=0)]
     return results if len(context.call.results) == len(results) else [*results, *states]
-
-
-def _reverse(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
-    return context.emit("REVERSE_V2", [sequence, constant([_time(time_major)])], sequence.like())
-
-
-def _time(time_major: bool) -> int:
-    return 0 if time_major else 1

@@ -10,10 +10,11 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import Context, lower
 from nnapi.drivers.litert.lstm_cells import is_plain
 from nnapi.drivers.litert.rules.convolution_filters import quantize_filter
-from nnapi.drivers.litert.rules.recurrent_directions import run_both, step_of
+from nnapi.drivers.litert.rules.recurrent_directions import run_both
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite import recurrent as canonical
+from nnapi.lowering.tflite.recurrent import step_of
 from nnapi.ops.lstm_parameters import GATES, Cell, cell_of, operand_name
 from nnapi.ops.quantized_lstm import gate_scales
 
