@@ -1,4 +1,8 @@
-"""QUANTIZED_LSTM: one step of an LSTM on 8-bit inputs, with projection, layer normalization and clipping."""
+"""LSTM on 8-bit inputs, with projection, layer normalization and clipping: one step, or along time.
+
+QUANTIZED_LSTM: one step of an LSTM on 8-bit inputs.
+QUANTIZED_LSTM_SEQUENCE: an LSTM on 8-bit inputs over a sequence, with the arithmetic of QUANTIZED_LSTM.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,10 +12,11 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need, need_value
 from nnapi.model.call import Call
-from nnapi.model.facts import Facts, Kind
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Scalar, Tensor, not_negative, positive
+from nnapi.model.parameter import Scalar, Slot, Tensor, not_negative, positive
+from nnapi.operation_codes import CompositeCode
 from nnapi.ops.fixed_point import (
     ONE,
     Multiplier,
@@ -26,17 +31,17 @@ from nnapi.ops.fixed_point import (
     tanh,
 )
 from nnapi.ops.lstm_parameters import GATES, Cell, cell_of, cell_parameters, check_step, list_norms, norm_parameters
+from nnapi.ops.recurrent_sequence import by_time, dimensions, over_time
 from nnapi.ops.signature_types import INT32, QUANT8_SIGNED, QUANT8_SYMM, QUANT16_SYMM
 
 FLOAT = OperandCode.FLOAT32
 GATE_SCALE = 2.0**-12
 """Scale of a gate before its activation: 16 bits, 3 of them integer bits."""
 
-QUANTIZED_LSTM = Operation(
-    OperationCode.QUANTIZED_LSTM,
-    facts=Facts(Kind.RECURRENT),
-    inputs=(
-        Tensor("input", {QUANT8_SIGNED: 4}, rank=2, late_rank=True),
+
+def _parameters(rank: int) -> tuple[Slot, ...]:
+    return (
+        Tensor("input", {QUANT8_SIGNED: 4}, rank=rank, late_rank=True),
         *cell_parameters(since=4, weights={QUANT8_SYMM: 4}, peephole={QUANT16_SYMM: 4}, bias={INT32: 4}),
         Tensor("output_in", {QUANT8_SIGNED: 4}, rank=2, late_rank=True),
         Tensor("cell_state_in", {QUANT16_SYMM: 4}, rank=2, late_rank=True),
@@ -45,7 +50,13 @@ QUANTIZED_LSTM = Operation(
         *(Scalar(f"{gate}_intermediate_scale", FLOAT, since=4) for gate in GATES),
         Scalar("hidden_state_zero_point", OperandCode.INT32, since=4),
         Scalar("hidden_state_scale", FLOAT, since=4, check=positive),
-    ),
+    )
+
+
+QUANTIZED_LSTM = Operation(
+    OperationCode.QUANTIZED_LSTM,
+    facts=Facts(Kind.RECURRENT),
+    inputs=_parameters(rank=2),
     outputs=(
         Tensor("output_state_out", {QUANT8_SIGNED: 4}),
         Tensor("cell_state_out", {QUANT16_SYMM: 4}),
@@ -53,10 +64,33 @@ QUANTIZED_LSTM = Operation(
     ),
 )
 
+QUANTIZED_LSTM_SEQUENCE = Operation(
+    CompositeCode.QUANTIZED_LSTM_SEQUENCE,
+    facts=Facts(Kind.RECURRENT, Trait.FEEDS_BACK),
+    inputs=(*_parameters(rank=3), Scalar("time_major", OperandCode.BOOL, since=4)),
+    outputs=(
+        Tensor("output", {QUANT8_SIGNED: 4}),
+        Tensor("output_state_out", {QUANT8_SIGNED: 4}),
+        Tensor("cell_state_out", {QUANT16_SYMM: 4}),
+    ),
+)
+
 
 @QUANTIZED_LSTM.shape
 def infer_shapes(input: OperandType, **operands: Any) -> list[Shape]:
-    batch, input_size = input.shape
+    output, cell = _check_cell(operands, *input.shape)
+    return [output, cell, output]
+
+
+@QUANTIZED_LSTM_SEQUENCE.shape
+def infer_sequence_shapes(input: OperandType, time_major: bool, **operands: Any) -> list[Shape]:
+    _, *row = dimensions(input, time_major)
+    output, cell = _check_cell(operands, *row)
+    return [(*input.shape[:2], output[1]), output, cell]
+
+
+def _check_cell(operands: Mapping[str, Any], batch: int, input_size: int) -> tuple[Shape, Shape]:
+    """Return the shapes of output and cell state; raise OpFailedError if operands do not fit together."""
     output, cell = check_step(operands, batch, input_size, "output_in")
     scale = operands["cell_state_in"].scale
     need(
@@ -66,7 +100,7 @@ def infer_shapes(input: OperandType, **operands: Any) -> list[Shape]:
     for gate in cell_of(operands).norm:
         scale = operands[f"{gate}_intermediate_scale"]
         need(scale > 0, f"{gate}_intermediate_scale is {scale:g}, must be above 0 with layer normalization")
-    return [output, cell, output]
+    return output, cell
 
 
 def gate_scales(operands: Mapping[str, Any]) -> dict[str, float]:
@@ -125,6 +159,17 @@ def quantized_lstm(
         h = saturate(_clip(projected, proj_clip, h_type.scale) + h_type.zero_point, 8)
     h = h.astype(np.int8)
     return h, c.astype(np.int16), h
+
+
+@QUANTIZED_LSTM_SEQUENCE.kernel(kind="exact")
+def quantized_lstm_sequence(
+    call: Call, input: Array, output_in: Array, cell_state_in: Array, time_major: bool, **operands: Any
+) -> list[Array]:
+    def step(x: Array, _: None, h: Array, c: Array) -> tuple[Array, ...]:
+        return quantized_lstm(call, x, h, c, **operands)[:2]
+
+    outputs, states = over_time(step, by_time(input, time_major), None, (output_in, cell_state_in))
+    return [by_time(outputs, time_major), *states]
 
 
 def _less_zero_point(values: Array, type: OperandType) -> Array:

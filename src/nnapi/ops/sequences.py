@@ -6,8 +6,8 @@ LSTM_SEQUENCE: an LSTM over a sequence, with any activations, and with clipped s
 
 A cell reads each row of the batch up to its length in ``sequence_lengths``; from there on, the row's outputs are 0, and
 its states do not change. Lengths are clamped to 0 and the number of steps. A row of length 0 gives 0, as outputs and as
-last states, as in ONNX Runtime. With ``reverse``, time runs from the end of each row to its start. Unless ``clip`` is 0, sums of products are clamped to
--clip to clip before their activation.
+last states, as in ONNX Runtime. With ``reverse``, time runs from the end of each row to its start. Sums of products are
+clamped to the range from -clip to clip before their activation, unless ``clip`` is 0.
 """
 
 from collections.abc import Callable, Mapping
@@ -143,16 +143,14 @@ def _run(
     weights: Array,
     bias: Array,
     states: tuple[Array, ...],
-    lengths: Array | None,
+    sequence_lengths: Array | None,
     reverse: bool,
     time_major: bool,
 ) -> list[Array]:
     """Run a cell on the product of the input and its weights, which is computed once for all steps."""
     x = by_time(input, time_major)
     products = (x.reshape(-1, x.shape[2]) @ weights.T + bias).reshape(*x.shape[:2], len(bias))
-    outputs, last = over_time(
-        lambda at_time, _, *states: step(at_time, *states), products, None, states, reverse, lengths
-    )
+    outputs, last = over_time(step, products, None, states, reverse, sequence_lengths)
     return [by_time(outputs, time_major), *last]
 
 
@@ -169,20 +167,18 @@ def gru(
     bias: Array,
     recurrent_bias: Array,
     hidden_in: Array,
-    sequence_lengths: Array | None,
     gate_activation: int,
     activation: int,
     clip: float,
     linear_before_reset: bool,
-    reverse: bool,
-    time_major: bool,
+    **sequence: Any,
 ) -> list[Array]:
     units = hidden_in.shape[1]
     gates, candidate = recurrent_weights[: 2 * units].T, recurrent_weights[2 * units :].T
     gate_bias, candidate_bias = recurrent_bias[: 2 * units], recurrent_bias[2 * units :]
     squash_gate, squash = _squash(gate_activation, clip), _squash(activation, clip)
 
-    def step(x: Array, h: Array) -> tuple[Array]:
+    def step(x: Array, _: None, h: Array) -> tuple[Array]:
         update, reset = np.split(squash_gate(x[:, : 2 * units] + h @ gates + gate_bias), 2, 1)
         if linear_before_reset:
             remembered = reset * (h @ candidate + candidate_bias)
@@ -191,7 +187,7 @@ def gru(
         new = squash(x[:, 2 * units :] + remembered)
         return ((1 - update) * new + update * h,)
 
-    return _run(step, input, weights, bias, (hidden_in,), sequence_lengths, reverse, time_major)
+    return _run(step, input, weights, bias, (hidden_in,), **sequence)
 
 
 @RNN_SEQUENCE.kernel
@@ -201,18 +197,16 @@ def rnn(
     recurrent_weights: Array,
     bias: Array,
     hidden_in: Array,
-    sequence_lengths: Array | None,
     activation: int,
     clip: float,
-    reverse: bool,
-    time_major: bool,
+    **sequence: Any,
 ) -> list[Array]:
     squash = _squash(activation, clip)
 
-    def step(x: Array, h: Array) -> tuple[Array]:
+    def step(x: Array, _: None, h: Array) -> tuple[Array]:
         return (squash(x + h @ recurrent_weights.T),)
 
-    return _run(step, input, weights, bias, (hidden_in,), sequence_lengths, reverse, time_major)
+    return _run(step, input, weights, bias, (hidden_in,), **sequence)
 
 
 @LSTM_SEQUENCE.kernel
@@ -224,23 +218,21 @@ def lstm(
     peepholes: Array | None,
     hidden_in: Array,
     cell_state_in: Array,
-    sequence_lengths: Array | None,
     gate_activation: int,
     cell_activation: int,
     hidden_activation: int,
     clip: float,
     input_forget: bool,
-    reverse: bool,
-    time_major: bool,
+    **sequence: Any,
 ) -> list[Array]:
     squash_gate, squash_cell = _squash(gate_activation, clip), _squash(cell_activation, clip)
     peep_input, peep_output, peep_forget = (0, 0, 0) if peepholes is None else np.split(peepholes, 3)
 
-    def step(x: Array, h: Array, c: Array) -> tuple[Array, Array]:
+    def step(x: Array, _: None, h: Array, c: Array) -> tuple[Array, Array]:
         input, output, forget, cell = np.split(x + h @ recurrent_weights.T, 4, 1)
         entry = squash_gate(input + peep_input * c)
         kept = 1 - entry if input_forget else squash_gate(forget + peep_forget * c)
         c = kept * c + entry * squash_cell(cell)
         return squash_gate(output + peep_output * c) * ACTIVATIONS[hidden_activation](c), c
 
-    return _run(step, input, weights, bias, (hidden_in, cell_state_in), sequence_lengths, reverse, time_major)
+    return _run(step, input, weights, bias, (hidden_in, cell_state_in), **sequence)

@@ -12,7 +12,7 @@ import nnapi
 from nnapi.codes import OperationCode
 from nnapi.formats.tflite.reader import File
 from nnapi.importers.tflite.convert import Import
-from nnapi.importers.tflite.rules import recurrent
+from nnapi.operation_codes import CompositeCode
 from tests.importers.tflite.against_litert import Arrays, Case, case, check, random_array, run
 from tests.importers.tflite.recurrent_cases import (
     BATCH,
@@ -297,14 +297,9 @@ def test_a_bias_with_a_scale_is_dequantized_in_a_cell_of_floats() -> None:
     assert run(nnapi.load(content), [np.ones((1, 2), np.float32)])[0].tolist() == [[0.25, -0.5, 0.75, 0, 1]]
 
 
-def test_as_many_steps_are_unrolled_as_the_limit_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recurrent, "MOST_STEPS", 3)
-    assert codes_of(integer_lstm(3)).count(OperationCode.QUANTIZED_LSTM) == 3
-    assert codes_of(integer_lstm(4)).count(OperationCode.QUANTIZED_LSTM) == 0
-    with pytest.raises(nnapi.NnapiError, match="NNAPI's cell has no TANH, and its 4 steps are too many to unroll"):
-        nnapi.load(
-            replace(
-                plain("UNIDIRECTIONAL_SEQUENCE_RNN", TANH),
-                inputs=[f32(BATCH, 4, FEATURES), *simple(), state(BATCH, UNITS)],
-            ).content()
-        )
+@pytest.mark.parametrize("steps", [4, 300])
+def test_sequences_of_any_length_are_one_operation(steps: int) -> None:
+    assert codes_of(integer_lstm(steps)) == [CompositeCode.QUANTIZED_LSTM_SEQUENCE]
+    inputs = [f32(BATCH, steps, FEATURES), *simple(), state(BATCH, UNITS)]
+    rnn = replace(plain("UNIDIRECTIONAL_SEQUENCE_RNN", TANH), inputs=inputs, outputs=[f32(BATCH, steps, UNITS)])
+    assert codes_of(rnn) == [CompositeCode.RNN_SEQUENCE]

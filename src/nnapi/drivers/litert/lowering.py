@@ -19,10 +19,11 @@ from nnapi.lowering.tflite.indexing import cancel_reversals
 from nnapi.model.call import Call
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
+from nnapi.operation_codes import CompositeCode
 
 DEEPEST_NEST = 16
 """Maximum depth of models in models; LiteRT calls itself for each."""
-ALL_CONSTANT = frozenset({OperationCode.QUANTIZED_LSTM})
+ALL_CONSTANT = frozenset({OperationCode.QUANTIZED_LSTM, CompositeCode.QUANTIZED_LSTM_SEQUENCE})
 
 
 class TfliteLowering(SubgraphLowering[Context]):

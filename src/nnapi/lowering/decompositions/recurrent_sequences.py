@@ -1,4 +1,4 @@
-"""GRU, RNN_SEQUENCE and LSTM_SEQUENCE by products and sums. One product computes the input's share for all steps."""
+"""Composites over time. In floats, products and sums; one product computes the input's share for all steps."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +9,9 @@ from nnapi.lowering.decompositions.recurrent import SQUASHED_BY, apply_activatio
 from nnapi.lowering.decompositions.recurrent_time import Operands, States, Step, from_rows, in_rows, over_time
 from nnapi.model.builder import Tensor
 from nnapi.operation_codes import CompositeCode as Composite
+
+PEEPED = ("input", "output", "forget")
+"""The gates with peepholes, in their order."""
 
 
 def _squash(b: Decomposition, activation: int, clip: float, x: Tensor) -> Tensor:
@@ -91,9 +94,7 @@ def lstm(
 ) -> list[Tensor]:
     units = hidden_in.shape[1]
     if peepholes is not None:
-        others |= {
-            gate: b.block(peepholes, 0, i * units, units) for i, gate in enumerate(("input", "output", "forget"))
-        }
+        others |= {gate: b.block(peepholes, 0, i * units, units) for i, gate in enumerate(PEEPED)}
     product = fully_connect(b, in_rows(b, input, time_major), weights, bias)
     return _run(b, lstm_step, others, [product], (hidden_in, cell_state_in))
 
@@ -112,3 +113,18 @@ def lstm_step(b: Decomposition, operands: Operands, rows: Sequence[Tensor], stat
     candidate = _squash(b, operands["cell_activation"], operands["clip"], cell)
     c = b.add(b.mul(kept, c, 0), b.mul(entry, candidate, 0), 0)
     return b.mul(squash("output", output, c), apply_activation(b, SQUASHED_BY[operands["hidden_activation"]], c), 0), c
+
+
+@decomposition(Composite.QUANTIZED_LSTM_SEQUENCE)
+def quantized_lstm(
+    b: Decomposition, input: Tensor, output_in: Tensor, cell_state_in: Tensor, time_major: bool, **others: Any
+) -> list[Tensor]:
+    rows = in_rows(b, input, time_major)
+    out, states = over_time(b, quantized_lstm_step, others, [rows], (output_in, cell_state_in))
+    return [from_rows(b, out, output_in.shape[0], time_major), *states]
+
+
+def quantized_lstm_step(b: Decomposition, operands: Operands, rows: Sequence[Tensor], states: States) -> States:
+    (x,), (h, c) = rows, states
+    after = b.quantized_lstm(x, output_in=h, cell_state_in=c, **operands, out=[h.type, c.type, h.type])
+    return after[:2]

@@ -17,8 +17,8 @@ STEPS_OF_LOOP = 256
 States = tuple[Tensor, ...]
 Operands = Mapping[str, Any]
 Step = Callable[[Decomposition, Operands, Sequence[Tensor], States], States]
-"""One time step: takes a builder, the cell's operands, the rows of this step and the states; returns the next states, of
-which the first is the output."""
+"""One time step: takes a builder, the cell's operands, the rows of this step and the states; returns the next states.
+The first one is the output."""
 
 
 def in_rows(b: Decomposition, sequence: Tensor, time_major: bool) -> Tensor:

@@ -68,7 +68,9 @@ def sequence_rnn(
     **others: Any,
 ) -> Sequence[Tensor]:
     require(sequence_lengths is None and not clip, "TensorFlow Lite's RNN has no sequence lengths, and clips no sums")
-    refusal = f"activation is {activation}, TensorFlow Lite's RNN has no other than {', '.join(map(str, RNN_ACTIVATIONS))}"
+    refusal = (
+        f"activation is {activation}, TensorFlow Lite's RNN has no other than {', '.join(map(str, RNN_ACTIVATIONS))}"
+    )
     require(activation in RNN_ACTIVATIONS, refusal)
     weights, bias = (context.stored_tensor(name) for name in ("weights", "bias"))
     inputs = [turn(context, input, reverse, time_major), weights, recurrent_weights, bias, hidden_in]
@@ -98,8 +100,28 @@ def find_time_axis(time_major: bool) -> int:
 
 
 @lower(Op.QUANTIZED_LSTM)
-def quantized_lstm(
-    context: Context,
+def quantized_lstm(context: Context, **arguments: Any) -> Sequence[Tensor]:
+    hidden, state, output = context.results(3)
+    is_one = hidden.same_quantization(output)
+    require(is_one, "output_state_out and output differ in scale or zero point: TFLite has one result for both")
+    context.operators.append(quantized_lstm_operator("LSTM", [hidden, state], **arguments))
+    return hidden, state, hidden
+
+
+@lower(Composite.QUANTIZED_LSTM_SEQUENCE)
+def quantized_lstm_sequence(context: Context, time_major: bool, **arguments: Any) -> Sequence[Tensor]:
+    output, hidden, state = context.results(3)
+    is_one = hidden.same_quantization(output)
+    require(is_one, "output_state_out and output differ in scale or zero point: TFLite has one result for both")
+    operator = quantized_lstm_operator("UNIDIRECTIONAL_SEQUENCE_LSTM", [output, state], **arguments)
+    operator.options["time_major"] = bool(time_major)
+    context.operators.append(operator)
+    return output, step_of(context, output, time_major), state
+
+
+def quantized_lstm_operator(
+    kind: str,
+    outputs: list[Tensor],
     input: Tensor,
     output_in: Tensor,
     cell_state_in: Tensor,
@@ -108,15 +130,13 @@ def quantized_lstm(
     hidden_state_zero_point: int,
     hidden_state_scale: float,
     **operands: Any,
-) -> Sequence[Tensor]:
+) -> Operator:
+    """Return an operator that computes in integers. May raise Unsupported."""
     cell: Cell[Tensor] = cell_of(operands)
-    hidden, state, output = context.results(3)
     clips = f"proj_clip is {proj_clip}: TFLite clips the quantized values of the projection, not its float values"
     require(not proj_clip, clips)
     is_exact = not (cell.peephole and cell.projection)
     require(is_exact, "TFLite computes quantized cells with both peepholes and a projection incorrectly")
-    is_one = hidden.same_quantization(output)
-    require(is_one, "output_state_out and output differ in scale or zero point: TFLite has one result for both")
     weights, norms = list_operands(operands), list_norms(operands)
     for gate, norm in cell.norm.items():
         least = int(np.float32(LEAST_VARIANCE) * np.float32(norm.unit))
@@ -127,5 +147,4 @@ def quantized_lstm(
     intermediates = [Tensor("i16", (1,), scale) for scale in gate_scales(operands).values()]  # gate sums
     intermediates.append(Tensor("i8", (1,), float(hidden_state_scale), hidden_state_zero_point))
     options = {"activation": TANH, "cell_clip": float(cell_clip or 0), "proj_clip": 0.0}
-    context.operators.append(Operator("LSTM", inputs, [hidden, state], options, intermediates))
-    return hidden, state, hidden
+    return Operator(kind, inputs, outputs, options, intermediates)

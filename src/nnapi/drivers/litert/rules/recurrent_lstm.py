@@ -15,6 +15,7 @@ from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite import recurrent as canonical
 from nnapi.lowering.tflite.recurrent import step_of
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.lstm_parameters import GATES, Cell, cell_of, operand_name
 from nnapi.ops.quantized_lstm import gate_scales
 
@@ -102,14 +103,18 @@ def _need_static_projection(context: Context) -> None:
     )
 
 
-@lower(Op.QUANTIZED_LSTM)
-def quantized_lstm(
+@lower(Op.QUANTIZED_LSTM, Composite.QUANTIZED_LSTM_SEQUENCE)
+def quantized_lstm(context: Context, **arguments: Any) -> Sequence[Tensor]:
+    """Lower an integer LSTM if LiteRT's 32-bit sums cannot overflow."""
+    is_step = context.code == Op.QUANTIZED_LSTM
+    results = (canonical.quantized_lstm if is_step else canonical.quantized_lstm_sequence)(context, **arguments)
+    _need_exact_sums(context, **arguments)
+    return results
+
+
+def _need_exact_sums(
     context: Context, input: Tensor, output_in: Tensor, cell_state_in: Tensor, hidden_state_scale: float, **others: Any
-) -> Sequence[Tensor]:
-    """Lower QUANTIZED_LSTM if LiteRT's 32-bit sums cannot overflow."""
-    results = canonical.quantized_lstm(
-        context, input, output_in, cell_state_in, hidden_state_scale=hidden_state_scale, **others
-    )
+) -> None:
     cell: Cell[Tensor] = cell_of(others)
     _need_static_projection(context)
     canonical.check_projection(cell.projection)
@@ -120,7 +125,6 @@ def quantized_lstm(
     if cell.projection is not None:
         most = _largest(cell.projection, cell.projection_bias)
         _need_held("the projection", most, hidden_state_scale * cell.projection.unit / output_in.unit)
-    return results
 
 
 def _need_exact(context: Context, cell: Cell[Tensor], gate: str, x: Tensor, h: Tensor, scale: float) -> None:

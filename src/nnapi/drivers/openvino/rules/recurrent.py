@@ -104,21 +104,19 @@ def gru(
     bias: Value,
     recurrent_bias: Value,
     hidden_in: Value,
-    sequence_lengths: Value | None,
-    gate_activation: int,
-    activation: int,
-    clip: float,
     linear_before_reset: bool,
-    reverse: bool,
     time_major: bool,
+    **options: Any,
 ) -> Sequence[Value]:
-    """Lower GRU. The engine's own is slow if it resets before the product; then a loop of single operators is faster."""
-    units, is_usual = hidden_in.type.dimensions[1], (gate_activation, activation, clip) == (LOGISTIC, TANH, 0)
+    """Lower GRU. If it resets before the product, the engine's own is slower than a loop of single operators."""
+    units, lengths = hidden_in.type.dimensions[1], options["sequence_lengths"]
+    activations = [options["gate_activation"], options["activation"]]
+    is_usual = lengths is None and activations == [LOGISTIC, TANH] and not options["clip"]
     matrices = weights.real(), recurrent_weights.real()
     own, recurrent = bias.real(), recurrent_bias.real()
-    if not linear_before_reset and is_usual and sequence_lengths is None:
+    if not linear_before_reset and is_usual:
         x = input.real() if time_major else _swap(input.real())
-        output, last = repeat_gru(x, *matrices, own, recurrent, hidden_in.real(), reverse)
+        output, last = repeat_gru(x, *matrices, own, recurrent, hidden_in.real(), options["reverse"])
         return [context.result(output if time_major else _swap(output)), context.result(last, position=1)]
     total = op.add(own, recurrent)
     if linear_before_reset:  # the reset gate multiplies this product with its bias
@@ -127,12 +125,12 @@ def gru(
     sequence = op.gru_sequence(
         _batch_first(input, time_major),
         _with_direction(hidden_in.real()),
-        _lengths(input, sequence_lengths, time_major),
+        _lengths(input, lengths, time_major),
         *(_own_axis(each) for each in (*matrices, total)),
         units,
-        _direction(reverse),
-        _name([gate_activation, activation]),
-        clip=float(clip),
+        _direction(options["reverse"]),
+        _name(activations),
+        clip=float(options["clip"]),
         linear_before_reset=linear_before_reset,
     )
     return _results(context, sequence, time_major)
@@ -148,14 +146,9 @@ def lstm(
     peepholes: Value | None,
     hidden_in: Value,
     cell_state_in: Value,
-    sequence_lengths: Value | None,
-    gate_activation: int,
-    cell_activation: int,
-    hidden_activation: int,
-    clip: float,
     input_forget: bool,
-    reverse: bool,
     time_major: bool,
+    **options: Any,
 ) -> Sequence[Value]:
     require(peepholes is None and not input_forget, "the engine's LSTM has four gates and no peepholes")
     units = hidden_in.type.dimensions[1]
@@ -167,12 +160,12 @@ def lstm(
     sequence = op.lstm_sequence(
         _batch_first(input, time_major),
         *(_with_direction(state.real()) for state in (hidden_in, cell_state_in)),
-        _lengths(input, sequence_lengths, time_major),
+        _lengths(input, options["sequence_lengths"], time_major),
         *(reorder(each) for each in (weights, recurrent_weights, bias)),
         units,
-        _direction(reverse),
-        _name([gate_activation, cell_activation, hidden_activation]),
-        clip=float(clip),
+        _direction(options["reverse"]),
+        _name([options[f"{name}_activation"] for name in ("gate", "cell", "hidden")]),
+        clip=float(options["clip"]),
     )
     return _results(context, sequence, time_major)
 

@@ -1,6 +1,6 @@
 """Recurrent cells and sequences. Their state, a variable in TFLite, is zero at the start of each run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from nnapi.codes import OperandCode, OperationCode
@@ -11,7 +11,8 @@ from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.convolution import keep_weights, with_type
-from nnapi.model.operand import OperandType, Shape
+from nnapi.model.operand import OperandType
+from nnapi.operation_codes import CompositeCode
 
 QUANT8_SYMM, QUANT16_SYMM = OperandCode.TENSOR_QUANT8_SYMM, OperandCode.TENSOR_QUANT16_SYMM
 TANH = 4
@@ -20,17 +21,16 @@ BOTH_STATES = (35, 36, 37, 38)
 """States of a bidirectional LSTM: forward, then backward."""
 MATRICES = range(1, 9)
 BIASES = (12, 13, 14, 15, 17)
-MOST_STEPS = 256
-"""The largest number of time steps of an integer LSTM that are unrolled."""
 
 
 @rule("UNIDIRECTIONAL_SEQUENCE_LSTM")
 def sequence_lstm(node: TfliteNode) -> None:
     o, x = node.options, node.input(0)
     expressible(not o.diagonal_recurrent_tensors, "NNAPI has no diagonal recurrent weights")
-    time_axis = 0 if o.time_major else 1
-    if x.is_quantized and x.rank == 3 and 0 < x.shape[time_axis] <= MOST_STEPS and _is_integer_cell(node):
-        node.deliver(_join(node, integer_steps(node, _steps(node, x, time_axis)), time_axis))
+    if x.is_quantized and x.rank == 3 and _is_integer_cell(node):
+        operands = (*_integer_operands(node), node.flag(o.time_major))
+        states = _last_states(node, {i: node.input(i) for i in STATES})
+        node.emit(CompositeCode.QUANTIZED_LSTM_SEQUENCE, *operands, to=[node.output, *states])
         return
     cell = _cell(node, range(20), MATRICES)
     scalars = _scalars(node, cell[0])
@@ -47,7 +47,7 @@ def lstm(node: TfliteNode) -> None:
         basic_lstm(node)
         return
     if node.input(0).is_quantized and _is_integer_cell(node):
-        node.deliver(integer_steps(node, [node.input(0)])[0])
+        node.deliver(_compute_integer_step(node))
         return
     cell = _cell(node, range(20), MATRICES)
     x = cell[0]
@@ -124,21 +124,14 @@ def _tanh_step(node: TfliteNode, x: Value, weights: Value, recurrent: Value, bia
 @rule("UNIDIRECTIONAL_SEQUENCE_RNN")
 def sequence_rnn(node: TfliteNode) -> None:
     o, cell = node.options, _cell(node, range(5))
-    act = o.activation
-    if act != TANH:
-        major, targets = node.i32(bool(o.time_major)), [node.output, *node.make_states({4: cell[4]})]
+    act, state = o.activation, {4: cell[4]}
+    if act == TANH:  # NNAPI's cell has RELUs only
+        operands = (*cell, node.graph.no_value(INT32), node.i32(act), node.real(0.0, cell[0]), node.flag(False))
+        targets = [node.output, *_last_states(node, state)]
+        node.emit(CompositeCode.RNN_SEQUENCE, *operands, node.flag(o.time_major), to=targets)
+    else:
+        targets, major = [node.output, *node.make_states(state)], node.i32(bool(o.time_major))
         node.emit(OperationCode.UNIDIRECTIONAL_SEQUENCE_RNN, *cell, node.i32(act), major, to=targets)
-        return
-    time_axis = 0 if o.time_major else 1
-    x, weights, recurrent, bias, state = cell
-    steps = node.static_shape_of(x)[time_axis]
-    expressible(steps <= MOST_STEPS, f"NNAPI's cell has no TANH, and its {steps} steps are too many to unroll")
-    outputs = []
-    for step in _steps(node, x, time_axis):
-        state = _tanh_step(node, step, weights, recurrent, bias, state)
-        outputs.append(state)
-    node.keep_state(4, state)
-    node.deliver(_join(node, outputs, time_axis))
 
 
 @rule("BIDIRECTIONAL_SEQUENCE_RNN")
@@ -162,6 +155,11 @@ def svdf(node: TfliteNode) -> None:
     node.emit(OperationCode.SVDF, x, feature, time, bias, state, node.i32(o.rank), act, to=[kept, out])
     node.deliver(out)
     node.keep_state(4, kept)
+
+
+def _last_states(node: TfliteNode, states: Mapping[int, Value]) -> list[Value]:
+    """Return values for the new states of variables; results that nothing reads if these are not kept."""
+    return node.make_states(states) or [node.temporary(value.type, "state") for value in states.values()]
 
 
 # Operands of cells
@@ -213,28 +211,24 @@ def _is_integer_cell(node: TfliteNode) -> bool:
     )
 
 
-def integer_steps(node: TfliteNode, steps: Sequence[Value]) -> list[Value]:
+def _integer_operands(node: TfliteNode) -> tuple[Value, ...]:
+    """Return the operands of QUANTIZED_LSTM."""
     o = node.options
     fixed = [_integer_operand(node, i) for i in range(1, 18)]
     hidden, memory = (node.input(i) for i in STATES)
     norms = [_integer_operand(node, i) for i in range(20, 24)]
-    scalars = [
-        *(node.graph.scalar(OperandCode.FLOAT32, clip) for clip in (o.cell_clip, o.proj_clip)),
-        *_intermediate_scales(node, hidden),
-    ]
-    outputs = []
-    for step in steps:
-        state, cell, out = (
-            node.temporary(type, suffix)
-            for type, suffix in ((hidden.type, "state"), (memory.type, "cell state"), (hidden.type, "output"))
-        )
-        inputs = (step, *fixed, hidden, memory, *norms, *scalars)
-        node.emit(OperationCode.QUANTIZED_LSTM, *inputs, to=[state, cell, out])
-        hidden, memory = state, cell
-        outputs.append(out)
-    for index, value in zip(STATES, (hidden, memory), strict=True):
+    clips = [node.graph.scalar(OperandCode.FLOAT32, clip) for clip in (o.cell_clip, o.proj_clip)]
+    return (node.input(0), *fixed, hidden, memory, *norms, *clips, *_intermediate_scales(node, hidden))
+
+
+def _compute_integer_step(node: TfliteNode) -> Value:
+    types = {"state": 18, "cell state": 19, "output": 18}
+    results = [node.temporary(node.input(i).type, suffix) for suffix, i in types.items()]
+    node.emit(OperationCode.QUANTIZED_LSTM, *_integer_operands(node), to=results)
+    state, memory, out = results
+    for index, value in zip(STATES, (state, memory), strict=True):
         node.keep_state(index, value)
-    return outputs
+    return out
 
 
 def _integer_operand(node: TfliteNode, i: int) -> Value:
@@ -258,16 +252,3 @@ def _intermediate_scales(node: TfliteNode, hidden: Value) -> list[Value]:
     scale = last.scales[0] if last else hidden.type.scale
     floats = (node.graph.scalar(OperandCode.FLOAT32, number) for number in scales)
     return [*floats, node.i32(zero_point), node.graph.scalar(OperandCode.FLOAT32, scale)]
-
-
-# Time
-
-
-def _steps(node: TfliteNode, x: Value, axis: int) -> list[Value]:
-    shape: Shape = (x.shape[1 - axis], x.shape[2])
-    return [node.reshape(piece, shape) for piece in split(node, x, axis, x.shape[axis])]
-
-
-def _join(node: TfliteNode, steps: Sequence[Value], axis: int) -> Value:
-    shape = (*steps[0].shape[:axis], len(steps), *steps[0].shape[axis:])
-    return node.apply(OperationCode.PACK, node.i32(axis), *steps, shape=shape, type=steps[0].type)
