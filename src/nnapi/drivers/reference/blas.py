@@ -13,7 +13,9 @@ from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
 from nnapi.operation_codes import FAMILIES
 
-PRODUCTS = frozenset(" ".join(FAMILIES[family] for family in ("convolution", "matmul", "recurrent")).split())
+PRODUCTS = frozenset(
+    " ".join(FAMILIES[family] for family in ("convolution", "matmul", "attention", "recurrent")).split()
+)
 LEAST_SHARED = 400
 """Elements of an operand below which OpenBLAS uses one thread: for products of less than 9216 MACs."""
 SEQUENTIAL, THREADS = 0, 1

@@ -1,4 +1,5 @@
-"""SOFTMAX, LOG_SOFTMAX, L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION, INSTANCE_NORMALIZATION."""
+"""SOFTMAX, LOG_SOFTMAX, L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION, INSTANCE_NORMALIZATION, LAYER_NORM, RMS_NORM,
+GROUP_NORM."""
 
 import math
 
@@ -7,7 +8,12 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition_builder import Decomposition, decomposition
 from nnapi.model.builder import Tensor
+from nnapi.model.operand import Shape
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.shapes import axis_of
+
+LEAST = 1e-30
+"""The smallest epsilon with which a mean of squares is a normal float; engines take smaller floats for 0."""
 
 
 def _below_largest(b: Decomposition, x: Tensor, beta: float, axis: int) -> Tensor:
@@ -58,3 +64,59 @@ def instance_normalization(b: Decomposition, input: Tensor, gamma: float, beta: 
     variance = b.mean(b.mul(centered, centered, 0), [1, 2], 1)
     scale = b.div(b.number(input, gamma), b.sqrt(b.add(variance, b.number(input, epsilon), 0)), 0)
     return b.add(b.mul(centered, scale, 0), b.number(input, beta), 0)
+
+
+@decomposition(Composite.LAYER_NORM)
+def layer_norm(
+    b: Decomposition, input: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int, epsilon: float
+) -> Tensor:
+    x, axes, shape = _merge_groups(b, input, axis)
+    normal = _divide_by_root(b, b.sub(x, b.mean(x, axes, 1), 0), axes, epsilon)
+    return b.restate(_scale(b, normal, shape, gamma, beta), input.shape)
+
+
+@decomposition(Composite.RMS_NORM)
+def rms_norm(b: Decomposition, input: Tensor, gamma: Tensor | None, axis: int, epsilon: float) -> Tensor:
+    x, axes, shape = _merge_groups(b, input, axis)
+    return b.restate(_scale(b, _divide_by_root(b, x, axes, epsilon), shape, gamma, None), input.shape)
+
+
+@decomposition(Composite.GROUP_NORM)
+def group_norm(
+    b: Decomposition, input: Tensor, gamma: Tensor | None, beta: Tensor | None, groups: int, epsilon: float
+) -> Tensor:
+    batches, channels = input.shape[0], input.shape[-1]
+    positions = math.prod(input.shape[1:-1])
+    x, axes = b.restate(input, (batches, positions, groups, channels // groups)), [1, 3]
+    normal = _divide_by_root(b, b.sub(x, b.mean(x, axes, 1), 0), axes, epsilon)
+    rows = b.restate(normal, (batches * positions, channels))
+    return b.restate(_scale(b, rows, (channels,), gamma, beta), input.shape)
+
+
+def _merge_groups(b: Decomposition, input: Tensor, axis: int) -> tuple[Tensor, list[int], Shape]:
+    """Return the input with the normalized axes merged to the last one, that axis, and the shape of a group."""
+    axis = axis_of(axis, len(input.shape))
+    group = input.shape[axis:]
+    merged = b.restate(input, (*input.shape[:axis], math.prod(group)))
+    return merged, [axis], group
+
+
+def _divide_by_root(b: Decomposition, x: Tensor, axes: list[int], epsilon: float) -> Tensor:
+    """Divide by the root of the mean square. XNNPACK's square root is fast, its reciprocal root is not exact."""
+    square = b.add(b.mean(b.mul(x, x, 0), axes, 1), b.number(x, epsilon), 0)
+    inverse = b.div(b.number(x, 1), b.sqrt(square), 0) if epsilon >= LEAST else b.rsqrt(square)
+    return b.mul(x, inverse, 0)
+
+
+def _scale(b: Decomposition, x: Tensor, group: Shape, gamma: Tensor | None, beta: Tensor | None) -> Tensor:
+    """Return x · gamma + beta; the factors broadcast to ``group``, whose axes are merged in x."""
+    scaled = x if gamma is None else b.mul(x, _merge(b, gamma, group), 0)
+    return scaled if beta is None else b.add(scaled, _merge(b, beta, group), 0)
+
+
+def _merge(b: Decomposition, factor: Tensor, group: Shape) -> Tensor:
+    if math.prod(factor.shape) not in (1, math.prod(group)):
+        own = (1,) * (len(group) - len(factor.shape)) + factor.shape
+        counts = [want // have for want, have in zip(group, own, strict=True)]
+        factor = b.tile(b.restate(factor, own), np.array(counts, np.int32))
+    return b.restate(factor, (math.prod(factor.shape),))

@@ -1,12 +1,15 @@
 """Normalization of elements relative to others."""
 
 import math
+from collections.abc import Callable, Sequence
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, integers, lower, position_of_axis
+from nnapi.drivers.openvino.context import Context, align, integers, lower, position_of_axis
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.lowering.refusal import require
+from nnapi.operation_codes import CompositeCode as Composite
+from nnapi.ops.group_normalization import list_axes
 from nnapi.ops.shapes import axis_of
 
 IMAGE = (2, 3)
@@ -67,20 +70,58 @@ def local_response_normalization(
 def instance_normalization(context: Context, input: Value, gamma: float, beta: float, epsilon: float) -> Value:
     require(epsilon >= 0, f"epsilon is {epsilon}, the engine wants no negative one")
     x = input.real(first=True)
-    normal = (
-        _normalize(x, input, epsilon)
-        if context.is_quantized
-        else op.mvn(x, integers(IMAGE), True, epsilon, "inside_sqrt")
-    )
+    normal = _normalize(context, x, IMAGE, math.prod(input.type.dimensions[1:3]), epsilon)
     return context.result(op.add(_times(normal, gamma), number(beta)), first=True)
 
 
-def _normalize(x: Node, image: Value, epsilon: float) -> Node:
-    """Compute MVN by other operators. In quantized models, the engine drops factors before MVN, as if epsilon were 0.
+def _normalize(context: Context, x: Node, axes: Sequence[int], count: int, epsilon: float) -> Node:
+    """Normalize groups of ``count`` elements along axes by MVN, or by other operators in quantized models.
 
-    ReduceL2 computes the deviation, because the engine does not recognize MVN in it.
+    There, the engine drops factors before MVN, as if epsilon were 0. ReduceL2 computes the deviation, because the
+    engine does not recognize MVN in it.
     """
-    off = op.subtract(x, op.reduce_mean(x, integers(IMAGE), True))
-    _, height, width, _ = image.type.dimensions
-    deviation = op.multiply(op.reduce_l2(off, integers(IMAGE), True), number((height * width) ** -0.5))
+    along = integers(axes)
+    if not context.is_quantized:
+        return op.mvn(x, along, True, epsilon, "inside_sqrt")
+    off = op.subtract(x, op.reduce_mean(x, along, True))
+    deviation = op.multiply(op.reduce_l2(off, along, True), number(count**-0.5))
     return op.divide(off, op.sqrt(op.add(op.multiply(deviation, deviation), number(epsilon))))
+
+
+@lower(Composite.LAYER_NORM)
+def layer_norm(
+    context: Context, input: Value, gamma: Value | None, beta: Value | None, axis: int, epsilon: float
+) -> Value:
+    def normalize(x: Node, axes: Sequence[int]) -> Node:
+        count = math.prod(input.type.dimensions[each] for each in list_axes(axis, input.type.rank))
+        return _normalize(context, x, axes, count, epsilon)
+
+    return _normalize_groups(context, input, axis, normalize, gamma, beta)
+
+
+@lower(Composite.RMS_NORM)
+def rms_norm(context: Context, input: Value, gamma: Value | None, axis: int, epsilon: float) -> Value:
+    """Divide by a root: the engine has no such operator, but one kernel for these."""
+
+    def normalize(x: Node, axes: Sequence[int]) -> Node:
+        mean = op.reduce_mean(op.power(x, number(2)), integers(axes), True)
+        return op.divide(x, op.sqrt(op.add(mean, number(epsilon))))
+
+    return _normalize_groups(context, input, axis, normalize, gamma, None)
+
+
+def _normalize_groups(
+    context: Context,
+    input: Value,
+    axis: int,
+    normalize: Callable[[Node, Sequence[int]], Node],
+    gamma: Value | None,
+    beta: Value | None,
+) -> Value:
+    """Return normalize(input) · gamma + beta, in the layout of the input."""
+    (x, *factors), first = align([input, *(each for each in (gamma, beta) if each is not None)])
+    axes = [position_of_axis(first, each) for each in list_axes(axis, input.type.rank)]
+    y = normalize(x, axes)
+    if gamma is not None:
+        y = op.multiply(y, factors[0])
+    return context.result(y if beta is None else op.add(y, factors[-1]), first=first)

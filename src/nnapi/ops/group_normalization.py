@@ -1,0 +1,97 @@
+"""Normalize groups of elements to mean 0 and variance 1, as networks for texts and images do.
+
+LAYER_NORM: all elements of the axes from ``axis`` on are one group; then times gamma, plus beta.
+RMS_NORM: the same without the mean: elements are divided by the root of the group's mean square.
+GROUP_NORM: the channels, the last axis, form groups with all positions of a batch; gamma and beta are per channel.
+"""
+
+import numpy as np
+
+from nnapi.codes import OperandCode
+from nnapi.errors import need
+from nnapi.model.facts import Facts, Kind
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Scalar, Tensor, not_negative, positive, upto
+from nnapi.operation_codes import CompositeCode
+from nnapi.ops.shapes import axis_of, broadcast, need_shape
+from nnapi.ops.signature_types import floats
+
+INPUT = Tensor("input", floats(3), rank=upto(4))
+GAMMA, BETA = (Tensor(name, like="input", rank=upto(4), optional=True, since=3) for name in ("gamma", "beta"))
+AXIS = Scalar("axis", OperandCode.INT32, since=3)
+EPSILON = Scalar("epsilon", OperandCode.FLOAT32, since=3, check=not_negative)
+OUTPUT = Tensor("out", like="input")
+
+LAYER_NORM = Operation(
+    CompositeCode.LAYER_NORM,
+    facts=Facts(Kind.REDUCTION),
+    inputs=(INPUT, GAMMA, BETA, AXIS, EPSILON),
+    outputs=(OUTPUT,),
+)
+RMS_NORM = Operation(
+    CompositeCode.RMS_NORM, facts=Facts(Kind.REDUCTION), inputs=(INPUT, GAMMA, AXIS, EPSILON), outputs=(OUTPUT,)
+)
+GROUP_NORM = Operation(
+    CompositeCode.GROUP_NORM,
+    facts=Facts(Kind.REDUCTION),
+    inputs=(INPUT, GAMMA, BETA, Scalar("groups", OperandCode.INT32, since=3, check=positive), EPSILON),
+    outputs=(OUTPUT,),
+)
+
+
+@LAYER_NORM.shape
+@RMS_NORM.shape
+def infer_shape(
+    input: OperandType, gamma: OperandType | None, axis: int, epsilon: float, beta: OperandType | None = None
+) -> Shape:
+    group = input.shape[axis_of(axis, input.rank) :]
+    for name, factor in (("gamma", gamma), ("beta", beta)):
+        if factor is not None and broadcast((name, "each group"), factor.shape, group) != group:
+            need_shape(name, factor, group)
+    return input.shape
+
+
+@GROUP_NORM.shape
+def infer_group_norm_shape(
+    input: OperandType, gamma: OperandType | None, beta: OperandType | None, groups: int, epsilon: float
+) -> Shape:
+    need(input.rank >= 2, f"input has rank {input.rank}, must have batches and channels")
+    channels = input.shape[-1]
+    need(channels % groups == 0, f"{channels} channels do not form {groups} groups")
+    need_shape("gamma", gamma, (channels,))
+    need_shape("beta", beta, (channels,))
+    return input.shape
+
+
+@LAYER_NORM.kernel
+def layer_norm(input: Array, gamma: Array | None, beta: Array | None, axis: int, epsilon: float) -> Array:
+    axes = list_axes(axis, input.ndim)
+    return _scale(_divide(input - input.mean(axes, keepdims=True), axes, epsilon), gamma, beta)
+
+
+@RMS_NORM.kernel
+def rms_norm(input: Array, gamma: Array | None, axis: int, epsilon: float) -> Array:
+    return _scale(_divide(input, list_axes(axis, input.ndim), epsilon), gamma)
+
+
+@GROUP_NORM.kernel
+def group_norm(input: Array, gamma: Array | None, beta: Array | None, groups: int, epsilon: float) -> Array:
+    divided = input.reshape(len(input), -1, groups, input.shape[-1] // groups)
+    centered = divided - divided.mean((1, 3), keepdims=True)
+    return _scale(_divide(centered, (1, 3), epsilon).reshape(input.shape), gamma, beta)
+
+
+def list_axes(axis: int, rank: int) -> tuple[int, ...]:
+    """Return the axes from ``axis`` on."""
+    return tuple(range(axis_of(axis, rank), rank))
+
+
+def _divide(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
+    """Divide by the root of the mean square."""
+    return x / np.sqrt(np.square(x).mean(axes, keepdims=True) + np.float32(epsilon))
+
+
+def _scale(x: Array, gamma: Array | None, beta: Array | None = None) -> Array:
+    scaled = x if gamma is None else x * gamma
+    return scaled if beta is None else scaled + beta
