@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import Graph, Step, Value
+from nnapi.importers.recognition import recognize
 from nnapi.model.graph import StatePair
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
@@ -21,6 +22,7 @@ def build(
     before = [state for state, _ in states]
     changed = [pair for pair in states if pair[1] is not pair[0]]
     written = _write_outputs(graph, [*inputs, *before], [*outputs, *(after for _, after in changed)])
+    recognize(graph, written)
     indices = {value: model.add_operand(value.type, value.name) for value in inputs}
     for value in before:
         indices[value] = _describe(model, value)

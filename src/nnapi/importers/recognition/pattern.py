@@ -1,0 +1,377 @@
+"""The language of patterns: expressions that match the steps of a graph however a file orders and groups them.
+
+``x * (1 + erf(x * 0.7071)) * 0.5`` matches a product of these factors in any order, with quotients for factors and
+constants in any place. Matches are found by backtracking.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from nnapi.codes import OperationCode as O
+from nnapi.importers.graph import Step, Value
+from nnapi.operation_codes import Code
+
+Bound = Value | float
+TOLERANCE, TOLERANCE_OF_HALVES = 1e-5, 1e-3
+"""The relative difference of a file's number from a pattern's, in float32 and float16."""
+FUSED = {O.ADD: 2, O.SUB: 2, O.MUL: 2, O.DIV: 2}
+"""The position of the fused activation among the inputs."""
+
+
+class Makers(dict[Value, Step]):
+    """The step that writes each value."""
+
+    def plain(self, value: Value) -> Step | None:
+        """Return the step that writes a value, unless it fuses an activation."""
+        step = self.get(value)
+        position = None if step is None else FUSED.get(step.code)  # type: ignore[call-overload]
+        if step is None or position is None:
+            return step
+        activation = step.inputs[position].array
+        return step if activation is not None and not activation.any() else None
+
+
+class Match(NamedTuple):
+    """The values and numbers that a pattern's names stand for, and the steps that it replaces."""
+
+    makers: Makers
+    names: Mapping[str, Bound] = {}
+    steps: tuple[Step, ...] = ()
+
+    def through(self, step: Step) -> Match:
+        return self._replace(steps=(*self.steps, step))
+
+    def bind(self, name: str, found: Bound) -> Match | None:
+        """Return the match with a name bound, None if the name stands for something else."""
+        known = self.names.get(name)
+        if known is None:
+            return self._replace(names={**self.names, name: found})
+        return self if _is_same(known, found) else None
+
+
+def _is_same(a: Bound, b: Bound) -> bool:
+    if isinstance(a, Value) and isinstance(b, Value):
+        return a is b or (a.array is not None and b.array is not None and np.array_equal(a.array, b.array))
+    return not isinstance(a, Value) and not isinstance(b, Value) and is_close(a, b)
+
+
+def is_close(a: float, b: float, tolerance: float = TOLERANCE) -> bool:
+    return math.isclose(a, b, rel_tol=tolerance)
+
+
+def number_of(value: Value) -> float | None:
+    """Return a constant float of one element; None for other values."""
+    array = value.array
+    return float(array.reshape(-1)[0]) if array is not None and array.size == 1 and value.is_float else None
+
+
+class Pattern:
+    """A part of an expression."""
+
+    def find(self, value: Value, match: Match) -> Iterator[Match]:
+        """Yield the ways in which the pattern is the value."""
+        raise NotImplementedError
+
+    def list_parts(self) -> Sequence[Pattern]:
+        return ()
+
+    @property
+    def codes(self) -> frozenset[Code]:
+        """Return the operations without which nothing matches."""
+        return frozenset().union(*(part.codes for part in self.list_parts()))
+
+    @property
+    def roots(self) -> frozenset[Code]:
+        """Return the operations of which one is the last."""
+        raise NotImplementedError
+
+    def __add__(self, other: Pattern | float) -> Pattern:
+        return Sum.of(self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Pattern) -> Pattern:
+        return Sum.of(self, -other)
+
+    def __mul__(self, other: Pattern | float) -> Pattern:
+        return Product.of(self, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Pattern) -> Pattern:
+        return Product.of(self, Power(other, -1))
+
+    def __neg__(self) -> Pattern:
+        return Product.of(self, -1.0)
+
+
+@dataclass(eq=False)
+class Any(Pattern):
+    """Any value; the same name is the same value everywhere in a pattern."""
+
+    name: str
+    accepts: Callable[[Value], bool] = lambda value: True
+
+    def find(self, value: Value, match: Match) -> Iterator[Match]:
+        found = match.bind(self.name, value) if self.accepts(value) else None
+        if found is not None:
+            yield found
+
+
+@dataclass(eq=False)
+class Number(Pattern):
+    """A constant number in a sum or product; where it is absent, it is 0 or 1."""
+
+    name: str
+
+
+@dataclass(eq=False)
+class Apply(Pattern):
+    """The result of an operation on these first inputs; ``where`` tests the step, which may have further ones."""
+
+    code: Code
+    inputs: tuple[Pattern, ...]
+    where: Callable[[Step], bool] = lambda step: True
+
+    def find(self, value: Value, match: Match) -> Iterator[Match]:
+        step = match.makers.plain(value)
+        if step is not None and step.code == self.code and self.where(step):
+            yield from _find_all(self.inputs, step.inputs, match.through(step))
+
+    def list_parts(self) -> Sequence[Pattern]:
+        return self.inputs
+
+    @property
+    def codes(self) -> frozenset[Code]:
+        return super().codes | {self.code}
+
+    @property
+    def roots(self) -> frozenset[Code]:
+        return frozenset({self.code})
+
+
+def _find_all(patterns: Sequence[Pattern], values: Sequence[Value], match: Match) -> Iterator[Match]:
+    if not patterns:
+        yield match
+        return
+    for found in patterns[0].find(values[0], match):
+        yield from _find_all(patterns[1:], values[1:], found)
+
+
+@dataclass(eq=False)
+class Either(Pattern):
+    """One of several expressions of the same value."""
+
+    forms: tuple[Pattern, ...]
+
+    def find(self, value: Value, match: Match) -> Iterator[Match]:
+        for form in self.forms:
+            yield from form.find(value, match)
+
+    def list_parts(self) -> Sequence[Pattern]:
+        return self.forms
+
+    @property
+    def codes(self) -> frozenset[Code]:
+        return frozenset.intersection(*(form.codes for form in self.forms))
+
+    @property
+    def roots(self) -> frozenset[Code]:
+        return frozenset().union(*(form.roots for form in self.forms))
+
+
+@dataclass(eq=False)
+class Power(Pattern):
+    """A power of a value, as roots, reciprocals, squares or POW."""
+
+    base: Pattern
+    exponent: float
+
+    def find(self, value: Value, match: Match) -> Iterator[Match]:
+        if self.exponent == 1:
+            yield from self.base.find(value, match)
+        step = match.makers.plain(value)
+        found = None if step is None else _find_exponent(step)
+        if step is not None and found is not None:
+            source, exponent = found
+            yield from Power(self.base, self.exponent / exponent).find(source, match.through(step))
+
+    def list_parts(self) -> Sequence[Pattern]:
+        return (self.base,)
+
+    @property
+    def roots(self) -> frozenset[Code]:
+        return frozenset({O.SQRT, O.RSQRT, O.POW, O.DIV, O.MUL}) | (self.base.roots if self.exponent == 1 else set())
+
+
+def _find_exponent(step: Step) -> tuple[Value, float] | None:
+    """Return the input that a step raises to a power, and the exponent."""
+    x = step.inputs[0]
+    if step.code in (O.SQRT, O.RSQRT):
+        return x, 0.5 if step.code == O.SQRT else -0.5
+    if step.code == O.POW:
+        exponent = number_of(step.inputs[1])
+        return None if not exponent else (x, exponent)
+    if step.code == O.DIV:
+        return (step.inputs[1], -1) if number_of(x) == 1 else None
+    return (x, 2) if step.code == O.MUL and x is step.inputs[1] else None
+
+
+@dataclass(eq=False)
+class Chain(Pattern):
+    """Parts that an operation combines in any order, with one number."""
+
+    parts: tuple[Pattern, ...]
+    number: float | str
+    join: O = field(init=False)
+    undo: O = field(init=False)
+    identity: float = field(init=False)
+
+    @staticmethod
+    def combine(a: float, b: float) -> float:
+        raise NotImplementedError
+
+    @staticmethod
+    def invert_number(number: float) -> float:
+        raise NotImplementedError
+
+    @staticmethod
+    def invert(part: Pattern) -> Pattern:
+        """Return what cancels the part."""
+        raise NotImplementedError
+
+    @classmethod
+    def of(cls, *given: Pattern | float) -> Chain:
+        """Return the chain of parts and numbers; the parts of chains of the same kind are its own."""
+        parts: list[Pattern] = []
+        numbers: list[float] = []
+        names: list[str] = []
+        for each in given:
+            if isinstance(each, Number):
+                names.append(each.name)
+            elif not isinstance(each, Pattern):
+                numbers.append(float(each))
+            elif type(each) is cls:
+                parts += each.parts
+                (names if isinstance(each.number, str) else numbers).append(each.number)  # type: ignore[arg-type]
+            else:
+                parts.append(each)
+        number = reduce(cls.combine, numbers, cls.identity)
+        assert not names or (len(names) == 1 and number == cls.identity)
+        return cls(tuple(parts), names[0] if names else number)
+
+    def find(self, value: Value, match: Match) -> Iterator[Match]:
+        tolerance = TOLERANCE if value.type.dtype != np.float16 else TOLERANCE_OF_HALVES
+        for found, number in self._split(self.parts, value, match):
+            if not isinstance(self.number, str):
+                if is_close(number, self.number, tolerance):
+                    yield found
+            elif (bound := found.bind(self.number, number)) is not None:
+                yield bound
+
+    def list_parts(self) -> Sequence[Pattern]:
+        return self.parts
+
+    @property
+    def roots(self) -> frozenset[Code]:
+        own: set[Code] = {self.join, self.undo, O.NEG} if len(self.parts) > 1 or self.number != self.identity else set()
+        return frozenset(own).union(*(part.roots for part in self.parts) if len(self.parts) == 1 else ())
+
+    def _split(self, parts: Sequence[Pattern], value: Value, match: Match) -> Iterator[tuple[Match, float]]:
+        """Yield the ways in which the value consists of all the parts, each with the number that remains. Numbers are
+        left out first."""
+        step = match.makers.plain(value)
+        if step is not None and step.code in (self.join, self.undo):
+            a, b = step.inputs[:2]
+            is_undone, match_within = step.code == self.undo, match.through(step)
+            first, second = number_of(a), number_of(b)
+            if second is not None:
+                number = self.invert_number(second) if is_undone else second
+                for found, rest in self._split(parts, a, match_within):
+                    yield found, self.combine(rest, number)
+            elif first is not None:
+                inner = [self.invert(part) for part in parts] if is_undone else parts
+                for found, rest in self._split(inner, b, match_within):
+                    yield found, self.combine(first, self.invert_number(rest) if is_undone else rest)
+            else:
+                yield from self._divide(parts, a, b, is_undone, match_within)
+        elif step is not None and step.code == O.NEG:
+            yield from self._split_negative(parts, step.inputs[0], match.through(step))
+        if len(parts) == 1:
+            for found in parts[0].find(value, match):
+                yield found, self.identity
+
+    def _split_negative(self, parts: Sequence[Pattern], value: Value, match: Match) -> Iterator[tuple[Match, float]]:
+        raise NotImplementedError
+
+    def _divide(
+        self, parts: Sequence[Pattern], a: Value, b: Value, is_undone: bool, match: Match
+    ) -> Iterator[tuple[Match, float]]:
+        """Divide the parts between two operands."""
+        for count in range(1, len(parts)):
+            for chosen in combinations(range(len(parts)), count):
+                left = [parts[i] for i in chosen]
+                right = [part for i, part in enumerate(parts) if i not in chosen]
+                right = [self.invert(part) for part in right] if is_undone else right
+                for found, number in self._split(left, a, match):
+                    for whole, other in self._split(right, b, found):
+                        yield whole, self.combine(number, self.invert_number(other) if is_undone else other)
+
+
+@dataclass(eq=False)
+class Sum(Chain):
+    join, undo, identity = O.ADD, O.SUB, 0.0
+
+    @staticmethod
+    def combine(a: float, b: float) -> float:
+        return a + b
+
+    @staticmethod
+    def invert_number(number: float) -> float:
+        return -number
+
+    @staticmethod
+    def invert(part: Pattern) -> Pattern:
+        return -part
+
+    def _split_negative(self, parts: Sequence[Pattern], value: Value, match: Match) -> Iterator[tuple[Match, float]]:
+        for found, number in self._split([-part for part in parts], value, match):
+            yield found, -number
+
+
+@dataclass(eq=False)
+class Product(Chain):
+    join, undo, identity = O.MUL, O.DIV, 1.0
+
+    @staticmethod
+    def combine(a: float, b: float) -> float:
+        return a * b
+
+    @staticmethod
+    def invert_number(number: float) -> float:
+        return 1 / number if number else math.inf
+
+    @staticmethod
+    def invert(part: Pattern) -> Pattern:
+        return Power(part.base, -part.exponent) if isinstance(part, Power) else Power(part, -1)
+
+    def _split_negative(self, parts: Sequence[Pattern], value: Value, match: Match) -> Iterator[tuple[Match, float]]:
+        for found, number in self._split(parts, value, match):
+            yield found, -number
+
+
+def apply(code: Code, where: Callable[[Step], bool] = lambda step: True) -> Callable[..., Pattern]:
+    """Return a function that applies an operation to patterns."""
+    return lambda *inputs: Apply(code, inputs, where)
+
+
+def is_constant(value: Value) -> bool:
+    return value.array is not None
