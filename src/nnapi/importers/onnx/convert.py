@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from nnapi.errors import BadDataError, NnapiError, need
@@ -13,7 +14,7 @@ from nnapi.importers.onnx.folding import KNOWN, compute_constants
 from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.operators import RULES, Result, kind_of, reason_without_rule
+from nnapi.importers.onnx.operators import RULES, ByFunctionError, Result, kind_of, reason_without_rule
 from nnapi.importers.onnx.reader import DEFAULT, INT4, UINT4
 from nnapi.importers.onnx.rule_results import as_tensor, call_rule
 from nnapi.importers.onnx.scope import MOST_NODES, ImportState, Scope
@@ -134,10 +135,18 @@ class Conversion(Scope):
         local = self.state.functions.get((node.proto.domain, node.kind))
         if local is not None:
             return lambda node: self._inline(functions.local_body(local, node.proto, self.opsets), node)
-        key, schema = kind_of(domain, node.kind), node.schema
-        if key in RULES:
-            return lambda node: call_rule(node, key)
-        reason = reason_without_rule(node.kind, domain)
+        key = kind_of(domain, node.kind)
+        return partial(self._call_rule, key=key, domain=domain) if key in RULES else self._find_function(node, domain)
+
+    def _call_rule(self, node: Node, key: str, domain: str) -> Sequence[Result | None]:
+        try:
+            return call_rule(node, key)
+        except ByFunctionError:
+            return self._find_function(node, domain)(node)
+
+    def _find_function(self, node: Node, domain: str) -> Method:
+        """Return the function that converts a node by ONNX's definition of its operator; raise Refused without one."""
+        schema, reason = node.schema, reason_without_rule(node.kind, domain)
         if schema is None or not (schema.has_function or schema.has_context_dependent_function):
             raise Refused(reason)
 

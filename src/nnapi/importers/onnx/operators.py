@@ -20,6 +20,10 @@ Result: TypeAlias = "Value | Tensor"
 Rule: TypeAlias = "Callable[[Node], Result | Sequence[Result | None]]"
 
 
+class ByFunctionError(Exception):
+    """Raised by a rule, before it appends operations, for a node that ONNX's function of the operator converts."""
+
+
 def kind_of(domain: str, kind: str) -> str:
     return f"{domain}:{kind}" if domain else kind
 
@@ -30,7 +34,7 @@ def reason_without_rule(kind: str, domain: str) -> str:
 
 _NAMES = {
     "attention": "com.microsoft:Attention com.microsoft:MultiHeadAttention com.microsoft:GroupQueryAttention "
-    "com.microsoft:RotaryEmbedding com.microsoft:EmbedLayerNormalization",
+    "com.microsoft:RotaryEmbedding com.microsoft:EmbedLayerNormalization Attention RotaryEmbedding",
     "control_flow": "If Loop Scan",
     "binary": "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Xor",
     "convolution": "Conv ConvTranspose",
@@ -39,7 +43,7 @@ _NAMES = {
     "matmul": "Gemm MatMul Einsum",
     "normalization": "BatchNormalization InstanceNormalization LRN LogSoftmax LpNormalization Softmax "
     "Hardmax LayerNormalization RMSNormalization SimplifiedLayerNormalization "
-    "com.microsoft:SimplifiedLayerNormalization",
+    "com.microsoft:SimplifiedLayerNormalization GroupNormalization",
     "pooling": "AveragePool GlobalAveragePool GlobalMaxPool LpPool MaxPool",
     "quantization": "Cast QuantizeLinear DequantizeLinear",
     "quantized_operators": "QLinearConv QLinearMatMul MatMulInteger ConvInteger com.microsoft:QLinearAdd "

@@ -1,22 +1,29 @@
-"""Attention as ONNX Runtime's transformer optimizer writes it, composed of ONNX's operators. Sizes must be static."""
+"""Attention and rotary embeddings of ONNX and of ONNX Runtime's transformer optimizer. Sizes must be static."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
 
-from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.operators import Result, rule
+from nnapi.importers.graph import Value
+from nnapi.importers.node import REAL
+from nnapi.importers.onnx.node import Node, value_in_file_order
+from nnapi.importers.onnx.operators import ByFunctionError, Result, rule
 from nnapi.importers.onnx.rule_results import compose
 from nnapi.importers.onnx.rules.composed import add
 from nnapi.importers.onnx.tensors import FLOAT, FLOAT16, INT32, Tensor, constant
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array
+from nnapi.operation_codes import CompositeCode as Composite
 
 LOWEST = {FLOAT16: -6e4}
 """The score of a masked pair, by type; by default -1e9. Its exponential is 0."""
+
+ATTRIBUTES = {"is_causal", "q_num_heads", "kv_num_heads", "scale", "qk_matmul_output_mode"}
+"""The attributes of ONNX's Attention that ATTENTION can express; the mode is that of an output."""
 
 
 class Heads(NamedTuple):
@@ -88,18 +95,36 @@ def _causal(node: Node, heads: Heads, window: int = -1) -> Tensor:
 
 
 def _attend(node: Node, heads: Heads, masks: Sequence[Tensor | None]) -> Tensor:
+    """Return [batches, rows, heads × width]."""
     batches, count, rows, width = heads.query.dims
     scale = float(node.attribute("scale", 0.0)) or width**-0.5
+    if cap := float(node.attribute("softcap", 0.0)):
+        found = _attend_capped(node, heads, masks, scale, cap)
+    else:
+        found = _attend_whole(node, heads, masks, scale)
+    return _reshape(node, _swap(node, found), batches, rows, count * found.dims[3])
+
+
+def _attend_capped(node: Node, heads: Heads, masks: Sequence[Tensor | None], scale: float, cap: float) -> Tensor:
     keys = compose(node, "Transpose", heads.key, perm=[0, 1, 3, 2])
-    query = compose(node, "Mul", heads.query, scale)
-    scores, cap = compose(node, "MatMul", query, keys), float(node.attribute("softcap", 0.0))
-    if cap:
-        inner = compose(node, "Tanh", compose(node, "Div", scores, cap))
-        scores = compose(node, "Mul", inner, cap)
+    scores = compose(node, "MatMul", compose(node, "Mul", heads.query, scale), keys)
+    inner = compose(node, "Tanh", compose(node, "Div", scores, cap))
+    scores = compose(node, "Mul", inner, cap)
     for mask in masks:
         scores = add(node, scores, mask)
-    found = compose(node, "MatMul", compose(node, "Softmax", scores, axis=3), heads.value)
-    return _reshape(node, _swap(node, found), batches, rows, count * found.dims[3])
+    return compose(node, "MatMul", compose(node, "Softmax", scores, axis=3), heads.value)
+
+
+def _attend_whole(node: Node, heads: Heads, masks: Sequence[Tensor | None], scale: float) -> Tensor:
+    given = [mask for mask in masks if mask is not None]
+    query, key, value = (_read(node, each) for each in heads)
+    mask = _read(node, reduce(partial(add, node), given)) if given else node.graph.no_value(query.type.code)
+    found = node.apply(Composite.ATTENTION, query, key, value, mask, node.graph.scalar(REAL, scale))
+    return node.result(found, elem=heads.query.elem)
+
+
+def _read(node: Node, tensor: Tensor) -> Value:
+    return node.graph.real(value_in_file_order(node.conversion, tensor))
 
 
 def _masks(node: Node, i: int, heads: Heads) -> list[Tensor | None]:
@@ -176,55 +201,121 @@ def group_query_attention(node: Node) -> list[Result | None]:
         given = np.arange(past, past + rows, dtype=np.int64)
         positions = node.given(9) or np.broadcast_to(given, (batches, rows))
         interleaved = bool(node.attribute("rotary_interleaved", 0))
-        query, key = (_rotate(node, each, positions, (7, 8), interleaved) for each in (query, key))
+        angles = _look_up(node, positions, (7, 8), interleaved)
+        query, key = (_rotate(node, each, angles, interleaved) for each in (query, key))
     state = [_concatenate(node, node.given(i), each) for i, each in ((3, key), (4, value))]
-    order = np.repeat(np.arange(shared), heads // shared)
-    spread = state if heads == shared else [compose(node, "Gather", each, order, axis=1) for each in state]
+    spread = [_share(node, each, heads) for each in state]
     window = int(node.attribute("local_window_size", -1))
     causal = _causal(node, Heads(query, *spread), window)
     return [_attend(node, Heads(query, *spread), [causal, node.given(10)]), *state]
 
 
-def _rotate(
-    node: Node, x: Tensor, positions: Tensor | Array, caches: tuple[int, int], interleaved: bool, size: int = 0
-) -> Tensor:
-    """Rotate pairs of elements, the first ``size`` of each head, by the angles of ``positions`` [batches, rows]."""
-    batches, heads, rows, width = x.dims
-    cosine, sine = (
-        _reshape(node, compose(node, "Gather", node.tensor(i), positions, axis=0), batches * rows, 1, -1)
-        for i in caches
-    )
-    half = size // 2 or cosine.dims[2]
-    lines = _reshape(node, _swap(node, x), batches * rows, heads, width)
-    bounds = ((0, 2 * half, 2), (1, 2 * half, 2)) if interleaved else ((0, half, 1), (half, 2 * half, 1))
-    left, right = (_part(node, lines, begin, end, step=step) for begin, end, step in bounds)
-    turned = [
-        compose(node, kind, compose(node, "Mul", left, first), compose(node, "Mul", right, second))
-        for kind, first, second in (("Sub", cosine, sine), ("Add", sine, cosine))
-    ]
-    if interleaved:
-        turned = [_reshape(node, each, batches * rows, heads, half, 1) for each in turned]
-    found = compose(node, "Concat", *turned, axis=3 if interleaved else 2)
-    found = _reshape(node, found, batches * rows, heads, 2 * half)
-    if 2 * half < width:
-        found = compose(node, "Concat", found, _part(node, lines, 2 * half, width), axis=2)
-    return _swap(node, _reshape(node, found, batches, rows, heads, width))
+def _look_up(node: Node, positions: Tensor | Array, caches: tuple[int, int], interleaved: bool) -> list[Tensor]:
+    """Return the cosines and sines of ``positions`` [batches, rows], for both elements of each pair."""
+    twice = [_repeat_angles(node, node.tensor(i), interleaved) for i in caches]
+    return [compose(node, "Gather", each, positions, axis=0) for each in twice]
+
+
+def _repeat_angles(node: Node, angles: Tensor, interleaved: bool) -> Tensor:
+    *outer, pairs = angles.dims
+    column = _reshape(node, angles, *outer, pairs, 1) if interleaved else angles
+    return _reshape(node, compose(node, "Concat", column, column, axis=len(column.dims) - 1), *outer, 2 * pairs)
+
+
+def _rotate(node: Node, x: Tensor, angles: Sequence[Tensor], interleaved: bool, size: int = 0) -> Tensor:
+    """Rotate pairs of elements, the first ``size`` of each head, by cosines and sines of [batches, rows]."""
+    rows, width = x.dims[2:]
+    size = size or angles[0].dims[-1]
+    turns = [_read(node, _reshape(node, _part(node, each, 0, size), -1, 1, rows, size)) for each in angles]
+    turned = _read(node, _part(node, x, 0, size))
+    found = node.result(node.apply(Composite.ROTARY_EMBEDDING, turned, *turns, node.flag(interleaved)), elem=x.elem)
+    return found if size == width else compose(node, "Concat", found, _part(node, x, size, width), axis=3)
 
 
 @rule("com.microsoft:RotaryEmbedding")
-def rotary_embedding(node: Node) -> Result:
+def rotary_embedding_at(node: Node) -> Result:
     _refuse(node, (), ("is_packed_batching",))
     expressible(float(node.attribute("scale", 1.0)) == 1, "it scales its result")
-    shape, size = node.static_shape(0), int(node.attribute("rotary_embedding_dim", 0))
-    heads = int(node.attribute("num_heads", 0)) or shape[-1] // (2 * node.shape(2)[1])
-    x = node.tensor(0) if len(shape) == 4 else _divide(node, node.tensor(0), heads)
+    x = _divide_rotated(node, node.shape(2)[1])
     batches, _, rows, _ = x.dims
     positions = node.tensor(1)
     if positions.dims in ((), (1,)) and (batches, rows) != (1, 1):
         line = np.broadcast_to(np.arange(rows), (batches, rows))
         positions = compose(node, "Add", _reshape(node, positions, 1, 1), line)
-    found = _rotate(node, x, positions, (2, 3), bool(node.attribute("interleaved", 0)), size)
+    return _rotate_heads(node, x, partial(_look_up, node, positions, (2, 3)))
+
+
+@rule("RotaryEmbedding")
+def rotary_embedding(node: Node) -> Result:
+    """Lower ONNX's RotaryEmbedding; without positions, its caches have a row for each row of the input."""
+    if not all(tensor is None or tensor.is_known for tensor in node.tensors):
+        raise ByFunctionError
+    positions = node.given(3)
+
+    def find_angles(interleaved: bool) -> list[Tensor]:
+        if positions is not None:
+            return _look_up(node, positions, (1, 2), interleaved)
+        return [_repeat_angles(node, node.tensor(i), interleaved) for i in (1, 2)]
+
+    return _rotate_heads(node, _divide_rotated(node, node.shape(1)[-1]), find_angles)
+
+
+def _divide_rotated(node: Node, pairs: int) -> Tensor:
+    """Return input 0 as [batches, heads, rows, width]."""
+    shape, heads = node.static_shape(0), int(node.attribute("num_heads", 0))
+    return node.tensor(0) if len(shape) == 4 else _divide(node, node.tensor(0), heads or shape[-1] // (2 * pairs))
+
+
+def _rotate_heads(node: Node, x: Tensor, find_angles: Callable[[bool], list[Tensor]]) -> Result:
+    size, interleaved = int(node.attribute("rotary_embedding_dim", 0)), bool(node.attribute("interleaved", 0))
+    found = _rotate(node, x, find_angles(interleaved), interleaved, size)
+    shape = node.shape(0)
     return found if len(shape) == 4 else _reshape(node, _swap(node, found), *shape)
+
+
+@rule("Attention")
+def onnx_attention(node: Node) -> list[Result | None]:
+    """Lower ONNX's Attention whose masks are known and leave each row a key; its function does the others."""
+    mask, is_causal = node.given(3), bool(node.attribute("is_causal", 0))
+    is_plain = {each.name for each in node.proto.attribute} <= ATTRIBUTES and not node.wants(3)
+    is_known = all(tensor is None or tensor.is_known for tensor in node.tensors)
+    if not (is_plain and is_known and not node.has(6) and (mask is None or mask.array is not None)):
+        raise ByFunctionError
+    counts = [int(node.attribute(name, 0) or 0) for name in ("q_num_heads", "kv_num_heads", "kv_num_heads")]
+    query, *now = (
+        tensor if tensor.rank == 4 else _divide(node, tensor, count)
+        for tensor, count in zip(map(node.tensor, range(3)), counts, strict=True)
+    )
+    state = [_concatenate(node, node.given(i), each) for i, each in zip((4, 5), now, strict=True)]
+    bias = _find_bias(node, query, state[0], mask, state[0].dims[2] - now[0].dims[2] if is_causal else None)
+    found = _attend(node, Heads(query, *(_share(node, each, query.dims[1]) for each in state)), [bias])
+    if node.tensor(0).rank == 4:
+        batches, count, rows, _ = query.dims
+        found = _swap(node, _reshape(node, found, batches, rows, count, state[1].dims[3]))
+    return [found, *state]
+
+
+def _find_bias(node: Node, query: Tensor, key: Tensor, mask: Tensor | None, past: int | None) -> Tensor | None:
+    """Return a constant mask as terms to add to the scores. With ``past``, it also masks the keys after each row. Raise
+    ByFunctionError if it leaves a row no key: then ONNX's result is 0."""
+    rows, keys = query.dims[2], key.dims[2]
+    bias: Array = np.zeros((1, 1, 1, 1), np.float32)
+    if mask is not None:
+        bias = np.where(mask.constant, 0, -np.inf) if mask.constant.dtype == np.bool_ else mask.constant
+        if bias.shape[-1] != keys:
+            raise ByFunctionError
+    if past is not None:
+        bias = bias + np.where(np.arange(keys) - np.arange(rows)[:, None] <= past, 0, -np.inf)
+    if not np.isfinite(bias.max(-1)).all():
+        raise ByFunctionError
+    dtype = np.float16 if query.elem == FLOAT16 else np.float32
+    return constant(f"{node.name}:mask", bias.astype(dtype)) if bias.any() else None
+
+
+def _share(node: Node, x: Tensor, heads: int) -> Tensor:
+    """Return keys or values for each of ``heads``, of which several share one."""
+    shared = x.dims[1]
+    return x if shared == heads else compose(node, "Gather", x, np.repeat(np.arange(shared), heads // shared), axis=1)
 
 
 @rule("com.microsoft:EmbedLayerNormalization")

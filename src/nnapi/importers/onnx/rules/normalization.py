@@ -8,15 +8,18 @@ from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import add, multiply
 from nnapi.importers.formulas import Term, choose, in_float32, sqrt
 from nnapi.importers.graph import FLOAT32, INT32, Value
+from nnapi.importers.movement import transpose
+from nnapi.importers.node import REAL
 from nnapi.importers.onnx.images import IMAGES
 from nnapi.importers.onnx.layout import flatten_shape, from_image, image, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.rules.reduction import reduce_axes
-from nnapi.importers.onnx.tensors import DYNAMIC, Tensor
+from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.operation_codes import CompositeCode
 
 
 @rule("BatchNormalization")
@@ -135,21 +138,31 @@ def layer_normalization(node: Node) -> list[Tensor]:
     axis = node.axis(int(node.attribute("axis", -1)), len(shape))
     for i in range(axis, len(shape)):
         node.static_size(0, i)
-    value = node.input(0)
+    value, epsilon = node.input(0), float(node.attribute("epsilon", 1e-5))
     expressible(value.is_float, "NNAPI normalizes floats only")
-    code, kept = value.type.code, axis == len(shape) - 1 and len(shape) <= HIGHEST_RANK
-    x = Term(node, node.cast(value if kept else node.view(value, flatten_shape(shape, axis)), FLOAT32))
-    last, means = [x.value.rank - 1], []
+    kept = axis == len(shape) - 1 and len(shape) <= HIGHEST_RANK
+    x = value if kept else node.view(value, flatten_shape(shape, axis))
+    gamma, *beta = (node.cast(_row(node, i, shape[axis:]), x.type.code) for i in (1, 2) if node.has(i))
+    last = node.i32(x.rank - 1), node.graph.scalar(REAL, epsilon)
+    if node.kind == "LayerNormalization":
+        factors = [gamma, *(beta or [node.graph.no_value(x.type.code)])]
+        found = node.apply(CompositeCode.LAYER_NORM, x, *factors, *last, shape=x.shape)
+    else:
+        found = node.apply(CompositeCode.RMS_NORM, x, gamma, *last, shape=x.shape)
+        found = add(node, found, *beta) if beta else found
+    small = (*shape[:axis], *(1 for _ in shape[axis:]))
+    statistics = _find_statistics(node, x, epsilon) if node.wants(1) or node.wants(2) else []
+    return [node.result(found, shape, elem=tensor.elem), *(node.result(each.value, small) for each in statistics)]
+
+
+def _find_statistics(node: Node, value: Value, epsilon: float) -> list[Term]:
+    """Return the mean, except of root mean squares, and the reciprocal of the standard deviation."""
+    x, means = Term(node, node.cast(value, FLOAT32)), []
+    last = [value.rank - 1]
     if node.kind == "LayerNormalization":
         means = [reduce_axes(OperationCode.MEAN, x, last)]
         x = x - means[0]
-    variance = reduce_axes(OperationCode.MEAN, x * x, last)
-    inverse = (variance + float(node.attribute("epsilon", 1e-5))).apply(OperationCode.RSQRT)
-    result = multiply(node, node.cast((x * inverse).value, code), _row(node, 1, shape[axis:]))
-    result = add(node, result, _row(node, 2, shape[axis:])) if node.has(2) else result
-    small = (*shape[:axis], *(1 for _ in shape[axis:]))
-    statistics = [node.result(each.value, small) for each in (*means, inverse)]
-    return [node.result(result, shape, elem=tensor.elem), *statistics]
+    return [*means, (reduce_axes(OperationCode.MEAN, x * x, last) + epsilon).apply(OperationCode.RSQRT)]
 
 
 def _row(node: Node, i: int, shape: Shape) -> Value:
@@ -159,3 +172,27 @@ def _row(node: Node, i: int, shape: Shape) -> Value:
     own = math.prod(node.static_shape(i))
     expressible(own in (1, count), "its scale has other axes than the normalized ones")
     return node.view(node.input(i), (own,))
+
+
+@rule("GroupNormalization")
+def group_normalization(node: Node) -> Tensor:
+    """Lower GroupNormalization; up to opset 20, scale and bias are those of groups, not of channels."""
+    shape, groups = node.shape(0), int(node.attribute("num_groups"))
+    channels = node.static_size(0, 1)
+    expressible(node.tensor(0).elem not in BYTES, "NNAPI normalizes floats only")
+    if len(shape) in IMAGES:
+        x = image(node, 0)
+    else:
+        flat = node.view(node.input(0), (*node.static_shape(0)[:2], math.prod(shape[2:])))
+        x = transpose(node, flat, [0, 2, 1])
+    factors = [node.cast(_spread_over_channels(node, i, channels), x.type.code) for i in (1, 2)]
+    epsilon = node.graph.scalar(REAL, float(node.attribute("epsilon", 1e-5)))
+    found = node.apply(CompositeCode.GROUP_NORM, x, *factors, node.i32(groups), epsilon, shape=x.shape)
+    return from_image(node, found) if len(shape) in IMAGES else node.result(transpose(node, found, [0, 2, 1]), shape)
+
+
+def _spread_over_channels(node: Node, i: int, channels: int) -> Value:
+    count = node.static_shape(i)[0]
+    if count == channels:
+        return node.input(i)
+    return node.constant(np.repeat(node.array(i), channels // count), node.input(i))
