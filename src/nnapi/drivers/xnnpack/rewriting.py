@@ -6,7 +6,6 @@ from dataclasses import replace
 from nnapi.drivers.litert.unsigned_values import make_unsigned
 from nnapi.drivers.xnnpack.passes.cost_model import KernelTimings, use_timings
 from nnapi.drivers.xnnpack.passes.dynamic_range import use_faster_weights, use_float_weights
-from nnapi.drivers.xnnpack.passes.normalization import divide_by_roots
 from nnapi.drivers.xnnpack.passes.quantized_reductions import reduce_quantized
 from nnapi.drivers.xnnpack.passes.recompose import recompose
 from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_float
@@ -22,7 +21,6 @@ from nnapi.model.model import Model
 Pass = Callable[[Graph], Graph]
 PASSES: tuple[Pass, ...] = (
     recompose,
-    divide_by_roots,
     reduce_quantized,
     fuse_lstm_steps,
     unroll_lstm,

@@ -76,6 +76,12 @@ class Operator:
             return Options(**{name: field.default for name, field in table.fields.items()})
         return Options(**found.values(table.fields))
 
+    def composite(self) -> tuple[str, bytes]:
+        """Return the name of a STABLEHLO_COMPOSITE, and its attributes, a FlexBuffer."""
+        fields = schema.StableHLOCompositeOptions
+        found = self.record.child(schema.Operator.BUILTIN_OPTIONS_2)
+        return ("", b"") if found is None else (found.text(fields.NAME), found.bytes(fields.COMPOSITE_ATTRIBUTES))
+
     @property
     def custom_options(self) -> bytes:
         return self.record.bytes(schema.Operator.CUSTOM_OPTIONS)

@@ -1,7 +1,5 @@
 """Passes for XNNPACK at their limits, on graphs of a few operators."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,6 @@ from nnapi.drivers.xnnpack.passes.dynamic_range import (
     use_faster_weights,
     use_float_weights,
 )
-from nnapi.drivers.xnnpack.passes.normalization import divide_by_roots
 from nnapi.drivers.xnnpack.passes.quantized_reductions import reduce_quantized
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers
 from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import _clamp, clear_weights, find_dead_channels
@@ -29,74 +26,6 @@ def real(*shape: int) -> Tensor:
 
 def number(value: float, *shape: int) -> Tensor:
     return Tensor("f32", shape or (1,), data=np.full(shape or (1,), value, np.float32))
-
-
-# Reciprocal roots
-
-
-class Root:
-    """x² → mean → + least → reshape → RSQRT → reshape, of which a test changes a part."""
-
-    def __init__(self) -> None:
-        self.x, self.square, self.mean, self.total = real(3, 5), real(3, 5), real(3, 1), real(3, 1)
-        self.flat, self.root, self.y = real(1, 1, 3, 1), real(1, 1, 3, 1), real(3, 1)
-        self.factors: list[Tensor | None] = [self.x, self.x]
-        self.least: Tensor | None = number(1e-5)
-        self.kinds = ["MUL", "MEAN", "ADD", "RESHAPE", "RSQRT", "RESHAPE"]
-        self.activation = 0
-
-    def rewrite(self) -> list[str]:
-        steps = [
-            (self.factors, self.square, {}),
-            ([self.square, constant([1])], self.mean, {}),
-            ([self.mean, self.least], self.total, {"activation": self.activation}),
-            ([self.total, constant([1, 1, 3, 1])], self.flat, {}),
-            ([self.flat], self.root, {}),
-            ([self.root, constant([3, 1])], self.y, {}),
-        ]
-        operators = [
-            Operator(kind, list(inputs), [output], options)
-            for kind, (inputs, output, options) in zip(self.kinds, steps, strict=True)
-        ]
-        return [operator.kind for operator in divide_by_roots(Graph(operators, [self.x], [self.y])).operators]
-
-
-QUOTIENT = ["MINIMUM", "SQRT", "MUL", "MAXIMUM", "SQRT", "MUL", "DIV"]
-
-
-def test_the_root_of_a_mean_of_squares_is_a_divisor() -> None:
-    assert Root().rewrite() == ["MUL", "MEAN", "ADD", "RESHAPE", "RSQRT", *QUOTIENT]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"least": number(9e-31)},
-        {"least": real(1)},
-        {"least": constant([1])},
-        {"least": Tensor("f32", (3, 1), data=np.array([[1], [1], [0]], np.float32))},
-        {"activation": RELU},
-        {"factors": [real(3, 5), real(3, 5)]},
-        {"kinds": ["ADD", "MEAN", "ADD", "RESHAPE", "RSQRT", "RESHAPE"]},
-        {"kinds": ["MUL", "SUM", "ADD", "RESHAPE", "RSQRT", "RESHAPE"]},
-        {"kinds": ["MUL", "MEAN", "SUB", "RESHAPE", "RSQRT", "RESHAPE"]},
-        {"kinds": ["MUL", "MEAN", "ADD", "RELU", "RSQRT", "RESHAPE"]},
-        {"kinds": ["MUL", "MEAN", "ADD", "RESHAPE", "SQRT", "RESHAPE"]},
-        {"kinds": ["MUL", "MEAN", "ADD", "RESHAPE", "RSQRT", "RELU"]},
-        {"y": real(1, 3)},
-    ],
-)
-def test_other_roots_stay(change: dict[str, Any]) -> None:
-    found = Root()
-    for name, value in change.items():
-        setattr(found, name, value)
-    assert found.rewrite() == found.kinds
-
-
-def test_the_least_constant_is_taken() -> None:
-    found = Root()
-    found.least = number(1e-30 * (1 + 1e-6))
-    assert found.rewrite()[-1] == "DIV"
 
 
 # Reductions

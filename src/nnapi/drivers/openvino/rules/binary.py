@@ -8,7 +8,6 @@ from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, activate, align, lower
-from nnapi.drivers.openvino.patterns import multiply
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.lowering.refusal import require
 from nnapi.operation_codes import Code
@@ -22,7 +21,7 @@ FUNCTIONS: dict[Code, Any] = {
     Op.LOGICAL_AND: op.logical_and,
     Op.LOGICAL_OR: op.logical_or,
 }
-ARITHMETIC: dict[Code, Any] = {Op.ADD: op.add, Op.SUB: op.subtract, Op.MUL: multiply}
+ARITHMETIC: dict[Code, Any] = {Op.ADD: op.add, Op.SUB: op.subtract, Op.MUL: op.multiply}
 COMPARISONS: dict[Code, Any] = {
     Op.EQUAL: op.equal,
     Op.NOT_EQUAL: op.not_equal,

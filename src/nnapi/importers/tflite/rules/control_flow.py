@@ -1,4 +1,4 @@
-"""IF, WHILE and composites: operators that refer to subgraphs of the file."""
+"""IF, WHILE and CALL: operators that refer to subgraphs of the file."""
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.formats.tflite.reader import list_subgraphs
@@ -28,7 +28,7 @@ def _refer(node: TfliteNode, code: OperationCode, first: list[Value], values: li
         node.emit(code, *first, *references, *values, to=node.outputs)
 
 
-@rule("CALL", "STABLEHLO_COMPOSITE")
+@rule("CALL")
 def inline(node: TfliteNode) -> None:
     (index,) = list_subgraphs(node.operator)
     results = node.scope.inline(index, node.inputs)

@@ -12,6 +12,7 @@ from nnapi.runtime.device import Device, device
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
+
 from nnapi.drivers.openvino import OpenVinoDriver
 from nnapi.drivers.openvino.engine import core, lower_model
 from tests.drivers.transformer_cases import GELUS, NODE, X, normalize, read
