@@ -176,7 +176,7 @@ def test_integer_products_of_many_matrices_are_decomposed_at_once() -> None:
 def test_rules_lie_in_the_files_of_their_families() -> None:
     """Those of recurrent cells are made of functions that lie elsewhere."""
     for code, rule in RULES.items():
-        assert rule.__module__ == f"nnapi.lowering.decompositions.{FAMILY_OF[code]}"
+        assert f"{rule.__module__}_".startswith(f"nnapi.lowering.decompositions.{FAMILY_OF[code]}_")
 
 
 # Lowering calls as their decompositions

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nnapi.errors import NnapiError
-from tests.ops.composite_cases import ENGINES, build, compute, need_same_on, need_same_parts, normal
+from tests.ops.kernel_cases import ENGINES, build, compute, need_same_on, need_same_parts, normal
 
 Q, K, V = normal(2, 2, 3, 8), normal(2, 2, 5, 8), normal(2, 2, 5, 4)
 ANGLES = np.random.default_rng(3).uniform(0, 3, (3, 4))

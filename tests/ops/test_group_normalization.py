@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nnapi.errors import NnapiError
-from tests.ops.composite_cases import ENGINES, build, compute, need_same_on, need_same_parts, normal
+from tests.ops.kernel_cases import ENGINES, build, compute, need_same_on, need_same_parts, normal
 
 X = normal(2, 3, 4, 8)
 

@@ -2,12 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from functools import partial, reduce
 
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import add, times
 from nnapi.importers.graph import INT32, Value
 from nnapi.importers.node import Node
 from nnapi.importers.refusals import expressible
@@ -95,45 +93,20 @@ def pick_rows(node: Node, value: Value, indices: Value | Array) -> Value:
     return node.apply(OperationCode.GATHER, value, node.i32(0), indices, shape=shape)
 
 
-def scale_indices(node: Node, indices: Value, size: int, stride: int = 1) -> Value:
-    """Multiply indices by ``stride``; the run fails if one is outside ``0..size - 1``.
+def need_inside(indices: Array, sizes: int | Array) -> None:
+    """Raise Refused unless constant indices are at least 0 and below ``sizes``, one for all or for each column."""
+    sizes = np.broadcast_to(sizes, indices.shape)
+    missed = sizes[(indices < 0) | (indices >= sizes)]
+    expressible(not missed.size, f"an index is outside {missed[:1].sum()}")
 
-    It looks the products up, because a GATHER checks indices, and a MUL does not.
-    """
+
+def check_indices(node: Node, indices: Value, size: int) -> Value:
+    """Return indices; the run fails if one is outside ``0..size - 1``, because a GATHER looks them up."""
     if indices.array is not None:
-        is_inside = bool(((indices.array >= 0) & (indices.array < size)).all())
-        expressible(is_inside, f"an index is outside {size}")
-        return node.graph.ints(indices.array * stride)
+        need_inside(indices.array, size)
+        return indices
     node.graph.reserve(4 * size)
-    return pick_rows(node, node.graph.ints(np.arange(size) * stride), indices)
-
-
-def flatten_coordinates(node: Node, indices: Value, shape: Sequence[int], *, for_gather: bool = False) -> Value:
-    """Return flat indices into the leading axes of ``shape``; the last axis of ``indices`` holds coordinates.
-
-    The run fails if a coordinate is outside its axis. With ``for_gather``, a GATHER by the result checks a single
-    coordinate.
-    """
-    *outer, depth = indices.shape
-    columns = split(node, indices, indices.rank - 1, depth)
-    if for_gather and depth == 1:
-        return _name_column(node.reshape(indices, (math.prod(outer),)), indices, 0)
-    terms = []
-    for axis, column in enumerate(columns):
-        stride = math.prod(shape[axis + 1 : depth])
-        _name_column(column, indices, axis)
-        if shape[axis]:
-            terms.append(scale_indices(node, column, shape[axis], stride))
-        else:  # the size of the first axis is dynamic
-            terms.append(times(node, column, stride))
-    return node.reshape(reduce(partial(add, node), terms), (math.prod(outer),))
-
-
-def _name_column(column: Value, indices: Value, axis: int) -> Value:
-    """Name a column after the tensor that it is a part of, for errors; return it."""
-    if column is not indices:
-        column.name = f"{indices.name}[..., {axis}]"
-    return column
+    return pick_rows(node, node.graph.ints(np.arange(size)), indices)
 
 
 def without_axis(shape: Shape, axis: int) -> Shape:

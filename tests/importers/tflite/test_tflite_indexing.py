@@ -267,10 +267,9 @@ def test_a_random_draw_keeps_its_seeds(tmp_path: Path) -> None:
     ("name", "amounts"),
     [
         ("STRIDED_SLICE-int32", [8, 8]),
-        ("GATHER-float32-int32-batch", [16, 20]),
-        ("SCATTER_ND-int32-float32", [216]),
-        ("SPARSE_TO_DENSE-int32", [144]),
-        ("SEGMENT_SUM-float32-int32", [144]),
+        ("SCATTER_ND-int32-float32", [96]),
+        ("SPARSE_TO_DENSE-int32", []),
+        ("SEGMENT_SUM-float32-int32", [24]),
         ("DYNAMIC_UPDATE_SLICE-float32-int32--2", [16, 1, 24, 1, 120]),
         ("REVERSE_SEQUENCE-float32-int32", [36, 24, 16]),
         ("BUCKETIZE-int32", [72, 72]),
@@ -282,6 +281,16 @@ def test_bytes_of_constants_that_the_file_does_not_have_are_reserved(
     """Otherwise a small file could make a model that fills the memory."""
     chosen = next(each for each in SLICES + GATHERS + SCATTERS if str(each) == name)
     assert reserved(chosen, tmp_path) == amounts
+
+
+def test_rows_of_a_dynamic_axis_are_gathered_by_coordinates(tmp_path: Path) -> None:
+    x = np.arange(24, dtype=np.float32).reshape(2, 4, 3)
+    dynamic = T("FLOAT32", (2, 1, 3), signature=(2, -1, 3))
+    model = loaded(case("GATHER_ND", [dynamic, i32(2, 2)], f32(2, 3)).content(), tmp_path)
+    compilation = nnapi.compile(model, "nnapi-reference", cache=False)
+    assert compilation.run(x, np.array([[1, 3], [0, 2]], np.int32))[0].tolist() == [x[1, 3].tolist(), x[0, 2].tolist()]
+    with pytest.raises(OpFailedError, match=r"indices t1\[..., 1\] are in 2..4, must be in 0..3"):
+        compilation.run(x, np.array([[1, 4], [0, 2]], np.int32))
 
 
 def test_a_dynamic_row_has_a_note_on_equal_elements(tmp_path: Path) -> None:

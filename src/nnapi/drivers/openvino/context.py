@@ -7,7 +7,7 @@ import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.indices import find_range, find_source
+from nnapi.drivers.openvino.indices import LOWEST, Source, find_range, find_source
 from nnapi.drivers.openvino.value import STEPS, Node, Value, encode, node_of, number
 from nnapi.lowering import lower as lowering
 from nnapi.lowering.refusal import Unsupported, require
@@ -71,25 +71,48 @@ class Context(lowering.Context):
         """Return the type of a result; images are NHWC."""
         return self.call.results[position]
 
-    def require_range(self, name: str, value: Value, limit: int) -> None:
-        """Check that indices are in ``0..limit - 1``: constants now, model inputs before each run.
+    def require_range(self, name: str, value: Value, limit: int, *, from_end: bool = False) -> None:
+        """Check that indices are in ``0..limit - 1``, with ``from_end`` in ``-limit..limit - 1``: constants now, model
+        inputs before each run.
 
         Refuse other computed indices, unless their operators keep them in range.
         """
+        first = -limit if from_end else 0
         if value.array is not None:
-            low, high = int(value.array.min()), int(value.array.max())
-            require(low >= 0 and high < limit, f"{name} holds {low}..{high}, must be in 0..{limit - 1}")
+            _require_constants(name, value.array, limit, first)
             return
         low, high = find_range(value.node("stored"))
-        if low >= 0 and high < limit:
+        if low >= first and high < limit:
             return
+        position, source = self._find_source(name, value, f"{first}..{limit - 1}")
+        least = LOWEST if source.is_raised else first
+        self.bounds.append(Bounds(position, f"{name} {value.name}", limit, least))
+
+    def require_coordinates(self, name: str, value: Value, limits: Sequence[int], *, from_end: bool) -> None:
+        """Check the coordinates in the last axis like :meth:`require_range`, each against the size of its axis."""
+        least = [-limit if from_end else 0 for limit in limits]
+        if value.array is not None:
+            for column, limit in enumerate(limits):
+                _require_constants(name, value.array[..., column], limit, least[column])
+            return
+        low, high = find_range(value.node("stored"))
+        if low >= max(least) and high < min(limits):
+            return
+        wanted = f"the sizes of axes, {list(limits)}"
+        position, source = self._find_source(name, value, wanted)
+        least = [LOWEST] * len(limits) if source.is_raised else least
+        for column, limit in enumerate(limits):
+            suffix = f"[..., {column}]" if len(limits) > 1 else ""
+            bounds = Bounds(position, f"{name} {value.name}{suffix}", limit, least[column], column, len(limits))
+            self.bounds.append(bounds)
+
+    def _find_source(self, name: str, indices: Value, wanted: str) -> tuple[int, Source]:
+        """Return the model input that computed indices come from, and its position; raise Unsupported for others."""
         names = [node.get_name() for node in self._inputs.values()]
-        source = find_source(value.node("stored"))
-        least = None if source is None else source.least(limit)
-        if source is None or least is None or source.parameter.get_name() not in names:
-            raise Unsupported(f"{name} is computed, and the engine does not test indices against 0..{limit - 1}")
-        position = names.index(source.parameter.get_name())
-        self.bounds.append(Bounds(position, f"{name} {value.name}", limit, least, source.column, source.columns))
+        source = find_source(indices.node("stored"))
+        if source is None or source.parameter.get_name() not in names:
+            raise Unsupported(f"{name} is computed, and the engine does not test indices against {wanted}")
+        return names.index(source.parameter.get_name()), source
 
     # Results
 
@@ -124,6 +147,11 @@ class Context(lowering.Context):
         """Return the result of an elementwise function of one or two values."""
         nodes, first = align(values)
         return self.result(function(*nodes), first=first)
+
+
+def _require_constants(name: str, indices: Array, limit: int, least: int) -> None:
+    low, high = int(indices.min()), int(indices.max())
+    require(low >= least and high < limit, f"{name} holds {low}..{high}, must be in {least}..{limit - 1}")
 
 
 def align(values: Sequence[Value]) -> tuple[list[Node], bool]:

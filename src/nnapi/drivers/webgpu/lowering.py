@@ -17,6 +17,8 @@ from nnapi.model.operand import Shape
 
 PADS = ("PAD", "PADV2")
 POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
+INDEXED = {"GATHER": 1, "GATHER_ND": 1, "SCATTER_ND": 0}
+"""The input with the indices of operators that have some."""
 
 
 class WebGpuLowering(TfliteLowering):
@@ -33,7 +35,7 @@ class WebGpuLowering(TfliteLowering):
 
     def check_operator(self, operator: Operator) -> None:
         super().check_operator(operator)
-        if operator.kind == "GATHER" and not operator.input(1).is_constant:
+        if operator.kind in INDEXED and not operator.input(INDEXED[operator.kind]).is_constant:
             raise Unsupported("the accelerator does not test computed indices")
         if _is_padded(operator, self._padded):
             self._padded.add(operator.output)

@@ -19,7 +19,8 @@ from nnapi.ops.shapes import axis_of
 
 MOST_EXACT = 2**16
 """Maximum number of 8-bit values whose sum is exact in float32."""
-COMBINATIONS: Mapping[Code, Callable[[Decomposition, Tensor, Tensor], Tensor]] = {
+Combine = Callable[[Decomposition, Tensor, Tensor], Tensor]
+COMBINATIONS: Mapping[Code, Combine] = {
     Op.REDUCE_SUM: lambda b, x, y: b.add(x, y, 0),
     Op.REDUCE_PROD: lambda b, x, y: b.mul(x, y, 0),
     Op.REDUCE_MAX: lambda b, x, y: b.maximum(x, y, out=x.type),
@@ -38,12 +39,17 @@ def fold(b: Decomposition, input: Tensor, axes: Array, keep_dims: bool) -> Tenso
     kept = [axis for axis in range(rank) if axis not in dropped]
     count = math.prod(x.shape[axis] for axis in dropped)
     x = b.restate(b.permute(x, [*kept, *dropped]), (math.prod(x.shape) // count, count))
-    while x.shape[1] > 1:
-        half, odd = divmod(x.shape[1], 2)
-        folded = combine(b, b.block(x, 1, 0, half), b.block(x, 1, half, half))
-        x = b.concatenate([folded, b.block(x, 1, 2 * half, 1)], 1) if odd else folded
-    made = b.restate(x, b.call.results[0].dimensions)
+    made = b.restate(fold_along(b, x, 1, combine), b.call.results[0].dimensions)
     return is_one(b, made) if is_logical else made
+
+
+def fold_along(b: Decomposition, x: Tensor, axis: int, combine: Combine) -> Tensor:
+    """Combine the first half of an axis with the second until one element is left."""
+    while x.shape[axis] > 1:
+        half, odd = divmod(x.shape[axis], 2)
+        folded = combine(b, b.block(x, axis, 0, half), b.block(x, axis, half, half))
+        x = b.concatenate([folded, b.block(x, axis, 2 * half, 1)], axis) if odd else folded
+    return x
 
 
 @decomposition(Op.MEAN)

@@ -1,5 +1,6 @@
 """Selection of elements by position, key or order."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,12 +11,71 @@ from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.lowering.inverses import Inverse, cancel_inverses
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import Context, lower
+from nnapi.operation_codes import CompositeCode as Composite
+from nnapi.ops.coordinates import Reduction
 from nnapi.ops.shapes import axis_of
 
 
 @lower(Op.GATHER)
 def gather(context: Context, input: Tensor, axis: int, indices: Tensor) -> Tensor:
     return context.emit("GATHER", [input, indices], axis=axis_of(axis, len(input.shape)))
+
+
+@lower(Composite.TAKE)
+def take(context: Context, input: Tensor, axis: int, indices: Tensor) -> Tensor:
+    axis = axis_of(axis, len(input.shape))
+    return context.emit("GATHER", [input, count_from_start(context, indices, constant([input.shape[axis]]))], axis=axis)
+
+
+@lower(Composite.GATHER_ELEMENTS)
+def gather_elements(context: Context, input: Tensor, axis: int, indices: Tensor, from_end: bool) -> Tensor:
+    """Gather from each line along the axis, as from a batch of its own."""
+    own, rank = input.shape, len(input.shape)
+    axis = axis_of(axis, rank)
+    others = [i for i in range(rank) if i != axis]
+    require(
+        all(indices.shape[i] == own[i] for i in others), f"indices of {list(indices.shape)} do not cover {list(own)}"
+    )
+    order, lines = [*others, axis], math.prod(own[i] for i in others)
+    at = count_from_start(context, indices, constant([own[axis]])) if from_end else indices
+    x, at = (context.transpose(each, order) for each in (input, at))
+    moved, count = tuple(at.shape), at.shape[-1]
+    x, at = context.reshape(x, (lines, own[axis])), context.reshape(at, (lines, count))
+    out = context.result()
+    picked = context.emit("GATHER", [x, at], out.like(shape=at.shape), axis=1, batch_dims=1)
+    return context.transpose(context.reshape(picked, moved), np.argsort(order).tolist())
+
+
+@lower(Composite.GATHER_ND)
+def gather_nd(context: Context, input: Tensor, indices: Tensor, batch_dims: int, from_end: bool) -> Tensor:
+    depth = indices.shape[-1]
+    require(not batch_dims or depth == 1, "TensorFlow Lite's GATHER_ND has no batches")
+    sizes = constant(input.shape[batch_dims : batch_dims + depth])
+    at = count_from_start(context, indices, sizes) if from_end else indices
+    if not batch_dims:
+        return context.emit("GATHER_ND", [input, at])
+    return context.emit("GATHER", [input, context.reshape(at, at.shape[:-1])], axis=batch_dims, batch_dims=batch_dims)
+
+
+@lower(Composite.SCATTER_ND)
+def scatter_nd(
+    context: Context, input: Tensor, indices: Tensor, updates: Tensor, reduction: int, from_end: bool
+) -> Tensor:
+    """Add the updates to zeros, and the sum to the input."""
+    require(reduction == Reduction.ADD, "TensorFlow Lite's SCATTER_ND writes into zeros and adds updates")
+    require(not input.is_quantized, "TensorFlow Lite adds no quantized updates")
+    at = count_from_start(context, indices, constant(input.shape[: indices.shape[-1]])) if from_end else indices
+    added = context.emit("SCATTER_ND", [at, updates, constant(input.shape)], input.like())
+    return context.emit("ADD", [input, added], activation=0)
+
+
+def count_from_start(context: Context, indices: Tensor, sizes: Tensor) -> Tensor:
+    """Return indices; those that are negative, and count from the end, become positive."""
+    if indices.data is not None:
+        return indices.like(data=indices.data + (indices.data < 0) * sizes.value)
+    negative = context.emit("LESS", [indices, context.fill(indices, 0)], indices.like(type="bool"))
+    moved = context.emit("ADD", [indices, sizes], indices.like(), activation=0)
+    return context.emit("SELECT", [negative, moved, indices], indices.like())
 
 
 @lower(Op.SELECT)

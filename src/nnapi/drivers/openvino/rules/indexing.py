@@ -1,5 +1,7 @@
 """Selection of elements by indices or conditions, and indices of minima and maxima."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from nnapi.codes import OperandCode
@@ -10,6 +12,8 @@ from nnapi.drivers.openvino.rules.movement import reverse_axis
 from nnapi.drivers.openvino.value import Node, Value
 from nnapi.lowering.refusal import require
 from nnapi.operation_codes import Code
+from nnapi.operation_codes import CompositeCode as Composite
+from nnapi.ops.coordinates import Reduction
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import INT32
@@ -17,10 +21,10 @@ from nnapi.ops.signature_types import INT32
 MODES: dict[Code, str] = {Op.ARGMAX: "max", Op.ARGMIN: "min"}
 
 
-@lower(Op.GATHER)
+@lower(Op.GATHER, Composite.TAKE)
 def gather(context: Context, input: Value, axis: int, indices: Value) -> Value:
-    axis = axis_of(axis, input.type.rank)
-    context.require_range("indices", indices, input.type.dimensions[axis])
+    axis, is_from_end = axis_of(axis, input.type.rank), context.code == Composite.TAKE
+    context.require_range("indices", indices, input.type.dimensions[axis], from_end=is_from_end)
     return context.move(input, lambda x: op.gather(x, indices.node("stored"), integers(axis)))
 
 
@@ -28,6 +32,66 @@ def gather(context: Context, input: Value, axis: int, indices: Value) -> Value:
 def look_up(context: Context, lookups: Value, values: Value) -> Value:
     context.require_range("lookups", lookups, values.type.dimensions[0])
     return context.move(values, lambda x: op.gather(x, lookups.node("stored"), integers(0)))
+
+
+@lower(Composite.GATHER_ELEMENTS)
+def gather_elements(context: Context, input: Value, axis: int, indices: Value, from_end: bool) -> Value:
+    """Gather elements; the engine needs indices for all coordinates of the other axes."""
+    own, axis = input.type.dimensions, axis_of(axis, input.type.rank)
+    context.require_range("indices", indices, own[axis], from_end=from_end)
+    kept = [
+        size if i == axis else most for i, (size, most) in enumerate(zip(own, indices.type.dimensions, strict=True))
+    ]
+    at = indices.node("stored")
+    return context.move(input, lambda x: op.gather_elements(_begin(x, own, kept), at, axis))
+
+
+def _begin(x: Node, shape: Sequence[int], kept: Sequence[int]) -> Node:
+    """Return the first elements along each axis. The engine removes a Slice before GatherElements, which then fails."""
+    if list(shape) == list(kept):
+        return x
+    none, one = [0] * len(kept), [1] * len(kept)
+    return op.strided_slice(x, integers(none), integers(kept), integers(one), none, none)
+
+
+@lower(Composite.GATHER_ND)
+def gather_nd(context: Context, input: Value, indices: Value, batch_dims: int, from_end: bool) -> Value:
+    sizes = input.type.dimensions[batch_dims : batch_dims + indices.type.dimensions[-1]]
+    context.require_coordinates("indices", indices, sizes, from_end=from_end)
+    shape, at = context.type().dimensions, indices.node("stored")
+    return context.move(input, lambda x: op.reshape(op.gather_nd(x, at, batch_dims), integers(shape), False))
+
+
+REDUCTIONS = {
+    Reduction.NONE: "none",
+    Reduction.ADD: "sum",
+    Reduction.MUL: "prod",
+    Reduction.MIN: "min",
+    Reduction.MAX: "max",
+}
+
+
+@lower(Composite.SCATTER_ELEMENTS)
+def scatter_elements(
+    context: Context, input: Value, axis: int, indices: Value, updates: Value, reduction: int, from_end: bool
+) -> Value:
+    axis, way = axis_of(axis, input.type.rank), REDUCTIONS[Reduction(reduction)]
+    context.require_range("indices", indices, input.type.dimensions[axis], from_end=from_end)
+    at, along = indices.node("stored"), op.constant(np.int32(axis))
+    return _scatter(context, input, updates, lambda x, y: op.scatter_elements_update(x, at, y, along, way, True))
+
+
+@lower(Composite.SCATTER_ND)
+def scatter_nd(context: Context, input: Value, indices: Value, updates: Value, reduction: int, from_end: bool) -> Value:
+    sizes, way = input.type.dimensions[: indices.type.dimensions[-1]], REDUCTIONS[Reduction(reduction)]
+    context.require_coordinates("indices", indices, sizes, from_end=from_end)
+    at = indices.node("stored")
+    return _scatter(context, input, updates, lambda x, y: op.scatter_nd_update(x, at, y, way))
+
+
+def _scatter(context: Context, input: Value, updates: Value, write: Callable[[Node, Node], Node]) -> Value:
+    """Return the input with updates, computed on float values or integers."""
+    return context.result(write(input.real(), updates.real()))
 
 
 @lower(Op.SELECT)

@@ -6,16 +6,17 @@ from collections.abc import Mapping
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import add, broadcast_shape
+from nnapi.importers.arithmetic import broadcast_shape
 from nnapi.importers.formulas import Term, choose, select
 from nnapi.importers.graph import BOOL8, INT32, QUANT8, Value
-from nnapi.importers.movement import find_largest, flatten_coordinates, pick_rows, scale_indices, take, transpose
+from nnapi.importers.movement import find_largest, need_inside, take, transpose
 from nnapi.importers.onnx.layout import align, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import BOOL, DYNAMIC, INT64, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.operation_codes import Code, CompositeCode
 
 
 @rule("Slice")
@@ -84,7 +85,7 @@ def slice_with_step(node: Node, value: Value, axis: int, chosen: range) -> Value
 def gather(node: Node) -> Tensor:
     tensor, indices = node.tensor(0), node.tensor(1)
     axis = node.axis(node.attribute("axis"), tensor.rank)
-    positions = normalize_indices(node, 1, tensor.dims[axis])
+    code, positions = _read_positions(node, 1, tensor.dims[axis])
     shape = (*tensor.dims[:axis], *indices.dims, *tensor.dims[axis + 1 :])
     is_nhwc = tensor.is_nhwc and indices.rank == 1
     if is_nhwc:
@@ -95,84 +96,112 @@ def gather(node: Node) -> Tensor:
         if max(tensor.rank, len(shape)) > HIGHEST_RANK:
             value, axis = view_around(node, value, node.static_shape(0), axis), 1
             positions = node.view(positions, (math.prod(node.static_shape(1)),))
-    found = node.apply(OperationCode.GATHER, value, node.i32(axis), positions)
+    found = node.apply(code, value, node.i32(axis), positions)
     return node.result(found, shape, elem=tensor.elem, is_nhwc=is_nhwc)
 
 
-def normalize_indices(node: Node, i: int, size: int) -> Value:
-    """Return the indices in input ``i``; negative indices, which count from the end, become positive."""
+def _read_positions(node: Node, i: int, size: int) -> tuple[Code, Value]:
+    """Return the operation that takes slices at the indices in input ``i``, and the indices."""
     if node.tensor(i).array is not None:
         array = node.array(i)
         expressible(not array.size or array.min() >= 0 or size != DYNAMIC, "indices count from a dynamic end")
-        return node.constant((array if size == DYNAMIC else count_from_start(array, size)).astype(np.int32))
+        return OperationCode.GATHER, node.constant(
+            (array if size == DYNAMIC else count_from_start(array, size)).astype(np.int32)
+        )
     value = node.input(i)
     if size == DYNAMIC or not value.type.is_known:
         node.note("computed indices must not be negative")
-        return value
-    return _wrap(Term(node, value), size, node.tensor(i).name)
+        return OperationCode.GATHER, value
+    return CompositeCode.TAKE, value
 
 
-def _wrap(indices: Term, size: Term | int, name: str) -> Value:
-    """Make negative computed indices, which count from the end, positive. ``name`` is that of their tensor."""
-    wrapped = choose(indices < 0, indices + size, indices).value
-    wrapped.name = f"{name}:wrapped"
-    return wrapped
-
-
-def count_from_start(indices: Array, size: int) -> Array:
+def count_from_start(indices: Array, sizes: int | Array) -> Array:
     """Make negative constant indices, which count from the end, positive; raise Refused for any out of range."""
-    found: Array = indices + (indices < 0) * size
-    expressible(bool(((found >= 0) & (found < size)).all()), f"an index is outside {size}")
+    found: Array = indices + (indices < 0) * sizes
+    need_inside(found, sizes)
     return found
 
 
 @rule("GatherElements")
 def gather_elements(node: Node) -> Tensor:
-    """Lower GatherElements: gather from the flattened input; along the axis, the index replaces the coordinate."""
-    tensor, shape, own = node.tensor(0), node.static_shape(1), node.static_shape(0)
-    axis, count = node.axis(int(node.attribute("axis", 0)), tensor.rank), math.prod(shape)
-    node.graph.reserve(8 * count)
-    grid = np.indices(shape, np.int32)
-    base = sum(grid[k] * math.prod(own[k + 1 :]) for k in range(len(own)) if k != axis)
-    flat = normalize_indices(node, 1, own[axis])
-    if own[axis] < math.prod(own):
-        along = scale_indices(node, flat, own[axis], math.prod(own[axis + 1 :]))
-        flat = add(node, node.view(along, (count,)), node.graph.ints(np.broadcast_to(base, shape).reshape(count)))
-    picked = pick_rows(node, node.view(node.stored(0), (math.prod(own),)), node.view(flat, (count,)))
-    return node.result(picked, shape, elem=tensor.elem)
+    tensor, own, shape = node.tensor(0), node.static_shape(0), node.static_shape(1)
+    axis, value = node.axis(int(node.attribute("axis", 0)), tensor.rank), node.stored(0)
+    if len(own) > HIGHEST_RANK and len(shape) == len(own):
+        for k, (size, count) in enumerate(zip(own, shape, strict=True)):
+            if k != axis and count < size:
+                value = _slice_along(node, view_around(node, value, own, k), {1: range(count)})
+                own = (*own[:k], count, *own[k + 1 :])
+    lines = read_lines(node, 1, own, axis)
+    assert lines is not None
+    laid, along, indices, is_from_end = lines
+    arguments = node.view(value, laid), node.i32(along), indices, is_from_end
+    gathered = node.apply(CompositeCode.GATHER_ELEMENTS, *arguments, shape=indices.shape)
+    return node.result(gathered, shape, elem=tensor.elem)
 
 
-def flatten_computed(node: Node, i: int, own: Shape, *, for_gather: bool = False) -> Value:
-    """Return flat indices into shape ``own``; the last axis of computed input ``i`` holds coordinates."""
-    count = math.prod(node.static_shape(i)[:-1])
-    given = Term(node, node.view(node.input(i), (count, len(own))))
-    wrapped = _wrap(given, Term(node, node.graph.ints([[*own]])), node.tensor(i).name)
-    return flatten_coordinates(node, wrapped, own, for_gather=for_gather)
+def read_lines(node: Node, i: int, own: Shape, axis: int) -> tuple[Shape, int, Value, Value] | None:
+    """Return the shape of the data and the axis in it, then the indices in input ``i`` along this axis of ``own``, and
+    whether they count from the end.
+
+    Beyond NNAPI's rank, axes are merged. Return None if that is not possible, because constant indices do not cover the
+    other axes; raise Refused if they are computed.
+    """
+    shape = node.static_shape(i)
+    fits = len(shape) == len(own) and all(
+        here <= there for k, (here, there) in enumerate(zip(shape, own, strict=True)) if k != axis
+    )
+    expressible(fits, f"indices of {list(shape)} for {list(own)}")
+    along = axis
+    if len(own) > HIGHEST_RANK:
+        if shape[:axis] != own[:axis] or shape[axis + 1 :] != own[axis + 1 :]:
+            is_constant = node.tensor(i).array is not None
+            expressible(is_constant, f"its computed indices {list(shape)} do not cover {list(own)}")
+            return None
+        own, shape = ((math.prod(each[:axis]), each[axis], math.prod(each[axis + 1 :])) for each in (own, shape))
+        along = 1
+    return own, along, *read_coordinates(node, i, (own[along],), shape)
 
 
-def flatten_constants(indices: Array, own: Shape) -> Array:
-    """Return flat indices into shape ``own``; the last axis of constant ``indices`` holds coordinates."""
-    flat = np.zeros(indices.shape[:-1], np.int64)
-    for k, size in enumerate(own):
-        flat = flat * size + count_from_start(indices[..., k], size)
-    return flat
+def read_coordinates(node: Node, i: int, sizes: Shape, shape: Shape) -> tuple[Value, Value]:
+    """Return the indices in input ``i``, in a shape, and whether they count from the end. Constants never do; they are
+    checked against ``sizes``, one for each column or one for all."""
+    if node.tensor(i).array is None:
+        indices = node.view(node.input(i), shape)
+        indices.name = node.tensor(i).name
+        return indices, node.flag(True)
+    found = count_from_start(node.array(i).reshape(shape or (1,)), np.array(sizes))
+    return node.constant(found.astype(np.int32)), node.flag(False)
+
+
+def flatten_elements(node: Node, i: int, own: Shape, axis: int) -> Value:
+    """Return, as rows of one coordinate, the flat positions in shape ``own`` of constant indices along an axis."""
+    indices = node.array(i)
+    node.graph.reserve(8 * (indices.ndim + 1) * indices.size)
+    grid = np.indices(indices.shape)
+    grid[axis] = count_from_start(indices, np.array(own[axis]))
+    return node.constant(np.ravel_multi_index(tuple(grid), own).reshape(-1, 1).astype(np.int32))
+
+
+def view_coordinates(own: Shape, depth: int) -> Shape:
+    """Return a shape of at most NNAPI's rank, in which ``depth`` coordinates select the same slices."""
+    merged = own if len(own) <= HIGHEST_RANK else (*own[:depth], math.prod(own[depth:]))
+    expressible(len(merged) <= HIGHEST_RANK, f"it has {depth} indices for rank {len(own)}")
+    return merged
 
 
 @rule("GatherND")
 def gather_nd(node: Node) -> Tensor:
-    tensor, own, indices = node.tensor(0), node.static_shape(0), node.tensor(1)
-    batch, (*outer, depth) = int(node.attribute("batch_dims", 0)), node.static_shape(1)
-    expressible(0 < depth <= tensor.rank - batch, f"it has {depth} indices for rank {tensor.rank}")
-    span, batches = own[batch : batch + depth], math.prod(own[:batch])
-    positions: Value | Array
-    if indices.array is None and not batch:
-        positions = flatten_computed(node, 1, span, for_gather=True)
-    else:
-        flat = flatten_constants(node.array(1), span)
-        positions = flat.reshape(batches, -1) + np.arange(batches)[:, None] * math.prod(span)
-        node.graph.reserve(4 * positions.size)
-    rows = node.view(node.stored(0), (batches * math.prod(span), math.prod(own[batch + depth :])))
-    return node.result(pick_rows(node, rows, positions), (*outer, *own[batch + depth :]), elem=tensor.elem)
+    own, (*outer, depth) = node.static_shape(0), node.static_shape(1)
+    batch = int(node.attribute("batch_dims", 0))
+    expressible(0 < depth <= len(own) - batch, f"it has {depth} indices for rank {len(own)}")
+    expressible(tuple(outer[:batch]) == own[:batch], f"its batches {outer[:batch]} are not {list(own[:batch])}")
+    batches = own[:batch] and (math.prod(own[:batch]),)
+    rows = (*batches, math.prod(outer[batch:]), depth)
+    indices, is_from_end = read_coordinates(node, 1, own[batch : batch + depth], rows)
+    shape = view_coordinates((*batches, *own[batch:]), len(batches) + depth)
+    arguments = node.view(node.stored(0), shape), indices, node.i32(len(batches)), is_from_end
+    gathered = node.apply(CompositeCode.GATHER_ND, *arguments)
+    return node.result(gathered, (*outer, *own[batch + depth :]), elem=node.tensor(0).elem)
 
 
 @rule("ArgMax", "ArgMin")

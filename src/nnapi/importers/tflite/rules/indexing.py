@@ -1,4 +1,4 @@
-"""Slices, gathers, look-ups, selections, arg max, top k, and scatters, which are products with one-hot matrices."""
+"""Slices, gathers, scatters, look-ups, selections, arg max and top k."""
 
 import math
 from collections.abc import Sequence
@@ -9,11 +9,14 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import add, broadcast, choose, compare, subtract
 from nnapi.importers.graph import BOOL8, INT32, QUANT8, Value
-from nnapi.importers.movement import find_largest, flatten_coordinates, pick_rows, scale_indices, take, without_axis
+from nnapi.importers.movement import check_indices, find_largest, need_inside, pick_rows, take, without_axis
+from nnapi.importers.node import LIMIT
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.model.operand import OperandType
+from nnapi.model.operand import OperandType, Shape
+from nnapi.operation_codes import CompositeCode
+from nnapi.ops.coordinates import Reduction
 
 
 @rule("SLICE")
@@ -165,28 +168,21 @@ def gather(node: TfliteNode) -> None:
 
 def gather_in_batches(node: TfliteNode, x: Value, indices: Value, axis: int, batch: int) -> None:
     expressible(axis == batch, f"axis is {axis}, must be batch_dims ({batch}) where there are batch axes")
-    count, dimension = math.prod(node.static_shape_of(x)[:batch]), x.shape[axis]
+    count = math.prod(node.static_shape_of(x)[:batch])
     expressible(node.static_shape_of(indices)[:batch] == x.shape[:batch], "its batches differ")
-    node.graph.reserve(4 * count)
-    begins = np.arange(count, dtype=np.int32).reshape(count, 1) * dimension
-    rows = node.reshape(indices, (count, math.prod(indices.shape[batch:])))
-    if count > 1:
-        rows = add(node, scale_indices(node, rows, dimension), node.graph.constant(begins))
-    flat = node.reshape(rows, (math.prod(rows.shape),))
-    laid = node.reshape(x, (count * dimension, *x.shape[axis + 1 :]))
-    picked = pick_rows(node, laid, flat)
+    at = _as_rows(node, indices, (count, math.prod(indices.shape[batch:]), 1))
+    _need_inside(at, x.shape[axis:])
+    laid = node.reshape(x, (count, x.shape[axis], math.prod(x.shape[axis + 1 :])))
+    shape = (*at.shape[:2], laid.shape[-1])
+    picked = node.apply(CompositeCode.GATHER_ND, laid, at, node.i32(1), node.flag(False), shape=shape)
     node.reshape(picked, (*indices.shape, *x.shape[axis + 1 :]), to=node.output)
 
 
 @rule("GATHER_ND")
 def gather_nd(node: TfliteNode) -> None:
     x, indices = node.input(0), node.input(1)
-    *outer, depth = node.static_shape_of(indices)
-    expressible(0 < depth <= x.rank, f"it has {depth} indices for rank {x.rank}")
-    expressible(all(x.shape[1:depth]), f"{x.name} has dynamic dimensions {list(x.shape)}")
-    flat_shape = (math.prod(x.shape[:depth]), *x.shape[depth:])
-    picked = pick_rows(node, node.reshape(x, flat_shape), flatten_coordinates(node, indices, x.shape, for_gather=True))
-    node.reshape(picked, (*outer, *flat_shape[1:]) or (1,), to=node.output)
+    _need_inside(indices, x.shape)
+    node.emit(CompositeCode.GATHER_ND, x, indices, node.i32(0), node.flag(False))
 
 
 @rule("REVERSE_SEQUENCE")
@@ -198,7 +194,7 @@ def reverse_sequence(node: TfliteNode) -> None:
     positions = node.graph.ints(np.arange(dimension).reshape(1, dimension))
     at_least_0 = node.apply(OperationCode.MAXIMUM, lengths, node.like(lengths, 0), shape=lengths.shape)
     at_least_0.name = lengths.name
-    ends = node.reshape(scale_indices(node, at_least_0, dimension + 1), (batch, 1))
+    ends = node.reshape(check_indices(node, at_least_0, dimension + 1), (batch, 1))
     mirrored = subtract(node, ends, node.graph.ints(np.arange(1, dimension + 1).reshape(1, dimension)))
     past = compare(node, OperationCode.LESS, mirrored, node.like(mirrored, 0))
     own = add(node, positions, node.graph.full(OperandType(INT32, (batch, 1))))
@@ -246,63 +242,70 @@ def lsh_projection(node: TfliteNode) -> None:
 @rule("SCATTER_ND")
 def scatter_nd(node: TfliteNode) -> None:
     """Lower SCATTER_ND; updates with the same index are summed."""
-    indices, updates, shape = node.input(0), node.graph.real(node.input(1)), node.numbers(2)
-    node.deliver(_add_at_coordinates(node, indices, updates, shape))
+    updates = node.graph.real(node.input(1))
+    zeros = node.graph.full(updates.type.with_dimensions(tuple(node.numbers(2))))
+    node.deliver(_scatter(node, zeros, node.input(0), updates, Reduction.ADD))
 
 
 @rule("SPARSE_TO_DENSE")
 def sparse_to_dense(node: TfliteNode) -> None:
-    """Lower SPARSE_TO_DENSE: add each value's difference from the default at its index."""
-    indices, shape = node.input(0), node.numbers(1)
+    indices, shape = node.input(0), tuple(node.numbers(1))
     values, default = node.input(2), node.input(3)
     depth = indices.shape[-1] if indices.rank > 1 else 1
-    rows = node.reshape(indices, (math.prod(node.static_shape_of(indices)) // depth, depth))
-    count = rows.shape[0]
-    difference = node.apply(OperationCode.SUB, values, default, node.i32(0), shape=values.shape)
-    if values.shape != (count,):
-        difference = node.apply(OperationCode.TILE, difference, node.graph.ints([count]), shape=(count,))
-    node.deliver(add(node, _add_at_coordinates(node, rows, difference, shape), default))
+    count = math.prod(node.static_shape_of(indices)) // depth
+    whole = broadcast(node, default, shape)
+    node.deliver(_scatter(node, whole, _as_rows(node, indices, (count, depth)), broadcast(node, values, (count,))))
 
 
 @rule("UNSORTED_SEGMENT_SUM")
 def unsorted_segment_sum(node: TfliteNode) -> None:
-    """Lower UNSORTED_SEGMENT_SUM. Rows of negative segments are dropped; the run fails for too large segments."""
+    """Lower UNSORTED_SEGMENT_SUM. Rows of negative segments go to one behind the last, which is dropped; the run fails
+    for too large segments."""
     data, ids, count = node.graph.real(node.input(0)), node.input(1), node.number(2)
     shape = node.static_shape_of(ids)
     raised = node.apply(OperationCode.MAXIMUM, ids, node.like(ids, 0), shape=shape)
     raised.name = ids.name
-    positions = node.apply(OperationCode.MINIMUM, ids, scale_indices(node, raised, count), shape=shape)
-    node.deliver(_add_at(node, positions, data, [count], data.shape[ids.rank :]))
+    is_negative = compare(node, OperationCode.LESS, ids, node.like(ids, 0))
+    last = node.graph.full(OperandType(INT32, shape), count)
+    sums = _add_segments(node, choose(node, is_negative, last, check_indices(node, raised, count)), data, count + 1)
+    node.deliver(take(node, sums, [0] * sums.rank, [count, *sums.shape[1:]]))
 
 
 @rule("SEGMENT_SUM")
 def segment_sum(node: TfliteNode) -> None:
     data, ids = node.graph.real(node.input(0)), node.numbers(1)
     expressible(min(ids) >= 0, f"its segments begin at {min(ids)}")
-    node.deliver(_add_at(node, node.input(1), data, [max(ids) + 1], data.shape[1:]))
+    node.deliver(_add_segments(node, node.input(1), data, max(ids) + 1))
 
 
-def _add_at_coordinates(node: TfliteNode, indices: Value, updates: Value, shape: list[int]) -> Value:
-    """Return zeros of ``shape`` plus ``updates``; the last axis of ``indices`` holds their coordinates."""
-    depth = node.static_shape_of(indices)[-1]
-    expressible(0 < depth <= len(shape), f"it has {depth} indices for {len(shape)} axes")
-    return _add_at(node, flatten_coordinates(node, indices, shape), updates, shape[:depth], shape[depth:])
+def _add_segments(node: TfliteNode, ids: Value, data: Value, count: int) -> Value:
+    """Return the sums of the rows of each segment."""
+    rows = math.prod(node.static_shape_of(ids))
+    trailing = data.shape[ids.rank :]
+    zeros = node.graph.full(data.type.with_dimensions((count, *trailing)))
+    return _scatter(node, zeros, _as_rows(node, ids, (rows, 1)), node.reshape(data, (rows, *trailing)), Reduction.ADD)
 
 
-def _add_at(node: TfliteNode, indices: Value, updates: Value, leading: Sequence[int], trailing: Sequence[int]) -> Value:
-    """Return zeros of the ``leading`` and ``trailing`` dimensions plus ``updates``; ``indices`` are flat ones into the
-    leading dimensions. An update with a negative index is dropped."""
-    positions, count, width = math.prod(leading), math.prod(node.static_shape_of(indices)), math.prod(trailing)
-    node.graph.reserve(12 * positions * count)
-    row = node.reshape(indices, (1, count))
-    column = node.graph.ints(np.arange(positions).reshape(positions, 1))
-    hit = compare(node, OperationCode.EQUAL, row, column)
-    type = OperandType(updates.type.code, (positions, count))
-    ones, zeros = (node.graph.constant(np.full(type.dimensions, number, type.dtype)) for number in (1, 0))
-    rows, keep = node.reshape(updates, (count, width)), node.flag(False)
-    return node.reshape(
-        node.apply(OperationCode.BATCH_MATMUL, choose(node, hit, ones, zeros), rows, keep, keep), [*leading, *trailing]
-    )
+def _as_rows(node: TfliteNode, indices: Value, shape: Shape) -> Value:
+    """Reshape indices; the result keeps their name, for errors."""
+    reshaped = node.reshape(indices, shape)
+    reshaped.name = indices.name
+    return reshaped
+
+
+def _need_inside(indices: Value, sizes: Sequence[int]) -> None:
+    """Raise Refused for constant coordinates, in the last axis, outside of ``sizes``; dynamic sizes permit any."""
+    if indices.array is not None:
+        count = min(indices.shape[-1], len(sizes))
+        need_inside(indices.array[..., :count], np.array([size or LIMIT for size in sizes[:count]]))
+
+
+def _scatter(
+    node: TfliteNode, x: Value, indices: Value, updates: Value, reduction: Reduction = Reduction.NONE
+) -> Value:
+    _need_inside(indices, x.shape)
+    arguments = x, indices, updates, node.i32(reduction), node.flag(False)
+    return node.apply(CompositeCode.SCATTER_ND, *arguments, shape=x.shape)
 
 
 @rule("DYNAMIC_UPDATE_SLICE")

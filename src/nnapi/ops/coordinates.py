@@ -1,0 +1,190 @@
+"""Read or write elements at computed coordinates.
+
+TAKE: slices along an axis at the given indices; negative indices count from the end.
+GATHER_ELEMENTS: the elements whose coordinate along an axis is the index, and the others those of the index itself.
+GATHER_ND: the elements or slices at the coordinates in the last axis of indices.
+SCATTER_ELEMENTS: a tensor with elements replaced, or combined with updates; positions are as in GATHER_ELEMENTS.
+SCATTER_ND: a tensor with elements or slices replaced, or combined with updates; positions are as in GATHER_ND.
+
+An index out of range fails the run. With ``from_end``, negative indices count from the end of their axis. Of several
+updates of an element without a reduction, the last remains; an engine with several threads may keep another.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import OperandCode
+from nnapi.errors import need
+from nnapi.model.facts import Facts, Kind, Trait
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Scalar, Tensor, not_negative, one_of
+from nnapi.operation_codes import CompositeCode
+from nnapi.ops.index_range import check_coordinates, check_range
+from nnapi.ops.indexing import infer_gather_shape
+from nnapi.ops.shapes import axis_of
+from nnapi.ops.signature_types import INT32, numbers
+
+
+class Reduction(IntEnum):
+    """How an update is combined with the element at its position."""
+
+    NONE = 0
+    ADD = 1
+    MUL = 2
+    MIN = 3
+    MAX = 4
+
+
+COMBINE: Mapping[int, Callable[..., Any]] = {
+    Reduction.ADD: np.add.at,
+    Reduction.MUL: np.multiply.at,
+    Reduction.MIN: np.minimum.at,
+    Reduction.MAX: np.maximum.at,
+}
+INPUT, INDICES = Tensor("input", numbers(3, int32=3)), Tensor("indices", INT32, since=3)
+AXIS, FROM_END = Scalar("axis", OperandCode.INT32, since=3), Scalar("from_end", OperandCode.BOOL, since=3)
+UPDATES = Tensor("updates", like="input")
+REDUCTION = Scalar("reduction", OperandCode.INT32, since=3, check=one_of(*Reduction))
+MOVED = Tensor("out", like="input", quant="input")
+
+TAKE = Operation(
+    CompositeCode.TAKE,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
+    inputs=(INPUT, AXIS, INDICES),
+    outputs=(MOVED,),
+)
+GATHER_ELEMENTS = Operation(
+    CompositeCode.GATHER_ELEMENTS,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
+    inputs=(INPUT, AXIS, INDICES, FROM_END),
+    outputs=(MOVED,),
+)
+GATHER_ND = Operation(
+    CompositeCode.GATHER_ND,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
+    inputs=(INPUT, INDICES, Scalar("batch_dims", OperandCode.INT32, since=3, check=not_negative), FROM_END),
+    outputs=(MOVED,),
+)
+SCATTER_ELEMENTS = Operation(
+    CompositeCode.SCATTER_ELEMENTS,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS),
+    inputs=(INPUT, AXIS, INDICES, UPDATES, REDUCTION, FROM_END),
+    outputs=(MOVED,),
+)
+SCATTER_ND = Operation(
+    CompositeCode.SCATTER_ND,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS),
+    inputs=(INPUT, INDICES, UPDATES, REDUCTION, FROM_END),
+    outputs=(MOVED,),
+)
+
+
+TAKE.shape(infer_gather_shape)
+
+
+@GATHER_ELEMENTS.shape
+def infer_gathered_elements(input: OperandType, axis: int, indices: OperandType, from_end: bool) -> Shape:
+    _need_within(input, axis_of(axis, input.rank), indices)
+    return indices.shape
+
+
+@SCATTER_ELEMENTS.shape
+def infer_scattered_elements(
+    input: OperandType, axis: int, indices: OperandType, updates: OperandType, reduction: int, from_end: bool
+) -> Shape:
+    _need_within(input, axis_of(axis, input.rank), indices)
+    _need_shape("updates", updates, indices.shape)
+    return input.shape
+
+
+@GATHER_ND.shape
+def infer_gathered_slices(input: OperandType, indices: OperandType, batch_dims: int, from_end: bool) -> Shape:
+    depth = _depth("indices", indices, input.rank - batch_dims)
+    batches = input.shape[:batch_dims]
+    need(
+        batch_dims < indices.rank and indices.shape[:batch_dims] == batches,
+        f"indices has shape {list(indices.shape)}, must begin with {list(batches)}",
+    )
+    return (*indices.shape[:-1], *input.shape[batch_dims + depth :]) or (1,)
+
+
+@SCATTER_ND.shape
+def infer_scattered_slices(
+    input: OperandType, indices: OperandType, updates: OperandType, reduction: int, from_end: bool
+) -> Shape:
+    depth = _depth("indices", indices, input.rank)
+    _need_shape("updates", updates, (*indices.shape[:-1], *input.shape[depth:]) or (1,))
+    return input.shape
+
+
+def _need_within(input: OperandType, axis: int, indices: OperandType) -> None:
+    """Check that indices are at coordinates that the input has, except along the axis."""
+    sizes = enumerate(zip(indices.shape, input.shape, strict=False))
+    is_within = indices.rank == input.rank and all(own <= most for i, (own, most) in sizes if i != axis)
+    need(
+        is_within,
+        f"indices has shape {list(indices.shape)}, must fit into {list(input.shape)} along all axes but {axis}",
+    )
+
+
+def _need_shape(name: str, type: OperandType, shape: Shape) -> None:
+    need(type.shape == shape, f"{name} has shape {list(type.shape)}, must have {list(shape)}")
+
+
+def _depth(name: str, indices: OperandType, most: int) -> int:
+    """Return the number of coordinates of each position."""
+    depth = indices.shape[-1]
+    need(0 < depth <= most, f"{name} has {depth} coordinates of each position, must have 1 to {most}")
+    return depth
+
+
+@TAKE.kernel(kind="raw")
+def take(input: Array, axis: int, indices: Array) -> Array:
+    check_range("indices", indices, input.shape[axis], from_end=True)
+    return np.take(input, indices, axis)
+
+
+@GATHER_ELEMENTS.kernel(kind="raw")
+def gather_elements(input: Array, axis: int, indices: Array, from_end: bool) -> Array:
+    return np.asarray(input[_spread(input, axis, indices, from_end)])
+
+
+@SCATTER_ELEMENTS.kernel
+def scatter_elements(input: Array, axis: int, indices: Array, updates: Array, reduction: int, from_end: bool) -> Array:
+    return _write(input, _spread(input, axis, indices, from_end), updates, reduction)
+
+
+@GATHER_ND.kernel(kind="raw")
+def gather_nd(input: Array, indices: Array, batch_dims: int, from_end: bool) -> Array:
+    sizes = input.shape[batch_dims : batch_dims + indices.shape[-1]]
+    check_coordinates("indices", indices, sizes, from_end=from_end)
+    batches = np.ogrid[tuple(slice(size) for size in indices.shape[:-1])][:batch_dims]
+    gathered: Array = input[(*batches, *np.moveaxis(indices, -1, 0))]
+    return gathered.reshape(gathered.shape or (1,))
+
+
+@SCATTER_ND.kernel
+def scatter_nd(input: Array, indices: Array, updates: Array, reduction: int, from_end: bool) -> Array:
+    check_coordinates("indices", indices, input.shape[: indices.shape[-1]], from_end=from_end)
+    return _write(input, tuple(np.moveaxis(indices, -1, 0)), updates, reduction)
+
+
+def _spread(input: Array, axis: int, indices: Array, from_end: bool) -> tuple[Array, ...]:
+    """Return the coordinates of each index: along the axis, the index replaces its own."""
+    check_range("indices", indices, input.shape[axis], from_end=from_end)
+    coordinates: list[Array] = list(np.ogrid[tuple(slice(size) for size in indices.shape)])
+    coordinates[axis] = indices
+    return tuple(coordinates)
+
+
+def _write(input: Array, coordinates: Sequence[Array], updates: Array, reduction: int) -> Array:
+    out = input.copy()
+    if reduction == Reduction.NONE:
+        out[tuple(coordinates)] = updates  # of several at one position, NumPy keeps the last
+    else:
+        COMBINE[reduction](out, tuple(coordinates), updates)
+    return out
