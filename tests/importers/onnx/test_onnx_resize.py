@@ -175,11 +175,3 @@ def test_the_nearest_pixels_are_of_any_type(dtype: Any) -> None:
 def test_other_grids_are_refused(grid: Any, options: Any, reason: str) -> None:
     with pytest.raises(BadDataError, match=reason):
         loaded([helper.make_node("GridSample", ["i", "x"], ["y"], **options)], {"i": X}, 20, grid)
-
-
-def test_images_have_no_more_pixels_than_float32_counts() -> None:
-    node = helper.make_node("GridSample", ["x", "g"], ["y"], mode="nearest", padding_mode="border")
-    grid = np.zeros((1, 1, 1, 2), np.float32)
-    loaded([node], {"g": grid}, 20, np.zeros((1, 1, 4096, 4096), np.uint8))
-    with pytest.raises(BadDataError, match="its images have too many pixels"):
-        loaded([node], {"g": grid}, 20, np.zeros((1, 1, 4096, 4097), np.uint8))

@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR."""
+"""RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR, GRID_SAMPLE."""
 
 import numpy as np
 
@@ -6,9 +6,13 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.value import Node, Value
+from nnapi.lowering.refusal import require
 from nnapi.model.operand import Array
+from nnapi.operation_codes import CompositeCode as Composite
+from nnapi.ops.grid_sample import Mode, Padding
 from nnapi.ops.resize import nearest_cells
 from nnapi.ops.shapes import Pair
+from nnapi.ops.signature_types import INT32
 
 
 @lower(Op.RESIZE_BILINEAR)
@@ -56,3 +60,14 @@ def resize_nearest_neighbor(context: Context, input: Value, size: Pair, **sampli
 def _repeats(picked: Array, dimension: int) -> bool:
     """Return whether each of ``dimension`` pixels is repeated equally often, in order: then the engine is exact."""
     return np.array_equal(picked, np.repeat(np.arange(dimension), len(picked) // dimension))
+
+
+MODES = {Mode.NEAREST: "nearest", Mode.LINEAR: "bilinear", Mode.CUBIC: "bicubic"}
+
+
+@lower(Composite.GRID_SAMPLE)
+def grid_sample(context: Context, input: Value, grid: Value, mode: int, padding: int, align_corners: bool) -> Value:
+    require(input.type.code != INT32, "the engine samples integers as float32")
+    names = {"mode": MODES[Mode(mode)], "padding_mode": Padding(padding).name.lower()}
+    sampled = op.grid_sample(input.real(first=True), grid.real(), {"align_corners": align_corners, **names})
+    return context.result(sampled, first=True)

@@ -1,27 +1,25 @@
 """Resize, Upsample and GridSample.
 
 Resizing is a linear map along each axis, computed by ONNX's reference evaluator; NNAPI's operations are used where
-they give the same result. GridSample gathers pixels, rows of the flattened image, and interpolates.
+they give the same result.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import reduce
-from operator import add
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.formulas import Term, floor, nearest_integer
-from nnapi.importers.graph import FLOAT32, FLOATS, INT32, Value
+from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.folding import fold
 from nnapi.importers.onnx.layout import image, read_as_stored, stored_image, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
-from nnapi.importers.onnx.rules.movement import pad_with, split_by_sizes
 from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array
+from nnapi.operation_codes import CompositeCode
+from nnapi.ops.grid_sample import Mode, Padding
 from nnapi.ops.resize import resize_bilinear, resize_nearest_neighbor
 
 FLAGS = ((False, False), (True, False), (False, True))
@@ -147,110 +145,25 @@ def _apply_map(node: Node, value: Value, axis: int, map: Array) -> Value:
     return node.view(product, (*shape[:axis], len(map), *shape[axis + 1 :]))
 
 
-OLDER = {"bilinear": "linear", "bicubic": "cubic"}
-"""Modes by their names before opset 20."""
-CUBIC = -0.75
-MOST_PIXELS = 1 << 24
-"""Pixels are indexed in float32, which is exact for integers up to this."""
-
-
-class Tap(NamedTuple):
-    """The x offset and row offset of a pixel near each location, with its weights; None if only one pixel is used."""
-
-    x: Term
-    y: Term
-    weight_x: Term | None = None
-    weight_y: Term | None = None
+MODES = {each.name.lower(): each for each in Mode} | {"bilinear": Mode.LINEAR, "bicubic": Mode.CUBIC}
+"""Modes of GridSample, also by their names before opset 20."""
+PADDINGS = {each.name.lower(): each for each in Padding}
 
 
 @rule("GridSample")
 def grid_sample(node: Node) -> Tensor:
     rank = node.tensor(0).rank
     expressible(rank == 4, f"NNAPI has images of two dimensions, the input is of rank {rank}")
-    (count, depth, *sizes), grid = node.static_shape(0), node.static_shape(1)
+    (count, depth, *_), grid = node.static_shape(0), node.static_shape(1)
     expressible(
         len(grid) == 4 and (grid[0], grid[3]) == (count, 2),
         f"its grid has shape {list(grid)}, must be [{count}, height, width, 2]",
     )
-    mode, padding = str(node.attribute("mode", "linear")), node.attribute("padding_mode", "zeros")
-    edge = int(padding == "zeros")  # padding around the image, read for locations outside
-    height, width = (size + 2 * edge for size in sizes)
-    expressible(count * height * width <= MOST_PIXELS, "its images have too many pixels")
+    mode, padding = str(node.attribute("mode", "linear")), str(node.attribute("padding_mode", "zeros"))
+    expressible(mode in MODES, f"its mode is {mode}, must be nearest, linear or cubic")
+    expressible(padding in PADDINGS, f"its padding mode is {padding}, must be {', '.join(PADDINGS)}")
     images = image(node, 0)
-    expressible(mode == "nearest" or images.type.code in FLOATS, "NNAPI mixes no integers")
-    images = pad_with(node, images, [(0, 0), (edge, edge), (edge, edge), (0, 0)], 0)
-    pixels = node.view(images, (count * height * width, depth))
-    is_aligned = bool(node.attribute("align_corners", 0))
-    taps: list[Tap] = []
-    for location, weight in _find_taps(OLDER.get(mode, mode), _count_pixels(node, sizes, is_aligned)):
-        if padding == "reflection":
-            location = _reflect(location, sizes, is_aligned)
-        location = location + 1 if edge else location
-        location = location.apply(OperationCode.MAXIMUM, 0).apply(
-            OperationCode.MINIMUM, _pair(node, width - 1, height - 1)
-        )
-        taps.append(_clamp_tap(location, weight, count, (height, width), pixels.type.code))
-    whole = node.view(_mix(node, pixels, taps).value, (count, *grid[1:3], depth))
-    return node.result(whole, (count, depth, *grid[1:3]), elem=node.tensor(0).elem, is_nhwc=True)
-
-
-def _count_pixels(node: Node, sizes: Sequence[int], is_aligned: bool) -> Term:
-    rows = node.view(node.input(1), (int(np.prod(node.static_shape(1)[:3])), 2))
-    height, width = ((size - is_aligned) / 2 for size in sizes)
-    location = (Term(node, node.cast(rows, FLOAT32)) + 1) * _pair(node, width, height)
-    return location if is_aligned else location + -0.5
-
-
-def _find_taps(mode: str, location: Term) -> list[tuple[Term, Term | None]]:
-    """Return the pixels around a location, each with its weights along both axes; None if there is only one pixel."""
-    if mode == "nearest":
-        return [(nearest_integer(location), None)]
-    expressible(mode in ("linear", "cubic"), f"its mode is {mode}, must be nearest, linear or cubic")
-    low = floor(location)
-    part = location - low
-    rest = part * -1 + 1
-    if mode == "linear":
-        return [(low, rest), (low + 1, part)]
-    far = [((u * CUBIC + -5 * CUBIC) * u + 8 * CUBIC) * u + -4 * CUBIC for u in (part + 1, rest + 1)]
-    near = [(u * (CUBIC + 2) + (-CUBIC - 3)) * u * u + 1 for u in (part, rest)]
-    return [(low + number, weight) for number, weight in enumerate((far[0], *near, far[1]), -1)]
-
-
-def _reflect(location: Term, sizes: Sequence[int], is_aligned: bool) -> Term:
-    edge = 0.0 if is_aligned else -0.5
-    height, width = (max(size - 1 - 2 * edge, 1) for size in sizes)  # for a single pixel every location is 0
-    span, twice = _pair(location.node, width, height), _pair(location.node, 2 * width, 2 * height)
-    beyond = abs(location + -edge)
-    rest = beyond - floor(beyond / twice) * twice
-    return span - abs(rest - span) + edge
-
-
-def _clamp_tap(location: Term, weight: Term | None, count: int, sizes: tuple[int, int], code: int) -> Tap:
-    """Return the tap at a location, as offsets into the flattened images; cast its weights to type ``code``."""
-    node, (height, width) = location.node, sizes
-    x, y = _columns(location * _pair(node, 1, width))
-    if count > 1:
-        first = np.repeat(np.arange(count, dtype=np.float32) * (height * width), x.value.shape[0] // count)
-        y = y + Term(node, node.constant(first[:, None]))
-    return Tap(x, y) if weight is None else Tap(x, y, *_columns(Term(node, node.cast(weight.value, code))))
-
-
-def _columns(pairs: Term) -> list[Term]:
-    return [Term(pairs.node, column) for column in split_by_sizes(pairs.node, pairs.value, 1, (1, 1))]
-
-
-def _mix(node: Node, pixels: Value, taps: Sequence[Tap]) -> Term:
-    def pick(across: Tap, down: Tap) -> Term:
-        location = (across.x + down.y).value
-        number = node.cast(node.view(location, (location.shape[0],)), INT32)
-        return _weigh(Term(node, node.apply(OperationCode.GATHER, pixels, node.i32(0), number)), across.weight_x)
-
-    return reduce(add, [_weigh(reduce(add, [pick(x, y) for x in taps]), y.weight_y) for y in taps])
-
-
-def _weigh(rows: Term, weight: Term | None) -> Term:
-    return rows if weight is None else rows * weight
-
-
-def _pair(node: Node, x: float, y: float) -> Term:
-    return Term(node, node.constant(np.array([[x, y]], np.float32)))
+    expressible(MODES[mode] == Mode.NEAREST or images.type.code in FLOATS, "NNAPI mixes no integers")
+    attributes = node.i32(MODES[mode]), node.i32(PADDINGS[padding]), node.flag(node.attribute("align_corners", 0))
+    sampled = node.apply(CompositeCode.GRID_SAMPLE, images, node.view(node.input(1), grid), *attributes)
+    return node.result(sampled, (count, depth, *grid[1:3]), elem=node.tensor(0).elem, is_nhwc=True)
