@@ -4,8 +4,9 @@
 
 The states are those of tests/clients/exits.c and tests/delegate/exits.c. ``--runs`` counts the runs of states in which
 the library computes at the end, ``--other-runs`` those of the others. A run is right if the program ends with its own
-status, within ``--seconds``, and has written what it had buffered. Before the end, the programs wait between 0 and 40
-ms, so that they end at different moments of a computation. The exit code is 1 if any run is wrong.
+status, does not hang, and has written what it had buffered. A program hangs if its threads all sleep for ``--seconds``,
+or compute so long: time in which it waits for a processor does not count. Before the end, the programs wait between 0
+and 40 ms, so that they end at different moments of a computation. The exit code is 1 if any run is wrong.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from nnapi.capi import installation
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 DELAYS = 0, 1, 2, 5, 10, 20, 40
 """Milliseconds before the end."""
+TICK = 0.1
+"""Seconds between two looks at a process."""
 BUFFERED = "unflushed"
 UNFLUSHED = "_exit", "abort", "quick_exit", "SIGTERM", "exec", "streams closed"
 """Parts of the names of states in which the program itself discards its buffers."""
@@ -61,14 +64,42 @@ def end(state: State, device: str, delay: int, seconds: float) -> str:
     """Run a program to its end. Return "" if that is right, else the status or the reason."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     command = [str(state.program), state.name, device, str(delay)]
-    try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        return "hangs"
-    if done.returncode != state.status:
-        return str(done.returncode)
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as run:
+        watch = Watch(run.pid, seconds)
+        while True:
+            try:
+                printed, _ = run.communicate(timeout=TICK)
+                break
+            except subprocess.TimeoutExpired:
+                if watch.hangs():
+                    run.kill()
+                    return "hangs"
+    if run.returncode != state.status:
+        return str(run.returncode)
     loses = any(part in state.name for part in UNFLUSHED)
-    return "" if loses or BUFFERED in done.stdout else "output is lost"
+    return "" if loses or BUFFERED in printed else "output is lost"
+
+
+class Watch:
+    """Tells a process that hangs from one that waits for a processor, which other processes use."""
+
+    def __init__(self, process: int, seconds: float) -> None:
+        self._folder, self._seconds = Path("/proc", str(process)), seconds
+        self._asleep = 0.0
+
+    def hangs(self) -> bool:
+        """Return whether all threads sleep at each call for ``seconds``, or have computed so long."""
+        try:
+            threads = [(each / "stat").read_text() for each in (self._folder / "task").iterdir()]
+        except OSError:  # a thread or the process ends
+            return False
+        fields = [text.rpartition(")")[2].split() for text in threads]
+        computed = sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
+        sleeps = all(each[0] in ("S", "Z") for each in fields)  # Z: the main thread has ended
+        self._asleep = self._asleep + TICK if sleeps else 0.0
+        return max(self._asleep, computed) >= self._seconds
 
 
 def count_ends(state: State, device: str, runs: int, seconds: float, pool: ThreadPoolExecutor) -> Counter[str]:
