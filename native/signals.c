@@ -6,7 +6,6 @@
 #include "glibc.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -16,14 +15,17 @@ static int from_handler, to_python;
 static double patience;
 static atomic_ullong fatal; /* a bit for each signal that ends the command */
 
-static void *wait_for_signal(void *unused)
+static void wait_for_signal(void *unused)
 {
     (void)unused;
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL); /* of this thread; glibc 2.32 gave pthread_sigmask a new version */
     unsigned char number = 0;
     do {
         ssize_t got = read(from_handler, &number, 1);
         if (got == 0 || (got < 0 && errno != EINTR))
-            return NULL;
+            return;
         if (got < 0)
             continue;
         (void)!write(to_python, &number, 1);
@@ -32,8 +34,7 @@ static void *wait_for_signal(void *unused)
     while (nanosleep(&time, &time) && errno == EINTR)
         ;
     if (atomic_load(&fatal) >> number & 1)
-        _exit(128 + number);
-    return NULL; /* a thread of Python is ending the process */
+        _exit(128 + number); /* else a thread of Python is ending the process */
 }
 
 static PyObject *set_fatal(PyObject *module, PyObject *signals)
@@ -51,17 +52,10 @@ static PyObject *watch(PyObject *module, PyObject *arguments)
     (void)module;
     if (!PyArg_ParseTuple(arguments, "iid", &from_handler, &to_python, &patience))
         return NULL;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_t thread;
-    int failure = pthread_create(&thread, NULL, wait_for_signal, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failure) {
-        errno = failure;
-        return PyErr_SetFromErrno(PyExc_OSError);
+    if (PyThread_start_new_thread(wait_for_signal, NULL) == PYTHREAD_INVALID_THREAD_ID) {
+        PyErr_SetString(PyExc_OSError, "no thread can be started");
+        return NULL;
     }
-    pthread_detach(thread);
     Py_RETURN_NONE;
 }
 
