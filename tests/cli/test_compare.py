@@ -74,6 +74,7 @@ def test_a_side_that_does_not_run(names: tuple[str, str], file: Path, monkeypatc
 
 
 def test_an_infinity_that_one_side_does_not_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnx", reason="onnx is an extra: nnapi[onnx]")
     builder = nnapi.Builder()
     builder.output(builder.log(builder.input(nnapi.tensor("float32", (2,))), name="y"))
     nnapi.export(builder.finish(), path := tmp_path / "log.onnx")

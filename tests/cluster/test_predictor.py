@@ -116,6 +116,7 @@ def test_a_process_keeps_a_few_models(compiled: list[dict[str, Any]]) -> None:
     assert len(predictor._ready) == predictor.MOST_READY
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # of os.fork
 def test_a_forked_child_compiles_anew(file: Path, compiled: list[dict[str, Any]]) -> None:
     predict = from_path(file)
     predict(np.ones((1, 3), np.float32))

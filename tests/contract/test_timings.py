@@ -25,16 +25,18 @@ ENGINES = "openvino", "xnnpack", "reference"
 
 
 def for_processor(engine: str, processor: Processor) -> Timings:
+    if engine == "xnnpack":
+        pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
     found: Timings = importlib.import_module(f"nnapi.drivers.{engine}.timings").for_processor(processor)
     return found
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("processor", Processor)
-def test_no_table_contradicts_physics(processor: Processor) -> None:
-    for engine in ENGINES:
-        found = for_processor(engine, processor)
-        assert find_impossible_timing(found, processor) is None
-        assert {kind for kind, _ in found.costs} >= set(Kind) - {Kind.OTHER, Kind.RECURRENT}
+def test_no_table_contradicts_physics(processor: Processor, engine: str) -> None:
+    found = for_processor(engine, processor)
+    assert find_impossible_timing(found, processor) is None
+    assert {kind for kind, _ in found.costs} >= set(Kind) - {Kind.OTHER, Kind.RECURRENT}
 
 
 @pytest.mark.parametrize(

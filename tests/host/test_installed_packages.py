@@ -36,7 +36,7 @@ def test_as_importlib_metadata() -> None:
     for group in ("nnapi.drivers", "pytest11", "console_scripts"):
         wanted = {(entry.name, entry.value) for entry in importlib.metadata.entry_points(group=group)}
         assert set(find_entries(group)) == wanted
-    for name in ("numpy", "NumPy", "ai-edge-litert", "ai_edge.litert", "nnapi"):
+    for name in ("numpy", "NumPy", "markdown-it-py", "markdown_it.py", "nnapi"):
         assert version(name) == importlib.metadata.version(name)
 
 

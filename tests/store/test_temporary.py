@@ -38,6 +38,7 @@ def test_a_folder_whose_removal_was_interrupted_is_removed_at_exit(tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # of os.fork
 def test_a_forked_child_leaves_its_parents_folders() -> None:
     with temporary_folder() as folder:
         child = os.fork()

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi.contract.driver import Verdict
 from nnapi.drivers.delegate import probing
 from nnapi.drivers.delegate.probing import cut_out, find_obstacle

@@ -65,6 +65,7 @@ def test_our_own_library_passes_examples(tmp_path: Path, transport: str) -> None
 @needs_library
 @pytest.mark.engine
 def test_a_profile_saved_through_an_agent_is_the_local_one(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
     codes = OperationCode.ADD, OperationCode.CONV_2D, OperationCode.SOFTMAX, OperationCode.TOPK_V2
     operations = [REGISTRY[code] for code in codes]
     with serve(tmp_path, str(installation.library()), environment={"DEBUG_NN_CPUONLY": "0"}) as address:

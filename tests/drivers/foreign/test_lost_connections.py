@@ -82,6 +82,7 @@ def test_objects_are_released_although_a_run_is_under_way(taking: str) -> None:
         agent.release(2)
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # of os.fork
 def test_a_fork_leaves_the_connection_to_its_parent(taking: str) -> None:
     driver = load_driver("phone", taking, 0)
     agent = driver._agent

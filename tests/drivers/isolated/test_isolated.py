@@ -265,6 +265,7 @@ def test_threads_share_it(isolated: Isolated) -> None:
     assert all(right)
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # of os.fork
 def test_a_forked_process_has_one_of_its_own(own: Isolated) -> None:
     compiled = compile(model(), Device(own))
     pid = os.fork()

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi.codes import DeviceTypeCode, OperandCode, OperationCode, PreferenceCode
 from nnapi.contract.driver import (
     Allocates,

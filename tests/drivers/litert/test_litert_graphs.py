@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 import nnapi
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import MOST_PADDING, tensor_of

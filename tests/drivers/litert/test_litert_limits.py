@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert import lstm_cells

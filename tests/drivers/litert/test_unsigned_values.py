@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi.codes import OperationCode
 from nnapi.contract.driver import PrepareOptions, Request
 from nnapi.drivers.litert.unsigned_values import can_be_unsigned, flip_signedness, has_unsigned_filters, make_unsigned

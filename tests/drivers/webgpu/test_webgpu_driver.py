@@ -2,6 +2,8 @@
 
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi import Builder, Model, tensor
 from nnapi.contract.driver import CacheEntry, PrepareOptions
 from nnapi.drivers.litert.artifact import TAIL, Compiled, cut_facts, unpack

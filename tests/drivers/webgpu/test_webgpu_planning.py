@@ -5,6 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi import Builder, Device, Model, compile, device, tensor
 from nnapi.codes import PreferenceCode
 from nnapi.contract.driver import Verdict

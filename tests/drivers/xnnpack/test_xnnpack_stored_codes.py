@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi.codes import OperationCode
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.model.operand import ChannelQuantization, tensor

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 import nnapi
 from nnapi import Builder
 from nnapi.codes import OperandCode, OperationCode

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
-from onnx import helper, numpy_helper
 
 import nnapi
 from nnapi.codes import OperationCode
 from nnapi.importers.onnx.dynamic_quantization import join_products
+
+onnx = pytest.importorskip("onnx", reason="onnx is an extra: nnapi[onnx]")
+from onnx import helper, numpy_helper  # noqa: E402
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(2, 6, 8)).astype(np.float32)

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.formats.tflite.graph import remove_dead_operators

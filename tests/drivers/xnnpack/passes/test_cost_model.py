@@ -6,6 +6,8 @@ from contextlib import suppress
 
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi.drivers.xnnpack.passes import cost_model
 from nnapi.drivers.xnnpack.passes.cost_model import Dense, Depthwise, KernelTimings, use_timings
 from nnapi.formats.tflite.graph import Operator, Tensor

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 import nnapi
 from nnapi.contract.driver import PrepareOptions, Request
 from nnapi.drivers.litert.lowering import Lowered

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi.drivers.xnnpack.passes.cost_model import ALL_FLOAT, ALL_SIGNED, use_timings
 from nnapi.drivers.xnnpack.passes.dynamic_range import (
     dequantize_bias,

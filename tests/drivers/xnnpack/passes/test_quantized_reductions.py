@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.litert.rules.reduction import LONGEST_ROW, count_row
 from nnapi.drivers.xnnpack.lowering import lower_model

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 import nnapi
 from nnapi.drivers.xnnpack import XnnpackDriver
 from nnapi.drivers.xnnpack.lowering import lower_model

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi import compile
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert import lstm_cells

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi.codes import OperationCode as Op
 from nnapi.contract.driver import PrepareOptions
 from nnapi.drivers.xnnpack.passes.unsigned_io import keep_unsigned_io

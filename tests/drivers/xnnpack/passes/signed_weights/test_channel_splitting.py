@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi.drivers.litert.outliers import FEW, ROW, find_outliers
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers, append_rest, gather, make_signed
 from nnapi.formats.tflite.graph import Operator, Tensor

@@ -3,8 +3,11 @@
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
 
 from nnapi import compile
 from nnapi.codes import OperationCode

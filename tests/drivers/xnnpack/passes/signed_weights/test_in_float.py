@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi.drivers.xnnpack.passes.cost_model import NOMINAL, Dense, Depthwise, KernelTimings, use_timings
 from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_float
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi.codes import OperationCode
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes import cost_model

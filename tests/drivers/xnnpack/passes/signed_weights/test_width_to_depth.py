@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import _make_dense, _repeat_moved, move_width_to_depth
