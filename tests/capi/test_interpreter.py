@@ -23,6 +23,7 @@ PYTHON = f"python{sysconfig.get_python_version()}"
 
 pytestmark = pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+needs_glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc versions its symbols")
 
 
 def build(folder: Path, **variables: str) -> str:
@@ -112,6 +113,7 @@ def test_folder_of_no_environment(package: Path, client: Path, tmp_path: Path) -
 
 
 @needs_compiler
+@needs_glibc
 def test_asks_for_no_new_glibc(package: Path) -> None:
     """The wheel's tag is that of the newest symbol; NumPy's and LiteRT's wheels run with 2.28."""
     if shutil.which("objdump") is None:
@@ -124,7 +126,7 @@ def test_asks_for_no_new_glibc(package: Path) -> None:
 
 
 @needs_compiler
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc versions its symbols")
+@needs_glibc
 def test_reads_numbers_with_a_function_of_older_glibcs(tmp_path: Path) -> None:
     """The headers of glibc 2.38 and newer rename strtol; an older one links this only if the name is mapped back."""
     source = tmp_path / "numbers.c"
