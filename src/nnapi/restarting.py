@@ -15,6 +15,20 @@ from nnapi.model.operand import Array
 R = TypeVar("R")
 
 
+class OnDemand(Generic[R]):
+    """Makes an object at its first use. Its owner and functions that the owner keeps share it, without a reference to
+    the owner, which would leave all to the garbage collector."""
+
+    def __init__(self, make: Callable[[], R]) -> None:
+        self._make = make
+        self.made: R | None = None
+
+    def get(self) -> R:
+        if self.made is None:
+            self.made = self._make()
+        return self.made
+
+
 class StatefulRun(NamedTuple, Generic[R]):
     """The slow compilation: a function that resets its states, and one that runs it on the bound inputs."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from functools import partial
 
@@ -74,3 +76,20 @@ def test_states_that_only_the_next_run_reads_may_be_rounded(make: Callable[[], b
     ours.allocate_tensors()
     lasting, fresh = (ours.session(0)._import(keeps_state=keeps) for keeps in (True, False))
     assert (lasting.rounded_states, fresh.rounded_states) == (True, False)
+
+
+def test_it_is_freed_without_a_garbage_collection() -> None:
+    gc.disable()
+    try:
+        interpreter = interpreter_cases.Interpreter(model_content=lstm(), devices="nnapi-reference")
+        interpreter.allocate_tensors()
+        for _ in range(2):  # the second run makes the graph with states
+            interpreter.invoke()
+        graph = interpreter._main.graph
+        graphs = [graph._fresh, graph._stateful.made]
+        assert None not in graphs
+        alive = [weakref.ref(each.compilation) for each in graphs]
+        del interpreter, graph, graphs
+        assert [each() for each in alive] == [None, None]
+    finally:
+        gc.enable()

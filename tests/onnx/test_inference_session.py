@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
@@ -105,6 +107,22 @@ def test_each_shape_is_compiled_once_and_the_latest_are_kept() -> None:
         mine.run(None, {"x": np.ones((rows, 3), np.float32)})
     assert len(mine._specializations) == MOST_SHAPES
     assert "inputs [1, 3]" in mine.explain()
+
+
+def test_it_is_freed_without_a_garbage_collection() -> None:
+    made = session(dense())
+    feed = {
+        each.name: np.ones([size if isinstance(size, int) else 1 for size in each.shape], np.float32)
+        for each in made.get_inputs()
+    }
+    gc.disable()
+    try:
+        made.run(None, feed)
+        alive = weakref.ref(made), weakref.ref(next(iter(made._specializations._made.values())).compilation)
+        del made
+        assert [each() for each in alive] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_dimensions_are_fixed_by_their_names() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array
-from nnapi.restarting import Restarting, StatefulRun, copy_to
+from nnapi.restarting import OnDemand, Restarting, StatefulRun, copy_to
 from nnapi.runtime.compilation import Compilation
 
 Run = Callable[[], None]
@@ -57,9 +57,8 @@ class CompiledWithStates:
     states uses ``fresh`` and leaves a mark in them. An intact mark tells the next run that no program changed them."""
 
     def __init__(self, fresh: Compiled, make_stateful: Callable[[], Compiled], zero_points: Sequence[int]) -> None:
-        self._fresh, self._make_stateful, self._zero_points = fresh, make_stateful, zero_points
+        self._fresh, self._stateful, self._zero_points = fresh, OnDemand(make_stateful), zero_points
         self.compilation = fresh.compilation
-        self._stateful: Compiled | None = None
         self._runs = Restarting[None]()
 
     def bind(self, inputs: Sequence[Array], states: Sequence[Array], outputs: Sequence[Array]) -> Run:
@@ -71,21 +70,22 @@ class CompiledWithStates:
         read = [state.tobytes for state in bytes_of]  # bytes compare faster than arrays
         is_reset, is_marked = ([array.tobytes() for array in arrays] for arrays in (reset, marks))
 
-        def make_stateful_run() -> StatefulRun[None]:
-            self._stateful = self._stateful or self._make_stateful()
-            return StatefulRun(partial(copy_to, bytes_of, reset), self._stateful.bind(inputs, states, outputs))
+        stateful, runs = self._stateful, self._runs
 
-        self._runs.bind(inputs, self._fresh.bind(inputs, (), outputs), make_stateful_run)
+        def make_stateful_run() -> StatefulRun[None]:
+            return StatefulRun(partial(copy_to, bytes_of, reset), stateful.get().bind(inputs, states, outputs))
+
+        runs.bind(inputs, self._fresh.bind(inputs, (), outputs), make_stateful_run)
 
         def run() -> None:
             found = [take() for take in read]
             starts_anew = found == is_reset
-            self._runs.run(is_reset=starts_anew, is_untouched=found == is_marked)
+            runs.run(is_reset=starts_anew, is_untouched=found == is_marked)
             if starts_anew:
                 copy_to(bytes_of, marks)
 
         return run
 
     def close(self) -> None:
-        for each in filter(None, (self._fresh, self._stateful)):
+        for each in filter(None, (self._fresh, self._stateful.made)):
             each.close()

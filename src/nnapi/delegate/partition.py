@@ -126,7 +126,8 @@ class Partition:
                 stateless.borrowed = self._memory
                 fresh = Compiled(self._settings.compile(stateless, self._threads))
                 zero_points = [int((*tensor.zero_points, 0)[0]) for tensor in self._states]
-                make_stateful = lambda: Compiled(self._settings.compile(model, self._threads))  # noqa: E731
+                settings, threads = self._settings, self._threads
+                make_stateful = lambda: Compiled(settings.compile(model, threads))  # noqa: E731
                 ready = CompiledWithStates(fresh, make_stateful, zero_points)
             else:
                 ready = Compiled(self._settings.compile(model, self._threads))

@@ -1,6 +1,6 @@
 """A compiled subgraph with LiteRT's inputs and outputs, run by a burst."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.restarting import Restarting, StatefulRun, copy_to
+from nnapi.restarting import OnDemand, Restarting, StatefulRun, copy_to
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.compilation import Compilation
 
@@ -115,12 +115,12 @@ class RestartingGraph:
     last inputs and outputs are ``states``."""
 
     def __init__(self, fresh: ReadyGraph, make_stateful: Callable[[], ReadyGraph], states: Sequence[Tensor]) -> None:
-        self._fresh, self._make_stateful, self._states = fresh, make_stateful, states
-        self._stateful: ReadyGraph | None = None
+        self._fresh, self._stateful = fresh, OnDemand(make_stateful)
         self._is_reset = True
         self.inputs, self.positions, self.results = fresh.inputs, fresh.positions, fresh.results
         self._runs = Restarting[list[Array]]()
-        self._runs.bind([*self.inputs.values()], fresh.run, self._make_stateful_run)
+        make_stateful_run = partial(_make_stateful_run, self._stateful, fresh.inputs, states)
+        self._runs.bind([*self.inputs.values()], fresh.run, make_stateful_run)
 
     @property
     def devices(self) -> set[str]:
@@ -133,7 +133,7 @@ class RestartingGraph:
         return self._fresh.explain()
 
     def close(self) -> None:
-        for graph in filter(None, (self._fresh, self._stateful)):
+        for graph in filter(None, (self._fresh, self._stateful.made)):
             graph.close()
 
     def run(self) -> list[Array]:
@@ -141,19 +141,22 @@ class RestartingGraph:
         self._is_reset = False
         return results
 
-    def _make_stateful_run(self) -> StatefulRun[list[Array]]:
-        self._stateful = graph = self._make_stateful()
-        inputs = [graph.inputs[index] for index in self.inputs]
-        states = [graph.inputs[state.number] for state in self._states]
 
-        def reset() -> None:
-            for array, state in zip(states, self._states, strict=True):
-                array.fill(state.zero_point)
+def _make_stateful_run(
+    stateful: OnDemand[ReadyGraph], given: Mapping[int, Array], states: Sequence[Tensor]
+) -> StatefulRun[list[Array]]:
+    graph = stateful.get()
+    inputs = [graph.inputs[index] for index in given]
+    kept = [graph.inputs[state.number] for state in states]
 
-        def run() -> list[Array]:
-            copy_to(inputs, self.inputs.values())
-            results = graph.run()
-            copy_to(states, results[-len(states) :])
-            return results[: -len(states)]
+    def reset() -> None:
+        for array, state in zip(kept, states, strict=True):
+            array.fill(state.zero_point)
 
-        return StatefulRun(reset, run)
+    def run() -> list[Array]:
+        copy_to(inputs, given.values())
+        results = graph.run()
+        copy_to(kept, results[-len(kept) :])
+        return results[: -len(kept)]
+
+    return StatefulRun(reset, run)

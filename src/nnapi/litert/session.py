@@ -1,7 +1,7 @@
 """A subgraph of an interpreter: the requested input shapes, and the graph prepared for them."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -112,10 +112,11 @@ class Session:
         if lasting.states:
             need(not variables, "the subgraph has variable tensors and resource variables", BadDataError)
             return self._keep_resources(graph, lasting)
+        make_lasting = self._prepare_later(graph, lasting, variables)
         if not variables:
-            return self._compile(graph, lasting, ())
-        fresh = self._compile(graph, self._import(keeps_state=False), ())
-        return RestartingGraph(fresh, lambda: self._compile(graph, lasting, variables), self._list(graph, variables))
+            return make_lasting()
+        fresh = self._prepare_later(graph, self._import(keeps_state=False), ())()
+        return RestartingGraph(fresh, make_lasting, self._list(graph, variables))
 
     def _keep_resources(self, graph: Subgraph, model: Model) -> ReadyGraph:
         stateful, settings = Stateful(model), self._settings
@@ -149,9 +150,12 @@ class Session:
         written = (index for operator in graph.operators for index in operator.outputs if index >= 0)
         return tuple(dict.fromkeys((*graph.outputs, *(index for index in written if has_type(graph, index)))))
 
-    def _compile(self, graph: Subgraph, model: Model, variables: Sequence[int]) -> ReadyGraph:
-        inputs, outputs = (*graph.inputs, *variables), (*self._list_outputs(graph), *variables)
-        return ReadyGraph(self._settings.compile(model), self._list(graph, inputs), self._list(graph, outputs))
+    def _prepare_later(self, graph: Subgraph, model: Model, variables: Sequence[int]) -> Callable[[], ReadyGraph]:
+        """Return a function that compiles a model, without a reference to the session, which keeps the function."""
+        settings = self._settings
+        inputs = self._list(graph, (*graph.inputs, *variables))
+        outputs = self._list(graph, (*self._list_outputs(graph), *variables))
+        return lambda: ReadyGraph(settings.compile(model), inputs, outputs)
 
     def _delegate(self, graph: Subgraph, reason: str) -> DelegatedGraph:
         """Return a graph that LiteRT runs, with the NNAPI delegate unless ``all_tensors`` is set."""

@@ -45,8 +45,7 @@ class InferenceSession:
         """``providers`` are names of nnapi's devices, or ONNX Runtime's names of engines. ``cache`` and ``dynamic`` are
         those of :func:`nnapi.compile`. ``provider_options`` have no effect."""
         self._options = sess_options or SessionOptions()
-        self._providers, self._devices = choose(providers)
-        self._cache = cache
+        self._providers, devices = choose(providers)
         self._file = SessionFile(path_or_bytes, self._options)
         stored = self._file.metadata.custom_metadata_map.get("ort_config")
         if stored and os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1":
@@ -56,7 +55,8 @@ class InferenceSession:
         except BadDataError as error:
             raise InvalidArgument(str(error)) from error
         declared = tuple(shape_of(argument) for argument in self._file.inputs)
-        self._specializations = Specializations(self._compile, declared if dynamic == "bucket" else None)
+        self._compiler = _Compiler(self._file, self._options, devices, cache)
+        self._specializations = Specializations(self._compiler.compile, declared if dynamic == "bucket" else None)
         self._chosen: dict[tuple[int, ...], Specializations] | None = None
         """The compilations by the values that choose branches; None while the file needs no values to be expressed."""
         if all(is_static(argument) for argument in self._file.inputs):
@@ -97,7 +97,7 @@ class InferenceSession:
         unknown = list_unknown(providers)
         if unknown:
             raise RuntimeError(f"Unknown Provider Type: {', '.join(unknown)}")
-        self._providers, self._devices = choose(providers)
+        self._providers, self._compiler.devices = choose(providers)
         self._specializations.clear()
         if self._chosen is not None:
             self._chosen = {}
@@ -218,7 +218,7 @@ class InferenceSession:
         values = tuple(int(arrays[i].reshape(())) for i in self._file.choices)
         found = chosen.get(values)
         if found is None:
-            found = chosen.setdefault(values, Specializations(partial(self._compile, values=values)))
+            found = chosen.setdefault(values, Specializations(partial(self._compiler.compile, values=values)))
             for oldest in list(chosen)[:-MOST_SHAPES]:
                 chosen.pop(oldest, None)
         return found
@@ -242,12 +242,22 @@ class InferenceSession:
             raise InvalidArgument(f"there is no input {', '.join(sorted(unknown))}")
         return [check_input(argument, feed[argument.name]) for argument in arguments]
 
-    def _compile(
+
+class _Compiler:
+    """Compiles a session's file. The session keeps functions that call it, so it does not refer to the session."""
+
+    def __init__(
+        self, file: SessionFile, options: SessionOptions, devices: list[str], cache: str | os.PathLike[str] | None
+    ) -> None:
+        self._file, self._options, self._cache = file, options, cache
+        self.devices = devices
+
+    def compile(
         self, shapes: tuple[Shape, ...], device: str | None, is_cached: bool, values: Sequence[int] = ()
     ) -> Compilation:
         threads = self._options.intra_op_num_threads or None
         model = self._file.model(shapes, values, is_cached=is_cached)
-        return compile(model, device or self._devices, threads=threads, cache=self._cache)
+        return compile(model, device or self.devices, threads=threads, cache=self._cache)
 
 
 class Profile:
