@@ -96,7 +96,8 @@ def list_left(
     device: Device, make: Callable[[], Model], inputs: Sequence[Any], use: Callable[..., None], patch: Any
 ) -> list[Any]:
     """Return the model, and what the driver has prepared for it, or None for each one that is freed."""
-    prepare, seen = device.driver.prepare, []
+    prepare = device.driver.prepare
+    seen: list[weakref.ref[Any]] = []
 
     def note(model: Model, options: PrepareOptions) -> Any:
         made = prepare(model, options)

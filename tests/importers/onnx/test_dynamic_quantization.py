@@ -10,7 +10,8 @@ import nnapi
 from nnapi.codes import OperationCode
 from nnapi.importers.onnx.dynamic_quantization import join_products
 
-onnx = pytest.importorskip("onnx", reason="onnx is an extra: nnapi[onnx]")
+pytest.importorskip("onnx", reason="onnx is an extra: nnapi[onnx]")
+import onnx  # noqa: E402
 from onnx import helper, numpy_helper  # noqa: E402
 
 rng = np.random.default_rng(3)
