@@ -11,8 +11,8 @@ from nnapi.codes import OperationCode
 from nnapi.importers.onnx.dynamic_quantization import join_products
 
 pytest.importorskip("onnx", reason="onnx is an extra: nnapi[onnx]")
-import onnx  # noqa: E402
-from onnx import helper, numpy_helper  # noqa: E402
+import onnx
+from onnx import helper, numpy_helper
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(2, 6, 8)).astype(np.float32)
