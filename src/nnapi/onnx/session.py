@@ -247,7 +247,11 @@ class _Compiler:
     """Compiles a session's file. The session keeps functions that call it, so it does not refer to the session."""
 
     def __init__(
-        self, file: SessionFile, options: SessionOptions, devices: list[str], cache: str | os.PathLike[str] | None
+        self,
+        file: SessionFile,
+        options: SessionOptions,
+        devices: list[str] | None,
+        cache: str | os.PathLike[str] | None,
     ) -> None:
         self._file, self._options, self._cache = file, options, cache
         self.devices = devices
