@@ -44,7 +44,7 @@ def force_plans(active: str, challenger: str) -> None:
         return predict.Prediction(plan_for(question, active), is_tiny=False, is_whole=not claims)
 
     predict.predict_plan = predict_active
-    predict.list_challengers = lambda question, *_: [plan_for(question, challenger)]  # type: ignore[assignment]
+    predict.list_challengers = lambda question, *_: [plan_for(question, challenger)]
 
 
 def run_until(path: str, pair: Sequence[str], moment: float) -> None:

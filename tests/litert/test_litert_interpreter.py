@@ -300,7 +300,7 @@ def test_types_that_nnapi_lacks_are_converted_at_both_ends() -> None:
 def test_it_is_freed_without_a_garbage_collection() -> None:
     gc.disable()
     try:
-        interpreter = Interpreter(model_content=whole_numbers(), devices="nnapi-reference")
+        interpreter: Any = Interpreter(model_content=whole_numbers(), devices="nnapi-reference")
         interpreter.allocate_tensors()
         interpreter.invoke()
         alive = weakref.ref(interpreter), weakref.ref(interpreter._main.graph.compilation)

@@ -81,7 +81,7 @@ def test_states_that_only_the_next_run_reads_may_be_rounded(make: Callable[[], b
 def test_it_is_freed_without_a_garbage_collection() -> None:
     gc.disable()
     try:
-        interpreter = interpreter_cases.Interpreter(model_content=lstm(), devices="nnapi-reference")
+        _, interpreter = both(lstm())
         interpreter.allocate_tensors()
         for _ in range(2):  # the second run makes the graph with states
             interpreter.invoke()
