@@ -72,6 +72,10 @@ class Mistake(Exception):
     """The user named a wrong file, option or folder."""
 
 
+class UnusableFile(Mistake):
+    """The user named a file whose content cannot be used."""
+
+
 class OutOfMemoryError(NnapiError, code=ResultCode.OUT_OF_MEMORY):
     """Memory of the host could not be allocated."""
 

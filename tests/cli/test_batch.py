@@ -78,7 +78,7 @@ def test_json_has_the_reason_beside_the_results(folder: Path) -> None:
 
 def test_a_run_of_its_own_that_fails_ends_with_its_own_code(folder: Path) -> None:
     code, out, err = run(QUANT, folder / "1b.png", "--json")
-    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert (code, out, err.count("\n")) == (3, "", 1)
 
 
 def test_one_recording_of_several_that_cannot_be_read(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_files_that_are_not_continued(tmp_path: Path) -> None:
         log.write_text(f"{line}\n")
         with pytest.raises(Mistake, match=r"cannot be continued: line 1 was not written by --jsonl"):
             RunLog(log, "mine.tflite")
-    assert run(QUANT, "--jsonl", log)[0] == 2
+    assert run(QUANT, "--jsonl", log)[0] == 3
     assert log.read_text() == "notes\n"
 
 

@@ -72,7 +72,7 @@ def test_a_row_for_each_precision(tmp_path: Path) -> None:
     rows = [row["engine"] for row in found["models"][0]["measurements"]]
     assert rows == ["nnapi nnapi-reference float32", "nnapi nnapi-reference bfloat16"]
     result = call(MODEL, *QUICK, "--precision", "half")
-    assert "no precision half; there are: float32, float16, bfloat16" in result.stderr
+    assert "'half' is not one of 'float32', 'float16', 'bfloat16'" in result.stderr
 
 
 def test_several_models_are_summed_up() -> None:

@@ -81,7 +81,7 @@ def test_json(runs: dict[str, Path]) -> None:
 def test_other_files(runs: dict[str, Path], tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "other.json").write_text(text)
     result = call(runs["old"], tmp_path / "other.json")
-    assert result.exit_code == 2
+    assert result.exit_code == 3
     assert result.stderr == f"nnapi: {tmp_path / 'other.json'}{message}\n"
 
 

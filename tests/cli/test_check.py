@@ -157,14 +157,14 @@ def test_an_index_in_another_order_than_its_files(jobs: int, tmp_path: Path, mon
 def test_an_index_that_lists_what_its_file_does_not_have(tmp_path: Path) -> None:
     write_index(tmp_path, ["relu_one", "relu_none"])
     done = call(tmp_path, "--variants", "plain")
-    assert done.exit_code == 2
+    assert done.exit_code == 3
     assert "relu.npz: index.jsonl lists relu_none, which the file does not have" in " ".join(done.output.split())
 
 
 def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "bad.npz").write_bytes(b"nothing")
     result = call(tmp_path / "bad.npz")
-    assert result.exit_code == 2
+    assert result.exit_code == 3
     assert "bad.npz" in result.stderr
 
 
@@ -173,4 +173,4 @@ def test_a_file_that_is_no_corpus(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "x"
     file.write_bytes(content)
     result = CliRunner().invoke(app, ["check", str(file)])
-    assert (result.exit_code, result.stderr) == (2, f"nnapi: {file}: not a .npz file\n")
+    assert (result.exit_code, result.stderr) == (3, f"nnapi: {file}: not a .npz file\n")

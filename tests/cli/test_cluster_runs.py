@@ -86,7 +86,7 @@ def test_outputs_are_written_here(scans: list[Path], places: list[str], tmp_path
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, places: list[str]) -> None:
     (tmp_path / "bad.npy").write_bytes(b"no array at all")
     result = call("run", MODEL, "--device", REFERENCE, tmp_path / "bad.npy", "--on", "ray")
-    assert result.exit_code == 2
+    assert result.exit_code == 3
     assert "bad.npy for image" in result.output
 
 

@@ -64,7 +64,7 @@ def test_recordings_that_do_not_fit(file: Path, tmp_path: Path) -> None:
     builder.output(builder.add(x, x))
     nnapi.export(builder.finish(), other := tmp_path / "other.tflite")
     code, _, err = compare(other, "--against", phone)
-    assert (code, err) == (2, "nnapi: no run in phone.npz has the input and output types of other\n")
+    assert (code, err) == (3, "nnapi: no run in phone.npz has the input and output types of other\n")
     assert compare(file, "--against", tmp_path / "none.npz")[2].endswith("none.npz: no such file or folder\n")
     code, _, err = compare(file, "--against", phone, "-d", "a", "-d", "b")
     assert (code, err) == (2, "nnapi: with a recording, give one --device, not 2\n")

@@ -96,7 +96,7 @@ def test_no_trace(tmp_path: Path, text: str) -> None:
 def test_nothing_of_nnapi(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("#           TASK-PID    TGID   CPU#  ||||    TIMESTAMP  FUNCTION\n")
     result = ran("parse", tmp_path / "file")
-    assert result.exit_code == 2
+    assert result.exit_code == 3
     assert result.stderr == "nnapi: file contains no sections of the NNAPI runtime\n"
 
 

@@ -11,7 +11,7 @@ from nnapi.cli.inputs import input_operands, read_input
 from nnapi.cluster.predictor import Predictor
 from nnapi.cluster.shards import Cluster
 from nnapi.codes import OperationCode
-from nnapi.errors import Mistake
+from nnapi.errors import Mistake, UnusableFile
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.model.precision import PrecisionName
@@ -82,23 +82,25 @@ def _metrics(model: Model, examples: Sequence[Example]) -> Metrics:
 def _classes(model: Model, labels: Sequence[int]) -> Metrics:
     count = class_count(model)
     if count is None:
-        raise Mistake(f"the data set has class labels, but {model.name} is not a classifier")
+        raise UnusableFile(f"the data set has class labels, but {model.name} is not a classifier")
     if max(labels) >= count:
-        raise Mistake(f"the data set has label {max(labels)}, but {model.name} has only {pluralize(count, 'class')}")
+        raise UnusableFile(
+            f"the data set has label {max(labels)}, but {model.name} has only {pluralize(count, 'class')}"
+        )
     return lambda found: classification([outputs[0] for outputs in found], labels)
 
 
 def _values(model: Model, expected: Sequence[Sequence[Array]]) -> Metrics:
     if any(len(arrays) != len(model.outputs) for arrays in expected):
         outputs = pluralize(len(model.outputs), "output")
-        raise Mistake(f"{model.name} has {outputs}, but an example of the data set expects another number")
+        raise UnusableFile(f"{model.name} has {outputs}, but an example of the data set expects another number")
     return lambda found: squared_error(found, expected)
 
 
 def _boxes(model: Model, given: Sequence[Boxes]) -> Metrics:
     indexes = find_detector_outputs(model)
     if indexes is None:
-        raise Mistake(f"the data set has boxes, but {model.name} does not end with DETECTION_POSTPROCESSING")
+        raise UnusableFile(f"the data set has boxes, but {model.name} does not end with DETECTION_POSTPROCESSING")
     scores, corners, classes, count = indexes
 
     def metrics(found: Sequence[Sequence[Array]]) -> Mapping[str, float]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperandCode
-from nnapi.errors import BadDataError, Mistake, need
+from nnapi.errors import BadDataError, Mistake, UnusableFile, need
 from nnapi.model.operand import Array, OperandType, combine
 from nnapi.ops.quantized_values import quantize
 from nnapi.printable import pluralize
@@ -30,7 +30,7 @@ def read_array(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, st
     shape = () if type.is_scalar else combine(type.dimensions, dimensions)
     if shape is None or array.size != math.prod(shape):
         hint = " (the command resizes pictures in files, not arrays)" if holds_picture(type) else ""
-        raise Mistake(f"the array has shape {list(array.shape)}, the input {_format_shape(type)}{hint}")
+        raise UnusableFile(f"the array has shape {list(array.shape)}, the input {_format_shape(type)}{hint}")
     if are_pixels(array, type, pixels):
         return store_pixels(array.reshape(shape).astype(np.float32), type, pixels)
     if pixels.is_chosen:
@@ -55,7 +55,7 @@ def map_array(file: Path) -> Array:
         raise
     except Exception as error:  # NumPy reads the header as Python, which may raise nearly anything
         words = " ".join(str(error).split())
-        raise Mistake(f"not a plain .npy: {words[:LONGEST]}{'…' if words[LONGEST:] else ''}") from None
+        raise UnusableFile(f"not a plain .npy: {words[:LONGEST]}{'…' if words[LONGEST:] else ''}") from None
 
 
 def _order(array: Array, type: OperandType) -> Array:
@@ -92,15 +92,15 @@ def _check_range(array: Array, type: OperandType, pixels: Pixels) -> str:
     if pixels.guess:
         return f", {_describe(array)}; a picture would be from {low:.4g} to {high:.4g} ({pixels.reason})"
     words = f"but the model takes {low:.4g} to {high:.4g} ({pixels.reason}): {HOW}"
-    raise Mistake(f"the array has {_describe(array)}, {words}")
+    raise UnusableFile(f"the array has {_describe(array)}, {words}")
 
 
 def _convert(array: Array, type: OperandType) -> tuple[Array, str]:
     found, wanted = array.dtype, type.dtype
     if found.kind not in "iufb":
-        raise Mistake(f"the array is of {found}, the input stores {wanted}")
+        raise UnusableFile(f"the array is of {found}, the input stores {wanted}")
     if type.code in BOOLEANS and not np.all((array == 0) | (array == 1)):
-        raise Mistake(f"the array has {_describe(array)}, the input stores false and true, 0 and 1")
+        raise UnusableFile(f"the array has {_describe(array)}, the input stores false and true, 0 and 1")
     if found == wanted or (found == np.bool_ and wanted == np.uint8):
         return array.view(wanted), f"{found} as it is{_count_nan(array)}"
     if type.is_quantized:
@@ -112,7 +112,7 @@ def _convert(array: Array, type: OperandType) -> tuple[Array, str]:
     else:
         fits = np.array_equal(stored, array)
     if not fits:
-        raise Mistake(f"the array has {found} {_describe(array)}, the input stores {_describe_type(wanted)}")
+        raise UnusableFile(f"the array has {found} {_describe(array)}, the input stores {_describe_type(wanted)}")
     return stored, f"{found}, converted to {wanted}{_count_nan(array)}"
 
 
@@ -120,11 +120,11 @@ def _quantize(array: Array, type: OperandType) -> Array:
     low, high = stored_limits(type)
     if array.dtype.kind != "f":
         how = f"save quantized values as {type.dtype}, or float values from {low:.4g} to {high:.4g} as float32"
-        raise Mistake(f"the array is of {array.dtype}, the input stores quantized values of {type.dtype}: {how}")
+        raise UnusableFile(f"the array is of {array.dtype}, the input stores quantized values of {type.dtype}: {how}")
     beyond = NEAR * (high - low)
     if not np.all((array >= low - beyond) & (array <= high + beyond)):
         how = f": {HOW}" if holds_picture(type) else ": scale the values"
-        raise Mistake(f"the array has {_describe(array)}, the input stores {low:.4g} to {high:.4g}{how}")
+        raise UnusableFile(f"the array has {_describe(array)}, the input stores {low:.4g} to {high:.4g}{how}")
     return quantize(type, array)
 
 

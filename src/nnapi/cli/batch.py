@@ -16,10 +16,10 @@ import nnapi
 from nnapi.cli.inputs import FinishedRun, InputValue, input_operands
 from nnapi.cli.printing import dump_json
 from nnapi.cli.sounds import read_windows
-from nnapi.errors import Mistake, NnapiError
+from nnapi.errors import Mistake, NnapiError, UnusableFile
 from nnapi.model.operand import Array
 from nnapi.report.timing import time_call
-from nnapi.store.files import name_file, output_file
+from nnapi.store.files import name_file, output_file, remove_if_empty
 
 Reader = Callable[[Sequence[Path]], list[InputValue]]
 UNRUNNABLE = (Mistake, OSError, NnapiError)
@@ -133,9 +133,11 @@ class RunLog:
                 model, files = found["model"], found["files"]
                 key = tuple(map(str, files))
             except (ValueError, TypeError, KeyError, RecursionError):
-                raise Mistake(f"{self.file} cannot be continued: line {number} was not written by --jsonl") from None
+                raise UnusableFile(
+                    f"{self.file} cannot be continued: line {number} was not written by --jsonl"
+                ) from None
             if model != self.model:
-                raise Mistake(
+                raise UnusableFile(
                     f"{self.file} cannot be continued: line {number} is a run of {model}, not of {self.model}"
                 )
             if "error" in found:
@@ -156,7 +158,7 @@ class RunLog:
 
     def add(self, paths: Sequence[Path], found: dict[str, Any]) -> None:
         line = dump_json({"model": self.model, "files": list(_key(paths)), **found})
-        with name_file(self.file), self.file.open("ab") as opened:
+        with name_file(self.file), remove_if_empty(self.file), self.file.open("ab") as opened:
             opened.write(line.encode() + b"\n")
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from nnapi.cli.failure import ExitCode
 from nnapi.cli.options import Json, need_share
 from nnapi.cli.printing import console, print_json, table
-from nnapi.errors import Mistake
+from nnapi.errors import Mistake, UnusableFile
 from nnapi.printable import format_bytes, pluralize
 from nnapi.report.compare import ALPHA, FEWEST, THRESHOLD, Change, Difference, Verdict, compare
 from nnapi.report.html import rate, seconds, share
@@ -65,9 +65,9 @@ def _read(file: Path) -> Benchmark:
     try:
         return from_data(json.loads(file.read_text(encoding="utf-8")))
     except Mistake as error:
-        raise Mistake(f"{file}: {error}") from None
+        raise UnusableFile(f"{file}: {error}") from None
     except (ValueError, RecursionError):
-        raise Mistake(f"{file} is not a JSON file") from None
+        raise UnusableFile(f"{file} is not a JSON file") from None
 
 
 def _show(out: Console, found: Difference, all_figures: bool) -> None:

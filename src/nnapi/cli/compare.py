@@ -29,7 +29,7 @@ from nnapi.cli.options import (
 )
 from nnapi.cli.printing import console, indent, print_json, table
 from nnapi.cli.progress import progress
-from nnapi.errors import Mistake, NnapiError
+from nnapi.errors import Mistake, NnapiError, UnusableFile
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, combine
 from nnapi.printable import pluralize
@@ -178,7 +178,7 @@ def compare_recording(model: Model, recording: Path, on: nnapi.Device) -> list[R
     """Compare with all recorded runs that have the model's input and output types; Mistake if there are none."""
     fitting = [each for each in Corpus(recording).examples() if each.harness.generated and _fits(model, each)]
     if not fitting:
-        raise Mistake(f"no run in {recording.name} has the input and output types of {model.name}")
+        raise UnusableFile(f"no run in {recording.name} has the input and output types of {model.name}")
     compilation = nnapi.compile(model, on)
     compared = []
     for example in fitting:

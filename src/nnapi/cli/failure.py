@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from nnapi.cli.interruption import Interruption, leave
-from nnapi.errors import DeadObjectError, Mistake, NnapiError, UnavailableDeviceError
+from nnapi.errors import DeadObjectError, Mistake, NnapiError, UnavailableDeviceError, UnusableFile
 from nnapi.printable import printable, shorten_lines
 
 EXTRAS = {
@@ -124,7 +124,7 @@ def describe_failure(error: BaseException) -> tuple[ExitCode, str]:
             return ExitCode.NO_DEVICE, str(error)
         case NnapiError(__cause__=ImportError()):
             return ExitCode.BAD_INPUT, str(error)
-        case NnapiError():
+        case NnapiError() | UnusableFile():
             return ExitCode.REFUSED, str(error)
         case MemoryError():
             return ExitCode.REFUSED, f"out of memory: {error}" if str(error) else "out of memory"

@@ -9,7 +9,7 @@ import numpy as np
 
 from nnapi.cli.array_inputs import BOOLEANS, read_array
 from nnapi.cli.sounds import FEATURES, Windows, is_sound, read_sound
-from nnapi.errors import Mistake
+from nnapi.errors import Mistake, UnusableFile
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import Array
 from nnapi.store.files import open_regular
@@ -79,7 +79,7 @@ def read_input(file: Path, operand: Operand, pixels: Pixels) -> InputValue:
         if is_array:
             array, conversion = read_array(file, operand.type, pixels)
         elif features := FEATURES.get(tuple(size for size in operand.type.dimensions if size > 1)):
-            raise Mistake(
+            raise UnusableFile(
                 f"the model expects {features}, which nnapi does not compute from sound; pass them as a .npy file"
             )
         elif is_recording:
@@ -89,7 +89,7 @@ def read_input(file: Path, operand: Operand, pixels: Pixels) -> InputValue:
         else:
             array, conversion = read_picture(file, operand.type, pixels)
     except Mistake as mistake:
-        raise Mistake(f"{file.name} for {operand.label}: {mistake}") from None
+        raise type(mistake)(f"{file.name} for {operand.label}: {mistake}") from None
     return InputValue(array, file.name, conversion, file, not is_array and not is_recording)
 
 

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 import nnapi
-from nnapi.errors import Mistake
+from nnapi.cli.command import refuse_options
+from nnapi.errors import BadDataError, Mistake
 from nnapi.model.precision import PrecisionName
 from nnapi.runtime.device import REFERENCE
 from nnapi.runtime.thread_counts import MOST_THREADS
@@ -32,7 +33,7 @@ ProfileFile = Annotated[
         metavar="FILE",
         help=(
             "Simulate the device that this profile describes (a file, or the name of a shipped profile), "
-            "with the CPU as fallback."
+            "beside the devices of --device, by default the CPU."
         ),
     ),
 ]
@@ -95,12 +96,23 @@ def add_profile(profile: str | None, devices: Sequence[str] | None) -> list[str]
     """Return the devices to choose from: the profile's device, and the given devices or by default the CPU."""
     if profile is None:
         return None if devices is None else list(devices)
-    return [profile if profile.endswith(PROFILE) else profile + PROFILE, *(devices or [REFERENCE])]
+    from nnapi.profiles.reading import find_profile  # on demand: it needs the drivers' contract
+
+    name = profile if profile.endswith(PROFILE) else profile + PROFILE
+    try:
+        find_profile(name)
+    except BadDataError as error:
+        raise Mistake(str(error)) from None
+    return [name, *(devices or [REFERENCE])]
 
 
 def load(
     file: Path, int16_as_float: bool = False, shapes: Sequence[str] | None = None, weights: Weights | None = None
 ) -> nnapi.Model:
+    if file.suffix == ".tflite":
+        refuse_options(["shapes"], f"{file.name} says which dimensions are dynamic; only .onnx files leave them open")
+    if file.suffix == ".onnx":
+        refuse_options(["int16_as_float", "weights"], f"{file.name} is not a .tflite file")
     return nnapi.load(file, dict(map(_read_shape, shapes or ())), int16_as_float=int16_as_float, weights=weights)
 
 

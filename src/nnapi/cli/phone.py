@@ -11,7 +11,7 @@ import nnapi
 from nnapi.cli.command import Command
 from nnapi.cli.connected_phones import add_phone, drop_phone
 from nnapi.cli.printing import console
-from nnapi.errors import BadDataError, UnavailableDeviceError, need
+from nnapi.errors import Mistake, UnavailableDeviceError
 from nnapi.host import adb
 
 app = typer.Typer(help="Put the agent on a phone, and list the phone's NNAPI devices.", no_args_is_help=True)
@@ -39,9 +39,8 @@ def push(
 @app.command(cls=Command)
 def connect(serial: Serial, name: Name = "phone") -> None:
     """Start the agent if it is not running, list the phone's devices, and remember the phone for later commands."""
-    need(
-        re.fullmatch(r"[\w.-]+", name), f"--name is {name!r}, must consist of letters, digits, ., _ and -", BadDataError
-    )
+    if not re.fullmatch(r"[\w.-]+", name):
+        raise Mistake(f"--name is {name!r}, must consist of letters, digits, ., _ and -")
     setting = f"{name}=adb:{serial}"
     os.environ["NNAPI_FOREIGN"] = setting
     found = [device for device in nnapi.devices() if device.name.startswith(f"{name}-")]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nnapi.errors import Mistake
+from nnapi.errors import UnusableFile
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops.quantized_values import quantize
 from nnapi.printable import pluralize
@@ -100,14 +100,14 @@ def read_sound(file: Path, type: OperandType) -> tuple[Array, str]:
     """
     dimensions = [dimension for dimension in type.dimensions if dimension != 1]
     if len(dimensions) > 1 or not type.rank or (type.code not in FLOATS and not type.is_quantized):
-        raise Mistake("an input of this type cannot hold samples: give a .npy file")
+        raise UnusableFile("an input of this type cannot hold samples: give a .npy file")
     samples, _, words = _read(file)
     count = dimensions[0] if dimensions else 1
     if 0 < count < FEWEST:
-        raise Mistake(f"an input of {count} values is too short for a recording: give a .npy file")
+        raise UnusableFile(f"an input of {count} values is too short for a recording: give a .npy file")
     low, high = stored_limits(type) if type.is_quantized else (-1, 1)
     if low > -REACH or high < REACH:
-        raise Mistake("the quantized input cannot store samples from -1 to 1: give its values as a .npy file")
+        raise UnusableFile("the quantized input cannot store samples from -1 to 1: give its values as a .npy file")
     count = count or len(samples)
     if len(samples) != count:
         words += f", {'cut' if len(samples) > count else 'filled up with silence'} to {count} samples"
@@ -123,14 +123,14 @@ def _read(file: Path) -> tuple[Array, int, str]:
         with wave.open(str(file)) as opened:
             rate, channels, width = opened.getframerate(), opened.getnchannels(), opened.getsampwidth()
             if not (rate and channels and width):
-                raise Mistake(f"the recording has {rate} samples a second, {channels} channels of {width} bytes")
+                raise UnusableFile(f"the recording has {rate} samples a second, {channels} channels of {width} bytes")
             most = file.stat().st_size // (channels * width)  # the header may claim more bytes than there is memory
             data = opened.readframes(min(opened.getnframes(), most))
     except (wave.Error, EOFError) as error:
-        raise Mistake(f"the recording cannot be read: {str(error) or 'it ends too early'}") from None
+        raise UnusableFile(f"the recording cannot be read: {str(error) or 'it ends too early'}") from None
     whole = len(data) - len(data) % (width * channels)
     if not whole:
-        raise Mistake("the recording is empty")
+        raise UnusableFile("the recording is empty")
     samples = _to_floats(data[:whole], width).reshape(-1, channels).mean(axis=1)
     words = f"{len(samples) / rate:.3g} s at {rate} Hz"
     return samples, rate, words + (f", {channels} channels averaged" if channels > 1 else "")

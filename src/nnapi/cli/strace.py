@@ -7,7 +7,8 @@ import subprocess
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
@@ -26,6 +27,7 @@ from nnapi.cli.printing import WIDE, table
 from nnapi.codes import ResultCode
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize
+from nnapi.store.files import name_file, remove_if_empty
 from nnapi.store.temporary import temporary_folder
 
 DATAGRAMS = socket.AF_UNIX, socket.SOCK_DGRAM
@@ -61,18 +63,21 @@ def strace(
     """Run a program, and show each of its calls to libneuralnetworks.so with arguments, result and time."""
     if problem := installation.library_problem():
         raise Mistake(problem)
-    file = sys.stderr if output is None else output.open("w", encoding="utf-8", errors="replace")
-    shown = Calls(None if count else file, calls or [])
-    try:
+    with nullcontext(sys.stderr) if output is None else _open(output) as file:
+        shown = Calls(None if count else file, calls or [])
         code = listen(program, shown.add)
         shown.end()
         if count:
             shown.print_counts(file)
         print(f"nnapi: {shown.summarize()}", file=file)
-    finally:
-        if output is not None:
-            file.close()
     raise typer.Exit(code if code >= 0 else 128 - code)
+
+
+@contextmanager
+def _open(output: Path) -> Iterator[TextIO]:
+    """Open the file to write while the program runs."""
+    with name_file(output), remove_if_empty(output), output.open("w", encoding="utf-8", errors="replace") as file:
+        yield file
 
 
 def listen(program: Sequence[str], add: Callable[[Begin | End], None]) -> int:

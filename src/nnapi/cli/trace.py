@@ -26,7 +26,7 @@ from nnapi.cli.options import (
 )
 from nnapi.cli.printing import console, print_json
 from nnapi.cli.progress import progress
-from nnapi.errors import Mistake
+from nnapi.errors import UnusableFile
 from nnapi.printable import pluralize, printable
 from nnapi.report.trace_files import FORMATS, write_trace
 from nnapi.trace.marks import from_ftrace
@@ -132,7 +132,7 @@ def parse_command(
     elif report.runs:
         _show(console(), report, total_times, per_execution, print_detail)
     else:
-        raise Mistake(f"{file.name} contains no sections of the NNAPI runtime")
+        raise UnusableFile(f"{file.name} contains no sections of the NNAPI runtime")
     for note in notes:
         typer.echo(f"note: {printable(note)}", err=True)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nnapi.errors import Mistake
+from nnapi.errors import Mistake, UnusableFile
 from nnapi.report.accuracy import Boxes
 
 CORNERS = ("ymin", "xmin", "ymax", "xmax")
@@ -50,7 +50,7 @@ def _numbers(names: Sequence[str] | None) -> Callable[[str], int]:
         if label.strip().isdigit():
             return int(label)
         known = "is not one of the labels" if names else "is not a number, and no file of labels is given"
-        raise Mistake(f"the label {label!r} {known}")
+        raise UnusableFile(f"the label {label!r} {known}")
 
     return number
 
@@ -64,7 +64,7 @@ def _from_folders(folder: Path, number: Callable[[str], int]) -> list[Example]:
         if file.is_file() and not file.name.startswith(".")
     ]
     if not examples:
-        raise Mistake(f"{folder} has neither a {TABLE} nor folders with files in them")
+        raise UnusableFile(f"{folder} has neither a {TABLE} nor folders with files in them")
     return examples
 
 
@@ -74,12 +74,12 @@ def _from_table(table: Path, number: Callable[[str], int]) -> list[Example]:
         headings = set(reader.fieldnames or ())
         rows = [{key: (value or "").strip() for key, value in row.items() if key} for row in reader]
     if not rows:
-        raise Mistake(f"{table} has no rows")
+        raise UnusableFile(f"{table} has no rows")
     if "file" not in headings or not headings & {"label", "expected"}:
-        raise Mistake(f"{table} needs a column 'file' and one of 'label' and 'expected'")
+        raise UnusableFile(f"{table} needs a column 'file' and one of 'label' and 'expected'")
     for row in rows:
         if not (table.parent / row["file"]).is_file():
-            raise Mistake(f"{table} names {row['file']!r}, which does not exist")
+            raise UnusableFile(f"{table} names {row['file']!r}, which does not exist")
     if "expected" in headings:
         return [Example(table.parent / row["file"], _find_expected(table.parent, row)) for row in rows]
     if headings.issuperset(CORNERS):
@@ -91,7 +91,7 @@ def _find_expected(folder: Path, row: Mapping[str, str]) -> tuple[Path, ...]:
     files = tuple(folder / name.strip() for name in row["expected"].split(";"))
     for file in files:
         if not file.is_file():
-            raise Mistake(f"{row['file']} expects {file.name}, which does not exist")
+            raise UnusableFile(f"{row['file']} expects {file.name}, which does not exist")
     return files
 
 
@@ -106,5 +106,5 @@ def _boxes(rows: Sequence[Mapping[str, str]], number: Callable[[str], int]) -> B
     try:
         corners = np.array([[float(row[name]) for name in CORNERS] for row in rows], np.float64).reshape(-1, 4)
     except ValueError as error:
-        raise Mistake(f"{rows[0]['file']}: a corner is not a number: {error}") from None
+        raise UnusableFile(f"{rows[0]['file']}: a corner is not a number: {error}") from None
     return Boxes(corners, np.array([number(row["label"]) for row in rows], np.int64), np.ones(len(rows)))

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from nnapi.errors import Mistake
+from nnapi.errors import UnusableFile
 from nnapi.notebook_display import NotebookDisplay
 
 FORMAT = "nnapi-bench"
@@ -141,13 +141,13 @@ def to_data(benchmark: Benchmark) -> dict[str, Any]:
 def from_data(data: Any) -> Benchmark:
     """Return the benchmark from the data that :func:`to_data` returned. Raises Mistake for anything else."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise Mistake("it is not a result of nnapi bench")
+        raise UnusableFile("it is not a result of nnapi bench")
     if data.get("version") != VERSION:
-        raise Mistake(f"it is of version {data.get('version')}, this program reads {VERSION}")
+        raise UnusableFile(f"it is of version {data.get('version')}, this program reads {VERSION}")
     try:
         return _make(Benchmark, {**data, "models": tuple(map(_model, data["models"]))})
     except (KeyError, TypeError, ValueError) as error:
-        raise Mistake(f"it is damaged: {type(error).__name__}: {error}") from None
+        raise UnusableFile(f"it is damaged: {type(error).__name__}: {error}") from None
 
 
 def _model(data: dict[str, Any]) -> ModelResult:

@@ -116,6 +116,18 @@ def name_file(path: str | os.PathLike[str]) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def remove_if_empty(path: str | os.PathLike[str]) -> Iterator[None]:
+    """After an OSError in this block, remove the file if nothing is in it, as after a write to a full disk."""
+    try:
+        yield
+    except OSError:
+        with suppress(OSError):
+            if stat.S_ISREG((status := os.lstat(path)).st_mode) and not status.st_size:
+                os.unlink(path)
+        raise
+
+
 def remove_unfinished() -> None:
     """Remove the temporary files of blocks that have not ended."""
     for path in list(_unfinished):

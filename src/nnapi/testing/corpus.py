@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from nnapi.errors import Mistake
+from nnapi.errors import Mistake, UnusableFile
 from nnapi.model.operand import Array, Shape
 from nnapi.store.files import open_regular, output_file, read_bounded
 from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, Harness, OperandSpec, OperationSpec, Source
@@ -40,6 +40,10 @@ PUBLISHED = _find_published()
 
 class CorpusError(Mistake, ValueError):
     """A path that is not a corpus, or a file that violates the format; the message names it."""
+
+
+class CorpusFileError(CorpusError, UnusableFile):
+    """A file that violates the format."""
 
 
 @dataclass(frozen=True)
@@ -111,15 +115,15 @@ class Corpus:
                         missing.discard(described["name"])
                         yield _example(described, arrays, file)
             if missing:
-                raise CorpusError(f"{path}: {INDEX} lists {min(missing)}, which the file does not have")
+                raise CorpusFileError(f"{path}: {INDEX} lists {min(missing)}, which the file does not have")
         except CorpusError:
             raise
         except Exception as error:  # NumPy parses headers as Python: a damaged file may raise anything
             if isinstance(error, OSError) and error.strerror:
                 raise CorpusError(f"{path}: {error.strerror}") from error
             if not zipfile.is_zipfile(path):
-                raise CorpusError(f"{path}: not a .npz file") from error
-            raise CorpusError(f"{path}: not a file of examples, as NNAPI_RECORD writes it, or damaged") from error
+                raise CorpusFileError(f"{path}: not a .npz file") from error
+            raise CorpusFileError(f"{path}: not a file of examples, as NNAPI_RECORD writes it, or damaged") from error
 
     def __repr__(self) -> str:
         return f"<nnapi.testing.Corpus {self.path}>"
@@ -137,9 +141,9 @@ def _need_plausible(path: Path) -> None:
         size = os.fstat(file.fileno()).st_size
     total, most = sum(found.values()), max(PLAUSIBLE, RATIO * size)
     if total > most:
-        raise CorpusError(f"{path}: its arrays have {total} bytes, a file of {size} bytes may have {most}")
+        raise CorpusFileError(f"{path}: its arrays have {total} bytes, a file of {size} bytes may have {most}")
     if (text := found.get("examples.npy", 0)) > MOST_TEXT:
-        raise CorpusError(f"{path}: its examples are described in {text} bytes, at most {MOST_TEXT} are possible")
+        raise CorpusFileError(f"{path}: its examples are described in {text} bytes, at most {MOST_TEXT} are possible")
 
 
 def _arrays(archive: Any) -> Arrays:
@@ -168,7 +172,7 @@ def _text(index: Path) -> str:
     try:
         return read_bounded(index, MOST_TEXT).decode()
     except UnicodeDecodeError as error:
-        raise CorpusError(f"{index}: not text in UTF-8: {error}") from error
+        raise CorpusFileError(f"{index}: not text in UTF-8: {error}") from error
     except OSError as error:
         raise CorpusError(f"{index}: {error.strerror}") from error
 
@@ -179,7 +183,7 @@ def _entry(index: Path, line: str) -> Entry:
         values = {each.name: said[each.name] for each in fields(Entry)}
         return Entry(**{**values, "ops": tuple(said["ops"]), "types": tuple(said["types"])})
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise CorpusError(f"{index}: a line does not describe an example: {line[:80]}") from error
+        raise CorpusFileError(f"{index}: a line does not describe an example: {line[:80]}") from error
 
 
 def _example(described: Any, arrays: Arrays, file: str) -> Example:

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from nnapi.errors import Mistake
+from nnapi.errors import UnusableFile
 from nnapi.printable import pluralize
 from nnapi.store.files import read_bounded
 from nnapi.vision.task import Task
@@ -26,10 +26,10 @@ def read_labels(file: Path) -> list[str]:
     try:
         text = read_bounded(file, MOST).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Mistake(f"{file.name} is not text in UTF-8, labels are lines of text") from None
+        raise UnusableFile(f"{file.name} is not text in UTF-8, labels are lines of text") from None
     lines = split_labels(text)
     if not lines:
-        raise Mistake(f"{file.name} is empty, labels are lines of text")
+        raise UnusableFile(f"{file.name} is empty, labels are lines of text")
     return lines
 
 
@@ -53,7 +53,7 @@ def fit_labels(labels: Sequence[str], count: int, name: str) -> list[str]:
         return [BACKGROUND, *labels]
     if len(labels) == count + 1 and labels[0].lower() == BACKGROUND:
         return list(labels[1:])
-    raise Mistake(f"{name} names {pluralize(len(labels), 'class')}, the model distinguishes {count}")
+    raise UnusableFile(f"{name} names {pluralize(len(labels), 'class')}, the model distinguishes {count}")
 
 
 def fit_object_labels(labels: Sequence[str], count: int, name: str) -> list[str]:
@@ -63,7 +63,7 @@ def fit_object_labels(labels: Sequence[str], count: int, name: str) -> list[str]
     """
     names = labels[1:] if len(labels) == count + 1 and labels[0].lower() in NOTHINGS else labels
     if len(names) != count:
-        raise Mistake(f"{name} names {pluralize(len(labels), 'class')}, the model distinguishes {count}")
+        raise UnusableFile(f"{name} names {pluralize(len(labels), 'class')}, the model distinguishes {count}")
     return list(names)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperandCode
-from nnapi.errors import Mistake
+from nnapi.errors import Mistake, UnusableFile
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.ops.quantized_values import quantize
 from nnapi.vision.view import Picture
@@ -69,13 +69,13 @@ def find_layout(type: OperandType) -> str:
     """Return a letter per dimension: batch N, height H, width W, channels C. Mistake if the type does not hold one gray
     or color picture."""
     if type.code not in FLOATS and not type.is_quantized:
-        raise Mistake("an input of this type cannot hold a picture: give a .npy file")
+        raise UnusableFile("an input of this type cannot hold a picture: give a .npy file")
     for letters in ("NHWC", "NCHW", "HWC", "NHW", "HW"):
         dimensions = dict(zip(letters, type.dimensions, strict=False))
         fits = len(letters) == type.rank and dimensions.get("N", 1) in (0, 1) and dimensions.get("C", 1) in MODES
         if fits and 1 not in (dimensions["H"], dimensions["W"]):
             return letters
-    raise Mistake("an input of this shape cannot hold a single picture: give a .npy file")
+    raise UnusableFile("an input of this shape cannot hold a single picture: give a .npy file")
 
 
 def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, str]:
@@ -123,11 +123,11 @@ def open_picture(file: Path, channels: int) -> Picture:
         with Image.open(file) as opened:
             return _with_channels(ImageOps.exif_transpose(opened), channels)
     except UnidentifiedImageError:
-        raise Mistake("neither a picture that Pillow can read, nor .npy, nor .wav") from None
+        raise UnusableFile("neither a picture that Pillow can read, nor .npy, nor .wav") from None
     except Image.DecompressionBombError as error:
-        raise Mistake(str(error)) from None
+        raise UnusableFile(str(error)) from None
     except (OSError, SyntaxError, ValueError) as error:
-        raise Mistake(f"the picture is damaged: {error}") from None
+        raise UnusableFile(f"the picture is damaged: {error}") from None
 
 
 def _resize(picture: Picture, size: tuple[int, int], pixels: Pixels) -> tuple[Picture, str]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nnapi.errors import Mistake
+from nnapi.errors import UnusableFile
 from nnapi.formats.tflite.metadata import Anchors
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
@@ -165,12 +165,12 @@ def _view(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture
         coding = detector.coding(*input_shape(model)[1:3])
         labels = labels or [detector.label]
     else:
-        raise Mistake(
+        raise UnusableFile(
             "the boxes cannot be found: the outputs are beside anchors, the file's metadata lists none, and the sizes "
             "are not those of a known detector"
         )
     if len(coding.anchors) != shapes[0][1]:
-        raise Mistake(f"the metadata lists {len(coding.anchors)} anchors, the outputs have {shapes[0][1]}")
+        raise UnusableFile(f"the metadata lists {len(coding.anchors)} anchors, the outputs have {shapes[0][1]}")
     least = LEAST if hints.least is None else hints.least
     found = decode(numbers, coding, min(least, LEAST / 10), labels)
     return view_boxes([box for box in found if box.score >= least], found, picture)
