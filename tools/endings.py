@@ -180,7 +180,9 @@ def interrupt(line: str, folder: Path, delay: float) -> Ending:
         seconds = time.monotonic() - sent
         left = [*Path(temporary).iterdir(), *folder.rglob(".nnapi-*")]
         clean(folder)
-        return Ending(running.returncode, error, seconds, tuple(each.name for each in left))
+        # At the very end of Python, the signal ends the process; a shell reports that as 130 too.
+        code = ExitCode.STOPPED if running.returncode == -signal.SIGINT else running.returncode
+        return Ending(code, error, seconds, tuple(each.name for each in left))
 
 
 def fill(line: str, folder: Path, full: Path, usual: int) -> tuple[Ending, list[int], str]:

@@ -25,7 +25,7 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         given = {
-            each.name: str(max(each.opts, key=len))
+            str(each.name): str(max(each.opts, key=len))
             for each in self.params
             if each.param_type_name == "option" and ctx.get_parameter_source(each.name).name == "COMMANDLINE"
         }

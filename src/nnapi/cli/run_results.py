@@ -119,9 +119,7 @@ def find_picture_format(file: Path) -> str:
 
     name = Image.registered_extensions().get(file.suffix.lower(), "")
     if name not in Image.SAVE:
-        raise Mistake(
-            f"{file} cannot be written: Pillow has no picture format for {file.suffix or 'a name without a suffix'}"
-        )
+        raise Mistake(f"--picture is {file}, must end like a picture, as in .png or .jpg")
     return name
 
 
