@@ -16,7 +16,7 @@ ANSWERS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0
 
 def read_matrix(path: Path) -> Profile:
     """Read a CSV file with the columns operation, type (of the first operand) and supported (yes or no, true or false,
-    1 or 0). Operations without a supported type are refused. BadDataError if the file is invalid."""
+    1 or 0). Operations without a supported type are refused. BadDataError if the file is invalid; OSError."""
     types: dict[OperationCode, set[int]] = {}
     try:
         with io.StringIO(read_bounded(path, MOST).decode("utf-8-sig"), newline="") as file:
@@ -40,7 +40,7 @@ def read_matrix(path: Path) -> Profile:
                 )
                 if ANSWERS[supported.lower()]:
                     types.setdefault(code, set()).add(operand)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (UnicodeDecodeError, csv.Error) as error:
         raise BadDataError(f"{path}: {error}") from None
     limits = {code: OperationLimits(OperandLimits(tuple(sorted(found)))) for code, found in types.items()}
     return Profile(path.stem, source=f"the table {path.name}", operations=limits)

@@ -69,10 +69,13 @@ def _from_folders(folder: Path, number: Callable[[str], int]) -> list[Example]:
 
 
 def _from_table(table: Path, number: Callable[[str], int]) -> list[Example]:
-    with table.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.DictReader(file, skipinitialspace=True)
-        headings = set(reader.fieldnames or ())
-        rows = [{key: (value or "").strip() for key, value in row.items() if key} for row in reader]
+    try:
+        with table.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file, skipinitialspace=True)
+            headings = set(reader.fieldnames or ())
+            rows = [{key: (value or "").strip() for key, value in row.items() if key} for row in reader]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UnusableFile(f"{table} is not a table in UTF-8: {error}") from None
     if not rows:
         raise UnusableFile(f"{table} has no rows")
     if "file" not in headings or not headings & {"label", "expected"}:
