@@ -54,7 +54,6 @@ TESTED_BY = {
     "exporters/tflite": "exporters/test_export.py",
     "formats/tflite/layout.py": "formats/tflite/test_writer.py",
     "formats/tflite/names.py": "exporters/test_export.py",
-    "cli/export.py": "cli/test_export_command.py",
     "importers/tflite/node.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/rules": "importers/tflite",
     "lowering/decompositions": "lowering/test_decompose.py",

@@ -1,11 +1,10 @@
 """The timing table."""
 
-import json
 
 import pytest
 
 from nnapi.trace.parse import Run
-from nnapi.trace.timing_table import STAR, detail, table, to_json, values
+from nnapi.trace.timing_table import STAR, detail, list_runs, table, values
 from tests.trace.trace_cases import report
 
 TRACE = """
@@ -83,7 +82,7 @@ def test_values(run: Run) -> None:
 def test_json_has_null_for_what_is_missing(run: Run) -> None:
     from nnapi.trace.parse import Report
 
-    (found,) = json.loads(to_json(Report((run,))))
+    (found,) = list_runs(Report((run,)))
     assert found["times"]["PC"]["LA"] is None
     assert found["times"]["PE"]["LR"] == 2000
     assert found["execution_counts"] == {"PBM": 0, "PO": 2, "PWU": 0}

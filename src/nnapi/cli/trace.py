@@ -32,7 +32,7 @@ from nnapi.report.trace_files import FORMATS, write_trace
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import Report, parse, parse_file
 from nnapi.trace.systrace import to_ftrace
-from nnapi.trace.timing_table import describe, detail, name_run, table
+from nnapi.trace.timing_table import detail, list_runs, name_run, table
 
 
 class Trace(TyperGroup):
@@ -126,8 +126,7 @@ def parse_command(
     report = parse_file(file)
     notes = list(report.notes)
     if as_json:
-        chosen = {"total_times": total_times, "per_execution": per_execution}
-        print_json("trace", {"runs": [describe(run, **chosen) for run in report.runs if run.is_complete]})
+        print_json("trace", {"runs": list_runs(report, total_times=total_times, per_execution=per_execution)})
         notes += [f"{name_run(run)}: {note}" for run in report.runs for note in run.notes]
     elif report.runs:
         _show(console(), report, total_times, per_execution, print_detail)

@@ -1,6 +1,5 @@
 """The timing table of the NNAPI guide, layers by phases, as text and as values for JSON."""
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -141,12 +140,11 @@ def _json(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def to_json(report: Report, *, total_times: bool = False, per_execution: bool = False) -> str:
-    """Return the complete runs of a report as a JSON list."""
-    runs = [
+def list_runs(report: Report, *, total_times: bool = False, per_execution: bool = False) -> list[dict[str, Any]]:
+    """Return the complete runs of a report, ready for JSON."""
+    return [
         describe(run, total_times=total_times, per_execution=per_execution) for run in report.runs if run.is_complete
     ]
-    return json.dumps(runs, indent=2, sort_keys=True)
 
 
 def detail(run: Run) -> Iterator[str]:
