@@ -4,12 +4,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Generic, Self, TypeVar
 
-from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.lowering.lower import Context, assume_shapes
-from nnapi.lowering.nested import NestedLowering
+from nnapi.lowering.nested import NestedLowering, count_with_copies
 from nnapi.model.model import Model, Operand, OperationCall
-from nnapi.model.nesting import list_call_references, list_nested
+from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Shape
 
 MOST_COPIES = 100_000
@@ -67,16 +66,7 @@ class FileLowering(NestedLowering[V, C], Generic[V, C]):
 
 def need_few_copies(model: Model, suffix: str) -> None:
     """Raise BadDataError if a file with a copy of each nested model for each reference to it would be too large."""
-    counts: dict[Model, int] = {}
     most = MOST_COPIES + sum(len(each.operations) for each in list_nested(model))
-    for each in list_nested(model):
-        references = [inner for call in each.operations for inner in _list_copies(each, call)]
-        counts[each] = min(len(each.operations) + sum(counts[inner] for inner in references), most + 1)
     said = f"with a copy of a nested model for each reference to it, it has more than {most} operations"
-    need(counts[model] <= most, f"{model.name} cannot be written as {suffix}: {said}", BadDataError)
-
-
-def _list_copies(model: Model, call: OperationCall) -> list[Model]:
-    """Return the models of a call; the condition of a WHILE twice, as ONNX evaluates it before and in the loop."""
-    models: list[Model] = list_call_references(model, call)
-    return models + models[:1] if call.code == OperationCode.WHILE else models
+    is_small = count_with_copies(model, most) <= most
+    need(is_small, f"{model.name} cannot be written as {suffix}: {said}", BadDataError)

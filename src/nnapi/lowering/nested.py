@@ -153,6 +153,21 @@ def has_loop(model: Model) -> bool:
     return any(call.code == OperationCode.WHILE for each in list_nested(model) for call in each.operations)
 
 
+def count_with_copies(model: Model, most: int) -> int:
+    """Count the operations of a model, with a copy of each nested model for each reference to it, up to ``most`` + 1.
+    The condition of a WHILE counts twice, as it is evaluated before and in the loop."""
+    counts: dict[Model, int] = {}
+    for each in list_nested(model):
+        copies = [inner for call in each.operations for inner in _list_copies(each, call)]
+        counts[each] = min(len(each.operations) + sum(counts[inner] for inner in copies), most + 1)
+    return counts[model]
+
+
+def _list_copies(model: Model, call: OperationCall) -> list[Model]:
+    models: list[Model] = list_call_references(model, call)
+    return models + models[:1] if call.code == OperationCode.WHILE else models
+
+
 def need_alike(name: str, first: Sequence[OperandType], second: Sequence[OperandType]) -> None:
     """Raise Unsupported if dimensions depend on which branch runs."""
     for a, b in zip(first, second, strict=False):

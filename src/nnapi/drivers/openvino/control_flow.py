@@ -6,18 +6,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from nnapi.codes import OperandCode
+from nnapi.codes import CONTROL_FLOW, OperandCode
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import Context
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, node_of, round_half
 from nnapi.lowering.lower import name_of
-from nnapi.lowering.nested import NestedLowering, Side, need_alike
+from nnapi.lowering.nested import NestedLowering, Side, count_with_copies, need_alike
 from nnapi.lowering.refusal import require
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.operand import Array, OperandType
 
 MOST_OPERATIONS = 10_000
-"""Maximum operations of a nested model, counted again for each reference to it: the engine cannot share graphs."""
+"""Maximum operations of a model with control flow, with a copy of each nested model for each reference to it."""
 
 
 class GraphLowering(NestedLowering[Value, Context]):
@@ -34,6 +34,14 @@ class GraphLowering(NestedLowering[Value, Context]):
     @abstractmethod
     def make_result(self, node: Node) -> Any:
         """Return a result of the graph."""
+
+    def _lower(self, call: OperationCall) -> None:
+        if call.code in CONTROL_FLOW and not self.is_nested:
+            is_small = count_with_copies(self.model, MOST_OPERATIONS) <= MOST_OPERATIONS
+            require(
+                is_small, f"with a copy of its models for each reference, there are over {MOST_OPERATIONS} operations"
+            )
+        super()._lower(call)
 
     def make_turns(self) -> Any:
         return op.parameter([1], ov.Type.i32)

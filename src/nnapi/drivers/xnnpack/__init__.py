@@ -99,7 +99,8 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
         graph = (self._asked.get(model) or self.lower(model)).graph
         variants = [*self.offer_precision(model).variants]
         is_float = any(map(is_dynamic_range, graph.operators))
-        variants += [UNSIGNED] if not is_float and has_unsigned_filters(graph) and can_be_unsigned(graph) else []
+        is_plain = not is_float and not graph.subgraphs
+        variants += [UNSIGNED] if is_plain and has_unsigned_filters(graph) and can_be_unsigned(graph) else []
         if any(row_of(operator.kind).sums and operator.input(0).type == "i8" for operator in graph.operators):
             variants += [MIXED, IN_FLOAT] if find_kernel_timings().is_measured else [IN_FLOAT]
         return [*variants, FLOAT_WEIGHTS] if is_float else variants
