@@ -233,7 +233,9 @@ class _Run:
         self._small = [own for own in outputs if own.nbytes <= COPIED]
         self._large = [(position, own.shape, own.dtype) for position, own in enumerate(outputs) if own.nbytes > COPIED]
 
-    def __call__(self, inputs: Sequence[Array], section: Section | EngineTimer, request: Request | None) -> list[Array]:
+    def __call__(
+        self, inputs: Sequence[Array], section: Section | EngineTimer, request: Request | None = None
+    ) -> list[Array]:
         """Run; without a ``request``, loops have no time limit."""
         for put, array in zip(self._puts, inputs, strict=True):
             put(array)
