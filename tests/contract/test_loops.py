@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Model, tensor
-from nnapi.contract import loops
 from nnapi.contract.driver import LoopTimeoutError, Request
 from nnapi.contract.loops import FIRST_TURNS, MOST_TURNS, TurnLimits, choose_first_turns
 from nnapi.errors import MissedDeadlineTransientError, OpFailedError
@@ -21,8 +20,8 @@ class Engine:
         self.needed, self.turn, self.outside = needed, turn, outside
         self.calls: list[tuple[int, ...]] = []
         self.now = 0.0
-        monkeypatch.setattr(loops.time, "perf_counter", lambda: self.now)
-        monkeypatch.setattr(loops.time, "monotonic_ns", lambda: int(self.now * SECOND))
+        monkeypatch.setattr("nnapi.contract.loops.time.perf_counter", lambda: self.now)
+        monkeypatch.setattr("nnapi.contract.loops.time.monotonic_ns", lambda: int(self.now * SECOND))
 
     def run(self, turns: Sequence[int]) -> Sequence[int]:
         self.calls.append(tuple(turns))

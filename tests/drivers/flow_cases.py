@@ -98,9 +98,9 @@ class RandomFlow:
         if self.rng.random() < 0.3:  # a branch may read a constant
             position = int(self.rng.integers(2, len(values)))
             given[position] = b.constant(self._values(types[position]), types[position])
-        branches = [self._model(types, lambda i, inner: self._steps(i, types, inner, depth)) for _ in range(2)]
+        then, otherwise = (self._model(types, lambda i, inner: self._steps(i, types, inner, depth)) for _ in range(2))
         condition = self._condition(b, types, values)
-        values[:] = b.if_(condition, *branches, given, out=list(types))
+        values[:] = b.if_(condition, then, otherwise, given, out=list(types))
 
     def _steps(self, b: Builder, types: Sequence[OperandType], values: list[Any], depth: int) -> Sequence[Any]:
         values = list(values)

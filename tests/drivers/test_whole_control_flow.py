@@ -1,5 +1,6 @@
 """IF and WHILE inside engines, on both CPU engines."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import nnapi
 from nnapi import Builder, Device, Execution, Model, compile, tensor, trace
 from nnapi.contract import loops
-from nnapi.contract.driver import CacheEntry, LoopTimeoutError, PrepareOptions, Request
+from nnapi.contract.driver import CacheEntry, Caches, LoopTimeoutError, PrepareOptions, Request
 from nnapi.errors import MissedDeadlineTransientError, OpFailedError
 from nnapi.testing.compare import EXACT, HALF, SINGLE, STEP, compare
 from tests.drivers.flow_cases import COUNT, REAL, TRUTH, RandomFlow, counting
@@ -127,6 +128,26 @@ def test_constants_become_constants_of_the_body(engine: Device) -> None:
     agree(engine, matrix_loop(), np.zeros(1, np.int32), np.arange(6, dtype=np.float32).reshape(2, 3))
 
 
+def test_the_state_of_a_cell_is_that_of_the_loop() -> None:
+    """LiteRT's cells have variables, which outlive a turn."""
+    rng = np.random.default_rng(0)
+    state = [COUNT, tensor("float32", (2, 4)), REAL]
+    b = Builder("condition")
+    count, *_ = (b.input(type) for type in state)
+    b.output(b.less(count, np.array([5], np.int32), out=TRUTH))
+    condition = b.finish()
+    b = Builder("body")
+    count, hidden, x = (b.input(type) for type in state)
+    weights = [rng.normal(size=shape).astype(np.float32) / 2 for shape in ((4, 3), (4, 4), (4,))]
+    hidden, _ = b.rnn(x, *weights, hidden, 1)
+    b.output(b.add(count, np.array([1], np.int32)), hidden)
+    body = b.finish()
+    b = Builder("cell")
+    b.output(*b.while_(condition, body, [b.input(type) for type in state], out=state[:2]))
+    inputs = [rng.normal(size=type.dimensions).astype(np.float32) for type in state[1:]]
+    agree(find_device("xnnpack-cpu"), b.finish(), np.zeros(1, np.int32), *inputs)
+
+
 def test_an_endless_loop_misses_its_deadline(engine: Device) -> None:
     execution = Execution(compile(counting(tensor("float32", (1,)), 2**24 + 2), engine, cache=False))
     execution.set_input(0, np.zeros(1, np.float32))
@@ -140,12 +161,12 @@ def test_a_deadline_passes_in_a_loop(engine: Device, monkeypatch: pytest.MonkeyP
     """It is checked between calls of the engine, which permit more turns each."""
     monkeypatch.setattr(loops, "FIRST_TURNS", (2, 2))
     prepared = engine.driver.prepare(counting(limit=50), PrepareOptions(threads=1))
-    now = loops.time.monotonic_ns()
+    now = time.monotonic_ns()
     request = Request([np.zeros(1, np.int32)], deadline=now + 3_600_000_000_000)
     assert prepared.execute(request).outputs[0].tolist() == [50]
     prepared = engine.driver.prepare(counting(limit=50), PrepareOptions(threads=1))
     moments = iter([0, 2])
-    monkeypatch.setattr(loops.time, "monotonic_ns", lambda: next(moments))
+    monkeypatch.setattr("nnapi.contract.loops.time.monotonic_ns", lambda: next(moments))
     with pytest.raises(MissedDeadlineTransientError, match="the time limit passed in a loop"):
         prepared.execute(request._replace(deadline=1))
     prepared.close()
@@ -153,9 +174,11 @@ def test_a_deadline_passes_in_a_loop(engine: Device, monkeypatch: pytest.MonkeyP
 
 def test_a_cached_model_has_its_first_turns(engine: Device) -> None:
     model, options, zero = counting(limit=3000), PrepareOptions(threads=1), np.zeros(1, np.int32)
-    entry = engine.driver.cache_entry(engine.driver.prepare(model, options))
+    driver = engine.driver
+    assert isinstance(driver, Caches)
+    entry = driver.cache_entry(engine.driver.prepare(model, options))
     assert entry is not None
-    restored = engine.driver.restore(model, CacheEntry(entry), options)
+    restored = driver.restore(model, CacheEntry(entry), options)
     assert restored.execute(Request([zero])).outputs[0].tolist() == [3000]
 
 

@@ -101,7 +101,7 @@ def test_an_entry_is_the_content_so_that_the_engine_can_map_it_and_nobody_copies
     prepared = driver.prepare(product(), OPTIONS)
     entry = driver.cache_entry(prepared)
     assert entry is prepared.compiled.content  # type: ignore[union-attr]
-    flipped, shapes, _, _, assumed, in_float16 = entries.read_facts(memoryview(entry))[0]
+    flipped, shapes, _, _, assumed, in_float16, _ = entries.read_facts(memoryview(entry))[0]
     assert (flipped, shapes, assumed, in_float16) == ((False, False), ((2, 64),), None, False)
 
 

@@ -28,6 +28,12 @@ def test_each_pass_gets_the_graph_of_the_one_before() -> None:
     assert rewriting.rewrite(Model(), graphs[0], (), ALL_SIGNED) is graphs[0]
 
 
+def test_subgraphs_are_rewritten_too() -> None:
+    graph = Graph(name="main", subgraphs=[Graph(name="body")], turns=(7,))
+    found = rewriting.rewrite(Model(), graph, (lambda each: Graph(name=f"new {each.name}"),), ALL_SIGNED)
+    assert (found.name, [each.name for each in found.subgraphs], found.turns) == ("new main", ["new body"], (7,))
+
+
 @pytest.mark.parametrize("rounds", [False, True])
 def test_cells_round_their_states_where_the_model_permits_it(rounds: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []

@@ -41,7 +41,7 @@ def rewrite(model: Model, graph: Graph, passes: Sequence[Pass], timings: KernelT
     """Return the graph after the passes, which rewrite each of its subgraphs too."""
     with use_timings(timings):
         rewritten, *subgraphs = [_apply(model, each, passes) for each in (graph, *graph.subgraphs)]
-    return replace(rewritten, subgraphs=subgraphs, turns=graph.turns)
+    return replace(rewritten, subgraphs=subgraphs, turns=graph.turns) if subgraphs else rewritten
 
 
 def _apply(model: Model, graph: Graph, passes: Sequence[Pass]) -> Graph:

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from enum import Enum
 from functools import cached_property, partial
 from typing import Any, Generic, Self, TypeVar
@@ -18,7 +17,6 @@ from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
 
 C = TypeVar("C", bound=Context)
-LISTS = ("operators", "inputs", "outputs")
 
 
 class Role(Enum):
@@ -233,8 +231,8 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
 
     def _copy(self) -> Graph:
         """Return a copy of the graph, in which a body also returns the rest of its state."""
-        lists = {name: [*getattr(self.finished, name)] for name in LISTS}
-        graph = replace(self.finished, flipped=(), **lists)
+        whole = self.finished
+        graph = Graph([*whole.operators], [*whole.inputs], [*whole.outputs], name=whole.name)
         if self._role is Role.BODY:
             graph.outputs += graph.inputs[len(graph.outputs) :]
         return graph

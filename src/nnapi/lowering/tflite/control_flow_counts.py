@@ -45,34 +45,29 @@ class Counted(NamedTuple):
 
 def find_counted(condition: Graph, body: Graph) -> Counted | None:
     """Return how a loop counts; None if it does not."""
-    changed = len(body.outputs)
     made = {tensor: operator for operator in body.operators for tensor in operator.outputs}
+    changed, constant = condition.inputs[: len(body.outputs)], condition.inputs[len(body.outputs) :]
     for less in _list_comparisons(condition):
-        low, high = less.inputs[::-1] if less.kind == "GREATER" else less.inputs
-        if (
-            low not in condition.inputs[:changed]
-            or low is None
-            or high is None
-            or (low.type, low.shape) != ("i32", ONE)
-        ):
+        low, high = (less.input(1), less.input(0)) if less.kind == "GREATER" else (less.input(0), less.input(1))
+        if low not in changed or (low.type, low.shape, high.size) != ("i32", ONE, 1):
             continue
-        position = condition.inputs.index(low)
-        limit = high if high.data is not None and high.size == 1 else None
-        if high in condition.inputs[changed:] and high.shape == ONE:
-            limit = condition.inputs.index(high)
-        if limit is not None and _adds_one(made.get(body.outputs[position]), body.inputs[position]):
-            return Counted(less, position, limit)
+        position = changed.index(low)
+        is_counter = _adds_one(made.get(body.outputs[position]), body.inputs[position])
+        if is_counter and high.data is not None:
+            return Counted(less, position, high)
+        if is_counter and high in constant:
+            return Counted(less, position, condition.inputs.index(high))
     return None
 
 
 def _list_comparisons(condition: Graph) -> Iterator[Operator]:
     """Return the comparisons that must all be true for the condition to be true."""
     made = {tensor: operator for operator in condition.operators for tensor in operator.outputs}
-    waiting: list[Tensor | None] = [condition.outputs[0]]
+    waiting = [condition.outputs[0]]
     while waiting:
         operator = made.get(waiting.pop())
         if operator is not None and operator.kind == "LOGICAL_AND":
-            waiting += operator.inputs
+            waiting += [operator.input(0), operator.input(1)]
         elif operator is not None and operator.kind in ("LESS", "GREATER"):
             yield operator
 
