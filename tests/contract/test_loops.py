@@ -49,6 +49,15 @@ def test_a_longer_loop_is_repeated_with_more_turns_once_for_all(monkeypatch: pyt
     assert engine.calls[2:] == [(100, 801)] * 2
 
 
+def test_the_fast_path_keeps_to_the_default_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although a run with a higher limit took more turns."""
+    engine, limits = Engine(monkeypatch, 9000), TurnLimits([100])
+    limits.run(engine.run, request(15))
+    with pytest.raises(OpFailedError):
+        limits.run_once(engine.run)
+    assert 2000 < engine.calls[-1][0] < 4000
+
+
 def test_all_turns_that_were_permitted_may_be_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """The condition is not evaluated after the last one."""
     engine = Engine(monkeypatch, 100)
@@ -120,9 +129,11 @@ def failing(engine: Engine, least: float) -> Callable[[Sequence[int]], Sequence[
 
 
 def test_an_error_may_be_due_to_too_few_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = Engine(monkeypatch, 500)
-    TurnLimits([100]).run(failing(engine, 500), request(60))
-    assert engine.calls[-1] >= (501,)
+    engine, limits = Engine(monkeypatch, 500), TurnLimits([100])
+    limits.run(failing(engine, 5000), request(60))
+    assert engine.calls[-1] >= (5000,)
+    limits.run(engine.run, request(60))
+    assert engine.calls[-1] == (1000,), "twice the turns that were taken"
 
 
 def test_an_error_remains_with_all_turns(monkeypatch: pytest.MonkeyPatch) -> None:

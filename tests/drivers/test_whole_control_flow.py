@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi import Builder, Device, Execution, Model, compile, tensor, trace
+from nnapi import Builder, Device, Execution, Model, OperandType, compile, tensor, trace
 from nnapi.contract import loops
 from nnapi.contract.driver import CacheEntry, Caches, LoopTimeoutError, PrepareOptions, Request
 from nnapi.errors import MissedDeadlineTransientError, OpFailedError
@@ -126,6 +126,26 @@ def matrix_loop() -> Model:
 def test_constants_become_constants_of_the_body(engine: Device) -> None:
     """XNNPACK takes no computed weights, OpenVINO is slower with them."""
     agree(engine, matrix_loop(), np.zeros(1, np.int32), np.arange(6, dtype=np.float32).reshape(2, 3))
+
+
+def test_floats_with_more_bits_than_float16_are_rounded_on_their_way(engine: Device) -> None:
+    """The product is 2 in float16, but 2 - 2**-19 in float32, in which the engines compute float16."""
+    half, real = tensor("float16", (1,)), tensor("float32", (1,))
+
+    def floor(type: OperandType, is_negative: bool) -> Model:
+        b = Builder("floor")
+        y = b.floor(b.input(type))
+        b.output(b.neg(y) if is_negative else y)
+        return b.finish()
+
+    b = Builder("halves")
+    flag, x, y = b.input(TRUTH), b.input(half), b.input(half)
+    product = b.mul(x, y)
+    whole = b.cast(product, out=real)
+    b.output(*b.if_(flag, floor(half, False), floor(half, True), [product], out=[half]))
+    b.output(*b.if_(flag, floor(real, False), floor(real, True), [whole], out=[real]))
+    factors = [np.array([value], np.float16) for value in (1 + 2**-10, 2 - 2**-9)]
+    agree(engine, b.finish(), np.ones(1, np.uint8), *factors)
 
 
 def test_the_state_of_a_cell_is_that_of_the_loop() -> None:

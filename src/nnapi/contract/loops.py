@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from nnapi.contract.driver import LoopTimeoutError, Request
+from nnapi.contract.driver import DEFAULT_LOOP_TIMEOUT, LoopTimeoutError, Request
 from nnapi.errors import MissedDeadlineTransientError, NnapiError, OpFailedError, need
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
@@ -44,9 +44,10 @@ class TurnLimits:
     """The turns that the loops of a prepared model may take: more after each run that needed more."""
 
     def __init__(self, first: Sequence[int]) -> None:
-        self._turns = tuple(first)
+        self._turns = self._usual = tuple(first)
+        """The turns to begin with, and those within the default time limit."""
         self._seconds_per_turn = 0.0
-        """As measured when the engine ended a loop too early; 0 before."""
+        """0 before the first measurement."""
         self._seconds_outside: float | None = None
         """Seconds of a run in which no loop takes a turn; None before they are measured."""
 
@@ -54,8 +55,8 @@ class TurnLimits:
         return bool(self._turns)
 
     def run_once(self, run: Run) -> None:
-        """Run without regard to time; raise OpFailedError if a loop needs more turns."""
-        need(min(run(self._turns)) > 0, "a loop needs more turns", OpFailedError)
+        """Run within the turns of the default time limit; raise OpFailedError if a loop needs more."""
+        need(min(run(self._usual)) > 0, "a loop needs more turns", OpFailedError)
 
     def run(self, run: Run, request: Request) -> None:
         """Run until all loops have ended. LoopTimeoutError if they take longer than the request permits."""
@@ -70,17 +71,28 @@ class TurnLimits:
             if is_late or (min(left) <= 0 and max(turns) == MOST_TURNS):
                 said = f"the loop ran longer than {request.loop_timeout} ns, its limit by set_loop_timeout"
                 raise failure or LoopTimeoutError(said)
+            if failure is None:
+                self._learn(turns, left, spent)
             if min(left) > 0:
-                self._turns = tuple(map(max, self._turns, turns))
                 if is_measured:  # that has replaced the results
                     run(turns)
                 return
             if request.deadline is not None and time.monotonic_ns() > request.deadline:
                 raise MissedDeadlineTransientError("the time limit passed in a loop")
-            if failure is None:
-                self._seconds_per_turn = spent / (sum(turns) - sum(left))
             last = MARGIN * limit / max(spent, 1e-9)
             turns = _grow(turns, left, GROWTH if last > GROWTH**2 else max(last, MARGIN))
+
+    def _learn(self, turns: Sequence[int], left: Sequence[int], spent: float) -> None:
+        """Note the seconds of a turn, and the turns that were sufficient. If none are left, the measurement counts for
+        more, as most of the run's time was that of the turns."""
+        used = [count - rest for count, rest in zip(turns, left, strict=True)]
+        if min(left) > 0:
+            enough = [min(count, 2 * taken) for count, taken in zip(turns, used, strict=True)]
+            self._turns = tuple(map(max, self._turns, enough))
+        seconds = max(spent - (self._seconds_outside or 0.0), 1e-9) / max(sum(used), 1)
+        is_typical = min(left) <= 0 or not self._seconds_per_turn or seconds < self._seconds_per_turn
+        self._seconds_per_turn = seconds if is_typical else self._seconds_per_turn
+        self._usual = self._limit_turns(DEFAULT_LOOP_TIMEOUT / 1e9)
 
     def _limit_turns(self, limit: float) -> tuple[int, ...]:
         """Return the turns for a run, without those that would take longer than the limit."""

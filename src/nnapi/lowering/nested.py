@@ -18,6 +18,8 @@ from nnapi.model.nesting import depths, list_call_references, list_nested
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.printable import shorten
 
+DEEPEST_NEST = 16
+"""Maximum depth of models in an operation for engines, which call themselves for each."""
 Side: TypeAlias = tuple[int, int] | None
 """How many turns of other models a nested graph passes on, before and after its own; None for a graph without turns."""
 V = TypeVar("V")

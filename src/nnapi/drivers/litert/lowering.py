@@ -13,6 +13,7 @@ from nnapi.drivers.litert.unsafe_graphs import find_violation
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, remove_dead_operators
 from nnapi.lowering import lower as lowering
 from nnapi.lowering.lower import find_omissible, name_of
+from nnapi.lowering.nested import DEEPEST_NEST
 from nnapi.lowering.refusal import Unsupported, require
 from nnapi.lowering.tflite.control_flow import SubgraphLowering, make_cast
 from nnapi.lowering.tflite.indexing import cancel_reversals
@@ -21,8 +22,6 @@ from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
 from nnapi.operation_codes import CompositeCode
 
-DEEPEST_NEST = 16
-"""Maximum depth of models in models; LiteRT calls itself for each."""
 ALL_CONSTANT = frozenset({OperationCode.QUANTIZED_LSTM, CompositeCode.QUANTIZED_LSTM_SEQUENCE})
 
 
@@ -74,6 +73,15 @@ class TfliteLowering(SubgraphLowering[Context]):
 
     def tensor_of(self, type: OperandType) -> Tensor:
         return tensor_of(type, "a result of its models")
+
+    def as_given(self, index: int) -> Tensor:
+        """Round floats that have more bits than float16, because nested models do not know of them."""
+        tensor = super().as_given(index)
+        if self.halves is None or index not in self.halves.finer or tensor.type != "f32":
+            return tensor
+        half, rounded = tensor.like(type="f16"), tensor.like()
+        self.graph.operators += [make_cast(tensor, half), make_cast(half, rounded)]
+        return rounded
 
     def name_value(self, value: Tensor, operand: Operand) -> Tensor:
         value.name = operand.name or value.name

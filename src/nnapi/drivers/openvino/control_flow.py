@@ -11,7 +11,7 @@ from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import Context
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, node_of, round_half
 from nnapi.lowering.lower import name_of
-from nnapi.lowering.nested import NestedLowering, Side, count_with_copies, need_alike
+from nnapi.lowering.nested import DEEPEST_NEST, NestedLowering, Side, count_with_copies, need_alike
 from nnapi.lowering.refusal import require
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.operand import Array, OperandType
@@ -25,7 +25,7 @@ class GraphLowering(NestedLowering[Value, Context]):
 
     counts_turns = True
     embeds_constants = True
-    deepest_nest = 16
+    deepest_nest = DEEPEST_NEST
 
     @abstractmethod
     def list_parameters(self) -> list[Any]:

@@ -118,10 +118,10 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
             _, left = self._refer("WHILE", call, inputs, state, options, turns)
         else:
             limit = counted.limit if isinstance(counted.limit, Tensor) else self.value(inputs[counted.limit])
-            emit = partial(self._emit, call)
-            cap = counted.find_cap(emit, self.value(inputs[counted.position]), limit, *turns)
+            emit, start = partial(self._emit, call), self.value(inputs[counted.position])
+            cap = counted.find_cap(emit, start, limit, *turns)
             results, _ = self._refer("WHILE", call, inputs, state, options, [cap])
-            left = [counted.find_left(emit, results[counted.position], cap, limit, *turns)]
+            left = [counted.find_left(emit, (start, results[counted.position]), cap, limit, *turns)]
         self.accept_turns(left)
         return types[: len(call.outputs)]
 

@@ -36,11 +36,14 @@ class Counted(NamedTuple):
         end = emit("SELECT_V2", [overflows, constant([MOST]), end], "i32")
         return emit("MINIMUM", [end, limit], "i32")
 
-    def find_left(self, emit: Emit, end: Tensor, cap: Tensor, limit: Tensor, turns: Tensor) -> Tensor:
-        """Return the turns if the loop ended by itself, else 0; its state is then ``end``."""
+    def find_left(self, emit: Emit, states: tuple[Tensor, Tensor], cap: Tensor, limit: Tensor, turns: Tensor) -> Tensor:
+        """Return the turns that are left, at least 1 if the loop ended by itself, else 0. ``states`` are those of the
+        counter before and after the loop."""
+        start, end = states
         is_below, is_whole = emit("LESS", [end, cap], "bool"), emit("GREATER_EQUAL", [cap, limit], "bool")
         has_ended = emit("LOGICAL_OR", [is_below, is_whole], "bool")
-        return emit("SELECT_V2", [has_ended, turns, constant([0])], "i32")
+        left = emit("SUB", [turns, emit("SUB", [end, start], "i32", activation=0)], "i32", activation=0)
+        return emit("SELECT_V2", [has_ended, emit("MAXIMUM", [left, constant([1])], "i32"), constant([0])], "i32")
 
 
 def find_counted(condition: Graph, body: Graph) -> Counted | None:
