@@ -78,11 +78,11 @@ def test_an_endless_loop_ends_soon_after_its_limit(monkeypatch: pytest.MonkeyPat
     said = f"^the loop ran longer than {int(seconds * SECOND)} ns, its limit by set_loop_timeout$"
     with pytest.raises(LoopTimeoutError, match=said):
         limits.run(engine.run, request(seconds))
-    assert engine.now <= 1.5 * seconds + 8 * engine.turn
+    assert engine.now <= 1.8 * seconds + 8 * engine.turn
     begin = engine.now
     with pytest.raises(LoopTimeoutError):
         limits.run(engine.run, request(seconds))
-    assert engine.now - begin <= 1.4 * seconds + 8 * engine.turn
+    assert engine.now - begin <= 1.7 * seconds + 8 * engine.turn
 
 
 def test_a_loop_that_ended_may_still_be_too_late(monkeypatch: pytest.MonkeyPatch) -> None:

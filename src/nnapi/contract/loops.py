@@ -22,8 +22,9 @@ PER_OPERATION, PER_MAC, PER_BYTE = 1e-6, 1e-9, 1e-9
 """Rough seconds of a turn, on the safe side."""
 GROWTH = 8.0
 """Factor by which the turns grow from one call of the engine to the next, until the next call takes the whole limit."""
-MARGIN = 1.25
-"""Factor of the limit for which the turns suffice, so that a loop that uses all of them has reached the limit."""
+MARGIN = 1.5
+"""Factor of the limit for which the turns suffice, so that a loop that uses all of them has reached the limit, even if
+its turns are faster than before."""
 
 Run: TypeAlias = Callable[[Sequence[int]], Sequence[int]]
 """A call of the engine: takes the turns of each loop, returns those that are left."""
