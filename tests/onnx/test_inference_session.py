@@ -275,6 +275,16 @@ def test_the_model_is_written_as_it_is_here(tmp_path: Path) -> None:
     np.testing.assert_allclose(after, before, 1e-6)
 
 
+def test_a_model_that_depends_on_dynamic_dimensions_is_written_as_it_is_in_the_file(tmp_path: Path) -> None:
+    options = ours.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("ConstantOfShape", ["s"], ["y"])]
+    content = save(nodes, [("x", FLOAT, ["n", "m"])], [("y", FLOAT, ["n", "m"])])
+    session(content, sess_options=options)
+    written = onnx.load(tmp_path / "optimized.onnx")
+    assert [node.op_type for node in written.graph.node] == ["Shape", "ConstantOfShape"]
+
+
 def test_constants_are_written_beside_the_model(tmp_path: Path) -> None:
     for _ in range(2):  # the second time in the place of the first
         options, path = ours.SessionOptions(), tmp_path / "optimized.onnx"

@@ -28,6 +28,14 @@ def test_options_stored_in_a_model_replace_the_program_s_on_demand(monkeypatch: 
     assert stored.graph_optimization_level is ours.GraphOptimizationLevel.ORT_ENABLE_BASIC
 
 
+def test_an_argument_decides_whether_stored_options_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = with_config('{"session_options": {"intra_op_num_threads": 2}}')
+    further = {"disabled_optimizers": ["ConstantSharing"], "enable_fallback": False}
+    assert session(content, read_config_from_model=1, **further).get_session_options().intra_op_num_threads == 2
+    monkeypatch.setenv("ORT_LOAD_CONFIG_FROM_MODEL", "1")
+    assert session(content, read_config_from_model=0).get_session_options().intra_op_num_threads == 0
+
+
 @pytest.mark.parametrize(
     "config",
     [

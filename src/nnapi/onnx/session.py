@@ -4,7 +4,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -41,14 +41,21 @@ class InferenceSession:
         *,
         cache: str | os.PathLike[str] | None = None,
         dynamic: Literal["bucket"] | None = None,
+        read_config_from_model: int | None = None,
+        disabled_optimizers: Iterable[str] | None = None,
+        enable_fallback: int = 1,
     ) -> None:
         """``providers`` are names of nnapi's devices, or ONNX Runtime's names of engines. ``cache`` and ``dynamic`` are
-        those of :func:`nnapi.compile`. ``provider_options`` have no effect."""
+        those of :func:`nnapi.compile`. With ``read_config_from_model=1``, the options that a model stores replace
+        ``sess_options``; by default ORT_LOAD_CONFIG_FROM_MODEL decides. ``provider_options``, ``disabled_optimizers``
+        and ``enable_fallback`` have no effect."""
         self._options = sess_options or SessionOptions()
         self._providers, devices = choose(providers)
         self._file = SessionFile(path_or_bytes, self._options)
         stored = self._file.metadata.custom_metadata_map.get("ort_config")
-        if stored and os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1":
+        if read_config_from_model is None:
+            read_config_from_model = os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1"
+        if stored and int(read_config_from_model) == 1:
             self._options = read_stored_options(stored)
         try:
             read_threads(self._options.intra_op_num_threads or None, "intra_op_num_threads")

@@ -124,15 +124,23 @@ class SessionFile:
             raise Fail(f"{self._path}: {error}") from error
 
     def write(self, options: SessionOptions) -> None:
-        """Write the imported model as an .onnx file, with large constants in a second file if the options say so."""
+        """Write the imported model as an .onnx file, with large constants in a second file if the options say so.
+
+        The file itself is written if NNAPI can express it only for the shapes of a run.
+        """
         path, beside = options.optimized_model_filepath, options.entries.get(CONSTANTS_FILE)
+        import onnx  # already imported to read the file
+
         try:
             export(read_file(self._file, self._path), path)
+        except UnsupportedOperationsError:
+            proto = onnx.ModelProto()
+            proto.CopyFrom(self._file.proto)
+            onnx.load_external_data_for_model(proto, os.path.dirname(self._path))
+            onnx.save_model(proto, path)
         except NnapiError as error:
             raise Fail(f"{path}: {error}") from error
         if beside:
-            import onnx  # already imported to read the file
-
             with suppress(FileNotFoundError):
                 os.remove(os.path.join(os.path.dirname(path), beside))
             least = int(options.entries.get(LEAST_BYTES, 1024))

@@ -112,9 +112,18 @@ GAMMA, BETA = normal(8), normal(8)
 POSITIONS = np.array([[4, 2, 0], [1, 1, 3]], np.int32)
 
 
-def layer_norm(x: Any, epsilon: float = 1e-12) -> Any:
+STEPS, POINTS = [0.01, 0.02, 0.03, 0.015, 0.025], [128, 120, 130, 30, 100]
+STORED = [RNG.integers(0, 256, shape).astype(np.uint8) for shape in ((9, 8), (5, 8), (2, 8), 8, 8)]
+"""Quantized tables of words, positions and segments, gamma and beta, and their scales and zero points."""
+DEQUANTIZED = [
+    (table.astype(np.float32) - point) * np.float32(step)
+    for table, step, point in zip(STORED, STEPS, POINTS, strict=True)
+]
+
+
+def layer_norm(x: Any, epsilon: float = 1e-12, gamma: Any = GAMMA, beta: Any = BETA) -> Any:
     centered = x - x.mean(-1, keepdims=True)
-    return centered / np.sqrt((centered**2).mean(-1, keepdims=True) + epsilon) * GAMMA + BETA
+    return centered / np.sqrt((centered**2).mean(-1, keepdims=True) + epsilon) * gamma + beta
 
 
 STEEP = WIDTH**-0.5 * 5

@@ -18,6 +18,7 @@ from tests.importers.onnx.attention_cases import (  # noqa: E402
     BOTH_SCORES,
     CAPPED,
     COS,
+    DEQUANTIZED,
     ENDS,
     GAMMA,
     GROUPED,
@@ -38,6 +39,7 @@ from tests.importers.onnx.attention_cases import (  # noqa: E402
     PARTS,
     PAST,
     PLACES,
+    POINTS,
     POSITIONS,
     PROJECTED,
     QR,
@@ -49,6 +51,8 @@ from tests.importers.onnx.attention_cases import (  # noqa: E402
     SIZE,
     STATE,
     STEEP,
+    STEPS,
+    STORED,
     SUM,
     TABLES,
     TOTAL,
@@ -214,6 +218,15 @@ CASES: list[tuple[str, list[Any], dict[str, Any], list[Any]]] = [
         [IDS, SEGMENTS, *TABLES, GAMMA, BETA, KEPT],
         {},
         [layer_norm(WORDS + TABLES[2][SEGMENTS]), KEPT.sum(1), WORDS + TABLES[2][SEGMENTS]],
+    ),
+    (
+        "QEmbedLayerNormalization",
+        [IDS, SEGMENTS, *STORED, KEPT, *(np.float32(scale) for scale in STEPS), *(np.uint8(each) for each in POINTS)],
+        {"epsilon": 0.5},
+        [
+            layer_norm(DEQUANTIZED[0][IDS] + DEQUANTIZED[1][:ROWS] + DEQUANTIZED[2][SEGMENTS], 0.5, *DEQUANTIZED[3:]),
+            KEPT.sum(1),
+        ],
     ),
 ]
 IDENTITIES = [f"{kind}-{k}" for k, (kind, *_) in enumerate(CASES)]

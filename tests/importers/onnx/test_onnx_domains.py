@@ -9,6 +9,7 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper, numpy_helper  # noqa: E402
 
 import nnapi  # noqa: E402
+from nnapi.importers.onnx.rules.composed import FP4, NF4  # noqa: E402
 from nnapi.importers.refusals import UnsupportedOperationsError  # noqa: E402
 
 RNG = np.random.default_rng(5)
@@ -50,6 +51,7 @@ UNPACKED = ((NIBBLES - 8) * BLOCK_SCALES[..., None]).reshape(5, 32).astype(np.fl
 SHIFTED = ((NIBBLES - POINTS[..., None]) * BLOCK_SCALES[..., None]).reshape(5, 32).astype(np.float32)
 ROWS, BYTES = normal(3, 32), RNG.integers(0, 256, (8, 5)).astype(np.uint8)
 FLAT, NEAR = BLOCK_SCALES.reshape(-1), {"epsilon": 1e-5}
+CODES = RNG.integers(0, 16, 160)
 COARSE = {"N": 5, "K": 32, "bits": 4, "block_size": 16}
 COEFFICIENTS, INTERCEPTS = normal(3, 8), normal(3)
 SCORES = X[0] @ COEFFICIENTS.T + INTERCEPTS
@@ -80,6 +82,15 @@ MICROSOFT: list[Any] = [
         [ROWS, pack(NIBBLES), BLOCK_SCALES.reshape(-1), pack(POINTS).reshape(-1)],
         COARSE,
         ROWS @ SHIFTED.T,
+    ),
+    *(
+        (
+            "MatMulBnb4",
+            [ROWS, (CODES[::2] << 4 | CODES[1::2]).astype(np.uint8), FLAT],
+            {"N": 5, "K": 32, "block_size": 16, "quant_type": kind},
+            ROWS @ (np.array(table, np.float32)[CODES] * np.repeat(FLAT, 16)).reshape(5, 32).T,
+        )
+        for kind, table in enumerate((FP4, NF4))
     ),
     (
         "DynamicQuantizeMatMul",

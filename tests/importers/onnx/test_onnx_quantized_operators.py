@@ -187,10 +187,64 @@ def test_joined_values_have_scales_of_their_own() -> None:
         loaded([node], constants, x=ROWS)
 
 
-def test_results_of_computed_or_several_scales_and_images_with_channels_last_are_refused() -> None:
+def test_results_of_several_scales_and_images_with_channels_last_are_refused() -> None:
     several = single("QLinearMatMul", ROWS, *GIVEN, MATRIX, f(0.02), u(130), SCALES, np.zeros(6, np.uint8))
-    with pytest.raises(BadDataError, match="the scale or zero point of its result is computed, or one for each"):
+    with pytest.raises(BadDataError, match="its result has a scale for each channel"):
         nnapi.load(several)
     last: dict[str, Any] = {"domain": "com.microsoft", "channels_last": 1}
     with pytest.raises(BadDataError, match="its image is NHWC"):
         nnapi.load(single("QLinearGlobalAveragePool", IMAGE, *GIVEN, f(0.03), u(30), **last))
+
+
+@pytest.mark.parametrize("is_quantized", [False, True])
+def test_products_with_computed_scales(is_quantized: bool) -> None:
+    constants = {"az": u(120), "b": MATRIX, "bs": f(0.02), "bz": u(130), "c": ROW_BIAS, "ten": f(10), "yz": u(128)}
+    nodes = [
+        helper.make_node("ReduceMax", ["x"], ["most"], keepdims=0),
+        helper.make_node("Mul", ["most", "bs"], ["as"]),
+        helper.make_node("Mul", ["as", "ten"], ["ys"]),
+        helper.make_node("QuantizeLinear", ["x", "as", "az"], ["a"]),
+        helper.make_node(
+            "QGemm",
+            ["a", "as", "az", "b", "bs", "bz", "c", *(["ys", "yz"] if is_quantized else [])],
+            ["y"],
+            domain="com.microsoft",
+            alpha=0.5,
+        ),
+    ]
+    x = np.abs(RANDOM.normal(size=(4, 5))).astype(np.float32)
+    scale = x.max() * f(0.02)
+    a = rounded(x, float(scale), 120)
+    real = 0.5 * (read(a, scale, 120) @ read(MATRIX, 0.02, 130) + ROW_BIAS * scale * 0.02)
+    found = computed(loaded(nodes, constants, x=x), x)
+    if is_quantized:
+        assert abs(found.astype(int) - rounded(real, float(scale) * 10, 128)).max() <= 1
+    else:
+        np.testing.assert_allclose(found, real, 1e-3, 1e-3)
+
+
+def test_quantized_values_are_selected() -> None:
+    chosen = RANDOM.random(ROWS.shape) > 0.5
+    names = ["c", "x", "xs", "xz", "v", "vs", "vz", "ys", "yz"]
+    given = (chosen, f(0.05), u(120), OTHER, f(0.03), u(90), f(0.06), u(110))
+    constants = dict(zip([each for each in names if each != "x"], given, strict=True))
+    node = helper.make_node("QLinearWhere", names, ["y"], domain="com.microsoft")
+    found = computed(loaded([node], constants, x=ROWS), ROWS)
+    expected = rounded(np.where(chosen, read(ROWS, 0.05, 120), read(OTHER, 0.03, 90)), 0.06, 110)
+    assert abs(found.astype(int) - expected).max() <= 1
+
+
+@pytest.mark.parametrize("type", [np.float32, np.float16])
+@pytest.mark.parametrize("output", ["q", "scale", "point"])
+def test_ranges_are_found_at_each_run(type: Any, output: str) -> None:
+    x = np.array([[-1, 0.5, 3], [2, 0, -0.25]], type)
+    names = [name if name == output else f"{name} unread" for name in ("q", "scale", "point")]
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], names),
+        helper.make_node("Cast", [output], ["y"], to=onnx.TensorProto.FLOAT),
+    ]
+    scale = np.float32(4 / 255)
+    point = np.round(1 / scale)
+    expected = {"q": np.clip(np.rint(x.astype(np.float32) / scale) + point, 0, 255), "scale": scale, "point": point}
+    found = computed(loaded(nodes, x=x), x)
+    np.testing.assert_allclose(found.reshape(np.shape(expected[output])), expected[output], 1e-6)

@@ -34,7 +34,8 @@ def reason_without_rule(kind: str, domain: str) -> str:
 
 _NAMES = {
     "attention": "com.microsoft:Attention com.microsoft:MultiHeadAttention com.microsoft:GroupQueryAttention "
-    "com.microsoft:RotaryEmbedding com.microsoft:EmbedLayerNormalization Attention RotaryEmbedding",
+    "com.microsoft:RotaryEmbedding com.microsoft:EmbedLayerNormalization com.microsoft:QEmbedLayerNormalization "
+    "Attention RotaryEmbedding",
     "control_flow": "If Loop Scan",
     "binary": "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Xor",
     "convolution": "Conv ConvTranspose",
@@ -49,13 +50,14 @@ _NAMES = {
     "quantized_operators": "QLinearConv QLinearMatMul MatMulInteger ConvInteger com.microsoft:QLinearAdd "
     "com.microsoft:QLinearMul com.microsoft:QLinearSigmoid com.microsoft:QLinearLeakyRelu com.microsoft:QLinearSoftmax "
     "com.microsoft:QLinearAveragePool com.microsoft:QLinearGlobalAveragePool com.microsoft:QLinearConcat "
-    "com.microsoft:QGemm",
+    "com.microsoft:QGemm com.microsoft:QLinearWhere DynamicQuantizeLinear",
     "composed": "com.microsoft:FusedMatMul com.microsoft:TransposeMatMul "
     "com.microsoft:SkipLayerNormalization com.microsoft:SkipSimplifiedLayerNormalization "
     "com.microsoft:BiasGelu com.microsoft:Gelu com.microsoft:FastGelu "
     "com.microsoft:QuickGelu com.microsoft:FusedConv com.microsoft:FusedGemm com.microsoft:QuantizeLinear "
-    "com.microsoft:DequantizeLinear com.microsoft:MatMulNBits com.microsoft:DynamicQuantizeMatMul "
-    "com.microsoft:DynamicQuantizeConv com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeLSTM",
+    "com.microsoft:DequantizeLinear com.microsoft:MatMulNBits com.microsoft:MatMulBnb4 "
+    "com.microsoft:DynamicQuantizeMatMul com.microsoft:DynamicQuantizeConv com.microsoft:MatMulIntegerToFloat "
+    "com.microsoft:DynamicQuantizeLSTM",
     "recurrent": "LSTM GRU RNN",
     "reduction": "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
     "ReduceSumSquare CumSum CumProd",

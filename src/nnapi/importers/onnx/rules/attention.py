@@ -320,15 +320,32 @@ def _share(node: Node, x: Tensor, heads: int) -> Tensor:
 
 @rule("com.microsoft:EmbedLayerNormalization")
 def embed_layer_normalization(node: Node) -> list[Result | None]:
-    """Normalize the sum of word, position and segment embeddings; count the mask's ones."""
+    tables = [node.given(i) for i in (2, 3, 4, 5, 6)]
+    return _embed(node, tables, node.given(8))
+
+
+@rule("com.microsoft:QEmbedLayerNormalization")
+def q_embed_layer_normalization(node: Node) -> list[Result | None]:
+    """Lower QEmbedLayerNormalization. Its tables' scales are 6 inputs behind them, its zero points 11."""
+    tables = [
+        compose(node, "DequantizeLinear", table, node.tensor(i + 6), node.given(i + 11)) if table else None
+        for i, table in ((i, node.given(i)) for i in (2, 3, 4, 5, 6))
+    ]
+    return _embed(node, tables, None)[:2]
+
+
+def _embed(node: Node, tables: Sequence[Tensor | None], positions: Tensor | None) -> list[Result | None]:
+    """Normalize the sum of word, position and segment embeddings; count the mask's ones. ``tables`` are those of the
+    embeddings, gamma and beta."""
     batches, rows = node.static_shape(0)
-    positions = node.given(8) or np.arange(rows).reshape(1, rows)
-    total = compose(node, "Gather", node.tensor(2), node.tensor(0), axis=0)
-    total = add(node, total, compose(node, "Gather", node.tensor(3), positions, axis=0))
+    words, places, segments, gamma, beta = tables
+    total = compose(node, "Gather", words, node.tensor(0), axis=0)
+    given = np.arange(rows).reshape(1, rows) if positions is None else positions
+    total = add(node, total, compose(node, "Gather", places, given, axis=0))
     if node.has(1):
-        total = add(node, total, compose(node, "Gather", node.tensor(4), node.tensor(1), axis=0))
+        total = add(node, total, compose(node, "Gather", segments, node.tensor(1), axis=0))
     epsilon = float(node.attribute("epsilon", 1e-12))
-    found = compose(node, "LayerNormalization", total, node.tensor(5), node.tensor(6), axis=2, epsilon=epsilon)
+    found = compose(node, "LayerNormalization", total, gamma, beta, axis=2, epsilon=epsilon)
     count: Tensor | None = constant(f"{node.name}:mask", np.zeros(batches, np.int32))
     if node.has(7):
         ones = compose(node, "Cast", node.tensor(7), to=FLOAT)

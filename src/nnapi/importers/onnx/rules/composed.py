@@ -19,6 +19,16 @@ FLOAT_INPUTS = "inputs are not quantized: results are closer to float32 than ONN
 
 ROWS_OR_FLOAT = "inputs are quantized by rows or not at all: results are closer to float32 than ONNX Runtime's"
 
+_HALF = (0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4)
+FP4 = (*_HALF, *(-each for each in _HALF))
+NF4 = (
+    *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
+    *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),
+    *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
+    *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
+)
+"""The values of 4-bit floats, and of 4-bit numbers at quantiles of the normal distribution, in bitsandbytes."""
+
 FUSED_ATTRIBUTES = {
     "Conv": ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"),
     "Gemm": ("alpha", "beta", "transA", "transB"),
@@ -129,6 +139,22 @@ def _unpack(packed: Array, bits: int) -> Array:
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     found: Array = (packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)
     return found.reshape(*packed.shape[:-1], -1)
+
+
+@rule("com.microsoft:MatMulBnb4")
+def matmul_bnb4(node: Node) -> Result:
+    """Lower MatMulBnb4: look up weights of 4 bits in a table, with a scale for each block of the rows in sequence."""
+    columns, rows, size, kind = (int(node.attribute(name, 0)) for name in ("N", "K", "block_size", "quant_type"))
+    expressible(kind in (0, 1) and size > 0, f"its quant_type is {kind}, its block_size {size}")
+    count = columns * rows
+    node.graph.reserve(8 * count)
+    packed = node.array(1).reshape(-1)
+    expressible(2 * packed.size >= count, f"it has {packed.size} bytes for {columns} × {rows} weights of 4 bits")
+    numbers = np.stack([packed >> 4, packed & 15], -1).reshape(-1)[:count]
+    scales = np.repeat(node.array(2).astype(np.float32), size)[:count]
+    expressible(scales.size == count, f"it has {node.array(2).size} scales for {count} weights")
+    weights = (np.array((FP4, NF4)[kind], np.float32)[numbers] * scales).reshape(columns, rows)
+    return compose(node, "MatMul", node.tensor(0), np.ascontiguousarray(weights.T.astype(node.array(2).dtype)))
 
 
 @rule("com.microsoft:DynamicQuantizeMatMul")

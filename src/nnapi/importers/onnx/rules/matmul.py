@@ -172,7 +172,7 @@ def _times(node: Node, value: Value, factor: float) -> Value:
 
 @rule("Einsum")
 def einsum(node: Node) -> Tensor:
-    """Lower Einsum of one or two inputs without diagonals to a matrix product and a transpose."""
+    """Lower Einsum of inputs without diagonals to products of two, as matrices, and a transpose."""
     equation = node.attribute("equation", "").replace(" ", "")
     expressible("." not in equation and equation, "its equation leaves out axes")
     left, _, right = equation.partition("->")
@@ -180,7 +180,6 @@ def einsum(node: Node) -> Tensor:
     if "->" not in equation:
         right = "".join(sorted(each for each in set(left) - {","} if left.count(each) == 1))
     expressible(len(inputs) == node.count, f"{len(inputs)} terms for {node.count} inputs")
-    expressible(len(inputs) <= 2, "it multiplies more than two inputs")
     sizes: dict[str, int] = {}
     values = []
     for i, letters in enumerate(inputs):
@@ -190,7 +189,10 @@ def einsum(node: Node) -> Tensor:
         sizes.update(zip(letters, shape, strict=True))
         kept = {*right, *(each for k, other in enumerate(inputs) if k != i for each in other)}
         values.append(_sum_others(node, node.input(i), letters, kept))
-    value, letters = values[0] if len(values) == 1 else _contract(node, values, right, sizes)
+    value, letters = values[0]
+    for i, other in enumerate(values[1:], 2):
+        later = "".join(each for _, each in values[i:])
+        value, letters = _contract(node, [(value, letters), other], right + later, sizes)
     expressible(sorted(letters) == sorted(right), f"its equation {equation} repeats or lacks a letter of its inputs")
     return node.result(_lay(node, value, letters, sizes, *right), tuple(sizes[each] for each in right))
 
@@ -216,7 +218,7 @@ def _sum_others(node: Node, value: Value, letters: str, kept: set[str]) -> tuple
 
 
 def _contract(node: Node, values: Sequence[tuple[Value, str]], right: str, sizes: dict[str, int]) -> tuple[Value, str]:
-    """Multiply two values as matrices, over the letters not in ``right``; return the product and its letters."""
+    """Multiply two values as matrices, over the common letters that ``right`` lacks; return product and letters."""
     (x, a), (y, b) = values
     both = [each for each in a if each in b]
     batch, inner = [each for each in both if each in right], [each for each in both if each not in right]

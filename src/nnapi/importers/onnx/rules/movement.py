@@ -16,7 +16,7 @@ from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import BYTES, DTYPES, DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
-from nnapi.model.operand import Shape
+from nnapi.model.operand import OperandType, Shape
 
 Widths = list[tuple[int, int]]
 
@@ -29,6 +29,8 @@ def reshape_input(node: Node, shape: Shape) -> Tensor:
 def reshape(node: Node) -> Tensor:
     """Lower Reshape. 0 keeps a dimension; -1 is inferred, or dynamic."""
     tensor = node.tensor(0)
+    if node.tensor(1).array is None:
+        return _reshape_at_run(node, tensor)
     shape = [int(each) for each in node.tensor(1).constant.reshape(-1)]
     if not node.attribute("allowzero"):
         expressible(all(each or i < tensor.rank for i, each in enumerate(shape)), "a 0 beyond the input's rank")
@@ -40,6 +42,17 @@ def reshape(node: Node) -> Tensor:
         expressible(rest > 0 and count % rest == 0, f"{list(tensor.dims)} does not reshape to {shape}")
         shape[shape.index(-1)] = count // rest
     return reshape_input(node, tuple(max(each, DYNAMIC) for each in shape))
+
+
+def _reshape_at_run(node: Node, tensor: Tensor) -> Tensor:
+    """Reshape to dimensions that only a run knows."""
+    (rank,) = node.static_shape(1)
+    expressible(rank <= HIGHEST_RANK, f"its result has {rank} dimensions, NNAPI's operations at most {HIGHEST_RANK}")
+    node.note("a computed shape must not have 0, which keeps a dimension in ONNX")
+    value, shape = node.stored(0), (DYNAMIC,) * rank
+    type = OperandType(value.type.code, shape, value.type.scale, value.type.zero_point)
+    found = node.apply(OperationCode.RESHAPE, value, node.cast(node.input(1), INT32), shape=shape, type=type)
+    return node.result(found, shape, elem=tensor.elem)
 
 
 @rule("Flatten")

@@ -1,5 +1,6 @@
 """Operators with scales and zero points as inputs: DequantizeLinear, a float operator, QuantizeLinear."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ from nnapi.importers.onnx.rule_results import apply_rule, compose
 from nnapi.importers.onnx.rules.quantization import as_int32, quantize_to
 from nnapi.importers.onnx.tensors import FLOAT, INT8, UINT8, Tensor, constant
 from nnapi.importers.onnx.tensors import INT32 as ELEM_INT32
-from nnapi.importers.refusals import Refused, expressible
+from nnapi.importers.refusals import expressible
 
 
 def _dequantize(node: Node, i: int, axis: int = 1) -> Tensor:
@@ -25,7 +26,8 @@ def _requantize(node: Node, kind: str, tensors: Sequence[Tensor | None], i: int)
     """Apply a float operator, and quantize its result; inputs ``i`` and ``i + 1`` are scale and zero point."""
     type = quantized_type(node.tensor(i), node.given(i + 1))
     if type is None:
-        raise Refused("the scale or zero point of its result is computed, or one for each channel")
+        expressible(math.prod(node.static_shape(i)) == 1, "its result has a scale for each channel")
+        return compose(node, "QuantizeLinear", apply_rule(node, kind, tensors), node.tensor(i), node.given(i + 1))
     found = apply_rule(node, kind, tensors, type)
     quantized = quantize_to(node, found.materialize(), type)
     return node.result(quantized, found.shape, elem=UINT8 if type.code == QUANT8 else INT8, is_nhwc=found.is_nhwc)
@@ -34,9 +36,16 @@ def _requantize(node: Node, kind: str, tensors: Sequence[Tensor | None], i: int)
 def _bias(node: Node, i: int) -> Tensor | None:
     if not node.has(i):
         return None
+    if any(node.tensor(scale).array is None for scale in (1, 4)):
+        scale = compose(node, "Mul", compose(node, "Mul", node.tensor(1), node.tensor(4)), _alpha(node))
+        return compose(node, "Mul", compose(node, "Cast", node.tensor(i), to=FLOAT), scale)
     scales = node.array(1).astype(np.float64) * node.array(4).astype(np.float64)
-    numbers = node.array(i).astype(np.float64) * scales.reshape(-1) * float(node.attribute("alpha", 1.0))
+    numbers = node.array(i).astype(np.float64) * scales.reshape(-1) * _alpha(node)
     return constant(f"{node.name}:bias", numbers.astype(np.float32))
+
+
+def _alpha(node: Node) -> float:
+    return float(node.attribute("alpha", 1.0))
 
 
 @rule("QLinearConv")
@@ -71,10 +80,28 @@ def qlinear_of_one(node: Node) -> Result:
     return _requantize(node, node.kind.removeprefix("QLinear"), [_dequantize(node, 0)], 3)
 
 
+@rule("com.microsoft:QLinearWhere")
+def qlinear_where(node: Node) -> Result:
+    return _requantize(node, "Where", [node.tensor(0), _dequantize(node, 1), _dequantize(node, 4)], 7)
+
+
 @rule("com.microsoft:QLinearConcat")
 def qlinear_concat(node: Node) -> Result:
     expressible(node.count % 3 == 2, f"it has {node.count} inputs")
     return _requantize(node, "Concat", [_dequantize(node, i) for i in range(2, node.count, 3)], 0)
+
+
+@rule("DynamicQuantizeLinear")
+def dynamic_quantize_linear(node: Node) -> Sequence[Result]:
+    """Lower DynamicQuantizeLinear by its definition, also for float16, whose range it computes in float32."""
+    x = node.tensor(0)
+    x = x if x.elem == FLOAT else compose(node, "Cast", x, to=FLOAT)
+    low = compose(node, "Min", compose(node, "ReduceMin", x, keepdims=0), 0.0)
+    high = compose(node, "Max", compose(node, "ReduceMax", x, keepdims=0), 0.0)
+    scale = compose(node, "Div", compose(node, "Sub", high, low), 255.0)
+    point = compose(node, "Clip", compose(node, "Neg", compose(node, "Div", low, scale)), 0.0, 255.0)
+    point = compose(node, "Cast", compose(node, "Round", point), to=UINT8)
+    return [compose(node, "QuantizeLinear", x, scale, point), scale, point]
 
 
 @rule("MatMulInteger")
