@@ -111,3 +111,29 @@ def test_wake_words_are_equal_to_litert_s_over_several_runs(shared: Path, name: 
         found.append([values(interpreter)[0].tolist() for interpreter in pair])
     assert all(first == second for first, second in found)
     assert len({str(first) for first, _ in found}) > 1
+
+
+def test_inputs_of_rank_5_keep_their_shape() -> None:
+    x, y = T("FLOAT32", (2, 3, 2, 4, 3)), T("FLOAT32", (2, 3, 2, 4, 3))
+    pair = both(write(Graph().operator("SOFTMAX", [x], [y], "SoftmaxOptions", Beta=1.0).between([x], [y])))
+    for interpreter in pair:
+        interpreter.allocate_tensors()
+    for _ in range(2):
+        feed(pair)
+        run(pair)
+
+
+def test_the_number_of_largest_elements_may_be_an_input() -> None:
+    x, k, values_, indices = T("FLOAT32", (3, 6)), T("INT32"), T("FLOAT32", (3, 0)), T("INT32", (3, 0))
+    graph = Graph().operator("TOPK_V2", [x, k], [values_, indices], "TopKV2Options").between([x, k], [values_, indices])
+    found = []
+    for interpreter in both(write(graph)):
+        interpreter.allocate_tensors()
+        (first, second), outputs = interpreter.get_input_details(), interpreter.get_output_details()
+        for count in (2, 5):
+            interpreter.set_tensor(first["index"], np.arange(18, dtype=np.float32).reshape(3, 6) % 5)
+            interpreter.set_tensor(second["index"], np.array(count, np.int32))
+            interpreter.invoke()
+            found.append([interpreter.get_tensor(each["index"]).tolist() for each in outputs])
+    assert found[:2] == found[2:]
+    assert [len(each[0][0]) for each in found] == [2, 5, 2, 5]

@@ -15,8 +15,9 @@ from nnapi.delegate.graph import LiteRtGraph, list_integers
 from nnapi.delegate.settings import Settings
 from nnapi.errors import BadDataError, NnapiError, OpFailedError, need
 from nnapi.formats.tflite.reader import Tensor
-from nnapi.importers.tflite.convert import Import, list_variables
+from nnapi.importers.tflite.convert import Import
 from nnapi.importers.tflite.tensors import TYPES
+from nnapi.importers.tflite.variables import list_variables
 from nnapi.model.borrowed_memory import BorrowedMemory
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape

@@ -46,7 +46,9 @@ class ReadyGraph:
         ]
         self._burst = compilation.burst(borrow=True) if burst is None else burst
         taken = {tensor.number: tensor for tensor in inputs}
-        memory, run_stored = self._burst.bind(*(tensor.shape or (1,) for tensor in taken.values()))
+        held = (compilation.model.operands[index].type for index in compilation.model.inputs)
+        shapes = [_merge_axes(tensor.shape or (1,), type) for tensor, type in zip(taken.values(), held, strict=False)]
+        memory, run_stored = self._burst.bind(*shapes)
         ends = zip(memory, taken.values(), strict=True)
         self.inputs = dict(zip(taken, (_describe_memory(*end) for end in ends), strict=True))
         self.run = self._resolve(memory, outputs, run_stored)
@@ -92,6 +94,11 @@ def _run_otherwise(
 def _infer_shape(tensor: Tensor, type: OperandType) -> Shape:
     """Return an output's shape: the model's, which follows from its operations, unless the tensor is a scalar."""
     return type.dimensions if tensor.shape and type.is_known else tensor.shape
+
+
+def _merge_axes(shape: Shape, type: OperandType) -> Shape:
+    """Return the shape of an input's memory: the operand's, if the importer has merged axes."""
+    return type.dimensions if type.rank and type.rank < len(shape) else shape
 
 
 def _describe_memory(memory: Array, tensor: Tensor) -> Array:

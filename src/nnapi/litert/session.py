@@ -16,8 +16,9 @@ from nnapi.formats.tflite.reader import Tensor as FileTensor
 from nnapi.importers import load
 from nnapi.importers.file_formats import Weights, is_dynamic_range
 from nnapi.importers.refusals import Refused, UnsupportedOperationsError
-from nnapi.importers.tflite.convert import Import, list_variables
+from nnapi.importers.tflite.subgraph import import_subgraph
 from nnapi.importers.tflite.tensors import operand_type
+from nnapi.importers.tflite.variables import list_variables
 from nnapi.litert.delegated_graph import DelegatedGraph
 from nnapi.litert.ready_graph import ReadyGraph, RestartingGraph, Tensor
 from nnapi.model.memory import Memory
@@ -231,7 +232,8 @@ class SubgraphFile:
         graph.outputs = outputs
         for number, shape in shapes.items():
             graph.tensors[number].shape = shape
-        return Import(file, self.name, keeps_state=keeps_state, dynamic_range=self._dynamic_range).model(index)
+        options = {"keeps_state": keeps_state, "dynamic_range": self._dynamic_range}
+        return import_subgraph(file, self.name, index, **options)
 
 
 def has_type(graph: Subgraph, index: int) -> bool:

@@ -8,8 +8,13 @@ import pytest
 
 import nnapi
 from nnapi.codes import OperationCode
+from nnapi.formats.tflite.reader import File
+from nnapi.importers.graph import FLOAT32, Value
+from nnapi.importers.tflite.merged_axes import describe_merge, merge_axes
+from nnapi.importers.tflite.subgraph import import_subgraph
+from nnapi.model.operand import OperandType
 from tests.importers.tflite.against_litert import litert, loaded, run
-from tests.tflite_writer import Graph, T, const, f32, i32, u8, write
+from tests.tflite_writer import Graph, T, const, f32, i32, single, u8, write
 
 pytestmark = pytest.mark.engine
 RNG = np.random.default_rng(6)
@@ -105,6 +110,7 @@ MORE: list[tuple[str, list[Any], tuple[int, ...], dict[str, Any]]] = [
     ("REDUCE_MIN", [const([-2, 4])], (2, 3, 4), {}),
     ("REDUCE_PROD", [const([1])], (2, 1, 4, 5, 6), {"KeepDims": True}),
     ("MEAN", [const([0, 1, 4])], (1, 1, 4, 5, 1), {"KeepDims": True}),
+    ("MEAN", [const([0, 2, 4])], (3, 5), {}),
 ]
 
 
@@ -130,7 +136,6 @@ def test_operators_along_several_axes(
             {"Axis": 1, "FusedActivationFunction": 1},
             "NNAPI fuses no activation with a CONCATENATION",
         ),
-        ("SUM", [const([0, 2, 4])], (3, 5), {}, "it reduces along 3 axes that are not adjacent"),
         (
             "SLICE",
             [const([1, 0, 1, 0, 1]), const([1, 3, 3, 5, 5])],
@@ -226,8 +231,8 @@ def test_an_output_of_high_rank(tmp_path: Path) -> None:
     check(Graph().operator("RESHAPE", [x, const(y.shape)], [y], "ReshapeOptions"), x, y, tmp_path)
 
 
-def test_a_model_input_of_high_rank_is_refused_with_the_reason(tmp_path: Path) -> None:
-    x, y = f32(1, 2, 3, 4, 5), f32(120)
+def test_a_dynamic_model_input_of_high_rank_is_refused_with_the_reason(tmp_path: Path) -> None:
+    x, y = T("FLOAT32", (1, 2, 3, 4, 5), signature=(-1, 2, 3, 4, 5)), f32(120)
     content = write(Graph().operator("RESHAPE", [x, const([120])], [y], "ReshapeOptions").between([x], [y]))
     with pytest.raises(nnapi.NnapiError, match="input has rank 5"):
         loaded(content, tmp_path)
@@ -243,3 +248,100 @@ def test_indices_move_as_well(tmp_path: Path) -> None:
     given = np.arange(24, dtype=np.int32).reshape(4, 6)
     expected = given.reshape(wide.shape).transpose(0, 1, 2, 4, 3).reshape(-1)
     assert run(loaded(content, tmp_path), [given])[0].tolist() == expected.tolist()
+
+
+def test_means_of_codes_along_axes_that_are_not_adjacent_are_refused(tmp_path: Path) -> None:
+    x, wide, out, y = u8(6, 20, 6), u8(2, 3, 4, 5, 6), u8(3, 5), u8(15)
+    graph = through(x, wide, ("MEAN", [None, const([0, 2, 4])], out, "ReducerOptions", {}), y=y)
+    with pytest.raises(nnapi.NnapiError, match="it reduces quantized values along 3 axes that are not adjacent"):
+        loaded(write(graph.between([x], [y])), tmp_path)
+
+
+# Inputs of rank 5
+
+SHAPE = (2, 3, 2, 4, 3)
+WEIGHTS = const(RNG.uniform(-1, 1, (5, 3)), "FLOAT32")
+PADS = const([[0, 0], [1, 0], [0, 0], [0, 2], [0, 0]])
+SLICED = [const([0, 0, 0, 3, 2]), const([2, 3, 2, 0, -4]), const([1, 2, 1, -1, -1])]
+OF_INPUTS: list[tuple[str, list[Any], Any, str | None, dict[str, Any]]] = [
+    ("CONCATENATION", [f32(*SHAPE)], f32(2, 3, 4, 4, 3), "ConcatenationOptions", {"Axis": 2}),
+    ("MEAN", [const([2, 3])], f32(2, 3, 3), "ReducerOptions", {}),
+    ("REDUCE_MAX", [const([0, 2, 4])], f32(3, 4), "ReducerOptions", {}),
+    ("SOFTMAX", [], f32(*SHAPE), "SoftmaxOptions", {"Beta": 0.5}),
+    ("LOG_SOFTMAX", [], f32(*SHAPE), None, {}),
+    ("L2_NORMALIZATION", [], f32(*SHAPE), "L2NormOptions", {}),
+    ("FULLY_CONNECTED", [WEIGHTS], f32(48, 5), "FullyConnectedOptions", {}),
+    ("FULLY_CONNECTED", [WEIGHTS], f32(2, 3, 2, 4, 5), "FullyConnectedOptions", {"KeepNumDims": True}),
+    ("BATCH_MATMUL", [f32(2, 3, 2, 3, 5)], f32(2, 3, 2, 4, 5), "BatchMatMulOptions", {}),
+    ("BATCH_MATMUL", [f32(2, 3, 2, 4, 3)], f32(2, 3, 2, 4, 4), "BatchMatMulOptions", {"AdjY": True}),
+    ("TOPK_V2", [const(2)], [f32(2, 3, 2, 4, 2), i32(2, 3, 2, 4, 2)], "TopKV2Options", {}),
+    ("CUMSUM", [const(1)], f32(*SHAPE), "CumsumOptions", {}),
+    ("GATHER_ND", [const([[1, 0], [0, 2]])], f32(2, 2, 4, 3), None, {}),
+    ("PAD", [PADS], f32(2, 4, 2, 6, 3), "PadOptions", {}),
+    ("PADV2", [PADS, const([0.5], "FLOAT32")], f32(2, 4, 2, 6, 3), "PadV2Options", {}),
+    ("STRIDED_SLICE", SLICED, f32(2, 2, 2, 3, 3), "StridedSliceOptions", {"EndMask": 16}),
+    (
+        "STRIDED_SLICE",
+        [const([0, -1, 0, 0, 0]), const([2, 0, 2, 4, 3]), const([1] * 5)],
+        f32(2, 2, 4, 3),
+        "StridedSliceOptions",
+        {"ShrinkAxisMask": 2},
+    ),
+    ("ADD", [f32(*SHAPE)], f32(*SHAPE), "AddOptions", {}),
+    ("ADD_N", [f32(*SHAPE)], f32(*SHAPE), None, {}),
+    ("CEIL", [], f32(*SHAPE), None, {}),
+    ("FLOOR_MOD", [f32(*SHAPE)], f32(*SHAPE), "FloorModOptions", {}),
+    ("RESHAPE", [const([6, 24])], f32(6, 24), "ReshapeOptions", {}),
+]
+
+
+def with_inputs(kind: str, others: list[Any], out: Any, options: str | None, fields: dict[str, Any]) -> bytes:
+    return single(kind, [f32(*SHAPE), *others], out, options, **fields)
+
+
+@pytest.mark.parametrize(("kind", "others", "out", "options", "fields"), OF_INPUTS)
+def test_inputs_of_high_rank(
+    kind: str, others: list[Any], out: Any, options: str | None, fields: dict[str, Any], tmp_path: Path
+) -> None:
+    content = with_inputs(kind, others, out, options, fields)
+    shapes = [SHAPE, *(each.shape for each in others if each.data is None)]
+    arrays = [RNG.uniform(-2, 2, shape).astype(np.float32) for shape in shapes]
+    model = loaded(content, tmp_path)
+    given = [
+        array.reshape(model.operands[index].type.dimensions) for array, index in zip(arrays, model.inputs, strict=True)
+    ]
+    for ours, theirs in zip(run(model, given), litert(content, arrays), strict=True):
+        assert ours.shape == theirs.shape
+        np.testing.assert_allclose(ours, theirs, 2e-6, 2e-6)
+
+
+def test_inputs_are_merged_only_if_the_model_is_refused_otherwise(tmp_path: Path) -> None:
+    merged = loaded(with_inputs("RELU", [], f32(*SHAPE), None, {}), tmp_path)
+    assert [merged.operands[index].type.dimensions for index in merged.inputs] == [(6, 2, 4, 3)]
+    assert any(
+        "of shape [6, 2, 4, 3], in the file [2, 3, 2, 4, 3]: its first axes are merged" in note for note in merged.notes
+    )
+    whole = loaded(with_inputs("LOG_SOFTMAX", [], f32(*SHAPE), None, {}), tmp_path)
+    assert [whole.operands[index].type.dimensions for index in whole.inputs] == [SHAPE]
+
+
+def test_the_reason_is_that_of_the_file_s_shapes(tmp_path: Path) -> None:
+    content = with_inputs("SLICE", [const([1, 0, 1, 0, 1]), const([1, 2, 1, 2, 2])], f32(1, 2, 1, 2, 2), None, {})
+    assert loaded(content, tmp_path).operations
+    content = with_inputs("ATAN2", [f32(*SHAPE)], f32(*SHAPE), None, {})
+    with pytest.raises(nnapi.NnapiError, match="inverse trigonometric"):
+        loaded(content, tmp_path)
+
+
+def test_only_static_values_of_more_than_four_axes_are_merged() -> None:
+    wide, low, dynamic = (Value(OperandType(FLOAT32, shape), "x") for shape in (SHAPE, (2, 3), (0, 3, 2, 4, 3)))
+    assert [merge_axes(value) for value in (wide, low, dynamic)] == [True, False, False]
+    assert wide.row is not None
+    assert wide.row.shape == (6, 2, 4, 3)
+    assert describe_merge(wide).endswith("in the file [2, 3, 2, 4, 3]: its first axes are merged")
+
+
+def test_options_of_an_import_hold_with_merged_axes() -> None:
+    content = with_inputs("RELU", [], f32(*SHAPE), None, {})
+    model = import_subgraph(File(memoryview(content)), "relu.tflite", keeps_state=True)
+    assert (model.name, len(model.inputs)) == ("relu", 1)

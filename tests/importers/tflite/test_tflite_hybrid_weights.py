@@ -26,7 +26,7 @@ from tests.importers.tflite.recurrent_cases import (
     state,
     weights,
 )
-from tests.tflite_writer import T, const, f32, i32
+from tests.tflite_writer import T, const, f32, i32, single
 
 SCALE, FARTHEST = 0.01, 0.03
 """The scale of weights, and LiteRT's largest difference, relative to the largest result: it quantizes the input too."""
@@ -149,6 +149,50 @@ def test_a_table_with_a_zero_point_is_refused(tmp_path: Path) -> None:
     (table,) = (case for case in CASES if case.kind == "EMBEDDING_LOOKUP")
     with pytest.raises(nnapi.NnapiError, match="has a zero point"):
         loaded(with_weights(table, "UINT8", 100).content(), tmp_path)
+
+
+SCALES, POINTS = [0.01, 0.02, 0.03, 0.04], [3, -5, 0, 7]
+
+
+def per_channel(*shape: int, points: Sequence[int] = POINTS, axis: int = 0) -> T:
+    stored = np.random.default_rng(4).integers(-127, 128, shape)
+    return T("INT8", shape, SCALES, points, stored, axis)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("kind", "shapes", "options", "fields"),
+    [
+        ("CONV_2D", [(1, 4, 4, 8), (4, 3, 3, 8), (1, 4, 4, 4)], "Conv2DOptions", WINDOW),
+        (
+            "DEPTHWISE_CONV_2D",
+            [(1, 4, 4, 4), (1, 3, 3, 4), (1, 4, 4, 4)],
+            "DepthwiseConv2DOptions",
+            {**WINDOW, "DepthMultiplier": 1},
+        ),
+        ("FULLY_CONNECTED", [(2, 8), (4, 8), (2, 4)], "FullyConnectedOptions", {}),
+    ],
+)
+def test_zero_points_per_channel_are_ignored_beside_floats(
+    kind: str, shapes: Any, options: str, fields: dict[str, Any], tmp_path: Path
+) -> None:
+    x = np.random.default_rng(7).uniform(-1, 1, shapes[0]).astype(np.float32)
+    found = []
+    for points in (POINTS, [0] * 4):
+        stored = per_channel(*shapes[1], points=points, axis=3 if kind.startswith("DEPTHWISE") else 0)
+        content = single(kind, [f32(*shapes[0]), stored, BIAS], f32(*shapes[2]), options, **fields)
+        found += [run(loaded(content, tmp_path), [x])[0], litert(content, [x])[0]]
+    np.testing.assert_array_equal(found[0], found[2])
+    np.testing.assert_array_equal(found[1], found[3])
+    assert np.abs(found[0] - found[1]).max() <= FARTHEST * np.abs(found[1]).max()
+
+
+def test_zero_points_per_channel_beside_codes_are_refused(tmp_path: Path) -> None:
+    x, y = T("INT8", (2, 8), 0.05, 3), T("INT8", (2, 4), 0.5, 0)
+    bias = T("INT32", (4,), [scale * 0.05 for scale in SCALES], data=np.zeros(4))
+    content = single("FULLY_CONNECTED", [x, per_channel(4, 8), bias], y, "FullyConnectedOptions")
+    with pytest.raises(nnapi.NnapiError, match="has a zero point per channel, NNAPI only scales"):
+        loaded(content, tmp_path)
 
 
 def test_computed_weights_with_a_zero_point_are_refused(tmp_path: Path) -> None:

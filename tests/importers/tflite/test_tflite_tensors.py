@@ -13,8 +13,9 @@ from nnapi.errors import BadDataError
 from nnapi.formats.tflite.reader import File
 from nnapi.importers.refusals import Refused, UnsupportedOperationsError
 from nnapi.importers.tflite import read
-from nnapi.importers.tflite.convert import Import, list_variables
+from nnapi.importers.tflite.convert import Import
 from nnapi.importers.tflite.tensors import as_real, operand_type, read_constant
+from nnapi.importers.tflite.variables import list_variables
 from nnapi.model.memory import Memory
 from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.operand import ChannelQuantization

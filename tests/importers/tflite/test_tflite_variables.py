@@ -142,11 +142,11 @@ def test_values_that_are_not_handles() -> None:
 def test_assigned_variables_are_found_behind_calls_but_not_behind_call_once() -> None:
     main, first = running_sum()
     file = File(memoryview(write(main, first)))
-    assert list_assigned(file, [0]) == {"total"}
+    assert list_assigned(file, 0) == {"total"}
     reading = Graph().operator("CALL_ONCE", [], [], "CallOnceOptions", InitSubgraphIndex=1)
     x, y = f32(2), f32(2)
     file = File(memoryview(write(reading.operator("RELU", [x], [y]).between([x], [y]), first)))
-    assert list_assigned(file, [0]) == set()
+    assert list_assigned(file, 0) == set()
 
 
 def test_pickled_models_keep_their_states() -> None:

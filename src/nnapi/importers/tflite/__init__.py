@@ -3,7 +3,7 @@
 import os
 
 from nnapi.formats.tflite.reader import File
-from nnapi.importers.tflite.convert import Import
+from nnapi.importers.tflite.subgraph import import_subgraph
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 
@@ -16,4 +16,4 @@ def read(memory: Memory, path: str, *, int16_as_float: bool = False, dynamic_ran
     """
     file = File(memory.view().data.toreadonly())
     name = os.path.basename(path)
-    return Import(file, name, int16_as_float=int16_as_float, dynamic_range=dynamic_range).model()
+    return import_subgraph(file, name, int16_as_float=int16_as_float, dynamic_range=dynamic_range)

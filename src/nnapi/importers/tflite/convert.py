@@ -4,6 +4,7 @@ import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,24 +15,25 @@ from nnapi.formats.tflite.reader import CONTROL_FLOW, OMITTED, Blocks, File, Ope
 from nnapi.importers.build import build
 from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.importers.refusals import Refusal, Refused, UnsupportedOperationsError, expressible
+from nnapi.importers.tflite.merged_axes import describe_merge, merge_axes
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import HIGH_RANK, RULES
 from nnapi.importers.tflite.tensors import (
     as_real,
     as_signed,
     dequantize_blocks,
+    has_zero_points,
     operand_type,
+    placeholder,
     read_constant,
     read_stored,
 )
-from nnapi.importers.tflite.variables import RESOURCE, Handle, Variables, list_assigned
+from nnapi.importers.tflite.variables import RESOURCE, Handle, Variables, list_assigned, list_variables
 from nnapi.model.model import DYNAMIC_RANGE, Model
 from nnapi.model.nesting import inner_first
 from nnapi.model.operand import Array, OperandType
 
 INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, struct.error)
-
-
 LASTING = "variables begin each run with their initial values; a burst keeps them between its runs"
 DEEPEST = 50
 """The maximum nesting depth of called subgraphs."""
@@ -47,9 +49,11 @@ class Import:
         keeps_state: bool = False,
         dynamic_range: bool = False,
         static_shapes: bool = False,
+        merges_axes: bool = False,
     ) -> None:
         """``keeps_state``: variables become inputs and outputs behind the model's own; they may be rounded.
-        ``static_shapes``: refuse operators whose result's shape depends on values that only a run knows."""
+        ``static_shapes``: refuse operators whose result's shape depends on values that only a run knows.
+        ``merges_axes``: the model's inputs have at most NNAPI's rank; their first axes are merged."""
         self.file = file
         self.name = name
         self.refusals: list[Refusal] = []
@@ -60,6 +64,7 @@ class Import:
         self.keeps_state = keeps_state
         self.dynamic_range = dynamic_range
         self.static_shapes = static_shapes
+        self.merges_axes = merges_axes
         self.coarsest = 0.0
         """The largest scale of dequantized 16-bit values."""
         self._models: dict[int, Model | None] = {}
@@ -71,17 +76,15 @@ class Import:
         *inner, _ = inner_first(whole, self._list_referred)
         for index in (index for index in inner if index in self._as_models):
             self._convert(index)
-        model = self._convert(whole, self.keeps_state, Variables(partial(self._list_changing, whole)))
+        model = self._convert(
+            whole,
+            self.keeps_state,
+            Variables(partial(list_assigned, self.file, whole, all_signatures=self.keeps_state)),
+        )
         if self.refusals or model is None:
             raise UnsupportedOperationsError.of(self.name, self.refusals)
         model.signature = self.file.signature(0)
         return model
-
-    def _list_changing(self, whole: int) -> frozenset[str]:
-        """Return the names of variables that runs of subgraph ``whole`` assign. With ``keeps_state``, runs of other
-        signatures count too."""
-        signatures = (number for number, _ in self.file.signatures()) if self.keeps_state else ()
-        return list_assigned(self.file, (whole, *signatures))
 
     def subgraph(self, index: int) -> Model | None:
         """Return subgraph ``index`` as a model for IF or WHILE; None if one of its operators was refused."""
@@ -115,6 +118,10 @@ class Import:
         """Convert subgraph ``index``; callers first convert the subgraphs that it refers to."""
         subgraph = self.file.subgraph(index)
         conversion = Conversion(self, subgraph, variables=variables)
+        if self.merges_axes and variables is not None:
+            for value in map(conversion.read, subgraph.inputs):
+                if merge_axes(value):
+                    self.notes[describe_merge(value)] = None
         if keeps_state:
             conversion.take_states()
         with self.entered_subgraph(index):
@@ -169,10 +176,25 @@ class Conversion:
 
     def read_weights(self, index: int) -> Value:
         """Return weights of an operator on floats as LiteRT reads them: the bytes are signed and have zero point 0,
-        also if the file says UINT8, as files of 2018 do, or has a zero point."""
+        also if the file says UINT8, as files of 2018 do, or has a zero point or one for each channel."""
         value = self._weights.get(index)
         if value is None:
-            value = self._weights[index] = as_signed(self.read(index))
+            tensor = self.subgraph.tensors[index]
+            if tensor.region and has_zero_points(tensor):
+                value = self._constant(replace(tensor, zero_points=()))
+            else:
+                value = as_signed(self.read(index))
+            self._weights[index] = value
+        return value
+
+    def read_scalar(self, index: int) -> Value:
+        """Return an int32 input of the model, which then is a scalar; raise Refused if it is read otherwise."""
+        value, tensor = self.read(index), self.subgraph.tensors[index]
+        readers = [operator for operator in self.subgraph.operators if index in operator.inputs]
+        is_alone = index in self.subgraph.inputs and len(readers) == 1 and index not in self.subgraph.outputs
+        expressible(is_alone, f"{tensor} is computed or read by other operators, NNAPI needs a scalar")
+        expressible(value.shape in ((), (1,)), f"{tensor} is not one number")
+        value.type = OperandType(OperandCode.INT32)
         return value
 
     def make_output(self, index: int) -> Value:
@@ -241,7 +263,7 @@ class Conversion:
         if self.whole.refusals:
             for index in operator.outputs:  # so that refusals of later operators are found too
                 if index >= 0:
-                    self._values.setdefault(index, _placeholder(self.subgraph.tensors[index]))
+                    self._values.setdefault(index, placeholder(self.subgraph.tensors[index]))
 
     def _exceeds_rank(self, operator: Operator) -> bool:
         """Return whether an operator needs the rules for high ranks, and all its inputs are available as rows."""
@@ -270,6 +292,7 @@ class Conversion:
 
     def build(self, model: Model, outputs: Sequence[Value]) -> Model:
         inputs = [*(self._values[index] for index in self.subgraph.inputs), *self.states.values()]
+        inputs = [value.row or value for value in inputs]
         if self.whole.coarsest:
             self.note(
                 "16-bit quantized values are float32, neither rounded nor clamped: each differs by at most half of "
@@ -301,7 +324,7 @@ class Conversion:
             return Value(self._type(tensor), tensor.name)
         except Refused as refused:
             self.whole.refusals.append(Refusal("model input", str(tensor), refused.reason))
-            return _placeholder(tensor)
+            return placeholder(tensor)
 
     def _constant(self, tensor: Tensor) -> Value:
         if tensor.blocks and tensor.region and tensor.type in ("INT4", "INT8"):
@@ -375,15 +398,3 @@ class Conversion:
     def _note_type(self, tensor: Tensor) -> None:
         if tensor.type == "INT64":
             self.note("int64 tensors are TENSOR_INT32")
-
-
-def list_variables(subgraph: Subgraph) -> list[int]:
-    read = dict.fromkeys(index for operator in subgraph.operators for index in operator.inputs if index >= 0)
-    return [index for index in read if subgraph.tensors[index].is_variable and index not in subgraph.inputs]
-
-
-def _placeholder(tensor: Tensor) -> Value:
-    try:
-        return Value(operand_type(tensor), tensor.name)
-    except (Refused, NnapiError):
-        return Value(OperandType(OperandCode.TENSOR_FLOAT32, tensor.shape or (1,)), tensor.name)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperandCode as O
-from nnapi.errors import BadDataError, need
+from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.formats.tflite.reader import Tensor
 from nnapi.formats.tflite.sparse import expand
 from nnapi.importers.graph import Value
@@ -50,10 +50,15 @@ def operand_type(tensor: Tensor) -> OperandType:
 
 def _per_channel(tensor: Tensor, dimensions: Shape) -> OperandType:
     expressible(tensor.type in ("INT8", "INT4"), f"{tensor} is {tensor.type} with one scale per channel")
-    expressible(not bytes(tensor.zero_points).strip(b"\0"), f"{tensor} has a zero point per channel, NNAPI only scales")
+    expressible(not has_zero_points(tensor), f"{tensor} has a zero point per channel, NNAPI only scales")
     _need_fitting_scales(tensor, dimensions)
     channel = ChannelQuantization(tensor.axis, tuple(tensor.scales))
     return OperandType(O.TENSOR_QUANT8_SYMM_PER_CHANNEL, dimensions, channel=channel)
+
+
+def has_zero_points(tensor: Tensor) -> bool:
+    """Return whether a tensor has a scale for each channel, and zero points other than 0."""
+    return len(tensor.scales) > 1 and bool(bytes(tensor.zero_points).strip(b"\0"))
 
 
 def _need_fitting_scales(tensor: Tensor, dimensions: Shape) -> None:
@@ -134,3 +139,11 @@ def _as_int32(array: Array, name: str) -> Array:
     narrow = array.astype(np.int32)
     expressible(np.array_equal(narrow, array), f"{name} holds 64-bit numbers beyond 32 bits")
     return narrow
+
+
+def placeholder(tensor: Tensor) -> Value:
+    """Return a value for a tensor that is refused, so that refusals of later operators are found too."""
+    try:
+        return Value(operand_type(tensor), tensor.name)
+    except (Refused, NnapiError):
+        return Value(OperandType(O.TENSOR_FLOAT32, tensor.shape or (1,)), tensor.name)

@@ -1,9 +1,10 @@
-"""Resource variables: values that a file keeps between runs, named by handles and initialized by CALL_ONCE."""
+"""Values that a file keeps between runs: variable tensors; and resource variables, which are named by handles and
+initialized by CALL_ONCE."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from nnapi.codes import OperandCode
-from nnapi.formats.tflite.reader import File, Operator, list_subgraphs
+from nnapi.formats.tflite.reader import File, Operator, Subgraph, list_subgraphs
 from nnapi.importers.graph import Value
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.nesting import inner_first
@@ -69,8 +70,10 @@ def name_variable(operator: Operator) -> str:
     return f"{options.container}/{options.shared_name}" if options.container else str(options.shared_name)
 
 
-def list_assigned(file: File, roots: Iterable[int]) -> frozenset[str]:
-    """Return the names of variables that the subgraphs ``roots``, or those that they run, assign after CALL_ONCE."""
+def list_assigned(file: File, whole: int, *, all_signatures: bool = False) -> frozenset[str]:
+    """Return the names of variables that a run of subgraph ``whole`` assigns after CALL_ONCE; with ``all_signatures``,
+    also those that runs of other signatures assign."""
+    roots = [whole, *(number for number, _ in file.signatures() if all_signatures)]
 
     def list_run(index: int) -> list[int]:
         operators = file.subgraph(index).operators if 0 <= index < file.subgraph_count else ()
@@ -90,3 +93,9 @@ def list_assigned(file: File, roots: Iterable[int]) -> frozenset[str]:
         assigned.update(names[target] for target in targets if target in names)
         is_sure = is_sure and all(target in names for target in targets)  # else a handle comes from another subgraph
     return frozenset(assigned if is_sure else handles)
+
+
+def list_variables(subgraph: Subgraph) -> list[int]:
+    """Return the variable tensors of a subgraph, which operators update without handles."""
+    read = dict.fromkeys(index for operator in subgraph.operators for index in operator.inputs if index >= 0)
+    return [index for index in read if subgraph.tensors[index].is_variable and index not in subgraph.inputs]

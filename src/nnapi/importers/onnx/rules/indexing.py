@@ -233,7 +233,7 @@ def top_k(node: Node) -> list[Tensor]:
         node.static_size(0, axis)
         types = [type.with_dimensions((*x.shape[:-1], k)) for type in (x.type, OperandType(INT32))]
         values, positions = map(node.temporary, types)
-        find_largest(node, x, k, [values, positions])
+        find_largest(node, x, node.i32(k), [values, positions])
     else:
         types = [x.type.with_dimensions(()), OperandType(INT32)]
         values, positions = node.several(OperationCode.TOPK_V2, [x, node.i32(k)], types)

@@ -7,7 +7,7 @@ from nnapi.importers.graph import INT32, Value
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.tensors import as_real
+from nnapi.importers.tflite.tensors import as_real, has_zero_points
 from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.operand import OperandType
 
@@ -98,8 +98,12 @@ def read_operands(node: TfliteNode, channel: int) -> tuple[Value, Value, Value]:
 
 
 def read_weights(node: TfliteNode, i: int, j: int) -> tuple[Value, Value]:
-    """Return input ``i`` and weights ``j``; quantized weights of a float input are dequantized."""
-    x, weights = node.input(i), node.input(j)
+    """Return input ``i`` and weights ``j``; quantized weights of a float input are dequantized.
+
+    Beside a float input, LiteRT ignores zero points per channel. Its integer operators refuse them.
+    """
+    x = node.input(i)
+    weights = node.weights(j) if x.is_float and has_zero_points(node.tensor(j)) else node.input(j)
     if not (x.is_float and weights.is_quantized):
         return x, weights
     is_read = node.tensor(j).type != "UINT8" or node.kind in READ_UINT8

@@ -3,6 +3,7 @@ For example, networks upsample by multiplying an image [1, h, 1, w, 1, c] by one
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,21 +14,25 @@ from nnapi.importers.movement import collapse, concatenate, merge_axes, split, t
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode, is_alike
 from nnapi.importers.tflite.rules import HIGH_RANK, OF_HIGH_RANK, RULES
+from nnapi.importers.tflite.rules.indexing import FULL, plan_slice, write_slice
 from nnapi.model.operand import Shape
 
 MOVES = "RESHAPE SQUEEZE EXPAND_DIMS TRANSPOSE CONCATENATION PACK UNPACK SPLIT TILE BROADCAST_TO SLICE"
-REDUCTIONS = "SUM MEAN REDUCE_MAX REDUCE_MIN REDUCE_PROD"
-OF_EACH = [kind for kind in OF_HIGH_RANK if kind not in f"{MOVES} {REDUCTIONS}".split()]
+REDUCTIONS = "SUM MEAN REDUCE_MAX REDUCE_MIN REDUCE_PROD REDUCE_ANY REDUCE_ALL"
+ALONG_LAST = "SOFTMAX L2_NORMALIZATION FULLY_CONNECTED TOPK_V2"
+OTHERS = "STRIDED_SLICE PAD PADV2 CUMSUM BATCH_MATMUL GATHER_ND"
+OF_EACH = [kind for kind in OF_HIGH_RANK if kind not in f"{MOVES} {REDUCTIONS} {ALONG_LAST} {OTHERS}".split()]
 
 
 class RowNode(TfliteNode):
-    """An elementwise operator whose inputs and outputs are rows."""
+    """An operator whose inputs and outputs are rows, or other values of lower rank."""
 
-    def __init__(self, node: TfliteNode, rows: Sequence[Value], count: int) -> None:
+    def __init__(self, node: TfliteNode, rows: Sequence[Value], shape: Shape) -> None:
+        """``shape`` is that of each output."""
         super().__init__(node.scope, node.operator)
         self._rows = rows
         for value in self.outputs:
-            value.type = value.type.with_dimensions((count,))
+            value.type = value.type.with_dimensions(shape)
 
     def input(self, i: int) -> Value:
         return self._rows[i]
@@ -132,15 +137,28 @@ def broadcast_to(node: TfliteNode) -> None:
 
 @HIGH_RANK.rule(*REDUCTIONS.split())
 def reduce(node: TfliteNode) -> None:
+    """Reduce along all axes at once if that is possible with merged axes; else along one after the other."""
     shape = shape_of(node, 0)
-    axes = {node.axis(axis, len(shape)) for axis in node.numbers(1)}
+    axes = sorted({node.axis(axis, len(shape)) for axis in node.numbers(1)})
     merged, where = collapse(shape, [axis in axes for axis in range(len(shape))])
-    expressible(len(merged) <= HIGHEST_RANK, f"it reduces along {len(axes)} axes that are not adjacent")
-    row, gone = node.reshape(node.row(0), merged), sorted({where[axis] for axis in axes})
+    if len(merged) <= HIGHEST_RANK:
+        node.deliver_row(_reduce(node, node.reshape(node.row(0), merged), sorted({where[axis] for axis in axes})))
+        return
+    is_exact = node.output.is_float or node.kind not in ("MEAN", "SUM", "REDUCE_PROD")
+    expressible(is_exact, f"it reduces quantized values along {len(axes)} axes that are not adjacent")
+    sizes, row = list(shape), node.row(0)
+    for axis in axes:
+        before, behind = sizes_around_axis(tuple(sizes), axis)
+        row = _reduce(node, node.reshape(row, (before, sizes[axis], behind)), [1])
+        sizes[axis] = 1
+    node.deliver_row(row)
+
+
+def _reduce(node: TfliteNode, row: Value, axes: Sequence[int]) -> Value:
     keep = node.i32(1) if node.kind == "MEAN" else node.flag(True)
-    left = tuple(1 if k in gone else size for k, size in enumerate(row.shape))
+    left = tuple(1 if k in axes else size for k, size in enumerate(row.shape))
     found = node.temporary(node.output.type.with_dimensions(left), "reduced")
-    node.deliver_row(node.emit(node.code, row, node.graph.ints(gone), keep, to=found))
+    return node.emit(node.code, row, node.graph.ints(axes), keep, to=found)
 
 
 @HIGH_RANK.rule(*OF_EACH)
@@ -157,9 +175,92 @@ def compute_each(node: TfliteNode) -> None:
         node.reshape(spread(node, i, out), (count,)) if node.row(i).shape != (1,) else node.row(i)
         for i in range(node.count)
     ]
-    inner = RowNode(node, rows, count)
+    apply_to_rows(node, rows, (count,))
+
+
+def apply_to_rows(node: TfliteNode, rows: Sequence[Value], shape: Shape) -> None:
+    """Apply the operator's ordinary rule to values of lower rank; ``shape`` is that of each output."""
+    inner = RowNode(node, rows, shape)
     RULES[node.kind](inner)
-    node.deliver_row(inner.output)
+    for i, value in enumerate(inner.outputs):
+        node.deliver_row(value, i)
+
+
+def compute_row(node: TfliteNode, rows: Sequence[Value], shape: Shape) -> Value:
+    """Apply the operator's ordinary rule to values of lower rank; return its output, of this shape."""
+    inner = RowNode(node, rows, shape)
+    RULES[node.kind](inner)
+    return inner.output
+
+
+@HIGH_RANK.rule(*ALONG_LAST.split())
+def compute_along_last(node: TfliteNode) -> None:
+    """Merge all axes but the last."""
+    *before, depth = shape_of(node, 0)
+    width = node.static_shape_of(node.output)[-1]
+    row = node.reshape(node.row(0), (math.prod(before), depth))
+    others = [node.optional(i) for i in range(1, node.count)]
+    apply_to_rows(node, [row, *others], (math.prod(before), width))
+
+
+@HIGH_RANK.rule("CUMSUM")
+def cumsum(node: TfliteNode) -> None:
+    shape = shape_of(node, 0)
+    axis = node.axis(node.number(1), len(shape))
+    before, behind = sizes_around_axis(shape, axis)
+    merged = before, shape[axis], behind
+    apply_to_rows(node, [node.reshape(node.row(0), merged), node.graph.ints([1])], merged)
+
+
+@HIGH_RANK.rule("BATCH_MATMUL")
+def batch_matmul(node: TfliteNode) -> None:
+    (*first, rows, depth), (*second, more, columns) = (shape_of(node, i) for i in (0, 1))
+    expressible(first == second, f"NNAPI's operations take no batches of shapes {first} and {second}")
+    merged = [(math.prod(first), rows, depth), (math.prod(second), more, columns)]
+    values = [node.reshape(node.row(i), shape) for i, shape in enumerate(merged)]
+    apply_to_rows(node, values, (math.prod(first), *node.static_shape_of(node.output)[-2:]))
+
+
+@HIGH_RANK.rule("GATHER_ND")
+def gather_nd(node: TfliteNode) -> None:
+    """Merge the axes that indices do not name."""
+    shape, (*outer, depth) = shape_of(node, 0), shape_of(node, 1)
+    rest = math.prod(shape[depth:])
+    expressible(depth < HIGHEST_RANK, f"its indices name {depth} axes")
+    expressible(len(outer) < HIGHEST_RANK, f"its indices have rank {len(outer) + 1}")
+    apply_to_rows(node, [node.reshape(node.row(0), (*shape[:depth], rest)), node.input(1)], (*outer, rest))
+
+
+@HIGH_RANK.rule("PAD", "PADV2")
+def pad(node: TfliteNode) -> None:
+    """Pad axis by axis; all others are merged."""
+    sizes, row = list(shape_of(node, 0)), node.row(0)
+    others = [node.input(i) for i in range(2, node.count)]
+    for axis, (low, high) in enumerate(np.reshape(node.numbers(1), (-1, 2)).tolist()):
+        if low or high:
+            before, behind = sizes_around_axis(tuple(sizes), axis)
+            laid = node.reshape(row, (before, sizes[axis], behind))
+            sizes[axis] += low + high
+            rows = [laid, node.graph.ints([[0, 0], [low, high], [0, 0]]), *others]
+            row = compute_row(node, rows, (before, sizes[axis], behind))
+    node.deliver_row(row)
+
+
+@HIGH_RANK.rule("STRIDED_SLICE")
+def strided_slice(node: TfliteNode) -> None:
+    """Slice axis by axis; all others are merged. Dropped axes keep one element until the end."""
+    sizes, row = list(shape_of(node, 0)), node.row(0)
+    for axis, part in enumerate(plan_slice(node, len(sizes))[0]):
+        taken = range(*slice(part.begin, part.end, part.stride).indices(sizes[axis]))
+        if taken == range(sizes[axis]):
+            continue
+        before, behind = sizes_around_axis(tuple(sizes), axis)
+        laid = node.reshape(row, (before, sizes[axis], behind))
+        sizes[axis] = len(taken)
+        inner = RowNode(node, [laid], (before, sizes[axis], behind))
+        write_slice(inner, laid, [FULL, replace(part, shrink=False), FULL], [])
+        row = inner.output
+    node.deliver_row(row)
 
 
 def _is_one(value: Value) -> bool:

@@ -51,7 +51,7 @@ def strided_slice(node: TfliteNode) -> None:
         masks = map(node.i32, (o.begin_mask, o.end_mask, o.shrink_axis_mask))
         node.emit(OperationCode.STRIDED_SLICE, x, *(node.input(i) for i in (1, 2, 3)), *masks)
         return
-    write_slice(node, x, *_plan(node, x.rank))
+    write_slice(node, x, *plan_slice(node, x.rank))
 
 
 @rule("STABLEHLO_SLICE")
@@ -82,7 +82,7 @@ def write_slice(node: TfliteNode, x: Value, along: Sequence[Along], new_axes: Se
         node.reshape(taken, shape or [1], to=node.output)
 
 
-def _plan(node: TfliteNode, rank: int) -> tuple[list[Along], list[int]]:
+def plan_slice(node: TfliteNode, rank: int) -> tuple[list[Along], list[int]]:
     """Return the range along each axis of the input, and the positions of new axes in the result."""
     o = node.options
     begin, end, strides = (node.numbers(i) for i in (1, 2, 3))
@@ -212,7 +212,13 @@ def arg(node: TfliteNode) -> None:
 
 @rule("TOPK_V2")
 def top_k(node: TfliteNode) -> None:
-    find_largest(node, node.input(0), node.number(1), node.outputs)
+    """Lower TOPK_V2. A computed k is a scalar input of the model."""
+    if node.input(1).array is not None:
+        find_largest(node, node.input(0), node.i32(node.number(1)), node.outputs)
+        return
+    for value in node.outputs:
+        value.type = value.type.with_dimensions((*node.input(0).shape[:-1], 0))
+    find_largest(node, node.input(0), node.scope.read_scalar(node.index(1)), node.outputs)
 
 
 @rule("EMBEDDING_LOOKUP")
