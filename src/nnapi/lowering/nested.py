@@ -78,6 +78,22 @@ class NestedLowering(Lowering[V, C], Generic[V, C]):
         for index, type in zip(call.outputs, append(call, models, given), strict=True):
             self.types[index] = type
 
+    def make_part(self, model: Model, origins: Mapping[int, int]) -> Self:
+        part = super().make_part(model, origins)
+        part.is_nested, part.in_loop = self.is_nested, self.in_loop
+        if self.in_loop:
+            part.turns, part.turns_left = self.turns, self.turns_left
+        return part
+
+    def adopt_part(self, call: OperationCall, part: Self) -> None:
+        super().adopt_part(call, part)
+        if self.in_loop:
+            self.turns_left = part.turns_left
+        else:
+            self.turns += part.turns
+            self.turns_left += part.turns_left
+            self.turn_models += part.turn_models
+
     # Constants and turns of nested models
 
     def find_embedded(self, given: Sequence[int], first: int = 0) -> Mapping[int, Array]:

@@ -155,11 +155,22 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
         inner = self._nested.get(use)
         if inner is None:
             inner = self._nested[use] = type(self)(model, shapes)
-            inner.subgraphs, inner._nested, inner.copies = self.subgraphs, self._nested, self.copies
+            inner._share_file(self)
             inner._role = role
             self.enter(inner, embedded, in_loop=is_loop)
-            raise Pending(inner)
+            if not self.depth:
+                raise Pending(inner)
+            inner.run()  # a repeated decomposition would have other models
         return inner.require_all()
+
+    def make_part(self, model: Model, origins: Mapping[int, int]) -> Self:
+        part = super().make_part(model, origins)
+        part._share_file(self)
+        return part
+
+    def _share_file(self, other: Self) -> None:
+        """Add nested graphs to the file of another lowering."""
+        self.subgraphs, self._nested, self.copies = other.subgraphs, other._nested, other.copies
 
     def _refer(
         self,
