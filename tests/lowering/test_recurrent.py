@@ -11,13 +11,20 @@ import pytest
 
 import nnapi
 from nnapi.codes import OperationCode
-from nnapi.lowering.decompositions import recurrent
+from nnapi.lowering.decompositions import recurrent_time
+from nnapi.lowering.expansion import expand
+from nnapi.model.operand import Array
 from nnapi.operation_codes import FAMILIES
 from nnapi.testing.corpus import Corpus
 from tests.exporters.exported_cases import WAYS, outcome
+from tests.importers.tflite.recurrent_cases import integer_lstm
+from tests.ops.sequence_cases import CASES, GATES, make_model
 
-OPERATIONS = [*(name for name in FAMILIES["recurrent"].split() if name != "QUANTIZED_16BIT_LSTM")]
+NAMES = FAMILIES["recurrent"].split()
+OPERATIONS = [name for name in NAMES if name in OperationCode.__members__ and name != "QUANTIZED_16BIT_LSTM"]
 BATCH, SIZE, UNITS, STEPS = 2, 3, 4, 5
+BOUND = 2e-6
+"""The largest difference of a composite's decomposition from its kernel: sums in another order."""
 
 
 def sequence_lstm(with_states: bool) -> nnapi.Model:
@@ -86,10 +93,73 @@ def test_every_run_begins_with_the_states_given(with_states: bool, tmp_path: Pat
             np.testing.assert_allclose(interpreter.get_tensor(detail["index"]), want, 0, 1e-5)
 
 
-def test_long_sequences_are_not_written_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(recurrent, "MOST_STEPS", STEPS - 1)
-    with pytest.raises(nnapi.BadDataError, match="its 5 steps are too many to unroll"):
-        nnapi.export(sequence_lstm(with_states=True), tmp_path / "cell.tflite")
+@pytest.fixture
+def short_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unroll at most three steps; repeat two at a time, at most six in a loop."""
+    for name, value in (("MOST_UNROLLED", 3), ("STEPS_OF_PASS", 2), ("STEPS_OF_LOOP", 6)):
+        monkeypatch.setattr(recurrent_time, name, value)
+
+
+@pytest.mark.usefixtures("short_loops")
+@pytest.mark.parametrize("with_states", [False, True])
+def test_long_sequences_are_written_as_loops(with_states: bool, tmp_path: Path) -> None:
+    model = sequence_lstm(with_states)
+    nnapi.export(model, tmp_path / "cell.tflite")
+    again = nnapi.load(tmp_path / "cell.tflite")
+    assert [call.name for call in again.operations].count("WHILE") == with_states
+    x = np.random.default_rng(3).standard_normal((BATCH, STEPS, SIZE)).astype(np.float32)
+    for a, b in zip(*(nnapi.compile(each, "nnapi-reference").run(x) for each in (model, again)), strict=True):
+        np.testing.assert_allclose(a, b, 0, 1e-6)
+
+
+def assert_parts_agree(model: nnapi.Model, given: list[Array]) -> nnapi.Model:
+    """Compare a composite's kernel with its decomposition; return the decomposition."""
+    shown, _, refusals = expand(model)
+    assert not refusals
+    whole, parts = (nnapi.compile(each, "nnapi-reference").run(*given) for each in (model, shown))
+    for a, b in zip(whole, parts, strict=True):
+        np.testing.assert_allclose(a, b, 0, BOUND if a.dtype == np.float32 else 0)
+    return shown
+
+
+@pytest.mark.parametrize(("kind", "variant"), CASES, ids=str)
+def test_unrolled_steps_are_the_kernel(kind: str, variant: dict[str, Any]) -> None:
+    assert_parts_agree(*make_model(kind, 4, **variant))
+
+
+@pytest.mark.usefixtures("short_loops")
+@pytest.mark.parametrize("steps", [5, 17])
+@pytest.mark.parametrize(("kind", "variant"), CASES, ids=str)
+def test_loops_are_the_kernel(kind: str, variant: dict[str, Any], steps: int) -> None:
+    shown = assert_parts_agree(*make_model(kind, steps, **variant))
+    assert [call.name for call in shown.operations].count("WHILE") == {5: 1, 17: 3}[steps]
+
+
+@pytest.mark.usefixtures("short_loops")
+def test_loops_of_the_same_length_share_their_models() -> None:
+    shown = assert_parts_agree(*make_model("gru", 17))
+    loops = [call for call in shown.operations if call.name == "WHILE"]
+    bodies = [shown.operands[call.inputs[1]].value for call in loops]
+    assert bodies[0] is bodies[1] is not bodies[2]
+
+
+@pytest.mark.parametrize("steps", [1, 5])
+@pytest.mark.usefixtures("short_loops")
+def test_integer_steps_are_the_kernel(steps: int) -> None:
+    model = nnapi.load(integer_lstm(steps).content())
+    assert [call.name for call in model.operations] == ["QUANTIZED_LSTM_SEQUENCE"]
+    types = [model.operands[index].type for index in model.inputs]
+    random = np.random.default_rng(1)
+    assert_parts_agree(model, [random.integers(-128, 128, x.dimensions).astype(x.dtype) for x in types])
+
+
+@pytest.mark.parametrize("kind", GATES)
+def test_a_long_sequence_has_few_operations(kind: str) -> None:
+    """A thousand steps are four loops, or fewer, and the steps that are left."""
+    model, _ = make_model(kind, 1000, units=2, size=2)
+    shown = expand(model).model
+    assert [call.name for call in shown.operations].count("WHILE") <= 4
+    assert len(shown.operations) < 600
 
 
 def both_directions(aux_size: int) -> nnapi.Model:
@@ -116,14 +186,6 @@ def test_two_directions_are_two_sequences(aux_size: int, tmp_path: Path) -> None
     again = nnapi.load(tmp_path / "cells.tflite")
     for a, b in zip(*(nnapi.compile(each, "nnapi-reference").run(x) for each in (model, again)), strict=True):
         np.testing.assert_allclose(a, b, 0, 1e-6)
-
-
-def test_a_reason_within_a_decomposition_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(recurrent, "MOST_STEPS", STEPS - 1)
-    with pytest.raises(
-        nnapi.BadDataError, match="no rule for it, and its decomposition is refused: its 5 steps are too many"
-    ):
-        nnapi.export(both_directions(0), tmp_path / "cells.tflite")
 
 
 @pytest.mark.parametrize("way", ["nnapi, .tflite", "nnapi, .onnx"])

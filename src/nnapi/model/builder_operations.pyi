@@ -1138,6 +1138,48 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor: ...
+    def gru(
+        self,
+        input: Tensor | ArrayLike,
+        weights: Tensor | ArrayLike,
+        recurrent_weights: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike,
+        recurrent_bias: Tensor | ArrayLike,
+        hidden_in: Tensor | ArrayLike,
+        sequence_lengths: Tensor | ArrayLike | None,
+        gate_activation: Tensor | Whole,
+        activation: Tensor | Whole,
+        clip: Tensor | Number,
+        linear_before_reset: Tensor | bool,
+        reverse: Tensor | bool,
+        time_major: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor]:
+        """GRU: gated recurrent units over a sequence.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 3
+            weights: of the type of input of rank 2
+            recurrent_weights: of the type of input of rank 2
+            bias: of the type of input of rank 1
+            recurrent_bias: of the type of input of rank 1
+            hidden_in: of the type of input of rank 2
+            sequence_lengths: TENSOR_INT32 (level 3) of rank 1 or None
+            gate_activation: INT32 (level 3)
+            activation: INT32 (level 3)
+            clip: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            linear_before_reset: BOOL (level 3)
+            reverse: BOOL (level 3)
+            time_major: BOOL (level 3)
+
+        Outputs:
+            output: of the type of input
+            hidden_out: of the type of input
+        """
     def hard_swish(
         self,
         input: Tensor | ArrayLike,
@@ -1608,6 +1650,53 @@ class Operations:
             cell_state_out: of the type of input
             output: of the type of input
         """
+    def lstm_sequence(
+        self,
+        input: Tensor | ArrayLike,
+        weights: Tensor | ArrayLike,
+        recurrent_weights: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike,
+        peepholes: Tensor | ArrayLike | None,
+        hidden_in: Tensor | ArrayLike,
+        cell_state_in: Tensor | ArrayLike,
+        sequence_lengths: Tensor | ArrayLike | None,
+        gate_activation: Tensor | Whole,
+        cell_activation: Tensor | Whole,
+        hidden_activation: Tensor | Whole,
+        clip: Tensor | Number,
+        input_forget: Tensor | bool,
+        reverse: Tensor | bool,
+        time_major: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """LSTM_SEQUENCE: an LSTM over a sequence, with any activations, and with clipped sums and sequence lengths.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 3
+            weights: of the type of input of rank 2
+            recurrent_weights: of the type of input of rank 2
+            bias: of the type of input of rank 1
+            peepholes: of the type of input of rank 1 or None
+            hidden_in: of the type of input of rank 2
+            cell_state_in: of the type of input of rank 2
+            sequence_lengths: TENSOR_INT32 (level 3) of rank 1 or None
+            gate_activation: INT32 (level 3)
+            cell_activation: INT32 (level 3)
+            hidden_activation: INT32 (level 3)
+            clip: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            input_forget: BOOL (level 3)
+            reverse: BOOL (level 3)
+            time_major: BOOL (level 3)
+
+        Outputs:
+            output: of the type of input
+            hidden_out: of the type of input
+            cell_state_out: of the type of input
+        """
     def maximum(
         self,
         a: Tensor | ArrayLike,
@@ -2032,7 +2121,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """QUANTIZED_LSTM: one step of an LSTM on 8-bit inputs, with projection, layer normalization and clipping.
+        """QUANTIZED_LSTM: one step of an LSTM on 8-bit inputs.
 
         Operands:
             input: TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 2
@@ -2072,6 +2161,89 @@ class Operations:
             output_state_out: TENSOR_QUANT8_ASYMM_SIGNED (level 4)
             cell_state_out: TENSOR_QUANT16_SYMM (level 4)
             output: TENSOR_QUANT8_ASYMM_SIGNED (level 4)
+        """
+    def quantized_lstm_sequence(
+        self,
+        input: Tensor | ArrayLike,
+        input_to_input_weights: Tensor | ArrayLike | None,
+        input_to_forget_weights: Tensor | ArrayLike,
+        input_to_cell_weights: Tensor | ArrayLike,
+        input_to_output_weights: Tensor | ArrayLike,
+        recurrent_to_input_weights: Tensor | ArrayLike | None,
+        recurrent_to_forget_weights: Tensor | ArrayLike,
+        recurrent_to_cell_weights: Tensor | ArrayLike,
+        recurrent_to_output_weights: Tensor | ArrayLike,
+        cell_to_input_weights: Tensor | ArrayLike | None,
+        cell_to_forget_weights: Tensor | ArrayLike | None,
+        cell_to_output_weights: Tensor | ArrayLike | None,
+        input_gate_bias: Tensor | ArrayLike | None,
+        forget_gate_bias: Tensor | ArrayLike,
+        cell_bias: Tensor | ArrayLike,
+        output_gate_bias: Tensor | ArrayLike,
+        projection_weights: Tensor | ArrayLike | None,
+        projection_bias: Tensor | ArrayLike | None,
+        output_in: Tensor | ArrayLike,
+        cell_state_in: Tensor | ArrayLike,
+        input_layer_norm_weights: Tensor | ArrayLike | None,
+        forget_layer_norm_weights: Tensor | ArrayLike | None,
+        cell_layer_norm_weights: Tensor | ArrayLike | None,
+        output_layer_norm_weights: Tensor | ArrayLike | None,
+        cell_clip: Tensor | Number | None,
+        proj_clip: Tensor | Number | None,
+        input_intermediate_scale: Tensor | Number,
+        forget_intermediate_scale: Tensor | Number,
+        cell_intermediate_scale: Tensor | Number,
+        output_intermediate_scale: Tensor | Number,
+        hidden_state_zero_point: Tensor | Whole,
+        hidden_state_scale: Tensor | Number,
+        time_major: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """QUANTIZED_LSTM_SEQUENCE: an LSTM on 8-bit inputs over a sequence, with the arithmetic of QUANTIZED_LSTM.
+
+        Operands:
+            input: TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 3
+            input_to_input_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2 or None
+            input_to_forget_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2
+            input_to_cell_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2
+            input_to_output_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2
+            recurrent_to_input_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2 or None
+            recurrent_to_forget_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2
+            recurrent_to_cell_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2
+            recurrent_to_output_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2
+            cell_to_input_weights: TENSOR_QUANT16_SYMM (level 4) of rank 1 or None
+            cell_to_forget_weights: TENSOR_QUANT16_SYMM (level 4) of rank 1 or None
+            cell_to_output_weights: TENSOR_QUANT16_SYMM (level 4) of rank 1 or None
+            input_gate_bias: TENSOR_INT32 (level 4) of rank 1 or None
+            forget_gate_bias: TENSOR_INT32 (level 4) of rank 1
+            cell_bias: TENSOR_INT32 (level 4) of rank 1
+            output_gate_bias: TENSOR_INT32 (level 4) of rank 1
+            projection_weights: TENSOR_QUANT8_SYMM (level 4) of rank 2 or None
+            projection_bias: TENSOR_INT32 (level 4) of rank 1 or None
+            output_in: TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 2
+            cell_state_in: TENSOR_QUANT16_SYMM (level 4) of rank 2
+            input_layer_norm_weights: TENSOR_QUANT16_SYMM (level 4) of rank 1 or None
+            forget_layer_norm_weights: TENSOR_QUANT16_SYMM (level 4) of rank 1 or None
+            cell_layer_norm_weights: TENSOR_QUANT16_SYMM (level 4) of rank 1 or None
+            output_layer_norm_weights: TENSOR_QUANT16_SYMM (level 4) of rank 1 or None
+            cell_clip: FLOAT32 (level 4) or None
+            proj_clip: FLOAT32 (level 4) or None
+            input_intermediate_scale: FLOAT32 (level 4)
+            forget_intermediate_scale: FLOAT32 (level 4)
+            cell_intermediate_scale: FLOAT32 (level 4)
+            output_intermediate_scale: FLOAT32 (level 4)
+            hidden_state_zero_point: INT32 (level 4)
+            hidden_state_scale: FLOAT32 (level 4)
+            time_major: BOOL (level 4)
+
+        Outputs:
+            output: TENSOR_QUANT8_ASYMM_SIGNED (level 4)
+            output_state_out: TENSOR_QUANT8_ASYMM_SIGNED (level 4)
+            cell_state_out: TENSOR_QUANT16_SYMM (level 4)
         """
     def random_multinomial(
         self,
@@ -2449,6 +2621,42 @@ class Operations:
         Outputs:
             hidden_out: of the type of input
             output: of the type of input
+        """
+    def rnn_sequence(
+        self,
+        input: Tensor | ArrayLike,
+        weights: Tensor | ArrayLike,
+        recurrent_weights: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike,
+        hidden_in: Tensor | ArrayLike,
+        sequence_lengths: Tensor | ArrayLike | None,
+        activation: Tensor | Whole,
+        clip: Tensor | Number,
+        reverse: Tensor | bool,
+        time_major: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor]:
+        """RNN_SEQUENCE: a simple recurrent network over a sequence, with any activation and with sequence lengths.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 3
+            weights: of the type of input of rank 2
+            recurrent_weights: of the type of input of rank 2
+            bias: of the type of input of rank 1
+            hidden_in: of the type of input of rank 2
+            sequence_lengths: TENSOR_INT32 (level 3) of rank 1 or None
+            activation: INT32 (level 3)
+            clip: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            reverse: BOOL (level 3)
+            time_major: BOOL (level 3)
+
+        Outputs:
+            output: of the type of input
+            hidden_out: of the type of input
         """
     def roi_align(
         self,

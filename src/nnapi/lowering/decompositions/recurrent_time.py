@@ -127,7 +127,7 @@ class _Loop:
         self.b, self.batch, self.reverse = b, states[0].shape[0], reverse
         self.count = rows[0].shape[0] // self.batch
         self.outputs = states[0].type.with_dimensions((rows[0].shape[0], states[0].shape[1]))
-        self.zeros = b.constant(np.zeros(self.outputs.dimensions, self.outputs.dtype))
+        self.zeros = b.constant(np.zeros(self.outputs.dimensions, self.outputs.dtype), self.outputs)
         self.start = b.constant(np.array([self.count - 1 if reverse else 0], np.int32))
         self.types = [self.start.type, *(state.type for state in states), self.outputs]
         given = [each.type for each in (*rows, *([] if bounds is None else [bounds]))]
