@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-from onnx import helper  # noqa: E402
+from onnx import helper, numpy_helper  # noqa: E402
 
+import nnapi  # noqa: E402
 from nnapi.errors import BadDataError  # noqa: E402
-from tests.importers.onnx.operator_cases import computed, loaded  # noqa: E402
+from tests.importers.onnx.operator_cases import computed, loaded, made  # noqa: E402
 
 STEPS, BATCHES, DEPTH, UNITS = 3, 2, 5, 3
 RANDOM = np.random.default_rng(8)
@@ -144,13 +145,11 @@ def test_functions_that_a_file_names(kind: str, direction: str, functions: str) 
 @pytest.mark.parametrize(
     ("kind", "options", "changed", "reason"),
     [
-        ("LSTM", {"input_forget": 1}, {}, "its gates are coupled"),
-        ("LSTM", {"activations": ["Relu", "Tanh", "Tanh"]}, {}, "NNAPI squashes by other functions"),
-        ("LSTM", {"clip": 3.0}, {}, "NNAPI clips the state, not what is squashed"),
-        ("LSTM", {}, {"W": np.zeros((1, 9, DEPTH), np.float32)}, "its weights are not of four gates"),
-        ("LSTM", {}, {"R": np.zeros((1, 9, UNITS), np.float32)}, "its weights are not of four gates"),
-        ("GRU", {"activations": ["Tanh", "Tanh"]}, {}, "it squashes by other functions"),
-        ("GRU", {"clip": 3.0}, {}, "it clips what is squashed"),
+        ("LSTM", {"activations": ["Sigmoid", "Elu", "Tanh"]}, {}, "it squashes by elu"),
+        ("LSTM", {"activations": ["Sigmoid", "Tanh"]}, {}, "it names 2 activations, must be 3"),
+        ("LSTM", {}, {"W": np.zeros((1, 9, DEPTH), np.float32)}, r"its weights are \[9, 5\]"),
+        ("LSTM", {}, {"R": np.zeros((1, 9, UNITS), np.float32)}, r"its weights are \[9, 3\]"),
+        ("GRU", {"activations": ["Sigmoid", "HardSigmoid"]}, {}, "it squashes by hardsigmoid"),
         ("GRU", {}, {"W": np.zeros((1, 9, 4), np.float32)}, r"its weights are \[9, 4\]"),
         ("GRU", {}, {"R": np.zeros((1, 8, UNITS), np.float32)}, r"its weights are \[8, 3\]"),
         ("RNN", {"activations": ["Affine"]}, {}, "it squashes by affine"),
@@ -162,12 +161,98 @@ def test_other_cells_are_refused(kind: str, options: Any, changed: dict[str, Any
         loaded([helper.make_node(kind, ["x", "W", "R"], ["y"], hidden_size=UNITS, **options)], constants, x=X)
 
 
-def test_sequences_of_other_ranks_and_types_and_of_too_many_steps_are_refused() -> None:
+def test_sequences_of_other_ranks_and_types_are_refused() -> None:
     constants = {name: array for name, array in random_inputs("RNN", 1).items() if name in "WR"}
     node = helper.make_node("RNN", ["x", "W", "R"], ["y"], hidden_size=UNITS)
     for x in (X[0], X.astype(np.int32)):
         with pytest.raises(BadDataError, match="its input is not a float sequence of rank 3"):
             loaded([node], constants, x=x)
-    loaded([node], constants, x=np.zeros((256, 1, DEPTH), np.float32))
-    with pytest.raises(BadDataError, match="its 257 steps are too many to unroll"):
-        loaded([node], constants, x=np.zeros((257, 1, DEPTH), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "operation"),
+    [
+        ("GRU", {}, "GRU"),
+        ("RNN", {}, "RNN_SEQUENCE"),
+        ("RNN", {"activations": ["Relu"]}, "UNIDIRECTIONAL_SEQUENCE_RNN"),
+        ("RNN", {"activations": ["Relu"], "clip": 2.0}, "RNN_SEQUENCE"),
+        ("LSTM", {}, "UNIDIRECTIONAL_SEQUENCE_LSTM"),
+        ("LSTM", {"clip": 2.0}, "LSTM_SEQUENCE"),
+        ("LSTM", {"input_forget": 1}, "LSTM_SEQUENCE"),
+        ("LSTM", {"activations": ["Sigmoid", "Relu", "Tanh"]}, "LSTM_SEQUENCE"),
+    ],
+)
+@pytest.mark.parametrize("steps", [3, 1000])
+def test_a_direction_is_one_operation(kind: str, options: dict[str, Any], operation: str, steps: int) -> None:
+    """NNAPI's own where it has the same meaning, whatever the number of steps."""
+    constants = {name: array for name, array in random_inputs(kind, 1).items() if name in "WR"}
+    node = helper.make_node(kind, ["x", "W", "R"], ["y"], hidden_size=UNITS, **options)
+    model = loaded([node], constants, x=np.zeros((steps, BATCHES, DEPTH), np.float32))
+    assert [call.name for call in model.operations if call.name != "RESHAPE"] == [operation]
+
+
+LENGTHS = {"whole": None, "shorter": [2, STEPS], "none": [0, 1], "computed": [1, 2]}
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("lengths", LENGTHS)
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("GRU", {}),
+        ("GRU", {"linear_before_reset": 1, "clip": 0.3}),
+        ("GRU", {"activations": ["Tanh", "Relu"]}),
+        ("RNN", {"clip": 0.5}),
+        ("RNN", {"activations": ["Relu"]}),
+        ("LSTM", {}),
+        ("LSTM", {"clip": 0.3}),
+        ("LSTM", {"input_forget": 1, "activations": ["Sigmoid", "Relu", "Sigmoid"]}),
+    ],
+    ids=str,
+)
+def test_all_attributes_beside_onnx_runtime(kind: str, options: dict[str, Any], lengths: str, direction: str) -> None:
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    count = 2 if direction == "bidirectional" else 1
+    options = dict(options, hidden_size=UNITS, direction=direction)
+    if "activations" in options:
+        options["activations"] = options["activations"] * count
+    constants = random_inputs(kind, count)
+    constants.pop("sequence_lens")
+    given = {"x": X}
+    inputs = [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, X.shape)]
+    name, wanted = "", LENGTHS[lengths]
+    if wanted is not None:
+        name = "lengths"
+        if lengths == "computed":
+            given[name] = np.array(wanted, np.int32)
+            inputs.append(helper.make_tensor_value_info(name, onnx.TensorProto.INT32, (BATCHES,)))
+        else:
+            constants[name] = np.array(wanted, np.int32)
+    names = ["x", "W", "R", "B", name, *(each for each in ("initial_h", "initial_c", "P") if each in constants)]
+    outputs = ["y", "last", "state"][: 3 if kind == "LSTM" else 2]
+    node = helper.make_node(kind, names, outputs, **options)
+    tensors = [numpy_helper.from_array(array, each) for each, array in constants.items()]
+    graph = helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name=each) for each in outputs], tensors)
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    content = proto.SerializeToString()
+    expected = runtime.InferenceSession(content).run(None, given)
+    found = nnapi.compile(nnapi.load(content), "nnapi-reference").run(*given.values())
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("layout", [0, 1])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("kind", GATES)
+def test_beside_the_reference_of_onnx(kind: str, direction: str, layout: int) -> None:
+    evaluator = pytest.importorskip("onnx.reference")
+    constants = random_inputs(kind, 2 if direction == "bidirectional" else 1)
+    constants.pop("sequence_lens")
+    x = X.swapaxes(0, 1).copy() if layout else X
+    if layout:
+        constants |= {each: array.swapaxes(0, 1) for each, array in constants.items() if each[:7] == "initial"}
+    names = ["x", "W", "R", "B", "", *(each for each in ("initial_h", "initial_c", "P") if each in constants)]
+    node = helper.make_node(kind, names, ["y"], hidden_size=UNITS, direction=direction, layout=layout)
+    content = made([node], constants, x)
+    (expected,) = evaluator.ReferenceEvaluator(onnx.load_from_string(content)).run(None, {"x": x})
+    np.testing.assert_allclose(computed(nnapi.load(content), x), expected, 1e-4, 1e-5)
