@@ -85,12 +85,23 @@ def rms_norm(b: Decomposition, input: Tensor, gamma: Tensor | None, axis: int, e
 def group_norm(
     b: Decomposition, input: Tensor, gamma: Tensor | None, beta: Tensor | None, groups: int, epsilon: float
 ) -> Tensor:
+    """Reduce each channel first, which engines do faster than groups of an inner axis."""
     batches, channels = input.shape[0], input.shape[-1]
-    positions = math.prod(input.shape[1:-1])
-    x, axes = b.restate(input, (batches, positions, groups, channels // groups)), [1, 3]
-    normal = _divide_by_root(b, b.sub(x, b.mean(x, axes, 1), 0), axes, epsilon)
-    rows = b.restate(normal, (batches * positions, channels))
-    return b.restate(_scale(b, rows, (channels,), gamma, beta), input.shape)
+    x = b.restate(input, (batches, math.prod(input.shape[1:-1]), channels))
+    by_group, by_channel = (batches, groups, channels // groups), (batches, 1, channels)
+    ones = b.constant(np.ones((groups, channels // groups), input.type.dtype))
+
+    def mean_of(x: Tensor) -> Tensor:
+        return b.mean(b.restate(b.mean(x, [1], 1), by_group), [2], 1)
+
+    def spread(x: Tensor) -> Tensor:
+        return b.restate(b.mul(x, ones, 0), by_channel)
+
+    centered = b.sub(x, spread(mean_of(x)), 0)
+    inverse = spread(_invert_root(b, mean_of(b.mul(centered, centered, 0)), epsilon))
+    scale = inverse if gamma is None else b.mul(inverse, gamma, 0)
+    normal = b.mul(centered, scale, 0)
+    return b.restate(normal if beta is None else b.add(normal, beta, 0), input.shape)
 
 
 def _merge_groups(b: Decomposition, input: Tensor, axis: int) -> tuple[Tensor, list[int], Shape]:
@@ -102,10 +113,13 @@ def _merge_groups(b: Decomposition, input: Tensor, axis: int) -> tuple[Tensor, l
 
 
 def _divide_by_root(b: Decomposition, x: Tensor, axes: list[int], epsilon: float) -> Tensor:
-    """Divide by the root of the mean square. XNNPACK's square root is fast, its reciprocal root is not exact."""
-    square = b.add(b.mean(b.mul(x, x, 0), axes, 1), b.number(x, epsilon), 0)
-    inverse = b.div(b.number(x, 1), b.sqrt(square), 0) if epsilon >= LEAST else b.rsqrt(square)
-    return b.mul(x, inverse, 0)
+    return b.mul(x, _invert_root(b, b.mean(b.mul(x, x, 0), axes, 1), epsilon), 0)
+
+
+def _invert_root(b: Decomposition, square: Tensor, epsilon: float) -> Tensor:
+    """Return 1 / √(square + epsilon). XNNPACK's square root is fast; its reciprocal root is not exact."""
+    total = b.add(square, b.number(square, epsilon), 0)
+    return b.div(b.number(total, 1), b.sqrt(total), 0) if epsilon >= LEAST else b.rsqrt(total)
 
 
 def _scale(b: Decomposition, x: Tensor, group: Shape, gamma: Tensor | None, beta: Tensor | None) -> Tensor:

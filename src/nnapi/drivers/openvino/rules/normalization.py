@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, align, integers, lower, position_of_axis
@@ -108,6 +110,20 @@ def rms_norm(context: Context, input: Value, gamma: Value | None, axis: int, eps
         return op.divide(x, op.sqrt(op.add(mean, number(epsilon))))
 
     return _normalize_groups(context, input, axis, normalize, gamma, None)
+
+
+@lower(Composite.GROUP_NORM)
+def group_norm(
+    context: Context, input: Value, gamma: Value | None, beta: Value | None, groups: int, epsilon: float
+) -> Value:
+    require(input.type.rank == 4, f"it has rank {input.type.rank}, images in the engine have 4")
+    require(not context.is_quantized, "the engine drops factors before it in quantized models")
+    channels = input.type.dimensions[3]
+    factors = [
+        op.constant(np.full(channels, number, np.float32)) if value is None else value.real()
+        for number, value in ((1, gamma), (0, beta))
+    ]
+    return context.result(op.group_normalization(input.real(first=True), *factors, groups, epsilon), first=True)
 
 
 def _normalize_groups(
