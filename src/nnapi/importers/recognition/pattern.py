@@ -15,28 +15,32 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as O
+from nnapi.importers.formulas import FUSING
 from nnapi.importers.graph import Step, Value
 from nnapi.operation_codes import Code
 
 Bound = Value | float
+Codes = frozenset[Code]
+ROOTS: Codes = frozenset({O.SQRT, O.RSQRT, O.POW})
 TOLERANCE, TOLERANCE_OF_HALVES = 1e-5, 1e-3
 """The relative difference of a file's number from a pattern's, in float32 and float16."""
-FUSED = {O.ADD: 2, O.SUB: 2, O.MUL: 2, O.DIV: 2}
-"""The position of the fused activation among the inputs."""
 
 
 class Makers(dict[Value, Step]):
-    """The step that writes each value."""
+    """The step that writes each value, and in ``plain`` the same without steps that fuse an activation."""
 
-    def plain(self, value: Value) -> Step | None:
-        """Return the step that writes a value, unless it fuses an activation."""
-        step = self.get(value)
-        position = None if step is None else FUSED.get(step.code)  # type: ignore[call-overload]
-        if step is None or position is None:
-            return step
-        activation = step.inputs[position].array
-        return step if activation is not None and not activation.any() else None
+    def __init__(self, steps: Sequence[Step]) -> None:
+        super().__init__((value, step) for step in steps for value in step.outputs)
+        self.plain = {value: step for value, step in self.items() if not _fuses(step)}
+
+
+def _fuses(step: Step) -> bool:
+    if step.code not in FUSING:
+        return False
+    activation = step.inputs[2].array
+    return activation is None or activation.item() != FuseCode.FUSED_NONE
 
 
 class Match(NamedTuple):
@@ -84,12 +88,12 @@ class Pattern:
         return ()
 
     @property
-    def codes(self) -> frozenset[Code]:
-        """Return the operations without which nothing matches."""
-        return frozenset().union(*(part.codes for part in self.list_parts()))
+    def needs(self) -> frozenset[Codes]:
+        """Return sets of operations; nothing matches in a graph that has none of a set."""
+        return frozenset().union(*(part.needs for part in self.list_parts()))
 
     @property
-    def roots(self) -> frozenset[Code]:
+    def roots(self) -> Codes:
         """Return the operations of which one is the last."""
         raise NotImplementedError
 
@@ -142,7 +146,7 @@ class Apply(Pattern):
     where: Callable[[Step], bool] = lambda step: True
 
     def find(self, value: Value, match: Match) -> Iterator[Match]:
-        step = match.makers.plain(value)
+        step = match.makers.plain.get(value)
         if step is not None and step.code == self.code and self.where(step):
             yield from _find_all(self.inputs, step.inputs, match.through(step))
 
@@ -150,11 +154,11 @@ class Apply(Pattern):
         return self.inputs
 
     @property
-    def codes(self) -> frozenset[Code]:
-        return super().codes | {self.code}
+    def needs(self) -> frozenset[Codes]:
+        return super().needs | {frozenset({self.code})}
 
     @property
-    def roots(self) -> frozenset[Code]:
+    def roots(self) -> Codes:
         return frozenset({self.code})
 
 
@@ -180,11 +184,11 @@ class Either(Pattern):
         return self.forms
 
     @property
-    def codes(self) -> frozenset[Code]:
-        return frozenset.intersection(*(form.codes for form in self.forms))
+    def needs(self) -> frozenset[Codes]:
+        return frozenset.intersection(*(form.needs for form in self.forms))
 
     @property
-    def roots(self) -> frozenset[Code]:
+    def roots(self) -> Codes:
         return frozenset().union(*(form.roots for form in self.forms))
 
 
@@ -198,7 +202,7 @@ class Power(Pattern):
     def find(self, value: Value, match: Match) -> Iterator[Match]:
         if self.exponent == 1:
             yield from self.base.find(value, match)
-        step = match.makers.plain(value)
+        step = match.makers.plain.get(value)
         found = None if step is None else _find_exponent(step)
         if step is not None and found is not None:
             source, exponent = found
@@ -208,7 +212,11 @@ class Power(Pattern):
         return (self.base,)
 
     @property
-    def roots(self) -> frozenset[Code]:
+    def needs(self) -> frozenset[Codes]:
+        return super().needs if self.exponent % 1 == 0 else super().needs | {ROOTS}
+
+    @property
+    def roots(self) -> Codes:
         return frozenset({O.SQRT, O.RSQRT, O.POW, O.DIV, O.MUL}) | (self.base.roots if self.exponent == 1 else set())
 
 
@@ -281,14 +289,14 @@ class Chain(Pattern):
         return self.parts
 
     @property
-    def roots(self) -> frozenset[Code]:
+    def roots(self) -> Codes:
         own: set[Code] = {self.join, self.undo, O.NEG} if len(self.parts) > 1 or self.number != self.identity else set()
         return frozenset(own).union(*(part.roots for part in self.parts) if len(self.parts) == 1 else ())
 
     def _split(self, parts: Sequence[Pattern], value: Value, match: Match) -> Iterator[tuple[Match, float]]:
         """Yield the ways in which the value consists of all the parts, each with the number that remains. Numbers are
         left out first."""
-        step = match.makers.plain(value)
+        step = match.makers.plain.get(value)
         if step is not None and step.code in (self.join, self.undo):
             a, b = step.inputs[:2]
             is_undone, match_within = step.code == self.undo, match.through(step)

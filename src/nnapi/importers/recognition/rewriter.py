@@ -52,21 +52,26 @@ class Rewriter:
 
     def __init__(self, graph: Graph, outputs: Collection[Value]) -> None:
         self.graph = graph
-        self.makers = Makers({value: step for step in graph.steps for value in step.outputs})
+        self.makers = Makers(graph.steps)
         self.counts = Counter(value for step in graph.steps for value in step.inputs)
         self.counts.update(outputs)
 
     def run(self, rewrites: Sequence[Rewrite]) -> None:
         """Apply rewrites to the steps from the last to the first, so that the largest expression is replaced."""
         present = {step.code for step in self.graph.steps}
-        chosen = [(rewrite, form) for rewrite in rewrites for form in rewrite.forms if form.codes <= present]
+        chosen = [
+            (rewrite, form, form.roots)
+            for rewrite in rewrites
+            for form in rewrite.forms
+            if not any(present.isdisjoint(codes) for codes in form.needs)
+        ]
         if not chosen:
             return
         replaced: dict[Step, list[Step]] = {}
         gone: set[Step] = set()
         for step in self.graph.steps[::-1]:
-            for rewrite, form in chosen if step not in gone else ():
-                found = self._rewrite(step, rewrite, form) if step.code in form.roots else None
+            for rewrite, form, roots in chosen if step not in gone else ():
+                found = self._rewrite(step, rewrite, form) if step.code in roots else None
                 if found is not None:
                     replaced[step] = found[0]
                     gone.update(found[1])
