@@ -290,6 +290,11 @@ def _operator(b: flatbuffers.Builder, operator: dict[str, Any], kinds: Sequence[
             if isinstance(value, list)
         }
         vectors |= {name: b.CreateString(value) for name, value in fields.items() if isinstance(value, str)}
+        vectors |= {
+            name: _vector(b, np.frombuffer(value, np.uint8), np.uint8)
+            for name, value in fields.items()
+            if isinstance(value, bytes)
+        }
         second = hasattr(tflite.BuiltinOptions2, kind)
         place, names = (
             ("BuiltinOptions2", tflite.BuiltinOptions2) if second else ("BuiltinOptions", tflite.BuiltinOptions)
