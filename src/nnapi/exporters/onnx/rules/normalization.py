@@ -5,6 +5,8 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value, constant
+from nnapi.lowering.refusal import require
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.shapes import axis_of
 
 
@@ -36,3 +38,18 @@ def local_response_normalization(
     options = {"alpha": float(alpha) * size, "beta": float(beta), "bias": float(bias), "size": size}
     made = context.cast(context.emit("LRN", [transposed], transposed.like(), **options), input.element)
     return context.reshape(context.transpose(made, np.argsort(order).tolist()), input.shape)
+
+
+@lower(Composite.LAYER_NORM)
+def layer_norm(
+    context: Context, input: Value, gamma: Value | None, beta: Value | None, axis: int, epsilon: float
+) -> Value:
+    """Emit LayerNormalization, whose scale has the shape of the normalized axes. RMSNormalization is of a newer opset
+    than the one that is written."""
+    axis = axis_of(axis, len(input.shape))
+    group = input.shape[axis:]
+    given = [value for value in (gamma, beta) if value is not None]
+    require(all(value.shape == group for value in given), "ONNX does not stretch its scale and bias")
+    scale = constant(np.ones(group), input.element) if gamma is None else gamma
+    factors = [scale] if beta is None else [scale, beta]
+    return context.compute("LayerNormalization", input, *factors, axis=axis, epsilon=float(epsilon))

@@ -135,23 +135,23 @@ def lp_normalization(node: Node) -> Tensor:
 def layer_normalization(node: Node) -> list[Tensor]:
     """Divide by the standard deviation over the last axes; LayerNormalization first subtracts the mean."""
     tensor, shape = node.tensor(0), node.shape(0)
-    axis = node.axis(int(node.attribute("axis", -1)), len(shape))
+    axis, epsilon = node.axis(int(node.attribute("axis", -1)), len(shape)), float(node.attribute("epsilon", 1e-5))
     for i in range(axis, len(shape)):
         node.static_size(0, i)
-    value, epsilon = node.input(0), float(node.attribute("epsilon", 1e-5))
-    expressible(value.is_float, "NNAPI normalizes floats only")
-    kept = axis == len(shape) - 1 and len(shape) <= HIGHEST_RANK
-    x = value if kept else node.view(value, flatten_shape(shape, axis))
-    gamma, *beta = (node.cast(_row(node, i, shape[axis:]), x.type.code) for i in (1, 2) if node.has(i))
-    last = node.i32(x.rank - 1), node.graph.scalar(REAL, epsilon)
+    expressible(node.input(0).is_float, "NNAPI normalizes floats only")
+    flat, is_flat = flatten_shape(shape, axis), len(shape) > HIGHEST_RANK
+    x = node.view(node.input(0), flat if is_flat else shape)
+    group = flat[1:] if is_flat else shape[axis:]
+    gamma, *beta = (node.cast(_factor(node, i, shape[axis:], group), x.type.code) for i in (1, 2) if node.has(i))
+    scalars = node.i32(1 if is_flat else axis), node.graph.scalar(REAL, epsilon)
     if node.kind == "LayerNormalization":
         factors = [gamma, *(beta or [node.graph.no_value(x.type.code)])]
-        found = node.apply(CompositeCode.LAYER_NORM, x, *factors, *last, shape=x.shape)
+        found = node.apply(CompositeCode.LAYER_NORM, x, *factors, *scalars, shape=x.shape)
     else:
-        found = node.apply(CompositeCode.RMS_NORM, x, gamma, *last, shape=x.shape)
+        found = node.apply(CompositeCode.RMS_NORM, x, gamma, *scalars, shape=x.shape)
         found = add(node, found, *beta) if beta else found
     small = (*shape[:axis], *(1 for _ in shape[axis:]))
-    statistics = _find_statistics(node, x, epsilon) if node.wants(1) or node.wants(2) else []
+    statistics = _find_statistics(node, node.view(x, flat), epsilon) if node.wants(1) or node.wants(2) else []
     return [node.result(found, shape, elem=tensor.elem), *(node.result(each.value, small) for each in statistics)]
 
 
@@ -165,13 +165,14 @@ def _find_statistics(node: Node, value: Value, epsilon: float) -> list[Term]:
     return [*means, (reduce_axes(OperationCode.MEAN, x * x, last) + epsilon).apply(OperationCode.RSQRT)]
 
 
-def _row(node: Node, i: int, shape: Shape) -> Value:
+def _factor(node: Node, i: int, shape: Shape, group: Shape) -> Value:
+    """Return a scale or bias of groups, which have ``shape`` in the file and the shape ``group`` in the operation."""
     array, count = node.tensor(i).array, math.prod(shape)
     if array is not None:
-        return node.constant(np.broadcast_to(array, shape).reshape(count), node.input(i))
+        return node.constant(np.broadcast_to(array, shape).reshape(group), node.input(i))
     own = math.prod(node.static_shape(i))
     expressible(own in (1, count), "its scale has other axes than the normalized ones")
-    return node.view(node.input(i), (own,))
+    return node.view(node.input(i), group if own == count else (1,))
 
 
 @rule("GroupNormalization")

@@ -1,0 +1,55 @@
+"""Normalizations, attention and rotary embeddings in exported files."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi.operation_codes import CompositeCode as C
+from tests.ops.composite_cases import build, normal
+
+X, HEADS = normal(2, 3, 8), normal(1, 2, 3, 8)
+GAMMA, BETA, MASK, COS, SIN = normal(8), normal(8), normal(3, 3), normal(3, 8), normal(3, 8)
+CASES = {
+    C.LAYER_NORM: (lambda b, x: b.layer_norm(x, GAMMA, BETA, -1, 1e-5), X),
+    C.RMS_NORM: (lambda b, x: b.rms_norm(x, GAMMA, -1, 1e-5), X),
+    C.ATTENTION: (lambda b, x: b.attention(x, x, x, MASK, 0.3), HEADS),
+    C.ROTARY_EMBEDDING: (lambda b, x: b.rotary_embedding(x, COS, SIN, False), HEADS),
+}
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".tflite"])
+@pytest.mark.parametrize("code", CASES, ids=lambda code: code.name)
+def test_an_exported_composite_is_recognized(code: C, suffix: str, tmp_path: Path) -> None:
+    if suffix == ".onnx":
+        pytest.importorskip("onnx", reason="onnx is not installed")
+    make, x = CASES[code]
+    model, path = build(make, [x]), tmp_path / f"model{suffix}"
+    nnapi.export(model, path)
+    again = nnapi.load(path)
+    assert [call.code for call in again.operations] == [code]
+    found, expected = (nnapi.compile(each, "nnapi-reference").run(x)[0] for each in (again, model))
+    np.testing.assert_allclose(found, expected, 2e-6, 2e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "is_whole"),
+    [
+        (lambda b, x: b.layer_norm(x, GAMMA, BETA, -1, 1e-5), True),
+        (lambda b, x: b.layer_norm(x, None, normal(3, 8), 1, 1e-5), True),
+        (lambda b, x: b.layer_norm(x, normal(3, 1), None, 1, 1e-5), False),
+        (lambda b, x: b.group_norm(x, GAMMA, BETA, 2, 1e-5), False),
+    ],
+)
+def test_onnx_has_layer_normalization(make: Any, is_whole: bool, tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+    model, path = build(make, [X]), tmp_path / "model.onnx"
+    nnapi.export(model, path)
+    kinds = [node.op_type for node in onnx.load(path).graph.node]
+    assert (kinds == ["LayerNormalization"]) == is_whole
+    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    found = session.run(None, {session.get_inputs()[0].name: X})[0]
+    np.testing.assert_allclose(found, nnapi.compile(model, "nnapi-reference").run(X)[0], 2e-6, 2e-6)
