@@ -9,9 +9,9 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as O
-from nnapi.importers.graph import FLOAT32, Allowance, Graph, Value
+from nnapi.importers.graph import BOOL8, FLOAT32, Allowance, Graph, Value
 from nnapi.importers.recognition.attention import Half
-from nnapi.importers.recognition.pattern import Any, Apply, Either, Pattern, Power, Product, Sum
+from nnapi.importers.recognition.pattern import Any, Apply, Constant, Either, Pattern, Power, Product, Sum
 from nnapi.model.operand import OperandType
 
 Numbers = Mapping[str, float]
@@ -34,7 +34,9 @@ class Spelling:
         return int(self.random.integers(count))
 
     def emit(self, code: Anything, *inputs: Value, outputs: int = 1) -> Value:
-        results = [Value(OperandType(inputs[0].type.code), f"{code.name}:{i}") for i in range(outputs)]
+        is_truth = code in (O.EQUAL, O.GREATER, O.LESS)
+        kind = BOOL8 if is_truth else inputs[1 if code == O.SELECT else 0].type.code
+        results = [Value(OperandType(kind), f"{code.name}:{i}") for i in range(outputs)]
         fusing = [self.graph.scalar(OperandCode.INT32, 0)] if code in (O.ADD, O.SUB, O.MUL, O.DIV) else []
         self.graph.emit(code, [*inputs, *fusing], results)
         return results[0]
@@ -51,6 +53,8 @@ class Spelling:
     def _write(self, pattern: Pattern) -> Value:
         if isinstance(pattern, Any):
             return self.values[pattern.name]
+        if isinstance(pattern, Constant):
+            return self.graph.full(self.values["x"].type, pattern.number)
         if isinstance(pattern, Either):
             return self.write(pattern.forms[self.choose(len(pattern.forms))])
         if isinstance(pattern, Power):

@@ -14,8 +14,8 @@ from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as O
 from nnapi.importers import build as building
 from nnapi.importers.graph import Value
-from nnapi.importers.recognition import activation, attention, normalization, recognize
-from nnapi.importers.recognition.pattern import Pattern
+from nnapi.importers.recognition import activation, attention, normalization, recognize, unary
+from nnapi.importers.recognition.pattern import Pattern, apply
 from nnapi.importers.recognition.rewriter import REWRITES, Rewrite
 from nnapi.model.model import Model
 from nnapi.operation_codes import COMPOSITE_CODES, CompositeCode
@@ -42,6 +42,9 @@ NORM = Case(CompositeCode.LAYER_NORM, {"x": X, "beta": (8,)}, {"gamma": normal(8
 ATTENDING = {"query": HEADS, "key": HEADS, "value": (2, 2, 3, 4), "mask": (2, 1, 1, 3)}
 CASES = {
     "gelu": Case(CompositeCode.GELU, {"x": X}),
+    "error_function": Case(CompositeCode.ERF, {"x": X}),
+    "round_half_to_even": Case(CompositeCode.ROUND, {"x": X}),
+    "sign": Case(CompositeCode.SIGN, {"x": X}),
     "gelu_by_tanh": Case(CompositeCode.GELU, {"x": X}),
     "mish": Case(CompositeCode.MISH, {"x": X}),
     "softplus_of_large": Case(CompositeCode.SOFTPLUS, {"x": X}),
@@ -145,7 +148,7 @@ def spelled(form: Pattern, name: str, **constants: Any) -> list[int]:
 
 
 def test_other_numbers_are_something_else() -> None:
-    x, erf = activation.x, activation.erf
+    x, erf = activation.x, apply(CompositeCode.ERF)
     assert CompositeCode.GELU in spelled(x * (1 + erf(x * 0.7071068)) * 0.5, "gelu")
     above = 1 + erf(x * 0.7071068)
     for other in (x * (1 + erf(x * 0.7)) * 0.5, x * above * 0.51, x * (1.01 + erf(x * 0.7071068)) * 0.5, x * above):
@@ -200,6 +203,20 @@ def test_other_products_of_shares_are_not_attention() -> None:
     assert attending(2.0, is_transposed=True) == flat
     assert attending(axis=1, is_transposed=True) == flat
     assert attending(activation=1, is_transposed=True) == flat
+
+
+def test_halves_are_rounded_to_even() -> None:
+    x, y = np.arange(-3, 3.5, 0.5, np.float32).reshape(1, -1), CASES["round_half_to_even"]
+    rewrite = next(each for each in REWRITES if each.name == "round_half_to_even")
+    model = write(rewrite.forms[0], y._replace(shapes={"x": x.shape}), 1).build()
+    assert codes(model) == [CompositeCode.ROUND]
+    np.testing.assert_array_equal(run(model, [x])[0], np.rint(x))
+
+
+def test_another_sign_stays() -> None:
+    x, zero, one = unary.x, unary.zero, unary.one
+    below = unary.select(unary.less(x, zero), zero, one)
+    assert CompositeCode.SIGN not in spelled(unary.select(unary.greater(x, zero), one, below), "sign")
 
 
 def test_halves_in_another_order_are_not_turned() -> None:

@@ -7,10 +7,10 @@ C clients and of the Builder never are.
 from collections.abc import Collection
 
 from nnapi.importers.graph import Graph, Value
-from nnapi.importers.recognition import activation, attention, normalization
+from nnapi.importers.recognition import activation, attention, normalization, unary
 from nnapi.importers.recognition.rewriter import REWRITES, Rewriter
 
-__all__ = ["activation", "attention", "normalization", "recognize"]
+__all__ = ["activation", "attention", "normalization", "recognize", "unary"]
 
 
 def recognize(graph: Graph, outputs: Collection[Value]) -> None:

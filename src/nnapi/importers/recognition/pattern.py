@@ -131,6 +131,17 @@ class Any(Pattern):
 
 
 @dataclass(eq=False)
+class Constant(Pattern):
+    """A constant whose elements all have one value."""
+
+    number: float
+
+    def find(self, value: Value, match: Match) -> Iterator[Match]:
+        if value.array is not None and value.is_float and bool((value.array == self.number).all()):
+            yield match
+
+
+@dataclass(eq=False)
 class Number(Pattern):
     """A constant number in a sum or product; where it is absent, it is 0 or 1."""
 
