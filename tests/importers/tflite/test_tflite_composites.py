@@ -79,7 +79,7 @@ def load(name: str, attributes: Any, parts: tuple[Graph, list[T], T], path: Path
     """The model of a file with one composite."""
     decomposition, inputs, y = parts
     content = attributes if isinstance(attributes, bytes) else bytes(flexbuffers.Dumps(attributes))
-    fields = {"Name": name, "DecompositionSubgraphIndex": 1, "CompositeAttributes": content}
+    fields: dict[str, Any] = {"Name": name, "DecompositionSubgraphIndex": 1, "CompositeAttributes": content}
     graph = Graph().operator("STABLEHLO_COMPOSITE", inputs, [y], "StableHLOCompositeOptions", **fields)
     file = path / f"{name}.tflite"
     file.write_bytes(write(graph.between(inputs, [y]), decomposition))

@@ -2,7 +2,7 @@
 
 from nnapi.codes import OperationCode as O
 from nnapi.importers.graph import Step, Value
-from nnapi.importers.recognition.pattern import Any, Number, Power, apply, is_constant
+from nnapi.importers.recognition.pattern import Any, Number, Pattern, Power, apply, is_constant
 from nnapi.importers.recognition.rewriter import Replacement, Rewriter, pattern
 from nnapi.model.operand import Shape
 from nnapi.operation_codes import CompositeCode as Composite
@@ -18,7 +18,7 @@ gamma, beta, axes = Any("gamma"), Any("beta"), Any("axes", is_constant)
 mean_of = apply(O.MEAN, _keeps_axes)
 
 
-def _inverse_deviation(x: Any) -> Power:
+def _inverse_deviation(x: Pattern) -> Power:
     return Power(mean_of(Power(x, 2), axes) + Number("epsilon"), -0.5)
 
 
@@ -39,10 +39,10 @@ def layer_norm(
     axis = _find_first(x, axes)
     if axis is None:
         return None
-    factors = [_fit(rewriter, factor, x, x.shape[axis:]) for factor in (gamma, beta)]
-    if None in factors:
+    scale, shift = (_fit(rewriter, factor, x, x.shape[axis:]) for factor in (gamma, beta))
+    if scale is None or shift is None:
         return None
-    return Replacement(Composite.LAYER_NORM, [x, *factors, rewriter.i32(axis), rewriter.real(epsilon)])
+    return Replacement(Composite.LAYER_NORM, [x, scale, shift, rewriter.i32(axis), rewriter.real(epsilon)])
 
 
 @pattern(x * inverse_root * gamma, x * inverse_root)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -250,9 +250,9 @@ class Chain(Pattern):
 
     parts: tuple[Pattern, ...]
     number: float | str
-    join: O = field(init=False)
-    undo: O = field(init=False)
-    identity: float = field(init=False)
+    join: ClassVar[O]
+    undo: ClassVar[O]
+    identity: ClassVar[float]
 
     @staticmethod
     def combine(a: float, b: float) -> float:

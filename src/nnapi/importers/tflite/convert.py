@@ -238,6 +238,12 @@ class Conversion:
     def assign(self, name: str, value: Value) -> None:
         (self.variables.initialize if self.initializes else self.variables.assign)(name, value)
 
+    def list_floats(self, index: int) -> list[Array]:
+        """Return the float constants of another subgraph."""
+        content, tensors = self.whole.file.content, self.whole.file.subgraph(index).tensors
+        floats = [tensor for tensor in tensors if tensor.region and tensor.type in ("FLOAT32", "FLOAT16")]
+        return [read_constant(tensor, content)[0] for tensor in floats]
+
     # Walking
 
     def convert(self, operator: Operator) -> None:

@@ -17,7 +17,6 @@ from nnapi.importers.refusals import Refused
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.control_flow import inline
-from nnapi.importers.tflite.tensors import read_constant
 from nnapi.operation_codes import CompositeCode
 
 Attributes = Mapping[str, Attribute]
@@ -83,10 +82,8 @@ def _real(node: TfliteNode, number: Attribute) -> Value:
 
 def _has_own_factors(node: TfliteNode) -> bool:
     """Return whether the decomposition multiplies by numbers that are not operands, such as a second scale."""
-    file = node.scope.whole.file
     (index,) = list_subgraphs(node.operator)
-    tensors = [each for each in file.subgraph(index).tensors if each.region and each.type in ("FLOAT32", "FLOAT16")]
-    return any(max(each.shape, default=1) > 1 and (read_constant(each, file.content)[0] != 1).any() for each in tensors)
+    return any(array.size > 1 and bool((array != 1).any()) for array in node.scope.list_floats(index))
 
 
 NAMED: dict[str, Callable[[TfliteNode, Attributes], Value | None]] = {
