@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
 from nnapi.model.operand import ChannelQuantization, tensor
+from tests.ops.composite_cases import WAYS, model_of
+from tests.ops.composite_cases import run as run_on
 from tests.ops.tensor_cases import (
     FLOATS,
     assert_same,
@@ -111,3 +113,21 @@ def test_refusals() -> None:
 )
 def test_levels(dtype: str, out: str, wanted: int) -> None:
     assert level(DEQUANTIZE, (tensor(dtype, (1,), 1.0), None), out=tensor(out)) == wanted
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("scale", "zero_point"), [(1.0, 10), (0.125, 0), (0.1, 128), (1 / 255, 3)])
+def test_halves_are_rounded_to_even(scale: float, zero_point: int, way: str) -> None:
+    x = np.arange(-300, 300, dtype=np.float32) / 2 * np.float32(scale)
+    x[:4] = np.inf, -np.inf, 3e8, -3e8
+    out = tensor("uint8", x.shape, scale, zero_point)
+    model = model_of(lambda b: b.quantize_to_even(b.input(tensor("float32", x.shape)), out=out))
+    expected = np.clip(np.rint(x / np.float32(scale)) + np.float32(zero_point), 0, 255)
+    assert run_on(model, way, x)[0].tolist() == expected.tolist()
+
+
+def test_halves_that_are_rounded_to_even_literal() -> None:
+    x = np.array([0.5, 1.5, 2.5, -0.5, -1.5, 0.4], np.float16)
+    out = tensor("int8", (6,), 1.0, 0)
+    model = model_of(lambda b: b.quantize_to_even(b.input(tensor("float16", (6,))), out=out))
+    assert run_on(model, "nnapi-reference", x)[0].tolist() == [0, 2, 2, 0, -2, 0]

@@ -9,7 +9,7 @@ from typing import Any
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as O
 from nnapi.importers.arithmetic import broadcast, broadcast_shape
-from nnapi.importers.graph import BOOL8, FLOAT32, QUANT8, Value
+from nnapi.importers.graph import BOOL8, FLOAT32, Value
 from nnapi.importers.node import FLOAT16, Node
 from nnapi.model.operand import OperandType, Shape
 from nnapi.operation_codes import Code, CompositeCode
@@ -136,10 +136,5 @@ def divide_towards_zero(x: Term, y: Term) -> Term:
 
 
 def as_bytes(node: Node, value: Value, type: OperandType) -> Value:
-    """Return the lowest 8 bits of an int32 as plain bytes: a product that wraps around moves them to the top."""
-    is_unsigned = type.code == QUANT8
-    bits = Term(node, value) * 2**24
-    bits = bits + -(2**31) if is_unsigned else bits
-    whole = bits.apply(O.CAST, type=OperandType(FLOAT32)) * 2**-24
-    whole = whole + 128 if is_unsigned else whole
-    return whole.apply(O.QUANTIZE, type=OperandType(type.code, (), 1.0, 0)).value
+    """Return the lowest 8 bits of an int32 as plain bytes."""
+    return node.apply(CompositeCode.CONVERT, value, shape=value.shape, type=OperandType(type.code, (), 1.0, 0))

@@ -19,7 +19,7 @@ from nnapi.model.matching import KnownMatch, Match
 from nnapi.model.model import Model
 from nnapi.model.operand import ZERO_POINTS, Array, OperandType, Shape, type_name
 from nnapi.model.operation import REGISTRY, Operation
-from nnapi.operation_codes import Code
+from nnapi.operation_codes import Code, CompositeCode
 from nnapi.ops.evaluate import evaluate
 from nnapi.ops.quantized_values import dequantize
 
@@ -258,8 +258,7 @@ class Graph:
         except BadDataError:
             return False
         for source, target in zip(moved, outputs, strict=True):
-            zero = self.full(_byte_type((1,)))
-            self._emit(OperationCode.NOT_EQUAL, [source, zero], [target])
+            self._emit(CompositeCode.CONVERT, [source], [target])
         return True
 
     # Conversions
@@ -300,7 +299,11 @@ class Graph:
             target.type.code in (QUANT8, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED),
             f"NNAPI quantizes to 8 bits, {target.name or 'the result'} is {type_name(target.type.code)}",
         )
-        self.emit(OperationCode.QUANTIZE, [real], [target])
+        self.emit(self.choose_quantize(real, target.type), [real], [target])
+
+    def choose_quantize(self, real: Value, target: OperandType) -> Code:
+        """Return the operation that quantizes a float as the file's format does."""
+        return OperationCode.QUANTIZE
 
     def bytes(self, value: Value) -> Value:
         """Return a TENSOR_BOOL8 as bytes 0 and 1."""
@@ -308,7 +311,7 @@ class Graph:
         if value.array is not None:
             return Value(type, value.name, _freeze(np.not_equal(value.array, 0).astype(np.uint8)))
         result = Value(type, f"{value.name}:bytes")
-        self._emit(OperationCode.SELECT, [value, self.full(type, 1), self.full(type, 0)], [result])
+        self._emit(CompositeCode.CONVERT, [value], [result])
         return result
 
 

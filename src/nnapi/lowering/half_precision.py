@@ -9,9 +9,11 @@ from nnapi.model.facts import Trait
 from nnapi.model.graph import Graph, OperationCall
 from nnapi.model.operation import REGISTRY
 from nnapi.model.precision import Precision
+from nnapi.operation_codes import CompositeCode
 
 FLOAT16, FLOAT32 = OperandCode.TENSOR_FLOAT16, OperandCode.TENSOR_FLOAT32
 FLOATS = (FLOAT16, FLOAT32)
+CASTS = (OperationCode.CAST, CompositeCode.CONVERT)
 JUMPS = Trait.STEPS | Trait.ORDERS
 KEEPS = Trait.MOVES | Trait.CHOOSES | Trait.REQUANTIZES
 
@@ -30,7 +32,7 @@ class HalfPrecision:
         """Return the inputs that must be rounded to float16 for a call."""
         if not self.finer or not REGISTRY[call.code].does(JUMPS):
             return frozenset()
-        passes = call.code == OperationCode.CAST and self._code(call.outputs[0]) == FLOAT32
+        passes = call.code in CASTS and self._code(call.outputs[0]) == FLOAT32
         finer = [index for index in call.inputs if index in self.finer]
         return frozenset(index for index in finer if self.finer[index] or not passes)
 
@@ -44,7 +46,7 @@ class HalfPrecision:
     def _find_finer(self, call: OperationCall, result: int) -> bool | None:
         """Return whether a CAST made the additional bits of a result; None if it has none."""
         is_half, keeps = self._code(result) == FLOAT16, REGISTRY[call.code].does(KEEPS)
-        if call.code == OperationCode.CAST and is_half and self._code(call.inputs[0]) != FLOAT16:
+        if call.code in CASTS and is_half and self._code(call.inputs[0]) != FLOAT16:
             return None if self._casts_round else True
         read = [index for index in call.inputs if self._code(index) in FLOATS]
         if is_half and not (keeps and read):

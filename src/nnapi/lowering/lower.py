@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 from nnapi.codes import FuseCode, OperationCode
 from nnapi.contract.driver import Verdict
 from nnapi.errors import NnapiError, OpFailedError, need
-from nnapi.lowering.even_ties import find_unrounded
 from nnapi.lowering.half_precision import find_half_precision
 from nnapi.lowering.refusal import Unsupported
 from nnapi.lowering.rules import Rules
@@ -48,8 +47,6 @@ class Context:
 
     def __init__(self, call: Call) -> None:
         self.call = call
-        self.rounds_to_even = False
-        """Whether the call is a QUANTIZE that rounds halves to even, not away from zero."""
 
     @property
     def activation(self) -> FuseCode:
@@ -122,8 +119,6 @@ class Lowering(ABC, Generic[V, C]):
     decomposes: ClassVar[bool] = False
     """Whether calls of NNAPI's operations without a working rule are lowered as decompositions. Those of composites
     always are."""
-    rounds_to_even: ClassVar[bool] = False
-    """Whether the engine rounds halves to even in QUANTIZE, so that :mod:`~nnapi.lowering.even_ties` is left out."""
     casts_round: ClassVar[bool | None] = None
     """Whether a CAST to float16 rounds; None unless the engine computes float16 in float32."""
     depth: int = 0
@@ -142,9 +137,6 @@ class Lowering(ABC, Generic[V, C]):
         self.parts: dict[int, list[Work]] = {}
         """For each decomposed call, by number: the work of the operations that replace it."""
         self._repeatable: dict[Any, Call] = {}
-        self.leaves_out = False
-        """Whether operations were lowered whose results nothing reads."""
-        self._makers: dict[int, OperationCall] | None = None
         self.halves = find_half_precision(model, self.casts_round)
         for operand in model.operands:
             lifetime = operand.lifetime
@@ -288,9 +280,7 @@ class Lowering(ABC, Generic[V, C]):
         if rule is None:
             raise Unsupported(self.no_rule)
         self.check_call(call)
-        given, call = call, self._without_rounding(call)
         context = self.context(self._normalize(call))
-        context.rounds_to_even = call is not given
         is_inner = self.model.operands[call.outputs[0]].lifetime is TEMPORARY
         if self.folds_dequantize and call.code == DEQUANTIZE and is_inner and call.inputs[0] in self.constants:
             self.quantized[call.outputs[0]] = call.inputs[0]
@@ -307,17 +297,6 @@ class Lowering(ABC, Generic[V, C]):
         if context.call.nchw:
             results = self._transpose_back(context, results)
         self.values.update(zip(call.outputs, self.accept_results(call, context, results), strict=True))
-
-    def _without_rounding(self, call: OperationCall) -> OperationCall:
-        """Return a QUANTIZE with the input before it is rounded, if the engine rounds so itself; else the call."""
-        if call.code != OperationCode.QUANTIZE or not self.rounds_to_even:
-            return call
-        if self._makers is None:
-            self._makers = {index: each for each in self.model.operations for index in each.outputs}
-        scale = self.model.operands[call.outputs[0]].type.scale
-        source = find_unrounded(call, scale, self._makers, self.constants)
-        self.leaves_out |= source is not None
-        return call if source is None else call._replace(inputs=(source,))
 
     def find_constant(self, index: int) -> Array | None:
         """Return the value of a constant or of a dequantized constant; None for computed operands."""

@@ -10,7 +10,8 @@ An index out of range fails the run. With ``from_end``, negative indices count f
 updates of an element without a reduction, the last remains; an engine with several threads may keep another.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any
 
@@ -150,41 +151,67 @@ def take(input: Array, axis: int, indices: Array) -> Array:
 
 @GATHER_ELEMENTS.kernel(kind="raw")
 def gather_elements(input: Array, axis: int, indices: Array, from_end: bool) -> Array:
-    return np.asarray(input[_spread(input, axis, indices, from_end)])
+    return input.reshape(-1).take(_flatten_along(input.shape, axis % input.ndim, indices, from_end))
 
 
 @SCATTER_ELEMENTS.kernel
 def scatter_elements(input: Array, axis: int, indices: Array, updates: Array, reduction: int, from_end: bool) -> Array:
-    return _write(input, _spread(input, axis, indices, from_end), updates, reduction)
+    at = _flatten_along(input.shape, axis % input.ndim, indices, from_end)
+    return _write(input, (input.size,), at.reshape(-1), updates, reduction)
 
 
 @GATHER_ND.kernel(kind="raw")
 def gather_nd(input: Array, indices: Array, batch_dims: int, from_end: bool) -> Array:
-    sizes = input.shape[batch_dims : batch_dims + indices.shape[-1]]
-    check_coordinates("indices", indices, sizes, from_end=from_end)
-    batches = np.ogrid[tuple(slice(size) for size in indices.shape[:-1])][:batch_dims]
-    gathered: Array = input[(*batches, *np.moveaxis(indices, -1, 0))]
-    return gathered.reshape(gathered.shape or (1,))
+    depth, batches = indices.shape[-1], math.prod(input.shape[:batch_dims])
+    span, rest = input.shape[batch_dims : batch_dims + depth], input.shape[batch_dims + depth :]
+    at = _flatten(span, indices, from_end)
+    if batches > 1:
+        at = at.reshape(batches, -1) + np.arange(batches).reshape(-1, 1) * math.prod(span)
+    gathered = input.reshape(-1, *rest).take(at, 0)
+    return gathered.reshape((*indices.shape[:-1], *rest) or (1,))
 
 
 @SCATTER_ND.kernel
 def scatter_nd(input: Array, indices: Array, updates: Array, reduction: int, from_end: bool) -> Array:
-    check_coordinates("indices", indices, input.shape[: indices.shape[-1]], from_end=from_end)
-    return _write(input, tuple(np.moveaxis(indices, -1, 0)), updates, reduction)
+    depth = indices.shape[-1]
+    at = _flatten(input.shape[:depth], indices, from_end).reshape(-1)
+    return _write(input, (-1, *input.shape[depth:]), at, updates, reduction)
 
 
-def _spread(input: Array, axis: int, indices: Array, from_end: bool) -> tuple[Array, ...]:
-    """Return the coordinates of each index: along the axis, the index replaces its own."""
-    check_range("indices", indices, input.shape[axis], from_end=from_end)
-    coordinates: list[Array] = list(np.ogrid[tuple(slice(size) for size in indices.shape)])
-    coordinates[axis] = indices
-    return tuple(coordinates)
+def _flatten_along(shape: Shape, axis: int, indices: Array, from_end: bool) -> Array:
+    """Return positions in the flattened shape; along the axis, the index replaces the coordinate."""
+    check_range("indices", indices, shape[axis], from_end=from_end)
+    base: Array = np.zeros((1,) * len(shape), np.intp)
+    for k, count in enumerate(indices.shape):
+        if k != axis:
+            along = [count if i == k else 1 for i in range(len(shape))]
+            base = base + (np.arange(count) * math.prod(shape[k + 1 :])).reshape(along)
+    return base + _count_from_start(indices, shape[axis], from_end) * math.prod(shape[axis + 1 :])
 
 
-def _write(input: Array, coordinates: Sequence[Array], updates: Array, reduction: int) -> Array:
+def _flatten(span: Shape, indices: Array, from_end: bool) -> Array:
+    """Return positions in the flattened ``span`` of the coordinates in the last axis."""
+    counted = _count_from_start(indices, np.array(span), from_end)
+    try:
+        return np.ravel_multi_index(tuple([counted[..., k] for k in range(len(span))]), span)  # it tests them
+    except ValueError:
+        check_coordinates("indices", indices, span, from_end=from_end)
+        raise
+
+
+def _count_from_start(indices: Array, sizes: int | Array, from_end: bool) -> Array:
+    if not from_end or indices.min(initial=0) >= 0:
+        return indices
+    return np.where(indices < 0, indices + sizes, indices)
+
+
+def _write(input: Array, shape: Shape, at: Array, updates: Array, reduction: int) -> Array:
+    """Write updates at positions along the first axis of the input, seen in another shape."""
     out = input.copy()
+    rows = out.reshape(shape)
+    given = updates.reshape(-1, *rows.shape[1:])
     if reduction == Reduction.NONE:
-        out[tuple(coordinates)] = updates  # of several at one position, NumPy keeps the last
+        rows[at] = given  # of several at one position, NumPy keeps the last
     else:
-        COMBINE[reduction](out, tuple(coordinates), updates)
+        COMBINE[reduction](rows, at, given)
     return out

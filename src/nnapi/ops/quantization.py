@@ -3,7 +3,12 @@
 DEQUANTIZE: the float values of a quantized tensor.
 QUANTIZE: the quantized values of a float tensor.
 CAST: the elements converted to another type, without their quantization.
+QUANTIZE_TO_EVEN: the quantized values of a float tensor, where halves between two are rounded to the even one.
+CONVERT: the elements converted to another type, as files cast. Integers keep their lowest bits; floats are rounded
+towards zero, and clamped; booleans become 0 or 1, and all numbers but 0 become true.
 """
+
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +19,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Tensor, upto
+from nnapi.operation_codes import CompositeCode
 from nnapi.ops.quantized_values import quantized_range
 from nnapi.ops.shapes import same_shape
 from nnapi.ops.signature_types import (
@@ -46,8 +52,17 @@ QUANTIZE = Operation(
     zero_sized=True,
 )
 
+QUANTIZE_TO_EVEN = Operation(
+    CompositeCode.QUANTIZE_TO_EVEN,
+    facts=QUANTIZE.facts,
+    inputs=(Tensor("input", floats(3)),),
+    outputs=(Tensor("out", {QUANT8: 3, QUANT8_SIGNED: 4}),),
+    zero_sized=True,
+)
+
 DEQUANTIZE.shape(same_shape)
 QUANTIZE.shape(same_shape)
+QUANTIZE_TO_EVEN.shape(same_shape)
 
 
 @DEQUANTIZE.kernel
@@ -57,11 +72,24 @@ def dequantize(input: Array) -> Array:
 
 @QUANTIZE.kernel(kind="exact")
 def quantize(call: Call, input: Array) -> Array:
-    out = call.results[0]
-    quotient = (input.astype(np.float32) / np.float32(out.scale)).astype(np.float64)
-    rounded = np.trunc(quotient + np.copysign(0.5, quotient))
+    quotient = _divide(input, call.results[0])
+    return _saturate(np.trunc(quotient + np.copysign(0.5, quotient)), call.results[0])
+
+
+@QUANTIZE_TO_EVEN.kernel(kind="exact")
+def quantize_to_even(call: Call, input: Array) -> Array:
+    return _saturate(np.rint(_divide(input, call.results[0])), call.results[0])
+
+
+def _divide(input: Array, out: OperandType) -> Array:
+    quotient: Array = (input.astype(np.float32) / np.float32(out.scale)).astype(np.float64)
+    return quotient
+
+
+def _saturate(rounded: Array, out: OperandType) -> Array:
     low, high = quantized_range(out)
-    return np.fmax(np.fmin(rounded + out.zero_point, high), low).astype(out.dtype)  # NaN becomes the highest value
+    saturated: Array = np.fmax(np.fmin(rounded + out.zero_point, high), low)  # NaN becomes the highest value
+    return saturated.astype(out.dtype)
 
 
 CONVERTED: Levels = dict.fromkeys((FLOAT16, FLOAT32, INT32, QUANT8), 3)
@@ -99,5 +127,33 @@ def cast(call: Call, input: Array) -> Array:
     dtype = call.results[0].dtype
     if input.dtype == dtype or dtype.kind == "f":
         return input.astype(dtype)
-    limits = np.iinfo(dtype)  # out of range: undefined in C for int32, else saturated
-    return np.clip(np.nan_to_num(input.astype(np.float64)), limits.min, limits.max).astype(dtype)
+    return _clamp(input, dtype)  # out of range: undefined in C for int32, else saturated
+
+
+def _clamp(input: Array, dtype: np.dtype[Any]) -> Array:
+    """Return the integers of numbers, rounded towards zero; NaN becomes 0."""
+    limits = np.iinfo(dtype)
+    clamped: Array = np.clip(np.nan_to_num(input.astype(np.float64)), limits.min, limits.max)
+    return clamped.astype(dtype)
+
+
+NUMBERS: Levels = dict.fromkeys((FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, BOOL8), 3)
+
+CONVERT = Operation(
+    CompositeCode.CONVERT,
+    facts=CAST.facts,
+    inputs=(Tensor("input", {**NUMBERS, QUANT8_SYMM: 3, PER_CHANNEL: 3}),),
+    outputs=(Tensor("out", NUMBERS),),
+)
+
+CONVERT.shape(same_shape)
+
+
+@CONVERT.kernel(kind="exact")
+def convert(call: Call, input: Array) -> Array:
+    target = call.results[0]
+    if BOOL8 in (target.code, call.arguments["input"].code):
+        return (input != 0).astype(target.dtype)
+    if input.dtype.kind == "f" and target.dtype.kind != "f":
+        return _clamp(input, target.dtype)
+    return input.astype(target.dtype)

@@ -10,6 +10,7 @@ from nnapi.model.facts import Trait
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
+from nnapi.operation_codes import Code, CompositeCode
 from nnapi.ops.quantized_values import dequantize
 from nnapi.vision.families.family import Family
 from nnapi.vision.families.images import find_limits
@@ -98,11 +99,11 @@ def _as_floats(type: OperandType) -> Pixels:
     return Pixels.of_range(low, high, "as its first operation quantizes them")
 
 
-def _find_reader(model: Model, index: int, code: OperationCode) -> OperationCall | None:
-    """Return the only reader of an operand if it has this code; skip up to three operations that move or pad it."""
+def _find_reader(model: Model, index: int, *codes: Code) -> OperationCall | None:
+    """Return the only reader of an operand if it has one of the codes; skip up to three that move or pad it."""
     for _ in range(4):
         readers = [call for call in model.operations if index in call.inputs]
-        if len(readers) != 1 or readers[0].code == code:
+        if len(readers) != 1 or readers[0].code in codes:
             return readers[0] if len(readers) == 1 else None
         declared = REGISTRY.get(readers[0].code)
         if declared is None or not (declared.does(Trait.MOVES) or declared.does(Trait.RESTATES)):
@@ -112,7 +113,7 @@ def _find_reader(model: Model, index: int, code: OperationCode) -> OperationCall
 
 
 def _quantized_at_once(model: Model, index: int) -> OperandType | None:
-    call = _find_reader(model, index, OperationCode.QUANTIZE)
+    call = _find_reader(model, index, OperationCode.QUANTIZE, CompositeCode.QUANTIZE_TO_EVEN)
     type = model.operands[call.outputs[0]].type if call else None
     return type if type and type.dtype.itemsize == 1 else None
 

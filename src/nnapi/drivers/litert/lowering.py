@@ -10,7 +10,7 @@ from nnapi.contract.loops import choose_first_turns
 from nnapi.drivers.litert.context import RULES, UNSIGNED, Context, tensor_of
 from nnapi.drivers.litert.rules.convolution_filters import FilterContext
 from nnapi.drivers.litert.unsafe_graphs import find_violation
-from nnapi.formats.tflite.graph import Graph, Operator, Tensor, remove_dead_operators
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.lowering import lower as lowering
 from nnapi.lowering.lower import find_omissible, name_of
 from nnapi.lowering.nested import DEEPEST_NEST
@@ -35,7 +35,6 @@ class TfliteLowering(SubgraphLowering[Context]):
     rules = RULES
     as_types = ("filter", "weights", "bias")
     folds_dequantize = True
-    rounds_to_even = True
     casts_round = True
     context_type: ClassVar[type[Context]] = FilterContext
     takes_dynamic_range: ClassVar[bool] = False
@@ -57,8 +56,7 @@ class TfliteLowering(SubgraphLowering[Context]):
         outputs = [self.as_given(index) for index in results]
         self.graph.outputs = [*outputs, *self.turns_left]  # a loop stays, although its results are unused
         self.graph.flipped = tuple([self.model.operands[index].type.code in UNSIGNED for index in (*given, *results)])
-        graph = cancel_reversals(self.graph)
-        return replace(remove_dead_operators(graph) if self.leaves_out else graph, outputs=outputs)
+        return replace(cancel_reversals(self.graph), outputs=outputs)
 
     def finish_file(self) -> Graph:
         """Return the graph with its subgraphs; the turns of its loops are its last inputs and outputs."""

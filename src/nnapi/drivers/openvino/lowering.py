@@ -41,7 +41,6 @@ class Lowered(GraphLowering):
     no_rule = "the engine has no operation with this meaning"
     failures = (RuntimeError,)
     folds_dequantize = True
-    rounds_to_even = True
     casts_round = False
     decomposes = True
 

@@ -7,7 +7,6 @@ from nnapi.drivers.litert.unsigned_values import make_unsigned
 from nnapi.drivers.xnnpack.passes.cost_model import KernelTimings, use_timings
 from nnapi.drivers.xnnpack.passes.dynamic_range import use_faster_weights, use_float_weights
 from nnapi.drivers.xnnpack.passes.quantized_reductions import reduce_quantized
-from nnapi.drivers.xnnpack.passes.recompose import recompose
 from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_float
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_width_to_depth
@@ -20,7 +19,6 @@ from nnapi.model.model import Model
 
 Pass = Callable[[Graph], Graph]
 PASSES: tuple[Pass, ...] = (
-    recompose,
     reduce_quantized,
     fuse_lstm_steps,
     unroll_lstm,

@@ -20,7 +20,6 @@ from nnapi.model.operand import OperandType, Shape
 class Conversion(FileLowering[Value, Context]):
     rules = RULES
     no_rule = "the ONNX exporter has no rule for it"
-    rounds_to_even = True
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> None:
         super().__init__(model, shapes)

@@ -49,7 +49,7 @@ class FilterFolding:
     def _fold(self, step: Step) -> bool:
         """Fold a step into the operation before it; return whether that was possible."""
         value, numbers = _split(step)
-        if value is None or numbers is None or step.outputs[0] in self.graph.quotients:
+        if value is None or numbers is None:
             return False
         last = maker = self._only_maker(value)
         if maker is not None and maker.code == OperationCode.RESHAPE:

@@ -8,6 +8,7 @@ import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode
 from nnapi.errors import NnapiError
+from nnapi.importers.formulas import SIGNED
 from nnapi.importers.graph import BOOL8, QUANT8, Value, normalize_call
 from nnapi.importers.node import Node as AnyNode
 from nnapi.importers.onnx.fusion import Fusion
@@ -18,7 +19,7 @@ from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.call import UNKNOWN, NotYetKnown
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY
-from nnapi.operation_codes import Code
+from nnapi.operation_codes import Code, CompositeCode
 
 if TYPE_CHECKING:
     import onnx
@@ -229,18 +230,12 @@ class Node(AnyNode):
         return super().reshape(value, shape, to)
 
     def cast(self, value: Value, code: int) -> Value:
-        """Cast a value to int32, float or booleans; floats are rounded towards zero."""
+        """Cast a value; integers keep their lowest bits, floats are rounded towards zero, and bytes are plain."""
         if value.type.code == code:
             return value
-        type = OperandType(code, value.shape)
-        if value.type.code == BOOL8:
-            ones = [
-                self.spread(OperandType(code, (1,), float(code == QUANT8)), number, value.shape) for number in (1, 0)
-            ]
-            return self.apply(OperationCode.SELECT, value, *ones, type=type)
-        if code == BOOL8:
-            return self.apply(OperationCode.NOT_EQUAL, value, self.like_any(value, 0), type=type)
-        return self.apply(OperationCode.CAST, value, type=OperandType(code))
+        type = OperandType(code, (), float(code in (QUANT8, SIGNED)))
+        is_own = value.type.code not in (BOOL8, SIGNED) and code not in (BOOL8, QUANT8, SIGNED)
+        return self.apply(OperationCode.CAST if is_own else CompositeCode.CONVERT, value, type=type)
 
     def like_any(self, value: Value, number: float) -> Value:
         """Return a constant of one element, a stored value of the tensor's type."""

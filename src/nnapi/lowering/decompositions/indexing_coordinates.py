@@ -75,7 +75,8 @@ def scatter_elements(
         )
     order = [*(i for i in range(rank) if i != axis), axis]
     lines, count = math.prod(own) // own[axis], indices.shape[axis]
-    at = _flatten(b, b.restate(b.permute(indices, order), (lines * count, 1)), own[axis : axis + 1], from_end)
+    at = _count_from_start(b, b.permute(indices, order), own[axis : axis + 1], from_end)
+    at = _scale(b, b.restate(at, (lines * count,)), own[axis], 1)
     moved, moved_updates = b.permute(input, order), b.permute(updates, order)
     made = _scatter(b, moved, b.restate(at, (lines, count)), moved_updates, (lines, own[axis], 1), reduction)
     return b.permute(made, np.argsort(order).tolist())
@@ -99,10 +100,10 @@ def _flatten_along(b: Decomposition, own: Shape, axis: int, indices: Tensor, fro
     count, stride = math.prod(indices.shape), math.prod(own[axis + 1 :])
     grid = np.indices(indices.shape, np.int32)
     base = sum(grid[k] * math.prod(own[k + 1 :]) for k in range(len(own)) if k != axis)
-    column = _count_from_start(b, b.restate(indices, (count, 1)), own[axis : axis + 1], from_end)
+    column = b.restate(_count_from_start(b, indices, own[axis : axis + 1], from_end), (count,))
     if own[axis] == math.prod(own):
-        return b.restate(column, (count,))
-    along, added = _scale(b, b.restate(column, (count,)), own[axis], stride), np.broadcast_to(base, indices.shape)
+        return column
+    along, added = _scale(b, column, own[axis], stride), np.broadcast_to(base, indices.shape)
     known = b.value(along)
     if known is not None:
         return b.constant(known + added.reshape(count))

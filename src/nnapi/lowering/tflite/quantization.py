@@ -6,10 +6,11 @@ from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import Context, lower
+from nnapi.operation_codes import CompositeCode as Composite
 
 
 @lower(Op.QUANTIZE, Op.DEQUANTIZE)
-def convert(context: Context, input: Tensor) -> Tensor:
+def quantize_or_dequantize(context: Context, input: Tensor) -> Tensor:
     return context.emit(context.kind, [input])
 
 
@@ -25,3 +26,9 @@ def cast(context: Context, input: Tensor) -> Tensor:
         for kind, limit in (("MAXIMUM", limits.min), ("MINIMUM", limits.max)):
             input = context.emit(kind, [input, context.fill(input, limit)], input.like())
     return context.cast(input, out)
+
+
+@lower(Composite.CONVERT)
+def convert(context: Context, input: Tensor) -> Tensor:
+    out = context.result()
+    return context.reshape(input, out.shape, out) if input.same_quantization(out) else context.cast(input, out)

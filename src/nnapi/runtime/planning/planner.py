@@ -29,6 +29,8 @@ EXACT, INEXACT = 1e-12, 0.02
 UNSURE = 2.0
 """An engine that starts slowly must be predicted to be this many times faster to get the first plan. Predictions are
 mostly right within this factor, and the start costs more than thousands of runs gain."""
+MISPREDICTED = 1.1
+"""The ratio of the cost with decomposed composites to that without, from which all plans are compared."""
 LONG = 0.1
 """Seconds of a run beyond which the fastest prediction counts: an engine's start is short, a trial takes minutes."""
 DIVIDED = 8
@@ -86,9 +88,11 @@ def _expand_untaken(answers: DeviceAnswers) -> DeviceAnswers:
 @Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
 def make_first_plan(answers: DeviceAnswers, *, slower: bool = True) -> Plan | None:
     """Return the plan on the device predicted to be fastest, if it supports the whole model; with ``slower``, on the
-    fastest that does. The other devices are not asked for verdicts."""
+    fastest that does. The other devices are not asked for verdicts. Return None if decomposed operations make it
+    slower than predicted."""
     devices, count = answers.devices, len(answers.model.operations)
-    problem = answers.price([[Verdict(True)] * count] * len(devices))
+    whole = [[Verdict(True)] * count] * len(devices)
+    problem = answers.price(whole)
     costs = {d: problem.cost((d,) * count) for d in problem.devices}
     unsure = UNSURE if min(costs.values()) < LONG else 1.0
     order = sorted(costs, key=lambda d: costs[d] * (unsure if devices[d].starts_slowly else 1.0))
@@ -97,6 +101,10 @@ def make_first_plan(answers: DeviceAnswers, *, slower: bool = True) -> Plan | No
         pairs = zip(answers.model.operations, verdicts, strict=True)
         if any(verdict.parts and call.code not in COMPOSITE_CODES for call, verdict in pairs):
             return None  # decomposed operations are slower than predicted
+        if any(verdict.parts for verdict in verdicts):
+            known = answers.price([verdicts if d == index else whole[d] for d in range(len(devices))])
+            if known.cost((index,) * count) > MISPREDICTED * costs[index]:
+                return None
         if all(verdict.supported for verdict in verdicts):
             return _plan_whole(answers, index)
     return None

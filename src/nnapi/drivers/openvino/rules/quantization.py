@@ -1,4 +1,4 @@
-"""QUANTIZE, DEQUANTIZE, CAST."""
+"""QUANTIZE, DEQUANTIZE, CAST, QUANTIZE_TO_EVEN, CONVERT."""
 
 import numpy as np
 
@@ -6,8 +6,9 @@ from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, lower
-from nnapi.drivers.openvino.value import Value, number
-from nnapi.ops.signature_types import INT32
+from nnapi.drivers.openvino.value import ELEMENTS, STEPS, Kind, Value, number
+from nnapi.operation_codes import CompositeCode as Composite
+from nnapi.ops.signature_types import BOOL8, INT32
 
 
 @lower(Op.QUANTIZE)
@@ -15,8 +16,13 @@ def quantize(context: Context, input: Value) -> Value:
     """Return the quantized value from which the input was dequantized, if it was only moved since; else quantize."""
     if input.quantized is not None and input.quantized.type == context.type():
         return input.quantized
-    if not context.rounds_to_even:
-        return context.map(lambda x: x, input)
+    return context.map(lambda x: x, input)
+
+
+@lower(Composite.QUANTIZE_TO_EVEN)
+def quantize_to_even(context: Context, input: Value) -> Value:
+    if input.quantized is not None and input.quantized.type == context.type():
+        return input.quantized
     scale = number(context.type().scale)  # the engine's quotient is not the quotient by the scale
     return context.map(lambda x: op.multiply(op.round(op.divide(x, scale), "half_to_even"), scale), input)
 
@@ -51,3 +57,28 @@ def cast(context: Context, input: Value) -> Value:
     assert target.code == OperandCode.TENSOR_QUANT8_ASYMM
     x = input.real() if source.dtype.kind == "f" else op.convert(input.node("stored"), "f32")
     return Value.of(op.convert(op.floor(op.clamp(x, 0.0, 255.0)), "u8"), target, "stored")
+
+
+@lower(Composite.CONVERT)
+def convert(context: Context, input: Value) -> Value:
+    """Convert stored values; integers keep their lowest bits, floats are clamped."""
+    source, target = input.type, context.type()
+    if source.code == target.code:
+        return cast(context, input)
+    if target.code == BOOL8:
+        x = input.real() if source.dtype.kind == "f" else input.node("stored")
+        return Value.of(op.not_equal(x, op.constant(np.zeros((), x.get_element_type().to_dtype()))), target, "real")
+    if source.code == BOOL8:
+        kind: Kind = "stored" if target.is_quantized or target.code == INT32 else "real"
+        element = ELEMENTS[OperandCode(target.code)].get_type_name() if kind == "stored" else "f32"
+        return Value.of(op.convert(input.real(), element), target, kind)
+    if not target.is_quantized:
+        return cast(context, input)
+    limits = np.iinfo(target.dtype)
+    if source.dtype.kind == "f":
+        whole = op.convert(op.clamp(input.real(), float(limits.min), float(limits.max)), "i32")
+    else:
+        least = op.constant(np.int32(limits.min))
+        bits = op.subtract(op.convert(input.node("stored"), "i32"), least)
+        whole = op.add(op.bitwise_and(bits, op.constant(np.int32(STEPS - 1))), least)
+    return Value.of(op.convert(whole, ELEMENTS[OperandCode(target.code)].get_type_name()), target, "stored")

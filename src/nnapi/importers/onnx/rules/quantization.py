@@ -4,8 +4,8 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.arithmetic import multiply, subtract
-from nnapi.importers.formulas import SIGNED, Term, as_bytes, nearest_integer
-from nnapi.importers.graph import BOOL8, FLOAT32, INT32, QUANT8, Value
+from nnapi.importers.formulas import Term, nearest_integer
+from nnapi.importers.graph import INT32, QUANT8, Value
 from nnapi.importers.onnx.fusion import quantized_type
 from nnapi.importers.onnx.layout import read_as_stored, real_input
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
@@ -74,17 +74,11 @@ def _quantize_by_arithmetic(node: Node, elem: int) -> Tensor:
         quantized = quantized + Term(node, node.cast(as_int32(node, point), code))
     low, high = LIMITS[elem]
     clipped = quantized.apply(OperationCode.MAXIMUM, low).apply(OperationCode.MINIMUM, high)
-    whole = node.cast(clipped.value, INT32)
-    return node.result(as_bytes(node, whole, OperandType(CODES[elem])) if elem in BYTES else whole, shape, elem=elem)
+    return node.result(node.cast(clipped.value, CODES[elem]), shape, elem=elem)
 
 
 def as_int32(node: Node, value: Value) -> Value:
-    if value.type.code == INT32 or value.is_float:
-        return value
-    if value.type.code == QUANT8:
-        return node.apply(OperationCode.CAST, value, type=OperandType(INT32))
-    real = node.apply(OperationCode.DEQUANTIZE, node.bare(value), type=OperandType(FLOAT32))
-    return node.apply(OperationCode.CAST, real, type=OperandType(INT32))
+    return value if value.is_float else node.cast(value, INT32)
 
 
 def _along(node: Node, i: int, shape: Shape) -> Value:
@@ -193,9 +187,6 @@ def cast(node: Node) -> Tensor:
         narrower = DTYPES[elem].itemsize < DTYPES[source].itemsize and DTYPES[elem].itemsize < 4
         expressible(not narrower or elem == BOOL, f"it cuts integers to {DTYPES[elem].name}")
         return layout.result(node, x, elem)
-    if elem in BYTES:
-        expressible(x.type.code in (INT32, BOOL8) or x.is_float, f"NNAPI casts {x.type.name} to bytes in another way")
-        return layout.result(node, as_bytes(node, node.cast(x, INT32), OperandType(target)), elem)
-    if x.type.code == SIGNED:
-        x = node.apply(OperationCode.DEQUANTIZE, x, type=OperandType(FLOAT32))
+    if elem in BYTES and x.is_float:
+        x = node.cast(x, INT32)  # ONNX Runtime keeps the lowest bits of floats, too
     return layout.result(node, node.cast(x, target), elem)

@@ -2,17 +2,16 @@
 
 import numpy as np
 
-from nnapi.codes import OperandCode, OperationCode
-from nnapi.importers.formulas import as_bytes
-from nnapi.importers.graph import BOOL8, FLOAT32, INT32, QUANT8, Value
+from nnapi.codes import OperationCode
+from nnapi.importers.graph import FLOATS, INT32, QUANT8
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
+from nnapi.operation_codes import CompositeCode
 
-QUANT8_SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
-BYTES = (QUANT8, QUANT8_SIGNED)
-INTEGERS = (INT32, *BYTES)
+CAST_ALIKE = (INT32, *FLOATS)
+"""Types to which NNAPI's CAST converts numbers and unsigned bytes as TensorFlow Lite's does."""
 
 
 @rule("QUANTIZE")
@@ -44,64 +43,14 @@ def dequantize(node: TfliteNode) -> None:
 
 @rule("CAST", "STABLEHLO_CONVERT")
 def cast(node: TfliteNode) -> None:
-    """Lower CAST of stored values; NNAPI's CAST supports neither booleans nor signed bytes.
-
-    Integers lose their higher bits, as in TensorFlow Lite; NNAPI's CAST clamps them. Both clamp floats.
-    """
-    x, out = node.input(0), node.output
-    source, target = x.type.code, out.type.code
-    if source == target:
+    """Lower CAST of stored values: integers lose their higher bits, and floats are clamped."""
+    x, target = node.input(0), node.output.type.code
+    if x.type.code == target:
         node.bind(0, x)
-    elif source == BOOL8:
-        one, zero = (node.graph.full(_name_type(target, x), number) for number in (1, 0))
-        node.emit(OperationCode.SELECT, x, one, zero)
-    elif target == BOOL8:
-        node.emit(
-            OperationCode.NOT_EQUAL,
-            x,
-            node.graph.full(OperandType(source, (1,), x.type.scale, x.type.zero_point), x.type.zero_point),
-        )
-    elif source in INTEGERS and target in BYTES:
-        whole = x if source == INT32 else node.apply(OperationCode.CAST, _as_numbers(node, x), type=OperandType(INT32))
-        _deliver_bytes(node, as_bytes(node, whole, out.type))
-    elif target == QUANT8_SIGNED:
-        whole = node.apply(OperationCode.CAST, x, type=OperandType(INT32))
-        bytes = node.temporary(OperandType(QUANT8_SIGNED, x.shape, 1.0, 0))
-        node.graph.quantize(node.apply(OperationCode.CAST, whole, type=OperandType(FLOAT32)), bytes)
-        _deliver_bytes(node, bytes)
+    elif x.type.code in (*CAST_ALIKE, QUANT8) and target in CAST_ALIKE:
+        node.emit(OperationCode.CAST, x)
     else:
-        numbers = _as_numbers(node, x) if x.type.channel or source == QUANT8_SIGNED else x
-        if numbers.type.code == target:
-            node.bind(0, numbers)
-        else:
-            node.emit(OperationCode.CAST, numbers)
-
-
-def _deliver_bytes(node: TfliteNode, bytes: Value) -> None:
-    """Make plain bytes the stored values of the output, which may have a scale."""
-    if (node.output.type.scale, node.output.type.zero_point) == (1.0, 0):
-        node.deliver(bytes)
-    else:
-        node.emit(OperationCode.CAST, bytes)
-
-
-def _as_numbers(node: TfliteNode, x: Value) -> Value:
-    """Return the stored values of a signed quantized tensor as float32; those of an unsigned one unchanged."""
-    if x.type.code == QUANT8:
-        return x
-    real, type = node.graph.real(x), x.type
-    if type.channel is not None:
-        shape = [-1 if axis == type.channel.dimension else 1 for axis in range(type.rank)]
-        units = node.graph.constant(np.array(type.channel.scales, np.float32).reshape(shape))
-        return node.apply(OperationCode.DIV, real, units, node.i32(0))
-    if (type.scale, type.zero_point) == (1.0, 0):
-        return real
-    steps = node.apply(OperationCode.DIV, real, node.like(real, type.scale), node.i32(0))
-    return node.apply(OperationCode.ADD, steps, node.like(real, type.zero_point), node.i32(0))
-
-
-def _name_type(code: int, like: Value) -> OperandType:
-    return OperandType(code, like.shape, *((1.0, 0) if code in (QUANT8, QUANT8_SIGNED) else ()))
+        node.emit(CompositeCode.CONVERT, x)
 
 
 @rule("DENSIFY")

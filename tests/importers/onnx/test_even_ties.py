@@ -11,13 +11,13 @@ from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 import nnapi  # noqa: E402
 from nnapi.codes import OperationCode as O  # noqa: E402
-from nnapi.lowering.even_ties import find_unrounded  # noqa: E402
+from nnapi.operation_codes import CompositeCode  # noqa: E402
 from tests.engines import DEVICES, find_device  # noqa: E402
 from tests.importers.onnx.literal_cases import file_of, node  # noqa: E402
 
 HALVES = np.arange(-300, 300, dtype=np.float32) / 2
 Q, DQ = "QuantizeLinear", "DequantizeLinear"
-ROUNDING = [O.DIV, O.ADD, O.SUB, O.MUL, O.QUANTIZE]
+TO_EVEN = CompositeCode.QUANTIZE_TO_EVEN
 
 
 def quantizing(x: Any, scale: float, zero_point: Any, opset: int = 21) -> nnapi.Model:
@@ -73,7 +73,7 @@ def test_values_that_are_never_halves_are_only_quantized(scale: float, count: in
     constants = {"s": np.float32(0.5), "z": np.uint8(3), "t": np.float32(scale), "u": np.uint8(9)}
     nodes = [node(DQ, "x s z", "r"), node(Q, "r t u")]
     model = nnapi.load(file_of(nodes, {"x": np.zeros(4, np.uint8)}, constants))
-    assert [call.code for call in model.operations].count(O.DIV) == count
+    assert [call.code for call in model.operations].count(TO_EVEN) == count
 
 
 def test_scales_that_engines_take_for_0_are_not_divided_by() -> None:
@@ -88,7 +88,7 @@ def test_the_rounding_is_not_folded_into_a_product_before_it() -> None:
     nodes = [node("Gemm", "x w b", "r"), node(Q, "r s z")]
     x = np.array([[0, 0], [1, 1], [2, 3]], np.float32)
     model = nnapi.load(file_of(nodes, {"x": x}, constants))
-    assert [call.code for call in model.operations] == [O.FULLY_CONNECTED, *ROUNDING]
+    assert [call.code for call in model.operations] == [O.FULLY_CONNECTED, TO_EVEN]
     assert nnapi.compile(model, "nnapi-reference").run(x)[0].tolist() == [[0, 2], [2, 2], [2, 4]]
 
 
@@ -110,33 +110,6 @@ def test_engines_that_round_so_leave_the_rounding_out() -> None:
 
     graph = lower_model(quantizing(HALVES, 0.5, np.int8(1))).graph
     assert [operator.kind for operator in graph.operators] == ["QUANTIZE"]
-
-
-def rounding(number: float = 1.5 * 2**23, scale: float = 0.5, again: float = 0.5, activation: int = 0) -> nnapi.Model:
-    net = nnapi.Builder()
-    x = net.input(nnapi.tensor("float32", (4,)))
-    quotient = net.div(x, np.array([scale], np.float32), activation)
-    rounded = net.sub(net.add(quotient, np.array([number], np.float32), 0), np.array([number], np.float32), 0)
-    net.output(net.quantize(net.mul(rounded, np.array([again], np.float32), 0), out=nnapi.tensor("int8", (4,), 0.5, 0)))
-    return net.finish()
-
-
-@pytest.mark.parametrize(
-    ("options", "is_found"),
-    [
-        ({}, True),
-        ({"number": 3.0}, False),
-        ({"scale": 0.25}, False),
-        ({"again": 1.0}, False),
-        ({"activation": 1}, False),
-    ],
-)
-def test_only_the_importer_s_operations_are_a_rounding(options: dict[str, Any], is_found: bool) -> None:
-    model = rounding(**options)
-    makers = {index: call for call in model.operations for index in call.outputs}
-    constants = {each.index: each.value for each in model.operands if each.value is not None}
-    found = find_unrounded(model.operations[-1], 0.5, makers, constants)
-    assert found == (model.inputs[0] if is_found else None)
 
 
 # Export
