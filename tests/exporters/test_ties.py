@@ -78,7 +78,7 @@ def test_a_file_s_order_is_kept(device: str, largest: int, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-def test_a_file_s_reversals_cancel_those_of_the_exporters(axis: int, tmp_path: Path) -> None:
+def test_a_file_s_order_is_exported_without_reversals(axis: int, tmp_path: Path) -> None:
     top = node("TopK", "x k", "v i", axis=axis)
     model = nnapi.load(file_of([top], {"x": X}, {"k": np.array([2])}, "v i"))
     for format in ("onnx", "tflite"):

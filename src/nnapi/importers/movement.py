@@ -68,23 +68,6 @@ def take(node: Node, value: Value, begin: Sequence[int], size: Sequence[int], to
     return node.apply(OperationCode.SLICE, value, *bounds, shape=tuple(max(dimension, 0) for dimension in size))
 
 
-def find_largest(node: Node, x: Value, k: Value, to: Sequence[Value]) -> None:
-    """Write the largest elements of each row of x and their indices ``to`` two values; scalar ``k`` is their number.
-
-    Of equal elements the first comes first, as in files. NNAPI puts the last first, so it reads reversed rows.
-    """
-    size = x.shape[-1]
-    if not size:
-        node.note("of equal elements, the last comes first")
-        node.emit(OperationCode.TOPK_V2, x, k, to=to)
-        return
-    values, indices = to
-    backwards = node.apply(OperationCode.REVERSE, x, node.graph.ints([x.rank - 1]), shape=x.shape)
-    from_behind = node.temporary(indices.type, "from behind")
-    node.emit(OperationCode.TOPK_V2, backwards, k, to=[values, from_behind])
-    node.emit(OperationCode.SUB, node.like(indices, size - 1), from_behind, node.i32(0), to=indices)
-
-
 def pick_rows(node: Node, value: Value, indices: Value | Array) -> Value:
     """Gather along the first axis; constant ``indices`` are flattened first."""
     if not isinstance(indices, Value):

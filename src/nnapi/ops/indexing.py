@@ -5,6 +5,7 @@ SELECT: the elements of one of two tensors, chosen by a condition for each.
 ARGMAX: the index of the largest element along an axis.
 ARGMIN: the index of the smallest element along an axis.
 TOPK_V2: the k largest elements of each row, and their indices.
+TOP_K: the k largest or smallest elements along an axis, and their indices; of equal elements, the first comes first.
 EMBEDDING_LOOKUP: the rows of a table at the given indices.
 HASHTABLE_LOOKUP: the rows of a table at the given keys, and which keys were found.
 """
@@ -20,6 +21,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, positive
+from nnapi.operation_codes import CompositeCode
 from nnapi.ops.index_range import check_range
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import BOOL8, FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, numbers
@@ -116,6 +118,37 @@ def top_k(input: Array, k: int) -> tuple[Array, Array]:
     ascending = np.argsort(input, axis=-1, kind="stable")
     indices = ascending[..., : -k - 1 : -1]  # reversed, so of equal values the last one comes first
     return np.take_along_axis(input, indices, -1), indices.astype(np.int32)
+
+
+TOP_K = Operation(
+    CompositeCode.TOP_K,
+    facts=Facts(traits=Trait.CHOOSES | Trait.ORDERS),
+    inputs=(
+        Tensor("input", numbers(3, int32=3)),
+        Scalar("axis", OperandCode.INT32, since=3),
+        Scalar("k", OperandCode.INT32, since=3, check=positive),
+        Scalar("largest", OperandCode.BOOL, since=3),
+    ),
+    outputs=(Tensor("values", like="input", quant="input"), Tensor("indices", INT32, since=3)),
+)
+
+
+@TOP_K.shape
+def infer_top_k_along(input: OperandType, axis: int, k: int, largest: bool) -> list[Shape]:
+    axis = axis_of(axis, input.rank)
+    need(k <= input.shape[axis], f"k is {k}, must not be above {input.shape[axis]}, dimension {axis} of input")
+    return [(*input.shape[:axis], k, *input.shape[axis + 1 :])] * 2
+
+
+@TOP_K.kernel(kind="raw")
+def top_k_along(input: Array, axis: int, k: int, largest: bool) -> tuple[Array, Array]:
+    x = np.moveaxis(input, axis, -1)
+    if largest:  # sort the reversed row, so that the first of equal elements is the last
+        indices = x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., : -k - 1 : -1]
+    else:
+        indices = np.argsort(x, axis=-1, kind="stable")[..., :k]
+    values = np.take_along_axis(x, indices, -1)
+    return np.moveaxis(values, -1, axis), np.moveaxis(indices, -1, axis).astype(np.int32)
 
 
 EMBEDDING_LOOKUP = Operation(

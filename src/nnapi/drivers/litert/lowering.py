@@ -16,7 +16,6 @@ from nnapi.lowering.lower import find_omissible, name_of
 from nnapi.lowering.nested import DEEPEST_NEST
 from nnapi.lowering.refusal import Unsupported, require
 from nnapi.lowering.tflite.control_flow import SubgraphLowering, make_cast
-from nnapi.lowering.tflite.indexing import cancel_reversals
 from nnapi.model.call import Call
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
@@ -56,7 +55,7 @@ class TfliteLowering(SubgraphLowering[Context]):
         outputs = [self.as_given(index) for index in results]
         self.graph.outputs = [*outputs, *self.turns_left]  # a loop stays, although its results are unused
         self.graph.flipped = tuple([self.model.operands[index].type.code in UNSIGNED for index in (*given, *results)])
-        return replace(cancel_reversals(self.graph), outputs=outputs)
+        return replace(self.graph, outputs=outputs)
 
     def finish_file(self) -> Graph:
         """Return the graph with its subgraphs; the turns of its loops are its last inputs and outputs."""

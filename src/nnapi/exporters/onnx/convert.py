@@ -8,7 +8,6 @@ import numpy as np
 from nnapi.exporters.nested import FileLowering
 from nnapi.exporters.onnx.context import RULES, Context
 from nnapi.exporters.onnx.graph import Graph, Node, Value, constant, value_of
-from nnapi.exporters.onnx.reversals import cancel_reversals
 from nnapi.lowering.lower import name_of
 from nnapi.lowering.nested import need_alike
 from nnapi.lowering.refusal import Unsupported
@@ -102,9 +101,7 @@ class Conversion(FileLowering[Value, Context]):
 
     def finish(self) -> Graph:
         inputs, outputs = ([self.value(index) for index in side] for side in (self.model.inputs, self.model.outputs))
-        graph = Graph(self.operators, inputs, outputs, self.model.name)
-        cancel_reversals(graph)
-        return graph
+        return Graph(self.operators, inputs, outputs, self.model.name)
 
     def _append(self, call: OperationCall, node: Node) -> None:
         self.operators.append(node)

@@ -16,7 +16,6 @@ from nnapi.lowering.passes.state_variables import make_state_variables
 from nnapi.lowering.refusal import Unsupported
 from nnapi.lowering.tflite.context import tensor_of
 from nnapi.lowering.tflite.control_flow import SubgraphLowering, make_cast
-from nnapi.lowering.tflite.indexing import cancel_reversals
 from nnapi.model.call import Call
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import Shape
@@ -89,7 +88,7 @@ class Conversion(SubgraphLowering[Context], FileLowering[Tensor, Context]):
                 self.operators.append(Operator("RESHAPE", [tensor, constant(tensor.shape)], [copy]))
                 tensor = copy
             outputs.append(tensor)
-        graph = cancel_reversals(Graph(self.operators, inputs, outputs, name=self.model.name))
+        graph = Graph(self.operators, inputs, outputs, name=self.model.name)
         graph = fuse_lstm_steps(graph)
         return make_state_variables(use_quantized_weights(graph) if self.model.dynamic_range else graph)
 

@@ -1,11 +1,13 @@
-"""ARGMAX, ARGMIN by TOPK_V2, EMBEDDING_LOOKUP by GATHER."""
+"""ARGMAX, ARGMIN, TOP_K by TOPK_V2, EMBEDDING_LOOKUP by GATHER."""
 
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition_builder import Decomposition, decomposition, read_stored
+from nnapi.lowering.decomposition_builder import FLOAT32, Decomposition, decomposition, read_stored
 from nnapi.lowering.decompositions.binary import as_numbers
 from nnapi.model.builder import Tensor
+from nnapi.model.operand import OperandType
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.shapes import axis_of
 
 
@@ -23,6 +25,30 @@ def argmax(b: Decomposition, input: Tensor, axis: int) -> Tensor:
 @decomposition(Op.ARGMIN)
 def argmin(b: Decomposition, input: Tensor, axis: int) -> Tensor:
     return b.argmax(b.neg(read_stored(b, input) if input.type.is_quantized else input), axis)
+
+
+@decomposition(Composite.TOP_K)
+def top_k(b: Decomposition, input: Tensor, axis: int, k: int, largest: bool) -> list[Tensor]:
+    """Reverse the rows first: among equal elements, TOPK_V2 returns the last index first."""
+    rank = len(input.shape)
+    axis = axis_of(axis, rank)
+    order = [*(i for i in range(rank) if i != axis), axis]
+    if axis != rank - 1:
+        found = b.top_k(b.permute(input, order), rank - 1, k, largest)
+        return [b.permute(each, np.argsort(order).tolist()) for each in found]
+    if not largest:
+        real = b.dequantize(input, out=OperandType(FLOAT32)) if input.type.is_quantized else input
+        values, indices = b.top_k(_invert(b, real), axis, k, True)
+        values = _invert(b, values)
+        return [b.quantize(values, out=b.call.results[0]) if input.type.is_quantized else values, indices]
+    last = input.shape[-1] - 1
+    values, from_behind = b.topk_v2(b.reverse(input, np.array([axis], np.int32)), k)
+    return [values, b.sub(b.number(from_behind, last), from_behind, 0)]
+
+
+def _invert(b: Decomposition, x: Tensor) -> Tensor:
+    """Return values in the opposite order; again, this gives x. The negative of the lowest integer would overflow."""
+    return b.neg(x) if x.type.dtype.kind == "f" else b.sub(b.number(x, -1), x, 0)
 
 
 @decomposition(Op.EMBEDDING_LOOKUP)

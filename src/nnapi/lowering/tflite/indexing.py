@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.formats.tflite.graph import DTYPES, Graph, Operator, Tensor, constant, remove_dead_operators
+from nnapi.formats.tflite.graph import DTYPES, Tensor, constant
 from nnapi.formats.tflite.schema import ELEMENTS
-from nnapi.lowering.inverses import Inverse, cancel_inverses
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import Context, lower
 from nnapi.operation_codes import CompositeCode as Composite
@@ -105,23 +104,11 @@ def top_k(context: Context, input: Tensor, k: int) -> Sequence[Tensor]:
     return values, context.emit("SUB", [constant([input.shape[last] - 1]), from_behind], indices, activation=0)
 
 
-def cancel_reversals(graph: Graph) -> Graph:
-    """Return the graph without reversals around TOPK_V2 that undo each other: an importer's and those of the rule."""
-    if not any(operator.kind == "TOPK_V2" for operator in graph.operators):
-        return graph
-    cancel_inverses(graph.operators, graph.outputs, _find_inverse)
-    return remove_dead_operators(graph)
-
-
-def _find_inverse(operator: Operator) -> Inverse | None:
-    """Return the input of a reversal, or x of a c - x of integers, and what must be equal for it to be undone."""
-    if operator.kind not in ("REVERSE_V2", "SUB"):
-        return None
-    x, y = operator.input(0), operator.input(1)
-    if operator.kind == "REVERSE_V2":
-        return x, ("REVERSE_V2", *y.value.reshape(-1).tolist())
-    is_complement = x.type == "i32" and x.data is not None and x.size == 1 and not operator.options["activation"]
-    return (y, ("SUB", x.value.item())) if is_complement else None
+@lower(Composite.TOP_K)
+def top_k_along(context: Context, input: Tensor, axis: int, k: int, largest: bool) -> Sequence[Tensor]:
+    rank = len(input.shape)
+    require(largest and axis_of(axis, rank) == rank - 1, "TensorFlow Lite finds the largest elements of the last axis")
+    return context.emit_several("TOPK_V2", [input, constant(k)], context.results(2))
 
 
 @lower(Op.EMBEDDING_LOOKUP, Op.HASHTABLE_LOOKUP)

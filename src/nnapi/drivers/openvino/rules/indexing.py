@@ -133,5 +133,16 @@ def top_k(context: Context, input: Value, k: int) -> list[Value]:
     return [Value.of(found.output(0), context.type(), "real"), Value.of(indices, context.type(1), "stored")]
 
 
+@lower(Composite.TOP_K)
+def top_k_along(context: Context, input: Value, axis: int, k: int, largest: bool) -> list[Value]:
+    _need_comparable(input)
+    axis, mode = axis_of(axis, input.type.rank), "max" if largest else "min"
+    found = op.topk(input.real(), op.constant(np.int32(k)), axis, mode, "value", "i32", stable=True)
+    return [
+        Value.of(found.output(0), context.type(), "real"),
+        Value.of(found.output(1), context.type(1), "stored"),
+    ]
+
+
 def _need_comparable(input: Value) -> None:
     require(input.type.code != INT32, f"{input.name} is TENSOR_INT32, which the engine compares as float32")

@@ -5,13 +5,48 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value, constant
-from nnapi.exporters.onnx.reversals import bounds_of_reversal
+from nnapi.exporters.onnx.rules.movement import bounds_of_reversal
+from nnapi.operation_codes import CompositeCode as Composite
+from nnapi.ops.coordinates import Reduction
 from nnapi.ops.shapes import axis_of
 
 
 @lower(Op.GATHER)
 def gather(context: Context, input: Value, axis: int, indices: Value) -> Value:
     return context.move(context.kind, [input, indices], axis=axis_of(axis, len(input.shape)))
+
+
+@lower(Composite.TAKE)
+def take(context: Context, input: Value, axis: int, indices: Value) -> Value:
+    return context.move("Gather", [input, indices], axis=axis_of(axis, len(input.shape)))
+
+
+@lower(Composite.GATHER_ELEMENTS)
+def gather_elements(context: Context, input: Value, axis: int, indices: Value, from_end: bool) -> Value:
+    return context.move("GatherElements", [input, indices], axis=axis_of(axis, len(input.shape)))
+
+
+@lower(Composite.GATHER_ND)
+def gather_nd(context: Context, input: Value, indices: Value, batch_dims: int, from_end: bool) -> Value:
+    shape = (*indices.shape[:-1], *input.shape[batch_dims + indices.shape[-1] :])
+    wide = context.cast(indices, np.int64)
+    found = context.emit("GatherND", [input, wide], input.like(shape), batch_dims=batch_dims)
+    return context.reshape(found, context.result().shape)
+
+
+@lower(Composite.SCATTER_ELEMENTS)
+def scatter_elements(
+    context: Context, input: Value, axis: int, indices: Value, updates: Value, reduction: int, from_end: bool
+) -> Value:
+    attributes = {"axis": axis_of(axis, len(input.shape)), "reduction": Reduction(reduction).name.lower()}
+    return context.compute("ScatterElements", input, indices, updates, **attributes)
+
+
+@lower(Composite.SCATTER_ND)
+def scatter_nd(context: Context, input: Value, indices: Value, updates: Value, reduction: int, from_end: bool) -> Value:
+    wide, depth = context.cast(indices, np.int64), indices.shape[-1]
+    given = context.reshape(context.real(updates), (*indices.shape[:-1], *input.shape[depth:]))
+    return context.compute("ScatterND", input, wide, given, reduction=Reduction(reduction).name.lower())
 
 
 @lower(Op.SELECT)
@@ -31,12 +66,21 @@ def arg_extreme(context: Context, input: Value, axis: int) -> Value:
 @lower(Op.TOPK_V2)
 def top_k(context: Context, input: Value, k: int) -> list[Value]:
     """Reverse rows: of equal elements, ONNX puts the first index first, NNAPI the last."""
-    values, indices = context.result(0), context.result(1)
     last = len(input.shape) - 1
     x = context.real(context.emit("Slice", [input, *bounds_of_reversal([last])], input.like()))
+    values, narrow = _find_largest(context, x, k, axis=last)
+    end = constant([x.shape[last] - 1], narrow.element)
+    return [values, context.emit("Sub", [end, narrow], context.result(1))]
+
+
+@lower(Composite.TOP_K)
+def top_k_along(context: Context, input: Value, axis: int, k: int, largest: bool) -> list[Value]:
+    return _find_largest(context, context.real(input), k, axis=axis_of(axis, len(input.shape)), largest=int(largest))
+
+
+def _find_largest(context: Context, x: Value, k: int, **attributes: int) -> list[Value]:
+    values, indices = context.result(0), context.result(1)
     found, where = x.like(values.shape), x.like(values.shape, element=np.int64)
-    context.emit("TopK", [x, constant([k])], found, axis=last)
+    context.emit("TopK", [x, constant([k])], found, **attributes)
     context.operators[-1].outputs.append(where)
-    narrow = context.emit("Cast", [where], indices.like(), to=indices.element)
-    end = constant([x.shape[last] - 1], indices.element)
-    return [context.store(found), context.emit("Sub", [end, narrow], indices)]
+    return [context.store(found), context.emit("Cast", [where], indices.like(), to=indices.element)]

@@ -8,10 +8,17 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Node, Value, constant
-from nnapi.exporters.onnx.reversals import FARTHEST, bounds_of_reversal
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.slice import slice_steps
+
+FARTHEST = np.iinfo(np.int64).min
+"""The end of a backward slice that includes the first element."""
+
+
+def bounds_of_reversal(axes: Sequence[int]) -> list[Value]:
+    """Return starts, ends, axes and steps of the Slice that reverses axes."""
+    return [constant(each) for each in ([-1] * len(axes), [FARTHEST] * len(axes), axes, [-1] * len(axes))]
 
 
 @lower(Op.RESHAPE, Op.SQUEEZE, Op.EXPAND_DIMS)

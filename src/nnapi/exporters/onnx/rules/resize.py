@@ -3,6 +3,8 @@
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value, constant
+from nnapi.operation_codes import CompositeCode as Composite
+from nnapi.ops.grid_sample import Mode, Padding
 from nnapi.ops.shapes import Pair
 
 
@@ -22,3 +24,18 @@ def resize(context: Context, input: Value, size: Pair, align_corners: bool, half
         **({"nearest_mode": rounding} if is_nearest else {}),
     )
     return context.to_nhwc(made if is_nearest else context.store(made))
+
+
+@lower(Composite.GRID_SAMPLE)
+def grid_sample(context: Context, input: Value, grid: Value, mode: int, padding: int, align_corners: bool) -> Value:
+    x = context.to_nchw(context.real(input))
+    locations = context.cast(grid, x.element)
+    sampled = context.emit(
+        "GridSample",
+        [x, locations],
+        x.like((*x.shape[:2], *grid.shape[1:3])),
+        mode=Mode(mode).name.lower(),
+        padding_mode=Padding(padding).name.lower(),
+        align_corners=int(align_corners),
+    )
+    return context.to_nhwc(context.store(sampled))

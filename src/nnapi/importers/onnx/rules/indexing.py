@@ -8,8 +8,8 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import broadcast_shape
 from nnapi.importers.formulas import Term, choose, select
-from nnapi.importers.graph import BOOL8, INT32, QUANT8, Value
-from nnapi.importers.movement import find_largest, need_inside, take, transpose
+from nnapi.importers.graph import BOOL8, INT32, Value
+from nnapi.importers.movement import need_inside, take
 from nnapi.importers.onnx.layout import align, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
@@ -225,30 +225,11 @@ def top_k(node: Node) -> list[Tensor]:
     given = node.array(1) if node.since >= 10 else np.array(node.attribute("k"))
     k = int(given.reshape(())) if given.size == 1 else 0
     expressible(k > 0, f"k is {k}, must be at least 1")
-    x, largest = node.input(0), bool(node.attribute("largest", 1))
-    x = x if largest else _invert(node, x)
-    order = [*(i for i in range(len(shape)) if i != axis), axis]
-    x = x if order == sorted(order) else transpose(node, x, order)
-    if node.wants(1):
-        node.static_size(0, axis)
-        types = [type.with_dimensions((*x.shape[:-1], k)) for type in (x.type, OperandType(INT32))]
-        values, positions = map(node.temporary, types)
-        find_largest(node, x, node.i32(k), [values, positions])
-    else:
-        types = [x.type.with_dimensions(()), OperandType(INT32)]
-        values, positions = node.several(OperationCode.TOPK_V2, [x, node.i32(k)], types)
-    values = values if largest else _invert(node, values)
-    if order != sorted(order):
-        values, positions = (transpose(node, each, np.argsort(order).tolist()) for each in (values, positions))
+    x, types = node.input(0), (node.input(0).type.with_dimensions(()), OperandType(INT32))
+    arguments = [x, node.i32(axis), node.i32(k), node.flag(node.attribute("largest", 1))]
+    values, positions = node.several(CompositeCode.TOP_K, arguments, types)
     result = (*shape[:axis], k, *shape[axis + 1 :])
     return [node.result(values, result, elem=tensor.elem), node.result(positions, result, elem=INT64)]
-
-
-def _invert(node: Node, x: Value) -> Value:
-    """Return values in the opposite order; again, this gives x. The negative of the lowest integer would overflow."""
-    if x.is_float:
-        return node.apply(OperationCode.NEG, x)
-    return node.apply(OperationCode.SUB, node.like_any(x, 255 if x.type.code == QUANT8 else -1), x, node.i32(0))
 
 
 @rule("OneHot")

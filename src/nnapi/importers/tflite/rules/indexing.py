@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import add, broadcast, choose, compare, subtract
 from nnapi.importers.graph import BOOL8, INT32, QUANT8, Value
-from nnapi.importers.movement import check_indices, find_largest, need_inside, pick_rows, take, without_axis
+from nnapi.importers.movement import check_indices, need_inside, pick_rows, take, without_axis
 from nnapi.importers.node import LIMIT
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
@@ -213,12 +213,11 @@ def arg(node: TfliteNode) -> None:
 @rule("TOPK_V2")
 def top_k(node: TfliteNode) -> None:
     """Lower TOPK_V2. A computed k is a scalar input of the model."""
-    if node.input(1).array is not None:
-        find_largest(node, node.input(0), node.i32(node.number(1)), node.outputs)
-        return
-    for value in node.outputs:
-        value.type = value.type.with_dimensions((*node.input(0).shape[:-1], 0))
-    find_largest(node, node.input(0), node.scope.read_scalar(node.index(1)), node.outputs)
+    x, is_constant = node.input(0), node.input(1).array is not None
+    k = node.i32(node.number(1)) if is_constant else node.scope.read_scalar(node.index(1))
+    for value in () if is_constant else node.outputs:
+        value.type = value.type.with_dimensions((*x.shape[:-1], 0))
+    node.emit(CompositeCode.TOP_K, x, node.i32(-1), k, node.flag(True), to=node.outputs)
 
 
 @rule("EMBEDDING_LOOKUP")
