@@ -8,7 +8,7 @@ import pytest
 
 import nnapi
 from nnapi.operation_codes import CompositeCode as C
-from tests.ops.composite_cases import build, normal
+from tests.ops.kernel_cases import build, normal
 
 X, HEADS = normal(2, 3, 8), normal(1, 2, 3, 8)
 GAMMA, BETA, MASK, COS, SIN = normal(8), normal(8), normal(3, 3), normal(3, 8), normal(3, 8)

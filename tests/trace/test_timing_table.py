@@ -1,6 +1,5 @@
 """The timing table."""
 
-
 import pytest
 
 from nnapi.trace.parse import Run

@@ -92,6 +92,31 @@ class Operations:
         Outputs:
             out: TENSOR_INT32 (level 3)
         """
+    def attention(
+        self,
+        query: Tensor | ArrayLike,
+        key: Tensor | ArrayLike,
+        value: Tensor | ArrayLike,
+        mask: Tensor | ArrayLike | None,
+        score_scale: Tensor | Number,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """ATTENTION: softmax(score_scale · query · keyᵀ + mask) · value, for each batch and head.
+
+        Operands:
+            query: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 2 or 3 or 4
+            key: of the type of query of rank 2 or 3 or 4
+            value: of the type of query of rank 2 or 3 or 4
+            mask: of the type of query of rank 1 or 2 or 3 or 4 or None
+            score_scale: FLOAT32 (level 3)
+
+        Outputs:
+            out: of the type of query
+        """
     @overload
     def average_pool_2d(
         self,
@@ -529,6 +554,23 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor: ...
+    def convert(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """CONVERT: the elements converted to another type, as files cast. Integers keep their lowest bits; floats are rounded
+
+        Operands:
+            input: TENSOR_FLOAT16 (level 3), TENSOR_FLOAT32 (level 3), TENSOR_INT32 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 3), TENSOR_BOOL8 (level 3), TENSOR_QUANT8_SYMM (level 3), TENSOR_QUANT8_SYMM_PER_CHANNEL (level 3)
+
+        Outputs:
+            out: TENSOR_FLOAT16 (level 3), TENSOR_FLOAT32 (level 3), TENSOR_INT32 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 3), TENSOR_BOOL8 (level 3)
+        """
     @overload
     def conv_2d(
         self,
@@ -980,6 +1022,52 @@ class Operations:
         Outputs:
             out: of the type of input
         """
+    def gather_elements(
+        self,
+        input: Tensor | ArrayLike,
+        axis: Tensor | Whole,
+        indices: Tensor | ArrayLike,
+        from_end: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """GATHER_ELEMENTS: the elements whose coordinate along an axis is the index, and the others those of the index itself.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            axis: INT32 (level 3)
+            indices: TENSOR_INT32 (level 3)
+            from_end: BOOL (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def gather_nd(
+        self,
+        input: Tensor | ArrayLike,
+        indices: Tensor | ArrayLike,
+        batch_dims: Tensor | Whole,
+        from_end: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """GATHER_ND: the elements or slices at the coordinates in the last axis of indices.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            indices: TENSOR_INT32 (level 3)
+            batch_dims: INT32 (level 3)
+            from_end: BOOL (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
     def gelu(
         self,
         input: Tensor | ArrayLike,
@@ -1076,6 +1164,31 @@ class Operations:
         Outputs:
             out: TENSOR_BOOL8 (level 3)
         """
+    def grid_sample(
+        self,
+        input: Tensor | ArrayLike,
+        grid: Tensor | ArrayLike,
+        mode: Tensor | Whole,
+        padding: Tensor | Whole,
+        align_corners: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """GRID_SAMPLE: pixels of an image at computed locations, interpolated.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3) of rank 4
+            grid: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 4
+            mode: INT32 (level 3)
+            padding: INT32 (level 3)
+            align_corners: BOOL (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
     @overload
     def grouped_conv_2d(
         self,
@@ -1138,6 +1251,31 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor: ...
+    def group_norm(
+        self,
+        input: Tensor | ArrayLike,
+        gamma: Tensor | ArrayLike | None,
+        beta: Tensor | ArrayLike | None,
+        groups: Tensor | Whole,
+        epsilon: Tensor | Number,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """GROUP_NORM: the channels, the last axis, form groups with all positions of a batch; gamma and beta are per channel.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 1 or 2 or 3 or 4
+            gamma: of the type of input of rank 1 or 2 or 3 or 4 or None
+            beta: of the type of input of rank 1 or 2 or 3 or 4 or None
+            groups: INT32 (level 3)
+            epsilon: FLOAT32 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
     def gru(
         self,
         input: Tensor | ArrayLike,
@@ -1380,6 +1518,31 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor: ...
+    def layer_norm(
+        self,
+        input: Tensor | ArrayLike,
+        gamma: Tensor | ArrayLike | None,
+        beta: Tensor | ArrayLike | None,
+        axis: Tensor | Whole,
+        epsilon: Tensor | Number,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """LAYER_NORM: all elements of the axes from ``axis`` on are one group; then times gamma, plus beta.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 1 or 2 or 3 or 4
+            gamma: of the type of input of rank 1 or 2 or 3 or 4 or None
+            beta: of the type of input of rank 1 or 2 or 3 or 4 or None
+            axis: INT32 (level 3)
+            epsilon: FLOAT32 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
     def less(
         self,
         x: Tensor | ArrayLike,
@@ -2245,6 +2408,23 @@ class Operations:
             output_state_out: TENSOR_QUANT8_ASYMM_SIGNED (level 4)
             cell_state_out: TENSOR_QUANT16_SYMM (level 4)
         """
+    def quantize_to_even(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """QUANTIZE_TO_EVEN: the quantized values of a float tensor, where halves between two are rounded to the even one.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
+
+        Outputs:
+            out: TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4)
+        """
     def random_multinomial(
         self,
         logits: Tensor | ArrayLike,
@@ -2594,6 +2774,29 @@ class Operations:
         Outputs:
             out: of the type of input
         """
+    def rms_norm(
+        self,
+        input: Tensor | ArrayLike,
+        gamma: Tensor | ArrayLike | None,
+        axis: Tensor | Whole,
+        epsilon: Tensor | Number,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """RMS_NORM: the same without the mean: elements are divided by the root of the group's mean square.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 1 or 2 or 3 or 4
+            gamma: of the type of input of rank 1 or 2 or 3 or 4 or None
+            axis: INT32 (level 3)
+            epsilon: FLOAT32 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
     def rnn(
         self,
         input: Tensor | ArrayLike,
@@ -2724,6 +2927,29 @@ class Operations:
         Outputs:
             out: of the type of feature_map
         """
+    def rotary_embedding(
+        self,
+        input: Tensor | ArrayLike,
+        cos: Tensor | ArrayLike,
+        sin: Tensor | ArrayLike,
+        interleaved: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """ROTARY_EMBEDDING: pairs of elements rotated by angles that depend on the row: x · cos + turned(x) · sin.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 1 or 2 or 3 or 4
+            cos: of the type of input of rank 1 or 2 or 3 or 4
+            sin: of the type of input of rank 1 or 2 or 3 or 4
+            interleaved: BOOL (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
     def round(
         self,
         input: Tensor | ArrayLike,
@@ -2754,6 +2980,58 @@ class Operations:
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 7), TENSOR_QUANT8_ASYMM_SIGNED (level 7)
+
+        Outputs:
+            out: of the type of input
+        """
+    def scatter_elements(
+        self,
+        input: Tensor | ArrayLike,
+        axis: Tensor | Whole,
+        indices: Tensor | ArrayLike,
+        updates: Tensor | ArrayLike,
+        reduction: Tensor | Whole,
+        from_end: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """SCATTER_ELEMENTS: a tensor with elements replaced, or combined with updates; positions are as in GATHER_ELEMENTS.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            axis: INT32 (level 3)
+            indices: TENSOR_INT32 (level 3)
+            updates: of the type of input
+            reduction: INT32 (level 3)
+            from_end: BOOL (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def scatter_nd(
+        self,
+        input: Tensor | ArrayLike,
+        indices: Tensor | ArrayLike,
+        updates: Tensor | ArrayLike,
+        reduction: Tensor | Whole,
+        from_end: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """SCATTER_ND: a tensor with elements or slices replaced, or combined with updates; positions are as in GATHER_ND.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            indices: TENSOR_INT32 (level 3)
+            updates: of the type of input
+            reduction: INT32 (level 3)
+            from_end: BOOL (level 3)
 
         Outputs:
             out: of the type of input
@@ -3053,6 +3331,27 @@ class Operations:
             state_out: of the type of input
             output: of the type of input
         """
+    def take(
+        self,
+        input: Tensor | ArrayLike,
+        axis: Tensor | Whole,
+        indices: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """TAKE: slices along an axis at the given indices; negative indices count from the end.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            axis: INT32 (level 3)
+            indices: TENSOR_INT32 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
     def tanh(
         self,
         input: Tensor | ArrayLike,
@@ -3104,6 +3403,30 @@ class Operations:
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
             k: INT32 (level 3)
+
+        Outputs:
+            values: of the type of input
+            indices: TENSOR_INT32 (level 3)
+        """
+    def top_k(
+        self,
+        input: Tensor | ArrayLike,
+        axis: Tensor | Whole,
+        k: Tensor | Whole,
+        largest: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor]:
+        """TOP_K: the k largest or smallest elements along an axis, and their indices; of equal elements, the first comes first.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
+            axis: INT32 (level 3)
+            k: INT32 (level 3)
+            largest: BOOL (level 3)
 
         Outputs:
             values: of the type of input
