@@ -35,7 +35,7 @@ ROWS = [
     {"runtime"},
     {"importers"},
     {"compiling"},
-    {"exporters", "report", "testing", "vision"},
+    {"exporters", "quantizers", "report", "testing", "vision"},
     {"capi", "cluster", "onnx"},
     {"delegate", "litert", "torch"},
     {"nnapi"},

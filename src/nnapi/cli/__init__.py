@@ -22,6 +22,7 @@ COMMANDS = {
         "Write models as .tflite, compare them with the reference, and list the accelerators that support them."
     ),
     "phone": "Put the agent on a phone, and list the phone's NNAPI devices.",
+    "quantize": "Quantize a float model with data, and show what each operation loses.",
     "run": "Run a model on pictures, arrays, recordings or random values, and show the results.",
     "serve": "Serve devices through a socket until this command ends; applications find the socket by NNAPI_SERVICE.",
     "strace": "Run a program, and show each of its calls to libneuralnetworks.so with arguments, result and time.",
