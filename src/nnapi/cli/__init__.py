@@ -27,6 +27,7 @@ COMMANDS = {
     "serve": "Serve devices through a socket until this command ends; applications find the socket by NNAPI_SERVICE.",
     "strace": "Run a program, and show each of its calls to libneuralnetworks.so with arguments, result and time.",
     "tune": "Compare the plans of models now, and keep the fastest for later compilations.",
+    "view": "Show the plan of a model in the browser: its graph, colored by device, with costs and reasons.",
     "bench": "Measure models with nnapi and other engines; compare two runs.",
     "cache": "List and prune the caches on disk.",
     "trace": "Record a trace of a model's runs (`nnapi trace MODEL -o FILE`), or read one (`nnapi trace parse FILE`).",

@@ -1,5 +1,6 @@
 """``nnapi explain``: show the plan of a model with reasons and costs."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -19,8 +20,9 @@ from nnapi.cli.options import (
     device_option,
     load,
 )
-from nnapi.cli.printing import console, print_json
+from nnapi.cli.printing import Console, console, print_json
 from nnapi.cli.progress import progress
+from nnapi.model.precision import PrecisionName
 from nnapi.report.graph import graph_data
 from nnapi.report.html import explain_page
 from nnapi.runtime.settings import is_tuning
@@ -39,12 +41,9 @@ def explain(
 ) -> None:
     """Show the plan for a model: its partitions, and the device, costs and reasons of each operation."""
     out = console()
-    with progress(out, 2) as step:
-        step("reading the model")
-        loaded = load(model, int16_as_float, shapes, weights)
-        step("compiling")
-        with nnapi.settings(tuning=is_tuning()):  # wait for trials, unless tuning is off
-            compilation = nnapi.compile(loaded, add_profile(profile, device), precision=precision)
+    compilation = compile_with_trials(
+        out, lambda: load(model, int16_as_float, shapes, weights), add_profile(profile, device), precision
+    )
     graph = graph_data(compilation.noted_plan())
     if html:
         html.write_text(explain_page(graph), encoding="utf-8", errors="replace")
@@ -54,3 +53,15 @@ def explain(
         out.print(f"{graph['summary']}\nwritten to {html}", markup=False)
     else:
         out.print(compilation.explain(), markup=False)
+
+
+def compile_with_trials(
+    out: Console, read: Callable[[], nnapi.Model], devices: list[str] | None, precision: PrecisionName | None
+) -> nnapi.Compilation:
+    """Read and compile a model; unless tuning is off, wait for trials of its plans."""
+    with progress(out, 2) as step:
+        step("reading the model")
+        loaded = read()
+        step("compiling")
+        with nnapi.settings(tuning=is_tuning()):
+            return nnapi.compile(loaded, devices, precision=precision)
