@@ -18,6 +18,7 @@ import nnapi
 from nnapi.cli.accuracy import make_cluster_judge, make_judge
 from nnapi.cli.bench_diff import diff
 from nnapi.cli.cluster_runs import On, connect_if
+from nnapi.cli.completion import complete_list
 from nnapi.cli.failure import ExitCode
 from nnapi.cli.inputs import read_inputs
 from nnapi.cli.interruption import before_end, writing
@@ -83,7 +84,11 @@ def bench(
     ] = None,
     profile: ProfileFile = None,
     against: Annotated[
-        str, typer.Option(help="Engines to run on the same file, separated by commas, or 'none'.")
+        str,
+        typer.Option(
+            help="Engines to run on the same file, separated by commas, or 'none'.",
+            autocompletion=complete_list([*OTHERS, "none"]),
+        ),
     ] = ",".join(OTHERS),
     threads: Annotated[
         int, typer.Option("--threads", min=1, max=MOST_THREADS, help="Threads that a run of each engine may use.")

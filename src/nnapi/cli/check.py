@@ -12,6 +12,7 @@ from rich.text import Text
 
 from nnapi.capi.installation import library_problem
 from nnapi.cli.check_random import check_random
+from nnapi.cli.completion import complete_list, complete_operations
 from nnapi.cli.failure import ExitCode
 from nnapi.cli.options import Json, JsonFile, Names, ProfileFile, add_profile, device_option, split_names
 from nnapi.cli.printing import console, count_table, duration, print_json, table, to_json
@@ -41,11 +42,15 @@ def check(
         Names, device_option("Use this device only; repeat it to share the work between several.")
     ] = None,
     profile: ProfileFile = None,
-    variants: Annotated[str, typer.Option(help="Variants to run, separated by commas.")] = ",".join(VARIANTS),
+    variants: Annotated[
+        str, typer.Option(help="Variants to run, separated by commas.", autocompletion=complete_list([*VARIANTS]))
+    ] = ",".join(VARIANTS),
     filter: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Part of the name, a pattern such as 'conv_*', or an operation such as CONV_2D."
+            metavar="NAME",
+            help="Part of the name, a pattern such as 'conv_*', or an operation such as CONV_2D.",
+            autocompletion=complete_operations,
         ),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Processes that share the work.")] = 1,

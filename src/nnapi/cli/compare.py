@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 import nnapi
+from nnapi.cli.completion import complete_devices, complete_list
 from nnapi.cli.failure import ExitCode, fail
 from nnapi.cli.file_driver import SUFFIXES, measure_file, open_engine
 from nnapi.cli.info import EXAMPLES
@@ -57,6 +58,7 @@ def compare(
             metavar="A,B",
             help="Test device B against device A; each operation on B gets A's results as inputs. One name is "
             "tested against the reference (by default, xnnpack-cpu).",
+            autocompletion=complete_list(complete_devices),
             show_default=False,
         ),
     ] = None,
