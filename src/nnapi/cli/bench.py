@@ -1,5 +1,6 @@
 """``nnapi bench``: measure models on nnapi's devices and in other engines, in alternating rounds."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -42,6 +43,7 @@ from nnapi.errors import Mistake, NnapiError
 from nnapi.model.precision import Precision
 from nnapi.printable import format_bytes, pluralize
 from nnapi.report.benchmark import Settings, Step, Subject, count_steps, find_available, measure, start_courses
+from nnapi.report.csv_table import csv_table
 from nnapi.report.dataset import Example, read_dataset
 from nnapi.report.engines import OTHERS, Engine, Nnapi
 from nnapi.report.graph import graph_data
@@ -96,6 +98,31 @@ def bench(
     rounds: Annotated[
         int, typer.Option(min=1, help="How many rounds to measure; each engine runs once per round.")
     ] = 10,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--seconds",
+            "-t",
+            min=0,
+            help="Measure each engine's latency for so many seconds in all rounds.",
+            show_default="0.5, at most 2,000 runs",
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            "--runs",
+            "-r",
+            min=1,
+            help="Time so many runs of each engine in all rounds; with --seconds, whichever ends first.",
+        ),
+    ] = None,
+    warmup: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Run so often in each round before runs are timed.", show_default="2, or 1 if it is slow"
+        ),
+    ] = None,
     requests: Annotated[
         int | None,
         typer.Option(
@@ -123,6 +150,9 @@ def bench(
     reference: Annotated[bool, typer.Option(help="Compare outputs with nnapi-reference.")] = True,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random inputs.")] = 0,
     html: Annotated[Path | None, typer.Option(help="Write the report to this HTML file.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a table to this file, with a row for each engine.")
+    ] = None,
     as_json: Json = False,
     output: JsonFile = None,
 ) -> None:
@@ -138,11 +168,15 @@ def bench(
     precisions = split_names(precision, "precision", [*Precision])
     engines, absent = find_available([*_ours(device, profile, weights, precisions), *others])
     settings = Settings(rounds=rounds, threads=threads, requests=requests or count_cores())
+    settings = _set_lengths(settings, seconds, runs, warmup)
     if only_latency:
         settings = replace(settings, apart=False, throughput_rounds=0, repeats=1)
     examples = read_dataset(dataset, read_labels(labels) if labels else None) if dataset else []
     out = console()
-    facts: dict[str, Any] = {"rounds": rounds, "threads": threads, "requests": settings.requests}
+    facts: dict[str, Any] = {"rounds": settings.rounds, "threads": threads, "requests": settings.requests}
+    facts |= {
+        name: value for name, value in (("seconds", seconds), ("runs", runs), ("warmup", warmup)) if value is not None
+    }
     facts |= {"data set": str(dataset)} if dataset else {}
     facts |= {"inputs": f"random, seed {seed}"} | ({"weights": weights} if weights else {})
     benchmark = Benchmark(time.strftime("%Y-%m-%d %H:%M:%S %z"), machine(), facts, absent, (), False)
@@ -151,7 +185,7 @@ def bench(
 
         def keep(unfinished: ModelResult) -> None:
             models = (*benchmark.models, unfinished)
-            _write(output, html, replace(benchmark, models=models, is_interrupted=True))
+            _write(output, html, csv, replace(benchmark, models=models, is_interrupted=True))
 
         session = _Session(engines, settings, weights, examples, reference, seed, cluster, keep)
         for number, file in enumerate(models, 1):
@@ -165,11 +199,11 @@ def bench(
             if not as_json:
                 _show(out, found)
             benchmark = replace(benchmark, models=(*benchmark.models, found), is_interrupted=interrupted)
-            _write(output, None, benchmark)
+            _write(output, None, None, benchmark)
             if interrupted:
                 break
     with writing():
-        _write(output, html, benchmark)
+        _write(output, html, csv, benchmark)
     if as_json:
         print_json("bench", to_data(benchmark))
     else:
@@ -180,6 +214,17 @@ def bench(
         raise typer.Abort
     if any(model.best(ours=True) is None for model in benchmark.models):
         raise typer.Exit(ExitCode.REFUSED)
+
+
+def _set_lengths(settings: Settings, seconds: float | None, runs: int | None, warmup: int | None) -> Settings:
+    """Return the settings with the user's limits in place of the default ones."""
+    if warmup is not None:
+        settings = replace(settings, warm_up=warmup, is_warm_up_short=False)
+    if seconds is None and runs is None:
+        return settings
+    rounds = settings.rounds if runs is None else min(settings.rounds, runs)
+    block = math.inf if seconds is None else seconds / rounds
+    return replace(settings, rounds=rounds, block=block, patience=math.inf, most_runs=math.inf, runs=runs)
 
 
 def _show_step(step: Step, title: str, text: str) -> None:
@@ -280,21 +325,25 @@ def _trace_plan(
     return graph_data(compilation.plan), timeline_data(spans) if spans else None
 
 
-def _write(file: Path | None, page: Path | None, benchmark: Benchmark) -> None:
+def _write(file: Path | None, page: Path | None, csv: Path | None, benchmark: Benchmark) -> None:
     if file is not None:
         with replace_file(file, PUBLIC) as opened:
             opened.write(to_json("bench", to_data(benchmark)).encode("utf-8", "replace"))
     if page is not None:
         with replace_file(page, PUBLIC) as opened:
             opened.write(benchmark_page(benchmark).encode("utf-8", "replace"))
+    if csv is not None:
+        with replace_file(csv, PUBLIC) as opened:
+            opened.write(csv_table(benchmark).encode("utf-8", "replace"))
 
 
 def _show(out: Console, result: ModelResult) -> None:
     best = result.best(ours=False)
     metrics = list(dict.fromkeys(name for m in result.measurements for name in m.accuracy))
-    numbers = ["median", "minimum", "p90", "throughput", "load", "compile", "peak", *metrics]
-    headings = ["median", "minimum", "p90", "× other", *numbers[3:7], "outputs", *metrics]
-    rows = table("engine", *headings, right=[*numbers, "× other"])
+    times = ["median", "minimum", "p90", "p99"]
+    others = ["throughput", "load", "compile", "peak"]
+    headings = [*times, "× other", *others, "outputs", *metrics]
+    rows = table("engine", *headings, right=[*times, "× other", *others, *metrics])
     out.print(Text.assemble((result.name, "bold"), f"  {pluralize(result.operations, 'operation')}"))
     for m in result.measurements:
         if not m.samples and not m.load:
@@ -303,7 +352,7 @@ def _show(out: Console, result: ModelResult) -> None:
         color = "" if gain is None or not m.is_ours else "green" if gain >= 1 else "red"
         rows.add_row(
             Text(m.engine),
-            *("" if value is None else seconds(value) for value in (m.median, m.minimum, m.p90)),
+            *("" if value is None else seconds(value) for value in (m.median, m.minimum, m.p90, m.p99)),
             Text("" if gain is None else f"{gain:.2f}", style=color),
             "" if m.rate is None else rate(m.rate),
             *(seconds(sorted(times)[len(times) // 2]) if times else "" for times in (m.load, m.compile)),
