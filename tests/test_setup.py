@@ -86,7 +86,9 @@ def test_a_build_contains_nothing_of_an_earlier_one(tmp_path: Path) -> None:
         file.touch()
     assert _list_packages(base, command, without_compiler) == [target]
     assert not any(file.exists() for file in old)
-    subprocess.run([*command, "--build-lib", chosen], cwd=ROOT, check=True, capture_output=True, env=without_compiler)  # type: ignore[list-item]
+    subprocess.run(
+        [*command, "--build-lib", str(chosen)], cwd=ROOT, check=True, capture_output=True, env=without_compiler
+    )
     assert (chosen / "kept.txt").exists()
 
 
@@ -101,7 +103,7 @@ def test_the_page_of_the_package_has_no_dead_links(tmp_path: Path) -> None:
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     metadata = email.message_from_string((tmp_path / "nnapi.egg-info" / "PKG-INFO").read_text())
     assert metadata["Description-Content-Type"] == "text/markdown"
-    page = MarkdownIt("gfm-like", {"linkify": False}).render(metadata.get_payload())
+    page = MarkdownIt("gfm-like", {"linkify": False}).render(str(metadata.get_payload()))
     readme = MarkdownIt("gfm-like", {"linkify": False}).render((ROOT / "README.md").read_text())
     assert list_targets(readme)
     assert [each for each in list_targets(page) if not each.startswith("https://")] == []

@@ -232,7 +232,8 @@ def read_table(chart: Chart) -> list[Row]:
     """Return the rows of the table, by the headings of its columns. Rows in bold are summaries."""
     lines = (REPOSITORY / "docs" / chart.page).read_text(encoding="utf-8").splitlines()
     (first,) = (number for number, line in enumerate(lines) if line.startswith(chart.table))
-    headings, rows = _number(_split(lines[first])), []
+    headings = _number(_split(lines[first]))
+    rows: list[Row] = []
     for line in lines[first + 2 :]:
         if not line.startswith("|"):
             break

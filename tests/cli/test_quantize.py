@@ -57,7 +57,7 @@ def test_the_file_the_losses_and_the_page(data: Path, quantizer: list[Any], tmp_
     assert first.startswith(f"written to {target}: ")
     assert first.endswith(", calibrated with 5 inputs")
     assert second.startswith("out.tflite compared with digits_float.tflite: ")
-    assert "4 of 4 inputs with the same greatest element" in second
+    assert "4 of 4 inputs with the same greatest score" in second
     assert heading.split() == ["#", "operation", "dB", "off", "by", "dB", "(whole)", "off", "by", "(whole)", "gives"]
     decibels = [float(row.split()[2]) for row in rows if row.split()[0].isdigit()]
     assert decibels == sorted(decibels)
@@ -101,6 +101,26 @@ def test_mistakes(words: list[str], error: str, quantizer: list[Any]) -> None:
     assert error in result.stderr
 
 
+def test_a_model_that_is_quantized_already(data: Path, quantizer: list[Any], tmp_path: Path) -> None:
+    result = run("quantize", QUANTIZED, "--data", data, "-o", tmp_path / "out.tflite")
+    assert (result.exit_code, quantizer) == (2, [])
+    assert "digits_quant computes no floats: it is quantized already" in result.stderr
+
+
+def test_an_input_that_cannot_be_read(data: Path, quantizer: list[Any], tmp_path: Path) -> None:
+    (data / "3.npy").write_bytes(b"\x93NUMPY junk")
+    result = run("quantize", FLOAT, "--data", data, "-o", tmp_path / "out.tflite")
+    assert result.exit_code == 2
+    assert "3.npy for image" in result.stderr
+    assert not (tmp_path / "out.tflite").exists()
+
+
+def test_no_loss(data: Path) -> None:
+    result = run("compare", FLOAT, sorted(data.iterdir())[0], "--against", FLOAT)
+    assert result.stdout.splitlines()[1:] == ["  no operation loses anything on equal inputs"]
+    assert "Identity equal; 1 of 1 input" in result.stdout
+
+
 def test_a_missing_library(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ai_edge_quantizer", None)
     result = run("quantize", FLOAT, "--data", data, "-o", tmp_path / "out.tflite")
@@ -116,7 +136,7 @@ def test_compare_with_a_quantized_model(data: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     first, _, *rows = result.stdout.splitlines()
     assert first.startswith("digits_quant.tflite compared with digits_float.tflite: ")
-    assert first.endswith("3 of 3 inputs with the same greatest element")
+    assert first.endswith("3 of 3 inputs with the same greatest score")
     assert sum(row.split()[0].isdigit() for row in rows) == len(nnapi.load(QUANTIZED).operations)
     assert page.read_text().count("CONV_2D") >= 2
     found = json.loads(run(*words, "--json").stdout)

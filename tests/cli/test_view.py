@@ -32,9 +32,9 @@ class Browser:
 
 @pytest.fixture
 def browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Browser:
+    made = Browser()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(webbrowser, "get", lambda: made)
-    made = Browser()
     return made
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import nnapi
 from nnapi.codes import OperandCode
-from nnapi.errors import BadDataError, OpFailedError
+from nnapi.errors import BadDataError, Mistake, OpFailedError
 from nnapi.model.operand import Array
 from nnapi.quantizers import Scheme, quantize_file
 
@@ -38,7 +38,7 @@ def make_file(path: Path) -> Path:
     builder = nnapi.Builder()
     x = builder.input(nnapi.tensor("float32", (1, 6, 6, 2)), name="x")
     filters = generator.normal(size=(4, 3, 3, 2)).astype(np.float32)
-    y = builder.conv_2d(x, filters, np.ones(4, np.float32), *[1] * 6, activation="relu")
+    y = builder.conv_2d(x, filters, np.ones(4, np.float32), 1, 1, 1, 1, 1, 1, "relu")
     weights = generator.normal(size=(5, 144)).astype(np.float32)
     builder.output(builder.fully_connected(y, weights, np.zeros(5, np.float32), name="scores"))
     nnapi.export(builder.finish(), path)
@@ -133,6 +133,27 @@ def test_an_error_of_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(nnapi.quantizers.tflite, "quantize", fail)
     with pytest.raises(OpFailedError, match="the quantizer refuses x.tflite: no scale"):
+        quantize_file(tmp_path / "x.tflite", Scheme.STATIC, RandomSamples((1,)))
+
+
+def test_float16_tensors(tmp_path: Path) -> None:
+    """The quantizer would fail with an AttributeError."""
+    pytest.importorskip("ai_edge_quantizer")
+    builder = nnapi.Builder()
+    builder.output(builder.relu(builder.input(nnapi.tensor("float16", (2,)))))
+    nnapi.export(builder.finish(), file := tmp_path / "half.tflite")
+    with pytest.raises(BadDataError, match="it has float16 tensors, .* nnapi export MODEL -o COPY.tflite writes them"):
+        quantize_file(file, Scheme.STATIC, RandomSamples((2,)))
+
+
+def test_a_mistake_in_a_sample_is_not_the_quantizer_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import nnapi.quantizers.tflite
+
+    def fail(*arguments: object) -> bytes:
+        raise Mistake("a.npy has no values")
+
+    monkeypatch.setattr(nnapi.quantizers.tflite, "quantize", fail)
+    with pytest.raises(Mistake, match="a.npy has no values"):
         quantize_file(tmp_path / "x.tflite", Scheme.STATIC, RandomSamples((1,)))
 
 

@@ -95,3 +95,15 @@ def test_inputs_are_quantized_only_if_the_model_stores_them_so() -> None:
     assert stored.tolist() == [[0, 2, 3, 6]]
     (same,) = convert_inputs(make_float(), make_float(), [X])
     assert same is X
+
+
+def test_greatest_elements_mean_nothing_in_pictures() -> None:
+    def make(kind: str) -> nnapi.Model:
+        builder = nnapi.Builder()
+        type = nnapi.tensor(kind, (1, 2, 2, 1), *((STEP, 0) if kind.startswith("quant") else ()))
+        builder.output(builder.relu(builder.input(type, name="x"), name="y"))
+        return builder.finish()
+
+    x = np.zeros((1, 2, 2, 1), np.float32)
+    device = nnapi.device("nnapi-reference")
+    assert measure_loss(make("float32"), make("quant8_asymm"), [[x]], device).agreeing is None

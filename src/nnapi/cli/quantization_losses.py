@@ -38,6 +38,9 @@ def show_losses(out: Console, found: ModelLoss, title: str, every: bool) -> None
     out.print(Text(f"{title}: {describe_outputs(found)}", style="bold"))
     losing = [loss for loss in found.operations if _decibels(loss.alone) < math.inf]
     worst = sorted(losing, key=lambda loss: _decibels(loss.alone))[:SHOWN]
+    if not losing and not every:
+        out.print("  [dim]no operation loses anything on equal inputs[/]")
+        return
     right = ["#", "dB", "off by", "dB (whole)", "off by (whole)"]
     rows = table("#", "operation", *right[1:], "gives", right=right)
     for loss in found.operations if every else worst:
@@ -51,8 +54,10 @@ def show_losses(out: Console, found: ModelLoss, title: str, every: bool) -> None
 
 def describe_outputs(found: ModelLoss) -> str:
     outputs = (f"{loss.results[0]} {_describe(loss.whole)}" for loss in found.outputs)
-    agreeing = f"{found.agreeing} of {pluralize(found.samples, 'input')} with the same greatest element"
-    return f"{', '.join(outputs)}; {agreeing}"
+    samples = pluralize(found.samples, "input")
+    if found.agreeing is None:
+        return f"{', '.join(outputs)} on {samples}"
+    return f"{', '.join(outputs)}; {found.agreeing} of {samples} with the same greatest score"
 
 
 def losses_as_data(found: ModelLoss) -> dict[str, Any]:

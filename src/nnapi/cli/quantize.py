@@ -67,6 +67,7 @@ def quantize(
     if not force:
         need_other_file(model, output, "name another file, or let --force replace it")
     pixels, exact, out = read_pixels(limits, mean, std), load(model, shapes=shapes), console()
+    _need_floats(exact)
     if not pixels.is_given:
         pixels = find_pixels(exact, describe(model).pixels, find_family(exact))
     inputs = CalibrationInputs(exact, choose_evenly(list_samples(exact, data), limit) if data else [], pixels)
@@ -95,6 +96,13 @@ def quantize(
         out.print(f"  values of the pictures are {pixels.reason}", style="dim", markup=False)
     if found:
         show_losses(out, found, title, every)
+
+
+def _need_floats(model: nnapi.Model) -> None:
+    """Raise Mistake if no operation has a float result."""
+    types = [model.operands[index].type for call in model.operations for index in call.outputs]
+    if not any(type.dtype.kind == "f" for type in types):
+        raise Mistake(f"{model.name} computes no floats: it is quantized already")
 
 
 def _check(model: Path, output: Path, data: Path | None, scheme: Scheme, html: Path | None, samples: int) -> None:

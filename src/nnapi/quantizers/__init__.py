@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
-from nnapi.errors import BadDataError, NnapiError, OpFailedError, need
+from nnapi.errors import BadDataError, Mistake, NnapiError, OpFailedError, need
 from nnapi.model.operand import Array
 
 QUANTIZERS = {".tflite": "nnapi.quantizers.tflite", ".onnx": "nnapi.quantizers.onnx"}
@@ -48,8 +48,8 @@ def quantize_file(file: Path, scheme: Scheme, samples: Samples) -> bytes:
     quantize = import_module(QUANTIZERS[file.suffix]).quantize
     try:
         quantized: bytes = quantize(file, scheme, samples)
-    except (NnapiError, ModuleNotFoundError, OSError):
-        raise
+    except (NnapiError, Mistake, ModuleNotFoundError, OSError):
+        raise  # also those of reading a sample
     except Exception as error:  # the libraries raise nearly anything for a model that they do not support
         words = " ".join(str(error).split()) or type(error).__name__
         raise OpFailedError(f"the quantizer refuses {file.name}: {words}") from error

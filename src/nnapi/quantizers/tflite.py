@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nnapi.drivers.litert.quiet import hide_delegate_message
+from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array
 from nnapi.quantizers import Samples, Scheme
 
@@ -18,6 +19,8 @@ RECIPES = {
     Scheme.DYNAMIC: "dynamic_wi8_afp32",
     Scheme.WEIGHTS: "weight_only_wi8_afp32",
 }
+FLOAT16 = 1
+"""The type of a tensor, in the schema."""
 KEY = b"serving_default"
 
 
@@ -53,6 +56,13 @@ def _prepare(content: bytes) -> tuple[bytes, list[str]]:
     from ai_edge_litert.tools import flatbuffer_utils
 
     model = flatbuffer_utils.read_model_from_bytearray(bytearray(content))
+    halves = [each for graph in model.subgraphs for each in graph.tensors if each.type == FLOAT16]
+    need(
+        not halves,
+        "it has float16 tensors, which AI Edge Quantizer does not support: nnapi export MODEL -o COPY.tflite writes "
+        "them as float32",
+        BadDataError,
+    )
     for code in model.operatorCodes:
         code.builtinCode = max(code.builtinCode, code.deprecatedBuiltinCode)
     names = _sign(model)

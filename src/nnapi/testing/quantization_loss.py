@@ -32,11 +32,12 @@ class Loss:
 
 @dataclass(frozen=True)
 class ModelLoss:
-    """The losses of all operations and outputs, and how many samples have the same greatest element in all outputs."""
+    """The losses of all operations and outputs. If the output is a row of scores, ``agreeing`` samples have the same
+    greatest score; None for other outputs."""
 
     operations: tuple[Loss, ...]
     outputs: tuple[Loss, ...]
-    agreeing: int
+    agreeing: int | None
     samples: int
 
 
@@ -64,7 +65,7 @@ def measure_loss(
             operations[call.number] = _add(operations[call.number], alone=_measure(right, alone, call.outputs))
         count += 1
         agreeing += all(right[index].argmax() == found[index].argmax() for index in quantized.outputs)
-    return ModelLoss(tuple(operations), tuple(outputs), agreeing, count)
+    return ModelLoss(tuple(operations), tuple(outputs), agreeing if _is_row(exact) else None, count)
 
 
 def convert_inputs(exact: Model, quantized: Model, sample: Sequence[Array]) -> list[Array]:
@@ -115,6 +116,12 @@ def _need_alike(exact: Model, quantized: Model) -> None:
             f"{words}: give the float model that the quantized model was made from",
             BadDataError,
         )
+
+
+def _is_row(model: Model) -> bool:
+    """Return whether the only output is one row of scores."""
+    shapes = [model.operands[index].type.dimensions for index in model.outputs]
+    return len(shapes) == 1 and len(shapes[0]) > 0 and shapes[0][-1] > 1 and max(shapes[0][:-1], default=1) <= 1
 
 
 def _pair_results(exact: Model, quantized: Model) -> dict[int, int]:
