@@ -49,7 +49,7 @@ def run(*words: object) -> Result:
 
 def test_the_file_the_losses_and_the_page(data: Path, quantizer: list[Any], tmp_path: Path) -> None:
     target, page = tmp_path / "out.tflite", tmp_path / "page.html"
-    result = run("quantize", FLOAT, "--data", data, "-o", target, "--html", page, "--limit", 5)
+    result = run("quantize", FLOAT, "--data", data, "-o", target, "--html", page, "--calibrate", 5)
     assert result.exit_code == 0, result.output
     assert quantizer == [(FLOAT, "static", [[(1, 8, 8, 1)]] * 5)]
     assert target.read_bytes() == QUANTIZED.read_bytes()
@@ -89,8 +89,10 @@ def test_no_measurement(data: Path, quantizer: list[Any], tmp_path: Path) -> Non
         (["-o", "out.tflite"], "--scheme static needs --data, a folder of inputs; --scheme dynamic needs none"),
         (
             ["-o", "out.tflite", "--scheme", "dynamic", "--html", "page.html"],
-            "--html shows the loss, which needs --data and at least one of --samples",
+            "--html has no effect: without --data there are no inputs",
         ),
+        (["-o", "out.tflite", "--scheme", "weights", "--std", "2"], "--std has no effect: without --data"),
+        (["-o", "out.tflite", "--data", ".", "--samples", "0", "--all"], "--all has no effect: --samples 0 measures"),
         (["-o", str(FLOAT), "--data", "."], "is the file that is read: name another file"),
         (["-o", "out.tflite", "--data", ".", "--range", "1"], "two different numbers"),
     ],

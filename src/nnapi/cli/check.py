@@ -63,7 +63,9 @@ def check(
     random: Annotated[
         bool, typer.Option("--random", help="Run random models instead, and compare each device with the reference.")
     ] = False,
-    seconds: Annotated[float, typer.Option(min=0, metavar="N", help="How long to test each device (--random).")] = 60,
+    seconds: Annotated[
+        float, typer.Option("--seconds", "-t", min=0, metavar="N", help="How long to test each device (--random).")
+    ] = 60,
     seed: Annotated[int | None, typer.Option(min=0, metavar="S", help="Seed of the random models (--random).")] = None,
     values: Annotated[
         str,

@@ -1,5 +1,6 @@
 """``nnapi quantize``: quantize a model with the library of its format, and show what each operation loses."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -25,6 +26,8 @@ from nnapi.vision.file_metadata import describe
 from nnapi.vision.pixel_ranges import find_pixels
 
 TFLITE = ".tflite"
+CALIBRATED, MEASURED = 200, 4
+"""The most inputs to calibrate with, and to measure the loss on, by default."""
 
 
 def quantize(
@@ -47,8 +50,13 @@ def quantize(
             "quantizes the activations; weights: activations stay floats."
         ),
     ] = Scheme.STATIC,
-    limit: Annotated[int, typer.Option(min=1, help="Calibrate with this many inputs at most.")] = 200,
-    samples: Annotated[int, typer.Option(min=0, help="Measure the loss on this many inputs; 0 omits it.")] = 4,
+    calibrate: Annotated[
+        int | None, typer.Option(min=1, help="Calibrate with this many inputs at most.", show_default=str(CALIBRATED))
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(min=0, help="Measure the loss on this many inputs; 0 omits it.", show_default=str(MEASURED)),
+    ] = None,
     limits: PixelRange = None,
     mean: PixelMean = None,
     std: PixelStd = None,
@@ -63,23 +71,30 @@ def quantize(
     ai-edge-quantizer quantizes .tflite files, ONNX Runtime .onnx files (pip install 'nnapi[quantize]'). Inputs are
     prepared as `nnapi run` prepares them.
     """
-    _check(model, output, data, scheme, html, samples)
+    _check(model, output, data, scheme)
+    if data is None:
+        measured = {"--calibrate": calibrate, "--samples": samples, "--all": every, "--html": html}
+        _refuse({**measured, "--range": limits, "--mean": mean, "--std": std}, "without --data there are no inputs")
+    if samples == 0:
+        _refuse({"--all": every, "--html": html}, "--samples 0 measures no loss")
     if not force:
         need_other_file(model, output, "name another file, or let --force replace it")
     pixels, exact, out = read_pixels(limits, mean, std), load(model, shapes=shapes), console()
     _need_floats(exact)
     if not pixels.is_given:
         pixels = find_pixels(exact, describe(model).pixels, find_family(exact))
-    inputs = CalibrationInputs(exact, choose_evenly(list_samples(exact, data), limit) if data else [], pixels)
+    inputs = CalibrationInputs(
+        exact, choose_evenly(list_samples(exact, data), calibrate or CALIBRATED) if data else [], pixels
+    )
     notes = read_notes(model, exact, output.suffix)
     with progress(out, len(inputs) + 1) as step:
         content = quantize_file(model, scheme, replace(inputs, step=step))
     with replace_file(output, PUBLIC) as file:
         file.write(content + notes.archive)
     quantized = load(output, output.suffix == TFLITE and scheme is Scheme.STATIC_16, shapes)
-    found = None
-    if samples and data:
-        found = measure_with_progress(out, exact, quantized, inputs.first(samples), nnapi.device(REFERENCE))
+    found, count = None, MEASURED if samples is None else samples
+    if data and count:
+        found = measure_with_progress(out, exact, quantized, inputs.first(count), nnapi.device(REFERENCE))
     title = f"{output.name} compared with {model.name}"
     if html and found:
         write_losses(html, quantized, found, title)
@@ -105,12 +120,16 @@ def _need_floats(model: nnapi.Model) -> None:
         raise Mistake(f"{model.name} computes no floats: it is quantized already")
 
 
-def _check(model: Path, output: Path, data: Path | None, scheme: Scheme, html: Path | None, samples: int) -> None:
+def _check(model: Path, output: Path, data: Path | None, scheme: Scheme) -> None:
     if model.suffix not in QUANTIZERS:
         raise Mistake(f"{model.name} cannot be quantized: give a {' or '.join(QUANTIZERS)} file")
     if output.suffix != model.suffix:
         raise Mistake(f"--output is {output}, must end in {model.suffix}; nnapi export converts the quantized file")
     if data is None and scheme.needs_data:
         raise Mistake(f"--scheme {scheme} needs --data, a folder of inputs; --scheme {Scheme.DYNAMIC} needs none")
-    if html and not (data and samples):
-        raise Mistake("--html shows the loss, which needs --data and at least one of --samples")
+
+
+def _refuse(options: Mapping[str, object], reason: str) -> None:
+    """Raise Mistake if an option is given, which would have no effect."""
+    if given := next((name for name, value in options.items() if value not in (None, False)), None):
+        raise Mistake(f"{given} has no effect: {reason}")
