@@ -2,7 +2,6 @@
 
 import csv
 import json
-import math
 import signal
 import subprocess
 import sys
@@ -77,18 +76,6 @@ def test_the_number_of_runs(tmp_path: Path) -> None:
     found = written("-r", "1", "--warmup", "0", folder=tmp_path)
     assert [len(round) for round in found["models"][0]["measurements"][0]["latency"]] == [1]
     assert (found["settings"]["rounds"], found["settings"]["warmup"]) == (1, 0)
-
-
-def test_lengths() -> None:
-    """--seconds is divided among the rounds, and neither the default number of runs nor the default time ends them."""
-    given = benchmark.Settings(rounds=4)
-    assert bench._set_lengths(given, None, None, None) == given
-    found = bench._set_lengths(given, 20.0, None, 7)
-    assert (found.block, found.warm_up, found.is_warm_up_short) == (5.0, 7, False)
-    assert found.patience == found.most_runs == math.inf
-    found = bench._set_lengths(given, 6.0, 2, None)
-    assert (found.rounds, found.block, found.runs, found.warm_up) == (2, 3.0, 2, given.warm_up)
-    assert bench._set_lengths(given, None, 9, None).block == math.inf
 
 
 def test_csv(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """``nnapi bench``: measure models on nnapi's devices and in other engines, in alternating rounds."""
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from typer.core import TyperGroup
 import nnapi
 from nnapi.cli.accuracy import make_cluster_judge, make_judge
 from nnapi.cli.bench_diff import diff
+from nnapi.cli.bench_lengths import Runs, Seconds, WarmUp, set_lengths
 from nnapi.cli.cluster_runs import On, connect_if
 from nnapi.cli.completion import complete_list
 from nnapi.cli.failure import ExitCode
@@ -98,31 +98,9 @@ def bench(
     rounds: Annotated[
         int, typer.Option(min=1, help="How many rounds to measure; each engine runs once per round.")
     ] = 10,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--seconds",
-            "-t",
-            min=0,
-            help="Measure each engine's latency for so many seconds in all rounds.",
-            show_default="0.5, at most 2,000 runs",
-        ),
-    ] = None,
-    runs: Annotated[
-        int | None,
-        typer.Option(
-            "--runs",
-            "-r",
-            min=1,
-            help="Time so many runs of each engine in all rounds; with --seconds, whichever ends first.",
-        ),
-    ] = None,
-    warmup: Annotated[
-        int | None,
-        typer.Option(
-            min=0, help="Run so often in each round before runs are timed.", show_default="2, or 1 if it is slow"
-        ),
-    ] = None,
+    seconds: Seconds = None,
+    runs: Runs = None,
+    warmup: WarmUp = None,
     requests: Annotated[
         int | None,
         typer.Option(
@@ -168,7 +146,7 @@ def bench(
     precisions = split_names(precision, "precision", [*Precision])
     engines, absent = find_available([*_ours(device, profile, weights, precisions), *others])
     settings = Settings(rounds=rounds, threads=threads, requests=requests or count_cores())
-    settings = _set_lengths(settings, seconds, runs, warmup)
+    settings = set_lengths(settings, seconds, runs, warmup)
     if only_latency:
         settings = replace(settings, apart=False, throughput_rounds=0, repeats=1)
     examples = read_dataset(dataset, read_labels(labels) if labels else None) if dataset else []
@@ -214,17 +192,6 @@ def bench(
         raise typer.Abort
     if any(model.best(ours=True) is None for model in benchmark.models):
         raise typer.Exit(ExitCode.REFUSED)
-
-
-def _set_lengths(settings: Settings, seconds: float | None, runs: int | None, warmup: int | None) -> Settings:
-    """Return the settings with the user's limits in place of the default ones."""
-    if warmup is not None:
-        settings = replace(settings, warm_up=warmup, is_warm_up_short=False)
-    if seconds is None and runs is None:
-        return settings
-    rounds = settings.rounds if runs is None else min(settings.rounds, runs)
-    block = math.inf if seconds is None else seconds / rounds
-    return replace(settings, rounds=rounds, block=block, patience=math.inf, most_runs=math.inf, runs=runs)
 
 
 def _show_step(step: Step, title: str, text: str) -> None:

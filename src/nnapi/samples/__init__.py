@@ -1,7 +1,7 @@
 """A small model that comes with nnapi, and an input for it, for a first run without a download.
 
-``digits.tflite`` is ``digits_quant.tflite`` of the repository's ``examples/digits``; ``scan.npy`` is a scan of its test
-data, with pixels 0 to 255.
+The model is ``digits_quant.tflite`` of the repository's ``examples/digits``; the input is a scan of its test data, with
+pixels 0 to 255.
 """
 
 from pathlib import Path
