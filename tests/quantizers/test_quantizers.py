@@ -118,6 +118,29 @@ def test_a_file_with_old_operator_codes(tmp_path: Path) -> None:
     assert filter.code == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
 
 
+def test_samples_are_read_once_and_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The result is that of one call, whose samples would all be in memory."""
+    pytest.importorskip("ai_edge_quantizer")
+    import nnapi.quantizers.tflite
+
+    file = make_file(tmp_path / "float.tflite")
+    read: list[int] = []
+
+    class Counted(RandomSamples):
+        def __iter__(self) -> Iterator[list[Array]]:
+            for number, arrays in enumerate(super().__iter__()):
+                read.append(number)
+                yield arrays
+
+    written = []
+    for at_once in (100, 2):
+        read.clear()
+        monkeypatch.setattr(nnapi.quantizers.tflite, "AT_ONCE", at_once)
+        written.append(quantize_file(file, Scheme.STATIC, Counted((1, 6, 6, 2), count=5)))
+        assert read == [0, 1, 2, 3, 4]
+    assert written[0] == written[1]
+
+
 def test_schemes_that_a_format_lacks(tmp_path: Path) -> None:
     with pytest.raises(BadDataError, match="x.onnx: .onnx files have the schemes static and dynamic"):
         quantize_file(tmp_path / "x.onnx", Scheme.WEIGHTS, RandomSamples((1,)))

@@ -88,6 +88,7 @@ def quantize(
     )
     notes = read_notes(model, exact, output.suffix)
     with progress(out, len(inputs) + 1) as step:
+        step("loading the quantizer")
         content = quantize_file(model, scheme, replace(inputs, step=step))
     with replace_file(output, PUBLIC) as file:
         file.write(content + notes.archive)

@@ -4,13 +4,13 @@ import io
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.errors import BadDataError, need
-from nnapi.model.operand import Array
 from nnapi.quantizers import Samples, Scheme
 
 RECIPES = {
@@ -22,6 +22,8 @@ RECIPES = {
 FLOAT16 = 1
 """The type of a tensor, in the schema."""
 KEY = b"serving_default"
+AT_ONCE = 16
+"""Samples that are in memory at once."""
 
 
 def quantize(file: Path, scheme: Scheme, samples: Samples) -> bytes:
@@ -30,21 +32,17 @@ def quantize(file: Path, scheme: Scheme, samples: Samples) -> bytes:
     content, names = _prepare(file.read_bytes())
     made = quantizer.Quantizer(content, getattr(recipe, RECIPES[scheme])())
     with _quiet():
-        found = None
-        if made.need_calibration:
-            data = {KEY.decode(): _Named(samples, names)}
-            found = made.calibrate(data, num_threads=len(os.sched_getaffinity(0)))
+        found = _calibrate(made, names, samples) if made.need_calibration else None
         return bytes(made.quantize(found, enable_progress_bar=False, enable_progress_report=False).quantized_model)
 
 
-class _Named:
-    """Samples as the quantizer wants them: the inputs of each by the names of the signature."""
-
-    def __init__(self, samples: Samples, names: Sequence[str]) -> None:
-        self._samples, self._names = samples, names
-
-    def __iter__(self) -> Iterator[dict[str, Array]]:
-        return (dict(zip(self._names, arrays, strict=True)) for arrays in self._samples)
+def _calibrate(made: Any, names: Sequence[str], samples: Samples) -> Any:
+    """Return the ranges of all tensors. The quantizer keeps the samples of a call in memory, so it gets a few at a
+    time; each call continues from the result of the one before."""
+    found, rest = None, iter(samples)
+    while some := [dict(zip(names, arrays, strict=True)) for arrays in islice(rest, AT_ONCE)]:
+        found = made.calibrate({KEY.decode(): some}, found, num_threads=len(os.sched_getaffinity(0)))
+    return found
 
 
 def _prepare(content: bytes) -> tuple[bytes, list[str]]:
@@ -101,8 +99,8 @@ def _make_signature(main: Any) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Hide the progress bars, warnings and messages of the quantizer and of LiteRT."""
-    nowhere = io.StringIO()
-    with warnings.catch_warnings(), redirect_stdout(nowhere), redirect_stderr(nowhere), hide_delegate_message():
+    """Hide the progress bar and the warnings of the quantizer, and LiteRT's message. Standard output stays, because the
+    caller may show its own progress there."""
+    with warnings.catch_warnings(), redirect_stderr(io.StringIO()), hide_delegate_message():
         warnings.simplefilter("ignore")
         yield
