@@ -98,8 +98,7 @@ def compare(
         exact, quantized = (load(file, int16_as_float, shapes, weights) for file in (model, Path(against)))
         samples = [read_arrays(exact, paths, seed) for paths in assign_to_runs(exact, inputs or [])]
         lost = measure_with_progress(console(), exact, quantized, samples, _find_one(devices))
-        facts = {"model": str(model), "quantized": against} if as_json else None
-        _print_losses(quantized, lost, f"{Path(against).name} compared with {model.name}", every, html, facts)
+        _print_losses(model, Path(against), quantized, lost, every, html, as_json)
         return
     base, tried = _find_devices(devices, against)
     out = console()
@@ -153,13 +152,14 @@ def compare(
 
 
 def _print_losses(
-    quantized: Model, lost: ModelLoss, title: str, every: bool, html: Path | None, facts: dict[str, str] | None
+    exact: Path, file: Path, quantized: Model, lost: ModelLoss, every: bool, html: Path | None, as_json: bool
 ) -> None:
-    """Print the losses, as JSON if ``facts`` is given, and write the page."""
+    """Print the losses, and write the page."""
+    title = f"{file.name} compared with {exact.name}"
     if html:
         write_losses(html, quantized, lost, title)
-    if facts:
-        print_json("compare-quantized", {**facts, **losses_as_data(lost)})
+    if as_json:
+        print_json("compare-quantized", {"model": str(exact), "quantized": str(file), **losses_as_data(lost)})
     else:
         show_losses(console(), lost, title, every)
 
