@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+import nnapi
 from nnapi.cli import app
+from tests.disk_cases import full_disk
 
 MODEL = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
 REFERENCE = ("--device", "nnapi-reference")
@@ -42,6 +44,7 @@ def test_the_page_is_opened(browser: Browser, tmp_path: Path) -> None:
     result = view()
     assert result.exit_code == 0, result.output
     (page,) = tmp_path.glob("nnapi-view-*.html")
+    assert page.stat().st_mode & 0o077 == 0  # other users share the folder
     assert browser.opened == [page.as_uri()]
     assert 'data-operation="0"' in page.read_text()
     assert result.stdout.splitlines()[-1] == f"written to {page}"
@@ -64,6 +67,13 @@ def test_no_browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     *_, path, words = result.stdout.splitlines()
     assert (result.exit_code, path) == (0, f"written to {page}")
     assert words == "no browser was found: open this file in one"
+
+
+def test_a_full_disk_leaves_no_page(browser: Browser, tmp_path: Path) -> None:
+    with nnapi.settings(tuning=False), full_disk():
+        result = view()
+    assert (result.exit_code, browser.opened, [*tmp_path.iterdir()]) == (2, [], [])
+    assert f"nnapi: {tmp_path}/nnapi-view-" in result.stderr
 
 
 def test_node_data(browser: Browser, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """``nnapi view``: show the plan of a model in the browser."""
 
 import json
+import os
 import tempfile
 import webbrowser
 from pathlib import Path
@@ -25,7 +26,7 @@ from nnapi.cli.printing import console
 from nnapi.report.graph import graph_data
 from nnapi.report.html import explain_page
 from nnapi.report.model_explorer import node_data as make_node_data
-from nnapi.store.files import PUBLIC, replace_file
+from nnapi.store.files import PRIVATE, PUBLIC, replace_file
 
 
 def view(
@@ -60,22 +61,20 @@ def view(
     if node_data:
         _write(node_data, json.dumps(make_node_data(plan), indent=1, ensure_ascii=False))
         out.print(f"node data for Model Explorer written to {node_data}", markup=False)
-    file = output or _temporary_file()
-    _write(file, explain_page(graph))
+    file = output or _choose_file()
+    _write(file, explain_page(graph), PUBLIC if output else PRIVATE)
     out.print(f"{graph['summary']}\nwritten to {file}", markup=False)
     if output is None and not _open(file):
         out.print("no browser was found: open this file in one", markup=False)
 
 
-def _temporary_file() -> Path:
-    """Return a new file of the system's temporary directory, which outlives the command, as the browser reads it."""
-    descriptor, name = tempfile.mkstemp(prefix="nnapi-view-", suffix=".html")
-    open(descriptor).close()
-    return Path(name)
+def _choose_file() -> Path:
+    """Return a new name in the system's temporary directory; the page outlives the command, as the browser reads it."""
+    return Path(tempfile.gettempdir()) / f"nnapi-view-{os.urandom(8).hex()}.html"
 
 
-def _write(file: Path, text: str) -> None:
-    with replace_file(file, PUBLIC) as opened:
+def _write(file: Path, text: str, mode: int = PUBLIC) -> None:
+    with replace_file(file, mode) as opened:
         opened.write(text.encode("utf-8", "replace"))
 
 
