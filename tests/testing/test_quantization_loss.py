@@ -95,6 +95,10 @@ def test_inputs_are_quantized_only_if_the_model_stores_them_so() -> None:
     assert stored.tolist() == [[0, 2, 3, 6]]
     (same,) = convert_inputs(make_float(), make_float(), [X])
     assert same is X
+    finer = nnapi.Builder()
+    finer.output(finer.relu(finer.input(nnapi.tensor("quant8_asymm", (1, 4), 0.25, 3))))
+    (restored,) = convert_inputs(make_quantized(), finer.finish(), [stored])  # of another scale and zero point
+    assert restored.tolist() == [[3, 7, 9, 15]]
 
 
 def test_greatest_elements_mean_nothing_in_pictures() -> None:

@@ -8,8 +8,8 @@ from nnapi.compiling import compile
 from nnapi.errors import BadDataError, need
 from nnapi.model.graph import OperationCall
 from nnapi.model.model import Model
-from nnapi.model.operand import Array, OperandType
-from nnapi.ops.quantized_values import dequantize, quantize
+from nnapi.model.operand import Array
+from nnapi.ops.quantized_values import quantize, same_quantization, to_floats
 from nnapi.runtime.choice.judge import Distance, measure
 from nnapi.runtime.device import Device
 from nnapi.testing.divergence import as_example, run_each
@@ -72,7 +72,7 @@ def convert_inputs(exact: Model, quantized: Model, sample: Sequence[Array]) -> l
     """Return the inputs of the float model as the quantized model stores them."""
     types = ([model.operands[index].type for index in model.inputs] for model in (exact, quantized))
     return [
-        quantize(own, _to_floats(given, array)) if given.code != own.code else array
+        array if given.code == own.code and same_quantization(given, own) else quantize(own, to_floats(given, array))
         for given, own, array in zip(*types, sample, strict=True)
     ]
 
@@ -94,7 +94,7 @@ class _Runs:
 
     def _keep(self, model: Model, inputs: Sequence[Array], indices: Sequence[int]) -> list[Array]:
         results = compile(model, [self._device], threads=1).run(*inputs, keep=indices)[len(model.outputs) :]
-        return [_to_floats(model.operands[i].type, array) for i, array in zip(indices, results, strict=True)]
+        return [to_floats(model.operands[i].type, array) for i, array in zip(indices, results, strict=True)]
 
     def run_alone(
         self, sample: Sequence[Array], right: dict[int, Array]
@@ -104,7 +104,7 @@ class _Runs:
         known = {index: quantize(self._types[index], array) for index, array in right.items()}
         for call, part in run_each(example, self._quantized, self._device, known):
             results = zip(sorted(call.outputs), part.outputs.values(), strict=True)
-            yield call, {index: _to_floats(self._types[index], array) for index, array in results}
+            yield call, {index: to_floats(self._types[index], array) for index, array in results}
 
 
 def _need_alike(exact: Model, quantized: Model) -> None:
@@ -146,10 +146,6 @@ def _results_by_name(model: Model) -> dict[str, int]:
 
 def _names(model: Model, indices: Iterable[int]) -> tuple[str, ...]:
     return tuple(model.operands[index].name or f"operand {index}" for index in indices)
-
-
-def _to_floats(type: OperandType, array: Array) -> Array:
-    return dequantize(type, array) if type.is_quantized else array
 
 
 def _measure(right: dict[int, Array], found: dict[int, Array], indices: Iterable[int]) -> Distance | None:
