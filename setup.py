@@ -5,6 +5,7 @@ Without a C compiler, the package is installed without them.
 
 import compileall
 import platform
+import re
 import shutil
 import sys
 import sysconfig
@@ -12,9 +13,12 @@ from pathlib import Path
 from zipfile import ZipFile
 
 from setuptools import Extension, setup
+from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 from setuptools.command.editable_wheel import editable_wheel
+
+LOCAL = r"(?!https?:)[^)]+"  # the target of a link into the repository
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "native"), str(HERE / "native" / "agent")]
@@ -57,6 +61,26 @@ LITERT = [
 # Markers do not exclude a 32-bit Python on a 64-bit kernel, nor one on musl, nor one without the GIL, for which there are
 # no wheels. A wheel of this package is for one ABI, so the build decides whether it depends on LiteRT.
 LITERT_HAS_WHEELS = not IS_FREE_THREADED and ABI.endswith(("-x86_64-linux-gnu", "-aarch64-linux-gnu", "-darwin"))
+
+
+def package_page():
+    """Return README.md without links and pictures of the repository, which would be dead on the package's page."""
+    text = (HERE / "README.md").read_text()
+    text = re.sub(rf"^!\[[^]]*\]\({LOCAL}\)\n\n?", "", text, flags=re.MULTILINE)
+    text = re.sub(rf" \(\[docs\]\({LOCAL}\)\)", "", text)
+    return re.sub(rf"\[([^]]*)\]\({LOCAL}\)", r"\1", text)
+
+
+class Build(build):
+    """Builds in an empty folder. Else a wheel would also contain libraries and modules of an earlier build: of other
+    sources, or of a time with a C compiler."""
+
+    def run(self):
+        base = Path(self.build_base).resolve()
+        for folder in map(Path, (self.build_lib, self.build_temp)):
+            if base in folder.resolve().parents:  # not a folder that the user chose
+                shutil.rmtree(folder, ignore_errors=True)
+        super().run()
 
 
 class BuildPython(build_py):
@@ -168,6 +192,8 @@ def android_agents():
 
 
 setup(
+    long_description=package_page(),
+    long_description_content_type="text/markdown",
     setup_requires=CFFI,  # not in pyproject.toml, because no marker can express it
     install_requires=DEPENDENCIES + (LITERT if LITERT_HAS_WHEELS else []),
     ext_modules=[
@@ -196,5 +222,5 @@ setup(
         ),
         *android_agents(),
     ],
-    cmdclass={"build_ext": BuildNative, "build_py": BuildPython, "editable_wheel": EditableWheel},
+    cmdclass={"build": Build, "build_ext": BuildNative, "build_py": BuildPython, "editable_wheel": EditableWheel},
 )

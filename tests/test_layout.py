@@ -20,7 +20,7 @@ MODULES = sorted((SRC / "nnapi").rglob("*.py"))
 # Concrete drivers are each a layer of their own in the row "drivers.*", and nobody else may import them.
 ROWS = [
     {"operation_codes"},
-    {"closeable", "codes", "forks", "garbage_collection", "locks", "notebook_display", "printable"},
+    {"closeable", "codes", "forks", "garbage_collection", "locks", "notebook_display", "printable", "samples"},
     {"errors"},
     {"exits"},
     {"host", "trace"},
@@ -35,7 +35,7 @@ ROWS = [
     {"runtime"},
     {"importers"},
     {"compiling"},
-    {"exporters", "report", "testing", "vision"},
+    {"exporters", "quantizers", "report", "testing", "vision"},
     {"capi", "cluster", "onnx"},
     {"delegate", "litert", "torch"},
     {"nnapi"},

@@ -2,6 +2,7 @@
 
 import email
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -9,6 +10,7 @@ from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parents[1]
 ELSEWHERE = """
@@ -70,6 +72,50 @@ def test_the_file_that_starts_drop_in_replacements_lies_beside_the_package(tmp_p
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     assert "NNAPI_DROPIN" in (tmp_path / "nnapi.pth").read_text()
     assert (tmp_path / "nnapi" / "drop_in.py").is_file()
+
+
+def test_a_build_contains_nothing_of_an_earlier_one(tmp_path: Path) -> None:
+    """Else a wheel that was built without gcc has the libraries of an earlier build, and removed modules stay."""
+    base, chosen = tmp_path / "build", tmp_path / "chosen"
+    command = [sys.executable, "-W", "ignore", "setup.py", "-q", "build", "--build-base", str(base)]
+    without_compiler = {**os.environ, "CC": "no-compiler"}
+    (target,) = _list_packages(base, command, without_compiler)
+    old = [target / "removed.py", target / "capi" / "abi" / "libneuralnetworks.so"]
+    for file in (*old, chosen / "kept.txt"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    assert _list_packages(base, command, without_compiler) == [target]
+    assert not any(file.exists() for file in old)
+    subprocess.run(
+        [*command, "--build-lib", str(chosen)], cwd=ROOT, check=True, capture_output=True, env=without_compiler
+    )
+    assert (chosen / "kept.txt").exists()
+
+
+def _list_packages(base: Path, command: list[str], environment: dict[str, str]) -> list[Path]:
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, env=environment)
+    return [path.parent for path in base.glob("lib*/nnapi/__init__.py")]
+
+
+def test_the_page_of_the_package_has_no_dead_links(tmp_path: Path) -> None:
+    """The index renders it elsewhere, where no file of the repository exists."""
+    command = [sys.executable, "-W", "ignore", "setup.py", "-q", "egg_info", "--egg-base", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    metadata = email.message_from_string((tmp_path / "nnapi.egg-info" / "PKG-INFO").read_text())
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    page = MarkdownIt("gfm-like", {"linkify": False}).render(str(metadata.get_payload()))
+    readme = MarkdownIt("gfm-like", {"linkify": False}).render((ROOT / "README.md").read_text())
+    assert list_targets(readme)
+    assert [each for each in list_targets(page) if not each.startswith("https://")] == []
+    for mark in ("](", "![", "[docs]"):
+        assert mark not in page
+    assert page.count("<table>") == readme.count("<table>") > 3
+    assert page.count("<tr>") == readme.count("<tr>")
+
+
+def list_targets(page: str) -> list[str]:
+    """Return the targets of all links and pictures."""
+    return re.findall(r'(?:href|src)="([^"]*)"', page)
 
 
 def test_the_extra_for_ray_installs_the_client_of_remote_clusters() -> None:

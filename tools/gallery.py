@@ -1,13 +1,15 @@
-"""Write docs/gallery/*.png: drawings of ``nnapi run``, on gray instead of on the photographs.
+"""Write docs/gallery/*: drawings of ``nnapi run``, on gray instead of on the photographs.
 
     python -m tools.gallery SHARED
 
-SHARED has the folders ``models``, ``models-2`` and ``images``.
+SHARED has the folders ``models``, ``models-2`` and ``images``. One drawing is on its photograph, which comes with
+scikit-image and has no copyright restrictions (CC0).
 """
 
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,22 +42,32 @@ EXAMPLES = (
 )
 
 
+FREE = Example("coffee", "models/ssd_mobilenet_v1_coco_quant.tflite", "coffee.png")
+"""The example with a photograph of scikit-image (by Rachel Michetti, CC0)."""
+
+
 def main(shared: Path) -> None:
     """Run each example and write its drawing."""
     FOLDER.mkdir(exist_ok=True)
     for example in EXAMPLES:
         drawn = draw(shared / example.model, shared / "images" / example.input)
         drawn.quantize(32).save(FOLDER / f"{example.name}.png", optimize=True)
+    package = find_spec("skimage")
+    if package is None or package.origin is None:
+        sys.exit(f"{FREE.name}.jpg is not written: it needs a photograph of scikit-image (pip install scikit-image)")
+    photograph = Path(package.origin).parent / "data" / FREE.input
+    draw(shared / FREE.model, photograph, True).save(FOLDER / f"{FREE.name}.jpg", quality=85, optimize=True)
 
 
-def draw(model: Path, file: Path) -> Image.Image:
-    """Run the model on a photograph and draw the result on gray of the same proportions."""
+def draw(model: Path, file: Path, is_free: bool = False) -> Image.Image:
+    """Run the model on a photograph; draw the result on the photograph, or on gray of the same proportions."""
     subject = load_subject(RunOptions(model))
     operand = subject.model.operands[subject.model.inputs[0]]
     array, _ = read_picture(file, operand.type, subject.pixels)
     outputs = nnapi.compile(subject.model).run(array)
     photograph = open_picture(file, 3)
-    canvas = Image.new("RGB", (WIDTH, WIDTH * photograph.height // photograph.width), GRAY)
+    gray = Image.new("RGB", (WIDTH, WIDTH * photograph.height // photograph.width), GRAY)
+    canvas = photograph.convert("RGB") if is_free else gray
     assert subject.task is not None
     view = view_outputs(subject.model, outputs, subject.task, subject.hints, canvas)
     print(f"{model.name}: {view.words}")

@@ -46,7 +46,8 @@ PAGES = (
     Page("docs/non-finite.md", "-m tools.non_finite", needs="the processor that the page names"),
     Page("docs/export.md", "-m benchmarks.exported --step 8 --models SHARED/models", needs="models; many minutes"),
     Page("docs/run-models.md", "-m tools.run_models SHARED", needs="models and pictures; many minutes"),
-    Page("docs/gallery/", "-m tools.gallery SHARED", needs="models and pictures", is_printed=False),
+    Page("docs/gallery/", "-m tools.gallery SHARED", needs="models, pictures and scikit-image", is_printed=False),
+    Page("docs/charts/", "-m tools.charts", is_printed=False),
     Page("docs/demo.svg", "-m tools.picture docs/demo.svg make demo", needs="a quiet machine", is_printed=False),
     Page(
         "src/nnapi/drivers/webgpu/proven_patterns.txt",

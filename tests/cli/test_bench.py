@@ -1,5 +1,6 @@
 """``nnapi bench`` as a user calls it, on a small model and few rounds."""
 
+import csv
 import json
 import signal
 import subprocess
@@ -44,7 +45,7 @@ def test_table() -> None:
     result = call(MODEL, *QUICK)
     assert result.exit_code == 0, result.output
     heading, row = result.stdout.splitlines()[1:3]
-    assert heading.split()[:4] == ["engine", "median", "minimum", "p90"]
+    assert heading.split()[:5] == ["engine", "median", "minimum", "p90", "p99"]
     assert row.startswith("nnapi nnapi-reference")
     assert "12 MB" in row
     assert row.rstrip().endswith("equal")
@@ -65,6 +66,30 @@ def test_json(tmp_path: Path) -> None:
     assert found["settings"] == {"rounds": 2, "threads": 1, "requests": 1, "inputs": "random, seed 0"}
     assert from_data(found).models[0].measurements[0].median > 0
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
+
+
+def test_the_number_of_runs(tmp_path: Path) -> None:
+    found = written("--runs", "5", folder=tmp_path)
+    (row,) = found["models"][0]["measurements"]
+    assert [len(round) for round in row["latency"]] == [3, 2]
+    assert found["settings"]["runs"] == 5
+    found = written("-r", "1", "--warmup", "0", folder=tmp_path)
+    assert [len(round) for round in found["models"][0]["measurements"][0]["latency"]] == [1]
+    assert (found["settings"]["rounds"], found["settings"]["warmup"]) == (1, 0)
+
+
+def test_csv(tmp_path: Path) -> None:
+    result = call(MODEL, FLOAT, *QUICK, "--runs", "4", "--csv", tmp_path / "table.csv")
+    assert result.exit_code == 0, result.output
+    with (tmp_path / "table.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["model"], row["engine"], row["runs"]) for row in rows] == [
+        ("digits_quant.tflite", "nnapi nnapi-reference", "4"),
+        ("digits_float.tflite", "nnapi nnapi-reference", "4"),
+    ]
+    times = [float(rows[0][name]) for name in ("min_ms", "p50_ms", "p90_ms", "p99_ms")]
+    assert times == sorted(times)
+    assert (rows[0]["devices"], rows[0]["threads"], rows[0]["peak_bytes"]) == ("nnapi-reference", "1", "12000000")
 
 
 def test_a_row_for_each_precision(tmp_path: Path) -> None:

@@ -67,5 +67,5 @@ def test_recordings_that_do_not_fit(file: Path, tmp_path: Path) -> None:
     assert (code, err) == (3, "nnapi: no run in phone.npz has the input and output types of other\n")
     assert compare(file, "--against", tmp_path / "none.npz")[2].endswith("none.npz: no such file or folder\n")
     code, _, err = compare(file, "--against", phone, "-d", "a", "-d", "b")
-    assert (code, err) == (2, "nnapi: with a recording, give one --device, not 2\n")
+    assert (code, err) == (2, "nnapi: with a file in --against, give one --device, not 2\n")
     assert compare(file, file, "--against", phone)[2].startswith("nnapi: a recording contains its inputs")

@@ -97,7 +97,11 @@ def test_engines_give_the_same(engine: str, package: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--against", "abacus"], "--against is abacus, must be litert, onnxruntime or a recording (.npz)"),
+        (
+            ["--against", "abacus"],
+            "--against is abacus, must be litert, onnxruntime, a recording (.npz) or a quantized model (.tflite, "
+            ".onnx)",
+        ),
         (["--against", "litert", "-d", "a", "-d", "b"], "give one --device beside --against, not 2"),
     ],
 )

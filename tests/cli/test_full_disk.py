@@ -15,6 +15,7 @@ from tools.automation import list_options, name_option
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
 REFERENCE = "-d nnapi-reference"
 LINES = {
+    ("bench run", "--csv"): f"bench @m.tflite {REFERENCE} --against none --rounds 1 --only-latency --csv @out.csv",
     ("bench run", "--html"): f"bench @m.tflite {REFERENCE} --against none --rounds 1 --only-latency --html @out.html",
     ("bench run", "--output"): f"bench @m.tflite {REFERENCE} --against none --rounds 1 --only-latency -o @out.json",
     ("check", "--output"): f"check --filter RELU6 --variants plain {REFERENCE} -o @out.json",
@@ -25,6 +26,8 @@ LINES = {
     ("run", "--jsonl"): f"run @m.tflite @x.npy {REFERENCE} --jsonl @out.jsonl",
     ("run", "--output"): f"run @m.tflite @x.npy {REFERENCE} -o @folder",
     ("run", "--picture"): f"run @m.tflite @x.png {REFERENCE} --picture @out.png",
+    ("view", "--node-data"): f"view @m.tflite {REFERENCE} --node-data @out.json -o @page.html",
+    ("view", "--output"): f"view @m.tflite {REFERENCE} -o @out.html",
     ("trace record", "--output"): f"trace @m.tflite {REFERENCE} -o @out.html --runs 1",
 }
 ELSEWHERE = {
@@ -32,6 +35,9 @@ ELSEWHERE = {
     ("migrate", "--html"): "it needs LiteRT; it is written as all pages are",
     ("migrate", "--output"): "tests/cli/test_migrate.py",
     ("phone push", "--binary"): "it is read",
+    ("quantize", "--html"): "it needs a quantizer; it is written as all pages are",
+    ("quantize", "--output"): "it needs a quantizer; it is written as all files are",
+    ("quantize", "--data"): "it is read",
     ("strace", "--output"): "it needs the C library; tools/endings.py",
     **dict.fromkeys([("bench run", "--dataset"), ("bench run", "--labels"), ("run", "--labels")], "it is read"),
     **dict.fromkeys([("devices", "--matrix"), ("tune", "--input")], "it is read"),

@@ -1,5 +1,6 @@
 """Measuring, on engines that only pretend."""
 
+import math
 import os
 import signal
 import threading
@@ -172,7 +173,9 @@ def test_a_slow_engine_sits_out(monkeypatch: pytest.MonkeyPatch) -> None:
         clock.now += 0.02
         return twice(inputs)
 
-    (found, quick), _ = run(Pretended("slow", slow), Pretended("quick"), settings=replace(QUICK, patience=0.03))
+    (found, quick), _ = run(
+        Pretended("slow", slow), Pretended("quick"), settings=replace(QUICK, patience=0.03, throughput_patience=0.03)
+    )
     assert len(found.latency) == 1
     assert not found.throughput
     assert len(quick.latency) == 3
@@ -277,3 +280,19 @@ def test_tuning_comes_before_memory_and_compile_times(monkeypatch: pytest.Monkey
     found = course.measurement
     assert events[:3] == ["prepare", "memory", "prepare"]
     assert len(found.compile) == QUICK.repeats
+
+
+def test_a_number_of_runs_and_of_warm_up_runs() -> None:
+    """Runs are divided among the rounds; slow runs do not shorten a warm-up of a chosen length."""
+    calls: list[int] = []
+
+    def count(inputs: Sequence[Array]) -> list[Array]:
+        calls.append(1)
+        return twice(inputs)
+
+    settings = replace(QUICK, runs=7, block=math.inf, throughput_rounds=0, apart=False)
+    (found,), _ = run(Pretended("a", count), settings=settings)
+    assert [len(round) for round in found.latency] == [3, 2, 2]
+    before = len(calls)
+    run(Pretended("a", count), settings=replace(settings, warm_up=9, block=-1.0, is_warm_up_short=False, runs=3))
+    assert len(calls) - before == 3 * 9 + 3 + 1  # one more run measures the agreement

@@ -44,8 +44,10 @@ def test_figures_of_runs() -> None:
     assert (found.minimum, found.median, found.p90, found.round_medians) == (1, 3, 9, [2, 8])
     tens = [Measurement("nnapi", latency=(tuple(map(float, range(count, 0, -1))),)) for count in (10, 11, 20)]
     assert [each.p90 for each in tens] == [9, 10, 18]  # the smallest that nine tenths do not exceed
+    hundred, more = (Measurement("nnapi", latency=(tuple(map(float, range(count))),)) for count in (100, 101))
+    assert (hundred.p99, more.p99, tens[0].p99) == (98, 99, 10)
     nothing = Measurement("nnapi")
-    assert (nothing.minimum, nothing.median, nothing.p90, nothing.rate) == (None, None, None, None)
+    assert (nothing.minimum, nothing.median, nothing.p99, nothing.rate) == (None, None, None, None)
 
 
 def test_ours_and_others() -> None:

@@ -26,10 +26,12 @@ COMMANDS = {
         "Write models as .tflite, compare them with the reference, and list the accelerators that support them."
     ),
     "phone": "Put the agent on a phone, and list the phone's NNAPI devices.",
+    "quantize": "Quantize a float model with data, and show what each operation loses.",
     "run": "Run a model on pictures, arrays, recordings or random values, and show the results.",
     "serve": "Serve devices through a socket until this command ends; applications find the socket by NNAPI_SERVICE.",
     "strace": "Run a program, and show each of its calls to libneuralnetworks.so with arguments, result and time.",
     "tune": "Compare the plans of models now, and keep the fastest for later compilations.",
+    "view": "Show the plan of a model in the browser: its graph, colored by device, with costs and reasons.",
     "bench": "Measure models with nnapi and other engines; compare two runs.",
     "cache": "List and prune the caches on disk.",
     "trace": "Record a trace of a model's runs (`nnapi trace MODEL -o FILE`), or read one (`nnapi trace parse FILE`).",

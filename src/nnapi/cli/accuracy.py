@@ -15,13 +15,14 @@ from nnapi.errors import Mistake, UnusableFile
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.model.precision import PrecisionName
+from nnapi.ops.quantized_values import to_floats
 from nnapi.printable import pluralize
 from nnapi.report.accuracy import Boxes, classification, detection, squared_error
 from nnapi.report.benchmark import Judge, JudgeDevices, Step
 from nnapi.report.dataset import Example
 from nnapi.report.engines import UnsuitableError
 from nnapi.runtime.run_many import RunMany
-from nnapi.vision.outputs import class_count, output_operands, to_floats, walk_back
+from nnapi.vision.outputs import class_count, output_operands, walk_back
 from nnapi.vision.pictures import PLAIN, Pixels
 
 Metrics = Callable[[Sequence[Sequence[Array]]], Mapping[str, float]]

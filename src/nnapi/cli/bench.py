@@ -17,8 +17,10 @@ from typer.core import TyperGroup
 import nnapi
 from nnapi.cli.accuracy import make_cluster_judge, make_judge
 from nnapi.cli.bench_diff import diff
+from nnapi.cli.bench_lengths import Runs, Seconds, WarmUp, set_lengths
 from nnapi.cli.cluster_runs import On, connect_if
 from nnapi.cli.command import Command, refuse_options
+from nnapi.cli.completion import complete_list
 from nnapi.cli.failure import ExitCode
 from nnapi.cli.inputs import read_inputs
 from nnapi.cli.interruption import before_end, writing
@@ -45,6 +47,7 @@ from nnapi.errors import Mistake, NnapiError
 from nnapi.model.precision import Precision
 from nnapi.printable import format_bytes, pluralize
 from nnapi.report.benchmark import Settings, Step, Subject, count_steps, find_available, measure, start_courses
+from nnapi.report.csv_table import csv_table
 from nnapi.report.dataset import Example, read_dataset
 from nnapi.report.engines import OTHERS, Engine, Nnapi
 from nnapi.report.graph import graph_data
@@ -88,7 +91,11 @@ def bench(
     ] = None,
     profile: ProfileFile = None,
     against: Annotated[
-        str, typer.Option(help="Engines to run on the same file, separated by commas, or 'none'.")
+        str,
+        typer.Option(
+            help="Engines to run on the same file, separated by commas, or 'none'.",
+            autocompletion=complete_list([*OTHERS, "none"]),
+        ),
     ] = ",".join(OTHERS),
     threads: Annotated[
         int, typer.Option("--threads", min=1, max=MOST_THREADS, help="Threads that a run of each engine may use.")
@@ -96,6 +103,9 @@ def bench(
     rounds: Annotated[
         int, typer.Option(min=1, help="How many rounds to measure; each engine runs once per round.")
     ] = 10,
+    seconds: Seconds = None,
+    runs: Runs = None,
+    warmup: WarmUp = None,
     requests: Annotated[
         int | None,
         typer.Option(
@@ -121,6 +131,9 @@ def bench(
     reference: Annotated[bool, typer.Option(help="Compare outputs with nnapi-reference.")] = True,
     seed: Seed = 0,
     html: Page = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a table to this file, with a row for each engine.")
+    ] = None,
     as_json: Json = False,
     output: JsonFile = None,
 ) -> None:
@@ -139,11 +152,15 @@ def bench(
     precisions = list(dict.fromkeys(map(str, precision or ())))
     engines, absent = find_available([*_ours(device, profile, weights, precisions), *others])
     settings = Settings(rounds=rounds, threads=threads, requests=requests or count_cores())
+    settings = set_lengths(settings, seconds, runs, warmup)
     if only_latency:
         settings = replace(settings, apart=False, throughput_rounds=0, repeats=1)
     examples = read_dataset(dataset, read_labels(labels) if labels else None) if dataset else []
     out = console()
-    facts: dict[str, Any] = {"rounds": rounds, "threads": threads, "requests": settings.requests}
+    facts: dict[str, Any] = {"rounds": settings.rounds, "threads": threads, "requests": settings.requests}
+    facts |= {
+        name: value for name, value in (("seconds", seconds), ("runs", runs), ("warmup", warmup)) if value is not None
+    }
     facts |= {"data set": str(dataset)} if dataset else {}
     facts |= {"inputs": f"random, seed {seed}"} | ({"weights": weights} if weights else {})
     benchmark = Benchmark(time.strftime("%Y-%m-%d %H:%M:%S %z"), machine(), facts, absent, (), False)
@@ -152,7 +169,7 @@ def bench(
 
         def keep(unfinished: ModelResult) -> None:
             models = (*benchmark.models, unfinished)
-            _write(output, html, replace(benchmark, models=models, is_interrupted=True))
+            _write(output, html, csv, replace(benchmark, models=models, is_interrupted=True))
 
         session = _Session(engines, settings, weights, examples, reference, seed, cluster, keep)
         for number, file in enumerate(models, 1):
@@ -166,11 +183,11 @@ def bench(
             if not as_json:
                 _show(out, found)
             benchmark = replace(benchmark, models=(*benchmark.models, found), is_interrupted=interrupted)
-            _write(output, None, benchmark)
+            _write(output, None, None, benchmark)
             if interrupted:
                 break
     with writing():
-        _write(output, html, benchmark)
+        _write(output, html, csv, benchmark)
     if as_json:
         print_json("bench", to_data(benchmark))
     else:
@@ -281,19 +298,22 @@ def _trace_plan(
     return graph_data(compilation.plan), timeline_data(spans) if spans else None
 
 
-def _write(file: Path | None, page: Path | None, benchmark: Benchmark) -> None:
+def _write(file: Path | None, page: Path | None, csv: Path | None, benchmark: Benchmark) -> None:
     if file is not None:
         write_json(file, "bench", to_data(benchmark))
     if page is not None:
         write_text(page, benchmark_page(benchmark))
+    if csv is not None:
+        write_text(csv, csv_table(benchmark))
 
 
 def _show(out: Console, result: ModelResult) -> None:
     best = result.best(ours=False)
     metrics = list(dict.fromkeys(name for m in result.measurements for name in m.accuracy))
-    numbers = ["median", "minimum", "p90", "throughput", "load", "compile", "peak", *metrics]
-    headings = ["median", "minimum", "p90", "× other", *numbers[3:7], "outputs", *metrics]
-    rows = table("engine", *headings, right=[*numbers, "× other"])
+    times = ["median", "minimum", "p90", "p99"]
+    others = ["throughput", "load", "compile", "peak"]
+    headings = [*times, "× other", *others, "outputs", *metrics]
+    rows = table("engine", *headings, right=[*times, "× other", *others, *metrics])
     out.print(Text.assemble((result.name, "bold"), f"  {pluralize(result.operations, 'operation')}"))
     for m in result.measurements:
         if not m.samples and not m.load:
@@ -302,7 +322,7 @@ def _show(out: Console, result: ModelResult) -> None:
         color = "" if gain is None or not m.is_ours else "green" if gain >= 1 else "red"
         rows.add_row(
             Text(m.engine),
-            *("" if value is None else seconds(value) for value in (m.median, m.minimum, m.p90)),
+            *("" if value is None else seconds(value) for value in (m.median, m.minimum, m.p90, m.p99)),
             Text("" if gain is None else f"{gain:.2f}", style=color),
             "" if m.rate is None else rate(m.rate),
             *(seconds(sorted(times)[len(times) // 2]) if times else "" for times in (m.load, m.compile)),

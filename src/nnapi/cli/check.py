@@ -13,6 +13,7 @@ from rich.text import Text
 from nnapi.capi.installation import library_problem
 from nnapi.cli.check_random import check_random
 from nnapi.cli.command import refuse_options
+from nnapi.cli.completion import complete_list, complete_operations
 from nnapi.cli.failure import ExitCode
 from nnapi.cli.options import Json, JsonFile, Names, ProfileFile, add_profile, device_option, split_names
 from nnapi.cli.printing import console, count_table, duration, print_json, table, write_json
@@ -42,11 +43,15 @@ def check(
         Names, device_option("Use this device only; repeat it to share the work between several.")
     ] = None,
     profile: ProfileFile = None,
-    variants: Annotated[str, typer.Option(help="Variants to run, separated by commas.")] = ",".join(VARIANTS),
+    variants: Annotated[
+        str, typer.Option(help="Variants to run, separated by commas.", autocompletion=complete_list([*VARIANTS]))
+    ] = ",".join(VARIANTS),
     filter: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Part of the name, a pattern such as 'conv_*', or an operation such as CONV_2D."
+            metavar="NAME",
+            help="Part of the name, a pattern such as 'conv_*', or an operation such as CONV_2D.",
+            autocompletion=complete_operations,
         ),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Processes that share the work.")] = 1,
@@ -59,7 +64,9 @@ def check(
     random: Annotated[
         bool, typer.Option("--random", help="Run random models instead, and compare each device with the reference.")
     ] = False,
-    seconds: Annotated[float, typer.Option(min=0, metavar="N", help="How long to test each device (--random).")] = 60,
+    seconds: Annotated[
+        float, typer.Option("--seconds", "-t", min=0, metavar="N", help="How long to test each device (--random).")
+    ] = 60,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the random models (--random).")] = None,
     values: Annotated[
         str,

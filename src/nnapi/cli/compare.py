@@ -29,10 +29,12 @@ from nnapi.cli.options import (
 )
 from nnapi.cli.printing import console, indent, print_json, table
 from nnapi.cli.progress import progress
+from nnapi.cli.quantization_losses import losses_as_data, measure_with_progress, show_losses, write_losses
 from nnapi.errors import Mistake, NnapiError, UnusableFile
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, combine
 from nnapi.printable import pluralize
+from nnapi.quantizers import QUANTIZERS
 from nnapi.report.engines import OTHERS, UnsuitableError
 from nnapi.report.graph import graph_data
 from nnapi.report.html import comparison_page
@@ -43,6 +45,7 @@ from nnapi.testing.compare import judge
 from nnapi.testing.corpus import Corpus
 from nnapi.testing.divergence import Divergence, Step, Verdict, find_divergence, measure_outputs
 from nnapi.testing.example import Example, OperandSpec
+from nnapi.testing.quantization_loss import ModelLoss
 
 
 @dataclass(frozen=True)
@@ -72,9 +75,10 @@ def compare(
     against: Annotated[
         str | None,
         typer.Option(
-            metavar="ENGINE|RECORDING",
+            metavar="ENGINE|RECORDING|QUANTIZED",
             help="Test litert or onnxruntime instead of a device; the engine gets the operations and the model as "
-            "files. Or compare the device's outputs with a recording (.npz) of NNAPI_RECORD.",
+            "files. Or compare the device's outputs with a recording (.npz) of NNAPI_RECORD. Or measure what each "
+            "operation of a quantized model (.tflite, .onnx) loses; MODEL is its float model.",
         ),
     ] = None,
     seed: Seed = 0,
@@ -95,8 +99,7 @@ def compare(
     run or was not judged.
     """
     need_page(html)
-    if inputs:
-        refuse_options(["seed"], "the inputs are files")
+    refuse_options(["seed"] if inputs else [], "the inputs are files")
     if against and against.endswith(EXAMPLES):
         if inputs:
             raise Mistake("a recording contains its inputs: omit input files")
@@ -104,6 +107,12 @@ def compare(
         raise typer.Exit(
             _print_recording(load(model, int16_as_float, shapes, weights), Path(against), device or [], as_json)
         )
+    if against and against.endswith(tuple(QUANTIZERS)):
+        exact, quantized = (load(file, int16_as_float, shapes, weights) for file in (model, Path(against)))
+        samples = [read_arrays(exact, paths, seed) for paths in assign_to_runs(exact, inputs or [])]
+        lost = measure_with_progress(console(), exact, quantized, samples, _find_one(device or []))
+        _print_losses(model, Path(against), quantized, lost, every, html, as_json)
+        return
     base, tried = _find_devices(device or [], against)
     out = console()
     loaded = load(model, int16_as_float, shapes, weights)
@@ -155,20 +164,31 @@ def compare(
     raise typer.Exit(ExitCode.DIFFERENT if first else ExitCode.SUCCESS if complete else ExitCode.REFUSED)
 
 
+def _print_losses(
+    exact: Path, file: Path, quantized: Model, lost: ModelLoss, every: bool, html: Path | None, as_json: bool
+) -> None:
+    """Print the losses, and write the page."""
+    title = f"{file.name} compared with {exact.name}"
+    if html:
+        write_losses(html, quantized, lost, title)
+    if as_json:
+        print_json("compare-quantized", {"model": str(exact), "quantized": str(file), **losses_as_data(lost)})
+    else:
+        show_losses(console(), lost, title, every)
+
+
 def _print_recording(model: nnapi.Model, recording: Path, devices: Sequence[str], as_json: bool) -> int:
-    names = devices or [REFERENCE]
-    if len(names) > 1:
-        raise Mistake(f"with a recording, give one --device, not {len(names)}")
-    found = compare_recording(model, recording, nnapi.device(names[0]))
+    device = _find_one(devices)
+    found = compare_recording(model, recording, device)
     beyond = [one for one in found if one.reason]
     if as_json:
         runs = list(map(asdict, found))
-        described = {"model": model.name, "recording": str(recording), "device": names[0], "runs": runs}
+        described = {"model": model.name, "recording": str(recording), "device": device.name, "runs": runs}
         print_json("compare-recording", described)
     else:
         out, nothing = console(), f"no result differs in {pluralize(len(found), 'run')}"
         words = f"{beyond[0].name} is the first that differs" if beyond else nothing
-        out.print(Text(f"{model.name}: {names[0]} compared with {recording.name}: {words}", style="bold"))
+        out.print(Text(f"{model.name}: {device.name} compared with {recording.name}: {words}", style="bold"))
         rows = ((Text(one.name), *_format_distance(one.distance), Text(one.reason)) for one in found)
         out.print(indent(table("run", "off by", "dB", "why", rows=rows, right=["off by", "dB"])))
     return ExitCode.DIFFERENT if beyond else ExitCode.SUCCESS
@@ -205,6 +225,12 @@ def _is_like(type: OperandType, spec: OperandSpec, value: Array | None) -> bool:
     return not type.is_quantized or (type.scale, type.zero_point) == (spec.scale, spec.zero_point)
 
 
+def _find_one(devices: Sequence[str]) -> nnapi.Device:
+    if len(devices) > 1:
+        raise Mistake(f"with a file in --against, give one --device, not {len(devices)}")
+    return nnapi.device([*devices, REFERENCE][0])
+
+
 def _find_devices(devices: Sequence[str], against: str | None) -> list[nnapi.Device]:
     names = devices or [REFERENCE if against else "xnnpack-cpu"]
     if len(names) > (1 if against else 2):
@@ -212,7 +238,10 @@ def _find_devices(devices: Sequence[str], against: str | None) -> list[nnapi.Dev
     if against is None:
         return [nnapi.device(name) for name in [REFERENCE, *names][-2:]]
     if against not in SUFFIXES:
-        raise Mistake(f"--against is {against}, must be {', '.join(SUFFIXES)} or a recording ({EXAMPLES})")
+        raise Mistake(
+            f"--against is {against}, must be {', '.join(SUFFIXES)}, a recording ({EXAMPLES}) "
+            f"or a quantized model ({', '.join(QUANTIZERS)})"
+        )
     try:
         return [nnapi.device(names[0]), open_engine(against)]
     except ImportError as error:

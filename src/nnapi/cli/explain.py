@@ -1,5 +1,6 @@
 """``nnapi explain``: show the plan of a model with reasons and costs."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import nnapi
@@ -19,8 +20,9 @@ from nnapi.cli.options import (
     load,
     need_page,
 )
-from nnapi.cli.printing import console, print_json
+from nnapi.cli.printing import Console, console, print_json
 from nnapi.cli.progress import progress
+from nnapi.model.precision import PrecisionName
 from nnapi.report.graph import graph_data
 from nnapi.report.html import explain_page
 from nnapi.runtime.settings import is_tuning
@@ -42,12 +44,9 @@ def explain(
     """Show the plan for a model: its partitions, and the device, costs and reasons of each operation."""
     need_page(html)
     out = console()
-    with progress(out, 2) as step:
-        step("reading the model")
-        loaded = load(model, int16_as_float, shapes, weights)
-        step("compiling")
-        with nnapi.settings(tuning=is_tuning()):  # wait for trials, unless tuning is off
-            compilation = nnapi.compile(loaded, add_profile(profile, device), threads=threads, precision=precision)
+    compilation = compile_with_trials(
+        out, lambda: load(model, int16_as_float, shapes, weights), add_profile(profile, device), precision, threads
+    )
     graph = graph_data(compilation.noted_plan())
     if html:
         write_text(html, explain_page(graph))
@@ -57,3 +56,19 @@ def explain(
         out.print(f"{graph['summary']}\nwritten to {html}", markup=False)
     else:
         out.print(compilation.explain(), markup=False)
+
+
+def compile_with_trials(
+    out: Console,
+    read: Callable[[], nnapi.Model],
+    devices: list[str] | None,
+    precision: PrecisionName | None,
+    threads: int | None,
+) -> nnapi.Compilation:
+    """Read and compile a model; unless tuning is off, wait for trials of its plans."""
+    with progress(out, 2) as step:
+        step("reading the model")
+        loaded = read()
+        step("compiling")
+        with nnapi.settings(tuning=is_tuning()):
+            return nnapi.compile(loaded, devices, threads=threads, precision=precision)

@@ -18,6 +18,8 @@ from nnapi.printable import printable, shorten_lines
 
 EXTRAS = {
     "PIL": ("pictures need Pillow", "images"),
+    "ai_edge_quantizer": ("quantizing a .tflite file needs ai-edge-quantizer", "quantize"),
+    "onnxruntime": ("quantizing an .onnx file needs ONNX Runtime", "quantize"),
     "scipy": ("comparing benchmark runs needs SciPy", "report"),
 }
 """Libraries that only some subcommands need: the reason, and the extra that installs them."""

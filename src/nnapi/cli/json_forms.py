@@ -52,6 +52,10 @@ FORMS = {
     "check-random": Form("check --random", ("devices",)),
     "compare": Form("compare", ("model", "devices", "first", "failure", "file", "operations")),
     "compare-recording": Form("compare --against RECORDING.npz", ("model", "recording", "device", "runs")),
+    "compare-quantized": Form(
+        "compare --against QUANTIZED", ("model", "quantized", "operations", "outputs", "agreeing", "samples")
+    ),
+    "quantize": Form("quantize", ("model", "file", "scheme", "inputs", "bytes_before", "bytes", "loss")),
     "bench": Form("bench", ("started", "machine", "settings", "absent", "models", "is_interrupted")),
     "bench-diff": Form("bench diff", ("changes", "notes", "regressions")),
     "migrate": Form("migrate", ("models", "unavailable")),

@@ -8,16 +8,48 @@ import typer
 
 import nnapi
 from nnapi.cli.command import refuse_options
+from nnapi.cli.completion import complete_devices, complete_models, complete_profiles
 from nnapi.errors import BadDataError, Mistake
 from nnapi.model.precision import PrecisionName
 from nnapi.runtime.device import REFERENCE
 from nnapi.runtime.thread_counts import MOST_THREADS
+from nnapi.samples import find_sample
 
 PROFILE = ".toml"
 PAGES = ".html", ".htm"
 Names: TypeAlias = list[str] | None
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
-ModelFiles = Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model files.", show_default=False)]
+SAMPLE = " `digits` is a small model that comes with nnapi."
+
+
+def _find_file(model: Path) -> Path:
+    """Return the model's file, also for the name of a sample."""
+    return find_sample(str(model)) or model
+
+
+def _find_files(models: list[Path]) -> list[Path]:
+    return list(map(_find_file, models))
+
+
+ModelFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help=f"A model file.{SAMPLE}",
+        show_default=False,
+        callback=_find_file,
+        autocompletion=complete_models,
+    ),
+]
+ModelFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="MODEL...",
+        help=f"Model files.{SAMPLE}",
+        show_default=False,
+        callback=_find_files,
+        autocompletion=complete_models,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Page = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with the results.")]
 JsonFile = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON to this file.")]
@@ -35,6 +67,7 @@ ProfileFile = Annotated[
             "Simulate the device that this profile describes (a file, or the name of a shipped profile), "
             "beside the devices of --device, by default the CPU."
         ),
+        autocompletion=complete_profiles,
     ),
 ]
 Int16AsFloat = Annotated[
@@ -70,7 +103,7 @@ InputShapes = Annotated[
 
 
 def device_option(help: str) -> Any:
-    return typer.Option("--device", "-d", help=help)
+    return typer.Option("--device", "-d", help=help, autocompletion=complete_devices)
 
 
 def need_page(file: Path | None) -> None:

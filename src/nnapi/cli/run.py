@@ -36,6 +36,7 @@ from nnapi.cli.subject import Subject, load_subject
 from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize
+from nnapi.samples import find_input
 from nnapi.vision.task import Task
 
 
@@ -46,7 +47,8 @@ def run(options: RunOptions) -> None:
     Pictures are resized with bilinear interpolation. The values for black and white follow from the file's metadata,
     its quantization or its model family. The output names guesses; --range overrides them.
     """
-    files = list_files(options.inputs or [])
+    sample = find_input(options.model)
+    files = list_files(options.inputs or ([sample] if sample else []))
     with progress(console(), 2 + max(1, len(files))) as step:
         step("reading the model")
         subject = load_subject(options)

@@ -27,6 +27,21 @@ from nnapi.errors import Mistake
 from nnapi.vision.pictures import Pixels
 from nnapi.vision.task import Task
 
+PixelRange = Annotated[
+    str | None,
+    typer.Option("--range", metavar="LOW,HIGH", help="Float values for black and white: 0,1 or -1,1 or 0,255."),
+]
+PixelMean = Annotated[
+    str | None,
+    typer.Option(
+        "--mean", help="Subtract this from pixels 0 to 255; one number, or one per channel: 123.7,116.3,103.5."
+    ),
+]
+PixelStd = Annotated[
+    str | None,
+    typer.Option("--std", help="Divide the pixels by this after --mean is subtracted; one number, or one per channel."),
+]
+
 
 @dataclass
 class RunOptions:
@@ -46,17 +61,9 @@ class RunOptions:
     labels: Annotated[Path | None, typer.Option(help="Names of the classes, one per line.")] = None
     top: Annotated[int, typer.Option(min=1, help="How many classes to show.")] = 5
     score: Annotated[float | None, typer.Option(help="Minimum score, 0 to 1, of boxes, key points and masks.")] = None
-    range: Annotated[
-        str | None, typer.Option(metavar="LOW,HIGH", help="Float values for black and white: 0,1 or -1,1 or 0,255.")
-    ] = None
-    mean: Annotated[
-        str | None,
-        typer.Option(help="Subtract this from pixels 0 to 255; one number, or one per channel: 123.7,116.3,103.5."),
-    ] = None
-    std: Annotated[
-        str | None,
-        typer.Option(help="Divide the pixels by this after --mean is subtracted; one number, or one per channel."),
-    ] = None
+    range: PixelRange = None
+    mean: PixelMean = None
+    std: PixelStd = None
     seed: Seed = 0
     int16_as_float: Int16AsFloat = False
     weights: AsWeights = None
@@ -101,27 +108,26 @@ class RunOptions:
             refuse_options(["as_json"], "--jsonl writes the results to a file")
         if self.inputs:
             refuse_options(["seed"], "the inputs are files")
-        if self.range and (self.mean or self.std):
-            raise Mistake("--range and --mean/--std exclude each other: give one of them")
 
     def pixels(self) -> Pixels:
-        pixels = self._read_pixels()
+        pixels = read_pixels(self.range, self.mean, self.std)
         if not self.inputs:
             refuse_options(["range", "mean", "std"], "there are no pictures")
         return pixels
 
-    def _read_pixels(self) -> Pixels:
-        if self.range:
-            limits = _numbers("--range", self.range) or ()
-            if len(limits) != 2 or limits[0] == limits[1]:
-                raise typer.BadParameter(
-                    f"{self.range!r} must be two different numbers, such as -1,1", param_hint="--range"
-                )
-            return Pixels.of_range(*limits)
-        found = Pixels(_numbers("--mean", self.mean), _numbers("--std", self.std))
-        if found.std and 0 in found.std:
-            raise typer.BadParameter("no value may be 0", param_hint="--std")
-        return found
+
+def read_pixels(range: str | None, mean: str | None, std: str | None) -> Pixels:
+    if range and (mean or std):
+        raise Mistake("--range and --mean/--std exclude each other: give one of them")
+    if range:
+        limits = _numbers("--range", range) or ()
+        if len(limits) != 2 or limits[0] == limits[1]:
+            raise typer.BadParameter(f"{range!r} must be two different numbers, such as -1,1", param_hint="--range")
+        return Pixels.of_range(*limits)
+    found = Pixels(_numbers("--mean", mean), _numbers("--std", std))
+    if found.std and 0 in found.std:
+        raise typer.BadParameter("no value may be 0", param_hint="--std")
+    return found
 
 
 def with_options(command: Callable[[RunOptions], None]) -> Callable[..., None]:

@@ -62,8 +62,8 @@ def record(
             "--output", "-o", help="The trace file; .html and .txt use Android's systrace format, .json uses Chrome's."
         ),
     ],
-    runs: Annotated[int, typer.Option(min=1, help="Number of runs, on random values.")] = 5,
-    device: Annotated[Names, Seed, Threads, device_option("Run on this device only (may be repeated).")] = None,
+    runs: Annotated[int, typer.Option("--runs", "-r", min=1, help="Number of runs, on random values.")] = 5,
+    device: Annotated[Names, device_option("Run on this device only (may be repeated).")] = None,
     threads: Threads = None,
     seed: Seed = 0,
     int16_as_float: Int16AsFloat = False,

@@ -67,6 +67,11 @@ def dequantize(type: OperandType, quantized: Array) -> Array:
     return real
 
 
+def to_floats(type: OperandType, array: Array) -> Array:
+    """Return the float values of an operand; values that are not quantized stay as they are."""
+    return dequantize(type, array) if type.is_quantized else array
+
+
 def quantize(type: OperandType, values: Array) -> Array:
     """Return float ``values`` as an operand of ``type`` stores them: rounded, and clamped to its range."""
     if not type.is_quantized:

@@ -34,8 +34,11 @@ JudgeDevices = Callable[[Sequence[str], PrecisionName | None], Mapping[str, floa
 class Settings:
     """Settings of a benchmark; times are seconds.
 
-    An engine runs for ``block`` in each round, and for ``patience`` in total. Each turn begins with a pause of
-    ``settle``, because threads of the previous engine may still spin, OpenVINO's for one millisecond.
+    An engine runs for ``block`` in each round, and for ``patience`` in total; its throughput is measured if this takes
+    less than ``throughput_patience``. Each turn begins with a pause of
+    ``settle``, because threads of the previous engine may still spin, OpenVINO's for one millisecond. Then ``warm_up``
+    runs are not timed, fewer if one takes longer than ``block`` and ``is_warm_up_short``. ``runs`` is the number of
+    timed runs in all rounds; None if only the time limits it.
     """
 
     rounds: int = 10
@@ -43,9 +46,12 @@ class Settings:
     requests: int = 1
     block: float = 0.05
     patience: float = 10.0
+    throughput_patience: float = 10.0
     settle: float = 0.003
     warm_up: int = 2
-    most_runs: int = 200
+    is_warm_up_short: bool = True
+    most_runs: float = 200
+    runs: int | None = None
     repeats: int = 5
     preparing: float = 3.0
     throughput_rounds: int = 5
@@ -214,27 +220,34 @@ def _time(courses: Sequence[Course], subject: Subject, settings: Settings, step:
         turn = number % len(running) if running else 0
         for course in running[turn:] + running[:turn]:
             start = time.perf_counter()
-            _try(course, partial(_round, course, subject.inputs, settings))
+            _try(course, partial(_round, course, subject.inputs, settings, number))
             course.spent += time.perf_counter() - start
 
 
-def _round(course: Course, inputs: Sequence[Array], settings: Settings) -> None:
+def _round(course: Course, inputs: Sequence[Array], settings: Settings, number: int) -> None:
     run, samples = partial(course.runs[0], inputs), list[float]()
     time.sleep(settings.settle)
     for _ in range(settings.warm_up):  # load instructions and weights into the caches again
-        if time_call(run) > settings.block:
+        if time_call(run) > settings.block and settings.is_warm_up_short:
             break
+    most = settings.most_runs if settings.runs is None else _share(settings.runs, settings.rounds, number)
     try:
-        samples.extend(time_calls(run, settings.block, most=settings.most_runs))
+        samples.extend(time_calls(run, settings.block, most=most))
     finally:  # keep the samples of an interrupted round
         if samples:
             course.record(latency=(*course.measurement.latency, tuple(samples)))
 
 
+def _share(whole: int, parts: int, number: int) -> int:
+    """Return the size of part ``number``, if ``whole`` is divided into nearly equal parts."""
+    return whole // parts + (number < whole % parts)
+
+
 def _saturate(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
     """Measure throughput in rounds, with ``requests`` runs in flight, each on its own thread."""
     medians = [(course, course.measurement.median) for course in _list_running(courses)]
-    quick = [each for each, m in medians if m is not None and m * settings.throughput_rounds < settings.patience]
+    most = settings.throughput_patience
+    quick = [each for each, m in medians if m is not None and m * settings.throughput_rounds < most]
     for number in range(settings.throughput_rounds):
         step(f"throughput, round {number + 1} of {settings.throughput_rounds}")
         for course in _list_running(quick):

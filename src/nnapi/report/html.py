@@ -17,6 +17,7 @@ DEVICE_COLORS = 6
 
 VERDICTS = {"same": 2, "within tolerance": 0, "differs": 1, "not judged": 3, "refused": 4, "failed": 1}
 """The colors of verdicts when two devices are compared."""
+ALONE_AND_GROWN = "each operation on equal inputs, and how differences grow in the whole model"
 
 
 def benchmark_page(benchmark: Benchmark) -> str:
@@ -39,8 +40,14 @@ def explain_page(graph: Mapping[str, Any]) -> str:
     return render("explain.html.jinja", plan=describe_graph(graph), device_color=colors)
 
 
-def comparison_page(graph: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], title: str) -> str:
-    """Return the page of a comparison: the graph, colored by verdict, and its steps."""
+def comparison_page(
+    graph: Mapping[str, Any],
+    steps: Sequence[Mapping[str, Any]],
+    title: str,
+    colors: Mapping[str, int] = VERDICTS,
+    subtitle: str = ALONE_AND_GROWN,
+) -> str:
+    """Return the page of a comparison: the graph, colored by verdict, and its steps. ``colors`` has all verdicts."""
     operations = [
         {
             **operation,
@@ -50,9 +57,9 @@ def comparison_page(graph: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]
         for operation, step in zip(graph["operations"], steps, strict=True)
     ]
     counts = Counter(operation["device"] for operation in operations)
-    names = [name for name in VERDICTS if name in counts]
+    names = [name for name in colors if name in counts]
     plan = {"drawing": _draw(graph, operations, {}), "operations": operations, "devices": names, "counts": counts}
-    return render("compare.html.jinja", title=title, plan=plan, steps=steps, device_color=VERDICTS)
+    return render("compare.html.jinja", title=title, subtitle=subtitle, plan=plan, steps=steps, device_color=colors)
 
 
 def migration_page(models: Sequence[Mapping[str, Any]], unavailable: Sequence[Mapping[str, str]]) -> str:

@@ -79,7 +79,15 @@ class Measurement:
 
     @property
     def p90(self) -> float | None:
-        return float(np.percentile(self.samples, 90, method="inverted_cdf")) if self.latency else None
+        return self._percentile(90)
+
+    @property
+    def p99(self) -> float | None:
+        return self._percentile(99)
+
+    def _percentile(self, percent: int) -> float | None:
+        """Return the smallest latency that so many percent of the runs do not exceed."""
+        return float(np.percentile(self.samples, percent, method="inverted_cdf")) if self.latency else None
 
     @property
     def round_medians(self) -> list[float]:
@@ -131,7 +139,9 @@ def to_data(benchmark: Benchmark) -> dict[str, Any]:
             row["summary"] = {
                 "median": measurement.median,
                 "minimum": measurement.minimum,
+                "p50": measurement.median,
                 "p90": measurement.p90,
+                "p99": measurement.p99,
                 "runs": len(measurement.samples),
                 "throughput": measurement.rate,
             }

@@ -1,8 +1,9 @@
 """Find the first operation whose result differs between two devices that get the same inputs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import MappingProxyType
 
 import numpy as np
 
@@ -73,10 +74,10 @@ def find_divergence(
     progress: Callable[[OperationCall], None] = lambda call: None,
 ) -> Divergence:
     """Compare each operation on ``tried`` with ``base`` (by default the reference); call ``progress`` before each."""
-    example = _as_example(model, inputs)
+    example = as_example(model, inputs)
     values: Values = {}
     steps = []
-    for call, part in _run_each(example, model, base or device(REFERENCE)):
+    for call, part in run_each(example, model, base or device(REFERENCE)):
         progress(call)
         indices = sorted(call.outputs)
         found = dict(zip(indices, part.outputs.values(), strict=True))
@@ -102,16 +103,20 @@ def find_divergence(
 
 def each_alone(model: Model, inputs: Sequence[Array | None]) -> Iterator[tuple[OperationCall, Example]]:
     """Yield each operation of a finished model, with an example of it alone on the reference's intermediate results."""
-    return _run_each(_as_example(model, inputs), model, device(REFERENCE))
+    return run_each(as_example(model, inputs), model, device(REFERENCE))
 
 
-def _run_each(example: Example, model: Model, base: Device) -> Iterator[tuple[OperationCall, Example]]:
+def run_each(
+    example: Example, model: Model, base: Device, known: Mapping[int, Array] = MappingProxyType({})
+) -> Iterator[tuple[OperationCall, Example]]:
+    """Yield each operation with an example of it alone. Its inputs are the ``known`` values, else the results of the
+    operations before it."""
     values: Values = {index: operand.data for index, operand in enumerate(example.main.operands)}
     values |= example.inputs
     for position, call in enumerate(model.operations):
         part = _with_input(keep_operations(example, [position], values))
         found = run_example(part, base)
-        values |= zip(sorted(call.outputs), found, strict=True)
+        values |= {i: known.get(i, array) for i, array in zip(sorted(call.outputs), found, strict=True)}
         yield call, replace(part, outputs=dict(zip(part.main.outputs, found, strict=True)))
 
 
@@ -131,7 +136,7 @@ def measure_outputs(model: Model, right: Sequence[Array], found: Sequence[Array]
     return _measure([(operands[i], a, b) for i, a, b in zip(model.outputs, right, found, strict=True)])
 
 
-def _as_example(model: Model, inputs: Sequence[Array | None]) -> Example:
+def as_example(model: Model, inputs: Sequence[Array | None]) -> Example:
     """Return the model as an example with the tolerance of its precision. Random outputs are ignored."""
     example = with_tolerance(example_of(model, model.name, dict(zip(model.inputs, inputs, strict=True)), {}))
     operands = example.main.operands

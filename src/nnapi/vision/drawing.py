@@ -13,6 +13,8 @@ from nnapi.vision.view import Box, Picture, Point, percent
 
 DEPTHS = ((20, 10, 80), (40, 90, 150), (40, 150, 130), (130, 200, 80), (255, 235, 60))
 OPACITY = 150
+LETTERS = 12
+"""The least height of letters in a legend, in pixels."""
 
 
 def color_of(number: int) -> tuple[int, int, int]:
@@ -89,6 +91,33 @@ def draw_depths(depths: Array) -> Picture:
     steps, colors = np.linspace(0, 1, len(DEPTHS)), np.array(DEPTHS, np.float64)
     channels = [np.interp(shares, steps, colors[:, i]) for i in range(3)]
     return Image.fromarray(np.stack(channels, -1).round().astype(np.uint8))
+
+
+def draw_legend(picture: Picture, entries: Sequence[tuple[int, str]]) -> Picture:
+    """Draw a legend below the picture: the color of each number, and its text, in as many lines as they need."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    if not entries:
+        return picture
+    size = max(LETTERS, picture.width // 30)
+    font = ImageFont.load_default(size)
+    widths = [2 * size + round(font.getlength(text)) for _, text in entries]
+    width = max(picture.width, size + max(widths))
+    places, x, line = [], size // 2, 0
+    for each in widths:
+        if x > size // 2 and x + each > width:
+            x, line = size // 2, line + 1
+        places.append((x, line))
+        x += each
+    height = round(1.4 * size)
+    drawn = Image.new("RGB", (width, picture.height + height * (line + 1) + size // 2), "white")
+    drawn.paste(picture.convert("RGB"))
+    draw = ImageDraw.Draw(drawn)
+    for (number, text), (x, line) in zip(entries, places, strict=True):
+        y = picture.height + size // 4 + line * height
+        draw.rectangle((x, y + size // 4, x + size, y + size // 4 + size), fill=color_of(number), outline="black")
+        draw.text((x + size + size // 3, y), text, fill="black", font=font)
+    return drawn
 
 
 def draw_caption(picture: Picture, lines: Sequence[str]) -> Picture:

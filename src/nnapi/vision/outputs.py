@@ -8,9 +8,9 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.model.facts import Trait
 from nnapi.model.model import Model, Operand, OperationCall
-from nnapi.model.operand import Array, OperandType
+from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
-from nnapi.ops.quantized_values import dequantize
+from nnapi.ops.quantized_values import to_floats
 from nnapi.ops.softmax import softmax
 from nnapi.vision.view import percent
 
@@ -126,7 +126,3 @@ def _top(values: Array) -> tuple[tuple[tuple[int, ...], float], ...]:
     best = np.argpartition(-flat, min(TOP, flat.size) - 1)[:TOP]
     ordered = best[np.argsort(-flat[best], kind="stable")]
     return tuple((tuple(map(int, np.unravel_index(i, values.shape))), float(flat[i])) for i in ordered.tolist())
-
-
-def to_floats(type: OperandType, array: Array) -> Array:
-    return dequantize(type, array) if type.is_quantized else array

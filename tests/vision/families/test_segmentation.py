@@ -29,6 +29,8 @@ def test_masks_of_classes() -> None:
     assert found.words == "bird 50 %"
     assert found.picture is not None
     assert found.picture.getpixel((3, 12)) == (255, 255, 255)
+    legend = found.picture.crop((0, 16, *found.picture.size)).getcolors(100000)
+    assert color_of(2) in {color for _, color in legend}
     assert found.picture.getpixel((3, 3)) != (255, 255, 255)
     assert found.data["mask"] == {"height": 8, "width": 8, "runs": [[2, 32], [0, 32]]}
     assert found.data["areas"][0] == {"index": 2, "label": "bird", "share": 0.5}

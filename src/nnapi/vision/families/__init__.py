@@ -7,6 +7,7 @@ from typing import Any
 from nnapi.errors import Mistake
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
+from nnapi.ops.quantized_values import to_floats
 from nnapi.vision.families import anchors, landmarks
 from nnapi.vision.families.embedding import EMBEDDING
 from nnapi.vision.families.family import Family
@@ -15,7 +16,7 @@ from nnapi.vision.families.key_points import HEAT_MAPS, KEY_POINTS
 from nnapi.vision.families.posenet import POSENET
 from nnapi.vision.families.post_processed import POST_PROCESSED
 from nnapi.vision.families.segmentation import CLASSES, HAIR, MASK
-from nnapi.vision.outputs import output_operands, to_floats
+from nnapi.vision.outputs import output_operands
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, View
 

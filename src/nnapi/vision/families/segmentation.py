@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
-from nnapi.vision.drawing import draw_classes
+from nnapi.vision.drawing import draw_classes, draw_legend
 from nnapi.vision.families.family import Family, input_shape, names_of, output_shapes, takes_picture
 from nnapi.vision.labels import SEGMENTATION_COUNTS
 from nnapi.vision.outputs import find_producer
@@ -57,12 +57,13 @@ def to_runs(classes: Array) -> list[list[int]]:
 
 
 def view_classes(classes: Array, labels: Sequence[str] | None, picture: Picture | None) -> View:
-    """Return a view of classes such as ``bird 12 %``, the largest first, without the background."""
+    """Return a view of classes such as ``bird 12 %``, the largest first, without the background; they are also the
+    legend of its picture."""
     found, counts = np.unique(classes, return_counts=True)
     areas = sorted(zip((counts / classes.size).tolist(), found.tolist(), strict=True), reverse=True)
     has_background = labels is None or labels[0] == "background"
-    phrases = [
-        f"{name_class(number, labels)} {percent(share)}"
+    legend = [
+        (number, f"{name_class(number, labels)} {percent(share)}")
         for share, number in areas
         if (number or not has_background) and share >= LEAST_SHARE
     ]
@@ -70,8 +71,8 @@ def view_classes(classes: Array, labels: Sequence[str] | None, picture: Picture 
         "areas": [{"index": n, "label": name_class(n, labels), "share": share} for share, n in areas],
         "mask": {"height": classes.shape[0], "width": classes.shape[1], "runs": to_runs(classes)},
     }
-    words = ", ".join(phrases) or "only background"
-    return View(words, draw_classes(picture, classes, 0 if has_background else None), data)
+    words = ", ".join(text for _, text in legend) or "only background"
+    return View(words, draw_legend(draw_classes(picture, classes, 0 if has_background else None), legend), data)
 
 
 def _view(
