@@ -10,11 +10,13 @@ from tests.exporters.exported_cases import WAYS, outcome, run_network, run_opera
 
 STEP = 211
 """Every so manieth example is tried; benchmarks/exported.py tries all."""
-MODULES = {"LiteRT": "ai_edge_litert", "ONNX Runtime": "onnxruntime"}
+ENGINES = {"LiteRT": "ai_edge_litert", "ONNX Runtime": "onnxruntime"}
+MODULES = {"nnapi, .onnx": "onnx"} | ENGINES
+"""The modules that run or read files."""
 
 
 @pytest.mark.parametrize(
-    "way", [pytest.param(way, marks=[pytest.mark.engine] if way in MODULES else []) for way in WAYS]
+    "way", [pytest.param(way, marks=[pytest.mark.engine] if way in ENGINES else []) for way in WAYS]
 )
 def test_examples_compute_the_same_as_files(way: str, corpus: Corpus, tmp_path: Path) -> None:
     if way in MODULES:
@@ -58,10 +60,10 @@ def test_operations_of_quantized_networks_compute_the_same_as_files(
 @pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.engine
-@pytest.mark.parametrize("way", MODULES)
+@pytest.mark.parametrize("way", ENGINES)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_compute_the_same_as_files(name: str, way: str, shared: Path, tmp_path: Path) -> None:
-    pytest.importorskip(MODULES[way], reason=f"{MODULES[way]} is not installed")
+    pytest.importorskip(ENGINES[way], reason=f"{ENGINES[way]} is not installed")
     found = run_network(shared / "models" / f"{name}.tflite", way, tmp_path)
     if (name, way) == ("tflm_mnist_lstm_int8", "ONNX Runtime"):
         assert found.kind == "refused"
