@@ -230,6 +230,8 @@ REFUSED = [
     "run @m.tflite --as pose --top 3",
     "run @m.tflite --range 0,1",
     "run @m.tflite --mean 3",
+    "run @m.tflite @x.png --mean nan",
+    "run @m.tflite @x.png --range 0,inf",
     "run @m.tflite @x.npy --seed 3",
     "run @m.tflite --jsonl @out.jsonl --json",
     "run @m.tflite @x.png --picture @out.txt",
@@ -239,6 +241,8 @@ REFUSED = [
     "compare @m.tflite --against @e.npz --html @out.html",
     "compare @m.tflite --against @e.npz --all",
     "check --seconds 3",
+    "check --random --seconds nan",
+    "check --random --seconds inf",
     "check --against litert",
     "check -v",
     "check --random --strict",
@@ -249,6 +253,11 @@ REFUSED = [
     "bench diff @b.json @b.json --alpha nan",
     "bench diff @b.json @b.json --threshold inf",
     "migrate @e.npz --seed 3",
+    *(
+        f"serve @socket {words}"
+        for words in ("--applications 0", "--rate nan", "--rate=-1", "--memory 0", "--models 0")
+    ),
+    *(f"serve @socket {words}" for words in ("--max-threads 0", "--descriptors 0", "--timeout 0", "--mode 7777")),
     "migrate @m.tflite --html @out.txt",
     "trace parse @t.json --json --print-detail",
 ]

@@ -84,7 +84,7 @@ def test_a_file_is_kept(tmp_path: Path) -> None:
         (["{}/socket", "--mode", "rw"], ExitCode.BAD_INPUT, "--mode is rw, must be three octal digits"),
         (["{}/socket", "-d", "no-device"], ExitCode.NO_DEVICE, "no device 'no-device'"),
         (["{}/socket", "--models", "0"], ExitCode.BAD_INPUT, "models is 0, must be above 0"),
-        (["{}/socket", "--rate", "-1"], ExitCode.BAD_INPUT, "rate is -1.0, must be above 0"),
+        (["{}/socket", "--rate", "-1"], ExitCode.BAD_INPUT, "--rate is -1, must be above 0"),
     ],
 )
 def test_mistakes(tmp_path: Path, arguments: list[str], code: ExitCode, message: str) -> None:

@@ -1,5 +1,6 @@
 """Commands: which of their options the user gave, and old spellings of options."""
 
+import math
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -29,6 +30,9 @@ class Command(TyperCommand):
             for each in self.params
             if each.param_type_name == "option" and ctx.get_parameter_source(each.name).name == "COMMANDLINE"
         }
+        for name, option in given.items():
+            if isinstance(value := ctx.params.get(name), float) and not math.isfinite(value):
+                raise Mistake(f"{option} is {value:g}, must be a finite number")
         token = _given.set(given)
         try:
             return super().invoke(ctx)

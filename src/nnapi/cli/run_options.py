@@ -1,6 +1,7 @@
 """The options of ``nnapi run``."""
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,8 +147,9 @@ def _numbers(option: str, text: str | None) -> tuple[float, ...] | None:
     if text is None:
         return None
     try:
-        return tuple(float(number) for number in text.split(","))
+        found = tuple(float(number) for number in text.split(","))
+        if all(map(math.isfinite, found)):
+            return found
     except ValueError:
-        raise typer.BadParameter(
-            f"{text!r} must be one number, or several separated by commas", param_hint=option
-        ) from None
+        pass
+    raise typer.BadParameter(f"{text!r} must be one number, or several separated by commas", param_hint=option)

@@ -1,7 +1,6 @@
 """``nnapi serve``: share this machine's devices between applications."""
 
 import signal
-import stat
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -62,9 +61,16 @@ def serve(
     Each application has a worker process of its own. All users who may write to the socket may use the devices.
     """
     try:
-        permissions = stat.S_IMODE(int(mode, 8))
+        permissions = int(mode, 8)
     except ValueError:
-        raise Mistake(f"--mode is {mode}, must be three octal digits, such as 660") from None
+        permissions = -1
+    if not 0 <= permissions <= 0o777:
+        raise Mistake(f"--mode is {mode}, must be three octal digits, such as 660")
+    limits = {"--applications": applications, "--rate": rate, "--memory": memory, "--models": models}
+    limits |= {"--max-threads": max_threads, "--descriptors": descriptors, "--timeout": timeout}
+    for option, limit in limits.items():
+        if limit <= 0:
+            raise Mistake(f"{option} is {limit:g}, must be above 0")
     drivers = {each.name: each.driver for each in (map(nnapi.device, device) if device else nnapi.devices())}
     try:
         allowance = Allowance(memory << 20, models, max_threads, descriptors, timeout)
