@@ -244,3 +244,17 @@ def test_help_is_that_of_the_measurement() -> None:
     said = call("--help").stdout
     assert "--rounds" in said
     assert "bench diff" in said
+
+
+@pytest.mark.parametrize("content", [None, b"no model"])
+def test_a_bad_file_keeps_none_from_being_measured(content: bytes | None, tmp_path: Path) -> None:
+    bad, file = tmp_path / "bad.tflite", tmp_path / "out.json"
+    if content:
+        bad.write_bytes(content)
+    result = call(bad, MODEL, *QUICK, "--output", file)
+    assert (result.exit_code, result.stderr) == (3, "nnapi: 1 of 2 models failed\n")
+    reason = "No such file" if content is None else "no model that can be read"
+    assert reason in result.stdout
+    first, second = json.loads(file.read_text())["models"]
+    assert reason in first["notes"][0]
+    assert second["measurements"][0]["latency"]

@@ -109,3 +109,36 @@ def test_it_ends_while_an_engine_holds_the_gil() -> None:
         assert running.stderr.readline() == "ready\n"
         running.send_signal(signal.SIGINT)
         assert running.wait(300) == 130
+
+
+WRITING = """
+import ctypes, signal, sys, types
+from nnapi.cli import main
+from nnapi.store.files import output_file
+
+def devices():
+    with output_file({path!r}) as file:
+        file.write(b"a part")
+        signal.pthread_sigmask(signal.SIG_BLOCK, {{2, 15}})
+        sys.stderr.write("ready\\n")
+        sys.stderr.flush()
+        ctypes.CDLL(None).sleep(600)
+
+sys.modules["nnapi.cli.devices"] = types.SimpleNamespace(devices=devices)
+sys.argv = ["nnapi", "devices"]
+main()
+"""
+
+
+def test_an_unfinished_file_is_removed(tmp_path: Path) -> None:
+    """A part of it is written beside the old one when the process must end."""
+    (tmp_path / "out").write_text("old")
+    code = [sys.executable, "-c", WRITING.format(path=str(tmp_path / "out"))]
+    with subprocess.Popen(code, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        assert running.stderr.readline() == "ready\n"
+        assert len(list(tmp_path.iterdir())) == 2
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=300)
+    assert running.returncode == 130
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]

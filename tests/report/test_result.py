@@ -30,8 +30,8 @@ def test_the_file_says_the_usual_figures() -> None:
         ([], "not a result of nnapi bench"),
         ({"format": "other"}, "not a result of nnapi bench"),
         ({"format": "nnapi-bench", "version": 99}, "of version 99, this program reads 1"),
-        ({"format": "nnapi-bench", "version": 1}, "damaged: KeyError: 'models'"),
-        ({"format": "nnapi-bench", "version": 1, "models": [3]}, "damaged: TypeError"),
+        ({"format": "nnapi-bench", "version": 1}, "damaged, or was not written by nnapi bench"),
+        ({"format": "nnapi-bench", "version": 1, "models": [3]}, "damaged, or was not written by nnapi bench"),
     ],
 )
 def test_other_files(data: Any, message: str) -> None:

@@ -21,7 +21,7 @@ from nnapi.cli.bench_lengths import Runs, Seconds, WarmUp, set_lengths
 from nnapi.cli.cluster_runs import On, connect_if
 from nnapi.cli.command import Command, refuse_options
 from nnapi.cli.completion import complete_list
-from nnapi.cli.failure import ExitCode
+from nnapi.cli.failure import ExitCode, fail, name_in_failure
 from nnapi.cli.inputs import read_inputs
 from nnapi.cli.interruption import before_end, writing
 from nnapi.cli.options import (
@@ -141,8 +141,8 @@ def bench(
 
     `nnapi bench diff A.json B.json` compares two runs. An interrupted run keeps its measurements.
     """
-    if missing := next((model for model in models if not model.is_file()), None):
-        raise Mistake(f"{missing}: no such file")
+    if len(models) == 1 and not models[0].is_file():
+        raise Mistake(f"{models[0]}: no such file")
     if on and (dataset is None or profile):
         raise Mistake("--on runs the examples of --dataset on a cluster: give --dataset, and omit --profile")
     need_page(html)
@@ -196,8 +196,9 @@ def bench(
         _show_settings(out, benchmark)
     if benchmark.is_interrupted:
         raise typer.Abort
-    if any(model.best(ours=True) is None for model in benchmark.models):
-        raise typer.Exit(ExitCode.REFUSED)
+    if failed := sum(model.best(ours=True) is None for model in benchmark.models):
+        words = f"{failed} of {pluralize(len(benchmark.models), 'model')} failed"
+        raise typer.Exit(fail(words, ExitCode.REFUSED))
 
 
 def _show_step(step: Step, title: str, text: str) -> None:
@@ -230,12 +231,13 @@ class _Session:
     def measure(self, file: Path, step: Step) -> tuple[ModelResult, bool]:
         """Measure one model; also return whether the user interrupted it."""
         step("reading the model")
-        result = ModelResult(file.name, str(file), file.stat().st_size, 0, "", "", ())
+        result = ModelResult(file.name, str(file), 0, 0, "", "", ())
         try:
+            result = replace(result, bytes=file.stat().st_size)
             model = load(file, weights=self.weights)
             given = read_inputs(model, [], seed=self.seed)
-        except (NnapiError, Mistake) as error:
-            return replace(result, notes=(str(error),)), False
+        except (NnapiError, Mistake, OSError) as error:
+            return replace(result, notes=(name_in_failure(file, error),)), False
         inputs = [one.array for one in given]
         notes: list[str] = []
         step("computing the reference")

@@ -157,7 +157,7 @@ def from_data(data: Any) -> Benchmark:
     try:
         return _make(Benchmark, {**data, "models": tuple(map(_model, data["models"]))})
     except (KeyError, TypeError, ValueError) as error:
-        raise UnusableFile(f"it is damaged: {type(error).__name__}: {error}") from None
+        raise UnusableFile("it is damaged, or was not written by nnapi bench") from error
 
 
 def _model(data: dict[str, Any]) -> ModelResult:
