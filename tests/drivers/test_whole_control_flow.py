@@ -158,8 +158,8 @@ def test_the_state_of_a_cell_is_that_of_the_loop() -> None:
     condition = b.finish()
     b = Builder("body")
     count, hidden, x = (b.input(type) for type in state)
-    weights = [rng.normal(size=shape).astype(np.float32) / 2 for shape in ((4, 3), (4, 4), (4,))]
-    hidden, _ = b.rnn(x, *weights, hidden, 1)
+    given, recurrent, bias = (rng.normal(size=shape).astype(np.float32) / 2 for shape in ((4, 3), (4, 4), (4,)))
+    hidden, _ = b.rnn(x, given, recurrent, bias, hidden, 1)
     b.output(b.add(count, np.array([1], np.int32)), hidden)
     body = b.finish()
     b = Builder("cell")

@@ -31,7 +31,7 @@ from nnapi.errors import (
     OpFailedError,
     OutputInsufficientSizeError,
 )
-from nnapi.runtime.costs.prices import Prices
+from nnapi.runtime.costs.prices import TURNS, Prices
 from nnapi.runtime.planning.plan import Run
 from nnapi.runtime.planning.planner import make_plan
 from tests.graphs import finished
@@ -155,6 +155,7 @@ def test_rule_080_ties_go_to_the_cpu_then_to_the_earlier_device() -> None:
 
 
 def test_rule_081_control_flow_costs_its_figure_and_what_is_inside() -> None:
+    """A loop costs both for each assumed turn, on every device alike."""
     declared = Capabilities(Performance(2), if_=Performance(3), while_=Performance(4))
     nominal = Capabilities()
     inner = [Prices(declared).seconds(m, m.operations[0], FAST) for m in (one(PAIR), one(PAIR))]
@@ -163,7 +164,7 @@ def test_rule_081_control_flow_costs_its_figure_and_what_is_inside() -> None:
     loop = counting(5)
     parts = [operand.value for operand in loop.operands if isinstance(operand.value, Model)]
     whole = sum(Prices(declared).seconds(part, call, FAST) for part in parts for call in part.operations)
-    assert seconds(loop, declared) == pytest.approx(4 * own + whole)
+    assert seconds(loop, declared) == pytest.approx(TURNS * (4 * own + whole))
 
 
 def test_rule_082_simple_and_compound_plans() -> None:
