@@ -44,9 +44,9 @@ operations with the reasons.
   the constants exceed 2 GiB, the exporter stores them in FILE.data beside the file. Every file passes the checker of
   the `onnx` package. ONNX rounds halves to even, and puts the first of equal elements first in TopK; additional nodes
   keep NNAPI's results there.
-- On processors without VNNI instructions, ONNX Runtime may compute exported **quantized .onnx** files with saturated
-  sums: results were up to 83 of 256 steps off. Its option `session.x64quantprecision=1`, set by
-  `SessionOptions.add_session_config_entry`, made the results of the one model tried exact.
+- On processors without VNNI instructions, ONNX Runtime's optimizations changed results of exported **quantized .onnx**
+  files by up to 83 of 256 quantization steps. The entry `session.x64quantprecision` of ONNX Runtime's session options,
+  with the value 1, made the results of the one model tried exact.
 - **.tflite**: IF and WHILE refer to subgraphs. The file stores float16 values as float16, and TFLite computes them in
   float32. It rounds them to float16 before operations whose results jump, such as comparisons. The states of recurrent
   cells become TFLite variables. Each run first sets these variables to the states that the model has as inputs or
