@@ -155,9 +155,11 @@ class InferenceSession:
         return [self._describe(results[position], position) for position in wanted]
 
     def _describe(self, result: Array, position: int) -> Any:
-        """Return an output as the file has it; a list of dictionaries for maps."""
+        """Return an output as the file has it: an array, also of texts, or a list of dictionaries."""
         argument = self._file.outputs[position]
-        keys = self._file.maps.get(argument.name)
+        keys, texts = self._file.maps.get(argument.name), self._file.texts.get(argument.name)
+        if texts is not None:
+            return texts[result]
         if keys is None:
             return as_described(result, argument)
         return [{key: row[column] for key, column in keys} for row in result.tolist()]

@@ -13,7 +13,7 @@ from nnapi.errors import BadDataError, NnapiError
 from nnapi.exporters import export
 from nnapi.importers.import_cache import load_for
 from nnapi.importers.onnx import read_file
-from nnapi.importers.onnx.maps import Keys, list_map_keys
+from nnapi.importers.onnx.maps import Keys, list_map_keys, list_texts
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.tensors import DTYPES, NAMES
 from nnapi.importers.refusals import UnsupportedOperationsError
@@ -75,6 +75,8 @@ class SessionFile:
         _replace_constants(graph, options)
         inputs = self._file.inputs
         self.inputs = [_describe(each) for each in inputs]
+        self.texts = {name: np.array(each, object) for name, each in list_texts(graph).items()}
+        """The labels whose numbers the model gives, by the output's name."""
         keys = list_map_keys(graph)
         self.maps = {name: sorted(zip(each, count())) for name, each in keys.items()}  # count has no end
         """The keys of the maps that a run returns for each row of an output, in order, with the keys' columns; by the

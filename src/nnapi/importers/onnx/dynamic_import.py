@@ -6,10 +6,19 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnapi.errors import BadDataError, NnapiError, need
-from nnapi.importers.onnx.maps import list_map_keys
+from nnapi.importers.onnx.maps import list_map_keys, list_texts
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.static_import import read_file
-from nnapi.importers.onnx.tensors import CODES, DYNAMIC, FLOAT, Shapes, declared_shape, describe_shape, operand_type
+from nnapi.importers.onnx.tensors import (
+    CODES,
+    DYNAMIC,
+    FLOAT,
+    INT64,
+    Shapes,
+    declared_shape,
+    describe_shape,
+    operand_type,
+)
 from nnapi.importers.refusals import Refusal, UnsupportedOperationsError
 from nnapi.model.dynamic_model import DynamicModel
 from nnapi.model.dynamic_model import Shapes as InputShapes
@@ -42,15 +51,22 @@ def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperat
     if remaining:
         raise _refuse(os.path.basename(path), remaining, dynamic)
     inputs = [_describe(info, shapes) for info in file.inputs]
-    maps = list_map_keys(file.proto.graph)
-    outputs = [
-        (info.name, OperandType(CODES[FLOAT], (DYNAMIC, len(maps[info.name]))))
-        if info.name in maps
-        else _describe(info, {})
-        for info in file.proto.graph.output
-    ]
+    outputs = _describe_outputs(file.proto.graph)
     describe = partial(_read_for, file, path, dict(shapes), [name for name, _ in inputs])
     return DynamicModel(os.path.splitext(os.path.basename(path))[0], inputs, outputs, describe)
+
+
+def _describe_outputs(graph: "onnx.GraphProto") -> list[tuple[str, OperandType]]:
+    maps, texts = list_map_keys(graph), list_texts(graph)
+    found = []
+    for info in graph.output:
+        if info.name in maps:
+            found.append((info.name, OperandType(CODES[FLOAT], (DYNAMIC, len(maps[info.name])))))
+        elif info.name in texts:
+            found.append((info.name, OperandType(CODES[INT64], (DYNAMIC,))))
+        else:
+            found.append(_describe(info, {}))
+    return found
 
 
 def _describe(info: "onnx.ValueInfoProto", shapes: Shapes) -> tuple[str, OperandType]:

@@ -107,11 +107,15 @@ def linear_classifier(node: Node) -> Sequence[Result | None]:
 
 
 def integer_labels(node: Node, name: str) -> Sequence[int]:
-    """Return the classes that an attribute lists; raise Refused if there are none."""
+    """Return the classes that an attribute lists; the numbers of classes whose labels are texts. Raise Refused if there
+    are none."""
     labels: Sequence[int] | None = node.attribute(name)
-    if not labels:
-        raise Refused("its labels are texts, which NNAPI does not have")
-    return labels
+    if labels:
+        return labels
+    texts = node.attribute("classlabels_strings") or []
+    expressible(texts, "it has no labels")
+    node.note(f"the labels of {node.name} are texts, of which the model gives the numbers")
+    return range(len(texts))
 
 
 def choose_label(node: Node, labels: Sequence[int], scores: Tensor) -> Tensor:
