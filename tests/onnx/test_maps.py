@@ -56,7 +56,11 @@ def test_a_run_returns_a_dictionary_for_each_row(rows: Any, keys: Any, labels: A
 def classifier(rows: int | str, is_named_again: bool) -> bytes:
     """A classifier of two labels that are texts, one for each column."""
     outputs = ["label" if is_named_again else "y", "scores"]
-    given = {"coefficients": [1.0, 0.0, 0.0, 1.0], "intercepts": [0.0, 0.0], "classlabels_strings": ["no", "yes"]}
+    given: dict[str, Any] = {
+        "coefficients": [1.0, 0.0, 0.0, 1.0],
+        "intercepts": [0.0, 0.0],
+        "classlabels_strings": ["no", "yes"],
+    }
     nodes = [helper.make_node("LinearClassifier", ["x"], outputs, domain="ai.onnx.ml", **given)]
     if is_named_again:
         nodes.append(helper.make_node("Identity", ["label"], ["y"]))
