@@ -61,6 +61,36 @@ def test_bound_memory_and_other_runs_continue_from_the_same_states(device: str) 
         assert first.run()[0].tolist() == [8, 16]
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_binding_memory_keeps_the_states_of_runs_before(device: str) -> None:
+    with compiled(device).burst() as burst:
+        assert [burst.run(ONE)[0].tolist() for _ in range(3)] == [[1, 2], [2, 4], [3, 6]]
+        first = burst.bind((2,))
+        first.inputs[0][:] = ONE
+        assert first.run()[0].tolist() == [4, 8]
+        second = burst.bind((2,))
+        second.inputs[0][:] = ONE
+        assert second.run()[0].tolist() == [5, 10]
+        assert burst.run(ONE)[0].tolist() == [6, 12]
+
+
+@pytest.mark.parametrize("borrow", [False, True])
+def test_results_of_runs_are_new_arrays_unless_they_are_borrowed(borrow: bool) -> None:
+    with compiled().burst(borrow=borrow) as burst:
+        found = [burst.run(ONE)[0] for _ in range(4)]
+        assert found[-1].tolist() == [4, 8]
+        assert borrow or [array.tolist() for array in found] == [[1, 2], [2, 4], [3, 6], [4, 8]]
+
+
+def test_inputs_that_need_conversion_are_run_too() -> None:
+    with compiled().burst() as burst:
+        found = [burst.run(x)[0].tolist() for x in (ONE, [1, 2], ONE, ONE)]
+        assert found == [[1, 2], [2, 4], [3, 6], [4, 8]]
+        with pytest.raises(nnapi.BadDataError, match="takes"):
+            burst.run(ONE, ONE)
+        assert burst.run(ONE)[0].tolist() == [5, 10]
+
+
 def test_traced_runs_keep_states() -> None:
     with compiled().burst() as burst:
         bound = burst.bind((2,))

@@ -9,12 +9,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from nnapi.contract.driver import Bound, Inference
+from nnapi.locks import Turn
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.model.pickling import build, describe_with_states
 from nnapi.restarting import copy_to
 from nnapi.runtime.burst import Burst, Runnable
 from nnapi.runtime.by_name import order_inputs
+from nnapi.runtime.executors.fast_path import FastPath, find_fast_path, list_shapes
 from nnapi.trace import spans
 
 VARIANT = b"states"
@@ -78,11 +80,29 @@ class StatefulBurst(Burst):
         super().__init__(compilation, borrow=borrow)
         self._stateful, self._states = stateful, States() if states is None else states
         self._count = len(stateful.source.outputs)
+        self._given: Sequence[Array] | None = None
+        """The inputs that a run on bound memory copies first."""
+        self._whole = Turn()
+        """The right to set ``_given`` and to run on it."""
+        self._direct: FastPath | None = None
+        """The fast path of :meth:`run`, on bound memory; None before the first run, and if there is none."""
+        self._has_run = False
         for name, value in stateful.initial.items():
             self._states.values.setdefault(name, value)
 
     def run(self, *inputs: Any) -> list[Array]:
         """Run on ``inputs``, as :meth:`Burst.run`, and keep the new states."""
+        outputs = None if self._direct is None else self._direct(inputs)
+        if outputs is not None:
+            return outputs
+        outputs = self._run_on(inputs)
+        if not (self._has_run or self._has_bound):
+            self._direct = self._make_direct()
+        self._has_run = True
+        return outputs
+
+    def _run_on(self, inputs: Sequence[Any]) -> list[Array]:
+        """Run on inputs that may need conversion. The states are copied to the device and back."""
         if len(inputs) == 1 and isinstance(inputs[0], Mapping):
             inputs = tuple(order_inputs(self._stateful.source, inputs[0]))
         self.take()
@@ -98,6 +118,30 @@ class StatefulBurst(Burst):
         finally:
             self.release()
 
+    def _make_direct(self) -> FastPath | None:
+        """Return the fast path of runs on inputs of the declared shapes; None if those are dynamic."""
+        source = self._stateful.source
+        shapes = list_shapes(source)
+        if shapes is None:
+            return None
+        self._given = ()  # tells _extend
+        try:
+            bound = self.bind(*shapes)
+        finally:
+            self._given = None
+
+        def run(inputs: Sequence[Array]) -> list[Array]:
+            self._whole.take()
+            try:
+                self._given = inputs
+                results = bound.run()
+                return results if self._borrow else [array.copy() for array in results]
+            finally:
+                self._given = None
+                self._whole.give(None)
+
+        return find_fast_path(source, self._handle._replace(call=run), shapes)
+
     def _run_whole(self, inputs: Sequence[Any]) -> list[Array]:
         if spans.active:
             return self._run_traced(inputs)
@@ -106,15 +150,20 @@ class StatefulBurst(Burst):
 
     def bind(self, *shapes: Shape) -> Bound:
         """Bind memory for inputs of these shapes, as :meth:`Burst.bind`. The states have memory of their own."""
+        self._save()  # binding clears the device's memory
         bound = super().bind(*shapes, *(value.shape for value in self._stateful.initial.values()))
         return Bound(bound.inputs[: len(shapes)], bound.run)
 
     def close(self) -> None:
         """Free the burst, as :meth:`Burst.close`. States that it shares stay."""
+        self._save()
+        super().close()
+
+    def _save(self) -> None:
+        """Copy the states from bound memory to arrays of their own."""
         values = self._states.values
         values.update({name: values[name].copy() for name in self._stateful.initial})
         self._states.owner = None
-        super().close()
 
     def _extend(self, compute: Inference, inputs: list[Array]) -> Inference:
         """Return a run on bound memory that reads the states from it and writes the new ones to it.
@@ -147,7 +196,12 @@ class StatefulBurst(Burst):
                 pairs = [(_bytes(target), _bytes(source)) for target, source in zip(targets, new, strict=True)]
             return results[:count]
 
-        return run
+        def run_on_given(inputs: Sequence[Array]) -> list[Array]:
+            for array, given in zip(inputs, self._given or (), strict=False):
+                array[...] = given
+            return run(inputs)
+
+        return run if self._given is None else run_on_given
 
 
 def _bytes(array: Array) -> memoryview:
