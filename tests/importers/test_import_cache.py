@@ -23,6 +23,8 @@ from nnapi.runtime.planning.explain import as_text
 from nnapi.store import records
 from nnapi.store.directories import RecordKind
 from nnapi.trace import recording
+from tests.tflite_writer import write
+from tests.variable_cases import running_sum
 
 FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.tflite"
 TOKEN = bytes(32)
@@ -363,3 +365,25 @@ def test_a_file_is_kept_once_its_last_change_is_2_seconds_ago(
     monkeypatch.setattr(import_cache, "time", SimpleNamespace(time_ns=lambda: last + age))
     model.origin.keep(model)
     assert is_known(path) == is_kept
+
+
+def test_a_known_file_keeps_its_states(path: Path) -> None:
+    path.write_bytes(write(*running_sum(start=5)))
+    keep(path)
+    x, found = np.array([1, 2], np.float32), []
+    for _ in range(2):
+        model = nnapi.load(path)
+        assert isinstance(model, LazyModel)
+        assert not model.is_described
+        assert len(model.states) == 1
+        with nnapi.compile(model, ["nnapi-reference"]).burst() as burst:
+            found.append([burst.run(x)[0].tolist() for _ in range(2)])
+    assert found == [[[6, 7], [7, 9]]] * 2
+
+
+def test_a_known_file_without_states_is_not_read_for_a_burst(path: Path) -> None:
+    keep(path)
+    model = nnapi.load(path)
+    assert isinstance(model, LazyModel)
+    assert model.states == ()
+    assert not model.is_described

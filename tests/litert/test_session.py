@@ -81,16 +81,22 @@ def test_signatures_share_resource_variables() -> None:
     assert found[0] == found[1] == [[6, 7], [7, 9], [8, 11]]
 
 
-def test_both_kinds_of_variables_in_one_subgraph_are_refused() -> None:
+def test_both_kinds_of_variables_in_one_subgraph() -> None:
     main, first = running_sum()
-    x = main.tensors[main.inputs[0]]
+    x, total = main.tensors[main.inputs[0]], main.tensors[main.outputs[0]]
     y, features, times = T("FLOAT32", (1, 4)), const(np.ones((4, 2)), "FLOAT32"), const(np.ones((4, 3)), "FLOAT32")
     row, state = T("FLOAT32", (1, 2)), T("FLOAT32", (1, 12), variable=True)
-    main.operator("RESHAPE", [x, const([1, 2])], [row], "ReshapeOptions", NewShape=[1, 2])
-    main.operator("SVDF", [row, features, times, None, state], [y], "SVDFOptions", Rank=1).between([x], [y])
-    _, ours = both(write(main, first))
-    with pytest.raises(RuntimeError, match="variable tensors and resource variables"):
-        ours.allocate_tensors()
+    main.operator("RESHAPE", [total, const([1, 2])], [row], "ReshapeOptions", NewShape=[1, 2])
+    main.operator("SVDF", [row, features, times, None, state], [y], "SVDFOptions", Rank=1).between([x], [total, y])
+    pair = both(write(main, first))
+    for interpreter in pair:
+        interpreter.allocate_tensors()
+    for again in (False, True):
+        for _ in range(4):
+            feed(pair)
+            run(pair)
+        for interpreter in pair if not again else ():
+            interpreter.reset_all_variables()
 
 
 @pytest.mark.engine

@@ -1,7 +1,5 @@
 """Bursts that keep states between their runs."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -139,11 +137,3 @@ def test_closing_the_compilation_ends_its_bursts_compilation() -> None:
         compilation.burst()
     assert burst.run(ONE)[0].tolist() == [1, 2]
     burst.close()
-
-
-def test_models_from_the_import_cache_keep_their_states(tmp_path: Path) -> None:
-    path = tmp_path / "sum.tflite"
-    path.write_bytes(write(*running_sum(start=5)))
-    for _ in range(3):
-        with nnapi.compile(path, ["nnapi-reference"], cache=tmp_path / "cache").burst() as burst:
-            assert [burst.run(ONE)[0].tolist() for _ in range(2)] == [[6, 7], [7, 9]]

@@ -117,16 +117,50 @@ def _as_described(result: Array, tensor: Tensor) -> Array:
     return result.reshape(()) if not tensor.shape and result.size == 1 else result
 
 
+class ContinuingGraph:
+    """A subgraph whose last inputs and outputs are its states; each run continues from those of the run before."""
+
+    def __init__(self, graph: ReadyGraph, states: Sequence[Tensor]) -> None:
+        self._graph, self._count = graph, len(states)
+        self._states = [(graph.inputs[state.number], state.zero_point) for state in states]
+        numbers = {state.number for state in states}
+        self.inputs = {index: array for index, array in graph.inputs.items() if index not in numbers}
+        own = len(graph.results) - self._count
+        self.positions = {index: position for index, position in graph.positions.items() if position < own}
+        self.results = graph.results[:own]
+        self.reset()
+
+    @property
+    def devices(self) -> set[str]:
+        return self._graph.devices
+
+    def reset(self) -> None:
+        for array, zero_point in self._states:
+            array.fill(zero_point)
+
+    def run(self) -> list[Array]:
+        results = self._graph.run()
+        copy_to((array for array, _ in self._states), results[-self._count :])
+        return results[: -self._count]
+
+    def explain(self) -> str:
+        return self._graph.explain()
+
+    def close(self) -> None:
+        self._graph.close()
+
+
 class RestartingGraph:
     """A subgraph with states. ``fresh`` resets them at every run. ``make_stateful`` makes, on demand, the graph whose
     last inputs and outputs are ``states``."""
 
     def __init__(self, fresh: ReadyGraph, make_stateful: Callable[[], ReadyGraph], states: Sequence[Tensor]) -> None:
-        self._fresh, self._stateful = fresh, OnDemand(make_stateful)
+        self._fresh = fresh
+        self._stateful = OnDemand(lambda: ContinuingGraph(make_stateful(), states))
         self._is_reset = True
         self.inputs, self.positions, self.results = fresh.inputs, fresh.positions, fresh.results
         self._runs = Restarting[list[Array]]()
-        make_stateful_run = partial(_make_stateful_run, self._stateful, fresh.inputs, states)
+        make_stateful_run = partial(_make_stateful_run, self._stateful, fresh.inputs)
         self._runs.bind([*self.inputs.values()], fresh.run, make_stateful_run)
 
     @property
@@ -149,21 +183,12 @@ class RestartingGraph:
         return results
 
 
-def _make_stateful_run(
-    stateful: OnDemand[ReadyGraph], given: Mapping[int, Array], states: Sequence[Tensor]
-) -> StatefulRun[list[Array]]:
+def _make_stateful_run(stateful: OnDemand[ContinuingGraph], given: Mapping[int, Array]) -> StatefulRun[list[Array]]:
     graph = stateful.get()
     inputs = [graph.inputs[index] for index in given]
-    kept = [graph.inputs[state.number] for state in states]
-
-    def reset() -> None:
-        for array, state in zip(kept, states, strict=True):
-            array.fill(state.zero_point)
 
     def run() -> list[Array]:
         copy_to(inputs, given.values())
-        results = graph.run()
-        copy_to(kept, results[-len(kept) :])
-        return results[: -len(kept)]
+        return graph.run()
 
-    return StatefulRun(reset, run)
+    return StatefulRun(graph.reset, run)

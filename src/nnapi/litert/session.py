@@ -10,7 +10,7 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from nnapi.compiling import compile
-from nnapi.errors import BadDataError, NnapiError, need
+from nnapi.errors import NnapiError
 from nnapi.formats.tflite.reader import File, Subgraph
 from nnapi.formats.tflite.reader import Tensor as FileTensor
 from nnapi.importers import load
@@ -20,14 +20,14 @@ from nnapi.importers.tflite.subgraph import import_subgraph
 from nnapi.importers.tflite.tensors import operand_type
 from nnapi.importers.tflite.variables import list_variables
 from nnapi.litert.delegated_graph import DelegatedGraph
-from nnapi.litert.ready_graph import ReadyGraph, RestartingGraph, Tensor
+from nnapi.litert.ready_graph import ContinuingGraph, ReadyGraph, RestartingGraph, Tensor
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.states import Stateful, StatefulBurst, States
 
-Graph = ReadyGraph | RestartingGraph | DelegatedGraph
+Graph = ReadyGraph | ContinuingGraph | RestartingGraph | DelegatedGraph
 
 
 class Settings(NamedTuple):
@@ -111,22 +111,22 @@ class Session:
         variables = list_variables(graph)
         lasting = self._import(keeps_state=True)
         if lasting.states:
-            need(not variables, "the subgraph has variable tensors and resource variables", BadDataError)
-            return self._keep_resources(graph, lasting)
+            return self._keep_resources(graph, lasting, variables)
         make_lasting = self._prepare_later(graph, lasting, variables)
         if not variables:
             return make_lasting()
         fresh = self._prepare_later(graph, self._import(keeps_state=False), ())()
         return RestartingGraph(fresh, make_lasting, self._list(graph, variables))
 
-    def _keep_resources(self, graph: Subgraph, model: Model) -> ReadyGraph:
+    def _keep_resources(self, graph: Subgraph, model: Model, variables: Sequence[int]) -> Graph:
         stateful, settings = Stateful(model), self._settings
         if settings.cache is None and model.origin is not None:
             settings = settings._replace(cache=True)
         compilation = settings.compile(stateful.model)
         burst = StatefulBurst(stateful, compilation, self._resources, borrow=True)
-        ends = self._list(graph, graph.inputs), self._list(graph, self._list_outputs(graph))
-        return ReadyGraph(compilation, *ends, burst)
+        inputs, outputs = (*graph.inputs, *variables), (*self._list_outputs(graph), *variables)
+        ready = ReadyGraph(compilation, self._list(graph, inputs), self._list(graph, outputs), burst)
+        return ContinuingGraph(ready, self._list(graph, variables)) if variables else ready
 
     def _import(self, *, keeps_state: bool) -> Model:
         """Return the subgraph as a model with the inferred shapes, or with the file's dynamic shapes if those do not
