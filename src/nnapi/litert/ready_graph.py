@@ -174,8 +174,9 @@ class RestartingGraph:
         return self._fresh.explain()
 
     def close(self) -> None:
-        for graph in filter(None, (self._fresh, self._stateful.made)):
-            graph.close()
+        self._fresh.close()
+        if self._stateful.made is not None:
+            self._stateful.made.close()
 
     def run(self) -> list[Array]:
         results = self._runs.run(is_reset=self._is_reset)

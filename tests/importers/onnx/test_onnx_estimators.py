@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,44 +16,7 @@ from onnx import helper  # noqa: E402
 
 from nnapi.importers.onnx.distances import compute_distances  # noqa: E402, F401  # tested through Scan
 from nnapi.importers.onnx.maps import list_map_keys  # noqa: E402
-
-rng = np.random.default_rng(5)
-X = rng.normal(size=(7, 3)).astype(np.float32)
-FLOAT, INT64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
-
-
-def made(kind: str, x: Any, outputs: Sequence[str] = ("y",), dynamic: bool = False, **attributes: Any) -> bytes:
-    node = helper.make_node(kind, ["x"], outputs, domain="ai.onnx.ml", **attributes)
-    return graph([node], x, outputs, dynamic=dynamic)
-
-
-def graph(
-    nodes: Sequence[Any], x: Any, outputs: Sequence[str], constants: Sequence[Any] = (), *, dynamic: bool = False
-) -> bytes:
-    shape = ["rows" if dynamic else x.shape[0], *x.shape[1:]]
-    given = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), shape)
-    ends = [onnx.ValueInfoProto(name=name) for name in outputs]
-    if dynamic:
-        ends = [helper.make_tensor_value_info(name, FLOAT, None) for name in outputs]
-    whole = helper.make_graph(list(nodes), "g", [given], ends, list(constants))
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
-    content: bytes = helper.make_model(whole, opset_imports=opsets, ir_version=8).SerializeToString()
-    return content
-
-
-def check(content: bytes, x: Any, expected: Sequence[Any]) -> None:
-    """Compare the outputs with the expected ones; both with ONNX Runtime's."""
-    found = nnapi.compile(nnapi.load(content), "nnapi-reference").run(x)
-    for ours, theirs in zip(found, expected, strict=True):
-        np.testing.assert_allclose(ours.reshape(theirs.shape), theirs, 1e-5, 1e-5)
-    try:
-        import onnxruntime
-    except ImportError:
-        return
-    outputs = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, {"x": x})
-    for ours, theirs in zip(outputs, expected, strict=True):
-        np.testing.assert_allclose(ours.reshape(theirs.shape), theirs, 1e-5, 1e-5)
-
+from tests.importers.onnx.estimator_cases import FLOAT, INT64, X, check, graph, made, rng  # noqa: E402
 
 # Indexing and encoding
 
@@ -102,8 +65,6 @@ def test_zip_map_passes_through_the_values_and_the_file_has_the_keys() -> None:
 
 
 # Trees
-
-Predict = Callable[[Any], Any]
 
 
 def tree(number: int, modes: Sequence[str], features: Sequence[int], values: Sequence[float]) -> dict[str, Any]:
@@ -280,69 +241,6 @@ def test_trees_that_are_refused(change: dict[str, Any], reason: str) -> None:
     attributes = forest(n_targets=1) | change
     with pytest.raises(UnsupportedOperationsError, match=reason):
         nnapi.load(made("TreeEnsembleRegressor", X, **attributes, **targets("target")))
-
-
-# Support vectors
-
-VECTORS = rng.normal(size=(5, 3)).astype(np.float32)
-KERNELS: dict[str, Predict] = {
-    "LINEAR": lambda x: x @ VECTORS.T,
-    "POLY": lambda x: (0.5 * x @ VECTORS.T + 0.25) ** 3,
-    "RBF": lambda x: np.exp(-0.5 * ((x[:, None] - VECTORS) ** 2).sum(2)),
-    "SIGMOID": lambda x: np.tanh(0.5 * x @ VECTORS.T + 0.25),
-}
-
-
-def machine(kernel: str, **more: Any) -> dict[str, Any]:
-    return {
-        "kernel_type": kernel,
-        "kernel_params": [0.5, 0.25, 3.0],
-        "support_vectors": VECTORS.reshape(-1).tolist(),
-        **more,
-    }
-
-
-@pytest.mark.parametrize("one_class", [0, 1])
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_regression_by_support_vectors(kernel: str, one_class: int) -> None:
-    factors = np.array([1, -2, 0.5, 1.5, -1], np.float32)
-    given = machine(kernel, n_supports=5, coefficients=factors.tolist(), rho=[0.125], one_class=one_class)
-    expected = (KERNELS[kernel](X) @ factors + np.float32(0.125))[:, None]
-    expected = np.where(expected > 0, 1, -1) if one_class else expected
-    check(made("SVMRegressor", X, **given), X, [expected])
-
-
-@pytest.mark.parametrize("counts", [[2, 3], [2, 2, 1]])
-def test_classification_by_support_vectors(counts: list[int]) -> None:
-    classes = len(counts)
-    table = rng.normal(size=(classes - 1, 5)).astype(np.float32)
-    pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
-    rho = np.linspace(-0.5, 0.5, len(pairs)).astype(np.float32)
-    kernel, of = KERNELS["RBF"](X), np.repeat(np.arange(classes), counts)
-    scores = np.stack(
-        [kernel[:, of == i] @ table[j - 1, of == i] + kernel[:, of == j] @ table[i, of == j] for i, j in pairs], 1
-    )
-    scores = scores + rho
-    votes = np.zeros((len(X), classes))
-    for p, (i, j) in enumerate(pairs):
-        for row, score in enumerate(scores[:, p]):
-            votes[row, i if score > 0 else j] += 1
-    labels = np.array([4, 6, 2][:classes])
-    given = machine(
-        "RBF",
-        vectors_per_class=counts,
-        coefficients=table.reshape(-1).tolist(),
-        rho=rho.tolist(),
-        classlabels_ints=labels.tolist(),
-    )
-    expected = np.concatenate([-scores, scores], 1) if classes == 2 else scores
-    check(made("SVMClassifier", X, ("label", "scores"), **given), X, [labels[votes.argmax(1)], expected])
-
-
-def test_probabilities_of_support_vectors_are_refused() -> None:
-    given = machine("RBF", vectors_per_class=[2, 3], coefficients=[1.0] * 5, rho=[0.0], classlabels_ints=[0, 1])
-    with pytest.raises(UnsupportedOperationsError, match="its probabilities are iterated until they converge"):
-        nnapi.load(made("SVMClassifier", X, ("label", "scores"), **given, prob_a=[1.0], prob_b=[0.0]))
 
 
 # Distances

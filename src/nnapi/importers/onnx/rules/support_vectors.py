@@ -9,6 +9,7 @@ import numpy as np
 
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.operators import Result, rule
+from nnapi.importers.onnx.pairwise_coupling import estimate_probabilities
 from nnapi.importers.onnx.rule_results import compose
 from nnapi.importers.onnx.rules.estimators import as_float, choose_label, floats, integer_labels, transform
 from nnapi.importers.onnx.tensors import FLOAT, Tensor
@@ -35,12 +36,13 @@ def svm_classifier(node: Node) -> Sequence[Result | None]:
     labels = integer_labels(node, "classlabels_ints")
     counts = node.attribute("vectors_per_class") or []
     expressible(counts, "it has no support vectors: a linear model without pairs of classes")
-    expressible(not node.attribute("prob_a"), "its probabilities are iterated until they converge")
     pairs = list(combinations(range(len(counts)), 2))
     weights = _weigh_pairs(floats(node, "coefficients"), counts, pairs)
     scores = compose(node, "MatMul", _apply_kernel(node, sum(counts)), weights)
     scores = compose(node, "Add", scores, floats(node, "rho"))
     label = choose_label(node, labels, _count_votes(node, scores, pairs, len(counts)))
+    if node.attribute("prob_a"):
+        return [label, transform(node, estimate_probabilities(node, scores, pairs, len(counts)))]
     if len(pairs) == 1:
         scores = compose(node, "Concat", compose(node, "Neg", scores), scores, axis=1)
     return [label, transform(node, scores)]
