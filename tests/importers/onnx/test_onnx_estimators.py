@@ -88,11 +88,18 @@ def leaf(
     row: Any, modes: str, features: Sequence[int], values: Sequence[float], missing: Sequence[int] = (0, 0)
 ) -> int:
     """The position of the reached leaf among leaves 2, 3 and 4."""
-    compare = {"LEQ": np.less_equal, "LT": np.less, "GTE": np.greater_equal, "GT": np.greater, "EQ": np.equal}[modes]
+    compare = {
+        "LEQ": np.less_equal,
+        "LT": np.less,
+        "GTE": np.greater_equal,
+        "GT": np.greater,
+        "EQ": np.equal,
+        "NEQ": np.not_equal,
+    }[modes]
 
     def goes(k: int) -> bool:
         value = row[features[k]]
-        return bool(missing[k]) if np.isnan(value) else bool(compare(value, np.float32(values[k])))
+        return bool(compare(value, np.float32(values[k]))) or bool(missing[k] and np.isnan(value))
 
     return (0 if goes(1) else 1) if goes(0) else 2
 
@@ -126,7 +133,7 @@ def forest(modes: str = "LEQ", **more: Any) -> dict[str, Any]:
     return joined(*(tree(t, [f"BRANCH_{modes}"] * 2, *SPLITS[t]) for t in (0, 1))) | more
 
 
-@pytest.mark.parametrize("modes", ["LEQ", "LT", "GTE", "GT", "EQ"])
+@pytest.mark.parametrize("modes", ["LEQ", "LT", "GTE", "GT", "EQ", "NEQ"])
 def test_trees_of_every_comparison(modes: str) -> None:
     x = X.copy()
     x[:2] = np.array([[0.1, -0.2, 0.3], [0.4, 0, 0.3]], np.float32)  # values at the thresholds
@@ -140,8 +147,9 @@ def test_means_of_trees_with_several_targets_and_base_values(dynamic: bool) -> N
     check(content, X, [sums(X) / 2 * np.array([1, 2], np.float32) + np.array([10, 20], np.float32)])
 
 
+@pytest.mark.parametrize("modes", ["LEQ", "NEQ"])
 @pytest.mark.parametrize("missing", [(0, 0), (1, 0), (0, 1), (1, 1)])
-def test_missing_values_go_where_the_node_says(missing: Sequence[int]) -> None:
+def test_missing_values_go_where_the_node_says(missing: Sequence[int], modes: str) -> None:
     x = X.copy()
     x[::2, 0] = np.nan
     x[1::3, 1:] = np.nan
@@ -150,10 +158,10 @@ def test_missing_values_go_where_the_node_says(missing: Sequence[int]) -> None:
         x,
         n_targets=1,
         nodes_missing_value_tracks_true=[*missing, 0, 0, 0] * 2,
-        **forest(),
+        **forest(modes),
         **targets("target"),
     )
-    check(content, x, [sums(x, missing=missing)])
+    check(content, x, [sums(x, modes, missing)])
 
 
 def test_trees_of_different_depths() -> None:

@@ -35,7 +35,7 @@ DOWNWARD = ("BRANCH_LEQ", "BRANCH_GT")
 @dataclass(frozen=True)
 class Forest:
     """Trees whose nodes are numbered together. ``yes`` and ``no`` are the next nodes; a leaf's are itself. ``missing``
-    is the next node of a NaN, None if comparisons with NaN, which are false, lead there."""
+    is the next node of a NaN, None if comparisons with NaN lead there: all are false, except NOT_EQUAL."""
 
     roots: Array
     depth: int
@@ -107,7 +107,7 @@ def _read_forest(node: Node, kind: str, outputs: int) -> Forest:
     count = len(set(trees))
     expressible(len({trees[root] for root in roots}) == len(roots) == count, f"its {count} trees have other roots")
     tracked = np.array(node.attribute("nodes_missing_value_tracks_true") or [0] * len(own), bool) & ~is_leaf
-    expressible(used[0] != "BRANCH_NEQ" or tracked.all(), "a NaN differs from each number")
+    tracked &= used[0] != "BRANCH_NEQ"  # a NaN differs from each threshold: the comparison is true
     return Forest(
         roots.astype(np.int32),
         _measure_depth(roots, yes, no, is_leaf),
