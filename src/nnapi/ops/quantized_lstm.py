@@ -69,9 +69,9 @@ QUANTIZED_LSTM_SEQUENCE = Operation(
     facts=Facts(Kind.RECURRENT, Trait.FEEDS_BACK),
     inputs=(*_parameters(rank=3), Scalar("time_major", OperandCode.BOOL, since=4)),
     outputs=(
-        Tensor("output", {QUANT8_SIGNED: 4}),
-        Tensor("output_state_out", {QUANT8_SIGNED: 4}),
-        Tensor("cell_state_out", {QUANT16_SYMM: 4}),
+        Tensor("output", {QUANT8_SIGNED: 4}, quant="output_in"),
+        Tensor("output_state_out", {QUANT8_SIGNED: 4}, quant="output_in"),
+        Tensor("cell_state_out", {QUANT16_SYMM: 4}, quant="cell_state_in"),
     ),
 )
 

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nnapi import Builder, compile
+from nnapi import Builder, compile, load
 from nnapi.codes import OperationCode as Op
+from nnapi.drivers.xnnpack.lowering import lower_model
+from nnapi.lowering.decompositions import recurrent_time
+from nnapi.lowering.decompositions.recurrent_time import MOST_UNROLLED
 from nnapi.model.operand import tensor
 from nnapi.model.operation import REGISTRY
 from tests.drivers.xnnpack.cell_cases import (
@@ -26,7 +29,9 @@ from tests.drivers.xnnpack.cell_cases import (
     reals,
     shapes,
 )
-from tests.drivers.xnnpack.engine_cases import Net, agree, engine, reference, refusal
+from tests.drivers.xnnpack.engine_cases import Net, agree, both, engine, reference, refusal
+from tests.importers.tflite.recurrent_cases import integer_lstm
+from tests.ops.sequence_cases import CASES, make_model
 from tests.single import run_single, single
 
 FLOAT = tensor("float32")
@@ -286,3 +291,43 @@ def test_a_state_of_svdf_keeps_its_dimensions() -> None:
     given = np.ones((1, 1), np.float32), np.full((1, 1), -1, np.float32)
     (found,) = compile(b.finish(), [engine()]).run(*given)
     np.testing.assert_array_equal(found, [[0, 0]])
+
+
+@pytest.mark.parametrize(("kind", "variant"), CASES, ids=str)
+def test_composites_are_steps(kind: str, variant: dict[str, Any]) -> None:
+    model, given = make_model(kind, 5, **variant)
+    for one, other in zip(*both(model, *given), strict=True):
+        np.testing.assert_allclose(one, other, 0, 1e-5)
+
+
+@pytest.mark.parametrize("variant", [{}, {"reverse": True}, {"time_major": False}, {"activation": 1}], ids=str)
+def test_a_long_rnn_is_the_engines(variant: dict[str, Any]) -> None:
+    model, given = make_model("rnn_sequence", MOST_UNROLLED + 1, **variant)
+    kinds = [operator.kind for operator in lower_model(model).graph.operators]
+    assert kinds.count("UNIDIRECTIONAL_SEQUENCE_RNN") == 1
+    for one, other in zip(*both(model, *given), strict=True):
+        np.testing.assert_allclose(one, other, 0, 1e-5)
+    short = lower_model(make_model("rnn_sequence", MOST_UNROLLED, **variant)[0]).graph
+    assert "UNIDIRECTIONAL_SEQUENCE_RNN" not in {operator.kind for operator in short.operators}
+
+
+@pytest.mark.parametrize("steps", [1, 4, 300])
+def test_an_lstm_in_integers_is_the_engines(steps: int) -> None:
+    model = load(integer_lstm(steps).content())
+    (x,) = (model.operands[index].type for index in model.inputs)
+    value = np.random.default_rng(0).integers(-128, 128, x.dimensions).astype(np.int8)
+    kinds = [operator.kind for operator in lower_model(model).graph.operators]
+    assert "UNIDIRECTIONAL_SEQUENCE_LSTM" in kinds
+    for one, other in zip(*both(model, value), strict=True):
+        np.testing.assert_allclose(one.astype(np.int32), other, 0, 1)
+
+
+def test_long_composites_run_on_the_engine_in_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine has no loops; the runtime runs them, and the engine their bodies."""
+    for name, value in (("MOST_UNROLLED", 3), ("STEPS_OF_PASS", 2), ("STEPS_OF_LOOP", 6)):
+        monkeypatch.setattr(recurrent_time, name, value)
+    model, given = make_model("gru", 9)
+    assert not lower_model(model).verdicts[0].supported
+    compiled = compile(model, [engine(), reference()])
+    for one, other in zip(compiled.run(*given), compile(model, [reference()]).run(*given), strict=True):
+        np.testing.assert_allclose(one, other, 0, 1e-5)

@@ -29,8 +29,10 @@ def sequence_lstm(node: TfliteNode) -> None:
     expressible(not o.diagonal_recurrent_tensors, "NNAPI has no diagonal recurrent weights")
     if x.is_quantized and x.rank == 3 and _is_integer_cell(node):
         operands = (*_integer_operands(node), node.flag(o.time_major))
+        out = node.temporary(node.input(18).type.with_dimensions(node.output.shape), "output")
         states = _last_states(node, {i: node.input(i) for i in STATES})
-        node.emit(CompositeCode.QUANTIZED_LSTM_SEQUENCE, *operands, to=[node.output, *states])
+        node.emit(CompositeCode.QUANTIZED_LSTM_SEQUENCE, *operands, to=[out, *states])
+        node.deliver(out)
         return
     cell = _cell(node, range(20), MATRICES)
     scalars = _scalars(node, cell[0])

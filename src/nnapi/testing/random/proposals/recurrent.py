@@ -80,7 +80,7 @@ def propose_16bit_lstm(draw: Draw) -> Proposal:
     return proposal
 
 
-@proposes("QUANTIZED_LSTM")
+@proposes("QUANTIZED_LSTM", "QUANTIZED_LSTM_SEQUENCE")
 def propose_8bit_lstm(draw: Draw) -> Proposal:
     proposal = propose_lstm(draw)
     proposal.quantization["cell_state_in"] = (2.0 ** draw.pick(-15, -13, -11, -9), 0)
@@ -101,6 +101,19 @@ def propose_rnn(draw: Draw) -> Proposal:
     proposal.shapes["aux_input"] = aux
     _all_or_none(draw, {name for name in draw.names if "aux" in name})
     return proposal
+
+
+@proposes("GRU", "RNN_SEQUENCE", "LSTM_SEQUENCE")
+def propose_sequence(draw: Draw) -> Proposal:
+    """Propose a composite cell; lengths may be below 0 and above the number of steps."""
+    input, batch = _propose_input(draw)
+    gates, units = 4 if "peepholes" in draw.names else 3 if "recurrent_bias" in draw.names else 1, draw.dimension(33)
+    shapes: dict[str, Shape] = {"weights": (gates * units, input[-1]), "recurrent_weights": (gates * units, units)}
+    shapes |= dict.fromkeys(("bias", "recurrent_bias"), (gates * units,))
+    shapes |= dict.fromkeys(("hidden_in", "cell_state_in"), (batch, units))
+    shapes |= {"peepholes": (3 * units,), "sequence_lengths": (batch,)}
+    draw.proposal.shapes |= shapes
+    return draw.proposal
 
 
 def _all_or_none(draw: Draw, names: set[str]) -> None:
