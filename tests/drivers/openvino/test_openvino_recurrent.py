@@ -17,7 +17,7 @@ from tests.single import run_single, single
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 from nnapi.drivers.openvino import OpenVinoDriver
 from nnapi.drivers.openvino.engine import lower_model
-from nnapi.drivers.openvino.rules import recurrent_loop
+from nnapi.drivers.openvino.rules import recurrent, recurrent_loop
 
 pytestmark = pytest.mark.engine
 
@@ -91,19 +91,37 @@ def find_kinds(model: Model) -> list[str]:
     return [node.get_type_name() for node in lower_model(model).graph().get_ops()]
 
 
-@pytest.mark.parametrize(("late", "kind"), [(True, "GRUSequence"), (False, "TensorIterator")])
-def test_a_gru_that_resets_first_is_a_loop(late: bool, kind: str) -> None:
-    """The engine's own is slower; with lengths or a clip, it is the engine's."""
-    names = [find_kinds(make_model("gru", 25, linear_before_reset=late, **more)[0]) for more in ({}, {"clip": 1.0})]
-    assert [kind in each for each in names] == [True, late]
-    assert "GRUSequence" in names[1]
+OWN = {"gru": "GRUSequence", "rnn_sequence": "RNNSequence", "lstm_sequence": "LSTMSequence"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "units", "options", "is_own"),
+    [
+        ("gru", 4, {"linear_before_reset": True}, True),
+        ("gru", 4, {}, False),
+        ("gru", 4, {"clip": 1.0}, True),
+        ("gru", 4, {"lengths": [1, 2, 3]}, True),
+        ("gru", 4, {"computed_weights": True}, True),
+        ("gru", 64, {"linear_before_reset": True}, False),
+        ("rnn_sequence", 4, {}, False),
+        ("rnn_sequence", 4, {"clip": 1.0}, True),
+        ("lstm_sequence", 4, {}, True),
+        ("lstm_sequence", 256, {}, False),
+        ("lstm_sequence", 256, {"computed_weights": True}, True),
+    ],
+)
+def test_the_faster_of_the_engines_sequence_and_a_loop(kind: str, units: int, options: Any, is_own: bool) -> None:
+    kinds = find_kinds(make_model(kind, 25, units=units, **options)[0])
+    assert (OWN[kind] in kinds, "TensorIterator" in kinds) == (is_own, not is_own)
 
 
 @pytest.mark.parametrize("steps", [1, 9, 10, 11, 20, 37])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_loop_of_any_length(steps: int, reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", OWN)
+def test_a_loop_of_any_length(kind: str, steps: int, reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recurrent_loop, "STEPS_OF_PASS", 10)
-    check(*make_model("gru", steps, 2, reverse=reverse))
+    monkeypatch.setattr(recurrent, "LARGEST_LSTM", 0)
+    check(*make_model(kind, steps, 2, reverse=reverse))
 
 
 def test_an_lstm_without_steps_in_the_engine_is_its_parts() -> None:
