@@ -102,9 +102,10 @@ OWN = {"gru": "GRUSequence", "rnn_sequence": "RNNSequence", "lstm_sequence": "LS
         ("gru", 4, {"clip": 1.0}, True),
         ("gru", 4, {"lengths": [1, 2, 3]}, True),
         ("gru", 4, {"computed_weights": True}, True),
-        ("gru", 64, {"linear_before_reset": True}, False),
-        ("rnn_sequence", 4, {}, False),
-        ("rnn_sequence", 4, {"clip": 1.0}, True),
+        ("gru", 129, {"linear_before_reset": True}, False),
+        ("rnn_sequence", 4, {}, True),
+        ("rnn_sequence", 22, {}, False),
+        ("rnn_sequence", 22, {"clip": 1.0}, True),
         ("lstm_sequence", 4, {}, True),
         ("lstm_sequence", 256, {}, False),
         ("lstm_sequence", 256, {"computed_weights": True}, True),
@@ -120,7 +121,8 @@ def test_the_faster_of_the_engines_sequence_and_a_loop(kind: str, units: int, op
 @pytest.mark.parametrize("kind", OWN)
 def test_a_loop_of_any_length(kind: str, steps: int, reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recurrent_loop, "STEPS_OF_PASS", 10)
-    monkeypatch.setattr(recurrent, "LARGEST_LSTM", 0)
+    for name in ("GRU", "LSTM", "RNN"):
+        monkeypatch.setattr(recurrent, f"LARGEST_{name}", (0, 0))
     check(*make_model(kind, steps, 2, reverse=reverse))
 
 

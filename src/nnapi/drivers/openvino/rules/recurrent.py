@@ -22,9 +22,9 @@ ORDER = ("forget", "input", "cell", "output")
 """OpenVINO's order of an LSTM's gates."""
 COMPOSITE_ORDER = (2, 0, 3, 1)
 """The positions of these gates in LSTM_SEQUENCE."""
-LARGEST_GRU, LARGEST_LSTM = 128, 512
-"""Maximum number of elements of a state for which the engine's own cell is as fast as a loop of single operators. For
-1024, it takes 2 to 5 times as long."""
+LARGEST_GRU, LARGEST_LSTM, LARGEST_RNN = (128, 512), (512, 512), (64, 64)
+"""Maximum numbers of units, and of elements of a state, for which the engine's own cell is as fast as a loop of single
+operators. Beyond, it takes up to 5 times as long."""
 
 
 class Series(NamedTuple):
@@ -132,7 +132,7 @@ def _compute_lstm(
     """Return an LSTM's results; ``operands`` are its weights, recurrent weights and bias, in the engine's order."""
     weights, recurrent, bias = operands
     is_usual = series.is_plain and is_constant and activations == [LOGISTIC, TANH, TANH]
-    if is_usual and math.prod(states[0].shape) > LARGEST_LSTM:
+    if is_usual and not _is_small(states[0], LARGEST_LSTM):
         return series.repeat(lstm_step(recurrent), weights, bias, states)
     sequence = op.lstm_sequence(
         series.batch_first(),
@@ -165,9 +165,9 @@ def rnn(
     activation: int,
     **options: Any,
 ) -> Sequence[Value]:
-    """Lower RNN; a loop of single operators takes 0.3 to 1.0 of the time of the engine's own."""
     series, state, (function,) = Series(context, input, **options), hidden_in.real(), _name([activation])
-    if series.is_plain and recurrent_weights.array is not None:
+    is_constant = recurrent_weights.array is not None
+    if series.is_plain and is_constant and not _is_small(state, LARGEST_RNN):
         return series.repeat(rnn_step(recurrent_weights.real(), function), weights.real(), bias.real(), [state])
     sequence = op.rnn_sequence(
         series.batch_first(),
@@ -198,10 +198,11 @@ def gru(
     activations = [options.pop(name) for name in ("gate_activation", "activation")]
     series, state = Series(context, input, **options), hidden_in.real()
     matrices, own, recurrent = [weights.real(), recurrent_weights.real()], bias.real(), recurrent_bias.real()
-    is_constant = recurrent_weights.array is not None and recurrent_bias.array is not None
-    is_usual = series.is_plain and is_constant and activations == [LOGISTIC, TANH]
-    if is_usual and not (linear_before_reset and math.prod(state.shape) <= LARGEST_GRU):
-        return series.repeat(gru_step(matrices[1], recurrent, linear_before_reset), matrices[0], own, [state])
+    arrays = [each.array for each in (recurrent_weights, recurrent_bias)]
+    known = [array.astype(np.float32, copy=False) for array in arrays if array is not None]
+    is_usual = series.is_plain and len(known) == 2 and activations == [LOGISTIC, TANH]
+    if is_usual and not (linear_before_reset and _is_small(state, LARGEST_GRU)):
+        return series.repeat(gru_step(known[0], known[1], linear_before_reset), matrices[0], own, [state])
     units, total = state.shape[1], op.add(own, recurrent)
     if linear_before_reset:  # the reset gate multiplies this product with its bias
         candidates = (_block(each, 2 * units, units) for each in (own, recurrent))
@@ -224,6 +225,11 @@ def _name(activations: Sequence[int]) -> list[str]:
     unknown = [each for each in activations if each not in FUNCTIONS]
     require(not unknown, f"the engine's cell has no activation {', '.join(map(str, unknown))}")
     return [FUNCTIONS[each] for each in activations]
+
+
+def _is_small(state: Node, largest: tuple[int, int]) -> bool:
+    units, elements = largest
+    return state.shape[1] <= units and math.prod(state.shape) <= elements
 
 
 def _swap(x: Node) -> Node:

@@ -6,9 +6,12 @@ slower too, because it does not multiply by its fast kernels.
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import integers
-from nnapi.drivers.openvino.value import Node
+from nnapi.drivers.openvino.value import Node, constant
+from nnapi.model.operand import Array
 
 STEPS_OF_PASS = 10
 """Steps of the body. Fewer take longer per step, as each pass starts a graph; more take longer to compile."""
@@ -82,11 +85,13 @@ def multiply(x: Node, weights: Node, bias: Node | None = None) -> Node:
     return product if bias is None else op.add(product, op.unsqueeze(bias, integers([0])))
 
 
-def gru_step(recurrent: Node, bias: Node, late: bool) -> Step:
+def gru_step(recurrent: Array, bias: Array, late: bool) -> Step:
     """Return a step of update, reset and candidate; ``late`` if it resets after the product."""
     units = recurrent.shape[1]
     sizes = integers([2 * units, units])
-    parts = [(_cut(recurrent, *part), _cut(bias, *part)) for part in ((0, 2 * units), (2 * units, units))]
+    parts = [
+        [constant(each[part]) for each in (recurrent, bias)] for part in np.split(np.arange(3 * units), [2 * units])
+    ]
 
     def step(row: Node, states: States) -> States:
         (state,) = states
