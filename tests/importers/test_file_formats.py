@@ -62,7 +62,7 @@ def test_what_importers_share_knows_no_format(path: Path) -> None:
         f"{node.module}.{alias.name}" for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names
     }
     names |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    formats = {folder.name for folder in ROOM.iterdir() if (folder / "__init__.py").exists()}
+    formats = {folder.name for folder in ROOM.iterdir() if (folder / "rules").is_dir()}
     assert "tflite" in formats
     used = {name for name in names if name.startswith("nnapi.importers.") and name.split(".")[2] in formats}
     assert path.name == "file_formats.py" or not used, "only a row of file_formats may name a format"

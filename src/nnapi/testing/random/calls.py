@@ -27,6 +27,7 @@ from nnapi.testing.example import (
 from nnapi.testing.random.control_flow import random_control_flow
 from nnapi.testing.random.proposals import (  # noqa: F401  # importing them fills PROPOSERS
     along_axis,
+    attention,
     detection,
     elementwise,
     matmul,

@@ -13,6 +13,23 @@ def propose_along_axis(draw: Draw) -> Proposal:
     return Proposal({"input": shape}, {"axis": draw.axis(len(shape))})
 
 
+@proposes("LAYER_NORM", "RMS_NORM")
+def propose_layer_norm(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    axis = draw.axis(len(shape))
+    factors = dict.fromkeys(("gamma", "beta"), draw.pick(shape[axis:], shape[-1:]))
+    return Proposal({"input": shape, **factors}, {"axis": axis, "epsilon": draw.pick(1e-5, 1e-3)})
+
+
+@proposes("GROUP_NORM")
+def propose_group_norm(draw: Draw) -> Proposal:
+    shape = draw.shape(2, 3, 4)
+    channels = shape[-1]
+    groups = draw.pick(*(count for count in range(1, channels + 1) if channels % count == 0))
+    factors = dict.fromkeys(("gamma", "beta"), (channels,))
+    return Proposal({"input": shape, **factors}, {"groups": groups, "epsilon": draw.pick(1e-5, 1e-3)})
+
+
 @proposes("EXPAND_DIMS")
 def propose_new_axis(draw: Draw) -> Proposal:
     shape = draw.shape(1, 2, 3)
