@@ -9,6 +9,8 @@ from nnapi.operation_codes import Code
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.smooth_activations import CUBIC, ERROR_FUNCTION, SCALE
 
+SATURATED = 20
+"""The argument from which tanh(softplus(x)) is 1 in float32."""
 BOUNDS: dict[Code, tuple[int, int | None]] = {Op.RELU: (0, None), Op.RELU1: (-1, 1), Op.RELU6: (0, 6)}
 
 
@@ -82,4 +84,7 @@ def softplus(b: Decomposition, input: Tensor) -> Tensor:
 
 @decomposition(Composite.MISH)
 def mish(b: Decomposition, input: Tensor) -> Tensor:
-    return b.mul(input, b.tanh(softplus(b, input)), 0)
+    """Compute tanh(log(1 + p)) for p = exp(x) as n / (n + 2) with n = p (p + 2), which needs no second function."""
+    power = b.exp(b.minimum(input, b.number(input, SATURATED)))
+    square = b.mul(power, b.add(power, b.number(input, 2), 0), 0)
+    return b.mul(input, b.div(square, b.add(square, b.number(input, 2), 0), 0), 0)
