@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any as Anything
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as O
 from nnapi.importers.graph import BOOL8, FLOAT32, Allowance, Graph, Value
 from nnapi.importers.recognition.attention import Half
-from nnapi.importers.recognition.pattern import Any, Apply, Constant, Either, Pattern, Power, Product, Sum
+from nnapi.importers.recognition.pattern import Apply, Constant, Either, Operand, Pattern, Power, Product, Sum
 from nnapi.model.operand import OperandType
 
 Numbers = Mapping[str, float]
@@ -33,7 +33,7 @@ class Spelling:
     def choose(self, count: int) -> int:
         return int(self.random.integers(count))
 
-    def emit(self, code: Anything, *inputs: Value, outputs: int = 1) -> Value:
+    def emit(self, code: Any, *inputs: Value, outputs: int = 1) -> Value:
         is_truth = code in (O.EQUAL, O.GREATER, O.LESS)
         kind = BOOL8 if is_truth else inputs[1 if code == O.SELECT else 0].type.code
         results = [Value(OperandType(kind), f"{code.name}:{i}") for i in range(outputs)]
@@ -51,7 +51,7 @@ class Spelling:
         return self._known[pattern]
 
     def _write(self, pattern: Pattern) -> Value:
-        if isinstance(pattern, Any):
+        if isinstance(pattern, Operand):
             return self.values[pattern.name]
         if isinstance(pattern, Constant):
             return self.graph.full(self.values["x"].type, pattern.number)
@@ -68,7 +68,7 @@ class Spelling:
         assert isinstance(pattern, Apply)
         return self.emit(pattern.code, *map(self.write, pattern.inputs), *self._others(pattern.code, pattern.inputs))
 
-    def _others(self, code: Anything, inputs: Sequence[Pattern]) -> list[Value]:
+    def _others(self, code: Any, inputs: Sequence[Pattern]) -> list[Value]:
         """Return the operands that a pattern's ``where`` tests."""
         scalar = self.graph.scalar
         if code == O.MEAN:

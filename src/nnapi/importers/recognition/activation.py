@@ -4,12 +4,12 @@ import math
 
 from nnapi.codes import OperationCode as O
 from nnapi.importers.graph import Value
-from nnapi.importers.recognition.pattern import Any, Either, Pattern, Power, apply
+from nnapi.importers.recognition.pattern import Either, Operand, Pattern, Power, apply
 from nnapi.importers.recognition.rewriter import Replacement, Rewriter, pattern
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.smooth_activations import CUBIC, ERROR_FUNCTION, SCALE
 
-x = Any("x", lambda value: value.is_float)
+x = Operand("x", lambda value: value.is_float)
 tanh, exp, log, absolute, relu, relu1 = map(apply, (O.TANH, O.EXP, O.LOG, O.ABS, O.RELU, O.RELU1))
 
 

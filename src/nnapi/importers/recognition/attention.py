@@ -7,7 +7,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode as O
 from nnapi.importers.graph import Step, Value
-from nnapi.importers.recognition.pattern import Any, Match, Number, Pattern, apply
+from nnapi.importers.recognition.pattern import Match, Number, Operand, Pattern, apply
 from nnapi.importers.recognition.rewriter import Replacement, Rewriter, pattern
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.shapes import axis_of
@@ -38,12 +38,12 @@ def _is_real(value: Value) -> bool:
     return value.is_float
 
 
-query, key, value, mask = (Any(name, _is_real) for name in ("query", "key", "value", "mask"))
-is_transposed = Any("is_transposed")
+query, key, value, mask = (Operand(name, _is_real) for name in ("query", "key", "value", "mask"))
+is_transposed = Operand("is_transposed")
 multiply = apply(O.BATCH_MATMUL, _is_plain_product)
 rows = apply(O.BATCH_MATMUL, _multiplies_rows)
 softmax = apply(O.SOFTMAX, _is_last_softmax)
-scores = rows(query * Number("of_query"), key * Number("of_key"), Any("_"), is_transposed) * Number("of_scores")
+scores = rows(query * Number("of_query"), key * Number("of_key"), Operand("_"), is_transposed) * Number("of_scores")
 
 
 @pattern(multiply(softmax(scores + mask), value), multiply(softmax(scores), value))
@@ -121,8 +121,8 @@ def _joins_last_axis(step: Step) -> bool:
     return len(parts) == 2 and axis.array is not None and axis_of(int(axis.array), rank) == rank - 1
 
 
-x = Any("x", _is_real)
-cos, sin = Any("cos", _is_real), Any("sin", _is_real)
+x = Operand("x", _is_real)
+cos, sin = Operand("cos", _is_real), Operand("sin", _is_real)
 first, second = Half(x, 0), Half(x, 1)
 join = apply(O.CONCATENATION, _joins_last_axis)
 

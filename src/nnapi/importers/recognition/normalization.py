@@ -2,7 +2,7 @@
 
 from nnapi.codes import OperationCode as O
 from nnapi.importers.graph import Step, Value
-from nnapi.importers.recognition.pattern import Any, Number, Pattern, Power, apply, is_constant
+from nnapi.importers.recognition.pattern import Number, Operand, Pattern, Power, apply, is_constant
 from nnapi.importers.recognition.rewriter import Replacement, Rewriter, pattern
 from nnapi.model.operand import Shape
 from nnapi.operation_codes import CompositeCode as Composite
@@ -13,8 +13,8 @@ def _keeps_axes(step: Step) -> bool:
     return step.inputs[2].array is not None and bool(step.inputs[2].array)
 
 
-x = Any("x", lambda value: value.is_float)
-gamma, beta, axes = Any("gamma"), Any("beta"), Any("axes", is_constant)
+x = Operand("x", lambda value: value.is_float)
+gamma, beta, axes = Operand("gamma"), Operand("beta"), Operand("axes", is_constant)
 mean_of = apply(O.MEAN, _keeps_axes)
 
 

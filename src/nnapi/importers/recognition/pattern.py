@@ -118,7 +118,7 @@ class Pattern:
 
 
 @dataclass(eq=False)
-class Any(Pattern):
+class Operand(Pattern):
     """Any value; the same name is the same value everywhere in a pattern."""
 
     name: str

@@ -2,11 +2,11 @@
 
 from nnapi.codes import OperationCode as O
 from nnapi.importers.graph import Value
-from nnapi.importers.recognition.pattern import Any, Constant, apply
+from nnapi.importers.recognition.pattern import Constant, Operand, apply
 from nnapi.importers.recognition.rewriter import Replacement, Rewriter, pattern
 from nnapi.operation_codes import CompositeCode as Composite
 
-x = Any("x", lambda value: value.is_float)
+x = Operand("x", lambda value: value.is_float)
 floor, select, equal, greater, less = map(apply, (O.FLOOR, O.SELECT, O.EQUAL, O.GREATER, O.LESS))
 low = floor(x)
 rest, above = x - low, low + 1
