@@ -180,7 +180,7 @@ def test_an_operation_without_the_quantization_is_computed_in_floats() -> None:
 def test_booleans_are_moved_as_bytes() -> None:
     graph, y = made(), computed(BOOL8, 3, 2)
     graph.emit(OperationCode.TRANSPOSE, [computed(BOOL8, 2, 3), graph.ints([1, 0])], [y])
-    assert names(graph) == "SELECT TRANSPOSE NOT_EQUAL"
+    assert names(graph) == "CONVERT TRANSPOSE CONVERT"
     constant = graph.bytes(Value(OperandType(BOOL8, (3,)), "", np.array([0, 1, 7], np.uint8)))
     assert (constant.constant.tolist(), constant.type) == ([0, 1, 1], OperandType(QUANT8, (3,), 1.0, 0))
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from nnapi.errors import BadDataError, NnapiError, OpFailedError
+from nnapi.lowering.expansion import expand
 from nnapi.model.builder import Builder
 from nnapi.model.operand import OperandType, tensor
 from nnapi.ops.coordinates import Reduction
@@ -189,6 +190,21 @@ def test_slices_are_scattered(kind: str, reduction: Reduction, way: str) -> None
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_a_single_position(way: str) -> None:
+    """Indices of rank 1 hold one position; a result or update of one element has rank 1."""
+    for at, expected in ((int32([1, -2]), [5]), (int32([-1]), [4, 5, 6])):
+        arrays = {"input": SIX, "indices": at}
+        (found,) = run(made("gather_nd", arrays, batch_dims=0, from_end=True), way, SIX, at)
+        assert found.tolist() == expected
+        for reduction in (Reduction.NONE, Reduction.ADD):
+            updates = np.full(len(expected), 10, np.float32)
+            model = made("scatter_nd", {**arrays, "updates": updates}, reduction=reduction, from_end=True)
+            written = SIX.copy()
+            written[tuple(at)] = 10 + (written[tuple(at)] if reduction else 0)
+            np.testing.assert_array_equal(run(model, way, SIX, at, updates)[0], written)
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("is_from_end", [False, True])
 def test_indices_out_of_range_fail_the_run(way: str, is_from_end: bool) -> None:
     """Far from the range too; a run with correct indices then succeeds on the same model."""
@@ -231,6 +247,32 @@ def test_constant_indices(way: str) -> None:
     assert gathered.tolist() == [[1, 3], [5, 5]]
     assert added.tolist() == [[2, 2, 5], [4, 14, 6]]
     assert taken.tolist() == [[[3], [1]], [[6], [4]]]
+
+
+def test_the_decomposition_combines_64_updates_of_an_element() -> None:
+    for count in (64, 65):
+        at, updates = np.full((count, 1), 1, np.int32), np.arange(count, dtype=np.float32)
+
+        def make(b: Builder, at: Any = at, updates: Any = updates) -> Any:
+            return b.scatter_nd(b.input(tensor("float32", (3,))), at, updates, Reduction.ADD, False)
+
+        model = model_of(make)
+        assert run(model, "nnapi-reference", SIX[0])[0].tolist() == [1, 2 + updates.sum(), 3]
+        if count == 64:
+            assert run(model, DECOMPOSED, SIX[0])[0].tolist() == [1, 2 + updates.sum(), 3]
+        else:
+            assert "its decomposition combines 65 elements at one index" in expand(model).refusals[0]
+
+
+def test_the_decomposition_limits_comparisons() -> None:
+    sizes = {"input": np.zeros(4096, np.float32), "updates": np.zeros(4097, np.float32)}
+    arrays = sizes | {"indices": np.zeros((4097, 1), np.int32)}
+    for reduction, reason in (
+        (Reduction.NONE, "compares 4096 positions with 4097 indices"),
+        (Reduction.ADD, "combines"),
+    ):
+        model = made("scatter_nd", arrays, reduction=reduction, from_end=False)
+        assert reason in expand(model).refusals[0]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_computed_indices(kind: str, axis: int) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-def test_computed_indices_are_not_added_to() -> None:
+def test_updates_are_added_at_computed_indices() -> None:
     inputs = [
         helper.make_tensor_value_info(name, elem, [2, 2])
         for name, elem in (("x", TensorProto.FLOAT), ("i", TensorProto.INT64), ("u", TensorProto.FLOAT))
@@ -61,8 +61,9 @@ def test_computed_indices_are_not_added_to() -> None:
     node = helper.make_node("ScatterElements", ["x", "i", "u"], ["y"], reduction="add")
     graph = helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name="y")])
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
-    with pytest.raises(UnsupportedOperationsError, match="its reduction is add, with computed indices"):
-        nnapi.load(proto.SerializeToString())
+    x, u = np.array([[1, 2], [3, 4]], np.float32), np.array([[10, 20], [30, 40]], np.float32)
+    compilation = nnapi.compile(nnapi.load(proto.SerializeToString()), "nnapi-reference")
+    assert compilation.run(x, np.array([[1, 1], [1, -2]], np.int32), u)[0].tolist() == [[1, 42], [43, 24]]
 
 
 def test_gather_elements_of_long_constants() -> None:

@@ -50,7 +50,7 @@ CASES: list[tuple[str, str, Any, tuple[Any, ...], dict[str, Any]]] = [
     ("Unsqueeze", "RESHAPE", INTS[:, 0], (row(-1, 1),), {}),
     ("Transpose", "TRANSPOSE", X, (), {}),
     ("Transpose", "TRANSPOSE", X, (), {"perm": [0, 3, 1, 2]}),
-    ("Transpose", "SELECT TRANSPOSE NOT_EQUAL", X > 0, (), {"perm": [2, 1, 3, 0]}),
+    ("Transpose", "CONVERT TRANSPOSE CONVERT", X > 0, (), {"perm": [2, 1, 3, 0]}),
     ("Transpose", "RESHAPE", X[:1], (), {"perm": [1, 0, 2, 3]}),
     ("Transpose", "RESHAPE GATHER RESHAPE", INTS, (), {"perm": [1, 2, 0]}),
     ("Split", "CAST", X, (), {"axis": 3}),

@@ -122,12 +122,12 @@ def test_directions_of_stablehlo(direction: int, expected: list[int]) -> None:
         (0.5, 3, s8, f32(4), [-128, 0, 3, 127]),
         (0.5, 0, s8, i32(4), [-128, 0, 3, 127]),
         (1.0, 3, s8, i32(4), [-128, 0, 3, 127]),
-        (0.5, 3, s8, flags(4), [1, 1, 0, 1]),
-        (0.5, 128, u8, flags(4), [1, 0, 1, 1]),
+        (0.5, 3, s8, flags(4), [1, 0, 1, 1]),
+        (0.5, 128, u8, flags(4), [0, 1, 1, 1]),
     ],
 )
 def test_casts_are_of_stored_values(scale: float, zero_point: int, make: Any, out: T, expected: list[float]) -> None:
-    """Those of booleans are of real values."""
+    """Also those to booleans, as in LiteRT."""
     values = np.array([-128, 0, 3, 127]) + (128 if make is u8 else 0)
     x = make(4, scale=scale, zero_point=zero_point)
     content = single("CAST", [x], out, "CastOptions")

@@ -51,6 +51,10 @@ def gather_nd(context: Context, input: Tensor, indices: Tensor, batch_dims: int,
     require(not batch_dims or depth == 1, "TensorFlow Lite's GATHER_ND has no batches")
     sizes = constant(input.shape[batch_dims : batch_dims + depth])
     at = count_from_start(context, indices, sizes) if from_end else indices
+    if not batch_dims and len(at.shape) == 1:  # TensorFlow Lite's result of one element has no dimensions
+        out, at = context.result(), context.reshape(at, (1, depth))
+        picked = context.emit("GATHER_ND", [input, at], out.like(shape=(1, *input.shape[depth:])))
+        return context.reshape(picked, out.shape, out)
     if not batch_dims:
         return context.emit("GATHER_ND", [input, at])
     return context.emit("GATHER", [input, context.reshape(at, at.shape[:-1])], axis=batch_dims, batch_dims=batch_dims)
@@ -63,7 +67,9 @@ def scatter_nd(
     """Add the updates to zeros, and the sum to the input."""
     require(reduction == Reduction.ADD, "TensorFlow Lite's SCATTER_ND writes into zeros and adds updates")
     require(not input.is_quantized, "TensorFlow Lite adds no quantized updates")
-    at = count_from_start(context, indices, constant(input.shape[: indices.shape[-1]])) if from_end else indices
+    depth, count = indices.shape[-1], math.prod(indices.shape[:-1])
+    at = count_from_start(context, indices, constant(input.shape[:depth])) if from_end else indices
+    at, updates = context.reshape(at, (count, depth)), context.reshape(updates, (count, *input.shape[depth:]))
     added = context.emit("SCATTER_ND", [at, updates, constant(input.shape)], input.like())
     return context.emit("ADD", [input, added], activation=0)
 

@@ -80,10 +80,17 @@ def scatter_elements(
 
 @lower(Composite.SCATTER_ND)
 def scatter_nd(context: Context, input: Value, indices: Value, updates: Value, reduction: int, from_end: bool) -> Value:
-    sizes, way = input.type.dimensions[: indices.type.dimensions[-1]], REDUCTIONS[Reduction(reduction)]
+    *outer, depth = indices.type.dimensions
+    sizes, way = input.type.dimensions[:depth], REDUCTIONS[Reduction(reduction)]
     context.require_coordinates("indices", indices, sizes, from_end=from_end)
-    at = indices.node("stored")
-    return _scatter(context, input, updates, lambda x, y: op.scatter_nd_update(x, at, y, way))
+    at, rows = indices.node("stored"), [math.prod(outer), *input.type.dimensions[depth:]]
+    if not outer:
+        at = op.reshape(at, integers([1, depth]), False)
+
+    def write(x: Node, y: Node) -> Node:
+        return op.scatter_nd_update(x, at, y if outer else op.reshape(y, integers(rows), False), way)
+
+    return _scatter(context, input, updates, write)
 
 
 def _scatter(context: Context, input: Value, updates: Value, write: Callable[[Node, Node], Node]) -> Value:

@@ -6,22 +6,8 @@ from nnapi.testing.random.proposals.proposal import Draw, Proposal, proposes
 @proposes(
     "ABS", "EXP", "FLOOR", "LOG", "NEG", "RSQRT", "SIN", "SQRT", "RELU", "RELU1", "RELU6", "TANH", "LOGISTIC", "ELU"
 )
-@proposes(
-    "ERF",
-    "GELU",
-    "MISH",
-    "SOFTPLUS",
-    "ROUND",
-    "CEIL",
-    "SIGN",
-    "HARD_SWISH",
-    "CAST",
-    "QUANTIZE",
-    "DEQUANTIZE",
-    "RANK",
-    "LOGICAL_NOT",
-    "SELECT",
-)
+@proposes("CONVERT", "QUANTIZE_TO_EVEN", "ERF", "GELU", "MISH", "SOFTPLUS", "ROUND", "CEIL", "SIGN")
+@proposes("HARD_SWISH", "CAST", "QUANTIZE", "DEQUANTIZE", "RANK", "LOGICAL_NOT", "SELECT")
 def propose_equal_shapes(draw: Draw) -> Proposal:
     return Proposal(dict.fromkeys(draw.tensors, draw.shape()))
 
