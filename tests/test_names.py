@@ -70,6 +70,7 @@ TESTED_BY = {
     "testing/random/proposals/detection.py": "testing/random/proposals/test_proposal.py",
     "testing/random/proposals/recurrent.py": "testing/random/proposals/test_proposal.py",
     "testing/random/proposals/along_axis.py": "testing/random/proposals/test_proposal.py",
+    "testing/random/proposals/coordinates.py": "testing/random/proposals/test_proposal.py",
     "testing/random/proposals/elementwise.py": "testing/random/proposals/test_proposal.py",
     "testing/random/proposals/matmul.py": "testing/random/proposals/test_proposal.py",
     "testing/random/operation_sets.py": "testing/random/test_deviation.py",

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 import nnapi  # noqa: E402
 from nnapi.codes import OperationCode  # noqa: E402
-from nnapi.operation_codes import CompositeCode
+from nnapi.operation_codes import CompositeCode  # noqa: E402
 from tests.importers.onnx.operator_cases import computed, loaded  # noqa: E402
 
 U8, S8 = quantization.QuantType.QUInt8, quantization.QuantType.QInt8

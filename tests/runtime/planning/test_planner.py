@@ -6,9 +6,12 @@ from nnapi import Device, device
 from nnapi.codes import PreferenceCode
 from nnapi.contract.driver import Verdict
 from nnapi.contract.timings import Cost, Element, Timings
+from nnapi.contract.workload import find_work
 from nnapi.drivers.limited import Limited
+from nnapi.model.builder import Builder
 from nnapi.model.facts import Kind
 from nnapi.model.model import Model
+from nnapi.model.operand import tensor
 from nnapi.runtime.planning.device_answers import DeviceAnswers
 from nnapi.runtime.planning.planner import make_first_plan, make_plans
 from tests.runtime.choice.trial_cases import network
@@ -56,3 +59,32 @@ def test_a_slow_start_is_worth_less_than_long_runs(seconds: float, chosen: str) 
     plan = make_first_plan(DeviceAnswers(chain(), devices, PreferenceCode.PREFER_FAST_SINGLE_ANSWER, None, tables))
     assert plan is not None
     assert plan.devices == (chosen,)
+
+
+class Decomposing(Limited):
+    """The reference, as an engine that takes composites as ten operations, each as expensive as the composite."""
+
+    def verdicts(self, model: Model) -> list[Verdict]:
+        return [Verdict(True, parts=(find_work(model, call),) * PARTS) for call in model.operations]
+
+
+PARTS = 10
+
+
+@pytest.mark.parametrize("faster", [PARTS / 2, PARTS * 2])
+def test_plans_are_compared_where_decomposed_composites_are_slower_than_predicted(faster: float) -> None:
+    """Whether the engine remains the fastest or not."""
+    builder = Builder()
+    builder.output(builder.gelu(builder.input(tensor("float32", (4,))), False))
+    model, reference = builder.finish(), device("nnapi-reference").driver
+    devices = [
+        Device(Decomposing(reference, "decomposing", declared=capabilities())),
+        Device(Shaping(reference, "whole", declared=capabilities())),
+    ]
+    costs = {"decomposing": 1e-3 / faster, "whole": 1e-3}
+    kind = (Kind.TRANSCENDENTAL, Element.FLOAT32)
+    tables = {name: Timings(0, 0, {kind: Cost(cost)}) for name, cost in costs.items()}
+    answers = DeviceAnswers(model, devices, PreferenceCode.PREFER_FAST_SINGLE_ANSWER, None, tables)
+    assert make_first_plan(answers) is None
+    best = make_plans(answers, compared=False)[0]
+    assert best.devices == (("whole",) if faster < PARTS else ("decomposing",))
