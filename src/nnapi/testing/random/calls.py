@@ -28,6 +28,7 @@ from nnapi.testing.random.control_flow import random_control_flow
 from nnapi.testing.random.proposals import (  # noqa: F401  # importing them fills PROPOSERS
     along_axis,
     attention,
+    coordinates,
     detection,
     elementwise,
     matmul,

@@ -15,7 +15,11 @@ def on_float_values(part: Part, values: Mapping[int, Array | None]) -> Example |
     """Return an operation with its quantized operands dequantized; None if none is quantized."""
     example, main = part.example, part.example.main
     operation = REGISTRY[CODES[main.operations[0].type]]
-    if not any(o.scale or o.channel_quant for o in main.operands) or operation.name in ("CAST", "QUANTIZED_16BIT_LSTM"):
+    if not any(o.scale or o.channel_quant for o in main.operands) or operation.name in (
+        "CAST",
+        "CONVERT",
+        "QUANTIZED_16BIT_LSTM",
+    ):
         return None
     inputs = dict(zip(main.inputs, (values[index] for index in part.inputs), strict=True))
     operands = []
