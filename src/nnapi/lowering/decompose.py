@@ -68,7 +68,7 @@ def _float_type(type: OperandType) -> OperandType:
 
 def _as_float(decomposition: Decomposition, model: Model, index: int, type: OperandType | None) -> int:
     """Return the index of an input in the decomposition, as float32 if it is quantized or float16."""
-    tensor = decomposition.take(index)
+    tensor = decomposition.read(index)
     if tensor is None or type is None:
         omitted = decomposition._operand(_float_type(model.operands[index].type), "")
         decomposition.model.set_operand_value(omitted, None)

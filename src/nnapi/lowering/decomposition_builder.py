@@ -51,7 +51,7 @@ class Decomposition(Builder):
         self._zeros: dict[int, Tensor] = {}
         self._outer: Decomposition | None = None
 
-    def take(self, index: int) -> Tensor | None:
+    def read(self, index: int) -> Tensor | None:
         """Return the tensor of an operand of the model; None for an omitted one."""
         type = self._given[index]
         if type is None:
@@ -84,7 +84,7 @@ class Decomposition(Builder):
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the call, with tensors instead of their types."""
-        return self.call.bind(self.take, lambda x: self.permute(x, NCHW_TO_NHWC))
+        return self.call.bind(self.read, lambda x: self.permute(x, NCHW_TO_NHWC))
 
     def complete(self, made: Tensor | Sequence[Tensor]) -> Model:
         """Finish and return the model; its outputs are the call's results, quantized as the call's operands are."""

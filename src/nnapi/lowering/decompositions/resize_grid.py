@@ -1,5 +1,6 @@
 """GRID_SAMPLE: gather rows of the flattened images, and interpolate."""
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from nnapi.codes import OperandCode
 from nnapi.lowering.decomposition_builder import Decomposition, decomposition
 from nnapi.lowering.refusal import require
 from nnapi.model.builder import Tensor
-from nnapi.model.operand import OperandType, Shape
+from nnapi.model.operand import OperandType
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.grid_sample import CUBIC, Mode, Padding
 
@@ -55,7 +56,7 @@ def _surround(b: Decomposition, x: Tensor) -> Tensor:
     return x
 
 
-def _count_pixels(b: Decomposition, rows: Tensor, sizes: Shape, is_aligned: bool) -> Tensor:
+def _count_pixels(b: Decomposition, rows: Tensor, sizes: Sequence[int], is_aligned: bool) -> Tensor:
     """Return locations in pixels."""
     height, width = ((size - is_aligned) / 2 for size in sizes)
     location = _times(b, _add(b, rows, 1), _pair(b, width, height))
@@ -84,7 +85,7 @@ def _cubic(b: Decomposition, x: Tensor, factors: tuple[float, ...]) -> Tensor:
     return _add(b, total, factors[-1])
 
 
-def _reflect(b: Decomposition, location: Tensor, sizes: Shape, is_aligned: bool) -> Tensor:
+def _reflect(b: Decomposition, location: Tensor, sizes: Sequence[int], is_aligned: bool) -> Tensor:
     edge = 0.0 if is_aligned else -0.5
     height, width = (max(size - 1 - 2 * edge, 1) for size in sizes)  # for a single pixel every location is 0
     span, twice = _pair(b, width, height), _pair(b, 2 * width, 2 * height)
