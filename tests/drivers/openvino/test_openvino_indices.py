@@ -88,6 +88,28 @@ def test_indices_are_an_input_or_a_view_of_it() -> None:
     assert find_source(ints(1, 2)) is None
 
 
+def test_indices_may_be_repeated_but_coordinates_may_not() -> None:
+    x = parameter(1, 3)
+    repeated = find_source(op.tile(x, ints(4, 1)))
+    assert repeated is not None
+    assert repeated.parameter.get_name() == x.get_name()
+    assert not repeated.is_in_order
+    given = np.array([0, 2], np.int32)
+    nodes = [
+        NODE("Expand", ["x", "shape"], ["i"]),
+        NODE("ScatterElements", ["rows", "i", "u"], ["y"], axis=1),
+    ]
+    constants = {"shape": np.array([2, 2]), "rows": ROWS.T.copy(), "u": np.full((2, 2), -1, np.float32)}
+    compiled = compile(read(nodes, given, **constants), [ENGINE])
+    expected = ROWS.T.copy()
+    expected[:, given] = -1
+    assert compiled.run(given)[0].tolist() == expected.tolist()
+    with pytest.raises(NnapiError, match=r"must be in -5..4"):
+        compiled.run(np.array([0, 5], np.int32))
+    nodes[1] = NODE("GatherND", ["rows", "i"], ["y"])
+    assert "does not test indices" in str([v.reason for v in lower_model(read(nodes, given, **constants)).verdicts])
+
+
 def test_negative_indices_of_an_input_may_become_0() -> None:
     raised = find_source(op.maximum(parameter(3), ints(0)))
     assert raised is not None

@@ -100,6 +100,8 @@ class Context(lowering.Context):
             return
         wanted = f"the sizes of axes, {list(limits)}"
         position, source = self._find_source(name, value, wanted)
+        if not source.is_in_order:
+            raise Unsupported(_describe_untested(name, wanted))
         least = [LOWEST] * len(limits) if source.is_raised else least
         for column, limit in enumerate(limits):
             suffix = f"[..., {column}]" if len(limits) > 1 else ""
@@ -111,7 +113,7 @@ class Context(lowering.Context):
         names = [node.get_name() for node in self._inputs.values()]
         source = find_source(indices.node("stored"))
         if source is None or source.parameter.get_name() not in names:
-            raise Unsupported(f"{name} is computed, and the engine does not test indices against {wanted}")
+            raise Unsupported(_describe_untested(name, wanted))
         return names.index(source.parameter.get_name()), source
 
     # Results
@@ -152,6 +154,10 @@ class Context(lowering.Context):
 def _require_constants(name: str, indices: Array, limit: int, least: int) -> None:
     low, high = int(indices.min()), int(indices.max())
     require(low >= least and high < limit, f"{name} holds {low}..{high}, must be in {least}..{limit - 1}")
+
+
+def _describe_untested(name: str, wanted: str) -> str:
+    return f"{name} is computed, and the engine does not test indices against {wanted}"
 
 
 def align(values: Sequence[Value]) -> tuple[list[Node], bool]:

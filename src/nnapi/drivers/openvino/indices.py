@@ -10,7 +10,9 @@ from nnapi.drivers.openvino.value import Node, node_of
 DEEPEST = 8
 """Maximum number of nodes in a chain; the range of deeper ones counts as unknown."""
 VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
-MOVES = VIEWS | {"Broadcast", "Gather", "Slice", "Split", "StridedSlice", "Tile", "Transpose"}
+REPEATS = frozenset({"Broadcast", "Tile", "Transpose"})
+"""Types of nodes whose result has all elements of their first input, in another order."""
+MOVES = VIEWS | REPEATS | {"Gather", "Slice", "Split", "StridedSlice"}
 """Types of nodes whose result has only elements of their first input."""
 
 
@@ -52,10 +54,12 @@ def find_range(value: Node, depth: int = 0) -> Range:
 
 
 class Source(NamedTuple):
-    """A model input whose numbers are the indices; ``is_raised`` if negative ones become 0."""
+    """A model input whose numbers are the indices; ``is_raised`` if negative ones become 0, ``is_in_order`` if they are
+    neither repeated nor moved."""
 
     parameter: Node
     is_raised: bool = False
+    is_in_order: bool = True
 
 
 def find_source(value: Node) -> Source | None:
@@ -64,8 +68,9 @@ def find_source(value: Node) -> Source | None:
     name, inputs = node.get_type_name(), node.input_values()
     if name == "Parameter":
         return Source(node)
-    if name in VIEWS:
-        return find_source(inputs[0])
+    if name in VIEWS | REPEATS:
+        source = find_source(inputs[0])
+        return source._replace(is_in_order=False) if source and name in REPEATS else source
     if name == "Maximum" and _is_zero(inputs[1]):
         source = find_source(inputs[0])
         return source and source._replace(is_raised=True)
