@@ -28,3 +28,41 @@ def test_gelu(approximate: bool) -> None:
 def test_cumulative_sums(type: Any) -> None:
     for axis, exclusive, reverse in ((0, False, False), (1, True, False), (-1, False, True), (2, True, True)):
         run(CompositeCode.CUMSUM, [given(type, 2, 3, 4), *ints(axis), flag(exclusive), flag(reverse)], type)
+
+
+INDICES = tensor("int32")
+AT = INDICES.with_dimensions((2, 2)), np.array([[1, -3], [-2, 2]], np.int32)
+
+
+@pytest.mark.parametrize("type", [FLOAT, INDICES, tensor("uint8", (), 0.5, 3), tensor("int8", (), 0.5, -3)])
+def test_gathers(type: Any) -> None:
+    for axis in (0, 1):
+        run(CompositeCode.TAKE, [given(type, 3, 4), *ints(axis), AT], type)
+        along = INDICES.with_dimensions((3, 4)), np.arange(12, dtype=np.int32).reshape(3, 4) % 3
+        run(CompositeCode.GATHER_ELEMENTS, [given(type, 3, 4), *ints(axis), along, flag(True)], type)
+    run(CompositeCode.GATHER_ND, [given(type, 3, 4), AT, *ints(0), flag(True)], type)
+    batches = INDICES.with_dimensions((3, 1)), np.array([[-1], [0], [3]], np.int32)
+    run(CompositeCode.GATHER_ND, [given(type, 3, 4), batches, *ints(1), flag(True)], type)
+
+
+@pytest.mark.parametrize("type", [FLOAT, INDICES])
+def test_sums_at_positions(type: Any) -> None:
+    run(CompositeCode.SCATTER_ND, [given(type, 3, 4), AT, given(type, 2), *ints(1), flag(True)], type)
+
+
+@pytest.mark.parametrize("type", [FLOAT, INDICES, tensor("uint8", (), 0.5, 3)])
+def test_the_largest_elements(type: Any) -> None:
+    run(CompositeCode.TOP_K, [given(type, 3, 7), *ints(-1, 4), flag(True)], type, INDICES)
+
+
+def test_halves_are_rounded_to_even() -> None:
+    x = np.arange(-6, 6, dtype=np.float32) / 4
+    for type in (tensor("uint8", (), 0.5, 3), tensor("int8", (), 0.5, -3)):
+        run(CompositeCode.QUANTIZE_TO_EVEN, [(FLOAT.with_dimensions(x.shape), x)], type)
+
+
+@pytest.mark.parametrize("type", [FLOAT, INDICES, tensor("uint8", (), 1.0, 0), tensor("int8", (), 1.0, 0)])
+def test_casts(type: Any) -> None:
+    x = np.array([-300, -1, 0, 1, 128, 300], np.float32)
+    run(CompositeCode.CONVERT, [(FLOAT.with_dimensions(x.shape), x)], type)
+    run(CompositeCode.CONVERT, [(INDICES.with_dimensions(x.shape), x.astype(np.int32))], type)

@@ -336,7 +336,18 @@ EXAMPLES = [
     one("ARGMAX", "ARG_MAX", lambda b, x: b.argmax(x, 1), SQUARE, [1, 1]),
     one("ARGMIN", "ARG_MIN RESHAPE", lambda b, x: b.argmin(x, 0), ROW, [0]),
     one("TOPK_V2", "REVERSE_V2 TOPK_V2 SUB", lambda b, x: b.topk_v2(x, 2), ROW, [2, 0.5], [4, 3]),
-    one("TOPK_V2", "TOPK_V2", lambda b, x: b.topk_v2(b.reverse(x, [0]), 2)[0], ROW, [2, 0.5]),
+    one("TOP_K", "TOPK_V2", lambda b, x: b.top_k(x, -1, 2, True), ROW, [2, 0.5], [4, 3]),
+    one("TAKE", "GATHER", lambda b, x: b.take(x, 1, i32([-1, 0])), SQUARE, [[2, 1], [4, 3]]),
+    one("GATHER_ELEMENTS", "GATHER", lambda b, x: b.gather_elements(x, 1, i32([[1], [0]]), False), SQUARE, [[2], [3]]),
+    one("GATHER_ND", "GATHER_ND", lambda b, x: b.gather_nd(x, i32([[1, 0], [0, 1]]), 0, False), SQUARE, [3, 2]),
+    one("GATHER_ND", "RESHAPE GATHER", lambda b, x: b.gather_nd(x, i32([[1], [0]]), 1, False), SQUARE, [2, 3]),
+    one(
+        "SCATTER_ND",
+        "SCATTER_ND ADD",
+        lambda b, x: b.scatter_nd(x, i32([[1], [1]]), SQUARE, 1, False),
+        SQUARE,
+        [[1, 2], [7, 10]],
+    ),
     one(
         "EMBEDDING_LOOKUP",
         "EMBEDDING_LOOKUP",
@@ -372,6 +383,13 @@ EXAMPLES = [
         lambda b, x: b.dequantize(b.quantize(x, out=BYTES), out=nnapi.tensor("float32", (3,))),
         ROW[2:],
         [0, 0.5, 2],
+    ),
+    one(
+        "CONVERT",
+        "CAST",
+        lambda b, x: b.convert(x, out=nnapi.tensor("bool8", (5,))),
+        ROW,
+        [True, True, False, True, True],
     ),
     one("CAST", "CAST", lambda b, x: b.cast(x, out=nnapi.tensor("int32", (2, 2))), 2 * SQUARE, [[2, 4], [6, 8]]),
 ]
