@@ -206,7 +206,7 @@ def test_other_products_of_shares_are_not_attention() -> None:
 
 
 def test_halves_are_rounded_to_even() -> None:
-    x, y = np.arange(-3, 3.5, 0.5, np.float32).reshape(1, -1), CASES["round_half_to_even"]
+    x, y = np.arange(-3, 3.5, 0.5).astype(np.float32).reshape(1, -1), CASES["round_half_to_even"]
     rewrite = next(each for each in REWRITES if each.name == "round_half_to_even")
     model = write(rewrite.forms[0], y._replace(shapes={"x": x.shape}), 1).build()
     assert codes(model) == [CompositeCode.ROUND]
@@ -233,6 +233,23 @@ def test_models_of_the_builder_are_not_rewritten() -> None:
     square = b.mean(b.mul(x, x, 0), [2], 1)
     b.output(b.mul(x, b.rsqrt(b.add(square, 1e-5, 0)), 0))
     assert codes(b.finish()) == [O.MUL, O.MEAN, O.ADD, O.RSQRT, O.MUL]
+
+
+@pytest.mark.parametrize("code", [O.MUL, O.ADD, O.NEG, O.SQRT, O.POW])
+def test_long_chains_of_operations_are_no_patterns(code: O) -> None:
+    spelling = Spelling({}, {}, 0)
+    x = y = real(*X, name="x")
+    others = [] if code in (O.NEG, O.SQRT) else [spelling.constant(2)]
+    for _ in range(3000):
+        y = spelling.emit(code, y, *others)
+    shares = spelling.emit(CompositeCode.ERF, y)
+    above = spelling.emit(O.ADD, shares, spelling.constant(1))
+    z = spelling.emit(O.MUL, y, above)
+    mean = spelling.emit(O.MEAN, z, spelling.graph.ints([-1]), spelling.graph.scalar(OperandCode.INT32, 1))
+    end = spelling.emit(O.MUL, z, spelling.emit(O.RSQRT, mean))
+    steps = list(spelling.graph.steps)
+    recognize(spelling.graph, [end, x])
+    assert spelling.graph.steps == steps
 
 
 def test_a_graph_without_patterns_is_the_same() -> None:

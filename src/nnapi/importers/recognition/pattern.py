@@ -24,6 +24,8 @@ from nnapi.operation_codes import Code
 Bound = Value | float
 Codes = frozenset[Code]
 ROOTS: Codes = frozenset({O.SQRT, O.RSQRT, O.POW})
+MOST_STEPS = 48
+"""The largest number of steps of a match, so that long chains of operations do not nest too deeply."""
 TOLERANCE, TOLERANCE_OF_HALVES = 1e-5, 1e-3
 """The relative difference of a file's number from a pattern's, in float32 and float16."""
 
@@ -49,6 +51,10 @@ class Match(NamedTuple):
     makers: Makers
     names: Mapping[str, Bound] = {}
     steps: tuple[Step, ...] = ()
+
+    def find_maker(self, value: Value) -> Step | None:
+        """Return the step that writes a value; None if it fuses an activation, or if no pattern has so many steps."""
+        return self.makers.plain.get(value) if len(self.steps) < MOST_STEPS else None
 
     def through(self, step: Step) -> Match:
         return self._replace(steps=(*self.steps, step))
@@ -157,7 +163,7 @@ class Apply(Pattern):
     where: Callable[[Step], bool] = lambda step: True
 
     def find(self, value: Value, match: Match) -> Iterator[Match]:
-        step = match.makers.plain.get(value)
+        step = match.find_maker(value)
         if step is not None and step.code == self.code and self.where(step):
             yield from _find_all(self.inputs, step.inputs, match.through(step))
 
@@ -213,7 +219,7 @@ class Power(Pattern):
     def find(self, value: Value, match: Match) -> Iterator[Match]:
         if self.exponent == 1:
             yield from self.base.find(value, match)
-        step = match.makers.plain.get(value)
+        step = match.find_maker(value)
         found = None if step is None else _find_exponent(step)
         if step is not None and found is not None:
             source, exponent = found
@@ -307,7 +313,7 @@ class Chain(Pattern):
     def _split(self, parts: Sequence[Pattern], value: Value, match: Match) -> Iterator[tuple[Match, float]]:
         """Yield the ways in which the value consists of all the parts, each with the number that remains. Numbers are
         left out first."""
-        step = match.makers.plain.get(value)
+        step = match.find_maker(value)
         if step is not None and step.code in (self.join, self.undo):
             a, b = step.inputs[:2]
             is_undone, match_within = step.code == self.undo, match.through(step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from nnapi.codes import OperandCode, OperationCode
@@ -35,6 +36,8 @@ class Rewrite:
 
 
 REWRITES: list[Rewrite] = []
+MOST_MATCHES = 64
+"""The largest number of matches that are tried for one step."""
 
 
 def pattern(*forms: Pattern) -> Callable[[Replace], Replace]:
@@ -81,7 +84,8 @@ class Rewriter:
     def _rewrite(self, step: Step, rewrite: Rewrite, form: Pattern) -> tuple[list[Step], Sequence[Step]] | None:
         """Return the new steps and the steps that they replace; None if the step is not the last of a match."""
         (out,) = step.outputs if len(step.outputs) == 1 else (None,)
-        for match in form.find(out, Match(self.makers)) if out is not None else ():
+        matches = () if out is None else islice(form.find(out, Match(self.makers)), MOST_MATCHES)
+        for match in matches:
             if self._is_closed(match, step):
                 steps, self.graph.steps = self.graph.steps, []
                 try:
