@@ -75,7 +75,7 @@ class Decomposition(Builder):
 
     def take_outer(self, operand: Any) -> Any:
         """Return an operand of the model around a nested one: a constant as a constant, another tensor as an input."""
-        return self.take(operand.index) if isinstance(operand, Tensor) else operand
+        return self.read(operand.index) if isinstance(operand, Tensor) else operand
 
     def list_outer_operands(self) -> list[Tensor]:
         """Return the tensors of the model around this one that became inputs, in their order."""
