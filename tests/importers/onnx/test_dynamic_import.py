@@ -216,6 +216,16 @@ def test_constants_that_are_repeated_along_dynamic_dimensions(kind: str) -> None
         np.testing.assert_array_equal(compiled.run(x)[0], {"Sign": np.sign, "Round": np.rint}[kind](x))
 
 
+@pytest.mark.parametrize("to", [1, 6, 2])
+def test_booleans_of_dynamic_dimensions_are_cast(to: int) -> None:
+    nodes = [node("Greater", "x zero", "b"), node("Cast", "b", "y", to=to)]
+    content = made(nodes, {"x": ["n", 3]}, {"y": ["n", 3]}, {"zero": np.zeros((), np.float32)})
+    x, model = np.array([[-1.5, 0, 2.5], [0.5, -0.5, 1.5]], np.float32), nnapi.load(content)
+    assert not isinstance(model, DynamicModel)
+    with nnapi.compile(model, "nnapi-reference") as compiled:
+        np.testing.assert_array_equal(compiled.run(x)[0], x > 0)
+
+
 def test_an_output_without_a_type() -> None:
     proto = onnx.ModelProto.FromString(made([node("ThresholdedRelu", "x", "y")], {"x": ["n"]}, {"y": ["n"]}, {}))
     proto.graph.output[0].ClearField("type")
