@@ -56,7 +56,7 @@ def made(operation: str, arrays: dict[str, Any], type: OperandType = TYPES["floa
 
 @pytest.mark.parametrize("way", WAYS)
 def test_literal(way: str) -> None:
-    for operation, arrays, fixed, expected in (
+    examples: list[tuple[str, dict[str, Any], dict[str, Any], Any]] = [
         ("take", {"indices": int32([-1, 0])}, {"axis": 1}, [[3, 1], [6, 4]]),
         ("gather_elements", {"indices": int32([[0, 1, -2]])}, {"axis": 0, "from_end": True}, [[1, 5, 3]]),
         ("gather_nd", {"indices": int32([[1, 2], [0, -3]])}, {"batch_dims": 0, "from_end": True}, [6, 1]),
@@ -73,7 +73,8 @@ def test_literal(way: str) -> None:
             {"reduction": Reduction.NONE, "from_end": True},
             [[1, 2, 3], [0, 0, 1]],
         ),
-    ):
+    ]
+    for operation, arrays, fixed, expected in examples:
         (found,) = run(made(operation, {"input": SIX, **arrays}, **fixed), way, SIX, *arrays.values())
         assert found.tolist() == expected, operation
 

@@ -68,7 +68,7 @@ def test_computed_indices_out_of_range_write_nothing(
     shape = x.shape if kind == "ScatterElements" else (len(x), *data.shape[x.shape[1] :])
     updates, expected = RANDOM.normal(size=shape).astype(np.float32), data.copy()
     at = tuple(x.T) if kind == "ScatterND" else (x, np.arange(x.shape[1]))
-    combine = {"none": lambda old, new: new, "add": np.add, "max": np.maximum}[reduction]
+    combine: Any = {"none": lambda old, new: new, "add": np.add, "max": np.maximum}[reduction]
     expected[at] = combine(data[at], updates)
     scatter = helper.make_node(kind, ["d", "x", "u"], ["y"], reduction=reduction)
     model = loaded([scatter], {"d": data, "u": updates}, x=x)

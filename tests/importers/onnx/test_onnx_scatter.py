@@ -170,21 +170,21 @@ def test_random_scatters_agree_with_onnx(device: str, reduction: str, kind: str)
     for _ in range(4):
         shape = tuple(random.integers(1, 5, random.integers(1, 5)).tolist())
         data, rank = random.normal(size=shape).astype(np.float32), len(shape)
+        options: dict[str, Any] = {"reduction": reduction}
         if kind == "ScatterElements":
             axis = int(random.integers(-rank, rank))
             own = tuple(int(random.integers(1, size + 1)) for size in shape)
-            indices, options = distinct(own, axis % rank, shape[axis]), {"axis": axis}
+            indices, options["axis"] = distinct(own, axis % rank, shape[axis]), axis
             if reduction != "none":
                 indices = random.integers(-shape[axis], shape[axis], own)
             updates = random.normal(size=own).astype(np.float32)
         else:
-            depth, options = int(random.integers(1, rank + 1)), {}
+            depth = int(random.integers(1, rank + 1))
             chosen = random.permutation(int(np.prod(shape[:depth])))[: random.integers(1, 5)]
             chosen = chosen if reduction == "none" else random.choice(chosen, 6)
             indices = np.stack(np.unravel_index(chosen, shape[:depth]), -1)
             indices -= random.integers(0, 2, indices.shape) * np.array(shape[:depth])
             updates = random.normal(size=(len(chosen), *shape[depth:])).astype(np.float32)
-        options |= {"reduction": reduction}
         for names, constants, x in (
             ("d x u", {"d": data, "u": updates}, indices),
             ("x i u", {"i": indices, "u": updates}, data),
