@@ -48,7 +48,8 @@ def check(kind: str, inputs: Sequence[Any], computed: int = 1, opset: int = 23, 
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
     model = nnapi.load(proto.SerializeToString())
     found = nnapi.compile(model, "nnapi-reference").run(*arrays[:computed])[0]
-    expected = ReferenceEvaluator(proto).run(None, dict(zip(given, arrays[:computed], strict=False)))[0]
+    results: Any = ReferenceEvaluator(proto).run(None, dict(zip(given, arrays[:computed], strict=False)))
+    expected = results[0]
     bound = 2e-6 if found.dtype == np.float32 else 2e-3
     np.testing.assert_allclose(found, expected, bound, bound)
     return {call.code for call in model.operations} - MOVING
