@@ -60,11 +60,11 @@ def attention(
     **_: Value,
 ) -> Replacement | None:
     scale = of_query * of_key * of_scores
-    rows = key if _truth(is_transposed) else _transpose_back(rewriter, key)
-    if rows is None or not np.isfinite(scale):
+    key_rows = key if _truth(is_transposed) else _transpose_back(rewriter, key)
+    if key_rows is None or not np.isfinite(scale):
         return None
     given = rewriter.graph.no_value(query.type.code) if mask is None else mask
-    return Replacement(Composite.ATTENTION, [query, rows, value, given, rewriter.real(scale)])
+    return Replacement(Composite.ATTENTION, [query, key_rows, value, given, rewriter.real(scale)])
 
 
 def _transpose_back(rewriter: Rewriter, columns: Value) -> Value | None:
@@ -142,6 +142,7 @@ def _repeat(rewriter: Rewriter, angles: Value) -> Value:
     """Return the last axis twice, for both halves."""
     axis = angles.rank - 1
     if angles.array is not None:
+        rewriter.graph.reserve(2 * angles.array.nbytes)
         return rewriter.graph.constant(np.concatenate([angles.array] * 2, axis), name=angles.name)
     shape = (*angles.shape[:-1], 2 * angles.shape[-1])
     return rewriter.apply(O.CONCATENATION, [angles, angles, rewriter.i32(axis)], shape, "twice")

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import NnapiError
 from nnapi.importers.graph import Graph, Step, Value
 from nnapi.importers.recognition.pattern import Makers, Match, Pattern
 from nnapi.importers.refusals import Refused
@@ -92,7 +93,7 @@ class Rewriter:
                     wanted = rewrite.replace(self, **match.names)
                     if wanted is not None and self._emit(wanted, step.outputs[0]):
                         return self.graph.steps, match.steps
-                except Refused:
+                except (Refused, NnapiError):
                     pass
                 finally:
                     self.graph.steps = steps
