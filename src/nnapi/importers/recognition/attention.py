@@ -7,7 +7,8 @@ import numpy as np
 
 from nnapi.codes import OperationCode as O
 from nnapi.importers.graph import Step, Value
-from nnapi.importers.recognition.pattern import Match, Number, Operand, Pattern, apply
+from nnapi.importers.recognition.match import Match
+from nnapi.importers.recognition.pattern import Number, Operand, Pattern, apply
 from nnapi.importers.recognition.rewriter import Replacement, Rewriter, pattern
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.shapes import axis_of

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import NnapiError
 from nnapi.importers.graph import Graph, Step, Value
-from nnapi.importers.recognition.pattern import Makers, Match, Pattern
+from nnapi.importers.recognition.match import Makers, Match
+from nnapi.importers.recognition.pattern import Pattern
 from nnapi.importers.refusals import Refused
 from nnapi.operation_codes import Code
 
