@@ -32,7 +32,10 @@ def graph(
     if dynamic:
         ends = [helper.make_tensor_value_info(name, FLOAT, None) for name in outputs]
     whole = helper.make_graph(list(nodes), "g", [given], ends, list(constants))
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    opsets = [
+        helper.make_opsetid("", 17),
+        helper.make_opsetid("ai.onnx.ml", 5 if "TreeEnsemble" in {node.op_type for node in nodes} else 3),
+    ]
     content: bytes = helper.make_model(whole, opset_imports=opsets, ir_version=8).SerializeToString()
     return content
 

@@ -167,7 +167,7 @@ def test_a_classifier_gives_labels_and_scores() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "reason"), {"TreeEnsemble": "of tree ensembles", "DictVectorizer": "maps from names"}.items()
+    ("kind", "reason"), {"FeatureVectorizer": "no such operation", "DictVectorizer": "maps from names"}.items()
 )
 def test_what_has_no_rule_says_why(kind: str, reason: str) -> None:
     with pytest.raises(UnsupportedOperationsError, match=reason):

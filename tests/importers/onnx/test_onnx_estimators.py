@@ -281,3 +281,48 @@ def test_distances_to_more_rows_than_are_unrolled(kind: str, is_state_first: boo
     content = graph([scan], X, ["y"], [helper.make_tensor("known", FLOAT, known.shape, known.reshape(-1))])
     differences = known[:, None] - X[None]
     check(content, X, [(differences**2 if kind == "square" else np.abs(differences)).sum(2)])
+
+
+def split_forest(**more: Any) -> dict[str, Any]:
+    """The trees of :func:`forest` for TreeEnsemble, which lists inner nodes and leaves apart."""
+    number, splits = onnx.TensorProto.UINT8, [value for _, values in SPLITS for value in values]
+    attributes = {
+        "n_targets": 1,
+        "tree_roots": [0, 2],
+        "nodes_featureids": [feature for features, _ in SPLITS for feature in features],
+        "nodes_splits": helper.make_tensor("splits", FLOAT, [4], splits),
+        "nodes_modes": helper.make_tensor("modes", number, [4], [0] * 4),
+        "nodes_truenodeids": [1, 0, 3, 3],
+        "nodes_trueleafs": [0, 1, 0, 1],
+        "nodes_falsenodeids": [2, 1, 5, 4],
+        "nodes_falseleafs": [1, 1, 1, 1],
+        "leaf_targetids": [0] * 6,
+        "leaf_weights": helper.make_tensor("weights", FLOAT, [6], LEAVES.reshape(-1)),
+    }
+    return attributes | more
+
+
+@pytest.mark.parametrize("missing", [(0, 0), (0, 1)])
+def test_ensembles_whose_leaves_are_listed_apart(missing: Sequence[int]) -> None:
+    x = X.copy()
+    x[::2, 1] = np.nan
+    attributes = split_forest(nodes_missing_value_tracks_true=[*missing] * 2)
+    check(made("TreeEnsemble", x, **attributes), x, [sums(x, missing=missing)])
+
+
+def test_a_single_mean_is_not_transformed() -> None:
+    check(made("TreeEnsemble", X, **split_forest(aggregate_function=0, post_transform=2)), X, [sums(X) / 2])
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_several_sums_of_trees_are_transformed(count: int) -> None:
+    attributes = {"n_targets": count, "post_transform": "LOGISTIC", **targets("target", tuple(range(count)))}
+    raw = sums(X) * np.arange(1, count + 1)
+    expected = raw if count == 1 else 1 / (1 + np.exp(-raw))
+    check(made("TreeEnsembleRegressor", X, **forest(), **attributes), X, [expected])
+
+
+def test_sets_of_members_are_refused() -> None:
+    modes = helper.make_tensor("modes", onnx.TensorProto.UINT8, [4], [6] * 4)
+    with pytest.raises(UnsupportedOperationsError, match="compare in several ways: BRANCH_MEMBER"):
+        nnapi.load(made("TreeEnsemble", X, **split_forest(nodes_modes=modes)))

@@ -64,7 +64,7 @@ _NAMES = {
     "estimators": "ai.onnx.ml:ArrayFeatureExtractor ai.onnx.ml:LabelEncoder ai.onnx.ml:ZipMap ai.onnx.ml:Scaler "
     "ai.onnx.ml:Normalizer ai.onnx.ml:Binarizer ai.onnx.ml:LinearRegressor ai.onnx.ml:LinearClassifier",
     "support_vectors": "ai.onnx.ml:SVMRegressor ai.onnx.ml:SVMClassifier",
-    "trees": "ai.onnx.ml:TreeEnsembleRegressor ai.onnx.ml:TreeEnsembleClassifier",
+    "trees": "ai.onnx.ml:TreeEnsemble ai.onnx.ml:TreeEnsembleRegressor ai.onnx.ml:TreeEnsembleClassifier",
     "scatter": "Scatter ScatterElements ScatterND",
     "unary": "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Dropout Exp Floor Identity IsInf IsNaN Log Neg Not "
     "Reciprocal Round Sign Sin Sinh Sqrt Tan",

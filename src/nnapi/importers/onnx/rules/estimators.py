@@ -4,6 +4,7 @@ parts that they share with others."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -59,9 +60,9 @@ def as_float(node: Node) -> Tensor:
     return tensor if tensor.elem == FLOAT else compose(node, "Cast", tensor, to=FLOAT)
 
 
-def floats(node: Node, name: str) -> Array:
-    """Return an attribute's float values; newer operators may store them as a tensor."""
-    tensor = node.attribute(f"{name}_as_tensor")
+def floats(node: Node, name: str, tensor: Any = None) -> Array:
+    """Return an attribute's float values; newer operators may store them as a ``tensor``."""
+    tensor = node.attribute(f"{name}_as_tensor") if tensor is None else tensor
     if tensor is not None:
         return node.conversion.state.file.array(tensor)[0].astype(np.float32)
     return np.array(node.attribute(name) or [], np.float32)
@@ -132,8 +133,9 @@ def _linear(node: Node, rows: int) -> Tensor:
     return compose(node, "Add", found, bias) if bias.size else found
 
 
-def transform(node: Node, scores: Tensor) -> Tensor:
-    way = node.attribute("post_transform", "NONE")
+def transform(node: Node, scores: Tensor, way: str | None = None) -> Tensor:
+    """Apply a transformation, by default the node's attribute ``post_transform``."""
+    way = way or str(node.attribute("post_transform", "NONE"))
     expressible(
         way in ("NONE", "LOGISTIC", "SOFTMAX"), f"its post_transform is {way}, must be NONE, LOGISTIC or SOFTMAX"
     )

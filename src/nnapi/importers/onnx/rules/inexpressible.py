@@ -6,7 +6,6 @@ BY_REASON = {
     "SequenceMap SplitToSequence ConcatFromSequence",
     "NNAPI has no optional values": "Optional OptionalGetElement OptionalHasElement",
     "NNAPI has no strings": "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer",
-    "of tree ensembles the importer reads TreeEnsembleClassifier and TreeEnsembleRegressor only": "TreeEnsemble",
     "NNAPI has no maps from names to numbers": "DictVectorizer CastMap CategoryMapper",
     "NNAPI has no operations on bits": "BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor",
     "NNAPI has no complex numbers": "DFT STFT",

@@ -28,6 +28,9 @@ COMPARISONS = {
     "BRANCH_NEQ": OperationCode.NOT_EQUAL,
 }
 LEAF = "LEAF"
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+"""The names of values that TreeEnsemble numbers; its comparisons are numbered in the order of COMPARISONS."""
 DOWNWARD = ("BRANCH_LEQ", "BRANCH_GT")
 """The comparisons that stay the same for float32 inputs if a float64 threshold is rounded down."""
 
@@ -51,13 +54,28 @@ class Forest:
 
 @rule("ai.onnx.ml:TreeEnsembleRegressor")
 def tree_ensemble_regressor(node: Node) -> Result:
-    outputs = int(node.attribute("n_targets", 1))
-    forest, way = _read_forest(node, "target", outputs), str(node.attribute("aggregate_function", "SUM"))
+    forest = _read_forest(node, "target", int(node.attribute("n_targets", 1)))
+    found = _aggregate(node, forest, str(node.attribute("aggregate_function", "SUM")))
+    return _transform(node, _add_base(node, found), str(node.attribute("post_transform", "NONE")))
+
+
+@rule("ai.onnx.ml:TreeEnsemble")
+def tree_ensemble(node: Node) -> Result:
+    """Lower TreeEnsemble, whose attributes number what names choose in older operators."""
+    forest = _read_split_forest(node, int(node.attribute("n_targets", 1)))
+    found = _aggregate(node, forest, AGGREGATES[int(node.attribute("aggregate_function", 1))])
+    return _transform(node, found, TRANSFORMS[int(node.attribute("post_transform", 0))])
+
+
+def _transform(node: Node, found: Tensor, way: str) -> Tensor:
+    """Transform the targets of a regression. ONNX Runtime leaves a single one as it is."""
+    return transform(node, found, "NONE" if found.dims[1] == 1 and way in ("LOGISTIC", "SOFTMAX") else way)
+
+
+def _aggregate(node: Node, forest: Forest, way: str) -> Tensor:
     expressible(way in ("SUM", "AVERAGE"), f"its aggregate_function is {way}, must be SUM or AVERAGE")
     found = _evaluate(node, forest)
-    if way == "AVERAGE":
-        found = compose(node, "Div", found, float(len(forest.roots)))
-    return transform(node, _add_base(node, found))
+    return compose(node, "Div", found, float(len(forest.roots))) if way == "AVERAGE" else found
 
 
 @rule("ai.onnx.ml:TreeEnsembleClassifier")
@@ -107,17 +125,58 @@ def _read_forest(node: Node, kind: str, outputs: int) -> Forest:
     count = len(set(trees))
     expressible(len({trees[root] for root in roots}) == len(roots) == count, f"its {count} trees have other roots")
     tracked = np.array(node.attribute("nodes_missing_value_tracks_true") or [0] * len(own), bool) & ~is_leaf
-    tracked &= used[0] != "BRANCH_NEQ"  # a NaN differs from each threshold: the comparison is true
+    features = np.where(is_leaf, 0, node.attribute("nodes_featureids"))
+    thresholds = _read_thresholds(node, "nodes_values", used[0])
+    weights = _read_weights(node, kind, outputs, position)
+    return _make_forest(roots, is_leaf, used[0], features, thresholds, yes, no, tracked, weights)
+
+
+def _read_split_forest(node: Node, outputs: int) -> Forest:
+    """Read a TreeEnsemble, which lists inner nodes and leaves apart; leaves are numbered behind inner nodes."""
+    features, leaves = np.array(node.attribute("nodes_featureids")), np.array(node.attribute("leaf_targetids"))
+    inner, total = len(features), len(features) + len(leaves)
+    modes = sorted(set(node.conversion.state.file.array(node.attribute("nodes_modes"))[0].tolist()))
+    names = [[*COMPARISONS, "BRANCH_MEMBER"][mode] for mode in modes]
+    expressible(len(names) == 1 and names[0] in COMPARISONS, f"its nodes compare in several ways: {', '.join(names)}")
+    own = np.arange(total, dtype=np.int32)
+    following = [own.copy(), own.copy()]
+    for table, branch in zip(following, ("true", "false"), strict=True):
+        numbers, is_leaf = (np.array(node.attribute(f"nodes_{branch}{name}")) for name in ("nodeids", "leafs"))
+        table[:inner] = numbers + inner * is_leaf
+    weights = np.zeros((total, outputs), np.float32)
+    weights[own[inner:], leaves] = floats(node, "leaf_weights", node.attribute("leaf_weights"))
+    tracked = np.zeros(total, bool)
+    tracked[:inner] = node.attribute("nodes_missing_value_tracks_true") or [0] * inner
+    thresholds = np.zeros(total, np.float32)
+    thresholds[:inner] = _read_thresholds(node, "nodes_splits", names[0])
+    padded = np.concatenate([features, np.zeros(len(leaves), int)])
+    roots = np.array(node.attribute("tree_roots"))
+    return _make_forest(roots, own >= inner, names[0], padded, thresholds, following[0], following[1], tracked, weights)
+
+
+def _make_forest(
+    roots: Array,
+    is_leaf: Array,
+    mode: str,
+    features: Array,
+    thresholds: Array,
+    yes: Array,
+    no: Array,
+    tracked: Array,
+    weights: Array,
+) -> Forest:
+    """``tracked``: nodes that a NaN leaves by the true branch, whatever the comparison gives."""
+    tracked &= mode != "BRANCH_NEQ"  # a NaN differs from each threshold: the comparison is true
     return Forest(
         roots.astype(np.int32),
         _measure_depth(roots, yes, no, is_leaf),
-        COMPARISONS[used[0]],
-        np.where(is_leaf, 0, node.attribute("nodes_featureids")).astype(np.int32),
-        _read_thresholds(node, used[0]),
+        COMPARISONS[mode],
+        features.astype(np.int32),
+        thresholds,
         yes,
         no,
         np.where(tracked, yes, no) if tracked.any() else None,
-        _read_weights(node, kind, outputs, position),
+        weights,
     )
 
 
@@ -134,13 +193,16 @@ def _follow(
     )
 
 
-def _read_thresholds(node: Node, mode: str) -> Array:
-    """Return thresholds in float32, rounded so that comparisons with float32 values give the same results."""
-    given = node.attribute("nodes_values_as_tensor")
+def _read_thresholds(node: Node, name: str, mode: str) -> Array:
+    """Return thresholds in float32, rounded so that comparisons with float32 values give the same results. Other inputs
+    are rounded to the nearest float32, and so are thresholds beside them."""
+    given = node.attribute(f"{name}_as_tensor") if name == "nodes_values" else node.attribute(name)
     if given is None:
-        return floats(node, "nodes_values")
+        return floats(node, name)
     exact = np.asarray(node.conversion.state.file.array(given)[0], np.float64)
     near = exact.astype(np.float32)
+    if node.tensor(0).elem != FLOAT:
+        return near
     is_down = mode in DOWNWARD
     return np.where(
         near > exact if is_down else near < exact, np.nextafter(near, np.float32(-np.inf if is_down else np.inf)), near
