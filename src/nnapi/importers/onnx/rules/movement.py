@@ -7,7 +7,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.arithmetic import broadcast
-from nnapi.importers.formulas import select
+from nnapi.importers.formulas import Term, choose, select
 from nnapi.importers.graph import FLOATS, INT32, Value
 from nnapi.importers.movement import collapse, concatenate, merge_axes, pad_by_concatenation, pick_rows, take, transpose
 from nnapi.importers.onnx.images import TO_FIRST
@@ -48,10 +48,14 @@ def _reshape_at_run(node: Node, tensor: Tensor) -> Tensor:
     """Reshape to dimensions that only a run knows."""
     (rank,) = node.static_shape(1)
     expressible(rank <= HIGHEST_RANK, f"its result has {rank} dimensions, NNAPI's operations at most {HIGHEST_RANK}")
-    node.note("a computed shape must not have 0, which keeps a dimension in ONNX")
-    value, shape = node.stored(0), (DYNAMIC,) * rank
+    value, shape, wanted = node.stored(0), (DYNAMIC,) * rank, node.cast(node.input(1), INT32)
+    if tensor.is_known and not node.attribute("allowzero"):
+        given, kept = Term(node, wanted), node.graph.ints([*tensor.dims, *shape][:rank])
+        wanted = choose(given.compare(OperationCode.EQUAL, 0), Term(node, kept), given).value
+    else:
+        node.note("a computed shape must not have 0, which keeps a dimension in ONNX")
     type = OperandType(value.type.code, shape, value.type.scale, value.type.zero_point)
-    found = node.apply(OperationCode.RESHAPE, value, node.cast(node.input(1), INT32), shape=shape, type=type)
+    found = node.apply(OperationCode.RESHAPE, value, wanted, shape=shape, type=type)
     return node.result(found, shape, elem=tensor.elem)
 
 
