@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from nnapi.cli import app, check_random
 from nnapi.cli.options import add_profile
+from nnapi.errors import Mistake
 from nnapi.testing import conformance
 from nnapi.testing.random.session import Report
 
@@ -39,8 +40,10 @@ def call(*arguments: object) -> Any:
 def test_names_of_devices() -> None:
     assert add_profile(None, None) is None
     assert add_profile(None, ["x"]) == ["x"]
-    assert add_profile("a.toml", None) == ["a.toml", "nnapi-reference"]
-    assert add_profile("a", ["x"]) == ["a.toml", "x"]
+    assert add_profile("arm_nn.toml", None) == ["arm_nn.toml", "nnapi-reference"]
+    assert add_profile("arm_nn", ["x"]) == ["arm_nn.toml", "x"]
+    with pytest.raises(Mistake, match="none.toml: no such profile"):
+        add_profile("none", None)
 
 
 def test_explain_says_what_is_split_and_why(phone: Path) -> None:
