@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nnapi import Builder, Device, NnapiError, OperandCode, OperandType, OperationCode, compile, device, tensor
+from nnapi import Builder, Device, NnapiError, OperandCode, OperationCode, compile, device, tensor
 from nnapi.codes import DeviceTypeCode, FuseCode
 from nnapi.contract.driver import (
     Capabilities,
