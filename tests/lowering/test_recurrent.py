@@ -128,11 +128,11 @@ def test_unrolled_steps_are_the_kernel(kind: str, variant: dict[str, Any]) -> No
 
 
 @pytest.mark.usefixtures("short_loops")
-@pytest.mark.parametrize("steps", [5, 17])
+@pytest.mark.parametrize("steps", [5, 8, 17])
 @pytest.mark.parametrize(("kind", "variant"), CASES, ids=str)
 def test_loops_are_the_kernel(kind: str, variant: dict[str, Any], steps: int) -> None:
     shown = assert_parts_agree(*make_model(kind, steps, **variant))
-    assert [call.name for call in shown.operations].count("WHILE") == {5: 1, 17: 3}[steps]
+    assert [call.name for call in shown.operations].count("WHILE") == {5: 1, 8: 2, 17: 3}[steps]
 
 
 @pytest.mark.usefixtures("short_loops")

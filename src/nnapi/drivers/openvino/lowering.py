@@ -94,7 +94,7 @@ class Lowered(GraphLowering):
         """Do not decompose NNAPI's operations in dynamic models, where other shapes may give other operations. Do not
         decompose recurrent cells: the engine fails to compile some of one unit, and xnnpack-cpu has its own."""
         is_dynamic = not all(self.model.operands[index].type.is_known for index in self.model.inputs)
-        if call.code not in COMPOSITE_CODES and (is_dynamic or FAMILY_OF.get(call.code) == "recurrent"):
+        if FAMILY_OF.get(call.code) == "recurrent" or (is_dynamic and call.code not in COMPOSITE_CODES):
             raise refusal
         super()._lower_as_parts(call, refusal)
 

@@ -8,7 +8,7 @@ import numpy as np
 from nnapi.lowering.decomposition_builder import Decomposition
 from nnapi.model.builder import Tensor
 
-MOST_UNROLLED = 64
+MOST_UNROLLED = 256
 """Maximum number of steps that are unrolled, because each one takes time to compile."""
 STEPS_OF_PASS = 32
 """Number of steps in the body of a WHILE: a pass costs more than its steps if these are few."""
@@ -56,7 +56,7 @@ def over_time(
     bounds = None if lengths is None else _spread(b, lengths, units)
     outputs: list[Tensor] = []
     loops: dict[int, _Loop] = {}
-    while count - passed > MOST_UNROLLED:
+    while count > MOST_UNROLLED and count - passed >= STEPS_OF_PASS:
         size = min(STEPS_OF_LOOP, (count - passed) // STEPS_OF_PASS * STEPS_OF_PASS)
         start = count - passed - size if reverse else passed
         part = [b.block(each, 0, start * batch, size * batch) for each in rows]
@@ -171,12 +171,9 @@ class _Loop:
             now = None if bounds is None else body.add(time, body.number(time, passed * sign), 0)
             out, states = _run_step(body, step, operands, at_time, states, now, bounds)
             made.append(out)
-        size = STEPS_OF_PASS * self.batch
-        left = outputs.shape[0] - size
-        if self.reverse:
-            outputs = body.concatenate([*reversed(made), body.block(outputs, 0, 0, left)], 0)
-        else:
-            outputs = body.concatenate([body.block(outputs, 0, size, left), *made], 0)
+        left = outputs.shape[0] - STEPS_OF_PASS * self.batch
+        kept = [body.block(outputs, 0, 0 if self.reverse else outputs.shape[0] - left, left)] if left else []
+        outputs = body.concatenate([*reversed(made), *kept] if self.reverse else [*kept, *made], 0)
         return [body.add(time, body.number(time, STEPS_OF_PASS * sign), 0), *states, outputs]
 
     def _read(self, body: Decomposition, rows: Tensor, times: Tensor) -> Tensor:
