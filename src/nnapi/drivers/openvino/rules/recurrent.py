@@ -54,9 +54,10 @@ class Series(NamedTuple):
         """Return the lengths of the batch's rows, clamped because the engine would read beyond the sequence."""
         given, outer = self.sequence_lengths, self.input.type.dimensions[:2]
         steps, batch = outer if self.time_major else outer[::-1]
-        if given is None or given.array is not None:
-            known = steps if given is None else np.clip(given.array, 0, steps)
-            return integers(np.broadcast_to(known, batch))
+        if given is None:
+            return integers([steps] * batch)
+        if given.array is not None:
+            return integers(np.clip(given.array, 0, steps))
         low, high = (op.constant(np.int32(bound)) for bound in (0, steps))
         return op.minimum(op.maximum(given.node("stored"), low), high)
 
@@ -229,7 +230,7 @@ def _name(activations: Sequence[int]) -> list[str]:
 
 def _is_small(state: Node, largest: tuple[int, int]) -> bool:
     units, elements = largest
-    return state.shape[1] <= units and math.prod(state.shape) <= elements
+    return bool(state.shape[1] <= units) and math.prod(state.shape) <= elements
 
 
 def _swap(x: Node) -> Node:

@@ -58,8 +58,8 @@ def rnn(
 
 @lower(Op.UNIDIRECTIONAL_SEQUENCE_RNN)
 def sequence_rnn(context: Context, time_major: int, **operands: Any) -> list[Value]:
-    options = {"sequence_lengths": None, "clip": 0.0, "reverse": False, "time_major": bool(time_major)}
-    results: list[Value] = rnn(context, **operands, **options)
+    options: dict[str, Any] = {"clip": 0.0, "reverse": False, "time_major": bool(time_major)}
+    results: list[Value] = rnn(context, **operands, **options, sequence_lengths=None)
     return results
 
 
