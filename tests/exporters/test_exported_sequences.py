@@ -35,6 +35,7 @@ def test_onnx_has_the_operators(kind: str, variant: dict[str, Any], tmp_path: Pa
 
 @pytest.mark.parametrize(("kind", "variant"), CASES, ids=str)
 def test_onnx_runtime_computes_the_same(kind: str, variant: dict[str, Any], tmp_path: Path) -> None:
+    pytest.importorskip("onnx", reason="onnx is not installed")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     model, given = make_model(kind, 4, **variant)
     nnapi.export(model, tmp_path / "cell.onnx")
@@ -62,7 +63,7 @@ def test_sequences_of_nnapi_are_onnx_operators(operation: str, time_major: bool,
         weights = [draw(4, 3) for _ in range(4)] + [draw(4, 4) for _ in range(4)]
         vectors = [draw(4) for _ in range(7)]
         operands = [*weights, *vectors, None, None, draw(2, 4), draw(2, 4)]
-        made = b.unidirectional_sequence_lstm(x, *operands, 4, 0.0, 0.0, time_major, *[None] * 4)  # type: ignore[arg-type]
+        made = b.unidirectional_sequence_lstm(x, *operands, 4, 0.0, 0.0, time_major, *[None] * 4)  # type: ignore[arg-type, call-arg]
     b.output(made)
     model = b.finish()
     nnapi.export(model, tmp_path / "cell.onnx")
