@@ -1,4 +1,4 @@
-"""Scans that compute the distances between the rows of two matrices, as skl2onnx writes SciPy's ``cdist``.
+"""Scans that compute the distances between the rows of two matrices, as skl2onnx writes the cdist of SciPy.
 
 One step takes the distances of all rows to one row. All steps together are one subtraction, broadcast to three axes.
 """
