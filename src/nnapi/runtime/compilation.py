@@ -33,7 +33,7 @@ from nnapi.runtime.choice.knowledge import Predicted, Unknown
 from nnapi.runtime.choice.preparation import prepare
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.spare import Spare
-from nnapi.runtime.device import Device, Devices, list_candidates
+from nnapi.runtime.device import PADDED_LEVEL, Device, Devices, list_candidates, prefer_bytes
 from nnapi.runtime.executors.active_plan import ActivePlan
 from nnapi.runtime.executors.deadline import deadline_after, read_nanoseconds
 from nnapi.runtime.executors.observed import Observer
@@ -59,9 +59,6 @@ log = Log("nnapi.CompilationBuilder")
 
 COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_compute")
 START = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_startCompute")
-
-PREFERRED, PADDED_LEVEL = 64, 5
-"""Alignment and padding that host devices prefer, in bytes; the feature level from which they prefer padding."""
 
 Options = tuple[PreferenceCode | None, PriorityCode | None, int | None, int | None]
 """Preference, priority, time limit in ns, and threads; None for the default."""
@@ -348,8 +345,7 @@ class Compilation(Closeable, NotebookDisplay):
         self.state.need("ready")
         count = len(self.model.inputs if role == "input" else self.model.outputs)
         need(0 <= index < count, f"{role} {index} does not exist, the model has {count}", BadDataError)
-        levels = [device.driver.info.feature_level for device in self.devices]
-        return PREFERRED if any(level >= least_level for level in levels) else 1
+        return prefer_bytes(self.devices, least_level)
 
     def noted_plan(self, trial: str | None = None) -> Plan:
         """Return the plan with notes on ``trial`` and on each device's precision."""

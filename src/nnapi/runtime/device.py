@@ -27,6 +27,8 @@ log = Log("nnapi.Manager")
 GROUP = "nnapi.drivers"
 REFERENCE = "nnapi-reference"
 RUNTIME_FEATURE_LEVEL = 8
+PREFERRED, PADDED_LEVEL = 64, 5
+"""Alignment and padding that host devices prefer, in bytes; the feature level from which they prefer padding."""
 RETRY = 3600.0
 """Seconds after which missing hardware is searched for again."""
 
@@ -143,6 +145,11 @@ class Device(Closeable):
 
     def __repr__(self) -> str:
         return f"<nnapi.Device {self.name} {self.version}, {self.type.name}, {self.feature_level.name}>"
+
+
+def prefer_bytes(devices: Sequence[Device], least_level: int) -> int:
+    """Return the alignment or padding that devices prefer, in bytes, if one of them has a level from which it does."""
+    return PREFERRED if any(device.driver.info.feature_level >= least_level for device in devices) else 1
 
 
 class Unavailable(NamedTuple):

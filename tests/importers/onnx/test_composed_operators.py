@@ -303,11 +303,6 @@ def test_rows_of_numbers(kind: str, options: Any, expected: Any, dtype: Any) -> 
         ),
         (
             "LinearClassifier",
-            {"coefficients": [1.0] * 6, "classlabels_strings": ["a", "b"]},
-            "its labels are texts, which NNAPI does not have",
-        ),
-        (
-            "LinearClassifier",
             {"coefficients": [1.0] * 6, "classlabels_ints": [1, 2, 3]},
             "it has 2 scores for 3 classes",
         ),

@@ -11,17 +11,17 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError, NnapiError, need
-from nnapi.formats.tflite.reader import CONTROL_FLOW, OMITTED, Blocks, File, Operator, Subgraph, Tensor, list_subgraphs
+from nnapi.formats.tflite.reader import CONTROL_FLOW, Blocks, File, Operator, Subgraph, Tensor, list_subgraphs
 from nnapi.importers.build import build
 from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.importers.refusals import Refusal, Refused, UnsupportedOperationsError, expressible
+from nnapi.importers.tflite.block_weights import read_in_blocks
 from nnapi.importers.tflite.merged_axes import describe_merge, merge_axes
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import HIGH_RANK, RULES
 from nnapi.importers.tflite.tensors import (
     as_real,
     as_signed,
-    dequantize_blocks,
     has_zero_points,
     operand_type,
     placeholder,
@@ -349,31 +349,10 @@ class Conversion:
 
     def _in_blocks(self, tensor: Tensor, blocks: Blocks) -> Value:
         type = OperandType(OperandCode.TENSOR_FLOAT32, tensor.shape)
-        scales, points = (self._part(tensor, index) for index in (blocks.scales, blocks.zero_points))
-        if scales is None:
-            raise Refused(f"{tensor} has no scales")
-        expressible(points is None or not points.any(), f"{tensor} has a zero point for each block")
         self.graph.reserve(type.nbytes)
+        values = read_in_blocks(tensor, blocks, self.subgraph.tensors, self.whole.file.content)
         self.note("weights with a scale per block are dequantized; TFLite quantizes the input as well")
-        values, _ = read_constant(tensor, self.whole.file.content)
-        return Value(type, tensor.name, dequantize_blocks(values, scales, blocks.size, str(tensor)))
-
-    def _part(self, tensor: Tensor, index: int) -> Array | None:
-        tensors = self.subgraph.tensors
-        if index == OMITTED:
-            return None
-        need(
-            0 <= index < len(tensors),
-            f"{tensor} refers to tensor {index}, the subgraph has {len(tensors)}",
-            BadDataError,
-        )
-        part = tensors[index]
-        need(
-            part.type in ("FLOAT16", "FLOAT32", "INT32") and part.region,
-            f"{tensor} has its scales or zero points in {part}, which holds none",
-            BadDataError,
-        )
-        return read_constant(part, self.whole.file.content)[0]
+        return Value(type, tensor.name, values)
 
     def _state(self, tensor: Tensor) -> Value:
         type = self._type(tensor)
