@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import nnapi
+from nnapi.codes import FuseCode
 from nnapi.model.operand import tensor
 from nnapi.runtime.device import Device, device
 
@@ -65,6 +66,26 @@ def test_several_views_of_what_another_operation_reads(views: tuple[str, ...], t
     for ours, right in zip(*(nnapi.compile(model, which).run(x) for which in (ENGINE, REFERENCE)), strict=True):
         off = np.abs(ours.astype(np.float64) - right.astype(np.float64)).max()
         assert off <= (1 if "quant8" in type else 0.005)
+
+
+def test_a_view_of_what_the_engine_transposes() -> None:
+    """Two results in the memory of one value: the reshape, and blocks of 1 × 1, which move nothing."""
+    draw, image = np.random.default_rng(0), tensor("uint8", (1, 2, 3, 4), 1.0, 128)
+    b = nnapi.Builder()
+    weights, factors = (
+        b.constant(draw.integers(0, 256, shape).astype(np.uint8), tensor("uint8", shape, scale, 128))
+        for shape, scale in (((4, 3, 4, 8), 1.0), ((1, 1, 1, 4), 0.0058))
+    )
+    bias, offset = (b.constant(np.zeros(4, np.int32), tensor("int32", (4,), scale)) for scale in (1.0, 0.0058))
+    x = b.input(tensor("uint8", (1, 2, 8, 16), 1.0, 128))
+    y = b.grouped_conv_2d(x, weights, bias, 0, 0, 2, 0, 2, 1, 2, FuseCode.FUSED_RELU1, out=image)
+    b.output(b.batch_to_space_nd(y, np.array([1, 1], np.int32)))
+    columns = tensor("uint8", (1, 2, 2, 4), 0.0058, 128)
+    b.output(b.depthwise_conv_2d(y, factors, offset, 0, 0, 0, 0, 2, 1, 1, FuseCode.FUSED_NONE, out=columns))
+    b.output(b.reshape(y, np.array([8, 3, 1], np.int32)))
+    model, values = b.finish(), draw.integers(0, 256, (1, 2, 8, 16)).astype(np.uint8)
+    for ours, right in zip(*(nnapi.compile(model, which).run(values) for which in (ENGINE, REFERENCE)), strict=True):
+        assert np.abs(ours.astype(int) - right).max() <= 1
 
 
 def test_the_engine_still_loses_what_others_read_of_a_view_that_is_a_result() -> None:

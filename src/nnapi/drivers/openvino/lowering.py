@@ -191,9 +191,12 @@ def _copy(output: Node) -> Node:
 
 
 def _is_view(output: Node) -> bool:
-    """Return whether a result is a reshape, maybe converted, of a value that other nodes read."""
+    """Return whether a result is a reshape, maybe converted or transposed, of a value that other nodes read.
+
+    The engine transposes some values by another view of their memory.
+    """
     is_reshaped = False
-    while (name := output.get_node().get_type_name()) in (*CONVERSIONS, *RESHAPES):
+    while (name := output.get_node().get_type_name()) in (*CONVERSIONS, *RESHAPES, "Transpose"):
         is_reshaped |= name in RESHAPES
         output = output.get_node().input_value(0)
         if is_reshaped and len(output.get_target_inputs()) > 1:
