@@ -241,6 +241,36 @@ def test_the_place_of_an_extreme_among_channels_is_looked_for_without_turning_th
     np.testing.assert_array_equal(ours, right)
 
 
+@pytest.mark.parametrize("name", ["reduce_max", "reduce_min"])
+@pytest.mark.parametrize("factor", [1, 2])
+def test_an_extreme_that_is_quantized(name: str, factor: int) -> None:
+    """In one node, the engine would compare the floats as bytes."""
+    rows = np.array([[0.3, -0.9], [-0.4, -0.2], [0.7, 0.1]], np.float32)
+    builder = nnapi.Builder()
+    x = getattr(builder, name)(builder.input(tensor("float32", rows.shape)), np.array([1], np.int32), True)
+    x = builder.mul(x, np.float32([factor])) if factor > 1 else x
+    builder.output(builder.quantize(x, out=tensor("int8", (3, 1), 1 / 64, 10)))
+    (ours,) = compile(builder.finish(), [ENGINE]).run(rows)
+    extremes = rows.max(1) if name == "reduce_max" else rows.min(1)
+    assert np.abs(ours[:, 0] - (factor * extremes * 64 + 10)).max() <= 1
+
+
+@pytest.mark.parametrize("name", ["reduce_max", "reduce_sum", "mean"])
+@pytest.mark.parametrize("function", ["add", "mul"])
+@pytest.mark.parametrize("axis", [0, 2])
+@pytest.mark.parametrize("before", ["", "relu"])
+def test_a_constant_per_channel_after_a_reduction(name: str, function: str, axis: int, before: str) -> None:
+    """In one node, the engine would read other elements of the constant, also those behind it."""
+    block = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    builder = nnapi.Builder()
+    x = getattr(builder, name)(builder.input(tensor("float32", block.shape)), np.array([axis], np.int32), True)
+    x = getattr(builder, before)(x) if before else x
+    builder.output(getattr(builder, function)(x, np.array([[1], [10], [100]], np.float32)))
+    model = builder.finish()
+    (ours,), (right,) = (compile(model, [which]).run(block) for which in (ENGINE, REFERENCE))
+    np.testing.assert_allclose(ours, right, rtol=1e-6)
+
+
 @pytest.mark.parametrize("axes", [[1, 2], [2, 1], [3], [1], [0, 1, 2, 3]])
 @pytest.mark.parametrize("keep_dims", [0, 1])
 @pytest.mark.parametrize("is_pooled", [False, True])

@@ -27,6 +27,8 @@ BOUNDED = frozenset({"Clamp", "FakeQuantize", "Relu", "Sigmoid", "SoftMax"})
 """Types of nodes whose results are never −inf."""
 MOVING = frozenset({"MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 """Types of nodes whose results are −inf only if an input is."""
+REDUCTIONS = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})
+"""Types of nodes that the engine computes together with the elementwise operators behind them."""
 Function = Callable[..., Node]
 RULES = Rules("nnapi.drivers.openvino.rules")
 lower = RULES.lower
@@ -163,11 +165,26 @@ def _describe_untested(name: str, wanted: str) -> str:
 def align(values: Sequence[Value]) -> tuple[list[Node], bool]:
     """Return nodes of the same rank, for broadcasting, and whether images in them are NCHW.
 
-    The engine also broadcasts nodes of lower rank, but may then drop axes of length 1 of the others.
+    The engine also broadcasts nodes of lower rank, but may then drop axes of length 1 of the others. It computes a
+    constant per channel in the node of a reduction of rank 3, with the wrong elements of the constant.
     """
     rank = max(value.type.rank for value in values)
     first = rank == 4 and computes_in_nchw(*values)
-    return [_of_rank(value, rank, first) for value in values], first
+    nodes = [_of_rank(value, rank, first) for value in values]
+    if rank == 3 and any(value.array is not None and value.type.dimensions[-2:-1] > (1,) for value in values):
+        nodes = [op.maximum(node, node) if _is_reduced(node) else node for node in nodes]
+    return nodes, first
+
+
+def _is_reduced(node: Node) -> bool:
+    """Return whether floats come from a reduction, perhaps by elementwise operators with one computed input."""
+    node = node_of(node)
+    while node.get_type_name() not in REDUCTIONS:
+        computed = [each for each in node.input_values() if each.get_node().get_type_name() != "Constant"]
+        if len(computed) != 1 or computed[0].get_shape() != node.get_output_shape(0):
+            return False
+        node = computed[0].get_node()
+    return True
 
 
 def _of_rank(value: Value, rank: int, first: bool) -> Node:

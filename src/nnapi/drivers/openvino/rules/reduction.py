@@ -46,11 +46,17 @@ def mean(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
 
 @lower(*FUNCTIONS)
 def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
-    """Reduce stored quantized values: the engine's minimum and maximum of their dequantized values are wrong."""
+    """Reduce stored quantized values: the engine's minimum and maximum of their dequantized values are wrong.
+
+    So are those of floats that it quantizes in the same node.
+    """
     function, find = FUNCTIONS[context.code], EXTREMES.get(context.code)
 
     def compute(x: Node, *how: Any) -> Node:
-        return find(x, lambda floats: function(floats, *how)) if find else function(x, *how)
+        if find is None:
+            return function(x, *how)
+        y = find(x, lambda floats: function(floats, *how))
+        return op.maximum(y, y) if context.is_quantized else y  # keeps a later quantization apart
 
     if not input.type.is_quantized:
         y, first = _reduce(context, input, axes, compute)
