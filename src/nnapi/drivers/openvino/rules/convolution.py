@@ -14,10 +14,10 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
-from nnapi.drivers.openvino.value import Node, Value, constant, node_of, number
+from nnapi.drivers.openvino.value import Node, Value, constant, decode_exactly, node_of, number
 from nnapi.lowering.refusal import require
 from nnapi.lowering.windows import explain_too_wide, limit_steps
-from nnapi.model.operand import Shape
+from nnapi.model.operand import Array, Shape
 from nnapi.ops.shapes import Padding, Pair
 from nnapi.ops.signature_types import INT32
 
@@ -33,20 +33,21 @@ def convolve(
     **window: Any,
 ) -> Value:
     first, rows, columns, last = shape = filter.type.dimensions
+    input, filter, scales = make_exact(context, input, filter, bias.type.size)
     if context.code == Op.CONV_2D:
-        weights = make_weights(filter, shape, (0, 3, 1, 2), (-1, 1, 1, 1))
+        weights = make_weights(filter, shape, (0, 3, 1, 2), (-1, 1, 1, 1), scales is None)
     elif context.code == Op.DEPTHWISE_CONV_2D:
         shape = rows, columns, last // multiplier, multiplier, 1
-        is_stored = _is_exact(groups=shape[2], inputs=1, outputs=multiplier)
+        is_stored = scales is None and _is_exact(groups=shape[2], inputs=1, outputs=multiplier)
         weights = make_weights(filter, shape, (2, 3, 4, 0, 1), (-1, multiplier, 1, 1, 1), is_stored)
     else:
         shape = num_groups, first // num_groups, rows, columns, last
-        is_stored = _is_exact(num_groups, inputs=last, outputs=shape[1])
+        is_stored = scales is None and _is_exact(num_groups, inputs=last, outputs=shape[1])
         weights = make_weights(filter, shape, (0, 1, 4, 2, 3), (num_groups, -1, 1, 1, 1), is_stored)
     x, *windows = _windows(context, input, filter, weights, **window)
     compute = op.convolution if context.code == Op.CONV_2D else op.group_convolution
     y = op.add(compute(x, weights, *windows), make_bias(input, filter, bias, (1, bias.type.size, 1, 1)))
-    return context.result(y, first=True)
+    return context.result(rescale(y, scales, (1, -1, 1, 1)), first=True)
 
 
 def _is_exact(groups: int, inputs: int, outputs: int) -> bool:
@@ -60,6 +61,7 @@ def transpose_conv_2d(
     context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair
 ) -> Value:
     """Lower with float32 weights: some of the engine's sums with quantized weights are wrong."""
+    input, filter, scales = make_exact(context, input, filter, bias.type.size)
     weights = make_weights(filter, filter.type.dimensions, (3, 0, 1, 2), (1, -1, 1, 1), is_stored=False)
     require(not explain_too_wide(padding), explain_too_wide(padding))
     missing = [max(0, -after) for _, after in padding]
@@ -72,7 +74,7 @@ def transpose_conv_2d(
     steps = [step if cells > 1 else more + 1 for step, cells, more in zip(stride, dimensions, missing, strict=True)]
     x = separate_padding(input.real(first=True)) if max(steps) > 1 else input.real(first=True)
     y = op.convolution_backprop_data(x, weights, steps, None, begin, end, [1, 1], None, missing)
-    y = op.add(y, make_bias(input, filter, bias, (1, bias.type.size, 1, 1)))
+    y = rescale(op.add(y, make_bias(input, filter, bias, (1, bias.type.size, 1, 1))), scales, (1, -1, 1, 1))
     return context.clamped_result(y, first=True)  # the engine drops clamps of floats that are sums of quantized values
 
 
@@ -160,3 +162,39 @@ def make_bias(input: Value, filter: Value, bias: Value, shape: Shape) -> Node:
     real = op.reshape(op.convert(bias.node("stored"), "f32"), integers(shape), False)
     unit = unit.astype(np.float32)
     return op.multiply(real, constant(unit.reshape(shape)) if unit.ndim else number(float(unit)))
+
+
+def make_exact(context: Context, input: Value, filter: Value, units: int) -> tuple[Value, Value, Array | None]:
+    """Return the input and filter of sums, and the scales of their products, or None if these are applied before.
+
+    If the result has finer steps than the products, float32 is too coarse for scaled products that cancel each other.
+    Their input and filter get scale 1: integers, whose sums are exact up to 2**24.
+    """
+    if not input.type.is_quantized:
+        return input, filter, None
+    scales = np.array(filter.type.channel.scales if filter.type.channel else [filter.type.scale]) * input.type.scale
+    step = context.type().scale / scales.max()
+    if step >= 1 or filter.type.size // units * 2.0**15 <= 2.0**22 * step:
+        return input, filter, None
+    return _without_scale(input), _without_scale(filter), scales
+
+
+def _without_scale(value: Value) -> Value:
+    """Return a quantized value with scale 1."""
+    type, first = value.type.replace(scale=1.0), value.is_channels_first
+    if value.type.channel:
+        ones = (1.0,) * len(value.type.channel.scales)
+        type = value.type.replace(channel=value.type.channel._replace(scales=ones))
+    if value.array is not None:
+        return Value(type, value.name, value.array)
+    return Value.of(decode_exactly(value.node("stored", first), type), type, "real", first=first, name=value.name)
+
+
+def rescale(sums: Node, scales: Array | None, shape: Shape) -> Node:
+    """Return sums times the scales of :func:`make_exact`; ``shape`` is that of the scales for broadcasting.
+
+    The maximum keeps the engine from multiplying the weights and the bias by the scales.
+    """
+    if scales is None:
+        return sums
+    return op.multiply(op.maximum(sums, sums), constant(scales.astype(np.float32).reshape(shape)))

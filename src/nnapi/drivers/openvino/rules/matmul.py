@@ -3,7 +3,7 @@
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
-from nnapi.drivers.openvino.rules.convolution import make_bias, make_weights
+from nnapi.drivers.openvino.rules.convolution import make_bias, make_exact, make_weights, rescale
 from nnapi.drivers.openvino.value import Value, number
 from nnapi.lowering.refusal import require
 from nnapi.ops.signature_types import INT32
@@ -14,15 +14,16 @@ NUDGE = 1 + 2.0**-18
 @lower(Op.FULLY_CONNECTED)
 def fully_connected(context: Context, input: Value, weights: Value, bias: Value) -> Value:
     units, width = weights.type.dimensions
+    input, weights, scales = make_exact(context, input, weights, units)
     x = input.before_rounding() if _sums_are_coarse(context, input, weights) else input.real()
     if input.type.dimensions[1:] != (width,):
         x = op.reshape(x, integers([input.type.size // width, width]), False)
     if input.array is None:
-        factors = make_weights(weights, (units, width), (0, 1), (-1, 1))
+        factors = make_weights(weights, (units, width), (0, 1), (-1, 1), scales is None)
     else:
         factors = weights.real()  # the engine cannot compile a constant times quantized values
     y = op.matmul(x, factors, False, True)
-    y = op.add(y, make_bias(input, weights, bias, (1, units)))
+    y = rescale(op.add(y, make_bias(input, weights, bias, (1, units))), scales, (1, -1))
     return context.result(op.multiply(y, number(NUDGE)) if _needs_no_scaling(context, input, weights) else y)
 
 
