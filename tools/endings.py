@@ -49,6 +49,7 @@ LINES = {
     "info": "info m.tflite",
     "lib": "lib --cflags --libs",
     "migrate": "migrate m.tflite -o FOLDER",
+    "quantize": "quantize f.tflite --scheme dynamic -o OUT.tflite",
     "run": "run m.tflite x.npy",
     "run --json": "run m.tflite x.npy --json",
     "run --jsonl": "run m.tflite x.npy --jsonl OUT.jsonl",
@@ -58,6 +59,7 @@ LINES = {
     "trace record": "trace m.tflite -o OUT.html --runs 500",
     "trace parse": "trace parse t.html --print-detail",
     "tune": "tune m.tflite",
+    "view": "view m.tflite --node-data OUT.json -o OUT.html",
     "phone connect": "phone connect none",
 }
 """A line for each command; OUT is a file, FOLDER a folder on the full disk."""
@@ -95,6 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def prepare(folder: Path) -> None:
     """Write the inputs of the commands."""
     shutil.copy(DIGITS / "digits_quant.tflite", folder / "m.tflite")
+    shutil.copy(DIGITS / "digits_float.tflite", folder / "f.tflite")
     np.save(folder / "x.npy", np.zeros((1, 8, 8, 1), np.int8))
     (folder / "m.csv").write_text("operation,type,supported\nCONV_2D,TENSOR_FLOAT32,yes\n")
     for line in (

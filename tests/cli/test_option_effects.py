@@ -36,6 +36,8 @@ class Effect(NamedTuple):
 
 
 SESSION = "nnapi.cli.bench._Session"
+QUANTIZE = "quantize @f.tflite -o @out.tflite --data @set --samples 1"
+QUANTIZE_FILE = "nnapi.cli.quantize.quantize_file"
 RUN_EXAMPLES = "nnapi.cli.check.run nnapi.cli.check.check_random"
 MIGRATE = "~nnapi.cli.migrate._migrate"
 SERVICE = "nnapi.cli.serve.Service"
@@ -65,6 +67,9 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--against": Effect("bench @m.tflite", "--against none", SESSION),
         "--threads": Effect(BENCH, "--threads 2", SESSION),
         "--rounds": Effect(f"bench @m.tflite {ON} --against none", "--rounds 3", SESSION),
+        "--seconds": Effect(BENCH, "--seconds 3", SESSION),
+        "--runs": Effect(BENCH, "--runs 3", SESSION),
+        "--warmup": Effect(BENCH, "--warmup 3", SESSION),
         "--requests": Effect(BENCH, "--requests 3", SESSION),
         "--dataset": Effect(BENCH, "--dataset @set --labels @l.txt", SESSION),
         "--labels": Effect(f"{BENCH} --dataset @set", "--labels @l.txt", "nnapi.cli.bench.read_dataset"),
@@ -75,6 +80,7 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--reference": Effect(BENCH, "--no-reference", SESSION),
         "--seed": Effect(BENCH, "--seed 3", SESSION),
         "--html": Effect(f"{BENCH} --only-latency", "--html @out.html"),
+        "--csv": Effect(f"{BENCH} --only-latency", "--csv @out.csv"),
         "--json": Effect(f"{BENCH} --only-latency", "--json"),
         "--output": Effect(f"{BENCH} --only-latency", "-o @out.json"),
     },
@@ -151,6 +157,21 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--binary": Effect("phone push x", "--binary @m.tflite", "nnapi.host.adb.push_agent"),
         "--name": Effect("phone push x", "--name pixel", "nnapi.cli.phone.connect ~nnapi.host.adb.push_agent"),
     },
+    "quantize": {
+        "--output": Effect(QUANTIZE, "-o @out2.tflite"),
+        "--data": Effect("quantize @f.tflite -o @out.tflite --scheme dynamic", "--data @set --samples 1"),
+        "--scheme": Effect(QUANTIZE, "--scheme dynamic", f"!{QUANTIZE_FILE}"),
+        "--calibrate": Effect(QUANTIZE, "--calibrate 1", "nnapi.cli.quantize.CalibrationInputs"),
+        "--samples": Effect(QUANTIZE, "--samples 2"),
+        "--range": Effect(QUANTIZE, "--range 0,255", "nnapi.cli.quantize.CalibrationInputs"),
+        "--mean": Effect(QUANTIZE, "--mean 9", "nnapi.cli.quantize.CalibrationInputs"),
+        "--std": Effect(QUANTIZE, "--std 9", "nnapi.cli.quantize.CalibrationInputs"),
+        "--all": Effect(QUANTIZE, "--all"),
+        "--shape": Effect("quantize @f.onnx -o @out.onnx --data @set", "--shape image=1,8,8,1", LOAD),
+        "--html": Effect(QUANTIZE, "--html @out.html"),
+        "--force": Effect("quantize @f.tflite -o @f.tflite --data @set", "--force", QUANTIZE_FILE),
+        "--json": Effect(QUANTIZE, "--json"),
+    },
     "run": {
         "--device": Effect("run @m.tflite", "-d arm_nn.toml"),
         "--threads": Effect("run @m.tflite", "--threads 2", COMPILE),
@@ -208,6 +229,15 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--precision": Effect("tune @m.tflite", "--precision float16", "nnapi.tune"),
         "--json": Effect(f"tune @m.tflite {ON}", "--json"),
     },
+    "view": {
+        "--device": Effect("view @m.tflite -o @out.html", "-d arm_nn.toml", COMPILE),
+        "--profile": Effect("view @m.tflite -o @out.html", "--profile arm_nn", COMPILE),
+        "--output": Effect(f"view @m.tflite {ON}", "-o @out.html", "nnapi.cli.view._choose_file"),
+        "--node-data": Effect(f"view @m.tflite {ON} -o @out.html", "--node-data @out.json"),
+        "--threads": Effect(f"view @m.tflite {ON} -o @out.html", "--threads 2", COMPILE),
+        **load_options(f"view @m.model {ON} -o @out.html"),
+        "--precision": Effect(f"view @m.tflite {ON} -o @out.html", "--precision float16", COMPILE),
+    },
 }
 EVERY = {(name, option): effect for name, options in EFFECTS.items() for option, effect in options.items()}
 REFUSED = [
@@ -252,6 +282,16 @@ REFUSED = [
     "bench @m.tflite --html @out.txt",
     "bench diff @b.json @b.json --alpha nan",
     "bench diff @b.json @b.json --threshold inf",
+    "bench diff @b.json @b.json --all --json",
+    "compare @m.tflite --all --json",
+    "quantize @f.tflite -o @out.tflite --scheme dynamic --data @set --calibrate 3",
+    "quantize @f.tflite -o @out.tflite --scheme dynamic --data @set --samples 0",
+    "quantize @f.tflite -o @out.tflite --scheme dynamic --mean 3",
+    "quantize @f.tflite -o @out.tflite --data @set --samples 0 --all",
+    "quantize @f.tflite -o @out.tflite --data @set --all --json",
+    "quantize @f.tflite -o @out.tflite --data @set --html @out.txt",
+    "quantize @f.tflite -o @out.tflite --data @set --shape image=1,8,8,1",
+    "view @m.tflite -o @out.txt",
     "migrate @e.npz --seed 3",
     *(
         f"serve @socket {words}"
@@ -273,6 +313,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
     for name in ("m.tflite", "m.model", "m.onnx"):
         (folder / name).write_bytes(DIGITS.read_bytes())
+    for name in ("f.tflite", "f.onnx"):
+        (folder / name).write_bytes(DIGITS.with_name("digits_float.tflite").read_bytes())
     np.save(folder / "x.npy", np.zeros((1, 8, 8, 1), np.int8))
     Image.new("L", (8, 8)).save(folder / "x.png")
     (folder / "l.txt").write_text("".join(f"{letter}\n" for letter in "abcdefghij"))
@@ -319,6 +361,7 @@ def test_an_option_has_an_effect(effect: Effect, folder: Path, monkeypatch: pyte
     if effect.line.startswith("lib") and installation.library_problem():
         pytest.skip("the library is not built")
     monkeypatch.setattr("nnapi.cli.strace.installation.library_problem", str)
+    monkeypatch.setattr(QUANTIZE_FILE, lambda *arguments: DIGITS.read_bytes())
     if effect.line.startswith("bench diff"):
         pytest.importorskip("scipy")
     without = observe(effect.line, effect.watched, folder)

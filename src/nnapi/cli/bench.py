@@ -86,7 +86,6 @@ def bench(
     models: ModelFiles,
     device: Annotated[
         Names,
-        Page,
         device_option("Measure this device in a row of its own; repeat it for more. By default, the runtime chooses."),
     ] = None,
     profile: ProfileFile = None,

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from nnapi.cli.command import refuse_options
 from nnapi.cli.failure import ExitCode
 from nnapi.cli.options import Json, need_share
 from nnapi.cli.printing import console, print_json, table
@@ -50,6 +51,7 @@ def diff(
     count. If one of them became as much worse on the same model, the machine is the cause, and nnapi's change does not.
     """
     need_share(alpha, "--alpha")
+    refuse_options(["all_figures"] if as_json else [], "--json has all values")
     if not 0 <= threshold < math.inf:
         raise Mistake(f"--threshold is {threshold:g}, must be 0 or more")
     found = compare(_read(before), _read(after), alpha, threshold)

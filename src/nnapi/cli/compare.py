@@ -100,6 +100,7 @@ def compare(
     """
     need_page(html)
     refuse_options(["seed"] if inputs else [], "the inputs are files")
+    refuse_options(["every"] if as_json else [], "--json has all operations")
     if against and against.endswith(EXAMPLES):
         if inputs:
             raise Mistake("a recording contains its inputs: omit input files")

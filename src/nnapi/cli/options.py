@@ -106,10 +106,10 @@ def device_option(help: str) -> Any:
     return typer.Option("--device", "-d", help=help, autocompletion=complete_devices)
 
 
-def need_page(file: Path | None) -> None:
+def need_page(file: Path | None, option: str = "--html") -> None:
     """Raise Mistake for a page whose name is not that of a page."""
     if file is not None and file.suffix.lower() not in PAGES:
-        raise Mistake(f"--html is {file}, must end in {' or '.join(PAGES)}")
+        raise Mistake(f"{option} is {file}, must end in {' or '.join(PAGES)}")
 
 
 def need_share(value: float | None, option: str) -> None:

@@ -78,6 +78,12 @@ def quantize(
         refuse_options([*measured, "limits", "mean", "std"], "without --data there are no inputs")
     if samples == 0:
         refuse_options(["every", "html"], "--samples 0 measures no loss")
+    if not scheme.needs_data:
+        refuse_options(["calibrate"], f"--scheme {scheme} calibrates nothing")
+        if samples == 0:
+            refuse_options(["data", "limits", "mean", "std"], f"--scheme {scheme} needs data only to measure the loss")
+    if as_json:
+        refuse_options(["every"], "--json has all operations")
     if not force:
         need_other_file(model, output, "name another file, or let --force replace it")
     pixels, exact, out = read_pixels(limits, mean, std), load(model, shapes=shapes), console()

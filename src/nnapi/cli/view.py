@@ -22,6 +22,7 @@ from nnapi.cli.options import (
     add_profile,
     device_option,
     load,
+    need_page,
 )
 from nnapi.cli.printing import console
 from nnapi.report.graph import graph_data
@@ -55,6 +56,7 @@ def view(
     The page is a file that needs no network. Without a browser, its path is printed. `nnapi explain` prints the same
     plan as text.
     """
+    need_page(output, "--output")
     out = console()
     plan = compile_with_trials(
         out, lambda: load(model, int16_as_float, shapes, weights), add_profile(profile, device), precision, threads
