@@ -66,7 +66,8 @@ def survey_device(
     """
     part = file and file.with_name(f"{file.name}.part")
     limits = _read_part(part, device) if part else {}
-    for operation in [REGISTRY[code] for code in OperationCode] if operations is None else operations:
+    every = [operation for operation in REGISTRY.values() if isinstance(operation.code, OperationCode)]
+    for operation in every if operations is None else operations:
         progress(operation.name)
         code = OperationCode(operation.code)
         if code not in limits:
