@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nnapi.codes import OperandCode
+from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import NnapiError
 from nnapi.model.facts import Trait
 from nnapi.model.operand import Array
@@ -235,7 +235,8 @@ def page(devices: Mapping[str, Device | None]) -> str:
     lines = [["operation", *names], ["---"] * (1 + len(names))]
     for operation in float_operations():
         effects = [cell for one in devices.values() for cell in cells(operation, one)]
-        lines.append([f"[{operation.name}](operations.md#{operation.name.lower()})", *effects])
+        page = "operations" if isinstance(operation.code, OperationCode) else "composites"
+        lines.append([f"[{operation.name}]({page}.md#{operation.name.lower()})", *effects])
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     made = textwrap.fill(f"{describe_makers(devices)}.", 120, break_on_hyphens=False)
     return INTRODUCTION.format(made=made) + table + "\n"

@@ -37,12 +37,12 @@ def call(*arguments: object) -> Any:
     return CliRunner(env={"COLUMNS": "200"}).invoke(app, list(map(str, arguments)))
 
 
-def test_names_of_devices(phone: Path) -> None:
+def test_names_of_devices() -> None:
     assert add_profile(None, None) is None
     assert add_profile(None, ["x"]) == ["x"]
-    assert add_profile(str(phone), None) == [str(phone), "nnapi-reference"]
+    assert add_profile("arm_nn.toml", None) == ["arm_nn.toml", "nnapi-reference"]
     assert add_profile("arm_nn", ["x"]) == ["arm_nn.toml", "x"]
-    with pytest.raises(Mistake, match=r"^none\.toml: no such profile; those that come with nnapi are arm_nn\.toml"):
+    with pytest.raises(Mistake, match="none.toml: no such profile"):
         add_profile("none", None)
 
 

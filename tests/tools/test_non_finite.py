@@ -60,7 +60,7 @@ def committed() -> Any:
     header = next(row for row in rows if row[0] == "operation")
     names = [cell.split(":")[0] for cell in header[1::2]]
     table = rows[rows.index(header) + 2 :]
-    name_of = re.compile(r"\[(\w+)\]\(operations\.md#\w+\)")
+    name_of = re.compile(r"\[(\w+)\]\((?:operations|composites)\.md#\w+\)")
     return {
         name_of.fullmatch(row[0])[1]: {one: row[1 + 2 * i : 3 + 2 * i] for i, one in enumerate(names)} for row in table
     }
