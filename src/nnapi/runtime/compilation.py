@@ -281,8 +281,7 @@ class Compilation(Closeable, NotebookDisplay):
         with translate_errors("the burst cannot be made"):
             from nnapi.runtime.burst import Burst
 
-            open_burst = self._keeping.open_burst if self.model.states else Burst
-            return open_burst(self, borrow=borrow)
+            return (self._keeping.open_burst if self.model.states else Burst)(self, borrow=borrow)
 
     def close(self) -> None:
         """Free the prepared plan (``ANeuralNetworksCompilation_free``) after running executions and bursts."""
