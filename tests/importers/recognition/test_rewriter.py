@@ -14,8 +14,9 @@ from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as O
 from nnapi.importers import build as building
 from nnapi.importers.graph import Value
-from nnapi.importers.recognition import activation, attention, normalization, recognize, unary
+from nnapi.importers.recognition import ANCHORS, recognize
 from nnapi.importers.recognition.pattern import Pattern, apply
+from nnapi.importers.recognition.patterns import activation, attention, normalization, unary
 from nnapi.importers.recognition.rewriter import REWRITES, Rewrite
 from nnapi.model.model import Model
 from nnapi.operation_codes import COMPOSITE_CODES, CompositeCode
@@ -259,3 +260,12 @@ def test_a_graph_without_patterns_is_the_same() -> None:
     steps = list(spelling.graph.steps)
     recognize(spelling.graph, [y])
     assert spelling.graph.steps == steps
+
+
+def test_each_pattern_needs_the_operations_of_an_anchor() -> None:
+    """Without such operations, the patterns are not even imported."""
+    for rewrite in REWRITES:
+        for form in rewrite.forms:
+            is_single = any(all(frozenset({code}) in ANCHORS for code in codes) for codes in form.needs)
+            is_several = any(all(frozenset({code}) in form.needs for code in codes) for codes in ANCHORS)
+            assert is_single or is_several, rewrite.name

@@ -6,13 +6,31 @@ C clients and of the Builder never are.
 
 from collections.abc import Collection
 
+from nnapi.codes import OperationCode as O
 from nnapi.importers.graph import Graph, Value
-from nnapi.importers.recognition import activation, attention, normalization, unary
-from nnapi.importers.recognition.rewriter import REWRITES, Rewriter
+from nnapi.operation_codes import CompositeCode
 
-__all__ = ["activation", "attention", "normalization", "recognize", "unary"]
+ANCHORS: tuple[frozenset[int], ...] = (
+    frozenset({CompositeCode.ERF}),
+    frozenset({O.TANH}),
+    frozenset({O.SQRT}),
+    frozenset({O.RSQRT}),
+    frozenset({O.POW}),
+    frozenset({O.SOFTMAX, O.BATCH_MATMUL}),
+    frozenset({O.CONCATENATION}),
+    frozenset({O.LOG, O.EXP}),
+    frozenset({O.FLOOR, O.SELECT}),
+    frozenset({O.GREATER, O.SELECT}),
+)
+"""A graph without all operations of any of these sets has no pattern, and needs none of their modules."""
 
 
 def recognize(graph: Graph, outputs: Collection[Value]) -> None:
     """Replace what the patterns match by composites. ``outputs`` are the model's."""
+    present = {step.code for step in graph.steps}
+    if not any(anchors <= present for anchors in ANCHORS):
+        return
+    from nnapi.importers.recognition.patterns import REWRITES  # on demand: most networks of pictures have no pattern
+    from nnapi.importers.recognition.rewriter import Rewriter
+
     Rewriter(graph, outputs).run(REWRITES)
