@@ -55,7 +55,6 @@ TESTED_BY = {
     "formats/tflite/layout.py": "formats/tflite/test_writer.py",
     "formats/tflite/names.py": "exporters/test_export.py",
     "importers/tflite/node.py": "importers/tflite/test_tflite_refusals.py",
-    "importers/recognition/patterns.py": "importers/recognition/test_rewriter.py",
     "importers/tflite/block_weights.py": "importers/tflite/test_tflite_tensors.py",
     "importers/tflite/rules": "importers/tflite",
     "lowering/decompositions": "lowering/test_decompose.py",

@@ -8,7 +8,7 @@ import pytest
 
 import nnapi
 from nnapi.codes import OperationCode as O
-from nnapi.importers.recognition.patterns import activation, attention, normalization  # noqa: F401  (their patterns)
+from nnapi.importers.recognition import activation, attention, normalization  # noqa: F401  (their patterns)
 from nnapi.model.model import Model
 from nnapi.operation_codes import CompositeCode as C
 from tests.tflite_writer import Graph, T, const, f32, write

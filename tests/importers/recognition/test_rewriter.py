@@ -14,9 +14,8 @@ from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as O
 from nnapi.importers import build as building
 from nnapi.importers.graph import Value
-from nnapi.importers.recognition import ANCHORS, recognize
+from nnapi.importers.recognition import ANCHORS, activation, attention, normalization, recognize, unary
 from nnapi.importers.recognition.pattern import Pattern, apply
-from nnapi.importers.recognition.patterns import activation, attention, normalization, unary
 from nnapi.importers.recognition.rewriter import REWRITES, Rewrite
 from nnapi.model.model import Model
 from nnapi.operation_codes import COMPOSITE_CODES, CompositeCode
