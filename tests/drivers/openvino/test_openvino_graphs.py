@@ -241,6 +241,38 @@ def test_the_place_of_an_extreme_among_channels_is_looked_for_without_turning_th
     np.testing.assert_array_equal(ours, right)
 
 
+@pytest.mark.parametrize("channels", [1, 2, 3])
+def test_factors_of_rows_after_a_convolution(channels: int) -> None:
+    """One of them is 0. In one node, the engine would take rows for channels, or fail if these differ in number."""
+    draw, image = np.random.default_rng(0), tensor("int8", (1, 3, 2, channels), 0.5)
+    builder = nnapi.Builder()
+    weights, bias = tensor("int8", (channels, 1, 1, 2), 0.01), tensor("int32", (channels,), 0.005)
+    filters = builder.constant(draw.integers(1, 99, weights.dimensions).astype(np.int8), weights)
+    nothing = builder.constant(np.zeros(channels, np.int32), bias)
+    x = builder.input(tensor("int8", (1, 3, 2, 2), 0.5))
+    x = builder.conv_2d(x, filters, nothing, 2, 1, 1, 0, out=image)
+    rows = builder.constant(np.array([[[[7]], [[0]], [[3]]]], np.int8), tensor("int8", (1, 3, 1, 1), 0.25))
+    builder.output(builder.mul(x, rows, FuseCode.FUSED_NONE, out=image))
+    model, values = builder.finish(), draw.integers(-128, 128, (1, 3, 2, 2)).astype(np.int8)
+    (ours,), (right,) = (compile(model, [which]).run(values) for which in (ENGINE, REFERENCE))
+    assert np.abs(ours.astype(int) - right).max() <= 2
+
+
+def test_a_strided_convolution_of_a_clamped_sum_of_scale_1() -> None:
+    """The engine drops a factor 1, and then failed to compile the slice that a stride becomes."""
+    image, out = tensor("uint8", (1, 1, 2, 1), 1.0, 128), tensor("uint8", (1, 1, 1, 1), 4.0, 128)
+    builder = nnapi.Builder()
+    x = builder.input(tensor("uint8", (1, 1, 2, 1), 0.5, 128))
+    x = builder.max_pool_2d(x, 0, 0, 0, 0, 1, 1, 1, 1, 0)
+    offset = builder.constant(np.full((1, 1, 2, 1), 131, np.uint8), image)
+    x = builder.add(x, offset, FuseCode.FUSED_RELU, out=image)
+    weights = builder.constant(np.full((1, 1, 1, 1), 3, np.uint8), tensor("uint8", (1, 1, 1, 1), 1.0, 0))
+    nothing = builder.constant(np.zeros(1, np.int32), tensor("int32", (1,), 1.0))
+    builder.output(builder.depthwise_conv_2d(x, weights, nothing, 2, 8, 3, 1, 0, True, out=out))
+    (ours,) = compile(builder.finish(), [ENGINE]).run(np.array([148, 200], np.uint8).reshape(1, 1, 2, 1))
+    assert ours.item() == 128 + round(3 * (10 + 3) / 4)
+
+
 @pytest.mark.parametrize("name", ["reduce_max", "reduce_min"])
 @pytest.mark.parametrize("factor", [1, 2])
 def test_an_extreme_that_is_quantized(name: str, factor: int) -> None:

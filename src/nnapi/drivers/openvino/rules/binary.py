@@ -1,5 +1,6 @@
 """Functions of pairs of elements, with broadcasting."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -48,11 +49,23 @@ def arithmetic(context: Context, lhs: Value, rhs: Value) -> Value:
         if context.code == Op.ADD:
             return context.map(op.add, lhs, rhs)
     (x, y), first = align([lhs, rhs])
+    if context.is_quantized and context.code == Op.MUL:
+        x, y = (_keep_from_convolution(node, factor) for node, factor in ((x, rhs), (y, lhs)))
     made = ARITHMETIC[context.code](x, y)
     factors = [value.array for value in (lhs, rhs) if value.array is not None] if context.code == Op.MUL else []
     if any(np.isinf(factor).any() for factor in factors):
         made = op.maximum(made, made)  # keeps the clamp behind an infinite factor
     return context.clamped_result(made, first=first)
+
+
+def _keep_from_convolution(x: Node, factor: Value) -> Node:
+    """Keep constant factors out of a convolution before, if some are 0 and they differ along other axes than the last.
+
+    There, the engine takes rows for channels.
+    """
+    if factor.array is None or factor.array.size == math.prod(factor.type.dimensions[-1:]):
+        return x
+    return op.maximum(x, x) if (factor.array == factor.type.zero_point).any() else x
 
 
 @lower(Op.DIV)

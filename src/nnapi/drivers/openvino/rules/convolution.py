@@ -106,6 +106,8 @@ def _windows(
     if size == (1, 1) and _loses_strides(context, x, weights):
         strides, steps = steps, strides
     if kept != list(dimensions) or strides != [1, 1]:
+        if input.kind == "stored" and input.type.scale == 1:
+            x = input.exact(first=True)  # the engine drops the scale 1, but cannot compile the slice without a scale
         x = op.slice(x, integers([0, 0]), integers(kept), integers(strides), integers([2, 3]))
     return x, steps, [before for before, _ in padding], behind, list(dilation)
 
