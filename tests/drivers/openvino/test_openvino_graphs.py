@@ -258,6 +258,21 @@ def test_factors_of_rows_after_a_convolution(channels: int) -> None:
     assert np.abs(ours.astype(int) - right).max() <= 2
 
 
+def test_a_filter_that_is_also_an_image() -> None:
+    """The engine wanted a constant, as it found the filter of the groups to be quantized for the other convolution."""
+    image, out = tensor("uint8", (1, 1, 1, 4), 0.5, 128), tensor("uint8", (1, 1, 1, 1), 1.0, 128)
+    builder = nnapi.Builder()
+    x, filter = builder.input(image), builder.input(image)
+    nothing = builder.constant(np.zeros(1, np.int32), tensor("int32", (1,), 0.25))
+    fixed = builder.constant(np.full((1, 1, 1, 4), 130, np.uint8), image)
+    builder.output(builder.grouped_conv_2d(x, filter, nothing, 2, 1, 1, 1, 0, out=out))
+    builder.output(builder.conv_2d(filter, fixed, nothing, 2, 1, 1, 0, out=out))
+    first, second = compile(builder.finish(), [ENGINE]).run(
+        *(np.full((1, 1, 1, 4), each, np.uint8) for each in (140, 120))
+    )
+    assert [first.item(), second.item()] == [128 - 4 * 6 * 4, 128 - 4 * 4]
+
+
 def test_a_strided_convolution_of_a_clamped_sum_of_scale_1() -> None:
     """The engine drops a factor 1, and then failed to compile the slice that a stride becomes."""
     image, out = tensor("uint8", (1, 1, 2, 1), 1.0, 128), tensor("uint8", (1, 1, 1, 1), 4.0, 128)

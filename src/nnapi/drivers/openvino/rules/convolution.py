@@ -132,9 +132,11 @@ def make_weights(filter: Value, shape: Shape, order: Sequence[int], channels: Sh
     """Return a filter, reshaped and transposed, as floats; with ``is_stored``, as quantized values times scales.
 
     ``channels`` is the shape of the scales for broadcasting: the size along the axes of output channels, else 1.
+    Computed filters are dequantized exactly: the engine fails to compile some that it finds to be quantized.
     """
     if filter.array is None:
-        node = op.reshape(filter.real(), integers(shape), False)
+        is_exact = not filter.type.is_quantized or filter.kind == "real"
+        node = op.reshape(filter.real() if is_exact else filter.exact(), integers(shape), False)
         return node if sorted(order) == list(order) else op.transpose(node, integers(order))
     type = filter.type
     quantized = filter.array.reshape(shape).transpose(order)
