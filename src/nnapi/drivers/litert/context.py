@@ -3,6 +3,8 @@
 from collections.abc import Callable, Container, Sequence
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+
 from nnapi.codes import OperandCode
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.formats.tflite.operators import row_of
@@ -12,7 +14,7 @@ from nnapi.lowering.tflite import context as canonical
 from nnapi.lowering.tflite.context import SHIFT, flip_sign
 from nnapi.lowering.windows import explain_too_wide, limit_steps
 from nnapi.model.call import Call
-from nnapi.model.operand import Array, OperandType
+from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import Padding, Pair
 
@@ -33,6 +35,14 @@ def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tenso
     if tensor.type == "i32":
         tensor.scale = 0.0
     return flip_sign(tensor) if tensor.type == "u8" else tensor
+
+
+def with_all_zeros(tensor: Tensor, shape: Shape) -> Tensor:
+    """Expand a constant 0 to the result's shape. The engine replaces a product with a single 0 by that 0, which loses
+    the other tensor's dimensions."""
+    if tensor.type != "f32" or tensor.data is None or tensor.size != 1 or tensor.data.any():
+        return tensor
+    return tensor.like(shape=shape, data=np.zeros(shape, np.float32))
 
 
 class Context(canonical.Context):
@@ -82,6 +92,12 @@ class Context(canonical.Context):
 
     def stored_value(self, name: str, value: float) -> float:
         return value - SHIFT if self.type(name).code in UNSIGNED else value
+
+    def combine(self, kind: str, a: Tensor, b: Tensor) -> Tensor:
+        if kind == "MUL":
+            shape = np.broadcast_shapes(a.shape, b.shape)
+            a, b = with_all_zeros(a, shape), with_all_zeros(b, shape)
+        return super().combine(kind, a, b)
 
     def fit_windows(
         self, x: Tensor, size: Sequence[int], padding: Padding, stride: Pair, dilation: Pair = (1, 1)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert.context import Context, lower
+from nnapi.drivers.litert.context import Context, lower, with_all_zeros
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite import binary as canonical
@@ -28,7 +28,7 @@ def arithmetic(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
     kind, out = context.kind, context.result()
     if kind == "DIV":
         _check_divisor(rhs)
-    lhs, rhs = (_with_all_zeros(number, out.shape) for number in (lhs, rhs))
+    lhs, rhs = (with_all_zeros(number, out.shape) for number in (lhs, rhs))
     x, y = _in_long_rows(lhs, rhs), _in_long_rows(rhs, lhs)
     x, y = _with_all_axes(context, x, y), _with_all_axes(context, y, x)
     if out.type != "i8" or _has_supported_ratios(kind, x, y, out):
@@ -44,14 +44,6 @@ def _check_divisor(rhs: Tensor) -> None:
     elif rhs.data is not None:
         sizes = np.abs(rhs.data)
         require(not ((sizes > 0) & (sizes < SMALLEST_NORMAL)).any(), "rhs holds a value that the engine takes for 0")
-
-
-def _with_all_zeros(tensor: Tensor, shape: Shape) -> Tensor:
-    """Expand a constant 0 to the result's shape. The engine replaces a product with a single 0 by that 0, which loses
-    the other tensor's dimensions."""
-    if tensor.type != "f32" or tensor.data is None or tensor.size != 1 or tensor.data.any():
-        return tensor
-    return tensor.like(shape=shape, data=np.zeros(shape, np.float32))
 
 
 def _with_all_axes(context: Context, x: Tensor, number: Tensor) -> Tensor:
