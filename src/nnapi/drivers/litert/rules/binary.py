@@ -9,7 +9,6 @@ from nnapi.drivers.litert.context import Context, lower, with_all_zeros
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite import binary as canonical
-from nnapi.model.operand import Shape
 
 SUM_RATIOS = (2.0**-9, 2.0**7)
 """Range of (input scale / result scale) for sums of quantized values; the engine aborts outside."""
