@@ -170,7 +170,7 @@ def main() -> int:
             return process
 
         path = os.path.join(folder, "socket")
-        limits = ("--models", "256", "--memory", "512", "--seconds", "20")
+        limits = ("--models", "256", "--memory", "512", "--timeout", "20")
         service = start(sys.executable, "-m", "nnapi", "serve", path, "-d", options.device, *limits)
         assert service.stdout is not None
         service.stdout.readline()

@@ -15,10 +15,10 @@ def read_threads(threads: SupportsIndex | None, what: str = "threads") -> int | 
 
 
 def read_count(given: SupportsIndex, what: str) -> int:
-    """Return a number of threads; raise BadDataError unless it is from 1 to MOST_THREADS."""
+    """Return a number of threads; raise BadDataError unless it is an integer from 1 to MOST_THREADS."""
     try:
         count = index(given)
     except TypeError:
-        count = 0
+        raise BadDataError(f"{what} is {given!r}, must be an integer from 1 to {MOST_THREADS}") from None
     need(0 < count <= MOST_THREADS, f"{what} is {given!r}, must be from 1 to {MOST_THREADS}", BadDataError)
     return count
