@@ -74,7 +74,7 @@ def test_each_shape_is_compiled_once_and_the_last_few_are_kept(made: list[Any]) 
     assert len(found) == MOST_SHAPES
     found.run([np.ones(1)])
     assert made[-1] == ((1,),)
-    assert found.explain().endswith("inputs [1]: compiled in 0.00 s, 1 runs\nall of it here")
+    assert found.explain().endswith("inputs [1]: compiled in 0.00 s, 1 run\nall of it here")
 
 
 def test_64_lengths_take_two_compilations(made: list[Any]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nnapi.printable import pluralize
 from nnapi.trace import Span
 
 LAYERS = {
@@ -51,4 +52,4 @@ def describe_held(args: Mapping[str, Any]) -> str:
         return ""
     numbers, names = args["holds"], args.get("kinds", ())
     listed = ", ".join(f"#{number} {name}" for number, name in zip(numbers, names, strict=False))
-    return f"{len(numbers)} operations: {listed}"
+    return f"{pluralize(len(numbers), 'operation')}: {listed}"

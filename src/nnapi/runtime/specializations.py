@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from nnapi.errors import BadDataError, NnapiError, need_value
 from nnapi.locks import make_lock
 from nnapi.model.operand import Array, Shape
+from nnapi.printable import pluralize
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.padded_lengths import (
     BUCKET,
@@ -100,7 +101,7 @@ class Specializations:
             made = list(self._made.items())
         return "\n\n".join(
             f"inputs {', '.join(str(list(shape)) for shape in shapes)}: compiled in {each.seconds:.2f} s, "
-            f"{each.runs} runs{_describe(each.padded)}\n{each.compilation.explain()}"
+            f"{pluralize(each.runs, 'run')}{_describe(each.padded)}\n{each.compilation.explain()}"
             for shapes, each in made
         )
 

@@ -112,6 +112,7 @@ def test_a_plan_that_is_faster_in_most_of_the_last_pairs_takes_over() -> None:
 
 def test_it_is_told_in_pairs() -> None:
     assert Evidence([math.log(2), math.log(2), -0.1]).describe().startswith("2 of 3 pairs faster, ")
+    assert Evidence([-0.1]).describe() == "0 of 1 pair faster, 0.90×"
 
 
 @pytest.mark.parametrize(

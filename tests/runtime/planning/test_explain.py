@@ -108,7 +108,7 @@ def test_one_line_with_times_and_variant() -> None:
     assert summary(plan.with_times(1e-3, 0.9994e-3, ())) == f"{line}; predicted 1.000 ms, measured 999.4 µs"
     compared = (Alternative("everything on slow", math.inf), Alternative("everything on third", 1.0))
     assert summary(plan.with_times(1e-3, 2e-3, compared)) == (
-        f"{line}; predicted 1.000 ms, measured 2.000 ms, before everything on slow: predicted impossible"
+        f"{line}; predicted 1.000 ms, measured 2.000 ms; next: everything on slow: predicted impossible"
     )
 
 

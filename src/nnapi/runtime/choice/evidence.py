@@ -10,6 +10,8 @@ from enum import StrEnum
 
 import numpy as np
 
+from nnapi.printable import pluralize
+
 PRIOR = 2.0
 """Prior standard deviation of the effect, in standard deviations of the noise."""
 SURE = 10.0
@@ -86,7 +88,7 @@ class Evidence:
 
     def describe(self) -> str:
         won = sum(log > 0 for log in self.logs)
-        return f"{won} of {len(self.logs)} pairs faster, {self.ratio:.2f}×"
+        return f"{won} of {pluralize(len(self.logs), 'pair')} faster, {self.ratio:.2f}×"
 
     def _clip(self) -> list[float]:
         middle = float(np.median(self.logs))

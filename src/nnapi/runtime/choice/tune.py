@@ -8,6 +8,7 @@ from nnapi.contract.driver import PrepareOptions
 from nnapi.errors import need_instance
 from nnapi.model.model import LOADS, Model
 from nnapi.model.precision import PrecisionName, read_precision
+from nnapi.printable import pluralize
 from nnapi.runtime.cache.compilation_cache import open_cache, open_own_cache
 from nnapi.runtime.choice.challenger import Inputs
 from nnapi.runtime.choice.knowledge import Fixed
@@ -88,7 +89,7 @@ def decide_at_once(
             if time.perf_counter() - begin > LONGEST or not trial.measure_pair(is_limited=False):
                 break
             pairs += 1
-            progress(f"{pairs} pairs")
+            progress(pluralize(pairs, "pair"))
             trial.judge()
         for challenger in trial.challengers:
             challenger.decide()

@@ -19,7 +19,7 @@ def summary(plan: Plan) -> str:
     """Return one line: operations by device, partitions, why some are elsewhere, and times if measured. For example:
 
     ``xnnpack-cpu 64 of 65 operations in 1 partition; 1 on nnapi-reference: CAST (#3): …; predicted 2.1 ms, measured 2.0
-    ms, before everything on nnapi-reference: predicted 20.9 ms, measured 22.0 ms``
+    ms; next: everything on nnapi-reference: predicted 20.9 ms, measured 22.0 ms``
     """
     placed = plan.count_operations()
     parts = Counter(step.device for step in plan.steps if isinstance(step, Run))
@@ -49,7 +49,7 @@ def _describe_times(plan: Plan) -> str:
     text = _describe_both(plan.predicted, plan.measured)
     if not plan.alternatives:
         return text
-    return f"{text}, before {_describe_alternative(plan.alternatives[0])}"
+    return f"{text}; next: {_describe_alternative(plan.alternatives[0])}"
 
 
 def _describe_alternative(other: Alternative) -> str:
