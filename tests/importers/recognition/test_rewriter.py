@@ -16,7 +16,8 @@ from nnapi.importers import build as building
 from nnapi.importers.graph import Value
 from nnapi.importers.recognition import ANCHORS, activation, attention, normalization, recognize, unary
 from nnapi.importers.recognition.pattern import Pattern, apply
-from nnapi.importers.recognition.rewriter import REWRITES, Rewrite
+from nnapi.importers.recognition.patterns import REWRITES
+from nnapi.importers.recognition.rewriter import Rewrite
 from nnapi.model.model import Model
 from nnapi.operation_codes import COMPOSITE_CODES, CompositeCode
 from tests.importers.recognition.spellings import Numbers, Spelling, real
