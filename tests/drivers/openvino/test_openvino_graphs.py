@@ -1,5 +1,7 @@
 """The engine's rewrites of whole graphs: shared memory, reordered operations."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -256,6 +258,26 @@ def test_factors_of_rows_after_a_convolution(channels: int) -> None:
     model, values = builder.finish(), draw.integers(-128, 128, (1, 3, 2, 2)).astype(np.int8)
     (ours,), (right,) = (compile(model, [which]).run(values) for which in (ENGINE, REFERENCE))
     assert np.abs(ours.astype(int) - right).max() <= 2
+
+
+@pytest.mark.parametrize("type", ["float32", "int8"])
+def test_products_by_one_number(type: str) -> None:
+    """With one thread, the engine failed to compile a chain of products that begins with a matrix of 1 × 1."""
+    builder, scale = nnapi.Builder(), 0.0 if type == "float32" else 1.0
+
+    def constant(*numbers: int) -> Any:
+        values = np.array(numbers, type).reshape(-1, 1)
+        return builder.constant(values, tensor(type, values.shape, scale / 2))
+
+    def multiply(x: Any, weights: Any, units: int) -> Any:
+        nothing = tensor("float32", (units,)) if type == "float32" else tensor("int32", (units,), 0.5)
+        bias = builder.constant(np.zeros(units, nothing.dtype), nothing)
+        return builder.fully_connected(x, weights, bias, 0, out=tensor(type, (3, units), scale))
+
+    x = builder.relu(multiply(builder.input(tensor(type, (3, 1), scale)), constant(4), 1))
+    builder.output(multiply(x, constant(2, -6), 2))
+    (ours,) = compile(builder.finish(), [ENGINE]).run(np.array([[-1], [0], [2]], type))
+    assert ours.tolist() == ([[0, 0], [0, 0], [16, -48]] if type == "float32" else [[0, 0], [0, 0], [4, -12]])
 
 
 def test_a_filter_that_is_also_an_image() -> None:

@@ -1,10 +1,10 @@
 """Matrix products; quantized ones are lowered as convolutions are."""
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.openvino.api import op
+from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.rules.convolution import make_bias, make_exact, make_weights, rescale
-from nnapi.drivers.openvino.value import Value, number
+from nnapi.drivers.openvino.value import Node, Value, node_of, number
 from nnapi.lowering.refusal import require
 from nnapi.ops.signature_types import INT32
 
@@ -19,10 +19,10 @@ def fully_connected(context: Context, input: Value, weights: Value, bias: Value)
     if input.type.dimensions[1:] != (width,):
         x = op.reshape(x, integers([input.type.size // width, width]), False)
     if input.array is None:
-        factors = make_weights(weights, (units, width), (0, 1), (-1, 1), scales is None)
+        factors = make_weights(weights, (units, width), (0, 1), (-1, 1), scales is None and weights.type.size > 1)
     else:
         factors = weights.real()  # the engine cannot compile a constant times quantized values
-    y = op.matmul(x, factors, False, True)
+    y = multiply(x, factors, False, True)
     y = rescale(op.add(y, make_bias(input, weights, bias, (1, units))), scales, (1, -1))
     return context.result(op.multiply(y, number(NUDGE)) if _needs_no_scaling(context, input, weights) else y)
 
@@ -30,7 +30,17 @@ def fully_connected(context: Context, input: Value, weights: Value, bias: Value)
 @lower(Op.BATCH_MATMUL)
 def batch_matmul(context: Context, lhs: Value, rhs: Value, adj_x: bool, adj_y: bool) -> Value:
     require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, for which the engine's products are not exact")
-    return context.result(op.matmul(lhs.real(), rhs.real(), adj_x, adj_y))
+    return context.result(multiply(lhs.real(), rhs.real(), adj_x, adj_y))
+
+
+def multiply(x: Node, y: Node, adj_x: bool, adj_y: bool) -> Node:
+    """Return a product of matrices. Those of 1 × 1 become factors: with one thread, the engine fails to compile chains
+    of products by such constants. The maximum keeps a clamp behind the factor."""
+    is_factor = isinstance(node_of(y), ov.op.Constant) and list(node_of(y).get_output_shape(0))[-2:] == [1, 1]
+    if adj_x or not is_factor:
+        return op.matmul(x, y, adj_x, adj_y)
+    product = op.multiply(x, y)
+    return op.maximum(product, product)
 
 
 def _sums_are_coarse(context: Context, input: Value, weights: Value) -> bool:
