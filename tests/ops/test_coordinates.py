@@ -73,6 +73,12 @@ def test_literal(way: str) -> None:
             {"reduction": Reduction.NONE, "from_end": True},
             [[1, 2, 3], [0, 0, 1]],
         ),
+        (
+            "scatter_nd",
+            {"indices": int32([1, -1]), "updates": np.array([9], np.float32)},
+            {"reduction": Reduction.NONE, "from_end": True},
+            [[1, 2, 3], [4, 5, 9]],
+        ),
     ]
     for operation, arrays, fixed, expected in examples:
         (found,) = run(made(operation, {"input": SIX, **arrays}, **fixed), way, SIX, *arrays.values())
