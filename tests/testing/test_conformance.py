@@ -95,6 +95,17 @@ def test_patterns(pattern: str, found: set[str]) -> None:
     assert {entry.name for entry in entries if match_name(pattern)(entry)} == found
 
 
+def test_an_operation_that_only_copies_inputs_is_not_tested() -> None:
+    """Most of Android's examples have a version that copies its inputs by ADD."""
+    entries = [
+        Entry("", "add_all_inputs_as_internal", ("ADD",)),
+        Entry("", "relu_all_inputs_as_internal_2", ("ADD", "RELU")),
+        Entry("", "if_add", ("ADD", "IF")),
+    ]
+    chosen = [[entry.name for entry in entries if match_name(name)(entry)] for name in ("ADD", "RELU")]
+    assert chosen == [["add_all_inputs_as_internal", "if_add"], ["relu_all_inputs_as_internal_2"]]
+
+
 def outcome(error: Exception) -> Result:
     def fails(example: object, setting: object) -> None:
         raise error

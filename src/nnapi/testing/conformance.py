@@ -20,6 +20,8 @@ from nnapi.testing.runtime_classes import HERE
 from nnapi.testing.variants import VARIANTS, Setting, Skip, Variant
 
 CHUNK = 32
+COPYING, COPIES = "ADD", "_all_inputs_as_internal"
+"""The operation that copies each input in the examples of this name, which test other operations."""
 
 
 class Status(StrEnum):
@@ -68,12 +70,16 @@ def run(
 
 
 def match_name(pattern: str) -> Filter:
-    """Return a filter by name of an operation, by wildcards, or by a part of the example's name."""
+    """Return a filter by name of a tested operation, by wildcards, or by a part of the example's name."""
     if pattern in OperationCode.__members__:
-        return lambda entry: pattern in entry.ops
+        return lambda entry: pattern in entry.ops and not (pattern == COPYING and _only_copies(entry))
     if any(sign in pattern for sign in "*?["):
         return lambda entry: fnmatchcase(entry.name, pattern)
     return lambda entry: pattern in entry.name
+
+
+def _only_copies(entry: Entry) -> bool:
+    return COPIES in entry.name and set(entry.ops) != {COPYING}
 
 
 def check(example: Example, variant: Variant, setting: Setting) -> Result:
