@@ -114,7 +114,10 @@ def test_several_models_are_summed_up() -> None:
 
 def test_latency_alone(tmp_path: Path) -> None:
     words = [word for word in QUICK if word not in ("--requests", "1")]  # requests measure throughput
-    assert call(MODEL, *words, "--only-latency", "--output", tmp_path / "out.json").exit_code == 0
+    result = call(MODEL, *words, "--only-latency", "--output", tmp_path / "out.json")
+    assert result.exit_code == 0
+    assert "in turns; " in result.stdout
+    assert "in flight" not in result.stdout
     found = json.loads((tmp_path / "out.json").read_text())
     (row,) = found["models"][0]["measurements"]
     assert (row["peak"], row["throughput"], len(row["load"]), len(row["latency"])) == (None, [], 1, 2)

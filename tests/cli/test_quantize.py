@@ -71,6 +71,8 @@ def test_json(data: Path, quantizer: list[Any], tmp_path: Path) -> None:
     assert (found["format"], found["scheme"], found["inputs"]) == ("nnapi-quantize", "static", 6)
     assert found["bytes"] == QUANTIZED.stat().st_size
     assert found["loss"]["samples"] == 2
+    words = ["quantize", FLOAT, "--data", data, "-o", target, "--scheme", "dynamic", "--samples", 2, "--json"]
+    assert json.loads(run(*words).stdout)["inputs"] == 0  # it calibrates nothing
     assert {"number", "operation", "results", "alone", "whole"} == set(found["loss"]["operations"][0])
 
 

@@ -193,6 +193,12 @@ def test_a_classifier_writes_a_caption(seven: Path, tmp_path: Path) -> None:
         assert drawn.height > 32
 
 
+def test_a_drawing_needs_a_picture(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["run", "digits", "--picture", str(tmp_path / "out.png")])
+    assert result.exit_code == 2
+    assert result.stderr == f"nnapi: {tmp_path / 'out.png'} is not written: no input is a picture in a file\n"
+
+
 def test_range_and_guesses_are_said(seven: Path) -> None:
     assert "pixels scaled to 0 to 1\n" in shown(FLOAT, seven, "--range", "0,1")
     assert "(guessed: " in shown(FLOAT, seven)

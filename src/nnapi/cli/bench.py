@@ -362,10 +362,11 @@ def _show_settings(out: Console, benchmark: Benchmark) -> None:
     for name, reason in benchmark.absent.items():
         out.print(f"[dim]{escape(name)} not measured: {escape(reason)}[/]")
     settings = benchmark.settings
+    requests = f", throughput with {pluralize(settings['requests'], 'request')} in flight, one thread each"
+    has_rates = any(each.rate is not None for model in benchmark.models for each in model.measurements)
     out.print(
         f"[dim]{pluralize(settings['threads'], 'thread')}, {pluralize(settings['rounds'], 'round')} in "
-        f"turns, throughput with {pluralize(settings['requests'], 'request')} in flight, one thread each; "
-        f"{benchmark.machine['processor']}[/]",
+        f"turns{requests if has_rates else ''}; {benchmark.machine['processor']}[/]",
         highlight=False,
     )
 

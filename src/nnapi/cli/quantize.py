@@ -108,7 +108,7 @@ def quantize(
         write_losses(html, quantized, found, title)
     sizes = [file.stat().st_size for file in (model, output)]
     if as_json:
-        facts = {"model": str(model), "file": str(output), "scheme": scheme, "inputs": len(inputs)}
+        facts = {"model": str(model), "file": str(output), "scheme": scheme, "inputs": len(inputs) * scheme.needs_data}
         facts |= {"bytes_before": sizes[0], "bytes": sizes[1], "loss": found and losses_as_data(found)}
         print_json("quantize", facts)
         return

@@ -119,7 +119,7 @@ class Runs:
         if not self.options.as_json and not self.log:
             show(self.out, result, self.compilation)  # first, in case no file can be written
         if self.options.picture:
-            draw_view(self.options.picture, result.view)
+            draw_view(self.options.picture, result)
         if self.options.output:
             write_outputs(self.options.output, result, number if self.count > 1 else None)
 

@@ -99,11 +99,13 @@ def _view_windows(subject: Subject, finished: FinishedRun) -> View:
     return view_events(shares, step, length, subject.hints.labels, subject.hints.least)
 
 
-def draw_view(file: Path, view: View | None) -> None:
+def draw_view(file: Path, result: RunResult) -> None:
     """Write the picture of the results to a file; Mistake if they have none."""
-    if view is None or view.picture is None:
-        raise Mistake(f"{file} is not written: results of this task cannot be drawn on a picture")
-    save_picture(view.picture, file)
+    if result.view is None or result.view.picture is None:
+        has_picture = any(each.is_picture for each in result.finished.inputs)
+        why = "results of this task cannot be drawn on a picture" if has_picture else "no input is a picture in a file"
+        raise Mistake(f"{file} is not written: {why}")
+    save_picture(result.view.picture, file)
 
 
 def save_picture(picture: Picture, file: Path) -> None:
