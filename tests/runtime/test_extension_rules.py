@@ -143,10 +143,10 @@ def test_rule_105_sizes_are_those_the_driver_gives() -> None:
 
 def test_rule_168_numbers_are_prefix_and_code() -> None:
     table = Extensions()
-    assert table.type("com.example.first", 5) == 1 << 16 | 5
-    assert table.type("com.example.second", 0xFFFF) == 2 << 16 | 0xFFFF
-    assert table.type("com.example.first", 6) == 1 << 16 | 6
-    assert (table.name(1 << 16 | 9), table.name(5), table.name(3 << 16)) == ("com.example.first", None, None)
+    assert table.type("com.example.first", 5) == 2 << 16 | 5  # composites have prefix 1
+    assert table.type("com.example.second", 0xFFFF) == 3 << 16 | 0xFFFF
+    assert table.type("com.example.first", 6) == 2 << 16 | 6
+    assert (table.name(2 << 16 | 9), table.name(5), table.name(4 << 16)) == ("com.example.first", None, None)
     for code in (-1, 1 << 16):
         with pytest.raises(BadDataError, match=r"is not in 0\.\.65535"):
             table.type("com.example.first", code)
@@ -285,7 +285,7 @@ def test_the_digest_of_a_model_does_not_depend_on_prefixes(monkeypatch: pytest.M
     for place in ("extension", "model", "operand", "validation"):
         monkeypatch.setattr(f"nnapi.model.{place}.EXTENSIONS", table)
     monkeypatch.setattr("nnapi.model.content_hash.EXTENSIONS", table)
-    assert turning(name).operations[0].code >> 16 == 2
+    assert turning(name).operations[0].code >> 16 == 3
     assert hash_content(turning(name)) == before
 
 

@@ -4,8 +4,10 @@ DEQUANTIZE: the float values of a quantized tensor.
 QUANTIZE: the quantized values of a float tensor.
 CAST: the elements converted to another type, without their quantization.
 QUANTIZE_TO_EVEN: the quantized values of a float tensor, where halves between two are rounded to the even one.
-CONVERT: the elements converted to another type, as files cast. Integers keep their lowest bits; floats are rounded
-towards zero, and clamped; booleans become 0 or 1, and all numbers but 0 become true.
+CONVERT: the elements converted to another type, as files cast.
+
+In CONVERT, integers keep their lowest bits; floats are rounded towards zero, and clamped; booleans become 0 or 1, and
+all numbers but 0 become true.
 """
 
 from typing import Any

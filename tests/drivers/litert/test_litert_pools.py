@@ -23,7 +23,7 @@ VALID = 2
         ((2, 2), (2, 3), 0, ["MAX_POOL_2D", "STRIDED_SLICE"]),
         ((2, 2), (3, 2), 0, ["MAX_POOL_2D", "STRIDED_SLICE"]),
         ((2, 2), (2, 2), 0, ["MAX_POOL_2D"]),
-        ((1, 1), (1, 1), 0, ["MAX_POOL_2D"]),
+        ((1, 1), (1, 1), 0, ["RESHAPE"]),
     ],
 )
 def test_windows_with_gaps_are_picked(

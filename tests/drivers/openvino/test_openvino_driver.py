@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.contract.driver import CacheEntry, OpenOptions, PrepareOptions, Request
+from nnapi.contract.driver import COMPOSITE_OPERATIONS, CacheEntry, OpenOptions, PrepareOptions, Request
 from nnapi.contract.wrapping import open_handle
 from nnapi.drivers import openvino
 from nnapi.drivers.openvino import OpenVinoDriver, byte_sums
@@ -49,7 +49,7 @@ def test_devices_of_the_engine(
 ) -> None:
     monkeypatch.setattr(byte_sums, "are_byte_sums_exact", lambda: is_exact)
     driver = OpenVinoDriver(device)
-    assert driver.info == (name, version, type, 8, ())
+    assert driver.info == (name, version, type, 8, (COMPOSITE_OPERATIONS,))
     assert driver.capabilities().launch_seconds == 1e-5
     assert driver.starts_slowly
     assert (driver.timings() is None) is (device != "CPU")
