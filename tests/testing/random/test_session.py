@@ -40,7 +40,7 @@ def test_examples_are_single_operations_and_graphs() -> None:
 
 
 def test_the_reference_agrees_on_random_examples() -> None:
-    report = run("nnapi-reference", 11, 600, cases=25)
+    report = run("nnapi-reference", 12, 600, cases=25)
     assert report.cases == 25
     assert [failure.reason for failure in report.failures] == []
     assert report.by_operation

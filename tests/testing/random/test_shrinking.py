@@ -12,7 +12,7 @@ from tests.testing.testing_cases import add
 
 
 def test_operations_that_do_not_matter_go() -> None:
-    example = random_graph(np.random.default_rng(4), 6)
+    example = random_graph(np.random.default_rng(5), 6)
     assert len(example.main.operations) > 2
     wanted = example.main.operations[-1].type
 
@@ -37,7 +37,7 @@ def test_dimensions_and_values_become_small() -> None:
 
 def test_an_error_of_the_search_loses_no_example() -> None:
     """Dimensions and values are still made smaller."""
-    example = random_graph(np.random.default_rng(4), 6)
+    example = random_graph(np.random.default_rng(5), 6)
 
     def raise_type_error(example: Example) -> Iterator[Example]:
         raise TypeError("unhashable")

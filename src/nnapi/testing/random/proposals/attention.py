@@ -21,7 +21,8 @@ def propose_attention(draw: Draw) -> Proposal:
 def propose_rotary_embedding(draw: Draw) -> Proposal:
     shape = draw.shape()
     if draw.ranges.given is None:
-        shape = draw.bound((*shape[:-1], 2 * shape[-1]))
+        *outer, width = draw.bound((*shape[:-1], 2 * shape[-1]))
+        shape = (*outer, width + width % 2)
     need(shape[-1] % 2 == 0, "the rows of the tensor do not form pairs", BadDataError)
     angles = draw.pick(shape, shape[-2:], shape[-1:])
     return Proposal({"input": shape, "cos": angles, "sin": angles})
