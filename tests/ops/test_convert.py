@@ -79,6 +79,14 @@ def test_computed_booleans_become_numbers(way: str) -> None:
     assert [each.tolist() for each in run(model_of(make), way, x)] == [[0, 0, 1]] * 2
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_reader_gets_no_fractions(way: str) -> None:
+    x = np.array([-1.9, -0.5, 0.9, 1.2], np.float32)
+    floats, bytes_ = tensor("float32", (4,)), tensor("quant8_asymm_signed", (4,), 20.0, 0)
+    model = model_of(lambda b: b.dequantize(b.convert(b.input(floats), out=bytes_), out=floats))
+    assert run(model, way, x)[0].tolist() == [-20, 0, 0, 20]
+
+
 def test_other_types_are_refused() -> None:
     with pytest.raises(BadDataError, match="out is TENSOR_QUANT16_SYMM, must be"):
         model_of(lambda b: b.convert(b.input(tensor("float32", (2,))), out=tensor("quant16_symm", (2,), 1.0)))

@@ -1,7 +1,5 @@
 """The engine's rewrites of whole graphs: shared memory, reordered operations."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -241,103 +239,6 @@ def test_the_place_of_an_extreme_among_channels_is_looked_for_without_turning_th
     assert list_operations(model).count("Transpose") == (2 if axis == 1 else 1)
     (ours,), (right,) = (compile(model, [which]).run(codes) for which in (ENGINE, REFERENCE))
     np.testing.assert_array_equal(ours, right)
-
-
-@pytest.mark.parametrize("channels", [1, 2, 3])
-def test_factors_of_rows_after_a_convolution(channels: int) -> None:
-    """One of them is 0. In one node, the engine would take rows for channels, or fail if these differ in number."""
-    draw, image = np.random.default_rng(0), tensor("int8", (1, 3, 2, channels), 0.5)
-    builder = nnapi.Builder()
-    weights, bias = tensor("int8", (channels, 1, 1, 2), 0.01), tensor("int32", (channels,), 0.005)
-    filters = builder.constant(draw.integers(1, 99, weights.dimensions).astype(np.int8), weights)
-    nothing = builder.constant(np.zeros(channels, np.int32), bias)
-    x = builder.input(tensor("int8", (1, 3, 2, 2), 0.5))
-    x = builder.conv_2d(x, filters, nothing, 2, 1, 1, 0, out=image)
-    rows = builder.constant(np.array([[[[7]], [[0]], [[3]]]], np.int8), tensor("int8", (1, 3, 1, 1), 0.25))
-    builder.output(builder.mul(x, rows, FuseCode.FUSED_NONE, out=image))
-    model, values = builder.finish(), draw.integers(-128, 128, (1, 3, 2, 2)).astype(np.int8)
-    (ours,), (right,) = (compile(model, [which]).run(values) for which in (ENGINE, REFERENCE))
-    assert np.abs(ours.astype(int) - right).max() <= 2
-
-
-@pytest.mark.parametrize("type", ["float32", "int8"])
-def test_products_by_one_number(type: str) -> None:
-    """With one thread, the engine failed to compile a chain of products that begins with a matrix of 1 × 1."""
-    builder, scale = nnapi.Builder(), 0.0 if type == "float32" else 1.0
-
-    def constant(*numbers: int) -> Any:
-        values = np.array(numbers, type).reshape(-1, 1)
-        return builder.constant(values, tensor(type, values.shape, scale / 2))
-
-    def multiply(x: Any, weights: Any, units: int) -> Any:
-        nothing = tensor("float32", (units,)) if type == "float32" else tensor("int32", (units,), 0.5)
-        bias = builder.constant(np.zeros(units, nothing.dtype), nothing)
-        return builder.fully_connected(x, weights, bias, 0, out=tensor(type, (3, units), scale))
-
-    x = builder.relu(multiply(builder.input(tensor(type, (3, 1), scale)), constant(4), 1))
-    builder.output(multiply(x, constant(2, -6), 2))
-    (ours,) = compile(builder.finish(), [ENGINE]).run(np.array([[-1], [0], [2]], type))
-    assert ours.tolist() == ([[0, 0], [0, 0], [16, -48]] if type == "float32" else [[0, 0], [0, 0], [4, -12]])
-
-
-def test_a_filter_that_is_also_an_image() -> None:
-    """The engine wanted a constant, as it found the filter of the groups to be quantized for the other convolution."""
-    image, out = tensor("uint8", (1, 1, 1, 4), 0.5, 128), tensor("uint8", (1, 1, 1, 1), 1.0, 128)
-    builder = nnapi.Builder()
-    x, filter = builder.input(image), builder.input(image)
-    nothing = builder.constant(np.zeros(1, np.int32), tensor("int32", (1,), 0.25))
-    fixed = builder.constant(np.full((1, 1, 1, 4), 130, np.uint8), image)
-    builder.output(builder.grouped_conv_2d(x, filter, nothing, 2, 1, 1, 1, 0, out=out))
-    builder.output(builder.conv_2d(filter, fixed, nothing, 2, 1, 1, 0, out=out))
-    first, second = compile(builder.finish(), [ENGINE]).run(
-        *(np.full((1, 1, 1, 4), each, np.uint8) for each in (140, 120))
-    )
-    assert [first.item(), second.item()] == [128 - 4 * 6 * 4, 128 - 4 * 4]
-
-
-def test_a_strided_convolution_of_a_clamped_sum_of_scale_1() -> None:
-    """The engine drops a factor 1, and then failed to compile the slice that a stride becomes."""
-    image, out = tensor("uint8", (1, 1, 2, 1), 1.0, 128), tensor("uint8", (1, 1, 1, 1), 4.0, 128)
-    builder = nnapi.Builder()
-    x = builder.input(tensor("uint8", (1, 1, 2, 1), 0.5, 128))
-    x = builder.max_pool_2d(x, 0, 0, 0, 0, 1, 1, 1, 1, 0)
-    offset = builder.constant(np.full((1, 1, 2, 1), 131, np.uint8), image)
-    x = builder.add(x, offset, FuseCode.FUSED_RELU, out=image)
-    weights = builder.constant(np.full((1, 1, 1, 1), 3, np.uint8), tensor("uint8", (1, 1, 1, 1), 1.0, 0))
-    nothing = builder.constant(np.zeros(1, np.int32), tensor("int32", (1,), 1.0))
-    builder.output(builder.depthwise_conv_2d(x, weights, nothing, 2, 8, 3, 1, 0, True, out=out))
-    (ours,) = compile(builder.finish(), [ENGINE]).run(np.array([148, 200], np.uint8).reshape(1, 1, 2, 1))
-    assert ours.item() == 128 + round(3 * (10 + 3) / 4)
-
-
-@pytest.mark.parametrize("name", ["reduce_max", "reduce_min"])
-@pytest.mark.parametrize("factor", [1, 2])
-def test_an_extreme_that_is_quantized(name: str, factor: int) -> None:
-    """In one node, the engine would compare the floats as bytes."""
-    rows = np.array([[0.3, -0.9], [-0.4, -0.2], [0.7, 0.1]], np.float32)
-    builder = nnapi.Builder()
-    x = getattr(builder, name)(builder.input(tensor("float32", rows.shape)), np.array([1], np.int32), True)
-    x = builder.mul(x, np.float32([factor])) if factor > 1 else x
-    builder.output(builder.quantize(x, out=tensor("int8", (3, 1), 1 / 64, 10)))
-    (ours,) = compile(builder.finish(), [ENGINE]).run(rows)
-    extremes = rows.max(1) if name == "reduce_max" else rows.min(1)
-    assert np.abs(ours[:, 0] - (factor * extremes * 64 + 10)).max() <= 1
-
-
-@pytest.mark.parametrize("name", ["reduce_max", "reduce_sum", "mean"])
-@pytest.mark.parametrize("function", ["add", "mul"])
-@pytest.mark.parametrize("axis", [0, 2])
-@pytest.mark.parametrize("before", ["", "relu"])
-def test_a_constant_per_channel_after_a_reduction(name: str, function: str, axis: int, before: str) -> None:
-    """In one node, the engine would read other elements of the constant, also those behind it."""
-    block = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-    builder = nnapi.Builder()
-    x = getattr(builder, name)(builder.input(tensor("float32", block.shape)), np.array([axis], np.int32), True)
-    x = getattr(builder, before)(x) if before else x
-    builder.output(getattr(builder, function)(x, np.array([[1], [10], [100]], np.float32)))
-    model = builder.finish()
-    (ours,), (right,) = (compile(model, [which]).run(block) for which in (ENGINE, REFERENCE))
-    np.testing.assert_allclose(ours, right, rtol=1e-6)
 
 
 @pytest.mark.parametrize("axes", [[1, 2], [2, 1], [3], [1], [0, 1, 2, 3]])

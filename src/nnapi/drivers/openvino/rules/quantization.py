@@ -61,7 +61,7 @@ def cast(context: Context, input: Value) -> Value:
 
 @lower(Composite.CONVERT)
 def convert(context: Context, input: Value) -> Value:
-    """Convert stored values; integers keep their lowest bits, floats are clamped."""
+    """Convert stored values; integers keep their lowest bits, floats are rounded towards zero and clamped."""
     source, target = input.type, context.type()
     if source.code == target.code:
         return cast(context, input)
@@ -76,7 +76,9 @@ def convert(context: Context, input: Value) -> Value:
         return cast(context, input)
     limits = np.iinfo(target.dtype)
     if source.dtype.kind == "f":
-        whole = op.convert(op.clamp(input.real(), float(limits.min), float(limits.max)), "i32")
+        x = op.clamp(input.real(), float(limits.min), float(limits.max))
+        x = op.select(op.less(x, number(0)), op.ceiling(x), op.floor(x))  # the engine may drop conversions in a row
+        whole = op.convert(x, "i32")
     else:
         least = op.constant(np.int32(limits.min))
         bits = op.subtract(op.convert(input.node("stored"), "i32"), least)
