@@ -563,7 +563,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """CONVERT: the elements converted to another type, as files cast. Integers keep their lowest bits; floats are rounded
+        """CONVERT: the elements converted to another type, as files cast.
 
         Operands:
             input: TENSOR_FLOAT16 (level 3), TENSOR_FLOAT32 (level 3), TENSOR_INT32 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 3), TENSOR_BOOL8 (level 3), TENSOR_QUANT8_SYMM (level 3), TENSOR_QUANT8_SYMM_PER_CHANNEL (level 3)
