@@ -199,7 +199,9 @@ def test_the_precision_of_each_device_is_a_note() -> None:
 
 def test_the_wait_for_a_plan_is_in_milliseconds() -> None:
     plan = divided(("ABS", "quick", ""), ("NEG", "slow", ""))
-    assert describe_wait(plan, 0.25) == "ready after 250.000 ms: until quick and slow was chosen and had prepared it"
+    assert describe_wait(plan, 0.25) == "ready after 250.000 ms: until quick and slow were chosen and had prepared it"
+    whole = compile(chain(), REFERENCE.name).plan
+    assert describe_wait(whole, 0.25) == "ready after 250.000 ms: until nnapi-reference was chosen and had prepared it"
 
 
 def test_the_text_says_where_why_and_at_what_cost() -> None:
