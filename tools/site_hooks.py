@@ -4,7 +4,9 @@ import re
 from typing import Any
 
 ROLE = re.compile(r":(?:meth|class|func|attr|data|mod):(?=<code>)")
-CELL = re.compile(r"<td[^>]*>.*?</td>", re.DOTALL)
+CELL = re.compile(r"<(t[dh])\b[^>]*>.*?</\1>", re.DOTALL)
+INLINE = re.compile(r"(?<!<span></span>)<code[^>]*>[^<]*</code>")
+OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
 HEADING = re.compile(r"<h[1-3][^>]*>.*?</h[1-3]>", re.DOTALL)
 TEXT = re.compile(r"(?<=>)[^<]+")
 WORD = re.compile(r"[\w./:-]+")
@@ -24,14 +26,20 @@ BOOSTS = {EVIDENCE: 0.2, REFERENCE: 0.3}
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """Remove the roles before names in docstrings, let long names in tables and headings break, and hide an empty table
-    of contents."""
+    """Remove the roles before names in docstrings, let long names in tables and headings break, keep options in one
+    line, and hide an empty table of contents."""
     if not any(section.children for section in page.toc):
         page.meta.setdefault("hide", ["toc"])
     if page.parent and page.parent.title in BOOSTS:
         page.meta.setdefault("search", {"boost": BOOSTS[page.parent.title]})
-    html = CELL.sub(_lay_out_cell, ROLE.sub("", html))
+    html = INLINE.sub(_keep_options_whole, ROLE.sub("", html))
+    html = CELL.sub(_lay_out_cell, html)
     return HEADING.sub(lambda heading: TEXT.sub(_permit_breaks, heading[0]), html)
+
+
+def _keep_options_whole(code: re.Match[str]) -> str:
+    """Browsers would break `--option` after the second hyphen."""
+    return TEXT.sub(lambda text: OPTION.sub(r'<span class="whole">\g<0></span>', text[0]), code[0])
 
 
 def _lay_out_cell(cell: re.Match[str]) -> str:

@@ -114,6 +114,18 @@ def test_long_names_may_break(name: str, parts: str, joint: str) -> None:
     assert html == f'<h2 id="{name}"><code>{joined}</code></h2>'
 
 
+def test_names_in_heads_of_tables_may_break() -> None:
+    html = "<table><thead><tr><th>QUANT8_ASYMM_SIGNED</th></tr></thead></table>"
+    assert on_page_content(html, make_page()) == html.replace("_", "_<wbr>")
+
+
+def test_options_in_a_sentence_stay_in_one_line() -> None:
+    blocks = "<pre><span></span><code>nnapi run --std 1\n</code></pre><p>--std, <code>nnapi-reference</code></p>"
+    html = on_page_content(f"<p><code>bench -o F --int16-as-float</code></p>{blocks}", make_page())
+    options = '<span class="whole">-o</span> F <span class="whole">--int16-as-float</span>'
+    assert html == f"<p><code>bench {options}</code></p>{blocks}"
+
+
 def test_cells_of_prose_are_marked() -> None:
     prose = "a sentence that is longer than thirty characters"
     html = on_page_content(f'<td>short</td><td style="text-align: right">{prose}</td>', make_page())

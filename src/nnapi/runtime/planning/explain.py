@@ -104,8 +104,8 @@ def add_precisions(
 
 
 def describe_wait(plan: Plan, seconds: float) -> str:
-    was = "was" if len(plan.devices) == 1 else "were"
-    return f"ready after {_format_seconds(seconds)}: until {' and '.join(plan.devices)} {was} chosen and had prepared it"
+    chosen = f"{' and '.join(plan.devices)} {'was' if len(plan.devices) == 1 else 'were'} chosen"
+    return f"ready after {_format_seconds(seconds)}: until {chosen} and had prepared it"
 
 
 def as_data(plan: Plan) -> dict[str, Any]:
