@@ -36,6 +36,14 @@ def test_what_was_found_before_is_forgotten(machine: Machine) -> None:
     assert machine.compile().plan.devices == ("first",)
 
 
+def test_a_plan_that_nothing_was_paired_with_has_its_own_time(machine: Machine) -> None:
+    machine.first.seconds, machine.second.seconds = 1e-3, 1.0  # too slow for a pair
+    plan = nnapi.tune(network(), machine.devices)
+    assert plan.devices == ("first",)
+    assert plan.measured == pytest.approx(1e-3)  # of a simulated clock
+    assert machine.compile().plan.measured == pytest.approx(1e-3)
+
+
 def test_one_device_is_not_compared(machine: Machine) -> None:
     assert nnapi.tune(network(), machine.devices[1]).devices == ("second",)
     assert machine.first.prepared == 0

@@ -232,9 +232,10 @@ class Trial:
         self.schedule.opponent = None
         self.judge()
         with self._lock:
-            if self.stage is not Stage.COMPARING:
+            if self.stage is not Stage.COMPARING or self._work is None:
                 return None
-            best, before, seconds = self.schedule.winner, self.active.plan, self.schedule.runs.median
+            best, before = self.schedule.winner, self.active.plan
+            seconds = self.schedule.runs.median or self._work.seconds  # without a challenger, nothing was paired
             winner = best.ready if best else None
             self._leave(Stage.OVER)
         chosen = self.active
