@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from nnapi.capi import installation
 from nnapi.cli import app
+from nnapi.cli.old_spellings import replace_old_spellings
 from tests.docs.code_blocks import DOCS, Block, find_blocks, list_pages, read_blocks
 from tools import size
 
@@ -60,6 +61,26 @@ def test_blocks_are_found() -> None:
 
 def test_few_blocks_are_not_tested() -> None:
     assert len([block.place for block in BLOCKS if block.is_untested]) <= UNTESTED
+
+
+def find_old_spellings(block: Block) -> list[str]:
+    """Messages about the commands of a block. `nnapi bench` is short for `nnapi bench run`."""
+    found = []
+    for command in join_lines(block.text) if block.language in ("sh", "console") else ():
+        program, *words = command.removeprefix("$ ").split()
+        if program == "nnapi" and words:
+            names = {"bench run" if words[0] == "bench" else words[0], " ".join(words[:2])}
+            found += [message for name in names for message in replace_old_spellings(name, words)[1]]
+    return [f"{block.place}: {message}" for message in found]
+
+
+def test_commands_have_no_old_spellings() -> None:
+    text = "```sh\nnnapi bench a.tflite --precision float32,float16\nnnapi compare a.tflite -d b  # --devices\n```\n"
+    (old,) = find_blocks("a.md", text)
+    assert find_old_spellings(old) == [
+        "docs/a.md:2: --precision is now repeated; a list with commas works until nnapi 2.0"
+    ]
+    assert [message for block in BLOCKS for message in find_old_spellings(block)] == []
 
 
 def prepare(page: str, folder: Path) -> None:
