@@ -27,8 +27,9 @@ BOOSTS = {EVIDENCE: 0.2, REFERENCE: 0.3}
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
     """Remove the roles before names in docstrings, let long names in tables and headings break, keep options in one
-    line, and hide an empty table of contents."""
-    if not any(section.children for section in page.toc):
+    line, and hide a table of contents that has less use than space."""
+    sections = sum(len(title.children) for title in page.toc)
+    if sections <= (1 if page.parent and page.parent.title == EVIDENCE else 0):  # evidence is wide tables
         page.meta.setdefault("hide", ["toc"])
     if page.parent and page.parent.title in BOOSTS:
         page.meta.setdefault("search", {"boost": BOOSTS[page.parent.title]})

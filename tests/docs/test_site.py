@@ -148,6 +148,15 @@ def test_a_page_without_sections_has_no_list_of_them() -> None:
     assert page.meta == {"hide": ["toc"]}
 
 
+def test_a_single_section_leaves_its_place_to_tables_of_evidence() -> None:
+    hidden = []
+    for parent, sections in (("Evidence", "a"), ("Evidence", "ab"), ("Tutorials", "a")):
+        page = make_page(*sections, parent=parent)
+        on_page_content("<p>text</p>", page)
+        hidden.append("hide" in page.meta)
+    assert hidden == [True, False, False]
+
+
 @pytest.mark.slow
 def test_the_site_is_whole(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="needs the extra docs")
