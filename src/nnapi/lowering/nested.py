@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 from nnapi.codes import CONTROL_FLOW, OperationCode
 from nnapi.lowering.lower import Context, Lowering
-from nnapi.lowering.refusal import require
+from nnapi.lowering.refusal import Unsupported, require
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.nesting import depths, list_call_references, list_nested
 from nnapi.model.operand import Array, OperandType, Shape
@@ -32,7 +32,7 @@ class NestedLowering(Lowering[V, C], Generic[V, C]):
 
     takes_control_flow: ClassVar[bool] = True
     deepest_nest: ClassVar[int | None] = None
-    """Maximum depth of the models in an operation; None if there is no limit."""
+    """Maximum depth of the models in an operation; None for any depth."""
     counts_turns: ClassVar[bool] = False
     embeds_constants: ClassVar[bool] = False
     """Whether constants that a nested model gets in each turn become constants of its graph."""
@@ -49,8 +49,8 @@ class NestedLowering(Lowering[V, C], Generic[V, C]):
         """The condition and the body of the loop behind each of ``turns``, outside of loops."""
 
     def make_turns(self) -> Any:
-        """Return a new input for turns. Needed only if the lowering counts them."""
-        raise NotImplementedError
+        """Return a new input for turns. A lowering that counts turns overrides this."""
+        raise Unsupported("loops of the engine count no turns")
 
     @abstractmethod
     def add_if(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:

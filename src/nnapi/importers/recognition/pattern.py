@@ -7,6 +7,7 @@ constants in any place. Matches are found by backtracking.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -24,12 +25,12 @@ Codes = frozenset[Code]
 ROOTS: Codes = frozenset({O.SQRT, O.RSQRT, O.POW})
 
 
-class Pattern:
+class Pattern(ABC):
     """A part of an expression."""
 
+    @abstractmethod
     def find(self, value: Value, match: Match) -> Iterator[Match]:
         """Yield the ways in which the pattern is the value."""
-        raise NotImplementedError
 
     def list_parts(self) -> Sequence[Pattern]:
         return ()
@@ -41,10 +42,10 @@ class Pattern:
 
     @property
     def roots(self) -> Codes:
-        """Return the operations of which one is the last."""
-        raise NotImplementedError
+        """Return the operations of which one is the last; none for patterns that are not applied alone."""
+        return frozenset()
 
-    def __add__(self, other: Pattern | float) -> Pattern:
+    def __add__(self, other: Pattern | Number | float) -> Pattern:
         return Sum.of(self, other)
 
     __radd__ = __add__
@@ -52,7 +53,7 @@ class Pattern:
     def __sub__(self, other: Pattern) -> Pattern:
         return Sum.of(self, -other)
 
-    def __mul__(self, other: Pattern | float) -> Pattern:
+    def __mul__(self, other: Pattern | Number | float) -> Pattern:
         return Product.of(self, other)
 
     __rmul__ = __mul__
@@ -89,7 +90,7 @@ class Constant(Pattern):
 
 
 @dataclass(eq=False)
-class Number(Pattern):
+class Number:
     """A constant number in a sum or product; where it is absent, it is 0 or 1."""
 
     name: str
@@ -202,20 +203,22 @@ class Chain(Pattern):
     identity: ClassVar[float]
 
     @staticmethod
+    @abstractmethod
     def combine(a: float, b: float) -> float:
-        raise NotImplementedError
+        """Join two numbers of the chain."""
 
     @staticmethod
+    @abstractmethod
     def invert_number(number: float) -> float:
-        raise NotImplementedError
+        """Return the number that cancels the number."""
 
     @staticmethod
+    @abstractmethod
     def invert(part: Pattern) -> Pattern:
-        """Return what cancels the part."""
-        raise NotImplementedError
+        """Return the pattern that cancels the part."""
 
     @classmethod
-    def of(cls, *given: Pattern | float) -> Chain:
+    def of(cls, *given: Pattern | Number | float) -> Chain:
         """Return the chain of parts and numbers; the parts of chains of the same kind are its own."""
         parts: list[Pattern] = []
         numbers: list[float] = []
@@ -275,8 +278,9 @@ class Chain(Pattern):
             for found in parts[0].find(value, match):
                 yield found, self.identity
 
+    @abstractmethod
     def _split_negative(self, parts: Sequence[Pattern], value: Value, match: Match) -> Iterator[tuple[Match, float]]:
-        raise NotImplementedError
+        """Yield the ways in which the negative of the value consists of all the parts."""
 
     def _divide(
         self, parts: Sequence[Pattern], a: Value, b: Value, is_undone: bool, match: Match
