@@ -41,10 +41,11 @@ def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
     rank = max(len(shape) for shape in shapes)
     found = []
     for sizes in zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True):
-        wide = {size for size in sizes if size != 1}
-        closed = wide - {0}
-        expressible(len(closed) <= 1, f"shapes {[list(shape) for shape in shapes]} do not stretch to each other")
-        found.append(closed.pop() if closed else 0 if wide else 1)
+        wide = [size for size in sizes if size != 1]
+        closed = [size for size in wide if size != 0]
+        is_same = all(size == closed[0] for size in closed[1:])
+        expressible(is_same, f"shapes {[list(shape) for shape in shapes]} do not stretch to each other")
+        found.append(closed[0] if closed else 0 if wide else 1)
     return tuple(found)
 
 

@@ -1,14 +1,18 @@
 """Build a model from the graph of an import."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import Graph, Step, Value
 from nnapi.importers.recognition import recognize
+from nnapi.importers.symbolic_model import InputSymbols
 from nnapi.model.graph import StatePair
+from nnapi.model.matching import KnownMatch
 from nnapi.model.model import Model
-from nnapi.model.operand import OperandType
+from nnapi.model.operand import Array, OperandType
+from nnapi.shapes.array import has_sizes, is_symbolic
 
 
 def build(
@@ -17,24 +21,29 @@ def build(
     inputs: Sequence[Value],
     outputs: Sequence[Value],
     states: Sequence[tuple[Value, Value]] = (),
+    *,
+    symbols: InputSymbols | None = None,
 ) -> Model:
-    """Return the model of a graph. ``states`` are the values before and after a run of what lasts between runs."""
+    """Return the model of a graph. ``states`` are the values before and after a run of what lasts between runs.
+    ``symbols`` record the operands that depend on sizes; without them, such sizes are fixed."""
     before = [state for state, _ in states]
     changed = [pair for pair in states if pair[1] is not pair[0]]
     written = _write_outputs(graph, [*inputs, *before], [*outputs, *(after for _, after in changed)])
     recognize(graph, written)
-    indices = {value: model.add_operand(value.type, value.name) for value in inputs}
+    describe = partial(_describe, model, symbols)
+    indices = {value: describe(value) for value in inputs}
     for value in before:
-        indices[value] = _describe(model, value)
+        indices[value] = describe(value)
     for step in _select_needed(graph, written):
         for value in (*step.inputs, *step.outputs):
             if value not in indices:
-                indices[value] = _describe(model, value)
+                indices[value] = describe(value)
         reads, writes = [indices[value] for value in step.inputs], [indices[value] for value in step.outputs]
-        if step.known is None:
+        known = step.known if symbols is None or step.known is None else _make_static(step, step.known, model, indices)
+        if known is None:
             model.add_operation(step.code, reads, writes)
         else:
-            model.add_matched_operation(step.known, reads, writes)
+            model.add_matched_operation(known, reads, writes)
     results = [indices[value] for value in written]
     model.identify_inputs_and_outputs([indices[value] for value in inputs], results[: len(outputs)])
     after = dict(zip((state for state, _ in changed), results[len(outputs) :], strict=True))
@@ -67,8 +76,19 @@ def _select_needed(graph: Graph, outputs: Sequence[Value]) -> list[Step]:
     return needed[::-1]
 
 
-def _describe(model: Model, value: Value) -> int:
+def _make_static(step: Step, known: KnownMatch, model: Model, indices: Mapping[Value, int]) -> KnownMatch | None:
+    """Return the match for the types in the model, whose dimensions are numbers; None if the values' types changed."""
+    types = [value.type for value in step.inputs], [value.type for value in step.outputs]
+    if not known.holds(step.code, *types, [value.model for value in step.inputs]):
+        return None
+    inputs, outputs = ([model.operands[indices[value]].type for value in side] for side in (step.inputs, step.outputs))
+    return known._replace(inputs=inputs, outputs=outputs)
+
+
+def _describe(model: Model, symbols: InputSymbols | None, value: Value) -> int:
     type, array = value.type, value.initial if value.array is None else value.array
+    if has_sizes(type.dimensions) or is_symbolic(array):
+        type, array = _fix(type, array) if symbols is None else symbols.record(len(model.operands), type, array)
     if value.in_file and array is not None and array.size and _is_plain(type):
         return model.add_constant(type, array, value.name)
     channel = type.channel
@@ -82,6 +102,10 @@ def _describe(model: Model, value: Value) -> int:
     elif array is not None:
         model.set_operand_value(index, array)
     return index
+
+
+def _fix(type: OperandType, array: Array | None) -> tuple[OperandType, Array | None]:
+    return type.replace(dimensions=tuple(map(int, type.dimensions))), array.fix() if is_symbolic(array) else array
 
 
 def _is_plain(type: OperandType) -> bool:

@@ -6,6 +6,7 @@ as bytes, and computes operations on constants.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, NnapiError
 from nnapi.importers.refusals import Refused, expressible
+from nnapi.importers.symbolic_results import defer_results
 from nnapi.model.call import UNKNOWN, Call, NotYetKnown, find_fixed_quantization, normalize, output_slot
 from nnapi.model.facts import Trait
 from nnapi.model.matching import KnownMatch, Match
@@ -22,9 +24,11 @@ from nnapi.model.operation import REGISTRY, Operation
 from nnapi.operation_codes import Code, CompositeCode
 from nnapi.ops.evaluate import evaluate
 from nnapi.ops.quantized_values import dequantize
+from nnapi.shapes.array import as_integers, fill, in_order, is_symbolic
+from nnapi.shapes.size import number_of
 
-FLOAT32, INT32, BOOL8 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_INT32, OperandCode.TENSOR_BOOL8
-QUANT8 = OperandCode.TENSOR_QUANT8_ASYMM
+FLOAT32, INT32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_INT32
+BOOL8, QUANT8 = OperandCode.TENSOR_BOOL8, OperandCode.TENSOR_QUANT8_ASYMM
 FLOATS = (FLOAT32, OperandCode.TENSOR_FLOAT16)
 
 MADE_UP = 64 << 20
@@ -103,9 +107,9 @@ class Allowance:
 
     def grants(self, count: int) -> bool:
         """Take ``count`` bytes from the allowance and return True, or return False if fewer are left."""
-        if count > self.left:
+        if (number := number_of(count)) > self.left:
             return False
-        self.left -= count
+        self.left -= number
         return True
 
 
@@ -135,7 +139,7 @@ class Graph:
         if type is None:
             codes = {"f4": FLOAT32, "f2": OperandCode.TENSOR_FLOAT16, "i4": INT32, "b1": BOOL8, "u1": BOOL8}
             type = OperandType(codes[array.dtype.str[1:]], array.shape)
-        return Value(type, name, _freeze(np.ascontiguousarray(array.view(type.dtype).reshape(type.dimensions))))
+        return Value(type, name, _freeze(in_order(array.view(type.dtype).reshape(type.dimensions))))
 
     def reserve(self, count: int) -> None:
         """Take ``count`` bytes from the allowance; raise Refused if fewer are left."""
@@ -145,10 +149,10 @@ class Graph:
         """Return a constant tensor filled with one stored value; raise Refused if its size is dynamic or too large."""
         expressible(type.is_known, f"{name or 'a constant'} has dynamic dimensions {list(type.dimensions)}")
         self.reserve(type.nbytes)
-        return Value(type, name, _freeze(np.full(type.dimensions, value, type.dtype)))
+        return Value(type, name, _freeze(fill(type.dimensions, value, type.dtype)))
 
     def ints(self, values: Sequence[int] | Sequence[Sequence[int]] | Array) -> Value:
-        return self.constant(np.asarray(values, np.int32))
+        return self.constant(as_integers(values, np.int32))
 
     def no_value(self, code: int = FLOAT32) -> Value:
         """Return an omitted optional operand."""
@@ -182,8 +186,8 @@ class Graph:
         for value in inputs:
             is_dynamic_shape = is_dynamic_shape or value.is_dynamic_shape
             is_known = is_known and value.is_known
-        types, declared = [value.type for value in inputs], [value.type for value in outputs]
-        references = [value.model for value in inputs]
+        types, references = [value.type for value in inputs], [value.model for value in inputs]
+        declared = [value.type for value in outputs]
         match = operation.match(types, declared, references)
         settled = _settle(operation, match, types, declared)
         if operation.shape_function and is_known:
@@ -220,6 +224,10 @@ class Graph:
         ]
         is_constant = all(value.omitted or value.array is not None for value in inputs) and operation.does(Trait.FOLDS)
         if is_constant and self.allowance.grants(sum(type.nbytes for type in results)):
+            if deferred := defer_results(inputs, declared, results, partial(_evaluate, operation, match)):
+                for value, array in zip(outputs, deferred, strict=True):
+                    value.array = array
+                return results
             known = {i: array for i, array in enumerate(arrays) if array is not None}
             for value, type, array in zip(outputs, results, evaluate(call, known), strict=True):
                 value.array = _freeze(array.astype(type.dtype, copy=False))
@@ -315,6 +323,16 @@ class Graph:
         return result
 
 
+def _evaluate(
+    operation: Operation, match: Match, inputs: Sequence[Value], declared: Sequence[OperandType]
+) -> list[Array]:
+    """Compute an operation on constants."""
+    call = normalize_call(operation, match, [value.type for value in inputs], inputs, declared)
+    known = {i: value.array for i, value in enumerate(inputs) if value.array is not None}
+    found = zip(declared, evaluate(call, known), strict=True)
+    return [array.astype(type.dtype, copy=False) for type, array in found]
+
+
 def normalize_call(
     operation: Operation,
     match: Match,
@@ -371,11 +389,10 @@ def _byte_type(shape: Shape) -> OperandType:
 
 
 def real_numbers(type: OperandType, value: Array) -> Array:
-    if type.code == INT32:
-        return value.astype(np.float32) * np.float32(type.scale)
-    return dequantize(type, value)
+    return value.astype(np.float32) * np.float32(type.scale) if type.code == INT32 else dequantize(type, value)
 
 
 def _freeze(array: Array) -> Array:
-    array.flags.writeable = False
+    if not is_symbolic(array):
+        array.flags.writeable = False
     return array

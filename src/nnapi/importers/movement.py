@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from nnapi.importers.graph import INT32, Value
 from nnapi.importers.node import Node
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, Shape
+from nnapi.shapes.array import is_symbolic
 
 MOST_PIECES = 1024
 """The largest number of pieces into which an int32 tensor is split."""
@@ -78,6 +80,10 @@ def pick_rows(node: Node, value: Value, indices: Value | Array) -> Value:
 
 def need_inside(indices: Array, sizes: int | Array) -> None:
     """Raise Refused unless constant indices are at least 0 and below ``sizes``, one for all or for each column."""
+    if is_symbolic(indices):
+        outside: Any = (indices < 0) | (indices >= sizes)
+        expressible(not outside.any(), "an index is outside its axis")
+        return
     sizes = np.broadcast_to(sizes, indices.shape)
     missed = sizes[(indices < 0) | (indices >= sizes)]
     expressible(not missed.size, f"an index is outside {missed[:1].sum()}")

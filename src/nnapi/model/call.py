@@ -329,7 +329,7 @@ def _result(
     scale, zero_point = find_fixed_quantization(slot, declared.code, arguments) or free
     if shape == declared.dimensions and scale == declared.scale and zero_point == declared.zero_point:
         return declared
-    dimensions = tuple([UNKNOWN if dimension is None else int(dimension) for dimension in shape])
+    dimensions = tuple([UNKNOWN if dimension is None else dimension for dimension in shape])
     return OperandType(declared.code, dimensions, scale, zero_point, declared.channel)
 
 

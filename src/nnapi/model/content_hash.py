@@ -3,7 +3,7 @@
 import marshal
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from nnapi.model.memory import release_pages
 from nnapi.model.model import Lifetime, Model, constants
 from nnapi.model.nesting import list_nested, list_references
 from nnapi.model.operand import Array, OperandType
-from nnapi.store.digest import digest_each
+from nnapi.store.digest import digest, digest_each
 
 LARGE = 1 << 16
 """Pages of constants with at least this many bytes are released after hashing."""
@@ -21,6 +21,10 @@ MARSHAL = 2
 """The marshal version that encodes equal values as equal bytes."""
 LIFETIMES = {id(lifetime): number for number, lifetime in enumerate(Lifetime)}
 
+MOST_ARRAYS = 10_000
+"""The largest number of cached digests of constants."""
+_arrays: dict[int, tuple[ref[Array], bytes]] = {}
+"""Digests of large constants by identity."""
 _known: WeakKeyDictionary[Model, bytes] = WeakKeyDictionary()
 
 
@@ -72,12 +76,30 @@ def _describe_code(code: int) -> tuple[bytes, int]:
 
 
 def _list_parts(model: Model, known: Mapping[Model, bytes], releases_pages: bool) -> Iterator[bytes | Array]:
-    """Yield the model's description without constants, then the bytes of each constant.
+    """Yield the model's description without constants, then the bytes of each constant, or a large one's digest.
 
     With ``releases_pages``, the pages of a large constant are released after its bytes are read.
     """
     yield marshal.dumps(_describe(model, known), MARSHAL)
     for value in constants(model):
-        yield np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-        if releases_pages and value.nbytes >= LARGE:
+        if value.nbytes < LARGE:
+            yield _as_bytes(value)
+        elif releases_pages:
+            yield digest(_as_bytes(value))
             release_pages([value])
+        else:
+            yield _hash_array(value)
+
+
+def _hash_array(value: Array) -> bytes:
+    """Return the digest of a large constant, computed once: a model's specializations share their constants."""
+    found = _arrays.get(id(value))
+    if found is None or found[0]() is not value:
+        if len(_arrays) > MOST_ARRAYS:
+            _arrays.clear()
+        found = _arrays[id(value)] = ref(value), digest(_as_bytes(value))
+    return found[1]
+
+
+def _as_bytes(value: Array) -> Array:
+    return np.ascontiguousarray(value).reshape(-1).view(np.uint8)

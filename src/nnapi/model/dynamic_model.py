@@ -35,6 +35,8 @@ class DynamicModel(LazyModel):
         self.precision, self.states = Precision.FLOAT32, ()
         self.notes = ("it is compiled for the shapes of each run; load(shapes=…) or --shape fixes them",)
         self._describe_for = describe
+        self.reimports: Sequence[str] = ()
+        """Why an import for some sizes did not hold for others."""
         self.load_for: Callable[[Shapes, Callable[[], Model]], Model] = lambda shapes, read: read()
         """Returns the model for shapes: from a cache, or by calling ``read``."""
 

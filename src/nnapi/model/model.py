@@ -327,6 +327,16 @@ class Model(Closeable, NotebookDisplay):
         self.need_mapped()
         return build(Model, [each._replace(precision=precision) for each in describe(self)])
 
+    def with_operands(self, operands: Sequence[Operand]) -> Model:
+        """Return a finished model of the same operations; ``operands`` differ in dimensions and constants only."""
+        made = Model(self.name)
+        for name in ("precision", "dynamic_range", "rounded_states", "notes", "states", "signature", "origin"):
+            setattr(made, name, getattr(self, name))
+        made.inputs, made.outputs, made.operations = self.inputs, self.outputs, self.operations
+        made.operands, made.known_matches = tuple(operands), []
+        made.state.value = "finished"
+        return made
+
     def __repr__(self) -> str:
         counts = f"{len(self.operations)} operations, {len(self.operands)} operands"
         return f"<nnapi.Model {self.name!r}: {counts}, {self.state}>"

@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike
 from nnapi.codes import OEM_SCALAR, TENSOR_OEM_BYTE, OperandCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.extension import EXTENSIONS
+from nnapi.shapes.size import Size
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Shape: TypeAlias = tuple[int, ...]
@@ -67,6 +68,9 @@ _SHORT_NAMES = {name: code for code, each in _BUILT_IN.items() for name in each.
 SCALED_LATER = {OperandCode.TENSOR_INT32, OEM_SCALAR, TENSOR_OEM_BYTE}
 """Types whose scale is checked at finish, because biases have one."""
 
+SIZES = frozenset({int, Size})
+"""Classes of dimensions. Importers compute with a Size where the file leaves a dimension dynamic."""
+
 LAST_BUILT_IN = 0xFFFF
 
 MAX_BYTES = 0xFFFFFFFF
@@ -111,7 +115,7 @@ class OperandType:
         data: bytes = b"",
     ) -> None:
         _put_code(self, code)
-        _put_dimensions(self, tuple(map(int, dimensions)))
+        _put_dimensions(self, tuple([each if each.__class__ in SIZES else int(each) for each in dimensions]))
         _put_scale(self, as_float32(scale) if scale else scale)
         _put_zero_point(self, zero_point)
         _put_channel(self, channel)

@@ -77,7 +77,7 @@ TILE = Operation(
 def infer_tile_shape(input: OperandType, multiples: Array) -> Shape:
     need(len(multiples) == input.rank, f"multiples holds {len(multiples)} values, must hold {input.rank}")
     need(bool((multiples >= 0).all()), f"multiples {multiples.tolist()} must not be negative")
-    return tuple(dimension * int(times) for dimension, times in zip(input.shape, multiples, strict=True))
+    return tuple(dimension * times for dimension, times in zip(input.shape, multiples.tolist(), strict=True))
 
 
 @TILE.kernel(kind="raw")

@@ -45,8 +45,9 @@ EXPAND_DIMS = Operation(
 
 @RESHAPE.shape
 def infer_reshape_shape(input: OperandType, shape: Array) -> Shape:
-    wanted = [int(dimension) for dimension in shape]
-    need(wanted.count(-1) <= 1 and min(wanted) >= -1, f"shape {wanted} may hold -1 once and nothing below")
+    wanted = shape.tolist()
+    is_legal = wanted.count(-1) <= 1 and all(dimension >= -1 for dimension in wanted)
+    need(is_legal, f"shape {wanted} may hold -1 once and nothing below")
     if -1 in wanted:
         rest = -math.prod(wanted)
         wanted[wanted.index(-1)] = input.size // rest if rest else 0

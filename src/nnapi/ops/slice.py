@@ -46,7 +46,8 @@ def infer_slice_shape(input: OperandType, begin: Array, size: Array) -> Shape:
             f"begin {first} and size {count} leave axis {axis}, which has dimension {dimension}",
         )
     return tuple(
-        int(c) if c >= 0 else dimension - int(b) for dimension, b, c in zip(input.shape, begin, size, strict=True)
+        c if c >= 0 else dimension - b
+        for dimension, b, c in zip(input.shape, begin.tolist(), size.tolist(), strict=True)
     )
 
 

@@ -57,7 +57,9 @@ class DynamicCompilation(Compilation):
 
     def explain(self) -> str:
         """Explain each specialization: time to compile, number of runs, and where its operations run."""
-        return self._specializations.explain() or f"{self.model.name} is compiled at the first run of each shape"
+        found = self._specializations.explain() or f"{self.model.name} is compiled at the first run of each shape"
+        reasons = self.model.reimports if isinstance(self.model, DynamicModel) else ()
+        return "\n".join([found, *(f"imported again, because {reason}" for reason in dict.fromkeys(reasons))])
 
     def close(self) -> None:
         """Free every specialization."""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from nnapi.importers.onnx.tensors import (
     operand_type,
 )
 from nnapi.importers.refusals import Refusal, UnsupportedOperationsError
+from nnapi.importers.symbolic_model import InputSymbols, SymbolicModel
 from nnapi.model.dynamic_model import DynamicModel
 from nnapi.model.dynamic_model import Shapes as InputShapes
 from nnapi.model.model import Model
@@ -47,13 +49,17 @@ def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperat
     dynamic = list_dynamic_inputs(file, shapes)
     if not dynamic:
         raise error
-    remaining = _find_inexpressible(file, path, shapes, dynamic)
+    imports = Imports(file, path, shapes)
+    remaining = _find_inexpressible(imports, dynamic)
     if remaining:
         raise _refuse(os.path.basename(path), remaining, dynamic)
     inputs = [_describe(info, shapes) for info in file.inputs]
     outputs = _describe_outputs(file.proto.graph)
-    describe = partial(_read_for, file, path, dict(shapes), [name for name, _ in inputs])
-    return DynamicModel(os.path.splitext(os.path.basename(path))[0], inputs, outputs, describe)
+    describe = partial(imports.read_inputs, [name for name, _ in inputs])
+    model = DynamicModel(os.path.splitext(os.path.basename(path))[0], inputs, outputs, describe)
+    imports.reasons.clear()  # of the guesses
+    model.reimports = imports.reasons
+    return model
 
 
 def _describe_outputs(graph: "onnx.GraphProto") -> list[tuple[str, OperandType]]:
@@ -78,19 +84,51 @@ def _describe(info: "onnx.ValueInfoProto", shapes: Shapes) -> tuple[str, Operand
     return info.name, operand_type(declared.elem_type, shape, info.name)
 
 
-def _read_for(file: File, path: str, shapes: Shapes, names: Sequence[str], inputs: InputShapes) -> Model:
-    scalars = {each.name for each in file.proto.graph.input if not each.type.tensor_type.shape.dim}
-    given = {name: shape for name, shape in zip(names, inputs, strict=True) if name not in scalars}
-    return read_file(file, path, {**given, **shapes})
+class Imports:
+    """The imports of a file, each for the sizes of a run and all others that keep its guards."""
+
+    def __init__(self, file: File, path: str, shapes: Shapes) -> None:
+        self._file, self._path, self._shapes = file, path, dict(shapes)
+        self._made: list[SymbolicModel] = []
+        self.reasons: list[str] = []
+        """Why there was another import."""
+
+    def read(self, shapes: Shapes) -> Model:
+        """Return the model for these shapes of dynamic inputs."""
+        given = {**shapes, **self._shapes}
+        reason = ""
+        for each in reversed(self._made):
+            broken = each.find_broken(given)
+            if not broken:
+                with suppress(Exception):  # a constant that cannot be computed: the import says why
+                    return each.specialize(given)
+            reason = reason or broken
+        if reason:
+            self.reasons.append(reason)
+        return self._import(given)
+
+    def read_inputs(self, names: Sequence[str], inputs: InputShapes) -> Model:
+        """Return the model for the shapes of all inputs, in their order."""
+        scalars = {each.name for each in self._file.proto.graph.input if not each.type.tensor_type.shape.dim}
+        return self.read({name: shape for name, shape in zip(names, inputs, strict=True) if name not in scalars})
+
+    def _import(self, given: Shapes) -> Model:
+        symbols = InputSymbols()
+        try:
+            model = read_file(self._file, self._path, given, symbols=symbols)
+        except NnapiError:  # an operation needs to know a size in a way that cannot be recorded, or is refused
+            return read_file(self._file, self._path, given)
+        self._made.append(SymbolicModel(model, symbols))
+        return model
 
 
-def _find_inexpressible(file: File, path: str, shapes: Shapes, dynamic: Mapping[str, Shape]) -> list[Refusal]:
+def _find_inexpressible(imports: Imports, dynamic: Mapping[str, Shape]) -> list[Refusal]:
     """Return the refusals that do not depend on the dynamic sizes: the import fails with them for each guessed size."""
     found: dict[Refusal, None] | None = None
     for size in GUESSES:
         guess = {name: tuple(each or size for each in shape) for name, shape in dynamic.items()}
         try:
-            read_file(file, path, {**shapes, **guess})
+            imports.read(guess)
         except UnsupportedOperationsError as error:
             found = {each: None for each in error.refusals if found is None or each in found}
         except NnapiError:  # the guessed sizes contradict the file; the sizes in a run may fit

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from nnapi.importers.onnx.reader import File
+from nnapi.importers.onnx.symbolic_folding import fold_symbolic
 from nnapi.importers.onnx.tensors import ELEM_OF, Tensor, constant, words
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array
+from nnapi.shapes.array import as_integers, is_symbolic
 
 if TYPE_CHECKING:
     import onnx
@@ -126,16 +128,18 @@ def compute_constants(
     name = next(iter(proto.output), "")
     attributes = {each.name: each for each in proto.attribute}
     if proto.op_type in ("Shape", "Size") and tensors[0] is not None and tensors[0].array is None:
-        shape = np.array([each or -1 for each in tensors[0].dims], np.int64)
+        shape = as_integers([each or -1 for each in tensors[0].dims], np.int64)
         if proto.op_type == "Size":
             expressible(tensors[0].is_known, "it depends on dimensions that only a run knows")
-            return [constant(name, np.array(shape.prod(), np.int64))]
+            return [constant(name, as_integers([math.prod(tensors[0].dims)], np.int64).reshape(()))]
         begin, end = (attributes[key].i if key in attributes else None for key in ("start", "end"))
         part = shape[begin:end]
         return [constant(name, part, is_dynamic_shape=bool((part < 0).any()))]
     if proto.op_type == "Constant" and "value" in attributes:
         value, in_file = file.array(attributes["value"].t)
         return [constant(name, value, in_file=in_file)]
+    if any(tensor is not None and is_symbolic(tensor.array) for tensor in tensors):
+        return _compute_symbolic(proto, opset, tensors)
     if not can_fold(proto.op_type, tensors):
         return None
     is_dynamic_shape = any(tensor is not None and tensor.is_dynamic_shape for tensor in tensors)
@@ -149,3 +153,23 @@ def compute_constants(
         array = np.asarray(found)
         results.append(constant(output, array, is_dynamic_shape=is_dynamic_shape and bool((array < 0).any())))
     return results
+
+
+def _compute_symbolic(
+    proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]
+) -> list[Tensor | None] | None:
+    """Return the result of a node on constants of which some depend on sizes; None if an input is computed."""
+    if proto.op_type in NEVER or any(tensor is not None and tensor.array is None for tensor in tensors):
+        return None
+    names = [name for name in proto.output if name]
+    if len(names) > 1:
+        return [constant(name, _fold_output(proto, opset, tensors, i)) for i, name in enumerate(proto.output)]
+    return [constant(names[0], _fold_output(proto, opset, tensors, 0))]
+
+
+def _fold_output(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None], position: int) -> Array:
+    def compute(*arrays: Array | None) -> Array:
+        known = [None if array is None else constant("", array) for array in arrays]
+        return np.asarray(fold(proto, opset, known)[position])
+
+    return cast(Array, fold_symbolic(proto, tensors, compute))

@@ -12,6 +12,7 @@ from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.tensors import Shapes, Tensor, Values
 from nnapi.importers.refusals import Refusal, Refused
+from nnapi.importers.symbolic_model import InputSymbols
 
 MOST_NODES = 200_000
 """The largest number of nodes after functions and loops are inlined."""
@@ -20,11 +21,15 @@ MADE_UP = 256 << 20
 
 
 class ImportState:
-    def __init__(self, file: File, name: str, shapes: Shapes, values: Values) -> None:
+    def __init__(
+        self, file: File, name: str, shapes: Shapes, values: Values, symbols: InputSymbols | None = None
+    ) -> None:
         self.file = file
         self.name = name
         self.shapes = shapes
         self.values = values
+        self.symbols = symbols
+        """The symbols of dynamic dimensions; None if each import is for one set of shapes."""
         self.refusals: list[Refusal] = []
         self.allowance = Allowance(file.size, MADE_UP)
         self.notes: dict[str, None] = {}

@@ -33,6 +33,7 @@ from nnapi.importers.onnx.tensors import (
 )
 from nnapi.importers.refusals import UnsupportedOperationsError, expressible
 from nnapi.importers.source_files import SourceFile
+from nnapi.importers.symbolic_model import InputSymbols
 from nnapi.model.model import Model
 from nnapi.model.operand import type_name
 
@@ -40,12 +41,18 @@ if TYPE_CHECKING:
     import onnx
 
 
-def read_file(file: File, path: str, shapes: Shapes | None = None, values: Values | None = None) -> Model:
+def read_file(
+    file: File,
+    path: str,
+    shapes: Shapes | None = None,
+    values: Values | None = None,
+    symbols: InputSymbols | None = None,
+) -> Model:
     """Return the model in a file; raise the errors of :func:`read`. Inputs in ``values`` are read as these constants,
-    but stay inputs of the model."""
+    but stay inputs of the model. ``symbols`` get the dynamic dimensions, and record what the model owes to them."""
     file.is_shared |= bool(shapes or values)
     try:
-        model = _import(file, os.path.basename(path), shapes or {}, values or {})
+        model = _import(file, os.path.basename(path), shapes or {}, values or {}, symbols)
     except INCONSISTENT as error:  # for example, names that are not UTF-8 are bytes
         raise BadDataError(f"it is damaged ({type(error).__name__}: {error})") from None
     if file.mapped:
@@ -53,8 +60,8 @@ def read_file(file: File, path: str, shapes: Shapes | None = None, values: Value
     return model
 
 
-def _import(file: File, name: str, shapes: Shapes, values: Values) -> Model:
-    state = ImportState(file, name, shapes, values)
+def _import(file: File, name: str, shapes: Shapes, values: Values, symbols: InputSymbols | None) -> Model:
+    state = ImportState(file, name, shapes, values, symbols)
     graph = file.proto.graph
     names = {each.name for each in graph.input}
     unknown = sorted(set(shapes) - names)
@@ -78,7 +85,7 @@ def _import(file: File, name: str, shapes: Shapes, values: Values) -> Model:
     model = Model(os.path.splitext(name)[0])
     model.notes = tuple(state.notes)
     model.permit_dynamic_range(state.dynamic_range)
-    return build(conversion.graph, model, inputs, outputs)
+    return build(conversion.graph, model, inputs, outputs, symbols=symbols)
 
 
 def need_defined(graph: onnx.GraphProto, outside: Set[str] = frozenset()) -> None:
@@ -139,7 +146,9 @@ def _read_input(scope: Scope, info: onnx.ValueInfoProto) -> Tensor:
     empty = any(each.HasField("dim_value") and each.dim_value == 0 for each in declared.shape.dim)
     expressible(not empty, "it has no elements")
     if info.name in scope.state.shapes:
-        shape = fix_shape(info.name, shape, tuple(map(int, scope.state.shapes[info.name])))
+        wanted = fix_shape(info.name, shape, tuple(map(int, scope.state.shapes[info.name])))
+        symbols = scope.state.symbols
+        shape = wanted if symbols is None or shape is None else symbols.declare(info.name, shape, wanted)
     _note_type(scope, declared.elem_type)
     type = operand_type(declared.elem_type, shape or (1,), info.name)
     if shape is None:

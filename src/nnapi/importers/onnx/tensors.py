@@ -11,6 +11,7 @@ from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import Value
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.shapes.array import is_symbolic
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -106,7 +107,8 @@ class Tensor:
             type = operand_type(self.elem, self.constant.shape, self.name)
             array = as_stored(self.constant, type, self.name)
             frozen = array.reshape(type.dimensions)
-            frozen.flags.writeable = False
+            if not is_symbolic(frozen):
+                frozen.flags.writeable = False
             self.value = Value(type, self.name, frozen, self.in_file and array is self.array)
         return self.value
 

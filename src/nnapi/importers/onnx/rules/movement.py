@@ -17,6 +17,7 @@ from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import BYTES, DTYPES, DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType, Shape
+from nnapi.shapes.array import number_elements
 
 Widths = list[tuple[int, int]]
 
@@ -31,7 +32,7 @@ def reshape(node: Node) -> Tensor:
     tensor = node.tensor(0)
     if node.tensor(1).array is None:
         return _reshape_at_run(node, tensor)
-    shape = [int(each) for each in node.tensor(1).constant.reshape(-1)]
+    shape: list[int] = node.tensor(1).constant.reshape(-1).tolist()
     if not node.attribute("allowzero"):
         expressible(all(each or i < tensor.rank for i, each in enumerate(shape)), "a 0 beyond the input's rank")
         shape = [each or (tensor.dims[i] or -1) for i, each in enumerate(shape)]
@@ -113,7 +114,7 @@ def permute_any_rank(node: Node, value: Value, shape: Shape, order: Sequence[int
         return permute_axes(node, node.view(value, merged), order_of_merged)
     count = math.prod(shape)
     node.graph.reserve(4 * count)
-    return pick_rows(node, node.view(value, (count,)), np.arange(count).reshape(shape).transpose(order))
+    return pick_rows(node, node.view(value, (count,)), number_elements(shape).transpose(order))
 
 
 def permute_axes(node: Node, value: Value, order: Sequence[int]) -> Value:
@@ -202,7 +203,7 @@ def split_by_sizes(node: Node, value: Value, axis: int, sizes: Sequence[int]) ->
 
 @rule("Expand")
 def expand(node: Node) -> Tensor:
-    own, wanted = node.static_shape(0), tuple(int(each) for each in node.array(1).reshape(-1))
+    own, wanted = node.static_shape(0), tuple(node.array(1).reshape(-1).tolist())
     expressible(0 not in wanted, "its result has no elements")
     shape = tuple(np.broadcast_shapes(own, wanted))
     padded, whole = (1,) * (len(shape) - len(own)) + own, shape or (1,)
@@ -215,7 +216,7 @@ def expand(node: Node) -> Tensor:
 
 @rule("Tile")
 def tile(node: Node) -> Tensor:
-    tensor, counts = node.tensor(0), [int(each) for each in node.array(1).reshape(-1)]
+    tensor, counts = node.tensor(0), node.array(1).reshape(-1).tolist()
     expressible(len(counts) == tensor.rank, f"{len(counts)} repeats for rank {tensor.rank}")
     expressible(all(count > 0 for count in counts), "its result has no elements")
     shape = tuple(size * count for size, count in zip(tensor.dims, counts, strict=True))
@@ -233,7 +234,7 @@ def tile(node: Node) -> Tensor:
 
 @rule("ConstantOfShape")
 def constant_of_shape(node: Node) -> Tensor:
-    shape = tuple(int(each) for each in node.array(0).reshape(-1))
+    shape = tuple(node.array(0).reshape(-1).tolist())
     expressible(0 not in shape, "its result has no elements")
     value = node.attribute("value")
     number = node.conversion.state.file.array(value)[0] if value is not None else np.zeros(1, np.float32)

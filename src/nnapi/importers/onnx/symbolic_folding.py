@@ -1,0 +1,277 @@
+"""Compute nodes on constants that depend on sizes: as expressions, or again for each substitution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nnapi.importers.onnx.tensors import BOOL, DTYPES, Tensor, words
+from nnapi.importers.refusals import expressible
+from nnapi.shapes.array import SymbolicArray, as_integers, broadcast, has_sizes, is_symbolic
+
+if TYPE_CHECKING:
+    import onnx
+
+Attributes = dict[str, "onnx.AttributeProto"]
+Fold = Callable[..., Any]
+"""Computes the node's first result from arrays."""
+UFUNCS: dict[str, Any] = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "Equal": np.equal,
+    "Less": np.less,
+    "LessOrEqual": np.less_equal,
+    "Greater": np.greater,
+    "GreaterOrEqual": np.greater_equal,
+    "Neg": np.negative,
+}
+ELEMENTWISE = words("Abs And Ceil Div Exp Floor Log Max Min Mod Not Or Pow Reciprocal Round Sign Sqrt Sum Where Xor")
+"""Further operators whose result has the shape that their inputs broadcast to."""
+SAME_SHAPE = words("CumSum Identity Trilu")
+"""Operators whose result has the shape of their first input."""
+
+
+def fold_symbolic(proto: onnx.NodeProto, tensors: Sequence[Tensor | None], fold: Fold) -> SymbolicArray | Any | None:
+    """Return the result of a node with one output on constants, of which some depend on sizes."""
+    arrays = [None if tensor is None else tensor.constant for tensor in tensors]
+    attributes = {each.name: each for each in proto.attribute}
+    kernel = KERNELS.get(proto.op_type)
+    if kernel is not None:
+        found = kernel(arrays, attributes)
+        if found is not None:
+            return found
+    if proto.op_type in UFUNCS:
+        return UFUNCS[proto.op_type](*arrays)
+    leader = next(each for each in arrays if is_symbolic(each))
+    shape = None
+    if proto.op_type in ELEMENTWISE:
+        shape = broadcast(each.shape for each in arrays if each is not None)
+    elif proto.op_type in SAME_SHAPE and arrays[0] is not None:
+        shape = arrays[0].shape
+    return leader.derive(fold, arrays, shape)
+
+
+def _leader(arrays: Sequence[Any]) -> SymbolicArray:
+    return next(each for each in arrays if is_symbolic(each))
+
+
+def _integers(array: Any) -> list[Any]:
+    found: list[Any] = array.reshape(-1).tolist()
+    return found
+
+
+def _axes(arrays: Sequence[Any], attributes: Attributes) -> list[int] | None:
+    if len(arrays) > 1 and arrays[1] is not None:
+        return [int(each) for each in _integers(arrays[1])]
+    return list(attributes["axes"].ints) if "axes" in attributes else None
+
+
+def _cast(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    to = attributes["to"].i
+    if to not in DTYPES:
+        return None
+    return arrays[0] != 0 if to == BOOL else arrays[0].astype(DTYPES[to])
+
+
+def _unsqueeze(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    axes, shape = _axes(arrays, attributes) or [], list(arrays[0].shape)
+    rank = len(shape) + len(axes)
+    for axis in sorted(axis % rank for axis in axes):
+        shape.insert(axis, 1)
+    return arrays[0].reshape(tuple(shape))
+
+
+def _squeeze(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    shape, axes = arrays[0].shape, _axes(arrays, attributes)
+    if axes is None:
+        axes = [axis for axis, size in enumerate(shape) if size == 1]
+    dropped = {axis % len(shape) for axis in axes}
+    return arrays[0].reshape(tuple(size for axis, size in enumerate(shape) if axis not in dropped))
+
+
+def _reshape(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    wanted = _integers(arrays[1])
+    if "allowzero" not in attributes or not attributes["allowzero"].i:
+        wanted = [size if size != 0 else arrays[0].shape[axis] for axis, size in enumerate(wanted)]
+    if not is_symbolic(arrays[0]):
+        return _leader(arrays).derive(lambda array, shape: array.reshape(shape), [arrays[0], arrays[1]], None)
+    return arrays[0].reshape(tuple(wanted))
+
+
+def _gather(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    data, indices = arrays
+    axis = (attributes["axis"].i if "axis" in attributes else 0) % data.ndim
+    if is_symbolic(data) and data.elements is not None and not is_symbolic(indices):
+        found = np.take(data.elements, indices, axis)
+        return _wrap(data, found)
+    shape = (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :])
+    return _leader(arrays).derive(lambda d, i: np.take(d, i, axis), [data, indices], shape)
+
+
+def _wrap(like: SymbolicArray, elements: Any) -> Any:
+    array = np.empty(np.shape(elements), object)
+    array[...] = elements
+    has = has_sizes(array.reshape(-1).tolist())
+    return SymbolicArray.of(like.symbols, array, like.dtype) if has else array.astype(like.dtype)
+
+
+def _concat(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    leader = _leader(arrays)
+    axis = attributes["axis"].i % leader.ndim
+    if all(not is_symbolic(each) or each.elements is not None for each in arrays) and leader.dtype.kind in "iu":
+        parts = [_elements(each) for each in arrays]
+        return SymbolicArray.of(leader.symbols, np.concatenate(parts, axis), leader.dtype)
+    shape = list(leader.shape)
+    shape[axis] = sum(each.shape[axis] for each in arrays)
+    return leader.derive(lambda *parts: np.concatenate(parts, axis), arrays, shape)
+
+
+def _div(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    a, b = arrays
+    if not all(each.dtype.kind in "iu" and (not is_symbolic(each) or each.elements is not None) for each in arrays):
+        return None
+    found = np.vectorize(_divide, [object])(*[_elements(each) for each in (a, b)])
+    return _wrap(_leader(arrays), found)
+
+
+def _elements(array: Any) -> Any:
+    return array.elements if is_symbolic(array) else array.astype(object)
+
+
+def _divide(a: Any, b: Any) -> Any:
+    """Divide towards zero, as ONNX does; its quotients of sizes are never negative."""
+    return a // b if (a >= 0) == (b > 0) else -(-a // b)
+
+
+def _range(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    leader = _leader(arrays)
+    if leader.dtype.kind not in "iu":
+        return None
+    start, limit, delta = (each.item() for each in arrays)
+    arange: Any = np.arange
+    count = max(-((start - limit) // delta), 0)
+    if isinstance(count, int) and count <= 64:
+        return _wrap(leader, [start + i * delta for i in range(count)])
+    return leader.derive(lambda a, b, c: arange(a, b, c, leader.dtype), arrays, (count,))
+
+
+def _fill(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    value = np.zeros(1, np.float32)
+    if "value" in attributes:
+        from onnx import numpy_helper
+
+        value = numpy_helper.to_array(attributes["value"].t)
+    (shape,) = arrays
+    return shape.derive(lambda own: np.full(own, value.reshape(-1)[0], value.dtype), [shape], tuple(_integers(shape)))
+
+
+def _expand(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    shape = broadcast([arrays[0].shape, _integers(arrays[1])])
+    expressible(shape is not None, "its shapes do not broadcast")
+    return _leader(arrays).derive(_broadcast_to, arrays, shape)
+
+
+def _broadcast_to(array: Any, shape: Any) -> Any:
+    return np.array(np.broadcast_to(array, np.broadcast_shapes(array.shape, tuple(shape))))
+
+
+def _tile(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    shape = [size * count for size, count in zip(arrays[0].shape, _integers(arrays[1]), strict=True)]
+    return _leader(arrays).derive(np.tile, arrays, shape)
+
+
+def _transpose(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    return arrays[0].transpose(list(attributes["perm"].ints)) if "perm" in attributes else arrays[0].transpose()
+
+
+def _shape(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    begin, end = (attributes[key].i if key in attributes else None for key in ("start", "end"))
+    return as_integers(list(arrays[0].shape[begin:end]), np.int64)
+
+
+def _size(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    return as_integers([arrays[0].size], np.int64).reshape(())
+
+
+def _product(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    """Multiply all elements of a shape."""
+    data = arrays[0]
+    if not is_symbolic(data) or data.elements is None or data.ndim != 1:
+        return None
+    keeps = "keepdims" not in attributes or attributes["keepdims"].i
+    return as_integers([math.prod(data.tolist())], data.dtype).reshape((1,) if keeps else ())
+
+
+def _where(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    chosen, a, b = arrays
+    if is_symbolic(chosen) or any(is_symbolic(each) and each.elements is None for each in (a, b)):
+        return None
+    if a.dtype.kind not in "iu":
+        return None
+    return _wrap(_leader(arrays), np.where(chosen, _elements(a), _elements(b)))
+
+
+def _slice(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    data = arrays[0]
+    if len(arrays) < 3:
+        return None
+    starts, ends = _integers(arrays[1]), _integers(arrays[2])
+    axes = range(len(starts)) if len(arrays) < 4 or arrays[3] is None else [int(each) for each in _integers(arrays[3])]
+    steps = [1] * len(starts) if len(arrays) < 5 or arrays[4] is None else [int(each) for each in _integers(arrays[4])]
+    if is_symbolic(data) and data.elements is not None and not has_sizes([*starts, *ends]):
+        index = [slice(None)] * data.ndim
+        for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+            index[axis] = slice(start, None if end < -data.ndim and step < 0 else end, step)
+        return _wrap(data, data.elements[tuple(index)])
+    if any(step != 1 for step in steps):
+        return None
+    shape = list(data.shape)
+    for axis, start, end in zip(axes, starts, ends, strict=True):
+        low, high = (_clamp(each, shape[axis]) for each in (start, end))
+        shape[axis] = high - low if high > low else 0
+    return _leader(arrays).derive(_cut(tuple(axes)), arrays[:3], shape)
+
+
+def _cut(axes: Sequence[int]) -> Callable[..., Any]:
+    def cut(data: Any, starts: Any, ends: Any) -> Any:
+        index = [slice(None)] * data.ndim
+        for axis, start, end in zip(axes, starts.reshape(-1).tolist(), ends.reshape(-1).tolist(), strict=True):
+            index[axis] = slice(start, end)
+        return data[tuple(index)]
+
+    return cut
+
+
+def _clamp(bound: Any, size: Any) -> Any:
+    if bound < 0:
+        bound = bound + size
+    if bound < 0:
+        return 0
+    return size if bound > size else bound
+
+
+KERNELS: dict[str, Callable[[Sequence[Any], Attributes], Any]] = {
+    "Cast": _cast,
+    "Concat": _concat,
+    "ConstantOfShape": _fill,
+    "Div": _div,
+    "Expand": _expand,
+    "Gather": _gather,
+    "Identity": lambda arrays, attributes: arrays[0],
+    "Range": _range,
+    "ReduceProd": _product,
+    "Reshape": _reshape,
+    "Shape": _shape,
+    "Size": _size,
+    "Slice": _slice,
+    "Squeeze": _squeeze,
+    "Tile": _tile,
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+    "Where": _where,
+}
+"""Operators whose results are expressions, or whose result's shape is one. None: the result is computed otherwise."""

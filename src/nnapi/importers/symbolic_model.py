@@ -1,0 +1,77 @@
+"""A model that an import made for some sizes, and the operands that other sizes change."""
+
+from collections.abc import Mapping, Sequence
+
+from nnapi.model.graph import Operand
+from nnapi.model.model import Model
+from nnapi.model.operand import Array, OperandType, Shape, check_type
+from nnapi.shapes.array import SymbolicArray, is_symbolic
+from nnapi.shapes.symbols import Substitution, Symbols
+
+DYNAMIC = 0
+
+
+class InputSymbols(Symbols):
+    """The symbols of inputs' dynamic dimensions. ``types`` and ``arrays`` are of operands that depend on sizes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.axes: list[tuple[str, int]] = []
+        """The input and the axis of each symbol."""
+        self.types: dict[int, OperandType] = {}
+        self.arrays: dict[int, SymbolicArray] = {}
+
+    def declare(self, name: str, declared: Shape, wanted: Shape) -> Shape:
+        """Return the dimensions of an input: a symbol for each dynamic one."""
+        shape = []
+        for axis, (known, size) in enumerate(zip(declared, wanted, strict=True)):
+            if known == DYNAMIC:
+                self.axes.append((name, axis))
+                size = self.add(size)
+            shape.append(size)
+        return tuple(shape)
+
+    def record(self, index: int, type: OperandType, array: Array | None) -> tuple[OperandType, Array | None]:
+        """Note operand ``index`` of the model; return its type and constant for the import's sizes."""
+        self.types[index] = type
+        if is_symbolic(array):
+            self.arrays[index] = array
+            array = array.number
+        return type.replace(dimensions=self.own.shape(type.dimensions)), array
+
+
+class SymbolicModel:
+    """A model for some sizes that is specialized for others without another import."""
+
+    def __init__(self, model: Model, symbols: InputSymbols) -> None:
+        self._model, self._symbols = model, symbols
+        self._plain = [index for index in symbols.types if index not in symbols.arrays]
+
+    def find_broken(self, shapes: Mapping[str, Sequence[int]]) -> str:
+        """Return the guard that keeps the model from being specialized for these shapes of inputs; empty if none."""
+        return self._symbols.find_broken(self._substitution(shapes))
+
+    def specialize(self, shapes: Mapping[str, Sequence[int]]) -> Model:
+        """Return the model for these shapes of inputs. It shares all operands that do not depend on sizes."""
+        base, sizes = self._model, self._substitution(shapes)
+        if list(sizes.numbers) == self._symbols.numbers:
+            return base
+        operands = list(base.operands)
+        for index, type in self._symbols.types.items():
+            old = base.operands[index]
+            made = operands[index] = Operand(index, _substitute(type, sizes), old.name, old.lifetime)
+            made.in_memory = old.in_memory
+        for index, array in self._symbols.arrays.items():
+            value = sizes.array(array)
+            value.flags.writeable = False
+            operands[index].value = value
+        return base.with_operands(operands)
+
+    def _substitution(self, shapes: Mapping[str, Sequence[int]]) -> Substitution:
+        return Substitution([shapes[name][axis] for name, axis in self._symbols.axes])
+
+
+def _substitute(type: OperandType, sizes: Substitution) -> OperandType:
+    found = type.replace(dimensions=sizes.shape(type.dimensions))
+    check_type(found)
+    return found

@@ -1,0 +1,185 @@
+"""A size that remembers its expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import add, mul, sub
+from typing import Any, Protocol
+
+import numpy as np
+
+from nnapi.shapes.expression import Expression
+
+
+class Decides(Protocol):
+    """The symbols of an import, as far as sizes need them."""
+
+    def decide(self, expression: Expression, relation: str) -> bool: ...
+    def find_number(self, expression: Expression) -> int: ...
+
+
+class Size:
+    """A number with the operators of an int. Sums, products and quotients are expressions in symbols again.
+
+    A comparison whose result depends on the symbols records a guard. So does each conversion to an int, for which NumPy
+    and Python's ranges and indices ask: the size is then fixed. It is not an int, because these would read an int's
+    value without asking.
+    """
+
+    __slots__ = ("expression", "number", "symbols")
+
+    def __init__(self, expression: Expression, number: int, symbols: Decides) -> None:
+        self.expression, self.number, self.symbols = expression, number, symbols
+
+    def _make(self, expression: Expression) -> Any:
+        number = expression.number
+        return Size(expression, self.symbols.find_number(expression), self.symbols) if number is None else number
+
+    def fix(self) -> int:
+        """Return the number; substitutions must keep it."""
+        self.symbols.decide(self.expression - Expression.of(self.number), "==")
+        return self.number
+
+    # Arithmetic
+
+    def _combine(self, other: Any, operator: Callable[[Any, Any], Any]) -> Any:
+        """Apply an operator to the expressions; to the numbers, fixing the size, if the other operand is a float."""
+        found = _read(other)
+        if found is not None:
+            return self._make(operator(self.expression, found))
+        return operator(self.fix(), other) if isinstance(other, float) else NotImplemented
+
+    def __add__(self, other: Any) -> Any:
+        return self._combine(other, add)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._combine(other, add)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._combine(other, sub)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._combine(other, lambda a, b: b - a)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._combine(other, mul)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._combine(other, mul)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return NotImplemented if (found := _read(other)) is None else self._divide(self.expression, found)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return NotImplemented if (found := _read(other)) is None else self._divide(found, self.expression)
+
+    def __mod__(self, other: Any) -> Any:
+        return NotImplemented if (found := _read(other)) is None else self._divide(self.expression, found, rest=True)
+
+    def __rmod__(self, other: Any) -> Any:
+        return NotImplemented if (found := _read(other)) is None else self._divide(found, self.expression, rest=True)
+
+    def _divide(self, dividend: Expression, divisor: Expression, *, rest: bool = False) -> Any:
+        if self.symbols.decide(divisor, "=="):
+            raise ZeroDivisionError("a size of 0 divides another")
+        return self._make(dividend % divisor if rest else dividend // divisor)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __neg__(self) -> Any:
+        return self._make(-self.expression)
+
+    def __pos__(self) -> Size:
+        return self
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else self
+
+    def __round__(self, digits: int | None = None) -> Size:
+        return self
+
+    __trunc__ = __floor__ = __ceil__ = __pos__
+
+    # Comparisons
+
+    def _compare(self, other: Any, relation: str, *, swapped: bool = False) -> Any:
+        if isinstance(other, float):
+            low, high = (other, self.fix()) if swapped else (self.fix(), other)
+            return low == high if relation == "==" else low < high
+        found = _read(other)
+        if found is None:
+            return NotImplemented
+        return self.symbols.decide(found - self.expression if swapped else self.expression - found, relation)
+
+    def __eq__(self, other: object) -> Any:
+        return True if other is self else self._compare(other, "==")
+
+    def __ne__(self, other: object) -> Any:
+        return _invert(self.__eq__(other))
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compare(other, "<")
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compare(other, "<", swapped=True)
+
+    def __le__(self, other: Any) -> Any:
+        return _invert(self.__gt__(other))
+
+    def __ge__(self, other: Any) -> Any:
+        return _invert(self.__lt__(other))
+
+    def __bool__(self) -> bool:
+        return not self.symbols.decide(self.expression, "==")
+
+    # Conversions, which fix the size
+
+    def __index__(self) -> int:
+        return self.fix()
+
+    __int__ = __index__
+
+    def __float__(self) -> float:
+        return float(self.fix())
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.fix() / other
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / self.fix()
+
+    def __pow__(self, other: Any) -> Any:
+        return self.fix() ** other
+
+    def __rpow__(self, other: Any) -> Any:
+        return other ** self.fix()
+
+    def __hash__(self) -> int:
+        return hash(self.fix())
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+    __repr__ = __str__
+
+    def __format__(self, form: str) -> str:
+        return format(self.number, form)
+
+
+def number_of(size: int) -> int:
+    """Return the number of a size without fixing it."""
+    return size.number if isinstance(size, Size) else size
+
+
+def _read(value: Any) -> Expression | None:
+    """Return an operand as an expression; None for floats and arrays, which have operators of their own."""
+    if isinstance(value, Size):
+        return value.expression
+    if isinstance(value, int):
+        return Expression.of(int(value))
+    return Expression.of(int(value)) if isinstance(value, np.integer) else None
+
+
+def _invert(answer: Any) -> Any:
+    return answer if answer is NotImplemented else not answer

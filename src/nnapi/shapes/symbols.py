@@ -1,0 +1,120 @@
+"""The symbols of one import, the sizes it was made for, and the guards under which it holds for other sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from nnapi.shapes.expression import Division, Expression, Symbol
+from nnapi.shapes.size import Size
+
+Array: TypeAlias = np.ndarray[Any, Any]
+T = TypeVar("T")
+
+
+class Deferred(Protocol):
+    """An array that depends on sizes."""
+
+    @property
+    def make(self) -> Callable[[Substitution], Array]: ...
+
+
+class Substitution:
+    """Numbers for the symbols: evaluates sizes and arrays, each once."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        self.numbers = numbers
+        self._values: dict[Expression, int] = {}
+        self._arrays: dict[int, tuple[Deferred, Array]] = {}
+
+    def evaluate(self, expression: Expression) -> int:
+        found = self._values.get(expression)
+        if found is None:
+            found = 0
+            for product, factor in expression.terms.items():
+                for atom in product:
+                    factor *= self._find(atom)
+                found += factor
+            self._values[expression] = found
+        return found
+
+    def _find(self, atom: Symbol | Division) -> int:
+        if isinstance(atom, Symbol):
+            return self.numbers[atom.position]
+        dividend, divisor = self.evaluate(atom.dividend), self.evaluate(atom.divisor)
+        return dividend // divisor if atom.is_quotient else dividend % divisor
+
+    def size(self, size: int) -> int:
+        return self.evaluate(size.expression) if isinstance(size, Size) else size
+
+    def shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return tuple([self.size(size) for size in shape])
+
+    def array(self, array: Deferred) -> Array:
+        """Return the value of an array; its elements must not be changed."""
+        found = self._arrays.get(id(array))
+        if found is None:
+            found = self._arrays[id(array)] = array, array.make(self)  # the array is kept, so that no other has its id
+        return found[1]
+
+
+class Symbols:
+    """Sizes as symbols. ``numbers`` are the sizes that the import is made for."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self.guards: dict[tuple[Expression, str], bool] = {}
+        """Whether an expression is 0 (``==``) or below 0 (``<``)."""
+        self.tests: list[tuple[Callable[[Substitution], object], object]] = []
+        """Functions of the sizes, and the results that they must have."""
+        self.own = Substitution(self.numbers)
+
+    def add(self, number: int) -> int:
+        """Return a new symbol as a size."""
+        self.numbers.append(number)
+        return as_int(Size(Expression.of(Symbol(len(self.numbers) - 1)), number, self))
+
+    def find_number(self, expression: Expression) -> int:
+        """Return the value for the import's sizes."""
+        return self.own.evaluate(expression)
+
+    def decide(self, expression: Expression, relation: str) -> bool:
+        """Return whether an expression is 0 or below 0; record a guard unless that holds for all sizes."""
+        low, high = expression.bounds
+        if low > 0 or (relation == "<" and low >= 0):
+            return False
+        if high < 0:
+            return relation == "<"
+        if low == high == 0:
+            return relation == "=="
+        value = self.own.evaluate(expression)
+        answer = value == 0 if relation == "==" else value < 0
+        self.guards[expression, relation] = answer
+        return answer
+
+    def test(self, function: Callable[[Substitution], T]) -> T:
+        """Return the function's value for the import's sizes, which other sizes must give too."""
+        found = function(self.own)
+        self.tests.append((function, found))
+        return found
+
+    def find_broken(self, numbers: Substitution) -> str:
+        """Return a guard that the sizes break; empty if all hold."""
+        for (expression, relation), answer in self.guards.items():
+            value = numbers.evaluate(expression)
+            if (value == 0 if relation == "==" else value < 0) != answer:
+                return f"{expression} {relation} 0 was {answer}"
+        for function, found in self.tests:
+            try:
+                if function(numbers) != found:
+                    return "a constant that depends on sizes was another"
+            except Exception as error:
+                return f"a constant cannot be computed: {error}"
+        return ""
+
+
+def as_int(size: Size | int) -> int:
+    """Return a size for code that computes with ints: a Size has their operators."""
+    return size  # type: ignore[return-value]

@@ -1,0 +1,56 @@
+"""Sizes: comparisons and conversions record guards."""
+
+import math
+
+import numpy as np
+import pytest
+
+from nnapi.shapes.symbols import Substitution, Symbols
+
+
+def test_a_comparison_is_a_guard() -> None:
+    symbols = Symbols()
+    a, b = symbols.add(5), symbols.add(4)
+    assert a != 1
+    assert a > b
+    for numbers, holds in (((7, 2), True), ((1, 1), False), ((3, 4), False)):
+        assert (not symbols.find_broken(Substitution(numbers))) == holds
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        int,
+        float,
+        hash,
+        range,
+        lambda a: [10, 11, 12, 13, 14, 15][a],
+        lambda a: np.zeros(a),
+        lambda a: np.array([a], np.int32),
+        lambda a: a / 2,
+        lambda a: a * 0.5,
+        lambda a: a < 5.5,
+        lambda a: a**2,
+        lambda a: "axes"[: a - 2],
+    ],
+)
+def test_code_that_takes_the_number_fixes_it(use: object) -> None:
+    symbols = Symbols()
+    use(symbols.add(5))  # type: ignore[operator]
+    assert not symbols.find_broken(Substitution([5]))
+    assert symbols.find_broken(Substitution([6]))
+
+
+def test_messages_do_not_fix_a_size() -> None:
+    symbols = Symbols()
+    a = symbols.add(5)
+    assert f"{a} {a:3} {[a]!r}" == "5   5 [5]"
+    assert math.prod((a, 2)) == 2 * a
+    assert not symbols.guards
+
+
+def test_a_size_that_divides_must_not_be_0() -> None:
+    symbols = Symbols()
+    a = symbols.add(3)
+    with pytest.raises(ZeroDivisionError):
+        _ = 5 // (a - 3)
