@@ -1,14 +1,38 @@
 """A model that an import made for some sizes, and the operands that other sizes change."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from nnapi.model.graph import Operand
+from nnapi.errors import need
+from nnapi.model.dynamic_model import OtherImportError
+from nnapi.model.graph import Lifetime, Operand
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape, check_type
-from nnapi.shapes.array import SymbolicArray, is_symbolic
+from nnapi.model.parameter import Several, TensorParameter, ValuesParameter
+from nnapi.shapes.array import SymbolicArray, has_sizes, is_symbolic
 from nnapi.shapes.symbols import Substitution, Symbols
 
 DYNAMIC = 0
+Further = Callable[[Mapping[str, Sequence[int]]], list[Array]]
+
+
+def list_data(model: Model) -> list[int]:
+    """Return the constants that operations only compute with: no shape depends on their values."""
+    read: set[int] = set()
+    data: dict[int, None] = {}
+    for call in model.operations:
+        if call.match is None:
+            continue
+        slots = {
+            slot.name: slot.parameter if isinstance(slot, Several) else slot for slot in call.match.overload.inputs
+        }
+        for name, positions in call.match.inputs.items():
+            is_data = isinstance(slots[name], TensorParameter) and not isinstance(slots[name], ValuesParameter)
+            indices = [call.inputs[position] for position in positions if position < len(call.inputs)]
+            if is_data:
+                data.update(dict.fromkeys(indices))
+            else:
+                read.update(indices)
+    return [index for index in data if index not in read and model.operands[index].lifetime is Lifetime.CONSTANT]
 
 
 class InputSymbols(Symbols):
@@ -45,7 +69,7 @@ class SymbolicModel:
 
     def __init__(self, model: Model, symbols: InputSymbols) -> None:
         self._model, self._symbols = model, symbols
-        self._plain = [index for index in symbols.types if index not in symbols.arrays]
+        self._fixed = {index for index, array in symbols.arrays.items() if not has_sizes(array.shape)}
 
     def find_broken(self, shapes: Mapping[str, Sequence[int]]) -> str:
         """Return the guard that keeps the model from being specialized for these shapes of inputs; empty if none."""
@@ -66,6 +90,29 @@ class SymbolicModel:
             value.flags.writeable = False
             operands[index].value = value
         return base.with_operands(operands)
+
+    def specialize_padded(self, shapes: Mapping[str, Sequence[int]]) -> tuple[Model, Further]:
+        """Return the model for padded shapes, and a function that returns its further inputs for a run's shapes.
+
+        They are the constants that depend on sizes, but whose shapes do not, such as the positions of a decoder's
+        tokens: padding must not change them.
+        """
+        model = self.specialize(shapes)
+        data = [index for index in list_data(model) if index in self._fixed]
+        operands = list(model.operands)
+        for index in data:
+            old = operands[index]
+            operands[index] = Operand(index, old.type, old.name, Lifetime.INPUT)
+        made = model.with_operands(operands)
+        made.inputs, made.origin = (*model.inputs, *data), None
+        arrays = [self._symbols.arrays[index] for index in data]
+
+        def find_further(shapes: Mapping[str, Sequence[int]]) -> list[Array]:
+            sizes = self._substitution(shapes)
+            need(not self._symbols.find_broken(sizes), "the sizes of the run break a guard", OtherImportError)
+            return [sizes.array(array) for array in arrays]
+
+        return made, find_further
 
     def _substitution(self, shapes: Mapping[str, Sequence[int]]) -> Substitution:
         return Substitution([shapes[name][axis] for name, axis in self._symbols.axes])

@@ -7,10 +7,21 @@ from typing import NoReturn
 from nnapi.errors import BadDataError
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.model import Lifetime, Model, Operand
-from nnapi.model.operand import OperandType, Shape
+from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.precision import Precision
 
 Shapes = tuple[Shape, ...]
+PaddedModel = tuple[Model, Callable[[Shapes], list[Array]]]
+"""A model, and a function that returns its further inputs for the shapes of a run."""
+
+
+class OtherImportError(BadDataError):
+    """The sizes of a run need another import than the padded sizes."""
+
+
+def explain_imports(reasons: Sequence[str]) -> str:
+    """Describe why a file was imported again, a line for each reason."""
+    return "".join(f"\nimported again, because {reason}" for reason in dict.fromkeys(reasons))
 
 
 class DynamicModel(LazyModel):
@@ -26,6 +37,7 @@ class DynamicModel(LazyModel):
         inputs: Sequence[tuple[str, OperandType]],
         outputs: Sequence[tuple[str, OperandType]],
         describe: Callable[[Shapes], Model],
+        describe_padded: Callable[[Shapes], PaddedModel | None] = lambda shapes: None,
     ) -> None:
         ends = [
             Operand(index, type, each, Lifetime.INPUT if index < len(inputs) else Lifetime.OUTPUT)
@@ -35,6 +47,9 @@ class DynamicModel(LazyModel):
         self.precision, self.states = Precision.FLOAT32, ()
         self.notes = ("it is compiled for the shapes of each run; load(shapes=…) or --shape fixes them",)
         self._describe_for = describe
+        self.describe_padded = describe_padded
+        """Returns the model for padded inputs, with the constants that padding must not change as further inputs; None
+        if it has none."""
         self.reimports: Sequence[str] = ()
         """Why an import for some sizes did not hold for others."""
         self.load_for: Callable[[Shapes, Callable[[], Model]], Model] = lambda shapes, read: read()

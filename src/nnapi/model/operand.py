@@ -192,7 +192,9 @@ class OperandType:
         return type_name(self.code)
 
     def with_dimensions(self, dimensions: Sequence[int]) -> OperandType:
-        """Return the type with other dimensions; the same object if they are equal."""
+        """Return the type with other dimensions; the same object if they are equal numbers."""
+        if Size in {each.__class__ for each in (*dimensions, *self.dimensions)}:  # a comparison would be a guard
+            return self.replace(dimensions=dimensions)
         return self if dimensions == self.dimensions else self.replace(dimensions=dimensions)
 
     def __str__(self) -> str:

@@ -13,6 +13,8 @@ import numpy as np
 from nnapi import trace
 from nnapi.compiling import compile
 from nnapi.errors import BadDataError, BadStateError, NnapiError
+from nnapi.model.dynamic_model import explain_imports
+from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.onnx.failures import BranchNotImplemented, Fail, InvalidArgument
 from nnapi.onnx.io_binding import IOBinding
@@ -21,7 +23,7 @@ from nnapi.onnx.ort_value import OrtMemoryInfo, OrtValue, type_of
 from nnapi.onnx.providers import choose, list_unknown
 from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, dtype_of, is_static
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.specializations import MOST_SHAPES, Specializations
+from nnapi.runtime.specializations import MOST_SHAPES, Specializations, compile_padded
 from nnapi.runtime.thread_counts import read_threads
 from nnapi.store.files import write_text
 
@@ -63,7 +65,9 @@ class InferenceSession:
             raise InvalidArgument(str(error)) from error
         declared = tuple(shape_of(argument) for argument in self._file.inputs)
         self._compiler = _Compiler(self._file, self._options, devices, cache)
-        self._specializations = Specializations(self._compiler.compile, declared if dynamic == "bucket" else None)
+        bucketed = declared if dynamic == "bucket" else None
+        padded = partial(compile_padded, self._file.describe_padded, self._compiler.compile_model)
+        self._specializations = Specializations(self._compiler.compile, bucketed, padded)
         self._chosen: dict[tuple[int, ...], Specializations] | None = None
         """The compilations by the values that choose branches; None while the file needs no values to be expressed."""
         if all(is_static(argument) for argument in self._file.inputs):
@@ -210,7 +214,8 @@ class InferenceSession:
     def explain(self) -> str:
         """Return the device of each operation with reasons, for each combination of shapes that has run."""
         chosen = list(self._chosen.values()) if self._chosen else []
-        return "\n\n".join(filter(None, (each.explain() for each in (self._specializations, *chosen))))
+        found = "\n\n".join(filter(None, (each.explain() for each in (self._specializations, *chosen))))
+        return found + explain_imports(self._file.reimports)
 
     def _run(self, arrays: list[Array]) -> list[Array]:
         if self._chosen is None:
@@ -268,8 +273,10 @@ class _Compiler:
     def compile(
         self, shapes: tuple[Shape, ...], device: str | None, is_cached: bool, values: Sequence[int] = ()
     ) -> Compilation:
+        return self.compile_model(self._file.model(shapes, values, is_cached=is_cached), device)
+
+    def compile_model(self, model: Model, device: str | None) -> Compilation:
         threads = self._options.intra_op_num_threads or None
-        model = self._file.model(shapes, values, is_cached=is_cached)
         return compile(model, device or self.devices, threads=threads, cache=self._cache)
 
 

@@ -13,10 +13,12 @@ from nnapi.errors import BadDataError, NnapiError
 from nnapi.exporters import export
 from nnapi.importers.import_cache import load_for
 from nnapi.importers.onnx import read_file
+from nnapi.importers.onnx.dynamic_import import Imports
 from nnapi.importers.onnx.maps import Keys, list_map_keys, list_texts
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.tensors import DTYPES, NAMES
 from nnapi.importers.refusals import UnsupportedOperationsError
+from nnapi.model.dynamic_model import PaddedModel
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
@@ -63,6 +65,7 @@ class SessionFile:
             else:
                 memory = Memory.from_file(source)
             self._file = File(memory, self._path)
+            self._imports = Imports(self._file, self._path, {})
             self._memory, self._is_changed = memory, bool(options.initializers)
         except FileNotFoundError as error:
             raise NoSuchFile(f"there is no file {self._path}") from error
@@ -113,7 +116,9 @@ class SessionFile:
         }
         names = [self.inputs[i] for i in self.choices]
         constants = {each.name: np.array(value, dtype_of(each)) for each, value in zip(names, values, strict=False)}
-        read = partial(read_file, self._file, self._path, fixed, constants)
+        read = partial(self._imports.read, fixed)
+        if constants or not fixed:
+            read = partial(read_file, self._file, self._path, fixed, constants)
         try:
             if self._is_changed or not is_cached:
                 return read()
@@ -124,6 +129,15 @@ class SessionFile:
             raise kind(str(error)) from error
         except NnapiError as error:
             raise Fail(f"{self._path}: {error}") from error
+
+    def describe_padded(self, shapes: tuple[Shape, ...]) -> PaddedModel | None:
+        """Return the model for padded inputs, with further inputs that padding must not change; None without any."""
+        return self._imports.read_padded([argument.name for argument in self.inputs], shapes)
+
+    @property
+    def reimports(self) -> Sequence[str]:
+        """Return why an import for some sizes did not hold for others."""
+        return self._imports.reasons
 
     def write(self, options: SessionOptions) -> None:
         """Write the imported model as an .onnx file, with large constants in a second file if the options say so.

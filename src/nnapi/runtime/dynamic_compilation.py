@@ -1,17 +1,18 @@
 """The compilation of a model with dynamic inputs: one compilation for each combination of shapes."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from nnapi.errors import BadDataError, need_value
-from nnapi.model.dynamic_model import DynamicModel, Shapes
+from nnapi.model.dynamic_model import DynamicModel, Shapes, explain_imports
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.event import Result
 from nnapi.runtime.executors.active_plan import ActivePlan
 from nnapi.runtime.inputs import check_inputs
-from nnapi.runtime.specializations import Specializations
+from nnapi.runtime.specializations import Specializations, compile_padded
 
 
 class DynamicCompilation(Compilation):
@@ -34,7 +35,9 @@ class DynamicCompilation(Compilation):
                 return compile(model.specialize(shapes, is_cached=is_cached), device)
             return compile(model, device)
 
-        self._specializations = Specializations(compile_for, declared if in_buckets else None)
+        describe = model.describe_padded if isinstance(model, DynamicModel) else lambda shapes: None
+        padded = partial(compile_padded, describe, compile)
+        self._specializations = Specializations(compile_for, declared if in_buckets else None, padded)
         self.state.value = "ready"
 
     def at(self, shapes: Shapes) -> Compilation:
@@ -58,8 +61,7 @@ class DynamicCompilation(Compilation):
     def explain(self) -> str:
         """Explain each specialization: time to compile, number of runs, and where its operations run."""
         found = self._specializations.explain() or f"{self.model.name} is compiled at the first run of each shape"
-        reasons = self.model.reimports if isinstance(self.model, DynamicModel) else ()
-        return "\n".join([found, *(f"imported again, because {reason}" for reason in dict.fromkeys(reasons))])
+        return found + explain_imports(self.model.reimports if isinstance(self.model, DynamicModel) else ())
 
     def close(self) -> None:
         """Free every specialization."""

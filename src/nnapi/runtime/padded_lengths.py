@@ -20,12 +20,19 @@ Run = Callable[[Sequence[Array]], list[Array]]
 Bind = Callable[[Shapes], Bound]
 """Returns memory for inputs of the given shapes, and a function that runs on it."""
 
+Further = Callable[[Shapes], Sequence[Array]]
+"""Returns further inputs of a padded compilation, which depend on the shapes of a run."""
+
 BUCKET = 64
 """Lengths are padded to multiples of this."""
 LOUD = 100.0
 """Standard deviation of the random padding in a test run."""
 CLOSE = 1e-3
 """Maximum difference of float results in a test run, relative to the largest value."""
+
+
+def no_further(shapes: Shapes) -> Sequence[Array]:
+    return ()
 
 
 class Axis(NamedTuple):
@@ -131,14 +138,16 @@ class Padded:
     Several threads may run, each in memory of its own.
     """
 
-    def __init__(self, growth: Growth, capacity: int, bind: Bind, outputs: tuple[Axis, ...]) -> None:
-        self.growth, self.capacity = growth, capacity
+    def __init__(
+        self, growth: Growth, capacity: int, bind: Bind, outputs: tuple[Axis, ...], further: Further = no_further
+    ) -> None:
+        self.growth, self.capacity, self._further = growth, capacity, further
         self._bind, self.outputs = bind, outputs
         self._idle: list[_PaddedMemory] = []
 
-    def widen(self, capacity: int, bind: Bind) -> Padded:
+    def widen(self, capacity: int, bind: Bind, further: Further = no_further) -> Padded:
         """Return the runs on a compilation for another capacity."""
-        return Padded(self.growth, capacity, bind, self.outputs)
+        return Padded(self.growth, capacity, bind, self.outputs, further)
 
     def length_of(self, shapes: Shapes) -> int | None:
         """Return the length if shapes fit, else None."""
@@ -152,7 +161,8 @@ class Padded:
         except IndexError:
             memory = _PaddedMemory(self.growth.axes, self._bind(self.growth.at(self.capacity)))
         try:
-            memory.write(inputs, length, self.capacity, noise)
+            more = self._further(tuple(array.shape for array in inputs))
+            memory.write([*inputs, *more], length, self.capacity, noise)
             results = [*memory.run()]  # valid until the next run
             for axis in self.outputs:
                 results[axis.tensor] = _drop(results[axis.tensor], axis.axis, length, self.capacity)
@@ -162,13 +172,15 @@ class Padded:
             self._idle.append(memory)
 
 
-def try_padding(growth: Growth, inputs: Sequence[Array], exact: Run, padded: Bind, capacity: int) -> Padded | None:
+def try_padding(
+    growth: Growth, inputs: Sequence[Array], exact: Run, padded: Bind, capacity: int, further: Further = no_further
+) -> Padded | None:
     """Return padded runs if padding is exact, else None. ``exact`` runs ``inputs`` unpadded, for comparison."""
     length = growth.length_of(tuple(array.shape for array in inputs))
     assert length is not None
     expected = exact(inputs)
     rng = np.random.default_rng(length)
-    made = Padded(growth, capacity, padded, ())
+    made = Padded(growth, capacity, padded, (), further)
     outputs = _match(expected, made.run(inputs, length, rng), length, capacity)
     if outputs is None:
         return None

@@ -8,24 +8,31 @@ from dataclasses import dataclass
 
 from nnapi.errors import BadDataError, NnapiError, need_value
 from nnapi.locks import make_lock
+from nnapi.model.dynamic_model import OtherImportError, PaddedModel
+from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.printable import pluralize
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.padded_lengths import (
     BUCKET,
     Bind,
+    Further,
     Growth,
     Padded,
     Run,
     bucket_for,
     find_growth,
     find_lengths,
+    no_further,
     shorten,
     try_padding,
 )
 
 Shapes = tuple[Shape, ...]
 
+CompilePadded = Callable[[Shapes, Shapes, str | None], "tuple[Compilation, Further] | None"]
+"""Compiles for padded shapes, the shapes of a run and a device, and returns the further inputs of runs; None if the
+model has none."""
 MOST_SHAPES = 8
 """Number of cached specializations, the most recently used."""
 SIMILAR = 4
@@ -52,9 +59,12 @@ class Specializations:
     """
 
     def __init__(
-        self, compile: Callable[[Shapes, str | None, bool], Compilation], bucketed: Shapes | None = None
+        self,
+        compile: Callable[[Shapes, str | None, bool], Compilation],
+        bucketed: Shapes | None = None,
+        compile_padded: CompilePadded = lambda padded, shapes, device: None,
     ) -> None:
-        self._compile, self._bucketed = compile, bucketed
+        self._compile, self._bucketed, self._compile_padded = compile, bucketed, compile_padded
         self._proven: Padded | None = None
         self._made: dict[Shapes, Specialization] = {}
         self._unpaddable: set[tuple[object, ...]] = set()
@@ -83,7 +93,10 @@ class Specializations:
         if found.padded is None or length is None:
             return found.compilation.run(*arrays)
         begin = time.perf_counter()
-        results = found.padded.run(arrays, length)
+        try:
+            results = found.padded.run(arrays, length)
+        except OtherImportError:
+            return self.at(shapes).run(*arrays)
         with self._spending:
             self._spent[shapes] = self._spent.get(shapes, 0.0) + time.perf_counter() - begin
         return results
@@ -112,12 +125,14 @@ class Specializations:
                 length = None if each.padded is None else each.padded.length_of(shapes)
                 if length is not None and self._spent.get(shapes, 0.0) <= each.seconds:
                     return self._keep(wide, each), length
+            found = self._widen(shapes)
+            if found is not None and found.padded is not None:
+                return found, found.padded.length_of(shapes)
             growth = None if self._last is None else find_growth(self._last, shapes)
             if growth is not None and self._last in self._made and growth.axes not in self._unpaddable:
                 found = self._pad(growth, self._made[self._last], arrays)
                 if found is not None:
                     return found, growth.length_of(shapes)
-                self._unpaddable.add(growth.axes)
         found = self._find(shapes)
         return found, None if found.padded is None else found.padded.length_of(shapes)
 
@@ -172,11 +187,43 @@ class Specializations:
         wide = growth.at(capacity)
         try:
             exact.compilation.pin()
-            found = self._find(wide, exact.compilation, is_cached=True)
-            found.padded = try_padding(growth, shorten(growth, arrays), _runs(exact), _binds(found), capacity)
-        except Exception:  # fails for the padded length: compile for the inputs' length
+            short = shorten(growth, arrays)
+            found, bind, further = self._find_wide(wide, tuple(array.shape for array in short), exact.compilation)
+            found.padded = try_padding(growth, short, _runs(exact), bind, capacity, further)
+        except OtherImportError:  # the first token may be the only one that needs it
             return None
-        return found if found.padded is not None else None
+        except Exception:  # fails for the padded length: compile for the inputs' length
+            found = None
+        if found is None or found.padded is None:
+            self._unpaddable.add(growth.axes)
+            return None
+        return found
+
+    def _find_wide(self, wide: Shapes, run: Shapes, like: Compilation) -> tuple[Specialization, Bind, Further]:
+        """Return the specialization for padded shapes, its memory, and its inputs that padding must not change."""
+        begin = time.perf_counter()
+        made = self._compile_padded(wide, run, like.plan.devices[0] if len(like.plan.devices) == 1 else None)
+        if made is None:
+            found = self._find(wide, like, is_cached=True)
+            return found, _binds(found), no_further
+        compilation, further = made
+        found = Specialization(compilation, time.perf_counter() - begin)
+        more = tuple(array.shape for array in further(wide))
+        key = (*wide, *more)  # the number of inputs differs from that of a run's shapes
+        return self._keep(key, found), lambda shapes: compilation.burst().bind(*shapes, *more), further
+
+    def _widen(self, shapes: Shapes) -> Specialization | None:
+        """Return a specialization of twice the capacity for a length that has outgrown padded runs, else None."""
+        for each in list(self._made.values()):
+            length = None if each.padded is None else each.padded.growth.length_of(shapes)
+            if each.padded is None or length is None or length != each.padded.capacity + 1:
+                continue
+            capacity = 2 * each.padded.capacity
+            with suppress(Exception):  # fails for the padded length: compile for the inputs' length
+                found, bind, further = self._find_wide(each.padded.growth.at(capacity), shapes, each.compilation)
+                found.padded = each.padded.widen(capacity, bind, further)
+                return found
+        return None
 
     def _keep(self, shapes: Shapes, found: Specialization) -> Specialization:
         self._made.pop(shapes, None)
@@ -184,6 +231,22 @@ class Specializations:
         if len(self._made) > MOST_SHAPES:
             del self._made[next(iter(self._made))]
         return found
+
+
+def compile_padded(
+    describe: Callable[[Shapes], PaddedModel | None],
+    compile: Callable[[Model, str | None], Compilation],
+    padded: Shapes,
+    run: Shapes,
+    device: str | None,
+) -> tuple[Compilation, Further] | None:
+    """Compile the model that ``describe`` returns for padded shapes; None if it returns none."""
+    found = describe(padded)
+    if found is None:
+        return None
+    model, further = found
+    further(run)  # raises OtherImportError before the compilation
+    return compile(model, device), further
 
 
 def _runs(found: Specialization) -> Run:

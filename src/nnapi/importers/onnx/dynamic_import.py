@@ -1,7 +1,7 @@
 """Import files whose operations depend on dynamic dimensions: anew for each set of input shapes."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from nnapi.importers.symbolic_model import InputSymbols, SymbolicModel
 from nnapi.model.dynamic_model import DynamicModel
 from nnapi.model.dynamic_model import Shapes as InputShapes
 from nnapi.model.model import Model
-from nnapi.model.operand import OperandType, Shape
+from nnapi.model.operand import Array, OperandType, Shape
 
 if TYPE_CHECKING:
     import onnx
@@ -55,8 +55,9 @@ def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperat
         raise _refuse(os.path.basename(path), remaining, dynamic)
     inputs = [_describe(info, shapes) for info in file.inputs]
     outputs = _describe_outputs(file.proto.graph)
-    describe = partial(imports.read_inputs, [name for name, _ in inputs])
-    model = DynamicModel(os.path.splitext(os.path.basename(path))[0], inputs, outputs, describe)
+    names = [name for name, _ in inputs]
+    describe, describe_padded = partial(imports.read_inputs, names), partial(imports.read_padded, names)
+    model = DynamicModel(os.path.splitext(os.path.basename(path))[0], inputs, outputs, describe, describe_padded)
     imports.reasons.clear()  # of the guesses
     model.reimports = imports.reasons
     return model
@@ -109,8 +110,24 @@ class Imports:
 
     def read_inputs(self, names: Sequence[str], inputs: InputShapes) -> Model:
         """Return the model for the shapes of all inputs, in their order."""
+        return self.read(self._name(names, inputs))
+
+    def read_padded(
+        self, names: Sequence[str], padded: InputShapes
+    ) -> tuple[Model, Callable[[InputShapes], list[Array]]] | None:
+        """Return the model for padded inputs, and a function that returns its further inputs for the shapes of a run;
+        None if it has none."""
+        given = self._name(names, padded)
+        self.read(given)
+        whole = next((each for each in reversed(self._made) if not each.find_broken(given)), None)
+        if whole is None:
+            return None
+        model, further = whole.specialize_padded(given)
+        return None if len(model.inputs) == len(names) else (model, lambda inputs: further(self._name(names, inputs)))
+
+    def _name(self, names: Sequence[str], inputs: InputShapes) -> Shapes:
         scalars = {each.name for each in self._file.proto.graph.input if not each.type.tensor_type.shape.dim}
-        return self.read({name: shape for name, shape in zip(names, inputs, strict=True) if name not in scalars})
+        return {name: shape for name, shape in zip(names, inputs, strict=True) if name not in scalars} | self._shapes
 
     def _import(self, given: Shapes) -> Model:
         symbols = InputSymbols()
