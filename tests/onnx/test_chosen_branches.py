@@ -11,7 +11,7 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper  # noqa: E402  # it may be missing
 
 from nnapi.onnx.failures import NotImplemented  # noqa: E402  # its package needs onnx
-from nnapi.runtime.specializations import MOST_SHAPES  # noqa: E402
+from nnapi.onnx.session import MOST_CHOICES  # noqa: E402
 from tests.onnx.session_cases import FLOAT, INT64, save, session  # noqa: E402
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -72,6 +72,6 @@ def test_the_latest_values_are_kept() -> None:
     ]
     inputs = [("x", FLOAT, ["n", 3]), ("rate", INT64, [])]
     made = session(save(nodes, inputs, [("y", FLOAT, ["n", 3])], {"eight": np.int64(99)}))
-    for rate in range(MOST_SHAPES + 2):
+    for rate in range(MOST_CHOICES + 2):
         assert made.run(None, {"x": X, "rate": np.int64(rate)})[0].tolist() == (X * -rate).tolist()
-    assert made.explain().count("compiled in") == MOST_SHAPES
+    assert made.explain().count("compiled in") == MOST_CHOICES

@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nnapi
 from nnapi.contract.driver import Bound
 from nnapi.errors import BadDataError
 from nnapi.runtime import specializations
 from nnapi.runtime.padded_lengths import BUCKET
-from nnapi.runtime.specializations import MOST_SHAPES, Specializations
+from nnapi.runtime.specializations import LEAST_SHAPES, OVERHEAD, Specializations
 
 
 class Compiled:
     """Stands for a compilation of a function."""
 
     def __init__(self, function: Any, *devices: str) -> None:
-        self.plan = SimpleNamespace(devices=devices)
+        self.plan, self.model = SimpleNamespace(devices=devices), nnapi.Model()
         self.run = lambda *inputs: [function(*inputs)]
         self.is_pinned = False
 
@@ -64,14 +65,15 @@ def noting(asked: list[str | None], refused: str | None = "") -> Specializations
     return Specializations(compile)
 
 
-def test_each_shape_is_compiled_once_and_the_last_few_are_kept(made: list[Any]) -> None:
+def test_each_shape_is_compiled_once_and_kept_up_to_a_size(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(specializations, "MOST_BYTES", 20 * OVERHEAD)
     found = specialized(np.negative, made)
     for size in (1, 3, 1, 3, 5):
         found.run([np.ones(size)])
     assert made == [((1,),), ((3,),), ((5,),)]
-    for size in range(7, 7 + 2 * MOST_SHAPES, 2):
+    for size in range(7, 7 + 2 * 20, 2):
         found.run([np.ones(size)])
-    assert len(found) == MOST_SHAPES
+    assert len(found) == 20
     found.run([np.ones(1)])
     assert made[-1] == ((1,),)
     assert found.explain().endswith("inputs [1]: compiled in 0.00 s, 1 run\nall of it here")
@@ -199,7 +201,8 @@ def test_the_device_of_the_last_of_several_similar_ones_is_taken_over() -> None:
 
 
 def test_the_one_used_longest_ago_is_dropped(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(specializations, "MOST_SHAPES", 2)
+    monkeypatch.setattr(specializations, "MOST_BYTES", 2 * OVERHEAD)
+    monkeypatch.setattr(specializations, "LEAST_SHAPES", 1)
 
     def compile(shapes: Any, device: str | None, is_cached: bool) -> Any:
         made.append(shapes)
@@ -228,3 +231,17 @@ def test_the_first_of_similar_shapes_and_buckets_are_cached() -> None:
     for size in (20, 100):
         in_buckets.run([np.ones(size, np.float32)])
     assert found == {(64,): True, (20,): False, (128,): True}
+
+
+def test_a_few_shapes_of_a_large_model_are_kept(made: list[Any]) -> None:
+    def compile(shapes: Any, device: str | None, is_cached: bool) -> Any:
+        compiled = Compiled(np.negative)
+        weight = np.broadcast_to(np.float32(0), (1 << 30,))
+        compiled.model.add_constant(nnapi.tensor("float32", (1 << 28,)), weight)
+        return compiled
+
+    found = Specializations(compile)
+    for size in range(1, 2 * LEAST_SHAPES + 1, 2):
+        found.at(((size,),))
+    found.at(((99,),))
+    assert len(found) == LEAST_SHAPES

@@ -39,6 +39,11 @@ class SourceFile:
     def __init__(self, file: Identity, path: str | os.PathLike[str], others: Sequence["SourceFile"] = ()) -> None:
         self.file, self.path, self.others = file, os.path.abspath(path), others
 
+    @property
+    def file_size(self) -> int:
+        """The size of the file and its external data, in bytes."""
+        return self.file.size + sum(other.file_size for other in self.others)
+
     @classmethod
     def at(cls, path: str, others: Iterable[str] = ()) -> Self:
         return cls(_identify(os.stat(path)), path, [cls.at(each) for each in others])

@@ -124,6 +124,9 @@ class Supports(Protocol):
 
 
 class Origin(Protocol):
+    @property
+    def file_size(self) -> int: ...
+
     def need_unchanged(self) -> None: ...
 
     def keep(self, model: Any) -> None:

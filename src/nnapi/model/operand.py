@@ -193,7 +193,7 @@ class OperandType:
 
     def with_dimensions(self, dimensions: Sequence[int]) -> OperandType:
         """Return the type with other dimensions; the same object if they are equal numbers."""
-        if Size in {each.__class__ for each in (*dimensions, *self.dimensions)}:  # a comparison would be a guard
+        if any(isinstance(each, Size) for each in (*dimensions, *self.dimensions)):  # a comparison would be a guard
             return self.replace(dimensions=dimensions)
         return self if dimensions == self.dimensions else self.replace(dimensions=dimensions)
 

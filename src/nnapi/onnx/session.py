@@ -23,9 +23,12 @@ from nnapi.onnx.ort_value import OrtMemoryInfo, OrtValue, type_of
 from nnapi.onnx.providers import choose, list_unknown
 from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, dtype_of, is_static
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.specializations import MOST_SHAPES, Specializations, compile_padded
+from nnapi.runtime.specializations import Specializations, compile_padded
 from nnapi.runtime.thread_counts import read_threads
 from nnapi.store.files import write_text
+
+MOST_CHOICES = 8
+"""Number of choices of branches whose compilations are cached, the most recent ones."""
 
 
 class InferenceSession:
@@ -233,7 +236,7 @@ class InferenceSession:
         found = chosen.get(values)
         if found is None:
             found = chosen.setdefault(values, Specializations(partial(self._compiler.compile, values=values)))
-            for oldest in list(chosen)[:-MOST_SHAPES]:
+            for oldest in list(chosen)[:-MOST_CHOICES]:
                 chosen.pop(oldest, None)
         return found
 

@@ -1,15 +1,17 @@
-"""Compilations of one dynamic model, by the shapes of a run: made on demand, the latest few cached."""
+"""Compilations of one dynamic model, by the shapes of a run: made on demand, cached up to a size."""
 
 import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 
 from nnapi.errors import BadDataError, NnapiError, need_value
 from nnapi.locks import make_lock
 from nnapi.model.dynamic_model import OtherImportError, PaddedModel
-from nnapi.model.model import Model
+from nnapi.model.lazy_model import LazyModel
+from nnapi.model.model import Model, constants
 from nnapi.model.operand import Array, Shape
 from nnapi.printable import pluralize
 from nnapi.runtime.compilation import Compilation
@@ -33,8 +35,10 @@ Shapes = tuple[Shape, ...]
 CompilePadded = Callable[[Shapes, Shapes, str | None], "tuple[Compilation, Further] | None"]
 """Compiles for padded shapes, the shapes of a run and a device, and returns the further inputs of runs; None if the
 model has none."""
-MOST_SHAPES = 8
-"""Number of cached specializations, the most recently used."""
+MOST_BYTES, OVERHEAD = 1 << 30, 1 << 20
+"""The largest size of the cached specializations: that of their constants, and a megabyte for each."""
+LEAST_SHAPES = 4
+"""Number of specializations, the most recently used, that are cached whatever their size."""
 SIMILAR = 4
 """Inputs whose numbers of elements differ by at most this factor are assumed to run best on the same device."""
 UNMASKED = 'dynamic="bucket" changes results: no input masks the padding of inputs'
@@ -48,6 +52,14 @@ class Specialization:
     seconds: float
     runs: int = 0
     padded: Padded | None = None
+
+    @cached_property
+    def size(self) -> int:
+        """The estimated size in bytes; that of the file for a model from the cache, which is not described."""
+        model = self.compilation.model
+        if isinstance(model, LazyModel) and not model.is_described:
+            return OVERHEAD + (0 if model.origin is None else model.origin.file_size)
+        return OVERHEAD + sum(array.nbytes for array in constants(model))
 
 
 class Specializations:
@@ -70,7 +82,8 @@ class Specializations:
         self._unpaddable: set[tuple[object, ...]] = set()
         self._last: Shapes | None = None
         self._spent: dict[Shapes, float] = {}
-        """Seconds of padded runs by shapes; beyond those of a compilation, the shapes get a compilation."""
+        """Seconds of padded runs by shapes, without the first in a row; beyond those of a compilation, the shapes get
+        a compilation."""
         self._spending = make_lock()
         """Held while ``_spent`` changes; ``_lock`` may be held during a compilation."""
         self._lock = make_lock()
@@ -89,7 +102,7 @@ class Specializations:
             choose = self._choose if self._bucketed is None else self._choose_bucket
             found, length = choose(shapes, arrays)
             found.runs += 1
-            self._last = shapes
+            is_repeated, self._last = self._last == shapes, shapes
         if found.padded is None or length is None:
             return found.compilation.run(*arrays)
         begin = time.perf_counter()
@@ -97,6 +110,8 @@ class Specializations:
             results = found.padded.run(arrays, length)
         except OtherImportError:
             return self.at(shapes).run(*arrays)
+        if not is_repeated:  # as the lengths of a text
+            return results
         with self._spending:
             self._spent[shapes] = self._spent.get(shapes, 0.0) + time.perf_counter() - begin
         return results
@@ -228,8 +243,9 @@ class Specializations:
     def _keep(self, shapes: Shapes, found: Specialization) -> Specialization:
         self._made.pop(shapes, None)
         self._made[shapes] = found  # the latest is last
-        if len(self._made) > MOST_SHAPES:
-            del self._made[next(iter(self._made))]
+        size = sum(each.size for each in self._made.values())
+        while size > MOST_BYTES and len(self._made) > LEAST_SHAPES:
+            size -= self._made.pop(next(iter(self._made))).size
         return found
 
 

@@ -231,3 +231,49 @@ def test_an_output_without_a_type() -> None:
     proto.graph.output[0].ClearField("type")
     with pytest.raises(BadDataError, match="y has no type"):
         nnapi.load(proto.SerializeToString())
+
+
+def make_counting_decoder() -> bytes:
+    """The decoder above, whose input is the token's position, which follows from the length of the past."""
+    proto = onnx.load_from_string(decoder())
+    for each in proto.graph.node:
+        each.input[:] = ["placed" if name == "x" else name for name in each.input]
+    places = [
+        node("Shape", "past", "p", start=2, end=3),
+        node("Gather", "table p", "place", axis=0),
+        node("Add", "x place", "placed"),
+    ]
+    table = np.random.default_rng(2).normal(size=(200, 4)).astype(np.float32)
+    proto.graph.initializer.append(numpy_helper.from_array(table, "table"))
+    nodes = [*places, *proto.graph.node]
+    del proto.graph.node[:]
+    proto.graph.node.extend(nodes)
+    content: bytes = proto.SerializeToString()
+    return content
+
+
+def decode(compiled: Any, tokens: int) -> None:
+    """Run a text and compare each token with the formula."""
+    rng = np.random.default_rng(1)
+    table = np.random.default_rng(2).normal(size=(200, 4)).astype(np.float32)
+    past = rng.normal(size=(1, 2, 3, 4)).astype(np.float32)
+    for length in range(3, tokens + 3):
+        x = rng.normal(size=(1, 2, 1, 4)).astype(np.float32)
+        found = compiled.run(x, past, np.ones((1, length + 1), np.int32))
+        for ours, exact in zip(found, attend(x + table[length], past), strict=True):
+            np.testing.assert_allclose(ours, exact, 1e-4, 1e-5)
+        past = found[1]
+
+
+def test_positions_from_the_length_of_the_past_are_not_padded() -> None:
+    compiled = nnapi.compile(nnapi.load(make_counting_decoder()), "nnapi-reference")
+    decode(compiled, 60)
+    assert compiled.explain().count("compiled in") == 2
+    decode(compiled, 60)
+    assert compiled.explain().count("compiled in") == 2
+
+
+def test_a_text_that_outgrows_its_capacity_doubles_it() -> None:
+    compiled = nnapi.compile(nnapi.load(make_counting_decoder()), "nnapi-reference")
+    decode(compiled, 150)
+    assert compiled.explain().count("compiled in") == 4

@@ -17,6 +17,7 @@ from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import BYTES, DTYPES, DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType, Shape
+from nnapi.shapes.array import broadcast as broadcast_shapes
 from nnapi.shapes.array import number_elements
 
 Widths = list[tuple[int, int]]
@@ -205,7 +206,9 @@ def split_by_sizes(node: Node, value: Value, axis: int, sizes: Sequence[int]) ->
 def expand(node: Node) -> Tensor:
     own, wanted = node.static_shape(0), tuple(node.array(1).reshape(-1).tolist())
     expressible(0 not in wanted, "its result has no elements")
-    shape = tuple(np.broadcast_shapes(own, wanted))
+    found = broadcast_shapes([own, wanted])
+    expressible(found is not None, f"{list(own)} does not stretch to {list(wanted)}")
+    shape = found or ()
     padded, whole = (1,) * (len(shape) - len(own)) + own, shape or (1,)
     if len(shape) > HIGHEST_RANK:
         kinds = [have == want for have, want in zip(padded, shape, strict=True)]
