@@ -194,7 +194,7 @@ def test_the_seconds_of_padded_runs_are_added_under_a_lock() -> None:
 
     found, locked = make_specializations(), list[bool]()
     found._spent = Watched()
-    for size in (1, 2, 3):
+    for size in (1, 2, 3, 3):
         np.testing.assert_array_equal(found.run([-np.ones(size, np.float32)])[0], np.ones(size))
     assert locked
     assert all(locked)

@@ -8,7 +8,7 @@ from nnapi.model.graph import Lifetime, Operand
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape, check_type
 from nnapi.model.parameter import Several, TensorParameter, ValuesParameter
-from nnapi.shapes.array import SymbolicArray, has_sizes, is_symbolic
+from nnapi.shapes.array import SymbolicArray, is_symbolic
 from nnapi.shapes.symbols import Substitution, Symbols
 
 DYNAMIC = 0
@@ -69,7 +69,6 @@ class SymbolicModel:
 
     def __init__(self, model: Model, symbols: InputSymbols) -> None:
         self._model, self._symbols = model, symbols
-        self._fixed = {index for index, array in symbols.arrays.items() if not has_sizes(array.shape)}
 
     def find_broken(self, shapes: Mapping[str, Sequence[int]]) -> str:
         """Return the guard that keeps the model from being specialized for these shapes of inputs; empty if none."""
@@ -91,14 +90,19 @@ class SymbolicModel:
             operands[index].value = value
         return base.with_operands(operands)
 
-    def specialize_padded(self, shapes: Mapping[str, Sequence[int]]) -> tuple[Model, Further]:
-        """Return the model for padded shapes, and a function that returns its further inputs for a run's shapes.
+    def specialize_padded(
+        self, padded: Mapping[str, Sequence[int]], run: Mapping[str, Sequence[int]]
+    ) -> tuple[Model, Further]:
+        """Return the model for the ``padded`` shapes of a run, and a function that returns its further inputs for a
+        run's shapes.
 
         They are the constants that depend on sizes, but whose shapes do not, such as the positions of a decoder's
         tokens: padding must not change them.
         """
-        model = self.specialize(shapes)
-        data = [index for index in list_data(model) if index in self._fixed]
+        model, wide, own = self.specialize(padded), self._substitution(padded), self._substitution(run)
+        shapes = {index: array.shape for index, array in self._symbols.arrays.items()}
+        fixed = {index for index, shape in shapes.items() if wide.shape(shape) == own.shape(shape)}
+        data = [index for index in list_data(model) if index in fixed]
         operands = list(model.operands)
         for index in data:
             old = operands[index]

@@ -14,6 +14,9 @@ Shapes = tuple[Shape, ...]
 PaddedModel = tuple[Model, Callable[[Shapes], list[Array]]]
 """A model, and a function that returns its further inputs for the shapes of a run."""
 
+DescribePadded = Callable[[Shapes, Shapes], PaddedModel | None]
+"""Returns the model for padded shapes and those of a run; None if it has no further inputs."""
+
 
 class OtherImportError(BadDataError):
     """The sizes of a run need another import than the padded sizes."""
@@ -37,7 +40,7 @@ class DynamicModel(LazyModel):
         inputs: Sequence[tuple[str, OperandType]],
         outputs: Sequence[tuple[str, OperandType]],
         describe: Callable[[Shapes], Model],
-        describe_padded: Callable[[Shapes], PaddedModel | None] = lambda shapes: None,
+        describe_padded: DescribePadded = lambda padded, run: None,
     ) -> None:
         ends = [
             Operand(index, type, each, Lifetime.INPUT if index < len(inputs) else Lifetime.OUTPUT)

@@ -130,9 +130,10 @@ class SessionFile:
         except NnapiError as error:
             raise Fail(f"{self._path}: {error}") from error
 
-    def describe_padded(self, shapes: tuple[Shape, ...]) -> PaddedModel | None:
-        """Return the model for padded inputs, with further inputs that padding must not change; None without any."""
-        return self._imports.read_padded([argument.name for argument in self.inputs], shapes)
+    def describe_padded(self, padded: tuple[Shape, ...], run: tuple[Shape, ...]) -> PaddedModel | None:
+        """Return the model for the padded inputs of a run, with further inputs that padding must not change; None
+        without any."""
+        return self._imports.read_padded([argument.name for argument in self.inputs], padded, run)
 
     @property
     def reimports(self) -> Sequence[str]:

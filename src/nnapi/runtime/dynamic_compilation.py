@@ -35,7 +35,7 @@ class DynamicCompilation(Compilation):
                 return compile(model.specialize(shapes, is_cached=is_cached), device)
             return compile(model, device)
 
-        describe = model.describe_padded if isinstance(model, DynamicModel) else lambda shapes: None
+        describe = model.describe_padded if isinstance(model, DynamicModel) else lambda padded, run: None
         padded = partial(compile_padded, describe, compile)
         self._specializations = Specializations(compile_for, declared if in_buckets else None, padded)
         self.state.value = "ready"

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from nnapi.errors import BadDataError, NnapiError, need_value
 from nnapi.locks import make_lock
-from nnapi.model.dynamic_model import OtherImportError, PaddedModel
+from nnapi.model.dynamic_model import DescribePadded, OtherImportError
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.model import Model, constants
 from nnapi.model.operand import Array, Shape
@@ -250,14 +250,14 @@ class Specializations:
 
 
 def compile_padded(
-    describe: Callable[[Shapes], PaddedModel | None],
+    describe: DescribePadded,
     compile: Callable[[Model, str | None], Compilation],
     padded: Shapes,
     run: Shapes,
     device: str | None,
 ) -> tuple[Compilation, Further] | None:
     """Compile the model that ``describe`` returns for padded shapes; None if it returns none."""
-    found = describe(padded)
+    found = describe(padded, run)
     if found is None:
         return None
     model, further = found

@@ -113,16 +113,16 @@ class Imports:
         return self.read(self._name(names, inputs))
 
     def read_padded(
-        self, names: Sequence[str], padded: InputShapes
+        self, names: Sequence[str], padded: InputShapes, run: InputShapes
     ) -> tuple[Model, Callable[[InputShapes], list[Array]]] | None:
-        """Return the model for padded inputs, and a function that returns its further inputs for the shapes of a run;
-        None if it has none."""
+        """Return the model for the padded inputs of a run, and a function that returns its further inputs for the
+        shapes of a run; None if it has none."""
         given = self._name(names, padded)
         self.read(given)
         whole = next((each for each in reversed(self._made) if not each.find_broken(given)), None)
         if whole is None:
             return None
-        model, further = whole.specialize_padded(given)
+        model, further = whole.specialize_padded(given, self._name(names, run))
         return None if len(model.inputs) == len(names) else (model, lambda inputs: further(self._name(names, inputs)))
 
     def _name(self, names: Sequence[str], inputs: InputShapes) -> Shapes:
