@@ -211,7 +211,8 @@ while it reads the file. It converts int64 to int32 and float64 to float32, with
 of range is an error: of the import if it is constant, else of the run.
 
 Dynamic dimensions stay dynamic if NNAPI can express the operators with them. Otherwise nnapi compiles the model for the
-shapes of each run and keeps the last eight compilations; `explain()` lists the time of each compilation. Some inputs
+shapes of each run and keeps compilations up to 1 GB of weights; `explain()` lists the time of each compilation.
+nnapi imports the file once for all shapes; `explain()` says if other shapes took another import. Some inputs
 grow by one element at each run, for example a decoder's past keys. nnapi pads such inputs to a multiple of 64 if the
 padding changes no result. To test this, nnapi pads with large random values. With padding, a decoder that generates 64
 tokens is compiled twice, not once for each token. The cache stores the compilations of a file by shapes. Another
