@@ -108,3 +108,20 @@ def test_signs_are_flipped_in_float32_where_there_are_many(size: int, kinds: lis
         for between in operators[0].outputs[: len(operators) - 1]:
             assert (between.type, between.shape, between.scale, between.zero_point) == ("f32", (1, size), 0.0, 0)
             assert operators[1].inputs == [between]
+
+
+def test_a_dynamic_batch_has_the_variants_of_a_static_one() -> None:
+    (static, dynamic), x = (filter_batch(2), filter_batch(0)), np.random.default_rng(3).integers(0, 255, (2, 6, 6, 6))
+    variants = [engine().driver.list_variants(model) for model in (static, dynamic)]
+    assert UNSIGNED in variants[0]
+    assert variants[1] == variants[0]
+    results = [run(model, variant, x.astype(np.uint8)) for model in (static, dynamic) for variant in ("", UNSIGNED)]
+    np.testing.assert_array_equal(results[2:], results[:2])
+
+
+def filter_batch(batch: int) -> Model:
+    random, net = np.random.default_rng(2), Net()
+    type, out = (tensor("uint8", (batch, 6, 6, channels), 0.05, 100) for channels in (6, 4))
+    w = net.constant(tensor("uint8", (4, 1, 1, 6), 0.01, 100), random.integers(0, 255, (4, 1, 1, 6)))
+    operands = [net.input(type), w, bias(net, 4, 0.05, random), *net.numbers(SAME, 1, 1, 0)]
+    return net.finished(net.call(OperationCode.CONV_2D, operands, out))

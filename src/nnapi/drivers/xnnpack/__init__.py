@@ -88,13 +88,13 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
 
     def list_variants(self, model: Model) -> Sequence[str]:
         """Return other variants: another precision, unsigned values, mixed types, sums or weights in float32."""
-        from nnapi.drivers.litert.lowering import is_static
         from nnapi.drivers.litert.unsigned_values import can_be_unsigned, has_unsigned_filters
         from nnapi.drivers.xnnpack.passes.cost_model import find_kernel_timings
         from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range
         from nnapi.formats.tflite.operators import row_of
+        from nnapi.lowering.lower import find_omissible
 
-        if not is_static(model):
+        if find_omissible(model):
             return []
         graph = (self._asked.get(model) or self.lower(model)).graph
         variants = [*self.offer_precision(model).variants]
