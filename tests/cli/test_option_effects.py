@@ -242,7 +242,6 @@ EFFECTS: dict[str, dict[str, Effect]] = {
 EVERY = {(name, option): effect for name, options in EFFECTS.items() for option, effect in options.items()}
 REFUSED = [
     "export @m.tflite -o @out.tflite --format onnx",
-    "export @m.tflite -o @out.tflite --shape image=1,8,8,1",
     "export @e.npz -o @set --weights dynamic-range",
     "export @e.npz -o @set --force",
     "info @e.npz --int16-as-float",
@@ -290,7 +289,6 @@ REFUSED = [
     "quantize @f.tflite -o @out.tflite --data @set --samples 0 --all",
     "quantize @f.tflite -o @out.tflite --data @set --all --json",
     "quantize @f.tflite -o @out.tflite --data @set --html @out.txt",
-    "quantize @f.tflite -o @out.tflite --data @set --shape image=1,8,8,1",
     "view @m.tflite -o @out.txt",
     "migrate @e.npz --seed 3",
     *(

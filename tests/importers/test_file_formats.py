@@ -119,8 +119,6 @@ def test_options_of_another_format_are_refused() -> None:
         nnapi.load(onnx, int16_as_float=True)
     with pytest.raises(nnapi.BadDataError, match="weights='dynamic-range' is for .tflite"):
         nnapi.load(onnx, weights="dynamic-range")
-    with pytest.raises(nnapi.BadDataError, match="shapes are for .onnx"):
-        nnapi.load(b"\x00\x00\x00\x00TFL3", shapes={"x": (1,)})
 
 
 def test_values_that_no_output_needs_are_left_out() -> None:

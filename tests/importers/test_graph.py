@@ -225,12 +225,16 @@ def test_results_of_unknown_dimensions_have_those_of_the_file(first: Any, second
 @pytest.mark.parametrize(
     ("code", "dynamic", "passes"),
     [
-        (OperationCode.RESHAPE, (False, True), True),  # to a shape that depends on dynamic dimensions
-        (OperationCode.RESHAPE, (True, True), False),
-        (OperationCode.TRANSPOSE, (False, True), False),
+        (OperationCode.RESHAPE, (False, [-1, 4]), True),  # to a shape that depends on dynamic dimensions
+        (OperationCode.RESHAPE, (False, [-1, -1]), False),  # RESHAPE infers one dimension
+        (OperationCode.RESHAPE, (True, [-1, 4]), False),
+        (OperationCode.TRANSPOSE, (False, [-1, 4]), False),
     ],
 )
-def test_dynamic_dimensions_may_be_the_shape_of_a_reshape(code: int, dynamic: tuple[bool, bool], passes: bool) -> None:
-    given, result = [SimpleNamespace(is_dynamic_shape=each) for each in dynamic], SimpleNamespace(array=[1])
+def test_dynamic_dimensions_may_be_the_shape_of_a_reshape(
+    code: int, dynamic: tuple[bool, list[int]], passes: bool
+) -> None:
+    given = [SimpleNamespace(is_dynamic_shape=bool(each), constant=np.array(each)) for each in dynamic]
+    result = SimpleNamespace(array=[1])
     match = SimpleNamespace(inputs={"input": (0,)})
     assert _passes(REGISTRY[code], match, given, [result]) == passes  # type: ignore[arg-type,list-item]

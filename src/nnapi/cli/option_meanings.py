@@ -63,7 +63,7 @@ MEANINGS = {
     "--score": "the minimum score of boxes, key points and masks",
     "--seconds": "how long to work, in seconds",
     "--seed": "the seed of random values or models",
-    "--shape": "the dimensions of an input of an .onnx file",
+    "--shape": "the dimensions of an input",
     "--std": "divide pixels by this",
     "--strict": "compare int32 outputs exactly",
     "--threads": "threads that a run may use",

@@ -97,7 +97,7 @@ InputShapes = Annotated[
     typer.Option(
         "--shape",
         metavar="NAME=1,3,224,224",
-        help=("Dimensions of an input whose dimensions the .onnx file leaves unspecified; repeat it for more inputs."),
+        help="Dimensions of an input whose dimensions the file leaves unspecified; repeat it for more inputs.",
     ),
 ]
 
@@ -142,8 +142,6 @@ def add_profile(profile: str | None, devices: Sequence[str] | None) -> list[str]
 def load(
     file: Path, int16_as_float: bool = False, shapes: Sequence[str] | None = None, weights: Weights | None = None
 ) -> nnapi.Model:
-    if file.suffix == ".tflite":
-        refuse_options(["shapes"], f"{file.name} says which dimensions are dynamic; only .onnx files leave them open")
     if file.suffix == ".onnx":
         refuse_options(["int16_as_float", "weights"], f"{file.name} is not a .tflite file")
     return nnapi.load(file, dict(map(_read_shape, shapes or ())), int16_as_float=int16_as_float, weights=weights)

@@ -35,7 +35,7 @@ def load(
     file's position. A file that cannot be mapped, such as a pipe or a member of an archive, is read into memory. The
     formats are .tflite and, with the library ``onnx`` (``pip install 'nnapi[onnx]'``), .onnx.
 
-    ``shapes`` sets dynamic dimensions of an .onnx file's inputs, by name, as in ``{"x": (1, 3, 224, 224)}``.
+    ``shapes`` sets dynamic dimensions of inputs, by name, as in ``{"x": (1, 3, 224, 224)}``.
 
     With ``int16_as_float``, all 16-bit quantized tensors of a .tflite file become float32, inputs and outputs too:
     NNAPI has no operations on 16-bit tensors. A note in ``Model.notes`` states the largest difference.

@@ -1,17 +1,17 @@
 """The file formats that can be imported, recognized by their content."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from nnapi.errors import BadDataError, need, translate_errors
 from nnapi.formats.tflite import IDENTIFIER
+from nnapi.importers.input_shapes import Shapes
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 
 Content = memoryview
-Shapes = Mapping[str, Sequence[int]]
 
 
 Weights = Literal["dynamic-range"]
@@ -43,11 +43,10 @@ class FileFormat(NamedTuple):
 
 
 def _read_tflite(memory: Memory, path: str, options: ImportOptions) -> Model:
-    need(not options.shapes, "shapes are for .onnx; a .tflite file says which dimensions are dynamic", BadDataError)
     from nnapi.importers import tflite  # on demand: reading the schema takes as long as importing a small model
 
     dynamic_range = is_dynamic_range(options.weights)
-    return tflite.read(memory, path, int16_as_float=options.int16_as_float, dynamic_range=dynamic_range)
+    return tflite.read(memory, path, options.shapes, int16_as_float=options.int16_as_float, dynamic_range=dynamic_range)
 
 
 def _read_onnx(memory: Memory, path: str, options: ImportOptions) -> Model:

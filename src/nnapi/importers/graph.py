@@ -350,11 +350,12 @@ def normalize_call(
 
 def _passes(operation: Operation, match: Match, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
     """Return whether an operation accepts a shape with dynamic dimensions: it only moves the shape's values, or it is a
-    RESHAPE to this shape."""
+    RESHAPE to this shape, which may infer one dimension."""
     moved = match.inputs.get(output_slot(operation, 0).like or "", ())
     if all(i in moved for i, value in enumerate(inputs) if value.is_dynamic_shape):
         return operation.does(Trait.MOVES | Trait.RESTATES) and all(value.array is not None for value in outputs)
-    return operation.code == OperationCode.RESHAPE and not inputs[0].is_dynamic_shape
+    is_shape = operation.code == OperationCode.RESHAPE and not inputs[0].is_dynamic_shape
+    return is_shape and int((inputs[1].constant < 0).sum()) < 2
 
 
 def _settle(

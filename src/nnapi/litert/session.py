@@ -134,8 +134,13 @@ class Session:
         graph = self._file.read().subgraph(self.index)
         has_state = keeps_state and (bool(list_variables(graph)) or self._file.shares_resources)
         is_dynamic = any(0 in tensor.shape for tensor in graph.tensors)
-        if not (self.index or self._settings.all_tensors or has_state or is_dynamic or self._resized):
-            return self._file.load()
+        if not (self.index or self._settings.all_tensors or has_state):
+            dynamic = {index: graph.tensors[index].name for index in graph.inputs if 0 in graph.tensors[index].shape}
+            if self._resized.keys() <= dynamic.keys():  # else LiteRT resizes an input that the file declares static
+                with suppress(NnapiError):
+                    model = self._file.load({name: self._shapes[index] for index, name in dynamic.items()})
+                    if all(model.operands[index].type.is_known for index in model.outputs):
+                        return model
         outputs = self._list_outputs(graph)
         try:
             return self._file.load_part(self.index, outputs, self._shapes, keeps_state)
@@ -222,8 +227,9 @@ class SubgraphFile:
         """Parse the file anew, since callers may change the result."""
         return File(self._memory.view().data.toreadonly())
 
-    def load(self) -> Model:
-        return load(self.source, weights=self._weights)
+    def load(self, shapes: Mapping[str, Shape]) -> Model:
+        """Return the main subgraph as a model, which is cached; ``shapes`` are those of its dynamic inputs."""
+        return load(self.source, shapes, weights=self._weights)
 
     def load_part(self, index: int, outputs: tuple[int, ...], shapes: Mapping[int, Shape], keeps_state: bool) -> Model:
         """Return a subgraph as a model with other outputs and shapes."""

@@ -29,12 +29,18 @@ def describe_tensors(
     operands: Iterable[Operand], signature: Signature | None, role: Literal["input", "output"]
 ) -> tuple[TensorInfo, ...]:
     """Describe a model's inputs or outputs; repeated names are replaced by ``input_1`` and so on."""
-    names = () if signature is None else signature.inputs if role == "input" else signature.outputs
-    signed = {position: name for name, position in names}
-    found: dict[str, TensorInfo] = {}
-    for position, operand in enumerate(operands):
-        name = signed.get(position) or operand.name
-        if not name or name in found:
-            name = f"{role}_{position}"
-        found[name] = TensorInfo(name, operand.type.dimensions, operand.type.dtype, operand.type)
-    return tuple(found.values())
+    given = list(operands)
+    names = name_tensors((operand.name for operand in given), signature, role)
+    types = ((name, operand.type) for name, operand in zip(names, given, strict=True))
+    return tuple(TensorInfo(name, type.dimensions, type.dtype, type) for name, type in types)
+
+
+def name_tensors(names: Iterable[str], signature: Signature | None, role: Literal["input", "output"]) -> list[str]:
+    """Return the names of :class:`TensorInfo` for the operands' ``names``."""
+    signed = () if signature is None else signature.inputs if role == "input" else signature.outputs
+    by_position = {position: name for name, position in signed}
+    found: dict[str, None] = {}
+    for position, name in enumerate(names):
+        chosen = by_position.get(position) or name
+        found[chosen if chosen and chosen not in found else f"{role}_{position}"] = None
+    return [*found]

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 import nnapi  # noqa: E402
 from nnapi.errors import BadDataError  # noqa: E402
-from nnapi.importers.onnx.dynamic_import import GUESSES  # noqa: E402
+from nnapi.importers.input_shapes import GUESSES  # noqa: E402
 from nnapi.importers.refusals import UnsupportedOperationsError  # noqa: E402
 from nnapi.model.dynamic_model import DynamicModel  # noqa: E402
 from nnapi.onnx import InferenceSession  # noqa: E402

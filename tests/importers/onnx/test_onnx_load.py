@@ -101,14 +101,6 @@ def test_shapes_that_do_not_fit(shapes: Any, message: Any) -> None:
         nnapi.load(network("batch").SerializeToString(), shapes=shapes)
 
 
-def test_shapes_are_not_for_tflite(tmp_path: Path) -> None:
-    from tests.tflite_writer import f32 as tensor
-    from tests.tflite_writer import single
-
-    with pytest.raises(BadDataError, match="shapes are for .onnx"):
-        nnapi.load(single("ABS", [tensor(2)], tensor(2)), shapes={"x": (2,)})
-
-
 def test_every_node_that_cannot_be_expressed_is_listed() -> None:
     nodes = [
         helper.make_node("NonZero", ["x"], ["a"], name="first"),

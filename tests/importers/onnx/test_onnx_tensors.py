@@ -9,7 +9,6 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import TensorProto, helper  # noqa: E402
 
 from nnapi.codes import OperandCode  # noqa: E402
-from nnapi.errors import BadDataError  # noqa: E402
 from nnapi.importers.graph import Value  # noqa: E402
 from nnapi.importers.onnx import tensors  # noqa: E402
 from nnapi.importers.onnx.tensors import Tensor  # noqa: E402
@@ -63,8 +62,6 @@ def test_dimensions_of_a_declaration() -> None:
     proto = helper.make_tensor_value_info("x", 1, [2, "n", None, 3]).type.tensor_type
     proto.shape.dim.add().dim_value = -1
     assert tensors.declared_shape(proto) == (2, 0, 0, 3, 0)
-    assert tensors.describe_shape(tensors.declared_shape(proto)) == "[2, ?, ?, 3, ?]"
-    assert tensors.describe_shape(()) == "[]"
 
 
 @pytest.mark.parametrize("limit", [2**31 - 1, -(2**31)])
@@ -85,27 +82,6 @@ def test_booleans_and_doubles_are_stored_in_smaller_types() -> None:
     assert (truths.dtype, truths.tolist()) == (np.uint8, [1, 0])
     floats = tensors.as_stored(np.array([0.1, 1e300]), OperandType(FLOAT32, (2,)), "w")
     assert (floats.dtype, floats.tolist()) == (np.float32, [np.float32(0.1), np.inf])
-
-
-@pytest.mark.parametrize(
-    ("shape", "wanted"), [(None, (2, 3)), ((2, 3), (2, 3)), ((0, 3), (5, 3)), ((0, 0), (1, 1)), ((), ())]
-)
-def test_dimensions_may_be_given_where_the_file_leaves_them_open(shape: Any, wanted: Any) -> None:
-    assert tensors.fix_shape("x", shape, wanted) == wanted
-
-
-@pytest.mark.parametrize(
-    ("shape", "wanted", "reason"),
-    [
-        ((2, 3), (2, 4), r"input x is \[2, 3\], not \[2, 4\]"),
-        ((0, 3), (2, 3, 1), r"input x is \[\?, 3\], not \[2, 3, 1\]"),
-        ((0, 3), (0, 3), r"input x cannot be \[0, 3\]"),
-        (None, (2, -1), r"input x cannot be \[2, -1\]"),
-    ],
-)
-def test_dimensions_that_contradict_the_file_are_refused(shape: Any, wanted: Any, reason: str) -> None:
-    with pytest.raises(BadDataError, match=reason):
-        tensors.fix_shape("x", shape, wanted)
 
 
 def test_what_is_known_of_a_tensor() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 import nnapi
 from nnapi.codes import OperationCode
+from nnapi.model.dynamic_model import DynamicModel
 from tests.importers.tflite.against_litert import Case, case, check, litert, loaded, reserved, run
 from tests.tflite_writer import Graph, T, const, f32, flags, i32, s8, single, u8, write
 
@@ -251,14 +252,16 @@ def test_dimensions_of_a_batch_that_only_a_run_knows_pass_through(tmp_path: Path
     assert run(model, [image])[0].shape == (5, 12)
 
 
-def test_arithmetic_on_unknown_dimensions_is_refused(tmp_path: Path) -> None:
+def test_arithmetic_on_unknown_dimensions_is_done_for_each_shape(tmp_path: Path) -> None:
     x = T("FLOAT32", (1, 3), signature=(-1, 3))
-    shape, doubled, tiled = i32(2), i32(2), T("FLOAT32", (2, 6), signature=(-1, 6))
+    shape, doubled, tiled = i32(2), i32(2), T("FLOAT32", (2, 18), signature=(-1, 18))
     graph = Graph().operator("SHAPE", [x], [shape], "ShapeOptions", OutType=2)
     graph.operator("MUL", [shape, const([2, 2])], [doubled], "MulOptions")
     graph.operator("TILE", [x, doubled], [tiled])
-    with pytest.raises(nnapi.NnapiError, match="MUL ×1 .*dimensions that only a run knows"):
-        loaded(write(graph.between([x], [tiled])), tmp_path)
+    model = loaded(write(graph.between([x], [tiled])), tmp_path)
+    assert isinstance(model, DynamicModel)
+    x_2 = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(nnapi.compile(model, ["nnapi-reference"]).run(x_2)[0], np.tile(x_2, (4, 6)))
 
 
 def test_a_depth_of_one_is_hot_at_index_zero(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_only_tensors_of_64_bits_are_noted(type: str, notes: tuple[str, ...]) ->
 
 def test_weights_are_floats_unless_they_are_to_stay_quantized() -> None:
     content = np.frombuffer(CASES["dense"](), np.uint8)
-    notes = [read(Memory.from_array(content), "m", **given).notes for given in ({}, {"dynamic_range": True})]
+    notes = [read(Memory.from_array(content), "m", dynamic_range=given).notes for given in (False, True)]
     assert [DYNAMIC_RANGE in each for each in notes] == [False, True]
 
 

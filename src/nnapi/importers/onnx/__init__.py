@@ -1,9 +1,9 @@
 """ONNX models."""
 
+from nnapi.importers.input_shapes import Shapes
 from nnapi.importers.onnx.dynamic_import import make_dynamic
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.static_import import read_file
-from nnapi.importers.onnx.tensors import Shapes
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model

@@ -1,26 +1,24 @@
 """Import files whose operations depend on dynamic dimensions: anew for each set of input shapes."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from nnapi.errors import BadDataError, NnapiError, need
+from nnapi.importers.input_shapes import DYNAMIC, Shapes, guess_shapes, refuse_dynamic
 from nnapi.importers.onnx.maps import list_map_keys, list_texts
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.static_import import read_file
 from nnapi.importers.onnx.tensors import (
     CODES,
-    DYNAMIC,
     FLOAT,
     INT64,
-    Shapes,
     declared_shape,
-    describe_shape,
     operand_type,
 )
-from nnapi.importers.refusals import Refusal, UnsupportedOperationsError
+from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.importers.symbolic_model import InputSymbols, SymbolicModel
 from nnapi.model.dynamic_model import DynamicModel
 from nnapi.model.dynamic_model import Shapes as InputShapes
@@ -29,9 +27,6 @@ from nnapi.model.operand import Array, OperandType, Shape
 
 if TYPE_CHECKING:
     import onnx
-
-GUESSES = (64, 1)
-"""Sizes tried for dynamic dimensions, to find out whether NNAPI can express the file."""
 
 
 def list_dynamic_inputs(file: File, shapes: Shapes) -> dict[str, Shape]:
@@ -50,9 +45,9 @@ def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperat
     if not dynamic:
         raise error
     imports = Imports(file, path, shapes)
-    remaining = _find_inexpressible(imports, dynamic)
+    _, remaining = guess_shapes(imports.read, dynamic)
     if remaining:
-        raise _refuse(os.path.basename(path), remaining, dynamic)
+        raise refuse_dynamic(os.path.basename(path), remaining, dynamic)
     inputs = [_describe(info, shapes) for info in file.inputs]
     outputs = _describe_outputs(file.proto.graph)
     names = [name for name, _ in inputs]
@@ -137,26 +132,3 @@ class Imports:
             return read_file(self._file, self._path, given)
         self._made.append(SymbolicModel(model, symbols))
         return model
-
-
-def _find_inexpressible(imports: Imports, dynamic: Mapping[str, Shape]) -> list[Refusal]:
-    """Return the refusals that do not depend on the dynamic sizes: the import fails with them for each guessed size."""
-    found: dict[Refusal, None] | None = None
-    for size in GUESSES:
-        guess = {name: tuple(each or size for each in shape) for name, shape in dynamic.items()}
-        try:
-            imports.read(guess)
-        except UnsupportedOperationsError as error:
-            found = {each: None for each in error.refusals if found is None or each in found}
-        except NnapiError:  # the guessed sizes contradict the file; the sizes in a run may fit
-            return []
-        else:
-            return []
-    return list(found or ())
-
-
-def _refuse(name: str, refusals: Sequence[Refusal], dynamic: Mapping[str, Shape]) -> UnsupportedOperationsError:
-    error = UnsupportedOperationsError.of(name, refusals)
-    listed = ", ".join(f"{end} {describe_shape(shape)}" for end, shape in dynamic.items())
-    hint = f"it has dynamic dimensions, which load(shapes=…) fixes: {listed}"
-    return UnsupportedOperationsError(f"{error.message}; {hint}", refusals)

@@ -10,11 +10,12 @@ from nnapi.codes import FuseCode, OperationCode
 from nnapi.errors import NnapiError
 from nnapi.importers.formulas import SIGNED
 from nnapi.importers.graph import BOOL8, QUANT8, Value, normalize_call
+from nnapi.importers.input_shapes import describe_shape
 from nnapi.importers.node import Node as AnyNode
 from nnapi.importers.onnx.fusion import Fusion
 from nnapi.importers.onnx.images import to_nchw
 from nnapi.importers.onnx.scope import Scope
-from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor, constant, describe_shape
+from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.call import UNKNOWN, NotYetKnown
 from nnapi.model.operand import Array, OperandType, Shape

@@ -7,10 +7,11 @@ from itertools import count
 from typing import Any
 
 from nnapi.importers.graph import Allowance, Value
+from nnapi.importers.input_shapes import Shapes
 from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.reader import File
-from nnapi.importers.onnx.tensors import Shapes, Tensor, Values
+from nnapi.importers.onnx.tensors import Tensor, Values
 from nnapi.importers.refusals import Refusal, Refused
 from nnapi.importers.symbolic_model import InputSymbols
 

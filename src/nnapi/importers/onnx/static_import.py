@@ -10,6 +10,7 @@ from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.build import build
 from nnapi.importers.graph import Step, Value
+from nnapi.importers.input_shapes import Shapes, fix_shape, need_inputs
 from nnapi.importers.onnx.convert import INCONSISTENT, Conversion
 from nnapi.importers.onnx.filter_folding import FilterFolding
 from nnapi.importers.onnx.graph import OnnxGraph
@@ -22,12 +23,10 @@ from nnapi.importers.onnx.tensors import (
     NAMES,
     NARROWED,
     WIDENED,
-    Shapes,
     Tensor,
     Values,
     constant,
     declared_shape,
-    fix_shape,
     operand_type,
     placeholder,
 )
@@ -63,13 +62,7 @@ def read_file(
 def _import(file: File, name: str, shapes: Shapes, values: Values, symbols: InputSymbols | None) -> Model:
     state = ImportState(file, name, shapes, values, symbols)
     graph = file.proto.graph
-    names = {each.name for each in graph.input}
-    unknown = sorted(set(shapes) - names)
-    need(
-        not unknown,
-        f"it has no input {', '.join(unknown)}; its inputs are {', '.join(sorted(names))}",
-        BadDataError,
-    )
+    need_inputs(shapes, {each.name for each in graph.input})
     need_defined(graph)
     for function in file.proto.functions:
         _need_written(function.node, set(function.input), function.output)

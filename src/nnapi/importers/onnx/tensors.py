@@ -1,14 +1,14 @@
 """Tensors of an ONNX file: constants in the file's types, and values of the graph."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from nnapi.codes import OperandCode as O
-from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import Value
+from nnapi.importers.input_shapes import DYNAMIC as DYNAMIC
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.shapes.array import is_symbolic
@@ -46,11 +46,8 @@ DTYPES: dict[int, np.dtype[Any]] = dict(
 )
 ELEM_OF = {dtype: elem for elem, dtype in DTYPES.items()}
 BYTES = (UINT8, INT8)
-Shapes = Mapping[str, Sequence[int]]
-"""Dimensions of inputs, by name."""
 Values = Mapping[str, Array]
 """Inputs that are read as constants, by name."""
-DYNAMIC = 0
 
 
 def declared_shape(type: Any) -> Shape:
@@ -155,18 +152,3 @@ def as_stored(array: Array, type: OperandType, name: str) -> Array:
         return array.view(np.uint8)
     with np.errstate(over="ignore"):
         return array.astype(type.dtype)
-
-
-def fix_shape(name: str, shape: Shape | None, wanted: Shape) -> Shape:
-    """Return the dimensions ``wanted`` for an input; raise BadDataError if they contradict the file's ``shape``."""
-    fits = shape is None or (
-        len(shape) == len(wanted) and all(have in (DYNAMIC, want) for have, want in zip(shape, wanted, strict=True))
-    )
-    need(fits, f"input {name} is {describe_shape(shape or ())}, not {list(wanted)}", BadDataError)
-    need(all(each > 0 for each in wanted), f"input {name} cannot be {list(wanted)}", BadDataError)
-    return wanted
-
-
-def describe_shape(shape: Sequence[int]) -> str:
-    """Format dimensions for a message, dynamic ones as ?."""
-    return f"[{', '.join(str(size or '?') for size in shape)}]"

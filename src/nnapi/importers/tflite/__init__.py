@@ -2,18 +2,31 @@
 
 import os
 
-from nnapi.formats.tflite.reader import File
-from nnapi.importers.tflite.subgraph import import_subgraph
+from nnapi.importers.input_shapes import Shapes
+from nnapi.importers.refusals import UnsupportedOperationsError
+from nnapi.importers.tflite.dynamic_import import make_dynamic, read_with_shapes
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 
 
-def read(memory: Memory, path: str, *, int16_as_float: bool = False, dynamic_range: bool = False) -> Model:
+def read(
+    memory: Memory,
+    path: str,
+    shapes: Shapes | None = None,
+    *,
+    int16_as_float: bool = False,
+    dynamic_range: bool = False,
+) -> Model:
     """Import the model in a mapped .tflite file; its constants are views of the mapping.
 
-    ``int16_as_float``: 16-bit quantized tensors become float32. ``dynamic_range``: weights of float operations stay
-    quantized. Raise UnsupportedOperationsError with the refused operations, BadDataError for a damaged file.
+    ``shapes`` sets dynamic dimensions of inputs, by name. ``int16_as_float``: 16-bit quantized tensors become float32.
+    ``dynamic_range``: weights of float operations stay quantized. Return a DynamicModel if operations depend on dynamic
+    dimensions that remain. Raise UnsupportedOperationsError with the refused operations, BadDataError for a damaged
+    file.
     """
-    file = File(memory.view().data.toreadonly())
-    name = os.path.basename(path)
-    return import_subgraph(file, name, int16_as_float=int16_as_float, dynamic_range=dynamic_range)
+    content, name, given = memory.view().data.toreadonly(), os.path.basename(path), shapes or {}
+    options = {"int16_as_float": int16_as_float, "dynamic_range": dynamic_range}
+    try:
+        return read_with_shapes(content, name, given, options)
+    except UnsupportedOperationsError as error:
+        return make_dynamic(content, name, given, options, error)
