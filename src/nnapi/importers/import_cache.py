@@ -13,6 +13,7 @@ from nnapi.importers.file_formats import NO_OPTIONS, ImportOptions
 from nnapi.importers.source_files import Identity, SourceFile, identify
 from nnapi.model.content_hash import hash_content, set_content_hash
 from nnapi.model.dynamic_model import DynamicModel
+from nnapi.model.graph import Signature
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.memory import Memory
 from nnapi.model.model import Lifetime, Model, Operand
@@ -56,7 +57,7 @@ class Origin(SourceFile):
         ends = [[_as_data(model.operands[index]) for index in side] for side in (model.inputs, model.outputs)]
         known: dict[str, Any] = {"file": file, "digest": hash_content(model).hex(), "ends": ends}
         known["others"] = [[other.path, other.file] for other in self.others]
-        known["has_states"] = bool(model.states)
+        known["has_states"], known["signature"] = bool(model.states), model.signature
         keep_record(RecordKind.MODELS, make_key(file, self.purpose), known, model=model.name)
 
 
@@ -103,7 +104,7 @@ def _recall(file: Identity, memory: Memory, path: str, purpose: str, read: Calla
         return None
     name, origin = os.path.basename(path), Origin(file, path, known.others, purpose, is_cached=True)
     model = LazyModel(os.path.splitext(name)[0], *known.ends, partial(_read, origin, memory, known.digest, read))
-    model.origin = origin
+    model.origin, model.signature = origin, known.signature
     if not known.has_states:
         model.states = ()
     set_content_hash(model, known.digest)
@@ -116,12 +117,17 @@ class Known(NamedTuple):
     ends: tuple[list[Operand], list[Operand]]
     others: list[SourceFile]
     has_states: bool
+    signature: Signature | None
 
 
 def _parse(data: Any) -> Known:
     inputs, outputs = ([_operand(*end) for end in side] for side in data["ends"])
     others = [SourceFile(Identity(*file), path) for path, file in data.get("others", ())]
-    return Known(Identity(*data["file"]), bytes.fromhex(data["digest"]), (inputs, outputs), others, data["has_states"])
+    digest, signature = bytes.fromhex(data["digest"]), data["signature"]
+    if signature is not None:
+        key, *sides = signature
+        signature = Signature(key, *(tuple((str(name), int(position)) for name, position in side) for side in sides))
+    return Known(Identity(*data["file"]), digest, (inputs, outputs), others, data["has_states"], signature)
 
 
 def _read(origin: Origin, memory: Memory, digest: bytes, read: Callable[[], Model]) -> Model:
