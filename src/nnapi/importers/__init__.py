@@ -33,7 +33,7 @@ def load(
 
     ``source`` is a path, the file's bytes, or a file that is open for reading in binary mode; the model begins at the
     file's position. A file that cannot be mapped, such as a pipe or a member of an archive, is read into memory. The
-    formats are .tflite and, with the library ``onnx`` (``pip install 'nnapi[onnx]'``), .onnx.
+    formats are .tflite and .onnx. Few operators of .onnx need the library ``onnx`` (``pip install 'nnapi[onnx]'``).
 
     ``shapes`` sets dynamic dimensions of inputs, by name, as in ``{"x": (1, 3, 224, 224)}``.
 

@@ -146,13 +146,13 @@ class SessionFile:
         The file itself is written if NNAPI can express it only for the shapes of a run.
         """
         path, beside = options.optimized_model_filepath, options.entries.get(CONSTANTS_FILE)
-        import onnx  # already imported to read the file
+        import onnx  # on demand: reading needs it less
 
         try:
             export(read_file(self._file, self._path), path)
         except UnsupportedOperationsError:
             proto = onnx.ModelProto()
-            proto.CopyFrom(self._file.proto)
+            proto.ParseFromString(self._file.proto.SerializeToString())
             onnx.load_external_data_for_model(proto, os.path.dirname(self._path))
             onnx.save_model(proto, path)
         except NnapiError as error:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-from onnx import AttributeProto, defs, helper  # noqa: E402
+from onnx import helper  # noqa: E402
 
+from nnapi.formats.onnx.messages import attribute_value, make_attribute, make_node  # noqa: E402
 from nnapi.importers.onnx.functions import (  # noqa: E402
     _nearest,
     _type,
@@ -26,17 +27,16 @@ def test_the_newest_version_up_to_the_opset(opset: int, version: int) -> None:
 
 def test_operators_without_a_function_have_no_body() -> None:
     node = helper.make_node("Abs", ["x"], ["y"])
-    assert body_of(node, None, 17, {"": 17}, []) is None
-    assert body_of(node, defs.get_schema("Abs", 17, ""), 17, {"": 17}, []) is None
+    assert body_of(node, "", 17, {"": 17}, []) is None
 
 
 def test_a_function_of_onnx_with_its_defaults() -> None:
     node = helper.make_node("HardSwish", ["x"], ["y"])
-    body = body_of(node, defs.get_schema("HardSwish", 14, ""), 14, {"": 14, "mine": 2}, [Tensor("x", 1, (2,))])
+    body = body_of(node, "", 14, {"": 14, "mine": 2}, [Tensor("x", 1, (2,))])
     assert body is not None
     assert (list(body.inputs), list(body.outputs), body.opsets) == (["X"], ["Y"], {"": 14, "mine": 2})
     shrink = helper.make_node("Shrink", ["x"], ["y"], lambd=0.75)
-    body = body_of(shrink, defs.get_schema("Shrink", 17, ""), 17, {"": 17}, [])
+    body = body_of(shrink, "", 17, {"": 17}, [])
     assert body is not None
     assert {name: each.f for name, each in body.attributes.items()} == {"bias": 0, "lambd": 0.75}
 
@@ -51,7 +51,7 @@ def test_a_function_of_onnx_with_its_defaults() -> None:
 )
 def test_a_function_that_depends_on_its_inputs(names: list[str], kinds: list[str]) -> None:
     tensors = [Tensor(name, 1, ()) if name else None for name in names]
-    body = body_of(helper.make_node("Clip", names, ["y"]), defs.get_schema("Clip", 13, ""), 13, {"": 13}, tensors)
+    body = body_of(helper.make_node("Clip", names, ["y"]), "", 13, {"": 13}, tensors)
     assert body is not None
     assert [each.op_type for each in body.nodes] == kinds
 
@@ -62,7 +62,7 @@ def test_a_function_of_the_file_overrides_opsets_and_defaults() -> None:
     function.attribute_proto.extend([helper.make_attribute("alpha", 0.5), helper.make_attribute("beta", 2)])
     body = local_body(function, helper.make_node("F", ["x"], ["y"], beta=7, gamma=1), {"": 17, "other": 4})
     assert body.opsets == {"": 13, "mine": 3, "other": 4}
-    assert {name: helper.get_attribute_value(each) for name, each in body.attributes.items()} == {
+    assert {name: attribute_value(each) for name, each in body.attributes.items()} == {
         "alpha": 0.5,
         "beta": 7,
         "gamma": 1,
@@ -70,13 +70,16 @@ def test_a_function_of_the_file_overrides_opsets_and_defaults() -> None:
 
 
 def test_attributes_that_refer_to_the_function_s_are_resolved() -> None:
-    node = helper.make_node("LeakyRelu", ["x"], ["y"], kept=3)
+    node = make_node("LeakyRelu", ["x"], ["y"], kept=3)
     assert resolve_attributes(node, {}) is node
     for name, source in (("alpha", "slope"), ("beta", "missing")):
-        node.attribute.append(AttributeProto(name=name, ref_attr_name=source, type=AttributeProto.FLOAT))
-    found = resolve_attributes(node, {"slope": helper.make_attribute("slope", 0.25), "kept": node.attribute[0]})
-    assert [(each.name, helper.get_attribute_value(each)) for each in found.attribute] == [("kept", 3), ("alpha", 0.25)]
-    assert (found.op_type, list(found.input)) == ("LeakyRelu", ["x"])
+        attribute = make_attribute(name, 0.5)
+        attribute.ref_attr_name = source
+        node.attribute.append(attribute)
+    slope = make_attribute("slope", 0.25)
+    found = resolve_attributes(node, {"slope": slope, "kept": node.attribute[0]})
+    assert [(each.name, attribute_value(each)) for each in found.attribute] == [("kept", 3), ("alpha", 0.25)]
+    assert (found.op_type, list(found.input), slope.name) == ("LeakyRelu", ["x"], "slope")
     assert len(node.attribute) == 3
 
 

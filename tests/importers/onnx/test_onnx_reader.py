@@ -11,6 +11,7 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 from nnapi.errors import BadDataError  # noqa: E402
+from nnapi.formats.onnx import messages  # noqa: E402
 from nnapi.importers.onnx.reader import File  # noqa: E402
 from nnapi.importers.refusals import Refused  # noqa: E402
 from nnapi.model.memory import Memory  # noqa: E402
@@ -24,8 +25,13 @@ def opened(*constants: Any, path: str = "m.onnx", opsets: Any = (("", 17),), out
     return File(Memory.from_array(np.frombuffer(proto.SerializeToString(), np.uint8)), path)
 
 
+def own(proto: Any) -> messages.TensorProto:
+    """The library's message, as the reader reads it."""
+    return messages.TensorProto(proto.SerializeToString())
+
+
 def read(proto: Any) -> Any:
-    return opened().array(proto)
+    return opened().array(own(proto))
 
 
 @pytest.mark.parametrize("dtype", ["f4", "u1", "i1", "u2", "i2", "i4", "i8", "?", "f2", "f8", "u4", "u8"])
@@ -37,7 +43,9 @@ def test_constants_in_bytes_or_one_by_one(dtype: str) -> None:
     assert not listed.HasField("raw_data")
     for proto in (raw, listed):
         found, in_file = read(proto)
-        assert (found.dtype, found.tolist(), in_file) == (array.dtype, array.tolist(), False)
+        assert (found.dtype, found.tolist()) == (array.dtype, array.tolist())
+        assert found.flags.aligned
+        assert not (in_file and proto is listed)
 
 
 @pytest.mark.parametrize("shape", [(), (0, 3), (1, 1)])
@@ -75,8 +83,16 @@ def test_numbers_of_4_bits_are_stored_in_bytes(kind: int, dtype: Any) -> None:
         ),
         (TensorProto(name="w", data_type=14, dims=[1], raw_data=bytes(8)), Refused, "w is of type COMPLEX64"),
         (TensorProto(name="w", data_type=16, dims=[1], int32_data=[1]), Refused, "w is of type BFLOAT16"),
-        (TensorProto(name="w", data_type=1, dims=[1000], float_data=[1]), BadDataError, "w lists too few values"),
-        (TensorProto(name="w", data_type=1, dims=[2], float_data=[1]), BadDataError, "w is damaged: "),
+        (
+            TensorProto(name="w", data_type=1, dims=[1000], float_data=[1]),
+            BadDataError,
+            "w lists 1 values, .* takes 1000",
+        ),
+        (
+            TensorProto(name="w", data_type=1, dims=[2], float_data=[1]),
+            BadDataError,
+            "w lists 1 values, .* takes 2",
+        ),
     ],
 )
 def test_damaged_and_other_constants(proto: Any, error: Any, reason: str) -> None:
@@ -108,7 +124,7 @@ def external(path: Path, shape: tuple[int, ...], **entries: str) -> Any:
 def test_constants_in_another_file(shape: Any, entries: Any, numbers: Any, tmp_path: Path) -> None:
     proto = external(tmp_path, shape, **entries)
     file = opened(path=str(tmp_path / "m.onnx"))
-    found, in_file = file.array(proto)
+    found, in_file = file.array(own(proto))
     assert (found.shape, found.reshape(-1).tolist(), in_file) == (shape, [*numbers], True)
     assert list(file.mapped) == [str((tmp_path / "weights.bin").resolve())]
 
@@ -126,7 +142,7 @@ def test_constants_in_another_file(shape: Any, entries: Any, numbers: Any, tmp_p
 def test_parts_of_another_file_that_it_does_not_have(entries: Any, reason: str, tmp_path: Path) -> None:
     proto = external(tmp_path, (8,), **entries)
     with pytest.raises(BadDataError, match=reason):
-        opened(path=str(tmp_path / "m.onnx")).array(proto)
+        opened(path=str(tmp_path / "m.onnx")).array(own(proto))
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
@@ -134,7 +150,8 @@ def test_large_constants_are_read_and_ordered_once_for_several_imports(is_shared
     file = opened()
     if is_shared:
         file.is_shared = True
-    small, large = (numpy_helper.from_array(np.arange(n, dtype=np.float32).reshape(2, -1), "w") for n in (1022, 1024))
+    arrays = (np.arange(n, dtype=np.float32).reshape(2, -1) for n in (1022, 1024))
+    small, large = (own(numpy_helper.from_array(array, "w")) for array in arrays)
     assert (file.array(large)[0] is file.array(large)[0]) == is_shared
     for proto, is_kept in ((small, False), (large, is_shared)):
         turned = [file.order(file.array(proto)[0].T) for _ in range(2)]
@@ -168,4 +185,4 @@ def test_inputs_and_what_a_file_lacks(tmp_path: Path) -> None:
     with pytest.raises(BadDataError, match="it has no graph"):
         File(Memory.from_array(np.frombuffer(onnx.ModelProto(ir_version=8).SerializeToString(), np.uint8)), "m.onnx")
     with pytest.raises(BadDataError, match="w lies in the file 'weights.bin': load the model by its path"):
-        opened(path=str(tmp_path / "none.onnx")).array(external(tmp_path, (math.prod([2, 5]),)))
+        opened(path=str(tmp_path / "none.onnx")).array(own(external(tmp_path, (math.prod([2, 5]),))))

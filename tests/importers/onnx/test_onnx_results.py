@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-from onnx import defs, helper  # noqa: E402
+from onnx import helper  # noqa: E402
 
 from nnapi.codes import OperandCode, OperationCode  # noqa: E402
 from nnapi.importers.graph import Allowance, Graph, Value  # noqa: E402
 from nnapi.importers.onnx.node import Node  # noqa: E402
 from nnapi.importers.onnx.rule_results import as_tensor  # noqa: E402
+from nnapi.importers.onnx.schemas import find_schema  # noqa: E402
 from nnapi.importers.onnx.tensors import Tensor  # noqa: E402
 from nnapi.importers.refusals import Refused  # noqa: E402
 from nnapi.model.operand import OperandType  # noqa: E402
@@ -27,7 +28,7 @@ class Conversion:
 
 def node(kind: str, *elems: int) -> Node:
     """A node whose inputs have these types."""
-    proto, schema = helper.make_node(kind, ["a", "b"], ["y"]), defs.get_schema(kind, 17, "")
+    proto, schema = helper.make_node(kind, ["a", "b"], ["y"]), find_schema(kind, 17, "")
     tensors = [Tensor("a", elem, (2, 3)) for elem in elems]
     return Node(Conversion(), proto, tensors, schema)  # type: ignore[arg-type]
 

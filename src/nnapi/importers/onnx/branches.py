@@ -18,7 +18,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
 
 if TYPE_CHECKING:
-    import onnx
+    from nnapi.formats.onnx import messages as onnx
 
 
 def inline_graph(outer: Scope, graph: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]:

@@ -22,7 +22,7 @@ from nnapi.importers.onnx.tensors import Tensor, constant, placeholder
 from nnapi.importers.refusals import Refused
 
 if TYPE_CHECKING:
-    import onnx
+    from nnapi.formats.onnx import messages as onnx
 
 INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, AttributeError, struct.error, AssertionError)
 DEEPEST = 20
@@ -147,12 +147,12 @@ class Conversion(Scope):
     def _find_function(self, node: Node, domain: str) -> Method:
         """Return the function that converts a node by ONNX's definition of its operator; raise Refused without one."""
         schema, reason = node.schema, reason_without_rule(node.kind, domain)
-        if schema is None or not (schema.has_function or schema.has_context_dependent_function):
+        if schema is None or not schema.has_function:
             raise Refused(reason)
 
         def inline(node: Node) -> Sequence[Result | None]:
             opset = self.opsets.get(domain, 1)
-            body = functions.body_of(node.proto, schema, opset, self.opsets, node.tensors)
+            body = functions.body_of(node.proto, domain, opset, self.opsets, node.tensors)
             if body is None:
                 raise Refused(reason)
             return self._inline(body, node)
@@ -180,5 +180,5 @@ def _without(proto: onnx.NodeProto, absent: set[str]) -> onnx.NodeProto:
         return proto
     copy = type(proto)()
     copy.CopyFrom(proto)
-    copy.input[:] = ["" if name in absent else name for name in proto.input]
+    copy.input = ["" if name in absent else name for name in proto.input]
     return copy

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.reader import to_array
 from nnapi.importers.onnx.rule_results import Operand, compose
 from nnapi.importers.onnx.tensors import Tensor
 from nnapi.model.operand import Array
@@ -44,9 +45,7 @@ def compute_distances(node: Node, body: Any, states: Sequence[Tensor], count: in
 def _find_steps(body: Any) -> tuple[bool, list[tuple[str, list[Operand]]]] | None:
     """Return whether the scanned row is subtracted from the state, and the operators behind the subtraction with their
     constants; None if the body is another."""
-    from onnx import numpy_helper
-
-    constants = {each.name: numpy_helper.to_array(each) for each in body.initializer}
+    constants = {each.name: to_array(each) for each in body.initializer}
     writers = {name: each for each in body.node for name in each.output}
     state, row = (each.name for each in body.input)
     kept, wanted = (each.name for each in body.output)

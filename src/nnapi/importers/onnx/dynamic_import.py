@@ -26,7 +26,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
 
 if TYPE_CHECKING:
-    import onnx
+    from nnapi.formats.onnx import messages as onnx
 
 
 def list_dynamic_inputs(file: File, shapes: Shapes) -> dict[str, Shape]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnapi.formats.onnx.messages import make_node
 from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.reader import DEFAULT
 from nnapi.importers.onnx.tensors import FLOAT
 
 if TYPE_CHECKING:
-    import onnx
+    from nnapi.formats.onnx import messages as onnx
 
 
 JOINED = {"MatMulInteger": "DynamicQuantizeMatMul", "ConvInteger": "DynamicQuantizeConv"}
@@ -30,13 +31,11 @@ class Product(NamedTuple):
     scaling: onnx.NodeProto
 
     def join(self) -> onnx.NodeProto:
-        from onnx import helper
-
         _, weights, _, *point = self.product.input
         scale = _other(self.scales, self.quantization.output[1])
         inputs = [self.quantization.input[0], weights, scale, *point]
         kind, name = JOINED[self.product.op_type], self.product.name
-        joined = helper.make_node(kind, inputs, self.scaling.output, name, domain="com.microsoft")
+        joined = make_node(kind, inputs, self.scaling.output, name, "com.microsoft")
         joined.attribute.extend(self.product.attribute)
         return joined
 

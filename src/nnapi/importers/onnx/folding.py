@@ -1,4 +1,4 @@
-"""Compute results during the import: constants, dimensions, and nodes on constants, by ONNX's reference evaluator."""
+"""Compute results during the import: constants, dimensions, and nodes on constants, by NumPy or ONNX's evaluator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from nnapi.importers.onnx.reader import File
+from nnapi.importers.onnx.numpy_folding import fold_by_numpy
+from nnapi.importers.onnx.reader import File, need_library
 from nnapi.importers.onnx.symbolic_folding import fold_symbolic
 from nnapi.importers.onnx.tensors import ELEM_OF, Tensor, constant, words
 from nnapi.importers.refusals import Refused, expressible
@@ -17,7 +18,7 @@ from nnapi.model.operand import Array
 from nnapi.shapes.array import as_integers, is_symbolic
 
 if TYPE_CHECKING:
-    import onnx
+    from nnapi.formats.onnx import messages as onnx
 
 MOVES = words("Cast Concat Flatten Gather Identity Reshape Slice Split Squeeze Unsqueeze")
 """Operators that pass values of dynamic dimensions through."""
@@ -93,15 +94,20 @@ def _estimate_shape(kind: str, arrays: Sequence[Array]) -> list[int]:
 
 def fold(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]) -> list[Any]:
     """Compute a node on constants; raise Refused if ONNX's reference evaluator cannot."""
-    from onnx import helper
-    from onnx.reference import ReferenceEvaluator
-
+    simple = fold_by_numpy(proto, opset, [None if tensor is None else tensor.array for tensor in tensors])
+    if simple is not None:
+        return [simple]
     if proto.op_type == "GatherElements":  # ONNX's evaluator fails beyond 64 elements along the axis
         return [_gather_elements(proto, *(tensor.constant for tensor in tensors if tensor is not None))]
+    need_library()
+    from onnx import NodeProto, helper
+    from onnx.reference import ReferenceEvaluator
+
     names = [name for name in dict.fromkeys(proto.input) if name]
     inputs = [helper.make_tensor_value_info(name, 0, None) for name in names]
     outputs = [helper.make_tensor_value_info(name, 0, None) for name in proto.output if name]
-    graph = helper.make_graph([proto], "folded", inputs, outputs)
+    node = NodeProto.FromString(proto.SerializeToString())
+    graph = helper.make_graph([node], "folded", inputs, outputs)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid(proto.domain, opset)])
     feeds = {name: tensor.array for name, tensor in zip(proto.input, tensors, strict=False) if tensor is not None}
     try:

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nnapi.formats.onnx.messages import AttributeProto, FunctionProto, NodeProto
+from nnapi.importers.onnx.reader import need_library
 from nnapi.importers.onnx.tensors import Tensor
 
 if TYPE_CHECKING:
-    import onnx
+    from nnapi.formats.onnx import messages as onnx
 
 Attributes = Mapping[str, "onnx.AttributeProto"]
 
@@ -24,13 +26,13 @@ class Body:
 
 
 def body_of(
-    proto: onnx.NodeProto, schema: Any, opset: int, opsets: Mapping[str, int], tensors: Sequence[Tensor | None]
+    proto: onnx.NodeProto, domain: str, opset: int, opsets: Mapping[str, int], tensors: Sequence[Tensor | None]
 ) -> Body | None:
     """Return ONNX's function for an operator, or None; ``opset`` is the version of the operator's domain."""
-    import onnx
+    need_library()
+    from onnx import defs
 
-    if schema is None:
-        return None
+    schema: Any = defs.get_schema(proto.op_type, opset, domain)
     content = b""
     if schema.has_context_dependent_function:
         version = _nearest(schema.context_dependent_function_opset_versions, opset)
@@ -40,9 +42,9 @@ def body_of(
         content = schema.get_function_with_opset_version(_nearest(schema.function_opset_versions, opset))
     if not content:
         return None
-    function = onnx.FunctionProto()
-    function.ParseFromString(content)
-    defaults = {name: each.default_value for name, each in schema.attributes.items() if each.default_value.name}
+    function = FunctionProto(content)
+    values = (each.default_value for each in schema.attributes.values())
+    defaults = {each.name: AttributeProto(each.SerializeToString()) for each in values if each.name}
     return _body(function, proto, defaults, opsets)
 
 
@@ -65,17 +67,17 @@ def resolve_attributes(proto: onnx.NodeProto, attributes: Attributes) -> onnx.No
     """Return a node of a function; references to the function's attributes are replaced by their values."""
     if not any(each.ref_attr_name for each in proto.attribute):
         return proto
-    import onnx
-
-    copy = onnx.NodeProto()
+    copy = NodeProto()
     copy.CopyFrom(proto)
-    del copy.attribute[:]
+    copy.attribute = []
     for each in proto.attribute:
         if not each.ref_attr_name:
             copy.attribute.append(each)
         elif each.ref_attr_name in attributes:
-            copy.attribute.append(attributes[each.ref_attr_name])
-            copy.attribute[-1].name = each.name
+            attribute = AttributeProto()
+            attribute.CopyFrom(attributes[each.ref_attr_name])
+            attribute.name = each.name
+            copy.attribute.append(attribute)
     return copy
 
 

@@ -13,7 +13,7 @@ from nnapi.model.operand import OperandType
 from nnapi.ops.quantized_values import BOUNDS
 
 if TYPE_CHECKING:
-    import onnx
+    from nnapi.formats.onnx import messages as onnx
 
 LARGEST = float(np.finfo(np.float32).max)
 ACTIVATIONS: dict[tuple[float | None, float | None], FuseCode] = {found: code for code, found in BOUNDS.items()}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import onnx
+    from nnapi.formats.onnx import messages as onnx
 
 CLASSIFIERS = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier")
 Keys = Sequence[int] | Sequence[str]
@@ -17,7 +17,7 @@ Keys = Sequence[int] | Sequence[str]
 
 def list_map_keys(graph: onnx.GraphProto) -> dict[str, Keys]:
     """Return the keys of the maps in each output that a ZipMap writes, by the output's name."""
-    found = {}
+    found: dict[str, Keys] = {}
     for node in graph.node:
         if node.op_type == "ZipMap":
             for attribute in node.attribute:

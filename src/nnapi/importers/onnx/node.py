@@ -8,12 +8,14 @@ import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode
 from nnapi.errors import NnapiError
+from nnapi.formats.onnx.messages import attribute_value, make_node
 from nnapi.importers.formulas import SIGNED
 from nnapi.importers.graph import BOOL8, QUANT8, Value, normalize_call
 from nnapi.importers.input_shapes import describe_shape
 from nnapi.importers.node import Node as AnyNode
 from nnapi.importers.onnx.fusion import Fusion
 from nnapi.importers.onnx.images import to_nchw
+from nnapi.importers.onnx.schemas import Schema
 from nnapi.importers.onnx.scope import Scope
 from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
@@ -23,7 +25,7 @@ from nnapi.model.operation import REGISTRY
 from nnapi.operation_codes import Code, CompositeCode
 
 if TYPE_CHECKING:
-    import onnx
+    from nnapi.formats.onnx import messages as onnx
 
 
 HIGHEST_RANK = 4
@@ -42,7 +44,7 @@ class Node(AnyNode):
         conversion: Scope,
         proto: "onnx.NodeProto",
         tensors: Sequence[Tensor | None],
-        schema: Any,
+        schema: Schema | None,
         kind: str = "",
         wanted: OperandType | None = None,
     ) -> None:
@@ -121,14 +123,10 @@ class Node(AnyNode):
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """Return an attribute, else the schema's default, else ``default``; strings as str."""
-        from onnx import helper
-
         found = self._attributes.get(name)
-        if found is None and self.schema is not None and name in self.schema.attributes:
-            found = self.schema.attributes[name].default_value
         if found is None or not found.type:
-            return default
-        value = helper.get_attribute_value(found)
+            return default if self.schema is None or found is not None else self.schema.defaults.get(name, default)
+        value = attribute_value(found)
         return value.decode(errors="replace") if isinstance(value, bytes) else value
 
     def array(self, i: int) -> Array:
@@ -253,9 +251,7 @@ class Node(AnyNode):
 
 def identity(scope: Scope, tensor: Tensor) -> Node:
     """Return an Identity node that reads ``tensor``; values that it makes are named after the tensor."""
-    from onnx import helper
-
-    return Node(scope, helper.make_node("Identity", [tensor.name], [tensor.name]), [tensor], None)
+    return Node(scope, make_node("Identity", [tensor.name], [tensor.name]), [tensor], None)
 
 
 def value_in_file_order(scope: Scope, tensor: Tensor) -> Value:

@@ -1,33 +1,48 @@
-"""Read ONNX files with the library ``onnx``; constants become arrays, and external data is mapped."""
+"""Read ONNX files; constants are views of the mapped file, or of the mapped files of external data."""
 
 from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from nnapi.errors import BadDataError, OpFailedError, need
-from nnapi.importers.onnx.tensors import BOOL, DTYPES, NAMES, STRING, elem_name
+from nnapi.errors import BadDataError, need
+from nnapi.formats.onnx import messages
+from nnapi.formats.onnx.wire import DecodeError
+from nnapi.importers.onnx.tensors import (
+    BOOL,
+    DOUBLE,
+    DTYPES,
+    FLOAT,
+    FLOAT16,
+    INT64,
+    NAMES,
+    STRING,
+    UINT32,
+    UINT64,
+    elem_name,
+)
 from nnapi.importers.refusals import Refused
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Array
 
-if TYPE_CHECKING:
-    import onnx
-
 OLDEST = 6
 """The oldest opset that is read."""
 NEWEST = 1000
-"""The opset of a file that names none, larger than any: the newest that the library ``onnx`` knows."""
+"""The opset of a file that names none, larger than any: the newest that is known here."""
 DEFAULT = ("", "ai.onnx")
 SHARED = 1 << 12
 """Arrays of at least this many bytes are shared among imports."""
 EXTERNAL = 1
 """TensorProto.EXTERNAL: the values lie in another file."""
 INT4, UINT4 = NAMES.index("INT4"), NAMES.index("UINT4")
-INSTALL = "reading ONNX needs the library onnx: pip install 'nnapi[onnx]'"
+INSTALL = "it needs the library onnx: pip install 'nnapi[onnx]'"
+VIEWED = DTYPES.keys() - {BOOL}
+"""Types that are stored as arrays have them."""
+LISTS = {FLOAT: "float_data", DOUBLE: "double_data", INT64: "int64_data", UINT32: "uint64_data", UINT64: "uint64_data"}
+"""The fields that list values one by one; those of other types lie in ``int32_data``."""
 
 
 class File:
@@ -40,7 +55,7 @@ class File:
         self.mapped: dict[str, Memory] = {}
         self.is_shared = False
         """Whether the file is imported for several shapes; these imports share large constants."""
-        self._arrays: dict[int, tuple[onnx.TensorProto, Array]] = {}
+        self._arrays: dict[int, tuple[messages.TensorProto, Array, bool]] = {}
         self._ordered: dict[tuple[Any, ...], Array] = {}
         need(len(self.proto.graph.output), "the model has no outputs", BadDataError)
         self.opsets = {"" if each.domain in DEFAULT else each.domain: each.version for each in self.proto.opset_import}
@@ -48,12 +63,12 @@ class File:
         need(opset >= OLDEST, f"it is of opset {opset}; files are read from opset {OLDEST} on", BadDataError)
 
     @property
-    def inputs(self) -> list[onnx.ValueInfoProto]:
+    def inputs(self) -> list[messages.ValueInfoProto]:
         """Return the inputs of the graph. Constants, which old files also list as inputs, are left out."""
         constants = {each.name for each in self.proto.graph.initializer}
         return [each for each in self.proto.graph.input if each.name not in constants]
 
-    def array(self, proto: onnx.TensorProto) -> tuple[Array, bool]:
+    def array(self, proto: messages.TensorProto) -> tuple[Array, bool]:
         """Return a constant, and whether it is a view of a mapped file."""
         name = proto.name or "a constant"
         shape = tuple(proto.dims)
@@ -62,15 +77,16 @@ class File:
         )
         if proto.data_location == EXTERNAL:
             return self._external_array(proto, name, shape)
-        if proto.HasField("raw_data") and proto.data_type in DTYPES:
-            known = self._arrays.get(id(proto))
-            if known is not None:
-                return known[1], False
-            array = _from_bytes(np.frombuffer(proto.raw_data, np.uint8), proto, name, shape)
-            if self.is_shared:
-                self._arrays[id(proto)] = proto, array  # kept, because each read of raw_data copies it
-            return array, False
-        return _from_list(proto, name), False
+        known = self._arrays.get(id(proto))
+        if known is not None:
+            return known[1:]
+        array = to_array(proto)
+        is_view = proto.HasField("raw_data") and array.flags.aligned and proto.data_type in VIEWED
+        if not array.flags.aligned:  # engines read whole numbers
+            array = array.copy()
+        if self.is_shared:
+            self._arrays[id(proto)] = proto, array, is_view
+        return array, is_view
 
     def order(self, array: Array) -> Array:
         """Return an array in C order; imports for several shapes share the copies of large constants."""
@@ -81,13 +97,13 @@ class File:
         source = array.base
         if source is None or ordered is array or array.nbytes < SHARED:
             return ordered
-        owners = (owner for _, each in self._arrays.values() for owner in (each, each.base))
+        owners = (owner for _, each, _ in self._arrays.values() for owner in (each, each.base))
         if any(source is each for each in owners):  # the owner is kept alive, so that no other array gets its address
             ordered.flags.writeable = False
             self._ordered[key] = ordered
         return ordered
 
-    def _external_array(self, proto: onnx.TensorProto, name: str, shape: tuple[int, ...]) -> tuple[Array, bool]:
+    def _external_array(self, proto: messages.TensorProto, name: str, shape: tuple[int, ...]) -> tuple[Array, bool]:
         entries = {entry.key: entry.value for entry in proto.external_data}
         location = entries.get("location", "")
         path = _find_external(self.folder, location, name)
@@ -105,21 +121,9 @@ class File:
         return _from_bytes(content, proto, name, shape), True
 
 
-def newest_opset() -> int:
-    from onnx import defs
-
-    return int(defs.onnx_opset_version())
-
-
-def _parse(memory: Memory) -> onnx.ModelProto:
+def _parse(memory: Memory) -> messages.ModelProto:
     try:
-        import onnx
-        from google.protobuf.message import DecodeError
-    except ImportError as error:
-        raise OpFailedError(INSTALL) from error
-    proto = onnx.ModelProto()
-    try:
-        proto.ParseFromString(memory.view().data.toreadonly())
+        proto = messages.ModelProto(memory.view().data.toreadonly()).check()
     except DecodeError:
         raise BadDataError("it is not an ONNX model, or damaged: its protocol buffer cannot be parsed") from None
     need(proto.HasField("graph"), "it is not an ONNX model: it has no graph", BadDataError)
@@ -146,7 +150,7 @@ def _count(entries: dict[str, str], key: str, default: int, name: str) -> int:
     return int(text)
 
 
-def _from_bytes(content: Array, proto: onnx.TensorProto, name: str, shape: tuple[int, ...]) -> Array:
+def _from_bytes(content: Array, proto: messages.TensorProto, name: str, shape: tuple[int, ...]) -> Array:
     dtype = DTYPES.get(proto.data_type)
     if dtype is None:
         raise Refused(f"{name} is of type {elem_name(proto.data_type)}, which NNAPI does not have")
@@ -158,17 +162,41 @@ def _from_bytes(content: Array, proto: onnx.TensorProto, name: str, shape: tuple
     return array != 0 if proto.data_type == BOOL and length else array
 
 
-def _from_list(proto: onnx.TensorProto, name: str) -> Array:
-    """Return a constant that lists its values one by one, or whose type only the library ``onnx`` unpacks."""
-    from onnx import numpy_helper
+def _from_list(proto: messages.TensorProto, name: str) -> Array:
+    """Return a constant that lists its values one by one, or packs two 4-bit values in a byte."""
+    kind, size = proto.data_type, math.prod(proto.dims)
+    found: Array
+    if kind in (INT4, UINT4):
+        found = _unpack_nibbles(proto, is_signed=kind == INT4)[:size]
+    elif kind == STRING:
+        found = np.array([each.decode(errors="replace") for each in proto.string_data], object)
+    elif kind in DTYPES:
+        member = LISTS.get(kind, "int32_data")
+        stored = np.uint16 if kind == FLOAT16 else DTYPES[kind]
+        found = np.array(getattr(proto, member)).astype(stored).view(DTYPES[kind])
+    else:
+        raise Refused(f"{name} is of type {elem_name(kind)}, which NNAPI does not have")
+    need(found.size == size, f"{name} lists {found.size} values, its shape takes {size}", BadDataError)
+    return found.reshape(proto.dims)
 
-    if proto.data_type not in (*DTYPES, INT4, UINT4, STRING):
-        raise Refused(f"{name} is of type {elem_name(proto.data_type)}, which NNAPI does not have")
-    need(math.prod(proto.dims) <= 2 * proto.ByteSize() + 8, f"{name} lists too few values", BadDataError)
+
+def _unpack_nibbles(proto: messages.TensorProto, *, is_signed: bool) -> Array:
+    packed = np.frombuffer(proto.raw_data, np.uint8) if proto.raw_data else np.array(proto.int32_data).astype(np.uint8)
+    nibbles = np.stack([packed & 15, packed >> 4], -1).reshape(-1).astype(np.int8)
+    return (nibbles ^ 8) - 8 if is_signed else nibbles.astype(np.uint8)
+
+
+def to_array(proto: messages.TensorProto) -> Array:
+    """Return a constant whose values lie in the message."""
+    if proto.HasField("raw_data") and proto.data_type in DTYPES:
+        content = np.frombuffer(proto.raw_data, np.uint8)
+        return _from_bytes(content, proto, proto.name or "a constant", tuple(proto.dims))
+    return _from_list(proto, proto.name or "a constant")
+
+
+def need_library() -> None:
+    """Raise Refused without the library ``onnx``, which few operators need."""
     try:
-        array: Any = numpy_helper.to_array(proto)
-    except (ValueError, TypeError) as error:
-        raise BadDataError(f"{name} is damaged: {error}") from None
-    if proto.data_type in (INT4, UINT4):
-        array = array.astype(np.int8 if proto.data_type == INT4 else np.uint8)
-    return np.asarray(array)
+        import onnx  # noqa: F401  # on demand: it takes longer to import than most files
+    except ImportError:
+        raise Refused(INSTALL) from None

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nnapi.codes import OperandCode
+from nnapi.formats.onnx.messages import make_node
 from nnapi.importers.graph import Value
 from nnapi.importers.onnx.folding import compute_constants
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
@@ -50,9 +51,9 @@ def _find_elem(node: Node, value: Value) -> int:
 
 def _find_quantized_elem(node: Node, value: Value) -> int:
     """Return the byte type of an input if the operator's result has its type, else float."""
-    schema = node.schema
-    for i, tensor in enumerate(node.tensors if schema is not None and schema.outputs else ()):
-        same = schema.inputs[min(i, len(schema.inputs) - 1)].type_str == schema.outputs[0].type_str
+    keeps = () if node.schema is None else node.schema.keeps
+    for i, tensor in enumerate(node.tensors if keeps else ()):
+        same = keeps[min(i, len(keeps) - 1)]
         if tensor is not None and same and tensor.elem in BYTES and CODES[tensor.elem] == value.type.code:
             return tensor.elem
     return FLOAT
@@ -82,15 +83,13 @@ def apply_rule(node: Node, kind: str, tensors: Sequence[Tensor | None], wanted: 
 def compose(node: Node, kind: str, *operands: Operand, **attributes: Any) -> Tensor:
     """Apply an operator of ONNX's default domain and return its first result; fold constants. Python numbers become
     constants of the first tensor's type."""
-    from onnx import helper
-
     scope, name = node.conversion, f"{node.name}:{kind}{next(node.conversion.state.numbers)}"
     leader = next((each for each in operands if isinstance(each, Tensor)), None)
     tensors = [
         each if each is None or isinstance(each, Tensor) else _constant(f"{name}:{i}", each, leader)
         for i, each in enumerate(operands)
     ]
-    proto = helper.make_node(kind, [tensor.name if tensor else "" for tensor in tensors], [name], **attributes)
+    proto = make_node(kind, [tensor.name if tensor else "" for tensor in tensors], [name], **attributes)
     known = compute_constants(scope.state.file, proto, scope.opsets[""], tensors)
     if known is not None and known[0] is not None:
         return known[0]

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from itertools import count
-from typing import Any
 
 from nnapi.importers.graph import Allowance, Value
 from nnapi.importers.input_shapes import Shapes
 from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.reader import File
+from nnapi.importers.onnx.schemas import Schema, find_schema
 from nnapi.importers.onnx.tensors import Tensor, Values
 from nnapi.importers.refusals import Refusal, Refused
 from nnapi.importers.symbolic_model import InputSymbols
@@ -67,8 +66,8 @@ class Scope:
         except Refused as refused:
             self.state.refusals += [Refusal(kind, name, reason) for reason in refused.reasons]
 
-    def schema(self, kind: str, domain: str = "") -> Any:
-        return _find_schema(kind, self.opsets.get(domain, 1), domain)
+    def schema(self, kind: str, domain: str = "") -> Schema | None:
+        return find_schema(kind, self.opsets.get(domain, 1), domain)
 
     def is_read(self, value: Value) -> bool:
         return any(value in step.inputs for step in self.graph.steps)
@@ -79,13 +78,3 @@ class Scope:
         while tensors and tensors[-1] is None:
             tensors.pop()
         return tensors
-
-
-@cache
-def _find_schema(kind: str, opset: int, domain: str) -> Any:
-    from onnx import defs
-
-    try:
-        return defs.get_schema(kind, opset, domain)
-    except defs.SchemaError:
-        return None

@@ -15,7 +15,8 @@ from nnapi.importers.onnx.convert import INCONSISTENT, Conversion
 from nnapi.importers.onnx.filter_folding import FilterFolding
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.node import HIGHEST_RANK, identity, value_in_file_order
-from nnapi.importers.onnx.reader import NEWEST, File, newest_opset
+from nnapi.importers.onnx.reader import NEWEST, File
+from nnapi.importers.onnx.schemas import newest_opset
 from nnapi.importers.onnx.scope import ImportState, Scope
 from nnapi.importers.onnx.tensors import (
     BYTES,
@@ -37,7 +38,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import type_name
 
 if TYPE_CHECKING:
-    import onnx
+    from nnapi.formats.onnx import messages as onnx
 
 
 def read_file(

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.formats.onnx.messages import attribute_value, make_node
 from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.folding import fold
 from nnapi.importers.onnx.layout import image, read_as_stored, stored_image, view_around
@@ -86,8 +87,6 @@ def _read_arguments(node: Node) -> Arguments:
 
 def _map(node: Node, arguments: Arguments, i: int) -> Array:
     """Return the linear map along axis ``i``, [results, elements], by resizing the unit matrix."""
-    from onnx import helper
-
     size = node.shape(0)[arguments.axes[i]]
     expressible(size <= LARGEST, f"its axis of {size} is too long")
     axes, roi, scales, sizes = arguments
@@ -97,14 +96,14 @@ def _map(node: Node, arguments: Arguments, i: int) -> Array:
         "scales": None if scales is None else np.array([1, scales[i]], np.float32),
         "sizes": None if sizes is None else np.array([size, sizes[i]], np.int64),
     }
-    given = {each.name: helper.get_attribute_value(each) for each in node.proto.attribute}
+    given = {each.name: attribute_value(each) for each in node.proto.attribute}
     attributes = {name: value for name, value in given.items() if name not in FOR_ALL_AXES}
     if node.kind == "Upsample":
         attributes["coordinate_transformation_mode"] = "asymmetric"
         if given.get("mode", b"nearest") == b"nearest":
             attributes["nearest_mode"] = "floor"
     names = [name if array is not None else "" for name, array in arrays.items()]
-    proto = helper.make_node("Resize", names, ["resized"], **attributes)
+    proto = make_node("Resize", names, ["resized"], **attributes)
     tensors = [None if array is None else constant(name, array) for name, array in arrays.items()]
     return np.asarray(fold(proto, max(node.conversion.opsets.get("", 19), 19), tensors)[0]).T
 

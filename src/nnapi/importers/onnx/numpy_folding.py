@@ -1,0 +1,201 @@
+"""Operators that NumPy computes on constants in a line, as ONNX's reference evaluator does.
+
+Importing the evaluator takes longer than importing most files. A function returns None for what it does not compute.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nnapi.formats.onnx.messages import attribute_value
+from nnapi.importers.onnx.tensors import DTYPES, STRING
+from nnapi.model.operand import Array
+
+if TYPE_CHECKING:
+    from nnapi.formats.onnx import messages as onnx
+
+Arrays = Sequence[Array]
+Attributes = Mapping[str, Any]
+Compute = Callable[..., "Array | None"]
+
+
+def fold_by_numpy(proto: onnx.NodeProto, opset: int, inputs: Sequence[Array | None]) -> Array | None:
+    """Return the only result of a node on constants; None if ONNX's evaluator must compute it."""
+    compute = COMPUTED.get(proto.op_type)
+    if compute is None or len(proto.output) != 1 or opset < OLDEST:
+        return None
+    known = [array for array in inputs if array is not None]
+    if (len(known) < len(inputs) and proto.op_type not in OPTIONAL) or any(each.dtype.kind in "OSU" for each in known):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            found = compute({each.name: attribute_value(each) for each in proto.attribute}, *inputs)
+    except (ValueError, IndexError, TypeError, KeyError, OverflowError):  # the evaluator raises the error
+        return None
+    return None if found is None else np.asarray(found)
+
+
+OLDEST = 13
+"""The opset from which the definitions are those computed here: axes of Squeeze are an input, and so on."""
+OPTIONAL = ("Slice", "Squeeze")
+
+
+def _cast(attributes: Attributes, x: Array) -> Array | None:
+    dtype = DTYPES.get(attributes["to"])
+    is_rounded = x.dtype.kind == "f" and not np.isfinite(x).all() and dtype is not None and dtype.kind != "f"
+    return None if dtype is None or attributes["to"] == STRING or is_rounded else x.astype(dtype)
+
+
+def _reshape(attributes: Attributes, x: Array, shape: Array) -> Array | None:
+    if attributes.get("allowzero") or shape.ndim != 1:
+        return None
+    return x.reshape([x.shape[i] if size == 0 else int(size) for i, size in enumerate(shape.tolist())])
+
+
+def _unsqueeze(attributes: Attributes, x: Array, axes: Array) -> Array:
+    return np.expand_dims(x, tuple(axes.reshape(-1).tolist()))
+
+
+def _squeeze(attributes: Attributes, x: Array, axes: Array | None = None) -> Array:
+    return np.squeeze(x, None if axes is None else tuple(axes.reshape(-1).tolist()))
+
+
+def _slice(
+    attributes: Attributes,
+    x: Array,
+    starts: Array,
+    ends: Array,
+    axes: Array | None = None,
+    steps: Array | None = None,
+) -> Array | None:
+    along = [*range(len(starts))] if axes is None else axes.tolist()
+    parts = [slice(None)] * x.ndim
+    by = [1] * len(starts) if steps is None else steps.tolist()
+    if min(by, default=1) < 1:
+        return None
+    for axis, begin, end, step in zip(along, starts.tolist(), ends.tolist(), by, strict=True):
+        parts[axis] = slice(begin, end, step)
+    return x[tuple(parts)]
+
+
+def _gather(attributes: Attributes, x: Array, indices: Array) -> Array:
+    return np.take(x, indices, attributes.get("axis", 0))
+
+
+def _divide(attributes: Attributes, a: Array, b: Array) -> Array | None:
+    if a.dtype.kind == "f":
+        return np.divide(a, b)
+    return a // b if a.size and b.size and a.min() >= 0 and b.min() > 0 else None
+
+
+def _power(attributes: Attributes, a: Array, b: Array) -> Array | None:
+    return np.power(a, b).astype(a.dtype) if a.dtype.kind == b.dtype.kind == "f" else None
+
+
+def _range(attributes: Attributes, start: Array, limit: Array, delta: Array) -> Array | None:
+    if not start.ndim == limit.ndim == delta.ndim == 0 or start.dtype.kind != "i":
+        return None
+    found: Array = np.arange(int(start), int(limit), int(delta), dtype=start.dtype)
+    return found
+
+
+def _constant_of_shape(attributes: Attributes, shape: Array) -> Array | None:
+    from nnapi.importers.onnx.reader import to_array  # which imports this module's package
+
+    value = to_array(attributes["value"]) if "value" in attributes else np.zeros(1, np.float32)
+    return np.full(shape.tolist(), value.reshape(-1)[0], value.dtype) if value.size == 1 else None
+
+
+def _expand(attributes: Attributes, x: Array, shape: Array) -> Array:
+    return np.array(np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(shape.tolist()))))
+
+
+def _transpose(attributes: Attributes, x: Array) -> Array:
+    return np.transpose(x, attributes.get("perm"))
+
+
+def _flatten(attributes: Attributes, x: Array) -> Array:
+    axis = attributes.get("axis", 1)
+    axis += x.ndim * (axis < 0)
+    return x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
+
+
+def _constant(attributes: Attributes) -> Array | None:
+    ((name, value),) = attributes.items()
+    dtype = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
+    return np.array(value, dtype[name]) if name in dtype else None
+
+
+def _concatenate(attributes: Attributes, *arrays: Array) -> Array:
+    return np.concatenate(arrays, attributes["axis"])
+
+
+def _where(attributes: Attributes, condition: Array, a: Array, b: Array) -> Array | None:
+    found: Array = np.where(condition, a, b)
+    return found if a.dtype == b.dtype else None
+
+
+def _trilu(attributes: Attributes, x: Array, k: Array | None = None) -> Array:
+    return (np.triu if attributes.get("upper", 1) else np.tril)(x, 0 if k is None else int(k))
+
+
+def _same(compute: Callable[..., Array], *, kinds: str = "fiu") -> Compute:
+    """Return a function of operands of one type, which keeps the type."""
+
+    def run(attributes: Attributes, *arrays: Array) -> Array | None:
+        dtype = arrays[0].dtype
+        is_fit = dtype.kind in kinds and all(array.dtype == dtype for array in arrays)
+        return compute(*arrays).astype(dtype, copy=False) if is_fit else None
+
+    return run
+
+
+def _compare(compute: Callable[..., Array]) -> Compute:
+    return lambda attributes, *arrays: compute(*arrays)
+
+
+COMPUTED: Mapping[str, Compute] = {
+    "Add": _same(np.add),
+    "Sub": _same(np.subtract),
+    "Mul": _same(np.multiply),
+    "Div": _divide,
+    "Pow": _power,
+    "Neg": _same(np.negative, kinds="fi"),
+    "Abs": _same(np.abs),
+    "Sqrt": _same(np.sqrt, kinds="f"),
+    "Floor": _same(np.floor, kinds="f"),
+    "Ceil": _same(np.ceil, kinds="f"),
+    "Exp": _same(np.exp, kinds="f"),
+    "Log": _same(np.log, kinds="f"),
+    "Sin": _same(np.sin, kinds="f"),
+    "Cos": _same(np.cos, kinds="f"),
+    "Equal": _compare(np.equal),
+    "Greater": _compare(np.greater),
+    "GreaterOrEqual": _compare(np.greater_equal),
+    "Less": _compare(np.less),
+    "LessOrEqual": _compare(np.less_equal),
+    "And": _compare(np.logical_and),
+    "Or": _compare(np.logical_or),
+    "Not": _compare(np.logical_not),
+    "Where": _where,
+    "Identity": lambda attributes, x: x,
+    "Cast": _cast,
+    "Concat": _concatenate,
+    "Constant": _constant,
+    "ConstantOfShape": _constant_of_shape,
+    "Expand": _expand,
+    "Flatten": _flatten,
+    "Gather": _gather,
+    "Range": _range,
+    "Reshape": _reshape,
+    "Slice": _slice,
+    "Squeeze": _squeeze,
+    "Transpose": _transpose,
+    "Trilu": _trilu,
+    "Unsqueeze": _unsqueeze,
+}
+"""The functions by operator; the first parameter is the node's attributes."""

@@ -1,0 +1,97 @@
+"""Constants that NumPy computes, against ONNX's evaluator."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+from onnx.reference import ReferenceEvaluator  # noqa: E402
+
+from nnapi.formats.onnx.messages import make_node  # noqa: E402
+from nnapi.importers.onnx.numpy_folding import COMPUTED, fold_by_numpy  # noqa: E402
+
+x = np.arange(-6, 6, dtype=np.float32).reshape(3, 4) / 4
+i = np.arange(12, dtype=np.int64).reshape(3, 4)
+flags = i % 2 == 0
+many = [np.array(each, np.int64) for each in ([0, 1], [3, -1], [0, 1], [2, 1])]
+CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    *((kind, (x, x[:1] + 3), {}) for kind in ("Add", "Sub", "Mul", "Div", "Pow")),
+    *((kind, (i, i[:, :1] + 1), {}) for kind in ("Add", "Sub", "Mul", "Div")),
+    *((kind, (x,), {}) for kind in ("Neg", "Abs", "Floor", "Ceil", "Exp", "Sin", "Cos", "Identity")),
+    *((kind, (np.abs(x) + 1,), {}) for kind in ("Sqrt", "Log")),
+    *((kind, (i, np.int64(5)), {}) for kind in ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")),
+    *((kind, (flags, ~flags[:1]), {}) for kind in ("And", "Or")),
+    ("Not", (flags,), {}),
+    ("Where", (flags, x, x + 1), {}),
+    *(("Cast", (value,), {"to": to}) for value in (x, i, flags) for to in (1, 6, 7, 9, 10, 11)),
+    ("Concat", (i, i[:1]), {"axis": 0}),
+    ("Concat", (x, x), {"axis": -1}),
+    ("ConstantOfShape", (np.array([2, 3]),), {}),
+    ("Expand", (x[:1], np.array([2, 3, 1])), {}),
+    ("Flatten", (x,), {}),
+    ("Flatten", (np.zeros((2, 3, 4), np.float32),), {"axis": -1}),
+    ("Gather", (x, np.array([[0, -1]])), {"axis": 1}),
+    ("Gather", (i, np.int64(2)), {}),
+    ("Range", (np.int64(2), np.int64(9), np.int64(3)), {}),
+    ("Range", (np.int64(9), np.int64(2), np.int64(-3)), {}),
+    ("Reshape", (x, np.array([0, 2, -1])), {}),
+    ("Slice", (x, many[0], many[1]), {}),
+    ("Slice", (x, *many), {}),
+    ("Slice", (x, np.array([1]), np.array([2**62]), np.array([-1])), {}),
+    ("Squeeze", (x[:1],), {}),
+    ("Squeeze", (x[None], np.array([0])), {}),
+    ("Transpose", (x,), {}),
+    ("Transpose", (np.zeros((2, 3, 4), np.float32),), {"perm": [2, 0, 1]}),
+    ("Trilu", (x,), {}),
+    ("Trilu", (x, np.int64(-1)), {"upper": 0}),
+    ("Unsqueeze", (x, np.array([0, -1])), {}),
+    *(("Constant", (), each) for each in ({"value_float": 0.5}, {"value_int": 3}, {"value_ints": [1, 2]})),
+]
+
+
+@pytest.mark.parametrize(("kind", "arrays", "attributes"), CASES)
+def test_results_are_those_of_the_evaluator(kind: str, arrays: Any, attributes: dict[str, Any]) -> None:
+    arrays = [np.asarray(each) for each in arrays]
+    names = [f"x{n}" for n in range(len(arrays))]
+    node = make_node(kind, names, ["y"], **attributes)
+    ours = fold_by_numpy(node, 17, arrays)
+    proto = onnx.NodeProto.FromString(node.SerializeToString())
+    ends = [[onnx.helper.make_tensor_value_info(name, 0, None) for name in side] for side in (names, ["y"])]
+    graph = onnx.helper.make_graph([proto], "g", *ends)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    theirs: Any = ReferenceEvaluator(model).run(None, dict(zip(names, arrays, strict=True)))[0]  # type: ignore[index]
+    assert ours is not None
+    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_every_operator_is_compared() -> None:
+    assert {kind for kind, _, _ in CASES} == set(COMPUTED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arrays", "attributes", "opset"),
+    [
+        ("Squeeze", (x[:1],), {"axes": [0]}, 11),  # an earlier definition
+        ("Conv", (x, x), {}, 17),
+        ("Add", (x, i), {}, 17),
+        ("Add", (np.array(["a"]), np.array(["b"])), {}, 17),
+        ("Div", (-i, i + 1), {}, 17),  # how to round is the evaluator's to say
+        ("Pow", (i, i), {}, 17),
+        ("Cast", (np.array([np.inf], np.float32),), {"to": 7}, 17),
+        ("Cast", (x,), {"to": 8}, 17),
+        ("Reshape", (x, np.array([0, -1])), {"allowzero": 1}, 17),
+        ("Slice", (x, many[0], many[1], many[2], -many[3]), {}, 17),
+        ("Range", (np.float32(0), np.float32(1), np.float32(0.1)), {}, 17),
+        ("Concat", (x, None), {"axis": 0}, 17),
+        ("Reshape", (x, np.array([5, 5])), {}, 17),
+        ("Concat", (x, x), {}, 17),
+        ("Where", (flags, x, i), {}, 17),
+        ("Constant", (), {"value_string": "a"}, 17),
+    ],
+)
+def test_what_the_evaluator_must_compute(kind: str, arrays: Any, attributes: dict[str, Any], opset: int) -> None:
+    names = [f"x{n}" for n in range(len(arrays))]
+    given = [None if each is None else np.asarray(each) for each in arrays]
+    assert fold_by_numpy(make_node(kind, names, ["y"], **attributes), opset, given) is None
