@@ -205,10 +205,10 @@ INTRODUCTION = """# ONNX
 <!-- Written by `python -m benchmarks.onnx_nodes`; a test compares it with what becomes of the tests. -->
 
 `nnapi.load("model.onnx")` reads ONNX from opset 6 on. Few operators need the library `onnx` (`pip install
-'nnapi[onnx]'`). The importer converts most operators by rules. It replaces an operator without a rule by the operators of its definition in
-ONNX, or refuses it with a reason. One error lists all refused operators of a file. nnapi computes constant expressions
-while it reads the file. It converts int64 to int32 and float64 to float32, with a note in `Model.notes`. An index out
-of range is an error: of the import if it is constant, else of the run.
+'nnapi[onnx]'`). The importer converts most operators by rules. It replaces an operator without a rule by the operators
+of its definition in ONNX, or refuses it with a reason. One error lists all refused operators of a file. nnapi computes
+constant expressions while it reads the file. It converts int64 to int32 and float64 to float32, with a note in
+`Model.notes`. An index out of range is an error: of the import if it is constant, else of the run.
 
 Dynamic dimensions stay dynamic if NNAPI can express the operators with them. Otherwise nnapi compiles the model for the
 shapes of each run and keeps compilations up to 1 GB of weights; `explain()` lists the time of each compilation.
