@@ -1,6 +1,8 @@
-"""Measure a process from its start to its first result, with nnapi and with the same program for LiteRT and OpenVINO.
+"""Measure a process from its start to its first result, with nnapi and with the same program for other engines.
 
-    python benchmarks/first_answer.py MODEL.tflite … [--turns 5] [--threads 1] [--json FILE]
+    python benchmarks/first_answer.py MODEL… [--turns 5] [--threads 1] [--json FILE]
+
+The other engines are LiteRT for a .tflite file, ONNX Runtime for an .onnx file, and OpenVINO for both.
 
 Each process loads a model, prepares it and runs it once on zeros. nnapi is measured in three states:
 
@@ -9,7 +11,8 @@ Each process loads a model, prepares it and runs it once on zeros. nnapi is meas
 - cached: as known, and ``cache=`` names a folder with the compilation
 
 The programs run in turns, and the minimum of the turns counts. "wall" is the time from start to result, "cpu" the
-processor time of all threads, and "peak" the peak memory. The last columns are the ratio and the difference to LiteRT.
+processor time of all threads, "peak" the peak memory, and "modules" the number of modules of Python. The last columns
+compare nnapi and OpenVINO with the engine of the file's format.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -50,6 +53,15 @@ for detail in interpreter.get_input_details():
 interpreter.invoke()
 [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
 """
+ONNX_RUNTIME = """
+import numpy as np, onnxruntime
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = threads
+session = onnxruntime.InferenceSession(path, options, ["CPUExecutionProvider"])
+dtypes = {"float": "f4", "int64": "i8", "int32": "i4", "bool": "?", "uint8": "u1"}
+shapes = {each.name: [size if isinstance(size, int) else 1 for size in each.shape] for each in session.get_inputs()}
+session.run(None, {each.name: np.zeros(shapes[each.name], dtypes[each.type[7:-1]]) for each in session.get_inputs()})
+"""
 OPENVINO = """
 import numpy as np, openvino
 core = openvino.Core()
@@ -71,21 +83,23 @@ import time
 end, cpu = time.perf_counter(), time.process_time()
 with open("/proc/self/status") as lines:
     (peak,) = [line.split()[1] for line in lines if line.startswith("VmHWM")]
-print("measured", end, cpu, peak)
+print("measured", end, cpu, peak, len(sys.modules))
 """
 STATES = "first", "known", "cached"
-ENGINES = {"litert": LITERT, "openvino": OPENVINO}
+BASES = {".tflite": ("litert", LITERT), ".onnx": ("onnxruntime", ONNX_RUNTIME)}
+"""The engine of each file format, by suffix."""
 WARM_PROCESSES = 4
 """Processes that run before the state *known*: later ones repeat measurements that the first one took under load."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """Milliseconds of wall time and of processor time, and MB of peak memory."""
+    """Milliseconds of wall time and of processor time, MB of peak memory, and the number of loaded modules."""
 
     wall: float
     cpu: float
     peak: float
+    modules: float
 
 
 def start(program: str, path: Path, home: Path, cache: Path | str, threads: int, *tuning: str) -> Start:
@@ -96,8 +110,8 @@ def start(program: str, path: Path, home: Path, cache: Path | str, threads: int,
     lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("measured")]
     if done.returncode or not lines:
         raise RuntimeError((done.stderr.strip().splitlines() or ["the process printed nothing"])[-1])
-    end, seconds, peak = map(float, lines[0])
-    return Start((end - begin) * 1e3, seconds * 1e3, peak / 1024)
+    end, seconds, peak, modules = map(float, lines[0])
+    return Start((end - begin) * 1e3, seconds * 1e3, peak / 1024, modules)
 
 
 def measure(path: Path, turns: int, threads: int, folder: Path) -> dict[str, Start]:
@@ -110,29 +124,29 @@ def measure(path: Path, turns: int, threads: int, folder: Path) -> dict[str, Sta
         empty = folder / f"first{turn}"
         for state, home, cache_folder in zip(STATES, (empty, known, known), ("", "", cache), strict=True):
             found.setdefault(state, []).append(start(NNAPI, path, home, cache_folder, threads))
-        for name, program in ENGINES.items():
+        for name, program in [BASES[path.suffix], ("openvino", OPENVINO)]:
             try:
                 found.setdefault(name, []).append(start(program, path, known, "", threads))
             except RuntimeError:
                 found.pop(name)
     return {
-        name: Start(min(s.wall for s in starts), min(s.cpu for s in starts), min(s.peak for s in starts))
+        name: Start(*(min(values) for values in zip(*map(astuple, starts), strict=True)))
         for name, starts in found.items()
     }
 
 
 def draw(rows: dict[str, dict[str, Start]]) -> Table:
-    values = "wall ms", "cpu ms", "peak MB", "wall ÷ LiteRT", "wall − LiteRT ms", "peak ÷ LiteRT"
+    values = "wall ms", "cpu ms", "peak MB", "modules", "wall ÷", "cpu ÷", "peak ÷"
     shown = Table("model", "size MB", "program", *values, box=None)
     for name, programs in rows.items():
-        litert = programs.get("litert")
+        base = programs.get(BASES[Path(name).suffix][0])
         size = f"{Path(name).stat().st_size / 1e6:.2f}"
         for index, (program, value) in enumerate(programs.items()):
-            numbers = (f"{value.wall:.0f}", f"{value.cpu:.0f}", f"{value.peak:.0f}")
-            ratios: tuple[str, ...] = ("", "", "")
-            if litert is not None and program != "litert":
-                difference = value.wall - litert.wall
-                ratios = (f"{value.wall / litert.wall:.2f}", f"{difference:.0f}", f"{value.peak / litert.peak:.2f}")
+            numbers = (f"{value.wall:.0f}", f"{value.cpu:.0f}", f"{value.peak:.0f}", f"{value.modules:.0f}")
+            ratios = ["", "", ""]
+            if base is not None and value is not base:
+                pairs = (value.wall, base.wall), (value.cpu, base.cpu), (value.peak, base.peak)
+                ratios = [f"{ours / theirs:.2f}" for ours, theirs in pairs]
             shown.add_row(*((Path(name).stem, size) if not index else ("", "")), program, *numbers, *ratios)
     return shown
 
