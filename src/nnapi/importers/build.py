@@ -89,7 +89,9 @@ def _describe(model: Model, symbols: InputSymbols | None, value: Value) -> int:
     type, array = value.type, value.initial if value.array is None else value.array
     if has_sizes(type.dimensions) or is_symbolic(array):
         type, array = _fix(type, array) if symbols is None else symbols.record(len(model.operands), type, array)
-    if value.in_file and array is not None and array.size and _is_plain(type):
+    if array is not None and not array.flags.aligned:  # in the file; engines read whole numbers
+        array = array.copy()
+    elif value.in_file and array is not None and array.size and _is_plain(type):
         return model.add_constant(type, array, value.name)
     channel = type.channel
     index = model.add_operand(type.replace(channel=None) if channel else type, value.name)

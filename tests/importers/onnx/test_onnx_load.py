@@ -320,3 +320,16 @@ def test_an_extent_of_external_constants_that_is_not_a_number(key: str, value: s
     (tmp_path / "net.onnx").write_bytes(proto.SerializeToString())
     with pytest.raises(BadDataError, match=f"has the {key} '{value}' in its external data"):
         nnapi.load(tmp_path / "net.onnx")
+
+
+@pytest.mark.parametrize("padding", range(4))
+def test_constants_of_a_model_are_aligned(padding: int, tmp_path: Path) -> None:
+    """Beside a file that holds them at any offset."""
+    weights = np.arange(6, dtype=np.float32).reshape(2, 3)
+    proto = made([helper.make_node("Add", ["x", "w"], ["y"])], [f32("x", 2, 3)], [f32("y", 2, 3)], [("w", weights)])
+    proto.producer_name = "p" * padding
+    model = nnapi.load(proto.SerializeToString())
+    (constant,) = [each.value for each in model.operands if each.value is not None and each.type.rank == 2]
+    assert isinstance(constant, np.ndarray)
+    assert constant.flags.aligned
+    assert constant.tolist() == weights.tolist()

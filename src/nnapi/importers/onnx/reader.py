@@ -81,9 +81,7 @@ class File:
         if known is not None:
             return known[1:]
         array = to_array(proto)
-        is_view = proto.HasField("raw_data") and array.flags.aligned and proto.data_type in VIEWED
-        if not array.flags.aligned:  # engines read whole numbers
-            array = array.copy()
+        is_view = proto.HasField("raw_data") and proto.data_type in VIEWED
         if self.is_shared:
             self._arrays[id(proto)] = proto, array, is_view
         return array, is_view
