@@ -11,7 +11,6 @@ from nnapi.runtime.by_name import Duration, Preference, Priority, read_preferenc
 from nnapi.runtime.cache.compilation_cache import CacheLocation
 from nnapi.runtime.compilation import Compilation, Options, compile_with
 from nnapi.runtime.device import Devices
-from nnapi.runtime.dynamic_compilation import DynamicCompilation
 
 FilePath = str | os.PathLike[str]
 
@@ -73,6 +72,7 @@ def compile(
     need(dynamic in (None, "bucket"), f"dynamic is {dynamic!r}, must be 'bucket' or None", BadDataError)
     need(not (dynamic and model.states), "dynamic='bucket' pads runs, so the model must not have states", BadDataError)
     if isinstance(model, DynamicModel) or dynamic:
+        from nnapi.runtime.dynamic_compilation import DynamicCompilation  # on demand: few models are dynamic
 
         def compile_static(static: Model, device: str | None) -> Compilation:
             return _compile(static, device or devices, options, permitted, cache)

@@ -387,16 +387,3 @@ def test_a_known_file_without_states_is_not_read_for_a_burst(path: Path) -> None
     assert isinstance(model, LazyModel)
     assert model.states == ()
     assert not model.is_described
-
-
-def test_names_of_a_known_file_are_given_without_reading_it(path: Path) -> None:
-    from tests.litert.model_cases import one_signature
-
-    path.write_bytes(one_signature())
-    described = nnapi.load(path).input_info, nnapi.load(path).output_info
-    assert nnapi.load(path).signature is not None
-    keep(path)
-    known = nnapi.load(path)
-    assert isinstance(known, LazyModel)
-    assert (known.input_info, known.output_info) == described
-    assert not known.is_described

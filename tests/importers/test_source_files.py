@@ -5,10 +5,14 @@ from pathlib import Path
 
 import pytest
 
+import nnapi
 from nnapi.errors import BadDataError
+from nnapi.importers import import_cache
 from nnapi.importers.source_files import Identity, SourceFile, identify
+from nnapi.model.lazy_model import LazyModel
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
+from tests.litert.model_cases import one_signature
 
 
 @pytest.fixture
@@ -79,3 +83,18 @@ def test_each_of_several_files_counts(path: Path) -> None:
     path.write_bytes(bytes(11))
     with pytest.raises(BadDataError, match="model.tflite has changed"):
         files.need_unchanged()
+
+
+def test_names_of_a_known_file_are_given_without_reading_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "kept"))
+    monkeypatch.setattr(import_cache, "SETTLED", 0)
+    path = tmp_path / "model.tflite"
+    path.write_bytes(one_signature())
+    read = nnapi.load(path)
+    assert read.signature is not None
+    assert isinstance(read.origin, import_cache.Origin)
+    read.origin.keep(read)
+    known = nnapi.load(path)
+    assert isinstance(known, LazyModel)
+    assert (known.input_info, known.output_info) == (read.input_info, read.output_info)
+    assert not known.is_described

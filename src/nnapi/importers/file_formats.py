@@ -1,13 +1,12 @@
 """The file formats that can be imported, recognized by their content."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from nnapi.errors import BadDataError, need, translate_errors
 from nnapi.formats.tflite import IDENTIFIER
-from nnapi.importers.input_shapes import Shapes
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 
@@ -19,7 +18,7 @@ DYNAMIC_RANGE: Weights = "dynamic-range"
 
 
 class ImportOptions(NamedTuple):
-    shapes: Shapes = MappingProxyType({})
+    shapes: Mapping[str, Sequence[int]] = MappingProxyType({})
     int16_as_float: bool = False
     weights: Weights | None = None
 
