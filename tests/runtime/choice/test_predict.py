@@ -8,7 +8,7 @@ import pytest
 
 import nnapi
 from nnapi.codes import PreferenceCode
-from nnapi.contract.driver import PrepareOptions
+from nnapi.contract.driver import PrepareOptions, Verdict
 from nnapi.contract.precision import Offer
 from nnapi.contract.timings import Cost, Element, Timings
 from nnapi.model.facts import Kind
@@ -25,6 +25,7 @@ from nnapi.runtime.choice.predict import (
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.costs import prices
 from nnapi.runtime.costs.prices import GAINS, find_tables
+from nnapi.runtime.planning.plan import Run
 from tests.runtime.choice.trial_cases import Machine, network
 from tests.runtime.device_cases import chain
 
@@ -107,7 +108,9 @@ def test_plans_are_predicted_for_one_thread_unless_more_are_asked_for(
     assert asked == [predicted]
 
 
-def test_a_device_that_takes_more_threads_is_no_challenger(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_that_takes_more_threads_is_neither_first_nor_a_challenger(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its runs would seem fast, as they use more processors than the others may."""
     monkeypatch.setattr(os, "sched_getaffinity", {0: {0, 1}}.__getitem__)
     machine.second.find_thread_fault = lambda: "no way to limit them"  # type: ignore[attr-defined]
@@ -115,3 +118,20 @@ def test_a_device_that_takes_more_threads_is_no_challenger(machine: Machine, mon
         assert [plan.devices[0] for plan in list_challengers(question(machine), threads, ())] == names
     machine.second.find_thread_fault = lambda: ""  # type: ignore[attr-defined]
     assert len(list_challengers(question(machine), 1, ())) == 2
+    machine.first.find_thread_fault = lambda: "no way to limit them"  # type: ignore[attr-defined]
+    plan = predict_plan(question(machine, threads=1), []).plan
+    assert plan.devices == ("second",)
+    assert plan.notes == ("first may take more than 1 thread",)
+    assert predict_plan(question(machine, threads=2), []).plan.devices == ("first",)
+
+
+def test_a_device_that_takes_more_threads_keeps_the_operations_that_no_other_takes(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", {0: {0, 1}}.__getitem__)
+    machine.first.find_thread_fault = lambda: "no way to limit them"  # type: ignore[attr-defined]
+    find = machine.second.verdicts
+    refusal = Verdict(False, "not here")
+    monkeypatch.setattr(machine.second, "verdicts", lambda model: [refusal, *find(model)[1:]])
+    plan = predict_plan(question(machine, threads=1), []).plan
+    assert [step.device for step in plan.steps if isinstance(step, Run)] == ["first", "second"]

@@ -9,6 +9,7 @@ from nnapi.contract.driver import Variants
 from nnapi.errors import BadDataError
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
+from nnapi.printable import pluralize
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.costs.prices import TURNS, predict_least
 from nnapi.runtime.executors.prepared_partitions import ClaimedError
@@ -38,7 +39,8 @@ def predict_plan(question: Question, claims: Sequence[ClaimedError]) -> Predicti
     whole model, no other is asked. BadDataError if no device supports an operation."""
     model, devices, preference = question.model, question.devices, question.options.preference
     threads, is_small = choose_threads(question)
-    known = list_exclusions(claims), question.tables(threads), question.asked
+    exclusions = exclude_greedy(question, threads) | list_exclusions(claims)
+    known = exclusions, question.tables(threads), question.asked
     answers = DeviceAnswers(model, devices, preference, *known, is_no_choice=len(devices) == 1)
     try:
         plan = make_first_plan(answers, slower=is_small) if question.has_rivals and not claims else None
@@ -78,18 +80,33 @@ def is_tiny(model: Model) -> bool:
 def list_plans(question: Question, threads: int | None) -> list[Plan]:
     """Return the plans worth a trial: as much as possible on each device, other partitions, and variants."""
     model, preference, tables = question.model, question.options.preference, question.tables(threads)
-    answers = DeviceAnswers(model, question.usable, preference, None, tables, question.asked)
+    exclusions = exclude_greedy(question, threads)
+    answers = DeviceAnswers(model, question.usable, preference, exclusions, tables, question.asked)
     return [plan.on_threads(threads) for plan in make_plans(answers)]
 
 
 def list_challengers(question: Question, threads: int | None, excluded: Collection[str]) -> list[Plan]:
-    """Return the plans predicted to be fastest, without those whose identity is in ``excluded``, or which may take more
-    threads."""
-    greedy = {device.name for device in question.usable if not device.keeps_to(threads)}
+    """Return the plans predicted to be fastest, without those whose identity is in ``excluded``."""
     plans = sorted(list_plans(question, threads), key=lambda plan: plan.predicted)
     limit = SLOWEST * plans[0].predicted
-    fit = [plan for plan in plans if plan.identity not in excluded and greedy.isdisjoint(plan.devices)]
-    return [plan for plan in fit if plan.predicted < limit][:MOST_CHALLENGERS]
+    fit = [plan for plan in plans if plan.identity not in excluded and plan.predicted < limit]
+    return fit[:MOST_CHALLENGERS]
+
+
+def exclude_greedy(question: Question, threads: int | None) -> dict[tuple[str, Model, int], str]:
+    """Return the operations that devices with too many threads leave to the other devices, with the reasons."""
+    model, devices = question.model, question.usable
+    keeps = [device.keeps_to(threads) for device in devices]
+    if all(keeps) or not any(keeps):
+        return {}
+    answers = DeviceAnswers(model, devices, question.options.preference, asked=question.asked)
+    fit = [answers.verdicts(index) for index, each in enumerate(keeps) if each]
+    return {
+        (device.name, model, call.number): f"{device.name} may take more than {pluralize(threads or 1, 'thread')}"
+        for device, each in zip(devices, keeps, strict=True)
+        for position, call in enumerate(model.operations)
+        if not each and any(verdicts[position].supported for verdicts in fit)
+    }
 
 
 def list_exclusions(claims: Sequence[ClaimedError]) -> dict[tuple[str, Model, int], str]:
