@@ -10,7 +10,7 @@ prints for each model:
 - the speed of the active plan relative to the fastest other plan, as the median of the ratios of the turns
 - "again": the same relative to the active plan prepared a second time, which shows the noise of the measurement
 - the number of times that the active plan changed
-- the time of trials beyond 100 ms, as a share of the time of runs
+- the time of measurements after runs, since the last change, as a share of the time of runs
 - the active plan and, if that is more than 5 % slower, the fastest plan
 """
 
@@ -171,7 +171,7 @@ def run_one(options: argparse.Namespace, path: Path) -> Result:
     clock = time.process_time if compilation.plan.threads == 1 else time.perf_counter  # excludes other processes
     found = compare(time_alternating(runs, options.leisure, clock))
     last = float(np.median([seconds for begin, seconds in times if begin > end - 1] or [times[-1][1]]))
-    share = 0.0 if schedule is None else max(schedule.cost - 0.1, 0.0) / max(schedule.runs.spent, 1e-9)
+    share = 0.0 if schedule is None else schedule.cost / max(schedule.runs.spent, 1e-9)
     changes = sum(before != after for before, after in pairwise(names))
     plan = names[-1] if compilation.plan.is_simple else compilation.plan.name
     again = found.pop(plan, 1.0)

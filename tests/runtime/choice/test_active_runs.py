@@ -15,8 +15,8 @@ def test_the_median_is_of_the_last_eight_runs() -> None:
         assert runs.remember(seconds, is_beside=False)
     assert len(runs.recent) == 8
     assert runs.median == 2e-3
-    runs.recent.clear()
-    assert runs.median == 2e-3, "the last known"
+    runs.remember(9e-3, is_beside=True)
+    assert (runs.median, len(runs.recent)) == (2e-3, 0), "the last known"
 
 
 def test_only_the_last_run_of_a_dynamic_model_is_remembered() -> None:
@@ -31,13 +31,13 @@ def test_runs_beside_the_tuner_s_work_do_not_count() -> None:
     runs, begin = ActiveRuns(is_dynamic=False), 100.0
     runs.recent.extend([1e-4] * 3)
     assert runs.median == 1e-4
-    runs.begin_work()
+    runs.begin_work(100.5)
     assert runs.arrive(101.0, 9e-3, 101.1)
-    runs.end_work(101.0)
+    runs.end_work(101.15)
     assert runs.arrive(begin, 9e-3, 101.2)
     assert runs.remember(9e-3, is_beside=True)
     assert (list(runs.recent), runs.median) == ([], 1e-4)
-    assert not runs.arrive(101.0, 2e-4, 101.3)
+    assert not runs.arrive(101.2, 2e-4, 101.3)
     assert runs.remember(2e-4, is_beside=False)
     assert list(runs.recent) == [2e-4]
 
@@ -105,7 +105,29 @@ def test_a_pause_is_longer_than_two_runs_and_5_milliseconds(
 
 def test_the_tuner_works_until_it_ends() -> None:
     runs = ActiveRuns(is_dynamic=False)
-    runs.begin_work()
+    runs.begin_work(NOW - 1)
     assert runs._worked == math.inf
     runs.end_work(NOW)
     assert runs._worked == NOW
+
+
+@pytest.mark.parametrize(("seconds", "is_beside"), [(19e-3, True), (21e-3, False)])
+def test_work_that_is_a_twentieth_of_a_run_does_not_disturb_it(seconds: float, is_beside: bool) -> None:
+    runs = ActiveRuns(is_dynamic=False)
+    runs.begin_work(NOW)
+    runs.end_work(NOW + 0.5e-3)
+    runs.begin_work(NOW + 1e-3)
+    runs.end_work(NOW + 1.5e-3)
+    assert runs.arrive(NOW, seconds, NOW + seconds) is is_beside
+    assert not runs.arrive(NOW, seconds, NOW + 2 * seconds), "the work was beside the run before"
+
+
+def test_another_plan_has_seconds_and_a_budget_of_its_own() -> None:
+    runs = ActiveRuns(is_dynamic=False)
+    runs.recent.extend([9e-3] * 3)
+    runs.spent = 5.0
+    runs.change(2e-3)
+    assert (runs.median, runs.spent) == (2e-3, 0.0)
+    assert not runs.remember(9e-3, is_beside=False), "the first run finds cold caches"
+    runs.remember(3e-3, is_beside=False)
+    assert runs.median == 3e-3

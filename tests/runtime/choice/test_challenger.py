@@ -162,11 +162,20 @@ def test_a_measurement_that_fails_excludes_it(error: Exception, reason: str, mac
 
 def test_pairs_are_judged_as_they_come(machine: Machine) -> None:
     found = prepare(Timed(machine.clock, 10e-3))
-    for active in (20e-3, 20e-3, 20.5e-3):
+    for active in (18e-3, 18e-3, 18.5e-3):
         assert measure(found, active)
         assert found.standing is Standing.ON_TRIAL
-    assert found.evidence.logs == pytest.approx([math.log(2), math.log(2), math.log(2.05)])
-    measure(found, 20e-3)
+    assert found.evidence.logs == pytest.approx([math.log(1.8), math.log(1.8), math.log(1.85)])
+    measure(found, 18e-3)
+    assert found.is_faster
+
+
+@pytest.mark.parametrize(("active", "pairs"), [(51e-3, 1), (21e-3, 2), (18e-3, 4)])
+def test_runs_of_20_ms_or_more_need_fewer_pairs(active: float, pairs: int, machine: Machine) -> None:
+    found = prepare(Timed(machine.clock, 10e-3))
+    for _ in range(pairs):
+        assert found.is_on_trial
+        measure(found, active)
     assert found.is_faster
 
 

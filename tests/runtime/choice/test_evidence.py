@@ -18,9 +18,11 @@ from nnapi.runtime.choice.evidence import (
 )
 
 
-def collect(random: np.random.Generator, gain: float, noise: float, margin: float = 1.03) -> tuple[Standing, int]:
+def collect(
+    random: np.random.Generator, gain: float, noise: float, margin: float = 1.03, *, is_long: bool = False
+) -> tuple[Standing, int]:
     evidence = Evidence()
-    while (standing := evidence.judge(margin)) is Standing.ON_TRIAL:
+    while (standing := evidence.judge(margin, is_long=is_long)) is Standing.ON_TRIAL:
         evidence.add(math.exp(random.normal(gain, noise)), 1.0)
     return standing, len(evidence.logs)
 
@@ -44,7 +46,8 @@ def test_the_factor_of_two_values_is_that_of_the_t_test() -> None:
 
 def test_a_large_difference_is_decided_by_the_fewest_pairs() -> None:
     random = np.random.default_rng(1)
-    assert [collect(random, math.log(2), 0.01) for _ in range(5)] == [(Standing.FASTER, LEAST)] * 5
+    assert [collect(random, math.log(1.9), 0.01) for _ in range(5)] == [(Standing.FASTER, LEAST)] * 5
+    assert [collect(random, math.log(2.2), 0.01) for _ in range(5)] == [(Standing.FASTER, 3)] * 5
     assert collect(random, -math.log(2), 0.01) == (Standing.SLOWER, 3)
     assert collect(random, -math.log(4), 0.01) == (Standing.SLOWER, 2)
 
@@ -56,10 +59,11 @@ def test_a_difference_of_ten_percent_is_found_in_noise_of_five() -> None:
     assert Standing.SLOWER not in found
 
 
+@pytest.mark.parametrize("is_long", [False, True])
 @pytest.mark.parametrize("noise", [0.02, 0.1, 0.2])
-def test_a_plan_that_is_five_percent_slower_does_not_take_over(noise: float) -> None:
+def test_a_plan_that_is_five_percent_slower_does_not_take_over(noise: float, is_long: bool) -> None:
     random = np.random.default_rng(4)
-    found = [collect(random, -0.05, noise)[0] for _ in range(300)]
+    found = [collect(random, -0.05, noise, is_long=is_long)[0] for _ in range(300)]
     assert found.count(Standing.FASTER) <= 3
 
 
@@ -145,8 +149,10 @@ def test_a_mean_is_likely_above_a_margin_by_its_standard_error(log_margin: float
         ([-5.0], Standing.ON_TRIAL),
         ([-5.0, -0.99], Standing.ON_TRIAL),
         ([-5.0, -1.01], Standing.SLOWER),
-        ([0.7, 0.7, 0.7], Standing.ON_TRIAL),
-        ([0.7, 0.7, 0.7, 0.7], Standing.FASTER),
+        ([0.7, 0.7], Standing.ON_TRIAL),
+        ([0.7, 0.7, 0.7], Standing.FASTER),
+        ([0.7, 0.69, 0.69], Standing.ON_TRIAL),
+        ([0.7, 0.69, 0.69, 0.7], Standing.FASTER),
         ([-0.1, -0.1], Standing.ON_TRIAL),
         ([-0.1, -0.1, -0.1], Standing.SLOWER),
         ([0.02, -0.02] * 11 + [0.02], Standing.ON_TRIAL),
@@ -155,6 +161,27 @@ def test_a_mean_is_likely_above_a_margin_by_its_standard_error(log_margin: float
 )
 def test_the_fewest_pairs_of_each_standing(logs: list[float], standing: Standing) -> None:
     assert Evidence(logs).judge(1.0) is standing
+
+
+@pytest.mark.parametrize(
+    ("logs", "standing"),
+    [
+        ([1.6], Standing.ON_TRIAL),
+        ([1.61], Standing.FASTER),
+        ([-1.6], Standing.ON_TRIAL),
+        ([-1.61], Standing.SLOWER),
+        ([0.69, 0.7], Standing.ON_TRIAL),
+        ([0.7, 0.7], Standing.FASTER),
+        ([-0.7, -0.7], Standing.SLOWER),
+        ([-0.7, 0.7], Standing.ON_TRIAL),
+        ([0.4, 0.41], Standing.ON_TRIAL),
+        ([0.4, 0.41, 0.4], Standing.FASTER),
+        ([0.4, 0.1, 0.2], Standing.ON_TRIAL),
+    ],
+)
+def test_long_runs_need_fewer_pairs(logs: list[float], standing: Standing) -> None:
+    """One that shows 5 times, two that show 2 times, three that hardly differ."""
+    assert Evidence(logs).judge(1.0, is_long=True) is standing
 
 
 def test_times_below_the_clock_s_resolution_are_a_nanosecond() -> None:

@@ -45,6 +45,13 @@ def compare(*contenders: object) -> Schedule[Contender]:
     return found
 
 
+def compare_late(*contenders: object) -> Schedule[Contender]:
+    """A schedule that compares these after runs that permit all measurements."""
+    found = compare(*contenders)
+    found.runs.spent = 1e3
+    return found
+
+
 def contend(name: str = "other", seconds: float = ACTIVE, logs: Sequence[float] = ()) -> Contender:
     found = Contender(name, logs=logs)
     found.seconds = seconds
@@ -58,23 +65,94 @@ def run(schedule: Schedule[Contender], seconds: float = ACTIVE) -> Turn[Contende
 
 
 @pytest.mark.parametrize(
-    ("cost", "spent", "twice", "is_limited", "is_found"),
-    [
-        (0.05, 0.0, False, True, True),
-        (0.051, 0.0, False, True, False),
-        (0.051, 0.0, False, False, True),
-        (0.1, 1.0, False, True, True),
-        (0.101, 1.0, False, True, False),
-        (0.04, 0.0, True, True, True),  # 6 runs of the active plan beside it
-        (0.045, 0.0, True, True, False),
-    ],
+    ("cost", "spent", "is_found"), [(0.0, 0.49, False), (0.0, 0.51, True), (0.3, 4.9, False), (0.3, 5.1, True)]
 )
-def test_a_pair_fits_the_budget(cost: float, spent: float, twice: bool, is_limited: bool, is_found: bool) -> None:
-    """A grace of 0.1 s and a twentieth of the time in runs; the next pair takes 0.05 s."""
+def test_a_measurement_after_a_run_fits_a_twentieth_of_the_runs_and_a_grace_of_as_much(
+    cost: float, spent: float, is_found: bool
+) -> None:
+    """It takes 50 ms. The grace is at most 100 ms, and grows with the time in runs."""
     rival = Rival("second", price=0.05, seconds=2e-3)
     schedule = compare(rival)
-    schedule.cost, schedule.runs.spent, schedule.runs._median = cost, spent, 1e-3
-    assert (schedule.find_next(twice=twice, is_limited=is_limited) is rival) is is_found
+    schedule.cost, schedule.idle_cost, schedule.runs.spent, schedule.runs._median = cost, 9.0, spent, 1e-3
+    assert (schedule.find_next() is rival) is is_found
+    assert schedule.find_next(is_limited=False) is rival
+
+
+@pytest.mark.parametrize(
+    ("cost", "spent", "is_found"), [(0.04, 0.0, True), (0.045, 0.0, False), (0.14, 2.0, True), (0.145, 2.0, False)]
+)
+def test_in_idle_time_the_whole_grace_is_spent_at_once(cost: float, spent: float, is_found: bool) -> None:
+    """A pair takes 50 ms, and 6 runs of the active plan."""
+    rival = Rival("second", price=0.05, seconds=2e-3)
+    schedule = compare(rival)
+    schedule.cost, schedule.idle_cost, schedule.runs.spent, schedule.runs._median = 9.0, cost, spent, 1e-3
+    assert (schedule.find_next(twice=True) is rival) is is_found
+
+
+def test_a_contender_that_seems_much_faster_is_measured_at_once() -> None:
+    """The time lost by staying, before and in the next four runs, is part of the budget."""
+    other = contend(seconds=ACTIVE)
+    other.first_gain = math.log(2.5)
+    schedule = compare(other)
+    assert run(schedule, 2.5 * ACTIVE) == Turn(other, None)
+    assert schedule.lost == pytest.approx(0.6 * 2.5 * ACTIVE)
+    schedule.score(Turn(other, None), 99 * ACTIVE)
+    schedule.end_turn(Turn(other, None), schedule.runs.end)
+    assert run(schedule, 2.5 * ACTIVE) is None, "the budget is spent"
+    slow = contend(seconds=ACTIVE / 1.1)
+    slow.first_gain = math.log(1.1)
+    schedule = compare(slow)
+    assert [run(schedule) for _ in range(9)] == [None] * 9
+    assert schedule.lost == 0.0
+
+
+def test_a_contender_that_is_far_ahead_is_measured_before_others_are_prepared() -> None:
+    other = contend(seconds=ACTIVE)
+    schedule = compare(other)
+    schedule.unprepared, schedule.runs.spent = 1, 1e3
+    assert run(schedule) is None
+    assert not schedule.is_urgent
+    other.first_gain = math.log(1.5)
+    assert schedule.is_urgent
+    assert run(schedule) == Turn(other, None)
+
+
+def test_a_leader_takes_over_and_the_others_are_compared_with_it() -> None:
+    leader, other, behind = (
+        contend(name, seconds, [0.7] * 3) for name, seconds in (("a", 1e-3), ("b", 2e-3), ("c", 3e-3))
+    )
+    schedule = compare(leader, other, behind)
+    leader.add_pair(2e-3)
+    other.evidence.logs[:], behind.evidence.logs[:] = [0.9, 0.8], [0.1, 0.1]
+    other.first_gain = 0.8
+    assert schedule.leader is leader
+    schedule.cost = schedule.idle_cost = schedule.runs.spent = 9.0
+    schedule.promote(leader)
+    gain = leader.evidence.log_gain
+    assert schedule.contenders == [other, behind]
+    assert (other.first_gain, other.evidence.logs) == (0.8 - gain, [0.9 - gain, 0.8 - gain])
+    assert (other.is_on_trial, behind.standing) == (True, Standing.SLOWER)
+    assert (schedule.cost, schedule.idle_cost, schedule.runs.spent, schedule.runs.median) == (0, 0, 0, 1e-3)
+    assert schedule.leader is None
+
+
+@pytest.mark.parametrize(("change", "is_leader"), [({}, False), ({"unprepared": 1}, True)])
+def test_the_last_to_be_decided_waits_for_the_end_of_the_trial(change: dict[str, object], is_leader: bool) -> None:
+    leader = contend("a", 1e-3, [0.7] * 3)
+    leader.add_pair(2e-3)
+    schedule = compare(leader)
+    vars(schedule).update(change)
+    assert (schedule.leader is leader) is is_leader
+    schedule._is_measuring = True
+    assert schedule.leader is None
+
+
+def test_nobody_leads_by_less_than_a_third() -> None:
+    near = contend("a", 1e-3, [0.2] * 4)
+    near.add_pair(1.22e-3)
+    schedule = compare(near, contend("b"))
+    assert near.is_faster
+    assert schedule.leader is None
 
 
 def test_the_most_promising_contender_on_trial_is_next() -> None:
@@ -85,10 +163,10 @@ def test_the_most_promising_contender_on_trial_is_next() -> None:
 
 @pytest.mark.parametrize(
     ("logs", "is_dropped"),
-    [([0.49, 0.49], True), ([0.51, 0.51], False), ([0.21], False), ([0.19], True), ([], True)],
+    [([0.36] * 4, False), ([0.34] * 4, True), ([0.29] * 2, False), ([0.28] * 2, True), ([0.21], False), ([0.19], True)],
 )
 def test_contenders_behind_the_best_are_dropped(logs: list[float], is_dropped: bool) -> None:
-    """The best is faster by 0.5; one pair may be 0.3 off."""
+    """The best is faster by 0.5; one pair may be 0.3 off, four half as much."""
     rival, best = Rival("slow", logs), Rival("fast", [0.5] * 4, Standing.FASTER)
     compare(rival, best, Rival("fair", [0.3] * 4, Standing.FASTER)).drop_behind()
     assert rival.dropped is is_dropped
@@ -109,20 +187,37 @@ def test_the_fastest_wins() -> None:
 
 def test_a_long_run_is_paired_with_the_run_after_it() -> None:
     other = contend(seconds=6e-3)
-    schedule = compare(other)
+    schedule = compare_late(other)
     turn = run(schedule)
     assert turn == Turn(other, None)
     assert run(schedule) is None, "the measurement has not ended"
     assert schedule.score(turn, 6e-3)
     schedule.end_turn(turn, schedule.runs.end + 6e-3)
-    assert run(schedule, 9e-3) is None
+    schedule.unjudged = 1
+    assert run(schedule, 9e-3) is None, "its results are not compared yet"
     assert other.evidence.logs == [pytest.approx(math.log(math.sqrt(8 * 9) / 6))]
+    schedule.unjudged = 0
     assert run(schedule) == Turn(other, None)
+
+
+def test_the_run_after_a_measurement_is_the_one_before_the_next() -> None:
+    """Both follow a measurement, so their caches are alike."""
+    other = contend(seconds=7e-3)
+    schedule = compare_late(other)
+    turn = run(schedule)
+    for seconds in (9e-3, 10e-3):
+        assert turn is not None
+        schedule.score(turn, 7e-3)
+        schedule.end_turn(turn, schedule.runs.end + 7e-3)
+        turn = run(schedule, seconds)
+        assert turn == Turn(other, None)
+    logs = [math.log(math.sqrt(before * after) / 7) for before, after in ((8, 9), (9, 10))]
+    assert other.evidence.logs == pytest.approx(logs)
 
 
 def test_short_runs_are_compared_with_as_many_before_them() -> None:
     other = contend(seconds=2e-3)
-    schedule = compare(other)
+    schedule = compare_late(other)
     assert [run(schedule, seconds) for seconds in (3e-3, 4e-3, 4e-3, 4e-3, 4e-3)] == [None] * 5
     turn = run(schedule, 4e-3)
     assert turn == Turn(other, 3e-3)
@@ -135,7 +230,7 @@ def test_short_runs_are_compared_with_as_many_before_them() -> None:
 
 @pytest.mark.parametrize("change", [{"unprepared": 1}, {"unjudged": 1}, {"stage": Stage.WAITING}])
 def test_nothing_is_measured_while_the_tuner_works_or_nothing_is_compared(change: dict[str, object]) -> None:
-    schedule = compare(contend())
+    schedule = compare_late(contend())
     before = dict(vars(schedule))
     vars(schedule).update(change)
     assert run(schedule) is None
@@ -155,7 +250,7 @@ def test_where_runs_leave_gaps_pairs_are_measured_in_them() -> None:
     assert schedule.begin_pair() is None, "during another measurement"
     schedule.end_pair(found, 2 * ACTIVE, 2 * ACTIVE, end)
     assert found.evidence.logs == [pytest.approx(math.log(2))]
-    assert (schedule.cost, schedule.runs.recent[-1]) == (2 * ACTIVE, 2 * ACTIVE)
+    assert (schedule.cost, schedule.idle_cost, schedule.runs.recent[-1]) == (0.0, 2 * ACTIVE, 2 * ACTIVE)
     assert schedule.begin_pair() is found
     schedule.end_pair(found, ACTIVE, ACTIVE, end - 1)
     assert len(found.evidence.logs) == 1, "a run came in between"
@@ -166,9 +261,10 @@ def test_the_results_of_some_pairs_are_compared_and_of_each_that_decides() -> No
     schedule = compare(other)
     due = [schedule.score(Turn(other, ACTIVE * 1.08 ** (-1) ** number), 0.0) for number in range(17)]
     assert {number for number, is_due in enumerate(due, 1) if is_due} == JUDGED
-    faster = contend(seconds=ACTIVE, logs=[1.0, 1.1])
-    assert compare(faster).score(Turn(faster, ACTIVE * 2.8), 0.0) is False
-    assert compare(faster).score(Turn(faster, ACTIVE * 2.8), 0.0) is True, "the fourth"
+    faster = contend(seconds=ACTIVE, logs=[1.0])
+    assert compare(faster).score(Turn(faster, ACTIVE * 2.1), 0.0) is True, "the second"
+    assert not faster.is_faster
+    assert compare(faster).score(Turn(faster, ACTIVE * 2.1), 0.0) is True, "the third, which decides"
     assert faster.is_faster
 
 

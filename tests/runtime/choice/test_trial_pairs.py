@@ -111,7 +111,9 @@ def test_a_gap_drops_the_challenger_that_waits_for_a_run(machine: Machine) -> No
 def test_a_run_beside_a_comparison_is_not_the_counterpart_of_a_challenger(machine: Machine) -> None:
     rival = Mock(is_on_trial=True)
     found = among(make(machine))
-    found.schedule.opponent, found.schedule.runs._worked = rival, 50.0
+    found.schedule.opponent = rival
+    found.schedule.runs.begin_work(49.5)
+    found.schedule.runs.end_work(50.0)
     found.observe([X], [X], 49.99, 9e-3)
     assert not rival.add_pair.called
     assert found.schedule.opponent is None

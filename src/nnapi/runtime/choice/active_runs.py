@@ -8,6 +8,8 @@ RECENT = 8
 GAP, LEAST_GAP, PAUSE = 2.0, 5e-3, 0.25
 """The tuner measures in gaps between runs that last at least this many runs and seconds. If the last runs had no gap,
 it waits the third number of seconds, as the next run may just be late."""
+BESIDE = 0.05
+"""A run counts if the tuner's work beside it took less than this share of it."""
 
 
 class ActiveRuns:
@@ -24,14 +26,18 @@ class ActiveRuns:
         """Number of next runs to ignore, because a measurement has cooled the caches."""
         self._worked = 0.0
         """Time at which the tuner's last preparation or comparison ended; infinite during one."""
+        self._began = self._work = self._noted = 0.0
+        """The time at which it began; seconds of all earlier ones, and of those before the last run ended."""
 
     def arrive(self, begin: float, seconds: float, now: float) -> bool:
-        """Note a run that ends ``now``. Returns whether it began beside the tuner's work."""
+        """Note a run that ends ``now``. Returns whether much of it was beside the tuner's work."""
         gap = begin - self.end if self.end else 0.0
         self._gap, self._gap_before = min(gap, self._gap_before), gap  # a single run may have waited for the tuner
         self.end = now
         self.spent += seconds
-        return begin < self._worked
+        work = self._work + (max(now - self._began, 0.0) if self._worked == math.inf else 0.0)
+        recent, self._noted = work - self._noted, work
+        return begin < self._worked and recent > BESIDE * seconds
 
     def remember(self, seconds: float, *, is_beside: bool) -> bool:
         """Remember the seconds of a run if it counts. Returns False if it follows a measurement."""
@@ -39,23 +45,30 @@ class ActiveRuns:
             self._skips -= 1
             return False
         if self.is_dynamic or is_beside:
-            self.recent.clear()
+            self._clear()
         if not is_beside:
             self.recent.append(seconds)
         return True
 
     def forget(self) -> None:
         """Forget all seconds, and ignore the next run: a measurement has cooled the caches."""
-        self.recent.clear()
+        self._clear()
         self._skips = 1
+
+    def _clear(self) -> None:
+        self._median = self.median
+        self.recent.clear()
+
+    def change(self, seconds: float) -> None:
+        """Begin with another plan, whose runs take about ``seconds``."""
+        self.forget()
+        self._median, self.spent = seconds, 0.0
 
     @property
     def median(self) -> float:
         """Median seconds of the latest runs; 0 before the first run."""
-        recent = list(self.recent)
-        if recent:
-            self._median = sorted(recent)[len(recent) // 2]
-        return self._median
+        recent = sorted(self.recent)
+        return recent[len(recent) // 2] if recent else self._median
 
     @property
     def have_gaps(self) -> bool:
@@ -66,9 +79,10 @@ class ActiveRuns:
         least = max(LEAST_GAP if self.have_gaps else PAUSE, GAP * self.median)
         return now - self.end > least
 
-    def begin_work(self) -> None:
+    def begin_work(self, now: float) -> None:
         """Mark the begin of the tuner's work."""
-        self._worked = math.inf
+        self._began, self._worked = now, math.inf
 
     def end_work(self, now: float) -> None:
+        self._work += now - self._began
         self._worked = now

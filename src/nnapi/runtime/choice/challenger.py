@@ -25,6 +25,9 @@ CLEARLY_FASTER, CLEARLY_SLOWER = 1.1, 1.4
 """Ratios to the active plan's time that end the runs: clearly faster after any run, clearly slower after two. Cold
 caches slow the first runs, the third by less than a tenth."""
 
+COLD = 1.0
+"""Seconds of a run from which a warm-up changes little and costs much."""
+
 Inputs = Sequence[Array | None]
 Given = TypeVar("Given", Array, Array | None)
 Infer = Callable[[Inputs], Sequence[Array]]
@@ -58,10 +61,10 @@ def time_runs(
 
 
 def time_warm(watch: Stopwatch, infer: Infer, inputs: Inputs) -> tuple[float, Sequence[Array]]:
-    """Run once, so that the engine allocates memory, then run as :func:`time_runs`."""
+    """Run once, so that the engine allocates memory, then run as :func:`time_runs`, unless the first run was long."""
     with mute():
-        infer(inputs)
-    return time_runs(watch, infer, inputs)
+        outputs, _, seconds = watch.time(lambda: infer(inputs))
+    return (seconds, outputs) if seconds >= COLD else time_runs(watch, infer, inputs)
 
 
 class Challenger(Contender):

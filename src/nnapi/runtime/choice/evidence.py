@@ -18,11 +18,16 @@ SURE = 10.0
 """Bayes factor at which a faster plan takes over or a slower one is dropped. A plan that is 5 % slower takes over in
 less than 1 % of trials, even in noise of 20 %."""
 LEAST, MOST = 4, 24
-"""Pairs that a plan needs to take over; pairs after which plans count as equally fast unless one is likely faster."""
+"""Pairs that a plan needs to take over, one less for long runs; pairs after which plans count as equally fast unless
+one is likely faster."""
 RESOLUTION = 0.005
 """Minimum standard deviation of a log ratio, given by the clock's resolution."""
 OUTLIER, SPREADS = 0.1, 4.0
 """Log ratios are clipped at a distance from the median: the larger of this value and this many median deviations."""
+LONG = 20e-3
+"""Seconds of a run from which one preemption changes a ratio little, and from which pairs cost much."""
+CLEAR_LONG, CLEAR_SHORT = ((1, math.log(5.0)), (2, math.log(2.0))), ((3, math.log(2.0)),)
+"""Pairs that decide if all their log ratios lie beyond a value on the same side, for long and for shorter runs."""
 HOPELESS = 1.0
 """A plan is dropped after two pairs if all its log ratios are below minus this value."""
 REPEATS = ((1.25e-3, 8), (6e-3, 6))
@@ -69,16 +74,22 @@ class Evidence:
         gains = self._clip()
         return bool(np.mean(gains) - math.log(margin) > errors * np.std(gains, ddof=1) / math.sqrt(len(gains)))
 
-    def judge(self, margin: float) -> Standing:
-        """Return the standing of a challenger that counts as faster from a factor of ``margin`` on."""
+    def judge(self, margin: float, *, is_long: bool = False) -> Standing:
+        """Return the standing of a challenger that counts as faster from a factor of ``margin`` on. ``is_long``: runs
+        take LONG or more."""
         count = len(self.logs)
+        for pairs, clear in CLEAR_LONG if is_long else CLEAR_SHORT:
+            if count >= pairs and min(self.logs) > clear:
+                return Standing.FASTER
+            if count >= pairs and max(self.logs) < -clear:
+                return Standing.SLOWER
         if count >= 2 and max(self.logs) < -HOPELESS:
             return Standing.SLOWER
         if count < LEAST - 1:
             return Standing.ON_TRIAL
         gains = [log - math.log(margin) for log in self._clip()]
         factor = bayes_factor(gains)
-        if np.mean(gains) > 0 and factor > SURE and count >= LEAST:
+        if np.mean(gains) > 0 and factor > SURE and count >= LEAST - is_long:
             return Standing.FASTER
         if np.mean(gains) < 0 and factor > SURE:
             return Standing.SLOWER
@@ -124,7 +135,9 @@ class Contender:
     @property
     def log_gain(self) -> float:
         """Median of the log ratios of the preparation and all pairs; a median, because one may have been disturbed."""
-        return float(np.median([self.first_gain, *self.evidence.logs]))
+        logs = sorted([self.first_gain, *self.evidence.logs])  # in plain Python: the schedule asks after each run
+        middle = len(logs) // 2
+        return logs[middle] if len(logs) % 2 else (logs[middle - 1] + logs[middle]) / 2
 
     @property
     def promise(self) -> float:
@@ -139,7 +152,12 @@ class Contender:
     def add_pair(self, active: float) -> None:
         """Add the pair of ``active``, the active plan's seconds, and this plan's last measurement."""
         self.evidence.add(active, self.seconds)
-        self.standing = self.evidence.judge(self._margin)
+        self.standing = self.evidence.judge(self._margin, is_long=active >= LONG)
+
+    def rebase(self, gain: float) -> None:
+        """Compare with a plan that is faster than the active one by the log ratio ``gain``."""
+        self.first_gain -= gain
+        self.evidence = Evidence(log - gain for log in self.evidence.logs)
 
     def decide(self) -> None:
         """End the trial of this plan for lack of time: it counts as faster if that is likely."""

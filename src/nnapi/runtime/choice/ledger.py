@@ -14,6 +14,8 @@ class Ledger:
         """``record`` is that of an earlier process."""
         self._question, self._key = question, question.key
         self._known = {each.description: each for each in (record.comparisons if record else ())}
+        self._before: list[Comparison] = []
+        """The plans that were active, compared with the one that is."""
 
     @property
     def excluded(self) -> set[str]:
@@ -27,18 +29,25 @@ class Ledger:
 
     def forget_pairs(self) -> None:
         self._known = {name: each for name, each in self._known.items() if each.reason}
+        self._before = []
+
+    def change_over(self, before: Plan, leader: Challenger) -> None:
+        """Note that a plan took over from the one ``before``, although the trial continues."""
+        self._before = compare_with(leader, before.identity, self._before)
 
     def keep_progress(self, active: Plan, challengers: Sequence[Challenger]) -> None:
         """Record the pairs so far, so that a later process continues."""
-        if any(each.evidence.logs for each in challengers):
-            comparisons = [each.describe() for each in challengers]
+        comparisons = [*self._before, *(each.describe() for each in challengers)]
+        if any(each.logs for each in comparisons):
             keep(self._question, self._key, Record.of(PREDICTED, active, None, comparisons))
 
     def conclude(
         self, active: Plan, chosen: Plan, seconds: float, challengers: Sequence[Challenger], best: Challenger | None
     ) -> Record:
         """Record the result of a trial: the ``chosen`` plan, and the ``seconds`` of its runs."""
-        comparisons = compare_with(best, active.identity, challengers) if best else [e.describe() for e in challengers]
+        comparisons = [*self._before, *(each.describe() for each in challengers if each is not best)]
+        if best:
+            comparisons = compare_with(best, active.identity, comparisons)
         tried = {each.description for each in comparisons}
         comparisons += [each for name, each in self._known.items() if each.reason and name not in tried]
         record = Record.of(MEASURED, chosen, seconds, comparisons)
@@ -46,11 +55,8 @@ class Ledger:
         return record
 
 
-def compare_with(best: Challenger, before: str, challengers: Sequence[Challenger]) -> list[Comparison]:
+def compare_with(best: Challenger, before: str, others: Sequence[Comparison]) -> list[Comparison]:
     """Return the winner's comparisons: measured with the plan before, derived from that with the others."""
-    found = [Comparison(before, 0.0, [-log for log in best.evidence.logs], Standing.SLOWER)]
-    for each in challengers:
-        if each is not best:
-            logs = [log - best.evidence.log_gain for log in each.evidence.logs]
-            found.append(Comparison(each.name, each.plan.predicted, logs, Standing.SLOWER, each.reason))
-    return found
+    gain = best.evidence.log_gain
+    derived = [each._replace(logs=[log - gain for log in each.logs], standing=str(Standing.SLOWER)) for each in others]
+    return [Comparison(before, 0.0, [-log for log in best.evidence.logs], Standing.SLOWER), *derived]

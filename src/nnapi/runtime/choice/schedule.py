@@ -8,14 +8,21 @@ from enum import Enum, auto
 from typing import Generic, NamedTuple, TypeVar
 
 from nnapi.runtime.choice.active_runs import RECENT, ActiveRuns
-from nnapi.runtime.choice.evidence import Contender, Standing, count_runs, has_drifted
+from nnapi.runtime.choice.evidence import LONG, Contender, Standing, count_runs, has_drifted
 
 SHARE, GRACE = 0.05, 0.1
-"""Budget of measurements: this share of the time spent in runs, plus this many seconds."""
+"""Budgets of measurements: this share of the time spent in runs, and a grace of this many seconds. Measurements in
+idle time may spend the grace at once; those after runs get it little by little, in shares of the same size."""
+WORTH, AHEAD = math.log(1.2), 4
+"""The time lost by staying with the active plan is part of the budget if a contender's log ratio is above this value:
+the time lost since it was prepared, and in this number of runs to come."""
+FAR = math.log(1.35)
+"""A contender with a log ratio above this value is measured before others are prepared. If it proves faster, it takes
+over at once, and the others are compared with it."""
 HOPELESS = math.log(3.0)
 """A challenger is dropped without a pair if its log ratio when prepared is this much below the fastest plan's."""
 BEHIND = 0.3
-"""A plan with fewer than two pairs is dropped if its log ratio is this much below the best faster challenger's."""
+"""A plan is dropped if its log ratio is this much, divided by the root of its pairs, below the best faster one's."""
 JUDGED = frozenset({1, 2, 4, 8, 16})
 """Pairs, counted from 1, whose results are compared."""
 
@@ -50,31 +57,40 @@ class Schedule(Generic[C]):
         self.contenders: list[C] = []
         self.unprepared = self.unjudged = 0
         """Numbers of contenders to prepare, and of results to compare, before the next measurement beside a run."""
-        self.cost = 0.0
-        """Seconds spent in measurements."""
+        self.cost = self.idle_cost = self.lost = 0.0
+        """Seconds spent in measurements after runs, and in idle time; those that the most promising contender would
+        have saved."""
         self.opponent: C | None = None
         """The contender that ran once, and whose pair the next active run completes."""
         self._before = 0.0
         """Seconds of the active run before ``opponent`` ran."""
-        self._is_measuring = False
+        self._is_measuring = self._is_idle = False
+        """Whether a contender is measured; whether in idle time."""
 
     def note_run(self, begin: float, seconds: float, now: float) -> Turn[C] | None:
         """Note a run of the active plan that ends ``now``. Return the measurement to make after it: none if runs leave
         gaps, or if the budget is spent."""
         runs = self.runs
         is_beside = runs.arrive(begin, seconds, now)
+        self.lost += seconds * self.saving
+        is_second = self.opponent is not None
         if self.opponent is not None:  # the run after a measurement has as cold caches
             opponent, self.opponent = self.opponent, None
             if opponent.is_on_trial and not is_beside:
                 opponent.add_pair(math.sqrt(self._before * seconds))
-            return None
-        if not runs.remember(seconds, is_beside=is_beside):
+        elif not runs.remember(seconds, is_beside=is_beside):
             return None
         self.first_run = self.first_run or now
-        is_busy = self.unprepared or self.unjudged or self._is_measuring or is_beside
-        found = None if self.stage is not Stage.COMPARING or runs.have_gaps or is_busy else self.find_next()
+        return None if is_beside else self._begin_turn(seconds, is_second=is_second)
+
+    def _begin_turn(self, seconds: float, *, is_second: bool) -> Turn[C] | None:
+        """Return the measurement to make after a run of ``seconds``; ``is_second``: it follows one."""
+        runs, is_busy = self.runs, self._is_measuring or (self.unjudged and not self.is_long)
+        if self.stage is not Stage.COMPARING or is_busy or runs.have_gaps or self.leader:
+            return None
+        found = self.find_next() if not self.unprepared or self.is_urgent else None
         wanted = 1 if runs.is_dynamic or found is None else count_runs(found.seconds)
-        if found is None or len(runs.recent) < wanted:
+        if found is None or len(runs.recent) < wanted or (is_second and wanted > 1):
             return None
         self._is_measuring, self._before = True, seconds
         is_known = wanted > 1 or runs.is_dynamic
@@ -83,7 +99,8 @@ class Schedule(Generic[C]):
     def score(self, turn: Turn[C], cost: float) -> bool:
         """Note a measurement that took ``cost`` seconds. Return whether its results should be compared."""
         contender, active = turn
-        self.cost, contender.cost = self.cost + cost, cost
+        contender.cost = cost
+        self._spend(cost)
         if active is not None and contender.is_on_trial:
             contender.add_pair(active)
         number = len(contender.evidence.logs) + (active is None)
@@ -102,26 +119,75 @@ class Schedule(Generic[C]):
         during another measurement."""
         found = None if self._is_measuring else self.find_next(twice=True, is_limited=is_limited)
         if found is not None:
-            self._is_measuring, self.opponent = True, None
+            self._is_measuring, self._is_idle, self.opponent = True, True, None
         return found
 
     def end_pair(self, contender: C, active: float, cost: float, end: float) -> None:
         """Note the active plan's seconds, measured in ``cost`` seconds. The pair does not count if a run came after
         ``end``."""
-        self._is_measuring = False
-        self.cost += cost
+        self._spend(cost)
+        self._is_measuring = self._is_idle = False
         if contender.is_on_trial and self.runs.end == end:
             self.runs.recent.append(active)
             contender.add_pair(active)
 
+    def _spend(self, cost: float) -> None:
+        if self._is_idle:
+            self.idle_cost += cost
+        else:
+            self.cost += cost
+
     def find_next(self, *, twice: bool = False, is_limited: bool = True) -> C | None:
-        """Return the most promising contender; None if there is none or the budget does not permit its next pair."""
+        """Return the most promising contender; None if there is none or the budget does not permit its next pair.
+        ``twice``: in idle time, with runs of the active plan."""
         waiting = [each for each in self.contenders if each.is_on_trial]
         if not waiting:
             return None
         found = max(waiting, key=lambda each: each.promise)
-        price = found.price + (count_runs(found.seconds) * self.runs.median if twice else 0.0)
-        return found if not is_limited or self.cost + price <= GRACE + SHARE * self.runs.spent else None
+        runs = self.runs
+        share = SHARE * runs.spent
+        budget = share + self.lost + AHEAD * runs.median * self.saving
+        if twice:
+            spent, grace = self.idle_cost + found.price + count_runs(found.seconds) * runs.median, GRACE
+        else:
+            spent, grace = self.cost + found.price, min(GRACE, share)
+        return found if not is_limited or spent <= budget + grace else None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether runs are so long that a comparison of results hardly disturbs one."""
+        return self.runs.median >= LONG
+
+    @property
+    def saving(self) -> float:
+        """The share of a run that the most promising contender is likely to save; 0 if that is little."""
+        gain = max((each.log_gain for each in self.contenders if each.is_on_trial or each.is_faster), default=0.0)
+        return 1.0 - math.exp(-gain) if gain > WORTH else 0.0
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether a contender should be measured, or take over, before others are prepared."""
+        return any(each.log_gain > FAR for each in self.contenders if each.is_on_trial or each.is_faster)
+
+    @property
+    def leader(self) -> C | None:
+        """The contender that should take over before the others are decided."""
+        best = self.winner
+        is_left = self.unprepared or any(each.is_on_trial for each in self.contenders)
+        is_due = self.stage is Stage.COMPARING and is_left and not self._is_measuring
+        return best if best is not None and is_due and best.evidence.log_gain > FAR else None
+
+    def promote(self, leader: C) -> None:
+        """Continue with ``leader`` as the active plan, and a new budget."""
+        self.drop_behind()
+        self.contenders.remove(leader)
+        for each in self.contenders:
+            if each.is_faster:
+                each.drop()
+            each.rebase(leader.evidence.log_gain)
+        self.runs.change(leader.seconds)
+        self.cost = self.idle_cost = self.lost = 0.0
+        self.opponent = None
 
     @property
     def least_gain(self) -> float:
@@ -132,7 +198,7 @@ class Schedule(Generic[C]):
         """Drop contenders that are far behind the best."""
         best = max((each.log_gain for each in self.contenders if each.is_faster), default=None)
         for each in self.contenders:
-            limit = 0.0 if len(each.evidence.logs) > 1 else BEHIND
+            limit = BEHIND / math.sqrt(len(each.evidence.logs) or 1)
             if each.is_on_trial and best is not None and each.log_gain < best - limit:
                 each.drop()
 
@@ -155,6 +221,6 @@ class Schedule(Generic[C]):
     def restart(self) -> None:
         """Wait for runs again, without the evidence so far."""
         self.stage, self.contenders, self.first_run = Stage.WAITING, [], 0.0
-        self.cost = self.runs.spent = 0.0
+        self.cost = self.idle_cost = self.lost = self.runs.spent = 0.0
         self.unprepared = self.unjudged = 0
-        self.opponent, self._is_measuring = None, False
+        self.opponent, self._is_measuring, self._is_idle = None, False, False

@@ -15,8 +15,8 @@ from typing import NamedTuple, Protocol
 from nnapi.locks import make_lock
 from nnapi.model.borrowed_memory import hold, reading
 from nnapi.model.operand import Array
-from nnapi.runtime.choice.challenger import Challenger, Inputs, copy_arrays, open_inference, time_runs, time_warm
-from nnapi.runtime.choice.evidence import log_ratio
+from nnapi.runtime.choice.challenger import COLD, Challenger, Inputs, copy_arrays, open_inference, time_runs, time_warm
+from nnapi.runtime.choice.evidence import LONG, log_ratio
 from nnapi.runtime.choice.knowledge import replace_cached
 from nnapi.runtime.choice.ledger import Ledger
 from nnapi.runtime.choice.question import Question
@@ -77,7 +77,7 @@ class Trial:
         notify: Callable[[Trial], None] = lambda trial: None,
     ) -> None:
         """``guard`` wraps the plan that takes over. ``notify`` is called with the trial at the first run."""
-        self.question, self.active = question, active
+        self.question, self.active, self._first = question, active, active.plan
         self.schedule = Schedule[Challenger](is_dynamic=is_dynamic(question.model))
         self.ledger = Ledger(question, record)
         self.is_reported = True
@@ -85,6 +85,8 @@ class Trial:
         self.recorded: float | None = None
         self._guard, self._notify = guard, notify
         self._sample: Inputs | None = None
+        self._expected: Sequence[Array] | None = None
+        """The outputs of a long run on the sample, which is not repeated for them."""
         self._work: _Work | None = None
         self._lock = make_lock()
         self._using_client = make_lock()
@@ -113,7 +115,7 @@ class Trial:
             is_first = self.stage is Stage.WAITING and self.schedule.first_run and self._sample is None
             work = self._work
         if is_first:
-            self._take_sample(inputs)
+            self._take_sample(inputs, outputs if seconds >= LONG else None)
         if turn is None or work is None:
             return
         try:
@@ -127,8 +129,9 @@ class Trial:
     def begin_on(self, inputs: Inputs) -> None:
         self._sample = inputs
 
-    def _take_sample(self, inputs: Inputs) -> None:
+    def _take_sample(self, inputs: Inputs, outputs: Sequence[Array] | None) -> None:
         try:
+            self._expected = outputs and copy_arrays(outputs)
             self._sample = copy_arrays(inputs)
         except MemoryError as error:
             self.stop(str(error))
@@ -146,10 +149,12 @@ class Trial:
             return
         from nnapi.runtime.choice.predict import list_challengers  # on demand: a process may end before
 
-        question, watch = self.question.about(model), Stopwatch(self.schedule.runs.median, self.threads)
+        question, seconds, expected = self.question.about(model), self.schedule.runs.median, self._expected
+        watch = Stopwatch(seconds, self.threads)
         with self._beside_runs():
-            with self._use_client():
-                seconds, expected = time_warm(watch, open_inference(self.active, sample), sample)
+            if expected is None:
+                with self._use_client():
+                    seconds, expected = time_warm(watch, open_inference(self.active, sample), sample)
             excluded = {self.active.plan.identity} | self.ledger.excluded
             plans = deque(list_challengers(question, self.threads, excluded))
         with self._lock:
@@ -182,7 +187,8 @@ class Trial:
             self._need(work)
             challenger.judge(question.model, sample, work.expected, found)
             limit = self.schedule.least_gain
-            if log_ratio(seconds, challenger.seconds) < limit:  # the machine may have become slower
+            if challenger.seconds < COLD and log_ratio(seconds, challenger.seconds) < limit:
+                # The machine may have become slower.
                 seconds, _ = self._time_active(sample)
                 while log_ratio(seconds, challenger.seconds) < limit and challenger.time_again(sample):
                     self._need(work)
@@ -214,8 +220,8 @@ class Trial:
 
     def judge(self) -> None:
         """Compare the results of pairs; drop challengers that are far behind the best."""
-        work = self._work
-        while work is not None and work.results and self.schedule.opponent is None:
+        work, schedule = self._work, self.schedule
+        while work is not None and work.results and (schedule.opponent is None or schedule.is_long):
             challenger, inputs, expected, found = work.results[0]
             if not challenger.reason:
                 with self._beside_runs():
@@ -226,6 +232,23 @@ class Trial:
                 self.schedule.unjudged = len(work.results)
         with self._lock:
             self.schedule.drop_behind()
+
+    def change_over(self) -> ReadyPlan | None:
+        """Return the plan that takes over before the others are decided; None if there is none. The trial continues."""
+        with self._lock:
+            work, leader = self._work, self.schedule.leader
+            ready = leader and leader.ready
+            if work is None or leader is None or ready is None or work.results:
+                return None
+            self.schedule.promote(leader)
+            self._work = work._replace(seconds=leader.seconds)
+        with self._use_client():
+            before = self.active.plan
+            self.ledger.change_over(before, leader)
+            self.active = self._guard(ready)
+            self.keep_progress()
+        log.info("%s takes over from %s: %s", leader.name, before.identity, leader.evidence.describe())
+        return self.active
 
     def conclude(self) -> ReadyPlan | None:
         """End the trial and record its result. Return the plan to use; None if the trial has ended before."""
@@ -246,7 +269,8 @@ class Trial:
             record = self.ledger.conclude(before, chosen.plan, seconds, self.challengers, best)
             self.active = chosen._replace(plan=record.add_times(chosen.plan))
             self.recorded = seconds
-            replace_cached(self.question, before, self.active)
+            replace_cached(self.question, self._first, self.active)
+            self._first = self.active.plan
         return self.active
 
     def conclude_as_recorded(self, recorded: float | None) -> None:
@@ -277,7 +301,7 @@ class Trial:
         """Change to a stage without measurements. The caller holds the lock."""
         if self.stage is not Stage.CLOSED:
             self.schedule.stage = stage
-        self._sample = self._work = None
+        self._sample = self._expected = self._work = None
         for each in self.challengers:
             each.close()
 
@@ -320,7 +344,7 @@ class Trial:
     @contextmanager
     def _beside_runs(self) -> Iterator[None]:
         """Mark the time in which the tuner works: runs then take longer."""
-        self.schedule.runs.begin_work()
+        self.schedule.runs.begin_work(time.perf_counter())
         try:
             yield
         finally:

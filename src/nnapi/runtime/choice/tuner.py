@@ -142,9 +142,11 @@ def advance(trial: Trial, owner: Owner, now: float, *, is_time_to_watch: bool = 
         if schedule.first_run and now - schedule.first_run >= DELAY:
             trial.prepare()
     elif trial.stage is Stage.COMPARING:
-        if not trial.prepare_next():
+        if schedule.is_urgent or not trial.prepare_next():
             trial.use_gap()
         trial.judge()
+        if ready := trial.change_over():
+            owner.use(ready, trial)
     elif trial.stage is Stage.WATCHING:
         drifted = schedule.has_drifted(trial.recorded)
         if drifted:
