@@ -1,6 +1,6 @@
 """Compare the plan that is active after some seconds of runs with every other plan.
 
-    python benchmarks/choices.py MODEL.tflite … [--seconds 5] [--busy 0] [--threads 1]
+    python benchmarks/choices.py MODEL.tflite … [--seconds 5] [--busy 0] [--threads 1] [--pretend 0]
 
 Each model runs in a process of its own with an empty cache folder: without a pause for ``--seconds``, beside ``--busy``
 processes that only use the processor. Then all plans run in the same process, in turns of random order. The program
@@ -12,6 +12,9 @@ prints for each model:
 - the number of times that the active plan changed
 - the time of measurements after runs, since the last change, as a share of the time of runs
 - the active plan and, if that is more than 5 % slower, the fastest plan
+
+``--pretend SEED`` predicts for a processor that nobody measured: with the bounds of an unknown one, times a random
+factor from 1/8 to 8 for each device and kind of operation.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,7 +40,10 @@ import numpy as np
 
 import nnapi
 from nnapi.contract.driver import PrepareOptions, Request, Variants
+from nnapi.contract.timings import Processor, scale_timings
 from nnapi.importers import load
+from nnapi.model.facts import Kind
+from nnapi.runtime.costs import prices
 from nnapi.runtime.device import devices
 from nnapi.runtime.inputs import make_zeros
 
@@ -48,6 +55,10 @@ WARM, TIMED = 5, 5
 """Runs of a turn: untimed ones that warm caches, and then timed ones, of which the mean counts."""
 PAUSE = 2e-3
 """Seconds before each turn, in which the threads of other engines stop spinning."""
+ENGINES = {"nnapi-reference": "reference", "xnnpack-cpu": "xnnpack", "openvino-cpu": "openvino"}
+"""Devices with timings, and the packages of their drivers."""
+WRONG = 8.0
+"""The factor by which pretended timings are wrong at most."""
 LEAST_SPEED = 0.95
 """A choice is right if its speed is at least this share of the fastest plan's."""
 
@@ -71,6 +82,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--leisure", type=float, default=4.0, help="seconds of the comparison afterwards")
     parser.add_argument("--busy", type=int, default=0, help="number of processes that only use the processor")
     parser.add_argument("--threads", type=int, help="threads of a run; by default nnapi chooses the number")
+    parser.add_argument("--pretend", type=int, metavar="SEED", help="predict with wrong timings")
     parser.add_argument("--one", action="store_true", help="run one model in this process, and print JSON")
     return parser.parse_args(arguments)
 
@@ -91,6 +103,19 @@ def busy_loops(count: int) -> Iterator[None]:
     finally:
         for loop in loops:
             loop.terminate()
+
+
+def pretend(seed: int) -> None:
+    """Replace the timings of all devices by wrong ones of an unknown processor."""
+    prices.find_processor = lambda: Processor.OTHER
+    draw = random.Random(seed)
+    for name, engine in ENGINES.items():
+        found = import_module(f"nnapi.drivers.{engine}.timings").for_processor(Processor.OTHER)
+        factors = {kind: WRONG ** draw.uniform(-1.0, 1.0) for kind in Kind}
+        wrong = scale_timings(found, {each: factors[each[0]] for each in found.costs})
+        for each in devices():
+            if each.name == name:
+                each.driver.timings = lambda wrong=wrong: wrong  # type: ignore[attr-defined]
 
 
 def make_inputs(model: nnapi.Model) -> list[Any]:
@@ -153,6 +178,8 @@ def compare(times: dict[str, list[float]]) -> dict[str, float]:
 
 def run_one(options: argparse.Namespace, path: Path) -> Result:
     """Run a model without a pause, then compare its active plan with all plans."""
+    if options.pretend is not None:
+        pretend(options.pretend)
     model = load(path)
     inputs = make_inputs(model)
     compilation = nnapi.compile(model, threads=options.threads)
@@ -183,6 +210,8 @@ def run_apart(options: argparse.Namespace, path: Path) -> Result:
     """Run a model in a process of its own with an empty cache folder."""
     command = [sys.executable, "-m", "benchmarks.choices", str(path), "--one", "--seconds", str(options.seconds)]
     command += ["--leisure", str(options.leisure)]
+    if options.pretend is not None:
+        command += ["--pretend", str(options.pretend)]
     if options.threads:
         command += ["--threads", str(options.threads)]
     with tempfile.TemporaryDirectory() as cache:

@@ -14,10 +14,15 @@ from benchmarks.choices import (
     make_inputs,
     parse,
     prepare_all,
+    pretend,
     run_one,
     time_alternating,
 )
+from nnapi.contract.timings import Processor, Timed
+from nnapi.drivers.reference.timings import for_processor
 from nnapi.importers import load
+from nnapi.runtime.costs import prices
+from nnapi.runtime.device import device, devices
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.tflite"
 
@@ -52,3 +57,19 @@ def test_the_active_plan_is_among_them(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_arguments() -> None:
     options = parse(["model.tflite", "--busy", "2"])
     assert (options.busy, options.seconds, options.models) == (2, 5.0, [Path("model.tflite")])
+
+
+def test_pretended_timings_are_wrong_by_a_factor_of_up_to_8_for_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prices, "find_processor", prices.find_processor)
+    for each in devices():
+        if isinstance(each.driver, Timed):
+            monkeypatch.setattr(each.driver, "timings", each.driver.timings)
+    pretend(1)
+    driver, right = device("nnapi-reference").driver, for_processor(Processor.OTHER)
+    assert isinstance(driver, Timed)
+    found = driver.timings()
+    assert found is not None
+    ratios = {each: found.costs[each].byte / cost.byte for each, cost in right.costs.items() if cost.byte}
+    assert all(1 / 8 <= ratio <= 8 for ratio in ratios.values())
+    assert len({round(ratio, 6) for ratio in ratios.values()}) > 4, "one for each kind"
+    assert prices.find_processor() is Processor.OTHER

@@ -237,7 +237,7 @@ class Trial:
         """Return the plan that takes over before the others are decided; None if there is none. The trial continues."""
         with self._lock:
             work, leader = self._work, self.schedule.leader
-            ready = leader and leader.ready
+            ready = leader.ready if leader else None
             if work is None or leader is None or ready is None or work.results:
                 return None
             self.schedule.promote(leader)
