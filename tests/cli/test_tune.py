@@ -31,7 +31,7 @@ def test_it_says_what_it_chose() -> None:
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert [line.partition(", in ")[0] for line in lines[::2]] == ["digits_quant.tflite"] * 2
-    assert all(line.startswith("  everything on nnapi-reference: predicted ") for line in lines[1::2])
+    assert all(line.startswith("  chosen: everything on nnapi-reference: predicted ") for line in lines[1::2])
 
 
 def test_json() -> None:

@@ -75,8 +75,8 @@ def test_a_trial_is_decided_once_nobody_is_left_on_trial(machine: Machine) -> No
 
 def test_the_winner_is_compared_with_the_plan_before_and_with_the_others(machine: Machine) -> None:
     best, other = Rival("fast", [0.5, 0.3], Standing.FASTER), Rival("fair", [0.1, 0.3], Standing.FASTER, reason="no")
-    before, others = compare_with(best, "everything on first", [other.describe()])  # type: ignore[arg-type]
-    assert before == Comparison("everything on first", 0.0, [-0.5, -0.3], Standing.SLOWER)
+    before, others = compare_with(best, plan_on("first", 7e-3), [other.describe()])  # type: ignore[arg-type]
+    assert before == Comparison("everything on first", 7e-3, [-0.5, -0.3], Standing.SLOWER)
     assert others[:2] + others[3:] == ("fair", 2e-3, Standing.SLOWER, "no")
     assert others.logs == pytest.approx([-0.3, -0.1])
 

@@ -117,7 +117,7 @@ def test_the_whole_text() -> None:
     assert as_text(plan).splitlines() == [
         "quick 1 of 2 operations in 1 partition; 1 on slow: no",
         "",
-        "predicted 1.500 ms on 2 threads",
+        "chosen: 1 on quick and 1 on slow (#1): predicted 1.500 ms on 2 threads; predicted to be fastest",
         "  or everything on slow: predicted 3.000 ms, measured 2.500 ms",
         "",
         "steps",
@@ -135,7 +135,7 @@ def test_the_whole_text() -> None:
         "  another",
     ]
     assert list_times(plan) == [
-        "1 on quick and 1 on slow: predicted 1.500 ms on 2 threads",
+        "chosen: 1 on quick and 1 on slow (#1): predicted 1.500 ms on 2 threads; predicted to be fastest",
         "or everything on slow: predicted 3.000 ms, measured 2.500 ms",
     ]
 
@@ -277,5 +277,44 @@ def test_what_the_model_permits_is_said() -> None:
 def test_times_are_given_with_their_threads(threads: int | None, said: str) -> None:
     plan = compile(chain(), REFERENCE.name).plan.with_times(1e-3, 2e-3, ()).on_threads(threads)
     line = as_text(plan).splitlines()[2]
-    assert line == f"predicted 1.000 ms, measured 2.000 ms{said}"
+    assert line == f"chosen: everything on nnapi-reference: predicted 1.000 ms, measured 2.000 ms{said}"
     assert as_data(plan)["threads"] == threads
+
+
+@pytest.mark.parametrize(
+    ("measured", "others", "why"),
+    [
+        (None, [], ""),
+        (None, [Alternative("other", math.inf)], ""),
+        (None, [Alternative("other", 2e-3), Alternative("third", 1e-3)], "; predicted to be fastest"),
+        (None, [Alternative("other", 0.9e-3)], "; predicted to be nearly as fast, and sooner ready"),
+        (2e-3, [Alternative("other", 0.9e-3)], "; no other plan was measured"),
+        (2e-3, [Alternative("other", 0.9e-3, 3e-3), Alternative("third", 1.0)], "; measured to be fastest"),
+        (2e-3, [Alternative("other", 0.9e-3, 1.99e-3)], "; no other plan is clearly faster"),
+    ],
+)
+def test_the_chosen_plan_is_marked_with_the_reason(measured: float | None, others: list[Alternative], why: str) -> None:
+    plan = compile(chain(), REFERENCE.name).plan.on_threads(None)
+    plan = plan._change(_predicted=1e-3, measured=measured, _compared=tuple(others))
+    times = "predicted 1.000 ms" + (", measured 2.000 ms" if measured else "")
+    assert list_times(plan)[0] == f"chosen: everything on nnapi-reference: {times}{why}"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (1e-3, "1.000 ms"),
+        (1e-7, "0.1 µs"),
+        (9.9e-8, "99 ns"),
+        (1e-9, "1 ns"),
+        (9e-10, "under 1 ns"),
+        (0.0, "under 1 ns"),
+    ],
+)
+def test_times_are_never_shown_as_zero(seconds: float, text: str) -> None:
+    plan = compile(chain(), REFERENCE.name).plan
+    compared = (Alternative("other", 0.0, seconds),)
+    assert list_times(plan.with_times(1.0, seconds, compared))[1] == f"or other: measured {text}"
+    assert summary(plan.with_times(seconds, 1.0, ())).split("; ")[1] == (
+        f"predicted {text}, measured 1000.000 ms" if seconds else "measured 1000.000 ms"
+    )

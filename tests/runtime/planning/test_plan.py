@@ -3,7 +3,7 @@
 import pytest
 
 from nnapi import Model, compile
-from nnapi.runtime.planning.plan import Explanation, Plan, Run
+from nnapi.runtime.planning.plan import Explanation, Plan, Run, _describe_ranges
 from tests.runtime.control_cases import branch, counting
 from tests.runtime.device_cases import ABS, NEG, REFERENCE, chain, limited
 
@@ -50,6 +50,10 @@ def test_a_plan_whose_operations_are_placed_on_one_device_is_named_after_its_ste
 def test_the_identity_of_a_divided_plan_is_the_same_for_the_same_assignment() -> None:
     first, last = limited("first", [ABS]), limited("last", [NEG])
     one, again, longer = (compile(chain(count), [first, last, REFERENCE]).plan for count in (4, 4, 6))
-    assert one.identity.startswith("2 on first and 2 on last (")
-    assert longer.identity.startswith("3 on first and 3 on last (")
+    assert one.identity == "2 on first and 2 on last (#1, #3)"
+    assert longer.identity == "3 on first and 3 on last (#1, #3, #5)"
     assert again.identity == one.identity
+
+
+def test_neighboring_operations_are_a_range() -> None:
+    assert _describe_ranges([1, 3, 4, 5, 9]) == "#1, #3–5, #9"

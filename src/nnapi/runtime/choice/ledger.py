@@ -33,7 +33,7 @@ class Ledger:
 
     def change_over(self, before: Plan, leader: Challenger) -> None:
         """Note that a plan took over from the one ``before``, although the trial continues."""
-        self._before = compare_with(leader, before.identity, self._before)
+        self._before = compare_with(leader, before, self._before)
 
     def keep_progress(self, active: Plan, challengers: Sequence[Challenger]) -> None:
         """Record the pairs so far, so that a later process continues."""
@@ -47,7 +47,7 @@ class Ledger:
         """Record the result of a trial: the ``chosen`` plan, and the ``seconds`` of its runs."""
         comparisons = [*self._before, *(each.describe() for each in challengers if each is not best)]
         if best:
-            comparisons = compare_with(best, active.identity, comparisons)
+            comparisons = compare_with(best, active, comparisons)
         tried = {each.description for each in comparisons}
         comparisons += [each for name, each in self._known.items() if each.reason and name not in tried]
         record = Record.of(MEASURED, chosen, seconds, comparisons)
@@ -55,8 +55,11 @@ class Ledger:
         return record
 
 
-def compare_with(best: Challenger, before: str, others: Sequence[Comparison]) -> list[Comparison]:
+def compare_with(best: Challenger, before: Plan, others: Sequence[Comparison]) -> list[Comparison]:
     """Return the winner's comparisons: measured with the plan before, derived from that with the others."""
     gain = best.evidence.log_gain
     derived = [each._replace(logs=[log - gain for log in each.logs], standing=str(Standing.SLOWER)) for each in others]
-    return [Comparison(before, 0.0, [-log for log in best.evidence.logs], Standing.SLOWER), *derived]
+    return [
+        Comparison(before.identity, before.predicted, [-log for log in best.evidence.logs], Standing.SLOWER),
+        *derived,
+    ]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nnapi.runtime.costs.prices import Tables
     from nnapi.runtime.planning.device_answers import Asked
 
-FORMAT = 2
+FORMAT = 3
 """Version of records and of the timings they depend on; part of each key."""
 
 

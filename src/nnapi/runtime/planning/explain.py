@@ -35,10 +35,22 @@ def summary(plan: Plan) -> str:
 
 def list_times(plan: Plan) -> list[str]:
     """Return a line with the plan's times, and one for each alternative."""
-    return [
-        f"{plan.name}: {_describe_both(plan.predicted, plan.measured)}{_describe_threads(plan)}",
-        *_list_alternatives(plan),
-    ]
+    times = f"{_describe_both(plan.predicted, plan.measured)}{_describe_threads(plan)}"
+    return [f"chosen: {plan.identity}: {times}{_describe_why(plan)}", *_list_alternatives(plan)]
+
+
+def _describe_why(plan: Plan) -> str:
+    """Describe why the plan was chosen among its alternatives; empty without any."""
+    others = [other for other in plan.alternatives if math.isfinite(other.seconds)]
+    if not others:
+        return ""
+    if plan.measured is None:
+        is_first = plan.predicted <= min(other.seconds for other in others)
+        return "; predicted to be fastest" if is_first else "; predicted to be nearly as fast, and sooner ready"
+    measured = [other.measured for other in others if other.measured is not None]
+    if not measured:
+        return "; no other plan was measured"
+    return "; measured to be fastest" if plan.measured <= min(measured) else "; no other plan is clearly faster"
 
 
 def _list_alternatives(plan: Plan) -> list[str]:
@@ -64,8 +76,8 @@ def _find_reasons(plan: Plan, refusing: str, chosen: str) -> list[str]:
 
 def as_text(plan: Plan) -> str:
     """Return the plan as text: summary, times, steps, each operation's verdicts and costs, notes."""
-    lines = [summary(plan), "", _describe_both(plan.predicted, plan.measured) + _describe_threads(plan)]
-    lines += [f"  {line}" for line in _list_alternatives(plan)]
+    chosen, *others = list_times(plan)
+    lines = [summary(plan), "", chosen, *(f"  {line}" for line in others)]
     lines += ["", "steps"] + [f"  {number}. {_describe_step(step)}" for number, step in enumerate(plan.steps, 1)]
     lines += ["", "operations"]
     width = max((len(f"#{d.number} {d.operation}") for d in plan.decisions), default=0)
@@ -168,8 +180,8 @@ def _describe_threads(plan: Plan) -> str:
 
 
 def _describe_both(predicted: float, measured: float | None) -> str:
-    found = "" if measured is None else f", measured {_format_seconds(measured)}"
-    return f"predicted {_format_seconds(predicted)}{found}"
+    found = [f"predicted {_format_seconds(predicted)}"] if predicted or measured is None else []
+    return ", ".join(found if measured is None else [*found, f"measured {_format_seconds(measured)}"])
 
 
 def _describe_cost(seconds: float | None) -> str:
@@ -179,7 +191,9 @@ def _describe_cost(seconds: float | None) -> str:
 def _format_seconds(seconds: float) -> str:
     if not math.isfinite(seconds):
         return "impossible"
-    return f"{seconds * 1e3:.3f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} µs"
+    if seconds >= 1e-7:
+        return f"{seconds * 1e3:.3f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} µs"
+    return f"{seconds * 1e9:.0f} ns" if seconds >= 1e-9 else "under 1 ns"
 
 
 def _count(count: int, noun: str) -> str:

@@ -62,7 +62,8 @@ Step = Run | If | While
 
 
 class Alternative(NamedTuple):
-    """Another plan, with its predicted seconds, and its measured seconds if a trial ran it."""
+    """Another plan, with its predicted seconds, and its measured seconds if a trial ran it. Predicted seconds of 0 are
+    unknown."""
 
     description: str
     seconds: float
@@ -127,13 +128,15 @@ class Plan(NotebookDisplay):
 
     @property
     def identity(self) -> str:
-        """The key of the plan among candidates: its name and, if it has several devices, a digest of the assignment."""
+        """The key of the plan among candidates: its name, with the operations that are not on the main device."""
         if self.is_simple:
             return self.name
-        import zlib  # on demand: only comparisons need it
-
-        chosen = "\n".join(decision.chosen for decision in self.decisions)
-        return f"{self.name} ({zlib.crc32(chosen.encode()):08x})"
+        placed: dict[str, list[int]] = {}
+        for decision in self.decisions:
+            placed.setdefault(decision.chosen, []).append(decision.number)
+        main, *others = sorted(placed.items(), key=lambda each: -len(each[1]))
+        rest = [f"{len(numbers)} on {device} ({_describe_ranges(numbers)})" for device, numbers in others]
+        return " and ".join([f"{len(main[1])} on {main[0]}", *rest]) if rest else self.name
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -172,6 +175,13 @@ class Plan(NotebookDisplay):
         changed = copy(self)
         vars(changed).update(changes)
         return changed
+
+
+def _describe_ranges(numbers: Sequence[int]) -> str:
+    """Describe operations by their numbers: ``#3, #5–7``."""
+    starts = [each for each in numbers if each - 1 not in numbers]
+    ends = [each for each in numbers if each + 1 not in numbers]
+    return ", ".join(f"#{a}" if a == b else f"#{a}–{b}" for a, b in zip(starts, ends, strict=True))
 
 
 def _find_touching(step: Step, operand: int) -> set[str]:
