@@ -131,3 +131,20 @@ def test_another_plan_has_seconds_and_a_budget_of_its_own() -> None:
     assert not runs.remember(9e-3, is_beside=False), "the first run finds cold caches"
     runs.remember(3e-3, is_beside=False)
     assert runs.median == 3e-3
+
+
+def test_short_runs_that_were_all_disturbed_are_not_compared() -> None:
+    """A slower machine is believed after some runs."""
+    runs = ActiveRuns(is_dynamic=False)
+
+    def run(seconds: float, count: int) -> None:
+        for _ in range(count):
+            runs.arrive(NOW, seconds, NOW + seconds)
+            runs.remember(seconds, is_beside=False)
+
+    run(1e-4, 3)
+    assert (runs.find_shortest(3), runs.find_shortest(4)) == (1e-4, None)
+    run(4e-4, 3)
+    assert (runs.find_shortest(3), runs.find_shortest(4), runs.find_shortest(1)) == (None, 1e-4, 4e-4)
+    run(4e-4, 40)
+    assert runs.find_shortest(3) == 4e-4

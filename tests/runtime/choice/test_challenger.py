@@ -170,6 +170,17 @@ def test_pairs_are_judged_as_they_come(machine: Machine) -> None:
     assert found.is_faster
 
 
+def test_a_disturbed_measurement_of_short_runs_is_no_pair(machine: Machine) -> None:
+    """A slower machine is believed at last."""
+    device = Timed(machine.clock, 1e-3)
+    found = prepare(device)
+    device.left = [3.5e-3]
+    measure(found, 2e-3)
+    assert found.evidence.logs == []
+    measure(found, 2e-3)
+    assert found.evidence.logs == [pytest.approx(math.log(2 / 3.5))]
+
+
 @pytest.mark.parametrize(("active", "pairs"), [(51e-3, 1), (21e-3, 2), (18e-3, 4)])
 def test_runs_of_20_ms_or_more_need_fewer_pairs(active: float, pairs: int, machine: Machine) -> None:
     found = prepare(Timed(machine.clock, 10e-3))

@@ -3,6 +3,8 @@
 import math
 from collections import deque
 
+from nnapi.runtime.choice.evidence import DISTURBED
+
 RECENT = 8
 """Number of latest runs whose seconds are kept."""
 GAP, LEAST_GAP, PAUSE = 2.0, 5e-3, 0.25
@@ -10,6 +12,8 @@ GAP, LEAST_GAP, PAUSE = 2.0, 5e-3, 0.25
 it waits the third number of seconds, as the next run may just be late."""
 BESIDE = 0.05
 """A run counts if the tuner's work beside it took less than this share of it."""
+FORGETTING = 1.01
+"""Factor by which each run forgets the fastest one, as the machine may become slower."""
 
 
 class ActiveRuns:
@@ -22,6 +26,7 @@ class ActiveRuns:
         """Seconds spent in all runs; the time at which the last run or measurement ended."""
         self.is_dynamic = is_dynamic
         self._gap = self._gap_before = self._median = 0.0
+        self._fastest = math.inf
         self._skips = 0
         """Number of next runs to ignore, because a measurement has cooled the caches."""
         self._worked = 0.0
@@ -35,6 +40,7 @@ class ActiveRuns:
         self._gap, self._gap_before = min(gap, self._gap_before), gap  # a single run may have waited for the tuner
         self.end = now
         self.spent += seconds
+        self._fastest = min(seconds, FORGETTING * self._fastest)
         work = self._work + (max(now - self._began, 0.0) if self._worked == math.inf else 0.0)
         recent, self._noted = work - self._noted, work
         return begin < self._worked and recent > BESIDE * seconds
@@ -62,13 +68,21 @@ class ActiveRuns:
     def change(self, seconds: float) -> None:
         """Begin with another plan, whose runs take about ``seconds``."""
         self.forget()
-        self._median, self.spent = seconds, 0.0
+        self._median, self._fastest, self.spent = seconds, seconds, 0.0
 
     @property
     def median(self) -> float:
         """Median seconds of the latest runs; 0 before the first run."""
         recent = sorted(self.recent)
         return recent[len(recent) // 2] if recent else self._median
+
+    def find_shortest(self, count: int) -> float | None:
+        """Return the seconds of the shortest of the latest ``count`` runs; None if there are fewer, or if all were
+        disturbed, as by other processes."""
+        if len(self.recent) < count:
+            return None
+        shortest = min(list(self.recent)[-count:])
+        return None if count > 1 and shortest > DISTURBED * self._fastest else shortest
 
     @property
     def have_gaps(self) -> bool:

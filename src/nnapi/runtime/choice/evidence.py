@@ -20,6 +20,8 @@ less than 1 % of trials, even in noise of 20 %."""
 LEAST, MOST = 4, 24
 """Pairs that a plan needs to take over, one less for long runs; pairs after which plans count as equally fast unless
 one is likely faster."""
+DISTURBED = 3.0
+"""A measurement of short runs was disturbed if it takes this many times as long as the fastest so far."""
 RESOLUTION = 0.005
 """Minimum standard deviation of a log ratio, given by the clock's resolution."""
 OUTLIER, SPREADS = 0.1, 4.0
@@ -116,13 +118,22 @@ class Contender:
         self.standing = Standing.ON_TRIAL
         self.reason = ""
         """Why the plan is excluded; empty if it is not."""
-        self.seconds = 0.0
-        """Seconds of a run in the last measurement."""
+        self._seconds, self._fastest = 0.0, math.inf
         self.cost = 0.0
         """Seconds that the last pair took; 0 before the first pair."""
         self.first_gain = 0.0
         """Log of active seconds / own seconds, measured when the plan was prepared."""
         self._margin = DOUBTFUL_MARGIN if is_doubtful else MARGIN
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of a run in the last measurement."""
+        return self._seconds
+
+    @seconds.setter
+    def seconds(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._fastest = min(self._fastest, seconds)
 
     @property
     def is_on_trial(self) -> bool:
@@ -150,7 +161,11 @@ class Contender:
         return min(self.cost or math.inf, count_runs(self.seconds) * self.seconds)
 
     def add_pair(self, active: float) -> None:
-        """Add the pair of ``active``, the active plan's seconds, and this plan's last measurement."""
+        """Add the pair of ``active``, the active plan's seconds, and this plan's last measurement, unless that of a
+        short run was disturbed."""
+        if active < LONG and self.seconds > DISTURBED * self._fastest:
+            self._fastest *= 2  # the machine may have become slower
+            return
         self.evidence.add(active, self.seconds)
         self.standing = self.evidence.judge(self._margin, is_long=active >= LONG)
 

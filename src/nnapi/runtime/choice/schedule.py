@@ -90,11 +90,11 @@ class Schedule(Generic[C]):
             return None
         found = self.find_next() if not self.unprepared or self.is_urgent else None
         wanted = 1 if runs.is_dynamic or found is None else count_runs(found.seconds)
-        if found is None or len(runs.recent) < wanted or (is_second and wanted > 1):
+        active = runs.find_shortest(wanted)
+        if found is None or active is None or (is_second and wanted > 1):
             return None
         self._is_measuring, self._before = True, seconds
-        is_known = wanted > 1 or runs.is_dynamic
-        return Turn(found, min(list(runs.recent)[-wanted:]) if is_known else None)
+        return Turn(found, active if wanted > 1 or runs.is_dynamic else None)
 
     def score(self, turn: Turn[C], cost: float) -> bool:
         """Note a measurement that took ``cost`` seconds. Return whether its results should be compared."""
