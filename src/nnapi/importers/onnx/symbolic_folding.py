@@ -13,7 +13,7 @@ from nnapi.importers.refusals import expressible
 from nnapi.shapes.array import SymbolicArray, as_integers, broadcast, has_sizes, is_symbolic
 
 if TYPE_CHECKING:
-    import onnx
+    from nnapi.formats.onnx import messages as onnx
 
 Attributes = dict[str, "onnx.AttributeProto"]
 Fold = Callable[..., Any]
@@ -160,11 +160,9 @@ def _range(arrays: Sequence[Any], attributes: Attributes) -> Any:
 
 
 def _fill(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    value = np.zeros(1, np.float32)
-    if "value" in attributes:
-        from onnx import numpy_helper
+    from nnapi.importers.onnx.reader import to_array  # which imports this module's package
 
-        value = numpy_helper.to_array(attributes["value"].t)
+    value = to_array(attributes["value"].t) if "value" in attributes else np.zeros(1, np.float32)
     (shape,) = arrays
     return shape.derive(lambda own: np.full(own, value.reshape(-1)[0], value.dtype), [shape], tuple(_integers(shape)))
 
