@@ -284,6 +284,15 @@ class Variants(Protocol):
 
 
 @runtime_checkable
+class Predicts(Protocol):
+    """A driver that predicts how much time some of its variants save."""
+
+    def predict_savings(self, model: Model) -> Mapping[str, float]:
+        """Return the seconds that variants save on one thread, by name. The call takes little time."""
+        ...
+
+
+@runtime_checkable
 class Precise(Protocol):
     """A driver that may compute float32 in the lower precision that a model permits."""
 

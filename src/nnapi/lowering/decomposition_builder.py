@@ -46,6 +46,8 @@ class Decomposition(Builder):
         self.origins: dict[int, int] = {}
         self.is_stored = False
         """Whether the rule's results already have the call's layout and activation."""
+        self.is_clamped = False
+        """Whether the rule's first result already has the call's activation."""
         self._tensors: dict[int, Tensor] = {}
         self._given, self._known = given, values
         self._zeros: dict[int, Tensor] = {}
@@ -95,7 +97,9 @@ class Decomposition(Builder):
             result = results[position]
             if not same_quantization(result.type, type):
                 result = self._requantize(result, type)
-            if not position and self.call.activation and not self.is_stored:  # clamp after requantizing
+            if (
+                not position and self.call.activation and not (self.is_stored or self.is_clamped)
+            ):  # clamp after requantizing
                 result = getattr(self, CLAMPS[self.call.activation])(result)
             if not self.is_stored and position < len(slots) and slots[position].name in images:
                 result = self.permute(result, NHWC_TO_NCHW)

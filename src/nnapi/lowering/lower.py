@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from nnapi.codes import FuseCode, OperationCode
@@ -24,6 +25,7 @@ from nnapi.model.operation import REGISTRY
 from nnapi.model.parameter import NCHW_TO_NHWC, NHWC_TO_NCHW, Several, ValuesParameter
 from nnapi.operation_codes import COMPOSITE_CODES, Code
 from nnapi.ops.quantized_values import dequantize
+from nnapi.ops.shapes import Pair
 
 if TYPE_CHECKING:
     from nnapi.contract.workload import Work
@@ -123,6 +125,9 @@ class Lowering(ABC, Generic[V, C]):
     """Whether a CAST to float16 rounds; None unless the engine computes float16 in float32."""
     depth: int = 0
     """The number of decompositions that contain this one."""
+    tiles: Mapping[int, Pair] = MappingProxyType({})
+    """The convolutions that are lowered with fewer multiplications, by number, with their tiles
+    (:mod:`nnapi.lowering.winograd`)."""
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         self.model = model
@@ -136,6 +141,8 @@ class Lowering(ABC, Generic[V, C]):
         self.values: dict[int, V] = {}
         self.parts: dict[int, list[Work]] = {}
         """For each decomposed call, by number: the work of the operations that replace it."""
+        self.spared = 0
+        """MACs that convolutions need less than without tiles."""
         self._repeatable: dict[Any, Call] = {}
         self.halves = find_half_precision(model, self.casts_round)
         for operand in model.operands:
@@ -239,7 +246,8 @@ class Lowering(ABC, Generic[V, C]):
         match_of(call)  # refuses operations of extensions
         refusals: tuple[type[Exception], ...] = (Unsupported, *self.failures)
         try:
-            self._lower_by_rule(call)
+            if call.number not in self.tiles or not self._lower_with_tile(call, self.tiles[call.number]):
+                self._lower_by_rule(call)
         except refusals as refusal:
             self._lower_as_parts(call, refusal)
         if self.halves and not self.depth:
@@ -274,6 +282,23 @@ class Lowering(ABC, Generic[V, C]):
         self.parts[call.number] = [
             work for inner in inners for work in part.parts.get(inner.number) or [find_work(decomposition.model, inner)]
         ]
+
+    def _lower_with_tile(self, call: OperationCall, tile: Pair) -> bool:
+        """Lower a convolution with fewer multiplications; return False if the engine refuses one of its parts."""
+        from nnapi.contract.workload import find_work  # on demand: few models are lowered so
+        from nnapi.lowering.winograd.decomposition import decompose
+
+        try:
+            decomposition = decompose(self._normalize(call), self.types, self.constants, tile)
+            part = self.make_part(decomposition.model, decomposition.origins)
+            for inner in decomposition.model.operations:
+                part._lower(inner)
+        except (Unsupported, *self.failures):
+            return False
+        self.adopt_part(call, part)
+        needed = sum(find_work(decomposition.model, inner).macs for inner in decomposition.model.operations)
+        self.spared += find_work(self.model, call).macs - needed
+        return True
 
     def _lower_by_rule(self, call: OperationCall) -> None:
         rule = self.rules.find(call.code)

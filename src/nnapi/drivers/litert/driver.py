@@ -35,6 +35,10 @@ class GraphDriver(HostMemory, ABC, Generic[G]):
 
         return lower_model(model, shapes)
 
+    def lower_variant(self, model: Model, shapes: Shapes, options: PrepareOptions) -> Lowered:
+        """Lower a model to the graph of the variant in ``options``, as far as lowering differs."""
+        return self.lower(model, shapes)
+
     def prepare_graph(self, model: Model, options: PrepareOptions, assumed: Shapes, shapes: Shapes) -> G:
         """Prepare a model for the input shapes ``shapes``; ``assumed`` are those that are prepared first."""
         return self.open_graph(model, options, self._lower_and_compile(model, options, assumed, shapes))
@@ -44,7 +48,7 @@ class GraphDriver(HostMemory, ABC, Generic[G]):
         from nnapi.lowering.lower import need_supported
 
         model.need_mapped()  # at a run, the model's files may have changed
-        lowered = self.lower(model, shapes)
+        lowered = self.lower_variant(model, shapes, options)
         need_supported(lowered.verdicts)
         return self.compile(model, lowered.graph, assumed, options)
 

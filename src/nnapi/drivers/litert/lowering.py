@@ -20,6 +20,7 @@ from nnapi.model.call import Call
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
 from nnapi.operation_codes import CompositeCode
+from nnapi.ops.shapes import Pair
 
 ALL_CONSTANT = frozenset({OperationCode.QUANTIZED_LSTM, CompositeCode.QUANTIZED_LSTM_SEQUENCE})
 
@@ -62,7 +63,7 @@ class TfliteLowering(SubgraphLowering[Context]):
         graph = self.finish()
         inputs, outputs = [*graph.inputs, *self.turns], [*graph.outputs, *self.turns_left]
         turns = tuple([choose_first_turns(*models) for models in self.turn_models])
-        return replace(graph, inputs=inputs, outputs=outputs, subgraphs=self.subgraphs, turns=turns)
+        return replace(graph, inputs=inputs, outputs=outputs, subgraphs=self.subgraphs, turns=turns, spared=self.spared)
 
     @property
     def operators(self) -> list[Operator]:  # type: ignore[override]
@@ -178,12 +179,15 @@ def lower_model(
     model: Model,
     shapes: Sequence[Shape | None] | None = None,
     lowering: type[TfliteLowering] = TfliteLowering,
+    tiles: Mapping[int, Pair] | None = None,
 ) -> Lowered:
     """Lower a model; each operation that cannot be lowered gets a verdict with the reason.
 
-    ``shapes`` are those of the inputs, None for an omitted one; by default :func:`assume_shapes`.
+    ``shapes`` are those of the inputs, None for an omitted one; by default :func:`assume_shapes`. ``tiles`` are as for
+    :class:`~nnapi.lowering.lower.Lowering`.
     """
     work = lowering(model, assume_shapes(model) if shapes is None else shapes)
+    work.tiles = tiles or work.tiles
     if shapes is None and not all(model.operands[index].type.is_known for index in model.inputs):
         work.when = "with 1 for each dimension that the model leaves unspecified"
         work.dynamic = frozenset(

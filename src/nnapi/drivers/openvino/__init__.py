@@ -3,7 +3,7 @@
 Importing the engine takes 0.1 s, so it is imported with the first model.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -71,8 +71,15 @@ class OpenVinoDriver(HostMemory):
         return offer_precision(self._device, model)
 
     def list_variants(self, model: Model) -> Sequence[str]:
-        """Return the variant in another precision, if the model permits less than float32."""
-        return self.offer_precision(model).variants
+        """Return the variant in another precision, if the model permits less than float32, and Winograd variants."""
+        return [*self.offer_precision(model).variants, *self.predict_savings(model)]
+
+    def predict_savings(self, model: Model) -> Mapping[str, float]:
+        from nnapi.drivers.openvino.timings import find_winograd_costs  # on demand, as timings
+        from nnapi.lowering.tile_choice import predict_savings
+
+        is_measured = self._device == "CPU"
+        return predict_savings(find_winograd_costs(), model, self.offer_precision(model).usual) if is_measured else {}
 
     def predict_variant(self, model: Model) -> str:
         return ""

@@ -12,6 +12,7 @@ from nnapi.contract.driver import Prepared, PrepareOptions, Verdict
 from nnapi.contract.loops import choose_first_turns
 from nnapi.contract.prepared import PreparedPerShapes
 from nnapi.contract.profiling import profile_engine
+from nnapi.contract.winograd import is_winograd
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.consistency import need_consistent
@@ -27,6 +28,7 @@ from nnapi.model.borrowed_memory import hold
 from nnapi.model.memory import mappings
 from nnapi.model.model import Model, constants
 from nnapi.model.operand import Shape
+from nnapi.ops.shapes import Pair
 
 __all__ = ["dump", "list_devices", "load", "lower_model", "prepare", "verdicts"]
 
@@ -53,13 +55,13 @@ def list_devices() -> list[str]:
 def prepare(model: Model, device: str, options: PrepareOptions, threads: int | None) -> Prepared:
     """Compile a model; raise OpFailedError if an operation is not supported or the engine fails."""
     engine_threads.need()
-    hint = HINTS[offer_precision(device, model).choose(options.variant)]
+    hint, tiles = HINTS[offer_precision(device, model).choose(options.variant)], _find_tiles(device, model, options)
 
     def compile_for(shapes: Sequence[Shape | None]) -> PreparedOpenVino:
         engine_threads.need()
         given = [shape for shape in shapes if shape is not None]
         need(len(given) == len(shapes), "an input is omitted")
-        return _compile(model, given, device, choose_properties(device, options, threads, hint))
+        return _compile(model, given, device, choose_properties(device, options, threads, hint), tiles)
 
     shapes = assume_shapes(model)
     if all(model.operands[index].type.is_known for index in model.inputs):
@@ -67,9 +69,20 @@ def prepare(model: Model, device: str, options: PrepareOptions, threads: int | N
     return PreparedPerShapes(compile_for, tuple(shapes))
 
 
-def _compile(model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any]) -> PreparedOpenVino:
+def _find_tiles(device: str, model: Model, options: PrepareOptions) -> Mapping[int, Pair]:
+    if not is_winograd(options.variant):
+        return {}
+    from nnapi.drivers.openvino.timings import find_winograd_costs  # on demand: by default, convolutions are direct
+    from nnapi.lowering.tile_choice import find_tiles
+
+    return find_tiles(find_winograd_costs(), model, options.variant, offer_precision(device, model).usual)
+
+
+def _compile(
+    model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any], tiles: Mapping[int, Pair]
+) -> PreparedOpenVino:
     model.need_mapped()  # at a run, the model's files may have changed
-    result = lower_model(model, shapes)
+    result = lower_model(model, shapes, tiles)
     need_supported(result.verdicts)
     try:
         alone = {"SNIPPETS_MODE": "DISABLE"} if result.is_large and device == "CPU" else {}
@@ -84,7 +97,7 @@ def _compile(model: Model, shapes: Sequence[Shape], device: str, properties: Map
     if device == "CPU":  # other devices have memory of their own
         need_consistent(compiled)
     turns = [choose_first_turns(*models) for models in result.turn_models]
-    prepared = _make_prepared(model, shapes, device, properties, compiled, result.bounds, turns)
+    prepared = _make_prepared(model, shapes, device, properties, compiled, result.bounds, turns, tiles)
     prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)
     return prepared
 
@@ -97,13 +110,16 @@ def _make_prepared(
     compiled: Any,
     bounds: Sequence[Bounds],
     turns: Sequence[int],
+    tiles: Mapping[int, Pair],
 ) -> PreparedOpenVino:
     def copy(compiled: Any) -> Any:
         return core().import_model(io.BytesIO(_export(compiled)), device, properties)
 
     def compile_with_counters() -> Any:
         held = need_value(hold(model), "the memory of its constants was freed")  # a trace is read later
-        return core().compile_model(mark_nodes(lower_model(held, shapes)), device, {**properties, "PERF_COUNT": True})
+        return core().compile_model(
+            mark_nodes(lower_model(held, shapes, tiles)), device, {**properties, "PERF_COUNT": True}
+        )
 
     traced = profile_engine(model, "OpenVINO", partial(measure, model, compile_with_counters))
     return PreparedOpenVino(shapes, compiled, bounds, traced, copy, _count_copies(device, properties), turns)
@@ -141,7 +157,7 @@ def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threa
     compiled = core().import_model(io.BytesIO(blob), device, chosen)
     shapes = [model.operands[index].type.dimensions for index in model.inputs]
     bounds = [Bounds(*values) for values in checks]
-    return _make_prepared(model, shapes, device, chosen, compiled, bounds, turns)
+    return _make_prepared(model, shapes, device, chosen, compiled, bounds, turns, _find_tiles(device, model, options))
 
 
 def choose_properties(device: str, options: PrepareOptions, threads: int | None, hint: str) -> dict[str, Any]:

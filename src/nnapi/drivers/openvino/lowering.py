@@ -21,6 +21,7 @@ from nnapi.model.operand import OperandType, Shape
 from nnapi.model.parameter import NHWC_TO_NCHW
 from nnapi.operation_codes import COMPOSITE_CODES, FAMILY_OF
 from nnapi.ops.quantized_values import same_quantization
+from nnapi.ops.shapes import Pair
 
 LARGE = 200
 """Maximum number of elementwise operations in a chain, or on one value. Known networks have fewer."""
@@ -29,9 +30,14 @@ CONVERSIONS, RESHAPES = ("Convert", "FakeQuantize"), ("Reshape", "Squeeze", "Uns
 """Types of nodes that the engine may compute in the memory of their input."""
 
 
-def lower_model(model: Model, shapes: Sequence[Shape | None] | None = None) -> "Lowered":
-    """Lower a model for input shapes, by default the assumed ones. Verdicts contain the reasons of refusals."""
-    return Lowered(model, shapes or assume_shapes(model)).run()
+def lower_model(
+    model: Model, shapes: Sequence[Shape | None] | None = None, tiles: Mapping[int, Pair] | None = None
+) -> "Lowered":
+    """Lower a model for input shapes, by default the assumed ones. Verdicts contain the reasons of refusals. ``tiles``
+    are those of :class:`~nnapi.lowering.lower.Lowering`."""
+    work = Lowered(model, shapes or assume_shapes(model))
+    work.tiles = tiles or work.tiles
+    return work.run()
 
 
 class Lowered(GraphLowering):

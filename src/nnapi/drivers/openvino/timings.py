@@ -9,11 +9,15 @@ from nnapi.contract.timings import (
     find_processor,
     read_scaled,
 )
+from nnapi.contract.winograd import FloatWidth
+from nnapi.lowering.tile_choice import Costs, find_costs
 
 SIGNED = {Processor.AMX: 1.0, Processor.VNNI: 1.5, Processor.AVX_VNNI: 3.0}
 """Factors for sums of products of signed bytes, estimated as XNNPACK's are. On other processors the engine computes
 them in float32, as it does those of unsigned bytes. On x86 without VNNI, the driver demands it (:mod:`.byte_sums`). On
 ARM, the engine's kernels for bytes support few patterns."""
+WINOGRAD = {FloatWidth.AVX512: Costs(1e-6, 7.6e-12, 2.9e-10, 0.0, 7.2e-12, 1.02e-10, 1.1e-10)}
+"""Costs of convolutions, measured on one core of an AMD Zen 5."""
 
 
 def find_timings(device: str) -> Timings | None:
@@ -29,3 +33,7 @@ def for_processor(processor: Processor) -> Timings:
         return found
     in_float = {(kind, Element.SIGNED): found.costs[kind, Element.UNSIGNED] for kind in SUMS}
     return found._replace(costs={**found.costs, **in_float})
+
+
+def find_winograd_costs() -> Costs:
+    return find_costs(WINOGRAD)

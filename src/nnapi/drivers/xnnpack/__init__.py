@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -19,6 +19,7 @@ from nnapi.contract.driver import (
 )
 from nnapi.contract.precision import Offer, offer_permitted, refuse_precision
 from nnapi.contract.prepared import Shapes
+from nnapi.contract.winograd import is_winograd
 from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.driver import GraphDriver
 from nnapi.drivers.xnnpack.prepared import PreparedGraph
@@ -103,10 +104,27 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
         variants += [UNSIGNED] if is_plain and has_unsigned_filters(graph) and can_be_unsigned(graph) else []
         if any(row_of(operator.kind).sums and operator.input(0).type == "i8" for operator in graph.operators):
             variants += [MIXED, IN_FLOAT] if find_kernel_timings().is_measured else [IN_FLOAT]
+        variants += self.predict_savings(model)
         return [*variants, FLOAT_WEIGHTS] if is_float else variants
 
     def predict_variant(self, model: Model) -> str:
         return MIXED if MIXED in self.list_variants(model) else ""
+
+    def predict_savings(self, model: Model) -> Mapping[str, float]:
+        from nnapi.drivers.xnnpack.timings import find_winograd_costs  # on demand, as timings
+        from nnapi.lowering.tile_choice import predict_savings
+
+        return predict_savings(find_winograd_costs(), model, self.offer_precision(model).usual)
+
+    def lower_variant(self, model: Model, shapes: Shapes, options: PrepareOptions) -> Lowered:
+        if not is_winograd(options.variant):
+            return self.lower(model, shapes)
+        from nnapi.drivers.xnnpack.lowering import lower_model  # on demand, as in lower
+        from nnapi.drivers.xnnpack.timings import find_winograd_costs
+        from nnapi.lowering.tile_choice import find_tiles
+
+        tiles = find_tiles(find_winograd_costs(), model, options.variant, self.offer_precision(model).usual)
+        return lower_model(model, shapes, tiles=tiles)
 
     def offer_precision(self, model: Model) -> Offer:
         if model.precision is Precision.BFLOAT16:

@@ -150,6 +150,8 @@ class Graph:
     """The graphs to which the operators of control flow refer, from index 1 on."""
     turns: tuple[int, ...] = ()
     """Of each loop that counts its turns, how many it may take at first; these are the last inputs and outputs."""
+    spared: int = 0
+    """MACs that its convolutions need less than direct ones."""
 
     @property
     def inputs_and_outputs(self) -> list[Tensor]:

@@ -1,0 +1,186 @@
+"""Choice of the convolutions to compute with fewer multiplications, and of their tiles, by predicted time alone."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.contract.winograd import IN_BOTH, PLAIN, FloatWidth, find_float_width, is_forced, is_winograd, may_use_both
+from nnapi.errors import NnapiError
+from nnapi.lowering.lower import KnownTypes, normalize_call
+from nnapi.lowering.winograd.transforms import make_transform
+from nnapi.model.call import NotYetKnown
+from nnapi.model.model import Lifetime, Model, OperationCall
+from nnapi.model.operand import Shape
+from nnapi.model.precision import Precision
+from nnapi.ops.shapes import Pair
+
+DIRECT = (0, 0)
+ACCURATE = (6, 0), (0, 6), (4, 4), (6, 4)
+"""Tiles, as multiplications along the height and the width, with an error of a few float32 roundings."""
+BOTH = (6, 6)
+TAPS = {4: (3,), 6: (3, 5)}
+"""Filter sizes for each number of multiplications."""
+LEAST_GAIN = 1.05
+"""Minimum predicted speed of a layer, relative to direct convolution."""
+MOST_BYTES = 1 << 28
+"""Maximum bytes of the transformed filters of a model; other layers stay direct."""
+VECTOR = 16
+"""Output channels that are computed together."""
+
+
+class Costs(NamedTuple):
+    """An engine's seconds on one thread: per operator, MAC, convolution result, value of an image transformed along the
+    height or the width (per tap), value of a sum of products, and filter value. A convolution computes ``block`` pixels
+    together."""
+
+    operator: float
+    mac: float
+    result: float
+    row: float
+    column: float
+    sum: float
+    weight: float
+    block: int = 1
+
+
+ESTIMATES: Mapping[FloatWidth, tuple[float, float]] = {
+    FloatWidth.AVX512: (1.0, 1.0),
+    FloatWidth.AVX2: (2.0, 1.5),
+    FloatWidth.NEON: (4.0, 2.0),
+    FloatWidth.OTHER: (4.0, 2.0),
+}
+"""Factors of MACs and of everything else, relative to AVX-512, where an engine was not measured. They are those of
+:mod:`nnapi.contract.timings`."""
+
+
+def find_costs(measured: Mapping[FloatWidth, Costs]) -> Costs:
+    """Return an engine's costs for this processor. Unless they were measured, they are estimated from AVX-512's."""
+    width = find_float_width()
+    if found := measured.get(width):
+        return found
+    (operator, mac, *others, block), (mac_factor, factor) = measured[FloatWidth.AVX512], ESTIMATES[width]
+    return Costs(operator * factor, mac * mac_factor, *(each * factor for each in others), block)
+
+
+class Layer(NamedTuple):
+    """A dense convolution with stride 1: dimensions of its result, input channels, and filter size."""
+
+    result: Shape
+    depth: int
+    size: Pair
+
+    def list_tiles(self, variant: str) -> list[Pair]:
+        """Return the tiles that a variant permits."""
+        tiles = [*ACCURATE, BOTH] if may_use_both(variant) else ACCURATE
+        return [
+            tile
+            for tile in tiles
+            if all(not products or k in TAPS[products] for products, k in zip(tile, self.size, strict=True))
+        ]
+
+    def count_weights(self, tile: Pair) -> int:
+        """Return the number of values of the transformed filter."""
+        along = [products or k for products, k in zip(tile, self.size, strict=True)]
+        return along[0] * along[1] * self.depth * self.result[3]
+
+
+def predict(costs: Costs, layer: Layer, tile: Pair) -> float:
+    """Return the seconds of a layer with a tile."""
+    return _predict(costs, layer.result, layer.depth, layer.size, tile)
+
+
+def _predict(costs: Costs, result: Shape, depth: int, size: Pair, tile: Pair) -> float:
+    batches, height, width, units = result
+    axis = next((axis for axis in (0, 1) if tile[axis]), None)
+    if axis is None:
+        pixels = batches * height * width
+        blocks, units = -(-pixels // costs.block) * costs.block, -(-units // VECTOR) * VECTOR
+        taps = size[0] * size[1] * depth
+        each = costs.mac * blocks * units * taps + costs.result * pixels * units + costs.weight * taps * result[3]
+        return costs.operator + each
+    products = tile[axis]
+    transform = make_transform(products, size[axis])
+    results = len(transform.output)
+    tiles = -(-result[1 + axis] // results)
+    height, width = (tiles, width) if axis == 0 else (height, tiles)
+    pixels = batches * height * width
+    inner = (1, size[1]), (0, tile[1])
+    if axis:
+        inner = (size[0], 1), DIRECT
+    each = costs.operator + (costs.column if axis else costs.row) * pixels * depth * products
+    each += _predict(costs, (batches, height, width, units), depth, *inner)
+    joined = 1 + (tiles * results != result[1 + axis])
+    sums = transform.count_sums() * (costs.operator + costs.sum * pixels * units)
+    return products * each + sums + joined * costs.operator
+
+
+def choose_tile(costs: Costs, layer: Layer, variant: str) -> tuple[Pair, float]:
+    """Return the fastest tile of a variant, and the seconds that it saves: DIRECT, unless it gains LEAST_GAIN or is
+    forced."""
+    times = {tile: predict(costs, layer, tile) for tile in layer.list_tiles(variant)}
+    if not times:
+        return DIRECT, 0.0
+    direct, best = predict(costs, layer, DIRECT), min(times, key=times.__getitem__)
+    gains = direct >= LEAST_GAIN * times[best]
+    return (best, direct - times[best]) if gains or is_forced(variant) else (DIRECT, 0.0)
+
+
+def find_tiles(costs: Costs, model: Model, variant: str, precision: Precision) -> Mapping[int, Pair]:
+    """Return the tiles of a variant by operation number; none if the engine computes in less than float32, as the
+    transforms multiply values by up to 100."""
+    return _choose_tiles(costs, model, variant)[0] if is_winograd(variant) and precision is Precision.FLOAT32 else {}
+
+
+def _choose_tiles(costs: Costs, model: Model, variant: str) -> tuple[dict[int, Pair], float]:
+    """Return the tile of each layer that is not direct, by operation number, and the seconds that they save."""
+    tiles: dict[int, Pair] = {}
+    saved, nbytes = 0.0, 0
+    for number, layer in list_layers(model):
+        tile, gain = choose_tile(costs, layer, variant)
+        size = 4 * layer.count_weights(tile)
+        if tile != DIRECT and nbytes + size <= MOST_BYTES:
+            tiles[number] = tile
+            saved, nbytes = saved + gain, nbytes + size
+    return tiles, saved
+
+
+def list_layers(model: Model) -> Iterator[tuple[int, Layer]]:
+    """Yield the dense float32 convolutions with stride 1, static shapes, and constant filters and biases."""
+    types = KnownTypes(model, {operand.index: operand.type for operand in model.operands})
+    values = {operand.index: operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT}
+    for call in model.operations:
+        if call.code == OperationCode.CONV_2D and _is_eligible(model, call):
+            try:
+                found = normalize_call(model, call, types, values.get)
+            except (NnapiError, NotYetKnown):
+                continue
+            given, result = found.arguments, found.results[0].dimensions
+            filter = given["filter"].dimensions
+            is_dense = filter[3] == given["input"].dimensions[3]
+            if is_dense and given["stride"] == (1, 1) and given["dilation"] == (1, 1) and min(result) > 0:
+                yield call.number, Layer(result, filter[3], filter[1:3])
+
+
+def _is_eligible(model: Model, call: OperationCall) -> bool:
+    x, filter, bias = (model.operands[index] for index in call.inputs[:3])
+    are_constant = filter.lifetime is bias.lifetime is Lifetime.CONSTANT
+    return are_constant and all(
+        each.type.code == OperandCode.TENSOR_FLOAT32 and each.type.is_known for each in (x, filter, bias)
+    )
+
+
+_savings: WeakKeyDictionary[Model, dict[Costs, dict[str, float]]] = WeakKeyDictionary()
+
+
+def predict_savings(costs: Costs, model: Model, precision: Precision) -> dict[str, float]:
+    """Return the seconds that Winograd variants save, by name; none if they save nothing, or if the engine does not
+    compute in float32. The second variant is listed if it chooses other tiles than the first."""
+    if precision is not Precision.FLOAT32:
+        return {}
+    known = _savings.setdefault(model, {})
+    if costs not in known:
+        found = {variant: _choose_tiles(costs, model, variant) for variant in (PLAIN, IN_BOTH)}
+        wanted = {PLAIN: bool(found[PLAIN][0]), IN_BOTH: found[IN_BOTH][0] != found[PLAIN][0]}
+        known[costs] = {variant: saved for variant, (_, saved) in found.items() if wanted[variant]}
+    return known[costs]

@@ -1,0 +1,1 @@
+"""Convolutions with fewer multiplications: Winograd's minimal filtering, written in NNAPI operations."""

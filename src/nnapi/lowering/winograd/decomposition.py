@@ -1,0 +1,94 @@
+"""Decompose CONV_2D into convolutions of transformed images, which need fewer multiplications.
+
+Each dimension is transformed on its own: depthwise convolutions transform the image, one convolution follows for each
+product, and sums of these are interleaved. For both dimensions, the convolutions are decomposed in turn.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import FuseCode
+from nnapi.lowering.decomposition_builder import Decomposition
+from nnapi.lowering.decompositions.convolution import convolve
+from nnapi.lowering.winograd.transforms import MINUS_ONE, ONE, Transform, make_transform
+from nnapi.model.builder import Tensor
+from nnapi.model.call import Call
+from nnapi.model.operand import Array, OperandType
+from nnapi.ops.shapes import Padding, Pair
+
+NONE = FuseCode.FUSED_NONE
+Tile = Pair
+"""The multiplications per tile along the height and the width; 0 for a dimension that is not transformed."""
+
+
+def decompose(
+    call: Call, types: Mapping[int, OperandType | None], values: Mapping[int, Array], tile: Tile
+) -> Decomposition:
+    """Return the decomposition of a dense CONV_2D with stride 1 and a constant filter and bias."""
+    b = Decomposition(call, types, values)
+    given = b.arguments()
+    filter = values[call.operands["filter"][0]].astype(np.float64)
+    made = _filter(b, given["input"], filter, given["bias"], given["padding"], tile, call.activation)
+    b.is_clamped = True
+    b.complete(made)
+    return b
+
+
+def _filter(
+    b: Decomposition, x: Tensor, filter: Array, bias: Tensor, padding: Padding, tile: Tile, activation: FuseCode
+) -> Tensor:
+    axis = next((axis for axis in (0, 1) if tile[axis]), None)
+    if axis is None:
+        filters = b.constant(filter.astype(np.float32))
+        shape = [e + sum(pair) - k + 1 for e, pair, k in zip(x.shape[1:3], padding, filter.shape[1:3], strict=True)]
+        out = x.type.with_dimensions((x.shape[0], *shape, len(filter)))
+        return convolve(b, x, filters, bias, out, padding=padding)
+    transform = make_transform(tile[axis], filter.shape[1 + axis])
+    results = len(transform.output)
+    size = x.shape[1 + axis] + sum(padding[axis]) - filter.shape[1 + axis] + 1
+    tiles = -(-size // results)
+    before, after = padding[axis]
+    around = before, after + tiles * results - size
+    filters = np.expand_dims(np.tensordot(transform.filter, filter, (1, 1 + axis)), 2 + axis)
+    rest, left = _replace(padding, axis, (0, 0)), _replace(tile, axis, 0)
+    zeros = b.zeros(len(filter))
+    products = [
+        _filter(b, _transform(b, x, row, axis, around, results), each, bias if i == ONE else zeros, rest, left, NONE)
+        for i, (row, each) in enumerate(zip(transform.input, filters, strict=True))
+    ]
+    joined = b.concatenate(_combine(b, products, transform, activation), 2 + axis)
+    shape = list(products[0].shape)
+    shape[1 + axis] *= results
+    return b.block(b.restate(joined, shape), 1 + axis, 0, size)
+
+
+def _replace(pair: tuple[Any, Any], axis: int, value: Any) -> Any:
+    return (pair[0], value) if axis else (value, pair[1])
+
+
+def _transform(b: Decomposition, x: Tensor, row: Array, axis: int, padding: Pair, step: int) -> Tensor:
+    """Return one element of each transformed tile along an axis. Tiles begin ``step`` pixels apart."""
+    depth = x.shape[3]
+    taps = row.astype(np.float32).reshape((1, 1, -1, 1) if axis else (1, -1, 1, 1))
+    filter = b.constant(np.repeat(taps, depth, 3))
+    (left, right), (top, bottom) = (padding, (0, 0)) if axis else ((0, 0), padding)
+    steps = (step, 1) if axis else (1, step)
+    return b.depthwise_conv_2d(x, filter, b.zeros(depth), left, right, top, bottom, *steps, 1, NONE)
+
+
+def _combine(b: Decomposition, products: Sequence[Tensor], transform: Transform, activation: FuseCode) -> list[Tensor]:
+    """Return the results of each tile. The products at 1 and -1 come in as their sum and their difference."""
+    both = b.add(products[ONE], products[MINUS_ONE], NONE), b.sub(products[ONE], products[MINUS_ONE], NONE)
+    found = []
+    for number, row in enumerate(transform.output):
+        terms = [(products[0], row[0]), (both[number % 2], 1.0)]
+        terms += zip(products[MINUS_ONE + 1 :], row[MINUS_ONE + 1 :], strict=True)
+        (total, _), *others = [(term, factor) for term, factor in terms if factor]
+        for term, factor in others:
+            scaled = term if abs(factor) == 1 else b.mul(term, b.number(term, abs(factor)), NONE)
+            is_last = term is others[-1][0]
+            total = (b.add if factor > 0 else b.sub)(total, scaled, activation if is_last else NONE)
+        found.append(total)
+    return found

@@ -1,0 +1,45 @@
+"""The transforms of minimal filtering along one dimension: F(m, r) computes m results of a filter of r taps.
+
+The number of multiplications is m + r - 1, one for each point at which polynomials are evaluated. The points are small
+powers of two, so the transforms of inputs and results multiply without rounding.
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from nnapi.model.operand import Array
+
+POINTS: dict[int, tuple[float, ...]] = {4: (0.0, 1.0, -1.0), 6: (0.0, 1.0, -1.0, 0.5, -2.0)}
+"""The points for a number of multiplications; infinity is the last one. With 1/2 and -2, the error is two thirds of
+that with the usual 2 and -2."""
+ONE, MINUS_ONE = 1, 2
+"""Positions of these points. The product at 1 is added to every result."""
+
+
+class Transform(NamedTuple):
+    """Matrices whose rows are the results, the transformed filter and the transformed input, as float64."""
+
+    output: Array
+    filter: Array
+    input: Array
+
+    def count_sums(self) -> int:
+        """Return the additions and multiplications of whole tensors from products to results: one for each factor, one
+        more if it is not 1 or -1, and the sum and the difference of the products at 1 and -1."""
+        factors = np.delete(self.output, (ONE, MINUS_ONE), 1)
+        return 2 + int(np.count_nonzero(factors)) + int(np.count_nonzero(factors[:, 1:] * (abs(factors[:, 1:]) - 1)))
+
+
+@cache
+def make_transform(products: int, taps: int) -> Transform:
+    """Return the transform with this number of multiplications for a filter of ``taps`` taps, by Toom and Cook."""
+    points, results = POINTS[products], products - taps + 1
+    output = np.array([[x**i for x in points] + [float(i == results - 1)] for i in range(results)])
+    others = [[y for y in points if y != x] for x in points]
+    scales = [np.prod([x - y for y in rest]) for x, rest in zip(points, others, strict=True)]
+    rows = [[x**i / scale for i in range(taps)] for x, scale in zip(points, scales, strict=True)]
+    filter = np.array([*rows, [*[0.0] * (taps - 1), 1.0]])
+    input = np.array([*([*np.poly(rest)[::-1], 0.0] for rest in others), np.poly(points)[::-1]])
+    return Transform(output, filter, input)

@@ -1,0 +1,108 @@
+"""Winograd variants on the engines."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nnapi.contract.driver import PrepareOptions, Request
+from nnapi.contract.winograd import FORCED, FORCED_IN_BOTH, PLAIN
+from nnapi.lowering import tile_choice
+from nnapi.lowering.lower import Lowering
+from nnapi.model.precision import Precision
+from tests.lowering.winograd.winograd_cases import make_chain, make_convolution
+
+pytestmark = pytest.mark.engine
+ENGINES = "xnnpack-cpu", "openvino-cpu"
+
+
+def find_driver(name: str) -> Any:
+    if name == "xnnpack-cpu":
+        pytest.importorskip("ai_edge_litert")
+        from nnapi.drivers.xnnpack import XnnpackDriver
+
+        return XnnpackDriver(1)
+    pytest.importorskip("openvino")
+    from nnapi.drivers.openvino import OpenVinoDriver
+
+    return OpenVinoDriver("CPU", 1)
+
+
+def prepare(driver: Any, model: Any, variant: str) -> Any:
+    return driver.prepare(model, PrepareOptions(threads=1, variant=variant))
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("image", [(1, 14, 15, 20), (2, 9, 8, 4)])
+def test_engines_compute_the_variants(name: str, image: tuple[int, ...]) -> None:
+    driver, model = find_driver(name), make_convolution(image, 24)
+    x = np.random.default_rng(0).standard_normal(image).astype(np.float32)
+    direct, *found = [
+        prepare(driver, model, each).execute(Request([x])).outputs[0] for each in ("", FORCED, FORCED_IN_BOTH)
+    ]
+    for y in found:
+        assert not np.array_equal(y, direct)
+        assert abs(y - direct).max() < 1e-5 * direct.max()
+
+
+def test_xnnpack_takes_the_whole_graph_as_one_delegate() -> None:
+    driver = find_driver("xnnpack-cpu")
+    from ai_edge_litert.interpreter import Interpreter
+
+    from nnapi.drivers.litert.artifact import cut_facts
+
+    for variant in (FORCED, FORCED_IN_BOTH):
+        compiled = prepare(driver, make_chain(15, 16, 2), variant).compiled
+        interpreter = Interpreter(model_content=cut_facts(compiled), num_threads=1)
+        interpreter.allocate_tensors()
+        names = [each["op_name"] for each in interpreter._get_ops_details()]
+        assert names.count("CONV_2D") > 2
+        assert names.count("DELEGATE") == 1
+        assert {*compiled.origins} == {0, 1}
+
+
+def test_work_stays_that_of_the_direct_convolution() -> None:
+    """The number of threads depends on it."""
+    driver, model = find_driver("xnnpack-cpu"), make_chain(15, 16, 2)
+    works = [prepare(driver, model, variant).compiled.work for variant in ("", FORCED, FORCED_IN_BOTH)]
+    assert works == [works[0]] * 3
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_large_layers_have_variants_and_small_ones_have_none(name: str) -> None:
+    driver = find_driver(name)
+    assert PLAIN in driver.list_variants(make_chain(28, 128, 1))
+    assert driver.list_variants(make_chain(8, 4, 1)) == []
+    assert driver.predict_savings(make_chain(28, 128, 1))[PLAIN] > 0
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_graph_in_float16_stays_direct(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver, model = find_driver(name), make_chain(28, 128, 1).with_precision(Precision.FLOAT16)
+    usual = driver.offer_precision(model).usual
+    assert (PLAIN in driver.list_variants(model)) == (usual is Precision.FLOAT32)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_layer_whose_parts_are_refused_stays_direct(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For example, because the transformed image is too large."""
+    from nnapi.lowering.refusal import Unsupported
+
+    driver, model = find_driver(name), make_convolution((1, 8, 8, 16), 16)
+    x = np.random.default_rng(0).standard_normal((1, 8, 8, 16)).astype(np.float32)
+    right = prepare(driver, model, "").execute(Request([x])).outputs[0]
+    by_rule = Lowering._lower_by_rule
+
+    def refuse_parts(self: Any, call: Any) -> None:
+        if self.depth:
+            raise Unsupported("it is too large")
+        by_rule(self, call)
+
+    monkeypatch.setattr(Lowering, "_lower_by_rule", refuse_parts)
+    assert find_tiles_of(driver, model)
+    np.testing.assert_array_equal(prepare(driver, model, FORCED).execute(Request([x])).outputs[0], right)
+
+
+def find_tiles_of(driver: Any, model: Any) -> Any:
+    costs = tile_choice.Costs(0.0, 1e-12, 0.0, 0.0, 0.0, 0.0, 0.0)
+    return tile_choice.find_tiles(costs, model, FORCED, driver.offer_precision(model).usual)

@@ -1,0 +1,93 @@
+"""The choice of layers and tiles."""
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi import Builder, Model
+from nnapi.contract.winograd import FORCED, FORCED_IN_BOTH, IN_BOTH, PLAIN, FloatWidth
+from nnapi.lowering import tile_choice
+from nnapi.lowering.tile_choice import BOTH, DIRECT, Costs, Layer, choose_tile, find_tiles, list_layers, predict
+from nnapi.model.precision import Precision
+from tests.lowering.winograd.winograd_cases import make_chain, make_convolution
+
+MACS_ONLY = Costs(0.0, 1e-12, 0.0, 0.0, 0.0, 0.0, 0.0)
+DEAR = Costs(1.0, 1e-12, 0.0, 0.0, 0.0, 0.0, 0.0)
+"""Costs of an engine for which only multiplications count, and of one for which only operators count."""
+LAYER = Layer((1, 16, 16, 16), 32, (3, 3))
+
+
+def find(model: Model, variant: str, costs: Costs = MACS_ONLY) -> dict[int, tuple[int, int]]:
+    return dict(find_tiles(costs, model, variant, Precision.FLOAT32))
+
+
+def test_the_time_of_multiplications_falls_as_their_number() -> None:
+    times = {tile: predict(MACS_ONLY, LAYER, tile) for tile in (DIRECT, (6, 0), (0, 6), (4, 4), (6, 4), BOTH)}
+    assert times[DIRECT] == pytest.approx(1e-12 * 16 * 16 * 16 * 32 * 9)
+    shares = [time / times[DIRECT] for time in times.values()]
+    assert shares == pytest.approx([1, 1 / 2, 1 / 2, 4 / 9, 1 / 3, 1 / 4])
+
+
+def test_padding_to_whole_tiles_counts() -> None:
+    layer = Layer((1, 13, 16, 16), 32, (3, 3))
+    assert predict(MACS_ONLY, layer, (6, 0)) == pytest.approx(predict(MACS_ONLY, LAYER, (6, 0)))
+
+
+def test_the_fastest_permitted_tile_is_chosen() -> None:
+    assert choose_tile(MACS_ONLY, LAYER, PLAIN)[0] == (6, 4)
+    assert choose_tile(MACS_ONLY, LAYER, IN_BOTH)[0] == BOTH
+    assert choose_tile(DEAR, LAYER, IN_BOTH) == (DIRECT, 0.0)
+    tile, saved = choose_tile(DEAR, LAYER, FORCED)
+    assert tile == (6, 0)
+    assert saved < 0
+    assert choose_tile(DEAR, Layer((1, 8, 8, 8), 8, (7, 7)), FORCED_IN_BOTH) == (DIRECT, 0.0)
+
+
+def test_a_gain_below_5_percent_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tile_choice, "LEAST_GAIN", 3.001)
+    assert choose_tile(MACS_ONLY, LAYER, PLAIN)[0] == DIRECT
+    monkeypatch.setattr(tile_choice, "LEAST_GAIN", 2.999)
+    assert choose_tile(MACS_ONLY, LAYER, PLAIN)[0] == (6, 4)
+
+
+def test_only_dense_float32_convolutions_with_stride_1_and_constants_are_layers() -> None:
+    assert [number for number, _ in list_layers(make_chain(8, 16, 3))] == [0, 1, 2]
+    assert not [*list_layers(make_convolution((1, 8, 8, 4), 4, stride=2))]
+    computed = Builder()
+    x = computed.input(nnapi.tensor("float32", (1, 8, 8, 4)), "x")
+    filter = computed.input(nnapi.tensor("float32", (4, 3, 3, 4)), "filter")
+    computed.output(computed.conv_2d(x, filter, np.zeros(4, np.float32), "SAME", 1, 1, "NONE"))
+    assert not [*list_layers(computed.finish())]
+    dynamic = Builder()
+    x = dynamic.input(nnapi.tensor("float32", (1, 0, 0, 4)), "x")
+    dynamic.output(dynamic.conv_2d(x, np.zeros((4, 3, 3, 4), np.float32), np.zeros(4, np.float32), "SAME", 1, 1, 0))
+    assert not [*list_layers(dynamic.finish())]
+
+
+def test_nothing_is_chosen_for_another_variant_or_a_lower_precision() -> None:
+    model = make_chain(8, 16, 2)
+    assert find(model, PLAIN) == {0: (6, 4), 1: (6, 4)}
+    assert find(model, "") == find(model, "sums in float32") == {}
+    assert not find_tiles(MACS_ONLY, model, PLAIN, Precision.FLOAT16)
+    assert tile_choice.predict_savings(MACS_ONLY, model, Precision.FLOAT16) == {}
+
+
+def test_the_memory_of_filters_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tile_choice, "MOST_BYTES", 2 * 4 * 24 * 16 * 16)
+    assert list(find(make_chain(8, 16, 3), PLAIN)) == [0, 1]
+
+
+def test_variants_are_offered_if_they_save_time() -> None:
+    model = make_chain(8, 16, 2)
+    saved = tile_choice.predict_savings(MACS_ONLY, model, Precision.FLOAT32)
+    assert list(saved) == [PLAIN, IN_BOTH]
+    assert 0 < saved[PLAIN] < saved[IN_BOTH]
+    assert tile_choice.predict_savings(DEAR, model, Precision.FLOAT32) == {}
+
+
+def test_costs_that_were_not_measured_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = {FloatWidth.AVX512: Costs(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8)}
+    monkeypatch.setattr(tile_choice, "find_float_width", lambda: FloatWidth.AVX512)
+    assert tile_choice.find_costs(measured) == measured[FloatWidth.AVX512]
+    monkeypatch.setattr(tile_choice, "find_float_width", lambda: FloatWidth.NEON)
+    assert tile_choice.find_costs(measured) == Costs(2.0, 8.0, 6.0, 8.0, 10.0, 12.0, 14.0, 8)

@@ -1,0 +1,43 @@
+"""Models of one convolution."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import nnapi
+from nnapi import Builder, Model
+
+RANDOM = np.random.default_rng(4)
+
+
+def make_convolution(
+    image: Sequence[int],
+    units: int,
+    size: Sequence[int] = (3, 3),
+    *,
+    padding: Sequence[int] | str = "SAME",
+    stride: int = 1,
+    activation: str = "RELU",
+    layout: bool = False,
+    filter_type: str = "float32",
+) -> Model:
+    """Return a CONV_2D of an NHWC image; ``padding`` is left, right, top, bottom, or a scheme."""
+    depth = image[1] if layout else image[3]
+    filter = RANDOM.standard_normal((units, *size, depth)).astype(np.float32) / np.sqrt(size[0] * size[1] * depth)
+    bias = RANDOM.standard_normal(units).astype(np.float32)
+    builder = Builder()
+    x = builder.input(nnapi.tensor("float32", tuple(image)), "x")
+    around = (padding,) if isinstance(padding, str) else padding
+    builder.output(builder.conv_2d(x, filter.astype(filter_type), bias, *around, stride, stride, activation, layout))
+    return builder.finish()
+
+
+def make_chain(width: int, depth: int, layers: int) -> Model:
+    """Return convolutions in a row, each with as many output channels as input channels."""
+    builder = Builder()
+    x = builder.input(nnapi.tensor("float32", (1, width, width, depth)), "x")
+    for _ in range(layers):
+        filter = RANDOM.standard_normal((depth, 3, 3, depth)).astype(np.float32) / np.sqrt(9 * depth)
+        x = builder.conv_2d(x, filter, np.zeros(depth, np.float32), "SAME", 1, 1, "RELU")
+    builder.output(x)
+    return builder.finish()
