@@ -57,7 +57,7 @@ if typing.TYPE_CHECKING:
     from nnapi.runtime.event import Event, Result
     from nnapi.runtime.execution import Execution
     from nnapi.runtime.memory import DeviceMemory, HardwareBuffer, MemoryDesc, copy_memory
-    from nnapi.runtime.settings import Partitioning, settings
+    from nnapi.runtime.settings import Partitioning, Winograd, settings
     from nnapi.trace.vlog import vlog
 
 __all__ = [
@@ -105,6 +105,7 @@ __all__ = [
     "UnavailableDeviceError",
     "UnexpectedNullError",
     "UnmappableError",
+    "Winograd",
     "compile",
     "copy_memory",
     "dequantize",
@@ -138,7 +139,7 @@ _MODULES = {
     "nnapi.runtime.execution": "Execution",
     "nnapi.runtime.memory": "DeviceMemory HardwareBuffer MemoryDesc copy_memory",
     "nnapi.runtime.by_name": "Outputs",
-    "nnapi.runtime.settings": "Partitioning settings",
+    "nnapi.runtime.settings": "Partitioning Winograd settings",
     "nnapi.runtime.choice.tune": "tune",
     "nnapi.trace.vlog": "vlog",
 }

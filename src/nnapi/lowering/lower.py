@@ -288,12 +288,13 @@ class Lowering(ABC, Generic[V, C]):
         from nnapi.contract.workload import find_work  # on demand: few models are lowered so
         from nnapi.lowering.winograd.decomposition import decompose
 
+        refusals: tuple[type[Exception], ...] = (Unsupported, *self.failures)
         try:
             decomposition = decompose(self._normalize(call), self.types, self.constants, tile)
             part = self.make_part(decomposition.model, decomposition.origins)
             for inner in decomposition.model.operations:
                 part._lower(inner)
-        except (Unsupported, *self.failures):
+        except refusals:
             return False
         self.adopt_part(call, part)
         needed = sum(find_work(decomposition.model, inner).macs for inner in decomposition.model.operations)

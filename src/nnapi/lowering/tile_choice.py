@@ -59,8 +59,9 @@ def find_costs(measured: Mapping[FloatWidth, Costs]) -> Costs:
     width = find_float_width()
     if found := measured.get(width):
         return found
-    (operator, mac, *others, block), (mac_factor, factor) = measured[FloatWidth.AVX512], ESTIMATES[width]
-    return Costs(operator * factor, mac * mac_factor, *(each * factor for each in others), block)
+    known, (mac, others) = measured[FloatWidth.AVX512], ESTIMATES[width]
+    scaled = {name: seconds * (mac if name == "mac" else others) for name, seconds in known._asdict().items()}
+    return Costs(**{**scaled, "block": known.block})
 
 
 class Layer(NamedTuple):
@@ -150,7 +151,7 @@ def list_layers(model: Model) -> Iterator[tuple[int, Layer]]:
     types = KnownTypes(model, {operand.index: operand.type for operand in model.operands})
     values = {operand.index: operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT}
     for call in model.operations:
-        if call.code == OperationCode.CONV_2D and _is_eligible(model, call):
+        if is_candidate(model, call) and model.operands[call.inputs[0]].type.is_known:
             try:
                 found = normalize_call(model, call, types, values.get)
             except (NnapiError, NotYetKnown):
@@ -162,12 +163,15 @@ def list_layers(model: Model) -> Iterator[tuple[int, Layer]]:
                 yield call.number, Layer(result, filter[3], filter[1:3])
 
 
-def _is_eligible(model: Model, call: OperationCall) -> bool:
+def is_candidate(model: Model, call: OperationCall) -> bool:
+    """Return whether a call may be a layer if its shapes are static: a float32 CONV_2D with a constant bias, and a
+    constant filter of a size in TAPS."""
+    if call.code != OperationCode.CONV_2D:
+        return False
     x, filter, bias = (model.operands[index] for index in call.inputs[:3])
     are_constant = filter.lifetime is bias.lifetime is Lifetime.CONSTANT
-    return are_constant and all(
-        each.type.code == OperandCode.TENSOR_FLOAT32 and each.type.is_known for each in (x, filter, bias)
-    )
+    are_floats = {each.type.code for each in (x, filter, bias)} == {OperandCode.TENSOR_FLOAT32}
+    return are_constant and are_floats and {1} < {1, *filter.type.dimensions[1:3]} <= {1, *TAPS[6]}
 
 
 _savings: WeakKeyDictionary[Model, dict[Costs, dict[str, float]]] = WeakKeyDictionary()
@@ -175,12 +179,12 @@ _savings: WeakKeyDictionary[Model, dict[Costs, dict[str, float]]] = WeakKeyDicti
 
 def predict_savings(costs: Costs, model: Model, precision: Precision) -> dict[str, float]:
     """Return the seconds that Winograd variants save, by name; none if they save nothing, or if the engine does not
-    compute in float32. The second variant is listed if it chooses other tiles than the first."""
+    compute in float32. The second variant is listed if it saves clearly more than the first."""
     if precision is not Precision.FLOAT32:
         return {}
     known = _savings.setdefault(model, {})
     if costs not in known:
         found = {variant: _choose_tiles(costs, model, variant) for variant in (PLAIN, IN_BOTH)}
-        wanted = {PLAIN: bool(found[PLAIN][0]), IN_BOTH: found[IN_BOTH][0] != found[PLAIN][0]}
-        known[costs] = {variant: saved for variant, (_, saved) in found.items() if wanted[variant]}
+        least = {PLAIN: 0.0, IN_BOTH: LEAST_GAIN * found[PLAIN][1]}
+        known[costs] = {variant: saved for variant, (_, saved) in found.items() if saved > least[variant]}
     return known[costs]

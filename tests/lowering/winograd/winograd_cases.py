@@ -1,6 +1,7 @@
 """Models of one convolution."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,6 @@ def make_convolution(
     stride: int = 1,
     activation: str = "RELU",
     layout: bool = False,
-    filter_type: str = "float32",
 ) -> Model:
     """Return a CONV_2D of an NHWC image; ``padding`` is left, right, top, bottom, or a scheme."""
     depth = image[1] if layout else image[3]
@@ -28,7 +28,8 @@ def make_convolution(
     builder = Builder()
     x = builder.input(nnapi.tensor("float32", tuple(image)), "x")
     around = (padding,) if isinstance(padding, str) else padding
-    builder.output(builder.conv_2d(x, filter.astype(filter_type), bias, *around, stride, stride, activation, layout))
+    convolve: Any = builder.conv_2d
+    builder.output(convolve(x, filter, bias, *around, stride, stride, activation, layout))
     return builder.finish()
 
 

@@ -94,9 +94,23 @@ def test_the_key_is_of_all_that_decides(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_conditions_of_a_cached_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", {0: {0, 1}}.__getitem__)
     monkeypatch.setenv("NNAPI_TUNING", "0")
-    assert ask(scripted(outage=lambda: "broken"), threads=3).conditions == [[["chip", "1"]], 3, 2, False]
+    monkeypatch.setattr(question, "find_float_width", lambda: "wide")
+    asked = ask(scripted(outage=lambda: "broken"), threads=3)
+    assert asked.conditions == [[["chip", "1"]], 3, 2, False, "wide", None]
     monkeypatch.setenv("NNAPI_TUNING", "1")
-    assert ask(scripted()).conditions == [[["chip", "1"]], None, 2, True]
+    assert ask(scripted()).conditions == [[["chip", "1"]], None, 2, True, "wide", None]
+    monkeypatch.setenv("NNAPI_WINOGRAD", "0")
+    assert ask(scripted()).conditions[-1] == 0
+
+
+def test_a_setting_of_winograd_convolutions_leaves_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNAPI_TUNING", "1")
+    key = ask().key
+    monkeypatch.setenv("NNAPI_WINOGRAD", "0")
+    assert ask().has_choice
+    assert ask().key != key
+    monkeypatch.setenv("NNAPI_WINOGRAD", "1")
+    assert ask().reason == "Winograd convolutions are set"
 
 
 class Counting(Limited):

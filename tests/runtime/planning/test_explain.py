@@ -14,6 +14,7 @@ from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.precision import Precision
 from nnapi.runtime.planning.explain import add_precisions, as_data, as_text, describe_wait, list_times, summary
 from nnapi.runtime.planning.plan import Alternative, Decision, Explanation, Plan, Run
+from tests.lowering.winograd.winograd_cases import make_convolution
 from tests.runtime.control_cases import branch, counting
 from tests.runtime.device_cases import ABS, NEG, REFERENCE, Scripted, as_it_is, capabilities, chain, limited
 
@@ -195,6 +196,24 @@ def test_the_precision_of_each_device_is_a_note() -> None:
     whole = compile(chain(), REFERENCE.name).plan
     assert add_precisions(whole, devices, {}) is whole
     assert add_precisions(whole, devices, {}, "on trial").notes == ("on trial",)
+
+
+def test_direct_convolutions_are_explained() -> None:
+    """Where a device has Winograd variants, but not for a plan with several partitions or dynamic dimensions."""
+    driver = Scripted(as_it_is, "filtering")
+    driver.predict_savings = lambda model: {}  # type: ignore[attr-defined]
+    device = Device(driver)
+    static, dynamic = make_convolution((1, 8, 8, 4), 4), make_convolution((1, 0, 8, 4), 4)
+    assert add_precisions(compile(static, [device]).plan, [device], {}).notes == ()
+    assert add_precisions(compile(dynamic, REFERENCE.name).plan, [REFERENCE], {}).notes == ()
+    (note,) = add_precisions(compile(dynamic, [device]).plan, [device], {}).notes
+    assert note == "convolutions are direct, without Winograd variants: the model has dynamic dimensions"
+    plan = divided(("CONV_2D", "quick", ""), ("ABS", "slow", "no"))
+    plan.model = static
+    quick = Scripted(as_it_is, "quick")
+    quick.predict_savings = driver.predict_savings  # type: ignore[attr-defined]
+    (note,) = add_precisions(plan, [Device(quick)], {}).notes
+    assert note.endswith("the plan has several partitions")
 
 
 def test_the_wait_for_a_plan_is_in_milliseconds() -> None:

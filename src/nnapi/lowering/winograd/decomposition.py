@@ -41,10 +41,10 @@ def _filter(
 ) -> Tensor:
     axis = next((axis for axis in (0, 1) if tile[axis]), None)
     if axis is None:
-        filters = b.constant(filter.astype(np.float32))
+        weights = b.constant(filter.astype(np.float32))
         shape = [e + sum(pair) - k + 1 for e, pair, k in zip(x.shape[1:3], padding, filter.shape[1:3], strict=True)]
         out = x.type.with_dimensions((x.shape[0], *shape, len(filter)))
-        return convolve(b, x, filters, bias, out, padding=padding)
+        return convolve(b, x, weights, bias, out, padding=padding)
     transform = make_transform(tile[axis], filter.shape[1 + axis])
     results = len(transform.output)
     size = x.shape[1 + axis] + sum(padding[axis]) - filter.shape[1 + axis] + 1

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN
 from nnapi.contract.driver import CacheEntry, Prepared, PrepareOptions
+from nnapi.contract.winograd import find_float_width, is_winograd
 from nnapi.errors import BadDataError, UnexpectedNullError, need
 from nnapi.model.content_hash import hash_content, is_as_hashed
 from nnapi.model.memory import Memory, release_pages
@@ -30,8 +31,9 @@ LIMIT = 1 << 30
 """Maximum bytes of a cache directory; the least recently used entries are removed."""
 OWN_LIMIT = 1 << 28
 """Maximum bytes of the runtime's own cache, by default used for models from files while tuning is on."""
-SHARES = 4
-"""The runtime's own cache stores an entry only if at least this many of its size fit."""
+SHARES, WINOGRAD_SHARES = 4, 2
+"""The runtime's own cache stores an entry only if at least this many of its size fit. Those of Winograd variants have
+larger filters."""
 
 OperationIndices = Sequence[tuple[int, int]]
 """The identity of a partition: for each operation, the index of its model (0 for the main model) and its number. Empty
@@ -104,7 +106,8 @@ class Cache:
         except Exception as error:
             log.warning("%s is not cached: %s cannot write an entry: %s", model.name, device.name, error)
             return
-        if payload is not None and not (self.is_own and len(payload) * SHARES > self.limit):
+        shares = WINOGRAD_SHARES if is_winograd(options.variant) else SHARES
+        if payload is not None and not (self.is_own and len(payload) * shares > self.limit):
             content = Content(_describe_purpose(model, options), plan, payload)
             self._write(self._path(device, options, operations), device, model, content)
 
@@ -159,8 +162,10 @@ class Cache:
 
 
 def _describe_purpose(model: Model, options: PrepareOptions) -> str:
-    """Return the digest that an entry stores as its purpose: model, threads and variant, which its name lacks."""
-    return digest(hash_content(model), f"{options.threads!r}{options.variant}".encode()).hex()
+    """Return the digest that an entry stores as its purpose: model, threads and variant, which its name lacks. The
+    layers of a Winograd variant depend on the processor."""
+    processor = find_float_width() if is_winograd(options.variant) else ""
+    return digest(hash_content(model), f"{options.threads!r}{options.variant}{processor}".encode()).hex()
 
 
 def locate_variant(cache: Cache | None, variant: bytes) -> CacheLocation:

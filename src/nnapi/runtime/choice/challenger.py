@@ -113,6 +113,12 @@ class Challenger(Contender):
             return None
         return outputs
 
+    def run(self, inputs: Inputs) -> Sequence[Array]:
+        """Run the prepared plan once, without a measurement."""
+        assert self._infer is not None
+        with mute():
+            return self._infer(inputs)
+
     def _make_watch(self) -> Stopwatch:
         return Stopwatch(self.seconds, self.plan.threads)
 

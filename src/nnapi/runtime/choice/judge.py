@@ -62,7 +62,7 @@ def find_difference(
 ) -> str | None:
     """Describe the first output that agrees to fewer than ``least`` decibels, by default :func:`find_tolerance`; None
     if all agree."""
-    least, unstable = find_tolerance(model) if least is None else least, _find_unstable(model)
+    least, unstable = find_tolerance(model) if least is None else least, find_unstable(model)
     for number, (index, right, given) in enumerate(zip(model.outputs, expected, found, strict=True)):
         operand = model.operands[index]
         label = f"output {number} ({operand.name or operand.type})"
@@ -86,7 +86,7 @@ def find_difference(
 
 def measure_agreement(model: Model, right: Sequence[Array], found: Sequence[Array]) -> float:
     """Return the lowest agreement of an output in dB; infinite if none differs. Unstable outputs do not count."""
-    unstable, least = _find_unstable(model), np.inf
+    unstable, least = find_unstable(model), np.inf
     for index, wanted, given in zip(model.outputs, right, found, strict=True):
         if index not in unstable:
             operand = model.operands[index]
@@ -105,7 +105,7 @@ def find_tolerance(model: Model) -> float:
     return HALF if OperandCode.TENSOR_FLOAT16 in codes else FLOAT
 
 
-def _find_unstable(model: Model) -> set[int]:
+def find_unstable(model: Model) -> set[int]:
     """Return the operands that depend on an unstable operation, or on control flow, whose branch may differ."""
     found: set[int] = set()
     for call in model.operations:

@@ -16,6 +16,7 @@ from nnapi.runtime.executors.prepared_partitions import ClaimedError
 from nnapi.runtime.planning.device_answers import DeviceAnswers
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.planning.planner import make_first_plan, make_plans
+from nnapi.runtime.settings import find_set_variant
 from nnapi.runtime.verdicts.composites import show_model
 
 WORTH_SHARING = 3e-4
@@ -54,6 +55,8 @@ def predict_plan(question: Question, claims: Sequence[ClaimedError]) -> Predicti
         plan = plan.with_variant(
             driver.predict_variant(show_model(driver, model)) if isinstance(driver, Variants) else ""
         )
+    if variant := find_set_variant():
+        plan = plan.with_variant(variant)
     return Prediction(plan.on_threads(threads), is_small, not claims)
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from nnapi.codes import PreferenceCode
 from nnapi.contract.driver import PrepareOptions
+from nnapi.contract.winograd import find_float_width
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.runtime.cache.compilation_cache import Cache
 from nnapi.runtime.device import Device
-from nnapi.runtime.settings import is_tuning
+from nnapi.runtime.settings import find_set_variant, is_tuning, winograd
 from nnapi.runtime.verdicts.exclusions import exclusions_of
 from nnapi.store.digest import digest
 
@@ -72,6 +73,8 @@ class Question:
         """Why trials may not decide; empty if they may."""
         if not is_tuning():
             return "tuning is off"
+        if find_set_variant():
+            return "Winograd convolutions are set"
         if self.options.preference == PreferenceCode.PREFER_LOW_POWER:
             return "the plan follows declared power"
         if not all(device.is_measured for device in self.devices):
@@ -92,13 +95,14 @@ class Question:
         """The key of the plan's record: a digest of model, devices with versions, options and processor."""
         cpus, options = len(os.sched_getaffinity(0)), self.options
         versions = [tuple(each) for each in _describe(self.usable)]
-        others = repr((FORMAT, versions, int(options.preference), options.threads, cpus, name_processor())).encode()
-        return digest(hash_content(self.model), others).hex()
+        others = (FORMAT, versions, int(options.preference), options.threads, cpus, name_processor(), winograd())
+        return digest(hash_content(self.model), repr(others).encode()).hex()
 
     @property
     def conditions(self) -> list[Any]:
         """The conditions under which a cached plan holds, besides the model and the file's name."""
-        return [_describe(self.devices), self.options.threads, len(os.sched_getaffinity(0)), self.has_choice]
+        cpus, setting = len(os.sched_getaffinity(0)), winograd()
+        return [_describe(self.devices), self.options.threads, cpus, self.has_choice, find_float_width(), setting]
 
 
 def _describe(devices: Sequence[Device]) -> list[list[str]]:

@@ -12,9 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
+from nnapi.contract.winograd import may_use_both
+from nnapi.errors import NnapiError
 from nnapi.locks import make_lock
 from nnapi.model.borrowed_memory import hold, reading
+from nnapi.model.model import Model
 from nnapi.model.operand import Array
+from nnapi.model.precision import Precision
+from nnapi.runtime.choice.agreement import find_disagreement
 from nnapi.runtime.choice.challenger import COLD, Challenger, Inputs, copy_arrays, open_inference, time_runs, time_warm
 from nnapi.runtime.choice.evidence import LONG, log_ratio
 from nnapi.runtime.choice.knowledge import replace_cached
@@ -27,6 +32,7 @@ from nnapi.runtime.executors.observed import Observer
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan, prepare_plan
 from nnapi.runtime.executors.stopwatch import Stopwatch
 from nnapi.runtime.planning.plan import Plan
+from nnapi.trace import mute
 from nnapi.trace.log import Log
 
 log = Log("nnapi.ExecutionPlan")
@@ -186,6 +192,7 @@ class Trial:
         if found is not None:
             self._need(work)
             challenger.judge(question.model, sample, work.expected, found)
+            self._confirm(challenger, question.model, sample)
             limit = self.schedule.least_gain
             if challenger.seconds < COLD and log_ratio(seconds, challenger.seconds) < limit:
                 # The machine may have become slower.
@@ -197,6 +204,22 @@ class Trial:
                 challenger.evidence.add(seconds, challenger.seconds)
                 challenger.drop()
         return challenger
+
+    def _confirm(self, challenger: Challenger, model: Model, sample: Inputs) -> None:
+        """Exclude a challenger that needs close agreement with direct convolutions and lacks it."""
+        if challenger.reason or not may_use_both(challenger.plan.variant) or model.precision is not Precision.FLOAT32:
+            return
+
+        def run_active(inputs: Inputs) -> Sequence[Array]:
+            with self._use_client(), mute():
+                return open_inference(self.active, inputs)(inputs)
+
+        try:
+            fault = find_disagreement(model, sample, run_active, challenger.run, self.active.plan.variant)
+        except NnapiError as error:
+            fault = f"fails: {error}"
+        if fault:
+            challenger.exclude(fault)
 
     def use_gap(self) -> None:
         """Measure a pair if no run has come for a while and the budget allows it."""

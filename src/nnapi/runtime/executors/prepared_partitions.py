@@ -71,6 +71,7 @@ def prepare_plan(
     ``restored`` is the only partition, if the cache had it."""
     by_name = {device.name: device for device in devices}
     partitions: list[PreparedPartition] = []
+    options = options._replace(variant=plan.variant)
 
     def prepare_run(source: Plan, run: Run) -> Openable:
         device = by_name[run.device]
@@ -84,7 +85,6 @@ def prepare_plan(
         return guard(run, queued) if guard else queued
 
     if plan.is_simple:
-        options = options._replace(variant=plan.variant)
         return ReadyPlan(plan, prepare_run(plan, plan.only_run), partitions)
     from nnapi.runtime.executors.steps import PreparedPlan  # on demand: most plans have one device
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.contract.driver import Precise
+from nnapi.contract.driver import Precise, Predicts
 from nnapi.contract.precision import refuse_precision
 from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.precision import Precision
@@ -95,11 +95,12 @@ def list_notes(plan: Plan) -> list[str]:
 def add_precisions(
     plan: Plan, devices: Sequence[Device], refusals: Mapping[str, str], trial: str | None = None
 ) -> Plan:
-    """Return the plan with notes on ``trial`` and, if the model permits less than float32, on each device's precision.
+    """Return the plan with notes on ``trial``, on convolutions that cannot have a Winograd variant and, if the model
+    permits less than float32, on each device's precision.
 
     ``refusals`` maps a device to the reason why its engine refused that precision.
     """
-    permitted, notes = plan.model.precision, [trial] if trial else []
+    permitted, notes = plan.model.precision, list(filter(None, [trial, _explain_direct(plan, devices)]))
     for device in devices if permitted is not Precision.FLOAT32 else ():
         driver = device.driver
         if isinstance(driver, Precise):
@@ -113,6 +114,21 @@ def add_precisions(
             found = f"computes float32 in {permitted} or better, as its driver decides"
         notes.append(f"{device.name} {found}")
     return plan.with_notes((*plan.notes, *notes)) if notes else plan
+
+
+def _explain_direct(plan: Plan, devices: Sequence[Device]) -> str:
+    """Return why a plan has no Winograd variant, although its devices have some; empty if it may have one."""
+    model, offering = plan.model, {device.name for device in devices if isinstance(device.driver, Predicts)}
+    is_static = all(model.operands[index].type.is_known for index in model.inputs)
+    is_possible = plan.is_simple and is_static
+    if plan.variant or is_possible or offering.isdisjoint(plan.devices):
+        return ""
+    from nnapi.lowering.tile_choice import is_candidate  # on demand: few explanations need it
+
+    if not any(is_candidate(model, call) for call in model.operations):
+        return ""
+    reason = "the model has dynamic dimensions" if plan.is_simple else "the plan has several partitions"
+    return f"convolutions are direct, without Winograd variants: {reason}"
 
 
 def describe_wait(plan: Plan, seconds: float) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperationCode, PreferenceCode
-from nnapi.contract.driver import Variants, Verdict
+from nnapi.contract.driver import Predicts, Variants, Verdict
 from nnapi.errors import need_value
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import depths, list_call_references
@@ -16,6 +16,7 @@ from nnapi.runtime.planning.device_answers import DeviceAnswers, Exclusions
 from nnapi.runtime.planning.grouping import group_by_owner
 from nnapi.runtime.planning.partition import Assignment, partition
 from nnapi.runtime.planning.plan import If, Plan, Run, Step, While, run_everything_on
+from nnapi.runtime.settings import may_try
 from nnapi.runtime.verdicts.composites import show_model
 from nnapi.runtime.verdicts.submodel import count_reads, make_submodel
 from nnapi.runtime.verdicts.verdicts import has_dynamic_control_flow
@@ -119,12 +120,14 @@ def _plan_whole(answers: DeviceAnswers, index: int) -> Plan:
 
 
 def _list_variants(answers: DeviceAnswers, plan: Plan) -> list[Plan]:
-    """Return the plan and its copies for other variants of its device, which have the same predicted times."""
+    """Return the plan and its copies for other variants of its device, as far as settings permit them."""
     driver = next(device.driver for device in answers.devices if device.name == plan.devices[0])
-    variants = (
-        driver.list_variants(show_model(driver, plan.model)) if plan.is_simple and isinstance(driver, Variants) else ()
-    )
-    return [plan, *map(plan.with_variant, variants)]
+    if not plan.is_simple or not isinstance(driver, Variants):
+        return [plan]
+    model = show_model(driver, plan.model)
+    saved = driver.predict_savings(model) if isinstance(driver, Predicts) else {}
+    variants = filter(may_try, driver.list_variants(model))
+    return [plan, *(plan.with_variant(each, saved.get(each, 0.0)) for each in variants)]
 
 
 def _assign(answers: DeviceAnswers) -> Assignment:
