@@ -16,8 +16,8 @@ SIGNED = {Processor.AMX: 1.0, Processor.VNNI: 1.5, Processor.AVX_VNNI: 3.0}
 """Factors for sums of products of signed bytes, estimated as XNNPACK's are. On other processors the engine computes
 them in float32, as it does those of unsigned bytes. On x86 without VNNI, the driver demands it (:mod:`.byte_sums`). On
 ARM, the engine's kernels for bytes support few patterns."""
-WINOGRAD = {FloatWidth.AVX512: Costs(1e-6, 7.6e-12, 2.9e-10, 0.0, 7.2e-12, 1.02e-10, 1.1e-10)}
-"""Costs of convolutions, measured on one core of an AMD Zen 5."""
+WINOGRAD = {FloatWidth.AVX512: Costs(1e-6, 7.98e-12, 2.12e-10, 1.41e-11, 2.98e-11, 8.57e-11, 1.19e-10)}
+"""Costs of convolutions, measured on one core of an AMD Zen 5 by ``benchmarks/convolutions.py``."""
 
 
 def find_timings(device: str) -> Timings | None:

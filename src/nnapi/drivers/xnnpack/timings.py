@@ -18,8 +18,8 @@ BYTES = {
     Processor.OTHER: 8.0,
 }
 """Factors for sums of products of bytes, estimated from vector widths and product instructions."""
-WINOGRAD = {FloatWidth.AVX512: Costs(0.0, 7.79e-12, 2.07e-10, 2.69e-11, 1.97e-11, 1.66e-10, 7.81e-11, 7)}
-"""Costs of convolutions, measured on one core of an AMD Zen 5."""
+WINOGRAD = {FloatWidth.AVX512: Costs(1e-7, 7.92e-12, 1.65e-10, 3.9e-11, 2.95e-11, 1.57e-10, 8.05e-11, 7)}
+"""Costs of convolutions, measured on one core of an AMD Zen 5 by ``benchmarks/convolutions.py``."""
 
 
 def find_timings() -> Timings:

@@ -1,0 +1,180 @@
+"""Time single convolutions: direct and with fewer multiplications on each engine, in ONNX Runtime and in ncnn.
+
+    python -m benchmarks.convolutions [--rounds 30] [--json FILE]
+
+Each layer is a 3×3 convolution with padding and RELU, on one thread. All programs of a layer run in turn; a time is the
+minimum. A tile such as 64 has six multiplications per tile along the height and four along the width. ``chosen`` and
+``with both`` are the tiles of the cost model for the two variants, with their speed relative to the fastest permitted
+tile. The program needs LiteRT and OpenVINO. The columns of ONNX Runtime and ncnn (``pip install ncnn``) need these.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+import nnapi
+from nnapi.contract.driver import OpenOptions, PrepareOptions
+from nnapi.contract.winograd import FORCED, IN_BOTH, PLAIN, find_float_width
+from nnapi.lowering.tile_choice import ACCURATE, BOTH, DIRECT, choose_tile, list_layers
+from nnapi.model.model import Model
+from nnapi.ops.shapes import Pair
+
+LAYERS = [
+    *[(112, 112, 32, 32), (112, 112, 64, 64), (56, 56, 64, 64), (28, 28, 128, 128), (14, 14, 256, 256)],
+    *[(28, 28, 256, 256), (56, 56, 128, 128), (8, 8, 512, 512)],
+    *[(224, 224, 16, 16), (192, 192, 32, 32), (96, 96, 64, 64), (48, 48, 128, 128), (24, 24, 256, 256)],
+    *[(12, 12, 512, 512), (80, 80, 64, 64), (40, 40, 128, 128), (20, 20, 256, 256), (80, 80, 32, 64)],
+    *[(112, 112, 64, 128), (56, 56, 128, 256), (28, 28, 256, 512), (14, 14, 512, 512), (7, 7, 512, 512)],
+    *[(64, 64, 64, 256), (17, 17, 192, 192), (10, 10, 384, 384), (16, 16, 128, 128), (32, 32, 64, 32)],
+    *[(52, 52, 96, 96), (26, 26, 160, 160), (13, 13, 320, 320), (8, 64, 128, 128), (32, 100, 64, 64)],
+]
+"""Height, width, input channels and output channels: eight layers of ResNets and VGG, and others."""
+ENGINES = {"xnnpack-cpu": "xnnpack", "openvino-cpu": "openvino"}
+"""The devices, and the package of each driver."""
+TILES = DIRECT, *ACCURATE, BOTH
+Run = Callable[[], Any]
+
+
+def make_model(height: int, width: int, depth: int, units: int) -> tuple[Model, Any]:
+    """Return a convolution with random weights, and an image."""
+    random = np.random.default_rng(height * depth)
+    filter = random.standard_normal((units, 3, 3, depth)).astype(np.float32) / np.float32(np.sqrt(9 * depth))
+    builder = nnapi.Builder()
+    x = builder.input(nnapi.tensor("float32", (1, height, width, depth)), "x")
+    builder.output(builder.conv_2d(x, filter, np.zeros(units, np.float32), "SAME", 1, 1, "RELU"))
+    return builder.finish(), random.standard_normal((1, height, width, depth)).astype(np.float32)
+
+
+def prepare(device: str, model: Model, x: Any, tile: Pair) -> Callable[[], Any]:
+    """Return a function that runs a model with a tile on a device."""
+    options = PrepareOptions(threads=1, variant=FORCED)
+    with patch("nnapi.lowering.tile_choice.find_tiles", lambda *_: {0: tile} if tile != DIRECT else {}):
+        prepared = nnapi.device(device).driver.prepare(model, options)
+    call = prepared.open_handle(OpenOptions([x.shape])).call
+    return lambda: call([x])[0]
+
+
+def choose(device: str, model: Model, variant: str) -> Pair:
+    """Return the tile that the cost model chooses for the only layer."""
+    from nnapi.drivers.openvino import timings as openvino
+    from nnapi.drivers.xnnpack import timings as xnnpack
+
+    costs = (xnnpack if device == "xnnpack-cpu" else openvino).find_winograd_costs()
+    ((_, layer),) = list_layers(model)
+    return choose_tile(costs, layer, variant)[0]
+
+
+def list_peers(model: Model, x: Any) -> Mapping[str, Run]:
+    """Return functions that run the layer in ONNX Runtime and in ncnn, as far as they are installed."""
+    found: dict[str, Run] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        if find_spec("onnxruntime"):
+            import onnxruntime
+
+            path = Path(folder) / "layer.onnx"
+            nnapi.export(model, path)
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = 1
+            session = onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
+            name, shape = session.get_inputs()[0].name, session.get_inputs()[0].shape
+            image = x if tuple(shape) == x.shape else np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+            found["ONNX Runtime"] = lambda: session.run(None, {name: image})[0]
+        if find_spec("ncnn"):
+            found["ncnn"] = make_ncnn(model, x, Path(folder))
+        return found
+
+
+def make_ncnn(model: Model, x: Any, folder: Path) -> Run:
+    """Return a function that runs the layer in ncnn, in float32 as by default on x86."""
+    import ncnn
+
+    filter, bias = (model.operands[index].value for index in model.operations[0].inputs[1:3])
+    units, _, _, depth = filter.shape
+    _, height, width, _ = x.shape
+    head = f"7767517\n2 2\nInput x 0 1 x 0={width} 1={height} 2={depth}\n"
+    convolution = f"Convolution c 1 1 x y 0={units} 1=3 4=1 5=1 6={filter.size} 9=1\n"
+    (folder / "layer.param").write_text(head + convolution)
+    weights = np.ascontiguousarray(filter.transpose(0, 3, 1, 2)).tobytes()
+    (folder / "layer.bin").write_bytes(np.uint32(0).tobytes() + weights + bias.tobytes())
+    net = ncnn.Net()
+    net.opt.num_threads = 1
+    for option in ("use_fp16_storage", "use_fp16_arithmetic", "use_fp16_packed", "use_bf16_storage"):
+        setattr(net.opt, option, False)
+    net.load_param(str(folder / "layer.param"))
+    net.load_model(str(folder / "layer.bin"))
+    image = ncnn.Mat(np.ascontiguousarray(x[0].transpose(2, 0, 1))).clone()
+
+    def run() -> Any:
+        extractor = net.create_extractor()
+        extractor.input("x", image)
+        return extractor.extract("y")[1]
+
+    return run
+
+
+def measure(runs: Mapping[Any, Run], rounds: int) -> dict[Any, float]:
+    """Return the minimum seconds of each function; they run in turn."""
+    best = dict.fromkeys(runs, float("inf"))
+    for run in runs.values():
+        run()
+    for _ in range(rounds):
+        for key, run in runs.items():
+            begin = time.perf_counter()
+            run()
+            best[key] = min(best[key], time.perf_counter() - begin)
+    return best
+
+
+def format_tile(tile: Pair) -> str:
+    return "direct" if tile == DIRECT else f"{tile[0]}{tile[1]}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=30, help="runs of each program")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the seconds as JSON")
+    options = parser.parse_args()
+    peers = [name for name, package in (("ONNX Runtime", "onnxruntime"), ("ncnn", "ncnn")) if find_spec(package)]
+    print(f"Float vectors: {find_float_width()}. Milliseconds of direct convolutions and peers; speed of tiles.\n")
+    header = ["layer", "device", "direct", *map(format_tile, TILES[1:]), "chosen", "with both", *peers]
+    print(f"| {' | '.join(header)} |\n|{'---|' * len(header)}")
+    within: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    written = []
+    for sizes in LAYERS:
+        model, x = make_model(*sizes)
+        runs: dict[Any, Run] = dict(list_peers(model, x))
+        runs |= {(device, tile): prepare(device, model, x, tile) for device in ENGINES for tile in TILES}
+        best = measure(runs, options.rounds)
+        height, width, depth, units = sizes
+        for device in ENGINES:
+            times = {tile: best[device, tile] for tile in TILES}
+            chosen = []
+            for variant, permitted in ((PLAIN, TILES[:-1]), (IN_BOTH, TILES)):
+                tile, fastest = choose(device, model, variant), min(times[each] for each in permitted)
+                chosen.append(f"{format_tile(tile)}, {fastest / times[tile]:.2f}")
+                within.setdefault((device, variant), []).append((times[tile] / fastest, times[tile] / times[DIRECT]))
+            speeds = [f"{times[DIRECT] / times[tile]:.2f}" for tile in TILES[1:]]
+            others = [f"{best[name] * 1e3:.3f}" for name in peers]
+            cells = [f"{height}×{width}, {depth} → {units}", device, f"{times[DIRECT] * 1e3:.3f}"]
+            print(f"| {' | '.join([*cells, *speeds, *chosen, *others])} |", flush=True)
+            written.append([sizes, device, {format_tile(tile): seconds for tile, seconds in times.items()}, others])
+    print("\n| device | variant | within 5 % of the fastest | slowest relative to direct |\n|---|---|---|---|")
+    for (device, variant), ratios in within.items():
+        near, slowest = sum(ratio <= 1.05 for ratio, _ in ratios), max(ratio for _, ratio in ratios)
+        print(f"| {device} | {variant} | {near} of {len(ratios)} | {slowest:.2f} |")
+    if options.json:
+        options.json.write_text(json.dumps(written))
+
+
+if __name__ == "__main__":
+    main()
