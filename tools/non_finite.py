@@ -65,7 +65,7 @@ takes a minimum or a maximum, an engine's result for NaN also depends on the pro
 ## Finite numbers
 
 If all inputs are finite, a device returns the results of `nnapi-reference` or refuses the operation with a reason.
-There are four exceptions:
+There are five exceptions:
 
 - *Denormal numbers* (below 2⁻¹²⁶, about 1.2e-38) count as 0 on xnnpack-cpu in sums, products, quotients, minima,
   maxima, roots and convolutions. So 1e-40 / 1e-40 is NaN on xnnpack-cpu, like 0/0. FLOOR, LOG, POW, RSQRT, SIN and
@@ -73,6 +73,10 @@ There are four exceptions:
 - *Sums*: each device adds in its own order. The results of two devices differ if large terms cancel and small terms
   remain. They also differ if a partial sum is infinite although the sum is finite. In RESIZE_BILINEAR, a difference can
   overflow: neighbors that are more than 3.4e38 apart give NaN on xnnpack-cpu.
+- *Convolutions with fewer multiplications* ([precision.md](precision.md#convolutions-with-fewer-multiplications)): an
+  infinity or a NaN makes results NaN up to seven rows or columns from it, in all tiles that read it. Finite values
+  above 7e36 can give infinities or NaN. Errors are relative to the largest value in a tile: a pixel of 1e4 takes digits
+  from its neighbors.
 - *Convolutions with a computed filter*: xnnpack-cpu returns ±3.4e38 instead of an infinity.
 - *A NaN that an operation computes*, for example LOG of -1, can get lost in the next operation on openvino-cpu. RELU,
   RELU1 and RELU6, fused or not, return a number for this NaN. EXP returns an infinity. An exception is the NaN of 0/0,

@@ -45,6 +45,22 @@ def test_engines_compute_the_variants(name: str, image: tuple[int, ...]) -> None
         assert abs(y - direct).max() < 1e-5 * direct.max()
 
 
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_value_that_is_not_finite_spreads_within_its_tiles(name: str, value: float) -> None:
+    """To results at most seven rows or columns away (docs/non-finite.md): XNNPACK also multiplies values by 0."""
+    driver, model = find_driver(name), make_convolution((1, 24, 24, 16), 16, activation="NONE")
+    x = np.random.default_rng(0).standard_normal((1, 24, 24, 16)).astype(np.float32)
+    x[0, 11, 11, 3] = value
+    direct, found = (
+        prepare(driver, model, variant).execute(Request([x])).outputs[0][0] for variant in ("", FORCED_IN_BOTH)
+    )
+    rows, columns, _ = np.nonzero(~np.isfinite(found))
+    assert np.isnan(found[11, 11]).all()
+    assert max(abs(rows - 11).max(), abs(columns - 11).max()) <= 7
+    assert np.isfinite(found).sum() < np.isfinite(direct).sum()
+
+
 def test_xnnpack_takes_the_whole_graph_as_one_delegate() -> None:
     driver = find_driver("xnnpack-cpu")
     from ai_edge_litert.interpreter import Interpreter
