@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi.contract.driver import PrepareOptions, Request
+from nnapi.contract.driver import CacheEntry, PrepareOptions, Request
 from nnapi.contract.winograd import FORCED, FORCED_IN_BOTH, PLAIN
 from nnapi.lowering import tile_choice
 from nnapi.lowering.lower import Lowering
@@ -82,6 +82,18 @@ def test_work_stays_that_of_the_direct_convolution() -> None:
     driver, model = find_driver("xnnpack-cpu"), make_chain(15, 16, 2)
     works = [prepare(driver, model, variant).compiled.work for variant in ("", FORCED, FORCED_IN_BOTH)]
     assert works == [works[0]] * 3
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_variant_is_restored_from_its_cache_entry(name: str) -> None:
+    driver, model = find_driver(name), make_convolution((1, 9, 8, 16), 16)
+    x = np.random.default_rng(0).standard_normal((1, 9, 8, 16)).astype(np.float32)
+    options = PrepareOptions(threads=1, variant=FORCED)
+    prepared = driver.prepare(model, options)
+    restored = driver.restore(model, CacheEntry(driver.cache_entry(prepared)), options)
+    first, second = (each.execute(Request([x])).outputs[0] for each in (prepared, restored))
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, prepare(driver, model, "").execute(Request([x])).outputs[0])
 
 
 @pytest.mark.parametrize("name", ENGINES)

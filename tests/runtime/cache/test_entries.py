@@ -10,14 +10,16 @@ import pytest
 
 from nnapi import Device, Model
 from nnapi.contract.driver import PrepareOptions
+from nnapi.contract.winograd import PLAIN
 from nnapi.errors import BadDataError
 from nnapi.runtime.cache.compilation_cache import Cache
 from tests.runtime.cache_cases import TOKEN, Slow, doubled, letters
 
 
-def keep(directory: Path, plan: bytes, *, is_own: bool = False) -> tuple[Cache, Device, Model]:
+def keep(directory: Path, plan: bytes, *, is_own: bool = False, variant: str = "") -> tuple[Cache, Device, Model]:
     cache, chosen, model = Cache(directory, TOKEN, is_own=is_own), Device(Slow()), doubled()
-    cache.keep(chosen, model, PrepareOptions(), chosen.driver.prepare(model, PrepareOptions()), plan=plan)
+    options = PrepareOptions(variant=variant)
+    cache.keep(chosen, model, options, chosen.driver.prepare(model, options), plan=plan)
     return cache, chosen, model
 
 
@@ -55,16 +57,34 @@ def test_an_entry_that_is_forgotten_is_removed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("limit", "is_own", "count"), [(64, True, 1), (63, True, 0), (63, False, 1)])
+@pytest.mark.parametrize(
+    ("limit", "is_own", "variant", "count"),
+    [(64, True, "", 1), (63, True, "", 0), (63, False, "", 1), (32, True, PLAIN, 1), (31, True, PLAIN, 0)],
+)
 def test_a_quarter_of_the_runtime_s_own_cache_is_the_largest_entry(
-    limit: int, is_own: bool, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    limit: int, is_own: bool, variant: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The payload has 16 bytes; other caches write it, and then remove what is beyond their limit."""
+    """Half of it for a Winograd variant, whose filters are larger. The payload has 16 bytes; other caches write it, and
+    then remove what is beyond their limit."""
     monkeypatch.setattr("nnapi.runtime.cache.compilation_cache.prune_if_full", lambda directory, limit: None)
     for name in ("LIMIT", "OWN_LIMIT"):
         monkeypatch.setattr(f"nnapi.runtime.cache.compilation_cache.{name}", limit)
-    keep(tmp_path, b"", is_own=is_own)
+    keep(tmp_path, b"", is_own=is_own, variant=variant)
     assert len(list(tmp_path.iterdir())) == count
+
+
+def test_a_winograd_variant_of_another_processor_is_not_restored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its layers were chosen for another vector width."""
+    for width in ("narrow", "wide"):
+        monkeypatch.setattr("nnapi.runtime.cache.compilation_cache.find_float_width", lambda width=width: width)
+        for variant in ("", PLAIN):
+            keep(tmp_path, b"", variant=variant)
+            restored = Cache(tmp_path, TOKEN).restore(Device(Slow()), doubled(), PrepareOptions(variant=variant))
+            assert restored is not None
+    monkeypatch.setattr("nnapi.runtime.cache.compilation_cache.find_float_width", lambda: "narrow")
+    assert Cache(tmp_path, TOKEN).restore(Device(Slow()), doubled(), PrepareOptions(variant=PLAIN)) is None
 
 
 @pytest.mark.parametrize(("is_own", "level"), [(True, "INFO"), (False, "WARNING")])
