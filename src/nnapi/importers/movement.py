@@ -22,6 +22,9 @@ def transpose(node: Node, value: Value, order: Sequence[int], to: Value | None =
     to = to or node.temporary(value.type.with_dimensions(shape), "transposed")
     if value.type.code != INT32:
         return node.emit(OperationCode.TRANSPOSE, value, node.graph.ints(list(order)), to=to)
+    if list(order) == [1, 0] and value.shape[0] and not value.shape[1]:
+        rows = [node.reshape(row, (0,)) for row in split(node, value, 0, value.shape[0])]
+        return node.emit(OperationCode.PACK, node.i32(1), *rows, to=to)
     count = math.prod(node.static_shape_of(value))
     node.graph.reserve(4 * count)  # NNAPI does not transpose int32: gather by the index of each element
     indices = np.arange(count, dtype=np.int32).reshape(value.shape).transpose(order).reshape(-1)

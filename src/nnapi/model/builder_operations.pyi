@@ -2054,6 +2054,50 @@ class Operations:
         Outputs:
             out: of the type of input
         """
+    def nonzero(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """NONZERO: the positions of the elements that are not zero, one row for each axis, in the order of the elements.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3), TENSOR_BOOL8 (level 3) of rank 1 or 2 or 3 or 4
+
+        Outputs:
+            indices: TENSOR_INT32
+        """
+    def non_max_suppression(
+        self,
+        boxes: Tensor | ArrayLike,
+        scores: Tensor | ArrayLike,
+        max_boxes: Tensor | Whole,
+        iou_threshold: Tensor | Number,
+        score_threshold: Tensor | Number,
+        centered: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """NON_MAX_SUPPRESSION: the indices of boxes that overlap no better box of their class by more than a threshold.
+
+        Operands:
+            boxes: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 3
+            scores: of the type of boxes of rank 3
+            max_boxes: INT32 (level 3)
+            iou_threshold: FLOAT32 (level 3)
+            score_threshold: FLOAT32 (level 3)
+            centered: BOOL (level 3)
+
+        Outputs:
+            selected: TENSOR_INT32 (level 3)
+        """
     def not_equal(
         self,
         x: Tensor | ArrayLike,
@@ -3614,6 +3658,30 @@ class Operations:
         Outputs:
             output: of the type of input
             hidden_out: of the type of input
+        """
+    def unique(
+        self,
+        input: Tensor | ArrayLike,
+        axis: Tensor | Whole,
+        sorted: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """UNIQUE: the different slices along an axis; the first position of each, the one equal to each slice, and their counts.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3), TENSOR_BOOL8 (level 3) of rank 1 or 2 or 3 or 4
+            axis: INT32 (level 3)
+            sorted: BOOL (level 3)
+
+        Outputs:
+            out: of the type of input
+            first: TENSOR_INT32
+            inverse: TENSOR_INT32
+            counts: TENSOR_INT32
         """
     @overload
     def while_(

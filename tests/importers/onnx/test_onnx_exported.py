@@ -146,26 +146,26 @@ def test_all_that_branches_cannot_express_is_listed() -> None:
     nodes = [
         helper.make_node("ReduceMax", ["x"], ["m"], keepdims=0),
         helper.make_node("Cast", ["m"], ["c"], to=TensorProto.BOOL),
-        helper.make_node("If", ["c"], ["y"], then_branch=branch("NonZero"), else_branch=branch("Det")),
+        helper.make_node("If", ["c"], ["y"], then_branch=branch("RandomUniformLike"), else_branch=branch("Det")),
     ]
     with pytest.raises(UnsupportedOperationsError) as caught:
         loaded(nodes)
     assert [each.reason.split(": ")[0] for each in caught.value.refusals] == [
-        "its subgraph uses NonZero",
+        "its subgraph uses RandomUniformLike",
         "its subgraph uses Det",
     ]
 
 
 def test_branches_behind_a_refused_condition_are_examined() -> None:
     scalar = [helper.make_tensor_value_info("r", TensorProto.FLOAT, None)]
-    unique = helper.make_graph([helper.make_node("Unique", ["x"], ["r"])], "unique", [], scalar)
+    drawn = helper.make_graph([helper.make_node("RandomNormalLike", ["x"], ["r"])], "drawn", [], scalar)
     absolute = helper.make_graph([helper.make_node("Abs", ["x"], ["r"])], "absolute", [], scalar)
-    inner = helper.make_node("If", ["any"], ["r"], then_branch=absolute, else_branch=unique)
+    inner = helper.make_node("If", ["any"], ["r"], then_branch=absolute, else_branch=drawn)
     nested = helper.make_graph([inner], "nested", [], scalar)
-    suppressed = helper.make_node("NonMaxSuppression", ["x", "x"], ["r"])
-    chosen = helper.make_graph([suppressed], "chosen", [], scalar)
+    uniform = helper.make_node("RandomUniformLike", ["x"], ["r"])
+    chosen = helper.make_graph([uniform], "chosen", [], scalar)
     nodes = [
-        helper.make_node("NonZero", ["x"], ["i"]),
+        helper.make_node("RandomUniformLike", ["x"], ["i"]),
         helper.make_node("Size", ["i"], ["n"]),
         helper.make_node("Cast", ["n"], ["any"], to=TensorProto.BOOL),
         helper.make_node("If", ["any"], ["y"], then_branch=chosen, else_branch=nested),
@@ -173,9 +173,9 @@ def test_branches_behind_a_refused_condition_are_examined() -> None:
     with pytest.raises(UnsupportedOperationsError) as caught:
         loaded(nodes)
     assert {(each.operation, each.reason.rsplit(": ", 1)[0]) for each in caught.value.refusals} == {
-        ("NonZero", "the dimensions of its result depend on the data"),
-        ("If", "its subgraph uses NonMaxSuppression"),
-        ("If", "its subgraph uses If: its subgraph uses Unique"),
+        ("RandomUniformLike", "NNAPI's only random operation is RANDOM_MULTINOMIAL"),
+        ("If", "its subgraph uses RandomUniformLike"),
+        ("If", "its subgraph uses If: its subgraph uses RandomNormalLike"),
     }
 
 

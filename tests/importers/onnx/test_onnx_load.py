@@ -103,19 +103,19 @@ def test_shapes_that_do_not_fit(shapes: Any, message: Any) -> None:
 
 def test_every_node_that_cannot_be_expressed_is_listed() -> None:
     nodes = [
-        helper.make_node("NonZero", ["x"], ["a"], name="first"),
-        helper.make_node("NonZero", ["x"], ["b"]),
+        helper.make_node("RandomUniformLike", ["x"], ["a"], name="first"),
+        helper.make_node("RandomUniformLike", ["x"], ["b"]),
         helper.make_node("Det", ["x"], ["c"], name="third"),
         helper.make_node("Relu", ["c"], ["d"]),
     ]
     with pytest.raises(UnsupportedOperationsError) as caught:
         nnapi.load(made(nodes, [f32("x", 2, 2)], [f32("d")]).SerializeToString())
     assert [(each.operation, each.name) for each in caught.value.refusals] == [
-        ("NonZero", "first"),
-        ("NonZero", "b"),
+        ("RandomUniformLike", "first"),
+        ("RandomUniformLike", "b"),
         ("Det", "third"),
     ]
-    assert "NonZero ×2 (first, b: the dimensions of its result depend on the data)" in str(caught.value)
+    assert "RandomUniformLike ×2 (first, b: NNAPI's only random operation is RANDOM_MULTINOMIAL)" in str(caught.value)
 
 
 def test_a_type_outside_onnx_is_shown_by_its_number() -> None:
@@ -279,7 +279,7 @@ def test_damaged_files() -> None:
 
 
 def test_names_that_are_no_utf8() -> None:
-    content = made([helper.make_node("NonZero", ["x"], ["yy"], name="node")], [f32("x", 2)], [f32("yy")])
+    content = made([helper.make_node("RandomUniformLike", ["x"], ["yy"], name="node")], [f32("x", 2)], [f32("yy")])
     for name in (b"node", b"yy"):
         with pytest.raises(BadDataError, match="it is damaged|cannot be parsed|cannot express"):
             nnapi.load(content.SerializeToString().replace(name, b"\xff" * len(name)))

@@ -68,6 +68,8 @@ _NAMES = {
     "scatter": "Scatter ScatterElements ScatterND",
     "unary": "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Dropout Exp Floor Identity IsInf IsNaN Log Neg Not "
     "Reciprocal Round Sign Sin Sinh Sqrt Tan",
+    "selection": "Compress NonZero Unique",
+    "detection": "NonMaxSuppression",
     "resize": "Resize Upsample GridSample",
     "movement": "Concat ConstantOfShape DepthToSpace Expand EyeLike Flatten Pad Reshape ReverseSequence "
     "SpaceToDepth Split Squeeze Tile Transpose Trilu Unsqueeze",

@@ -1,7 +1,6 @@
 """Reasons why some operators of ONNX have no rule."""
 
 BY_REASON = {
-    "the dimensions of its result depend on the data": "Compress NonZero Unique",
     "NNAPI has no sequences": "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength "
     "SequenceMap SplitToSequence ConcatFromSequence",
     "NNAPI has no optional values": "Optional OptionalGetElement OptionalHasElement",
@@ -12,7 +11,6 @@ BY_REASON = {
     "NNAPI's only random operation is RANDOM_MULTINOMIAL": "Bernoulli Multinomial RandomNormal RandomNormalLike "
     "RandomUniform RandomUniformLike",
     "NNAPI has no training": "Adagrad Adam Gradient Momentum",
-    "NNAPI's suppression of boxes gives boxes, not their indices": "NonMaxSuppression",
     "NNAPI does not decode images": "ImageDecoder",
     "NNAPI has no convolution with computed offsets": "DeformConv",
 }

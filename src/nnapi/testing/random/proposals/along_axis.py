@@ -97,3 +97,9 @@ def propose_concatenation(draw: Draw) -> Proposal:
 def propose_pack(draw: Draw) -> Proposal:
     shape = draw.shape(1, 2, 3)
     return Proposal({"inputs": shape}, {"axis": draw.upto(len(shape))})
+
+
+@proposes("UNIQUE")
+def propose_unique(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    return Proposal({"input": shape}, {"axis": draw.axis(len(shape))})

@@ -87,3 +87,11 @@ def propose_lsh_projection(draw: Draw) -> Proposal:
     items = draw.dimension(17)
     shapes: dict[str, Shape] = {"hash": (draw.dimension(5), draw.dimension(8)), "input": (items, draw.dimension(8))}
     return Proposal(shapes | {"weight": (items,)}, {"type": draw.pick(1, 2, 3)})
+
+
+@proposes("NON_MAX_SUPPRESSION")
+def propose_suppression(draw: Draw) -> Proposal:
+    batches, count = draw.pick(1, 2), draw.dimension(33)
+    shapes: dict[str, Shape] = {"boxes": (batches, count, 4), "scores": (batches, draw.pick(1, 2, 5), count)}
+    scalars: dict[str, Any] = {"max_boxes": draw.pick(0, 1, 5, 40)}
+    return Proposal(shapes, scalars | _shares(draw, "iou_threshold", "score_threshold"))

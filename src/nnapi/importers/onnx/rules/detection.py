@@ -1,0 +1,42 @@
+"""NonMaxSuppression."""
+
+from nnapi.errors import BadDataError, need
+from nnapi.importers.graph import INT32
+from nnapi.importers.node import REAL
+from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.operators import rule
+from nnapi.importers.onnx.tensors import DYNAMIC, INT64, Tensor
+from nnapi.model.operand import OperandType
+from nnapi.operation_codes import CompositeCode
+
+LARGEST = 2**31 - 1
+LOWEST = -3.4e38
+"""Below every score: without a threshold, no box is dropped."""
+
+
+@rule("NonMaxSuppression")
+def non_max_suppression(node: Node) -> Tensor:
+    limit = int(min(max(_read_number(node, 2, 0), 0), LARGEST))
+    thresholds = (node.graph.scalar(REAL, _read_number(node, i, default)) for i, default in ((3, 0.0), (4, LOWEST)))
+    scalars = (node.i32(limit), *thresholds)
+    centered = node.flag(node.attribute("center_point_box", 0))
+    type = OperandType(INT32, (DYNAMIC, 3))
+    found = node.apply(
+        CompositeCode.NON_MAX_SUPPRESSION,
+        node.input(0),
+        node.input(1),
+        *scalars,
+        centered,
+        type=type,
+        shape=type.dimensions,
+    )
+    return node.result(found, (DYNAMIC, 3), elem=INT64)
+
+
+def _read_number(node: Node, i: int, default: float) -> float:
+    """Return the number in constant input ``i``, if that is given."""
+    if not node.has(i):
+        return default
+    array = node.array(i)
+    need(array.size == 1, f"{node.tensor(i).name} holds {array.size} numbers, must be 1", BadDataError)
+    return float(array.item())

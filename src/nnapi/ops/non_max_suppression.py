@@ -1,0 +1,62 @@
+"""NON_MAX_SUPPRESSION: the indices of boxes that overlap no better box of their class by more than a threshold.
+
+Boxes are [y1, x1, y2, x2] with any two opposite corners, or with ``centered`` [x, y, width, height]. Each row of the
+result is [batch, class, box]; the rows of a class are in the order of decreasing scores.
+"""
+
+import numpy as np
+
+from nnapi.codes import OperandCode
+from nnapi.errors import need
+from nnapi.model.facts import Facts, Trait
+from nnapi.model.operand import Array, OperandType
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Scalar, Tensor, not_negative
+from nnapi.operation_codes import CompositeCode
+from nnapi.ops.boxes import int_scalar, sort_by_score, suppress
+from nnapi.ops.shapes import need_shape
+from nnapi.ops.signature_types import INT32, floats
+
+NON_MAX_SUPPRESSION = Operation(
+    CompositeCode.NON_MAX_SUPPRESSION,
+    facts=Facts(traits=Trait.ORDERS),
+    inputs=(
+        Tensor("boxes", floats(3), rank=3, late_rank=True),
+        Tensor("scores", like="boxes", rank=3, late_rank=True, since=3),
+        int_scalar("max_boxes", check=not_negative),
+        Scalar("iou_threshold", OperandCode.FLOAT32, since=3),
+        Scalar("score_threshold", OperandCode.FLOAT32, since=3),
+        Scalar("centered", OperandCode.BOOL, since=3),
+    ),
+    outputs=(Tensor("selected", INT32, since=3),),
+)
+
+
+@NON_MAX_SUPPRESSION.shape
+def infer_shape(boxes: OperandType, scores: OperandType, max_boxes: int, **options: float) -> tuple[int | None, ...]:
+    batches, count, corners = boxes.shape
+    need(corners == 4, f"boxes has {corners} columns, must have 4")
+    need_shape("scores", scores, (batches, scores.shape[1], count))
+    return None, 3
+
+
+@NON_MAX_SUPPRESSION.kernel
+def non_max_suppression(
+    boxes: Array, scores: Array, max_boxes: int, iou_threshold: float, score_threshold: float, centered: bool
+) -> Array:
+    upright = _find_corners(boxes, centered)[:, np.newaxis]
+    candidates = scores > np.float32(score_threshold)
+    _, chosen = suppress(
+        scores, upright, candidates, lambda each, overlap: (each, ~(overlap > iou_threshold)), max_boxes
+    )
+    order = sort_by_score(scores, chosen)
+    batch, category, rank = np.nonzero(np.take_along_axis(chosen, order, -1))
+    return np.stack([batch, category, order[batch, category, rank]], -1).astype(np.int32)
+
+
+def _find_corners(boxes: Array, centered: bool) -> Array:
+    """Return the lowest and the highest corner of each box."""
+    first, second = boxes[..., :2], boxes[..., 2:]
+    if centered:
+        first, second = first - second / 2, first + second / 2
+    return np.concatenate([np.minimum(first, second), np.maximum(first, second)], -1)
