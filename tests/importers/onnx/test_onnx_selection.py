@@ -52,6 +52,16 @@ def test_elements_above_a_threshold() -> None:
     compare(nodes, {"x": X}, "bc", low=np.float32(0), first=np.array([0]))
 
 
+def test_elements_at_computed_positions() -> None:
+    nodes = [
+        node("NonZero", ["x"], ["n"]),
+        node("Transpose", ["n"], ["t"], perm=[1, 0]),
+        node("GatherND", ["x", "t"], ["a"]),
+        node("Exp", ["a"], ["b"]),
+    ]
+    compare(nodes, {"x": X}, "b")
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1, -1])
 def test_compressed_slices(axis: int | None) -> None:
     given: dict[str, Any] = {} if axis is None else {"axis": axis}

@@ -191,10 +191,11 @@ def view_coordinates(own: Shape, depth: int) -> Shape:
 
 @rule("GatherND")
 def gather_nd(node: Node) -> Tensor:
-    own, (*outer, depth) = node.static_shape(0), node.static_shape(1)
+    own, outer = node.static_shape(0), node.shape(1)[:-1]
+    depth = node.static_size(1, -1) if node.tensor(1).array is None else node.shape(1)[-1]
     batch = int(node.attribute("batch_dims", 0))
     expressible(0 < depth <= len(own) - batch, f"it has {depth} indices for rank {len(own)}")
-    expressible(tuple(outer[:batch]) == own[:batch], f"its batches {outer[:batch]} are not {list(own[:batch])}")
+    expressible(outer[:batch] == own[:batch], f"its batches {outer[:batch]} are not {list(own[:batch])}")
     batches = own[:batch] and (math.prod(own[:batch]),)
     rows = (*batches, math.prod(outer[batch:]), depth)
     indices, is_from_end = read_coordinates(node, 1, own[batch : batch + depth], rows)
