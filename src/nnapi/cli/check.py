@@ -12,6 +12,7 @@ from rich.text import Text
 
 from nnapi.capi.installation import library_problem
 from nnapi.cli.check_random import check_random
+from nnapi.cli.check_webnn import check_webnn
 from nnapi.cli.command import refuse_options
 from nnapi.cli.completion import complete_list, complete_operations
 from nnapi.cli.failure import ExitCode
@@ -24,6 +25,7 @@ from nnapi.testing.conformance import Result, Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
 from nnapi.testing.runtime_classes import HERE
 from nnapi.testing.variants import VARIANTS
+from nnapi.testing.webnn.cases import is_webnn
 
 SLOWEST = 10
 C = "nnapi.capi.client"
@@ -35,7 +37,8 @@ def check(
         Path | None,
         typer.Argument(
             metavar="[CORPUS]",
-            help="A folder of examples, or one .npz file; by default, the public examples.",
+            help="A folder of examples, or one .npz file; by default, the public examples. Or the W3C's tests of "
+            "WebNN: a .json file, or a folder of them.",
             show_default=False,
         ),
     ] = None,
@@ -100,6 +103,10 @@ def check(
         check_random(device, seconds, seed, values, filter, failures, verbose, as_json, output, against)
         return
     refuse_options(["seconds", "seed", "values", "failures", "against", "verbose"], "it needs --random")
+    if corpus is not None and is_webnn(corpus):
+        refuse_options(["variants", "jobs", "strict", "via_c"], f"{corpus} has tests of WebNN")
+        check_webnn(corpus, device, filter, as_json, output)
+        return
     corpus = corpus or PUBLISHED
     chosen = split_names(variants, "variant", VARIANTS)
     if not chosen:

@@ -49,6 +49,7 @@ FORMS = {
         ),
     ),
     "check": Form("check", ("device", "corpus", "variants", "failures")),
+    "check-webnn": Form("check FILE.json", ("device", "corpus", "operators", "failures")),
     "check-random": Form("check --random", ("devices",)),
     "compare": Form("compare", ("model", "devices", "first", "failure", "file", "operations")),
     "compare-recording": Form("compare --against RECORDING.npz", ("model", "recording", "device", "runs")),
