@@ -90,6 +90,14 @@ def test_bounds_of_other_types(dtype: Any, low: float, high: float, expected: li
     assert found == [expected]
 
 
+@pytest.mark.parametrize(("low", "high", "expected"), [(np.inf, None, np.inf), (None, -np.inf, -np.inf)])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_an_infinite_bound_on_the_other_side_applies(dtype: Any, low: Any, high: Any, expected: float) -> None:
+    constants = {name: dtype(each) for name, each in (("low", low), ("high", high)) if each is not None}
+    clip = node("Clip", f"x {'-' if low is None else 'low'} {'-' if high is None else 'high'}")
+    assert results([clip], {"x": X.astype(dtype)}, constants) == [[expected] * X.size]
+
+
 # Formulas
 
 GELU = [-0.00404951, -0.15865525, -0.15426877, 0, 0.34573123, 0.84134475, 3.9998733, 7]

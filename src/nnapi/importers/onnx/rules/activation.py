@@ -38,16 +38,21 @@ def clip(node: Node) -> Tensor:
     known = ACTIVATIONS.get((low, high), FuseCode.FUSED_NONE)
     if x.type.code in FLOATS and known != FuseCode.FUSED_NONE:
         return layout.result(node, node.apply(OperationCode[known.name.removeprefix("FUSED_")], x))
-    for i, number, code in ((1, low, OperationCode.MAXIMUM), (2, high, OperationCode.MINIMUM)):
+    for i, number, code, unbounded in (
+        (1, low, OperationCode.MAXIMUM, -math.inf),
+        (2, high, OperationCode.MINIMUM, math.inf),
+    ):
         if number is None:
             x = node.apply(code, x, node.dequantize_unless_bytes(i, node.stored(i)))
-        elif math.isfinite(number):
+        elif number != unbounded and not math.isnan(number):
             x = node.apply(code, x, _as_bound(node, x, number))
     return layout.result(node, x, node.tensor(0).elem)
 
 
 def _as_bound(node: Node, x: Value, number: float) -> Value:
     dtype = x.type.dtype
+    if dtype.kind == "f" and math.isinf(number):
+        return node.like_any(x, number)
     limits = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
     return node.like_any(x, min(max(number, limits.min), limits.max))
 
