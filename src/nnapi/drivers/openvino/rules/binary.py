@@ -22,6 +22,11 @@ FUNCTIONS: dict[Code, Any] = {
     Op.LOGICAL_AND: op.logical_and,
     Op.LOGICAL_OR: op.logical_or,
 }
+BOUNDS: dict[Code, Any] = {
+    Op.MAXIMUM: lambda x, y: op.select(op.less(x, y), y, x),
+    Op.MINIMUM: lambda x, y: op.select(op.less(x, y), x, y),
+}
+"""Exact for each int32."""
 ARITHMETIC: dict[Code, Any] = {Op.ADD: op.add, Op.SUB: op.subtract, Op.MUL: op.multiply}
 COMPARISONS: dict[Code, Any] = {
     Op.EQUAL: op.equal,
@@ -37,7 +42,15 @@ SMALL = 2.0**-100
 
 @lower(*FUNCTIONS)
 def function(context: Context, **operands: Value) -> Value:
+    if context.code in BOUNDS and any(_is_beyond_float(value) for value in operands.values()):
+        return context.map(BOUNDS[context.code], *operands.values())
     return context.map(FUNCTIONS[context.code], *operands.values())
+
+
+def _is_beyond_float(value: Value) -> bool:
+    """Return whether float32 rounds a constant integer: the engine fuses two bounds into a clamp with float bounds."""
+    array = value.array
+    return array is not None and array.dtype.kind in "iu" and bool((array.astype(np.float32) != array).any())
 
 
 @lower(*ARITHMETIC)
