@@ -98,7 +98,8 @@ class Converter:
             [numpy_helper.from_array(array, name) for name, array in constants.items()],
         )
         opset = helper.make_opsetid("", OPSET)
-        return helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION).SerializeToString()
+        content: bytes = helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION).SerializeToString()
+        return content
 
     def run_inputs(self) -> dict[str, Array]:
         """Return the inputs of the model. If a test has only constants, they become inputs: else the import would
@@ -195,7 +196,9 @@ def _activation(kind: str, **defaults: float) -> Rule:
     """Return a rule for an operator with float attributes."""
 
     def rule(c: Converter) -> str:
-        given = {name: float(read_number(c.case.options.get(name, value))) for name, value in defaults.items()}
+        given: dict[str, Any] = {
+            name: float(read_number(c.case.options.get(name, value))) for name, value in defaults.items()
+        }
         return c.node(kind, c.case.arguments["input"], **given)
 
     return rule
@@ -227,7 +230,7 @@ def _gather(c: Converter) -> str:
 def _slice(c: Converter) -> str:
     starts, sizes = c.case.arguments["starts"], c.case.arguments["sizes"]
     if not starts:
-        return c.case.arguments["input"]
+        return str(c.case.arguments["input"])
     ends = [start + size for start, size in zip(starts, sizes, strict=True)]
     steps = c.case.options.get("strides", [1] * len(starts))
     numbers = (starts, ends, list(range(len(starts))), steps)

@@ -12,6 +12,7 @@ from nnapi.errors import BadDataError, NnapiError
 from nnapi.importers import load
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
+from nnapi.operation_codes import NAMES
 from nnapi.testing.webnn.cases import Case
 from nnapi.testing.webnn.conversion import UnmappedError, convert
 from nnapi.testing.webnn.tolerances import describe_difference
@@ -50,7 +51,7 @@ def _judge(case: Case, devices: Sequence[str] | None) -> tuple[Verdict, str, tup
         model = load(converter.model())
     except (UnmappedError, BadDataError) as error:
         return Verdict.REFUSED, str(error), ()
-    operations = tuple(dict.fromkeys(operation.code.name for operation in model.operations))
+    operations = tuple(dict.fromkeys(NAMES[operation.code] for operation in model.operations))
     try:
         compiled = compile(model, devices) if devices else compile(model)
     except BadDataError as error:
