@@ -87,6 +87,10 @@ class Isolated:
         return bool(getattr(self._known, "is_by_name", False))
 
     @property
+    def is_measured(self) -> bool:
+        return bool(getattr(self._known, "is_measured", True))
+
+    @property
     def info(self) -> DeviceInfo:
         return self._known.info if self._known is not None else self._need_greeting().info
 

@@ -73,12 +73,16 @@ def constant(values: Any, element: Any = np.int64) -> Value:
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """One operator by its name in ONNX. An omitted input is None; an attribute may be a graph."""
+    """One operator by its name in ONNX. An omitted input is None; an attribute may be a graph.
+
+    ``origin`` is the number of the operation that the operator computes, for lowerings that note it.
+    """
 
     kind: str
     inputs: list[Value | None]
     outputs: list[Value]
     attributes: dict[str, Any] = field(default_factory=dict)
+    origin: int | None = None
 
     @property
     def output(self) -> Value:

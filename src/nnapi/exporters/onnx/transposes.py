@@ -27,6 +27,7 @@ class _TransposeSinker:
         self.is_dynamic = is_dynamic
         self.nodes: list[Node] = []
         self.transposed: dict[Value, tuple[Value, Order]] = {}
+        self.origins: dict[Value, int | None] = {}
 
     def run(self, graph: Graph) -> Graph:
         for node in graph.nodes:
@@ -56,6 +57,7 @@ class _TransposeSinker:
         assert given is not None
         source, before = self.transposed.get(given, (given, tuple(range(len(order)))))
         self.transposed[node.output] = source, tuple(before[axis] for axis in order)
+        self.origins[node.output] = node.origin
 
     def _sink(self, node: Node) -> bool:
         """Apply the node before the common Transpose of its inputs, and transpose its result; False if impossible."""
@@ -74,8 +76,9 @@ class _TransposeSinker:
         attributes = dict(node.attributes)
         if node.kind == "Concat":
             attributes["axis"] = order[attributes["axis"]]
-        self.nodes.append(Node(node.kind, inputs, [source], attributes))
+        self.nodes.append(Node(node.kind, inputs, [source], attributes, node.origin))
         self.transposed[node.output] = source, order
+        self.origins[node.output] = node.origin
         return True
 
     def _as_source(self, value: Value | None, order: Order, node: Node) -> Value | None:
@@ -98,13 +101,14 @@ class _TransposeSinker:
         if value not in self.transposed:
             return
         source, order = self.transposed.pop(value)
+        origin = self.origins.get(value)
         if order == tuple(range(len(order))):
-            self.nodes.append(Node("Identity", [source], [value]))
+            self.nodes.append(Node("Identity", [source], [value], origin=origin))
         elif not self.is_dynamic and _moves_nothing(source.shape, order):
-            self.nodes.append(Node("Reshape", [source, constant(value.shape)], [value]))
+            self.nodes.append(Node("Reshape", [source, constant(value.shape)], [value], origin=origin))
         else:
             self._write(source)
-            self.nodes.append(Node("Transpose", [source], [value], {"perm": list(order)}))
+            self.nodes.append(Node("Transpose", [source], [value], {"perm": list(order)}, origin))
 
 
 def _moves_nothing(shape: Sequence[int], order: Order) -> bool:

@@ -1,0 +1,98 @@
+"""Lowering to ONNX for Qualcomm's compiler: every quantized operator lies between DequantizeLinear and QuantizeLinear,
+and each operator knows its operation."""
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from nnapi.exporters.onnx.context import Context
+from nnapi.exporters.onnx.convert import Conversion
+from nnapi.exporters.onnx.graph import Graph, Node, Value, constant
+from nnapi.exporters.onnx.transposes import sink_transposes
+from nnapi.model.call import Call
+from nnapi.model.model import OperationCall
+
+CONVERSIONS = ("QuantizeLinear", "DequantizeLinear")
+
+
+class HtpContext(Context):
+    """A call whose result is quantized before its activation, because the compiler fuses a convolution only with the
+    QuantizeLinear that reads it."""
+
+    def store(self, real: Value, position: int = 0) -> Value:
+        type = self.call.results[position]
+        if position or not self.activation or not type.is_quantized:
+            return super().store(real, position)
+        stored = self.quantize(real, type)
+        return self.quantize(self.activate(self.real(stored), self.activation), type)
+
+
+class HtpConversion(Conversion):
+    """A conversion whose operators have the number of their operation as ``origin``."""
+
+    def context(self, call: Call) -> HtpContext:
+        return HtpContext(call, self._transposed, is_part=self.depth > 0)
+
+    def _lower(self, call: OperationCall) -> None:
+        before = len(self.operators)
+        super()._lower(call)
+        for node in self.operators[before:]:
+            node.origin = call.number
+
+    def make_graph(self, numbers: Collection[int]) -> Graph:
+        """Return the graph of some operations. What others write or read becomes its inputs and outputs."""
+        nodes = [node for node in self.operators if node.origin in numbers]
+        others = [node for node in self.operators if node.origin not in numbers]
+        made = {value for node in nodes for value in node.outputs}
+        if len(numbers) == len(self.model.operations):
+            inputs = [self.value(index) for index in self.model.inputs]
+        else:
+            read = dict.fromkeys(value for node in nodes for value in node.read())
+            inputs = [value for value in read if value.data is None and value not in made]
+        results = {self.values[index] for index in self.model.outputs if index in self.values}
+        wanted = results | {value for node in others for value in node.read()}
+        read_inside = {value for node in nodes for value in node.read()}
+        outputs = [value for node in nodes for value in node.outputs if value in wanted or value not in read_inside]
+        if len(numbers) == len(self.model.operations):
+            outputs = [self.value(index) for index in self.model.outputs]
+        for value in (*inputs, *outputs):
+            value.dynamic = {}
+        return surround(sink_transposes(Graph(nodes, inputs, outputs, self.model.name)))
+
+
+def surround(graph: Graph) -> Graph:
+    """Return the graph with DequantizeLinear before, and QuantizeLinear after, operators that move quantized values.
+
+    Names tell the operations, so that the compiler's log names them.
+    """
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if node.kind in CONVERSIONS:
+            nodes.append(node)
+            continue
+        inputs = [_dequantize(value, node, nodes) for value in node.inputs]
+        outputs = [value if value.quantized is None else value.like(element=np.float32) for value in node.outputs]
+        nodes.append(Node(node.kind, inputs, outputs, node.attributes, node.origin))
+        for real, value in zip(outputs, node.outputs, strict=True):
+            if real is not value:
+                nodes.append(Node("QuantizeLinear", [real, *_parameters(value)], [value], origin=node.origin))
+    kept = {*graph.inputs, *graph.outputs}
+    for node in nodes:
+        for value in node.outputs:
+            if value not in kept:
+                value.name = f"op{node.origin}"
+    return Graph(nodes, graph.inputs, graph.outputs, graph.name)
+
+
+def _dequantize(value: Value | None, node: Node, nodes: list[Node]) -> Value | None:
+    if value is None or value.quantized is None or value.quantized.channel is not None:
+        return value
+    real = value.like(element=np.float32)
+    nodes.append(Node("DequantizeLinear", [value, *_parameters(value)], [real], origin=node.origin))
+    return real
+
+
+def _parameters(value: Value) -> Sequence[Value]:
+    type = value.quantized
+    assert type is not None
+    return constant(type.scale, np.float32), constant(type.zero_point, value.element)

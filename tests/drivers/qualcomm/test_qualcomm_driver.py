@@ -1,0 +1,101 @@
+"""The device ``qualcomm-htp``, if Qualcomm's compiler is installed."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnxruntime_qnn", reason="onnxruntime-qnn is not installed")
+
+import nnapi
+from nnapi.contract.driver import CacheEntry, PrepareOptions, Request
+from nnapi.drivers.isolated import Isolated
+from nnapi.drivers.qualcomm.chips import CHIPS
+from nnapi.drivers.qualcomm.compiler import Compiled, compile_onnx
+from nnapi.drivers.qualcomm.driver import PreparedHtp, QualcommDriver
+from nnapi.host.installed_packages import Entry
+from nnapi.model.model import Model
+from nnapi.runtime.device import Device, _apart
+from tests.drivers.qualcomm.qualcomm_cases import build_network
+
+IMAGE = np.random.default_rng(1).integers(0, 256, (1, 8, 8, 3)).astype(np.uint8)
+
+
+@pytest.fixture
+def htp() -> Iterator[Device]:
+    known = QualcommDriver(CHIPS["SM8650"], "of a test")
+    device = Device(_apart(known, Entry("qualcomm", "nnapi.drivers.qualcomm:find_drivers")))
+    yield device
+    device.close()
+
+
+def steps(model: Model, device: Device) -> int:
+    made, expected = (nnapi.compile(model, each).run(IMAGE)[0].astype(int) for each in (device, "nnapi-reference"))
+    return int(abs(made - expected).max())
+
+
+def test_a_network_is_taken_whole(htp: Device) -> None:
+    model = build_network()
+    assert htp.supports(model) == [True, True]
+    assert steps(model, htp) <= 1
+
+
+def test_the_device_is_for_those_who_name_it(htp: Device) -> None:
+    assert htp.is_by_name
+    assert htp.is_remote
+    assert not htp.is_measured
+    assert "emulated" in htp.version
+
+
+def test_a_killed_process_is_replaced(htp: Device) -> None:
+    model = build_network()
+    compiled = nnapi.compile(model, htp)
+    expected = compiled.run(IMAGE)[0]
+    for _ in range(10):
+        assert isinstance(htp.driver, Isolated)
+        pid = htp.driver.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(nnapi.DeadObjectError, match="SIGKILL"):
+            compiled.run(IMAGE)
+        np.testing.assert_array_equal(compiled.run(IMAGE)[0], expected)
+
+
+def test_answers_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver, model = QualcommDriver(CHIPS["SM8650"], "of recorded answers"), build_network()
+    first = driver.verdicts(model)
+    monkeypatch.setattr(driver, "_compile", lambda content: pytest.fail("it is asked again"))
+    assert driver.verdicts(model) == first
+
+
+def test_a_context_is_restored() -> None:
+    model, driver = build_network(), QualcommDriver(CHIPS["SM8650"], "of a test")
+    prepared = driver.prepare(model, PrepareOptions())
+    assert isinstance(prepared, PreparedHtp)
+    (expected,) = prepared.execute(Request([IMAGE])).outputs
+    entry = driver.cache_entry(prepared)
+    assert entry
+    (found,) = driver.restore(model, CacheEntry(entry), PrepareOptions()).execute(Request([IMAGE])).outputs
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_what_cannot_be_compiled_fails_with_a_reason() -> None:
+    compiled = compile_onnx(b"not a model", CHIPS["SM8650"])
+    assert not compiled.context
+    assert "INVALID_PROTOBUF" in compiled.failure
+
+
+def test_a_late_refusal_is_found_by_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler may accept each node, and then fail without naming one."""
+    driver = QualcommDriver(CHIPS["SM8650"], "of a late refusal")
+    compile = driver._compile
+
+    def refuse_late(content: bytes) -> Compiled:
+        return Compiled(b"", "it does not fit", "") if b"Conv" in content else compile(content)
+
+    monkeypatch.setattr(driver, "_compile", refuse_late)
+    convolution, reshape = driver.verdicts(build_network())
+    assert convolution == (False, "CONV_2D (#0): QNN fails: it does not fit", ())
+    assert reshape.supported

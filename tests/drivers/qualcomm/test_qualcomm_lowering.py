@@ -1,0 +1,38 @@
+"""The ONNX graphs that Qualcomm's compiler gets."""
+
+from nnapi.drivers.qualcomm.lowering import CONVERSIONS, HtpConversion
+from nnapi.exporters.onnx.graph import Graph
+from nnapi.lowering.lower import assume_shapes
+from tests.drivers.qualcomm.qualcomm_cases import build_network
+
+
+def lower(*numbers: int) -> Graph:
+    model = build_network()
+    return HtpConversion(model, assume_shapes(model)).run().make_graph(numbers)
+
+
+def test_every_operator_computes_floats() -> None:
+    graph = lower(0, 1)
+    computing = [node for node in graph.nodes if node.kind not in (*CONVERSIONS, "Transpose")]
+    assert [node.kind for node in computing] == ["Conv", "Clip", "Reshape"]
+    made = {value: node.kind for node in graph.nodes for value in node.outputs}
+    for node in computing:
+        given = node.inputs[0]
+        assert given is not None
+        assert made[given] == ("Transpose" if node.kind == "Conv" else "DequantizeLinear")
+        (reader,) = [other for other in graph.nodes if node.output in other.inputs]
+        assert reader.kind == "QuantizeLinear", node.kind
+
+
+def test_names_tell_the_operations() -> None:
+    graph = lower(0, 1)
+    assert {node.origin for node in graph.nodes} == {0, 1}
+    for node in graph.nodes:
+        assert node.output in graph.outputs or node.output.name == f"op{node.origin}"
+
+
+def test_a_part_has_inputs_and_outputs_of_its_own() -> None:
+    (given,), (made,) = lower(1).inputs, lower(1).outputs
+    assert (given.shape, made.shape) == ((1, 8, 8, 4), (1, 256))
+    assert [node.kind for node in lower(1).nodes] == ["DequantizeLinear", "Reshape", "QuantizeLinear"]
+    assert [value.shape for value in lower(0).outputs] == [(1, 8, 8, 4)]
