@@ -22,7 +22,7 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraint
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test quick lint docs mutants lock pages size bench wheel release aarch64 clean
+.PHONY: demo test quick npu lint docs mutants lock pages size bench wheel release aarch64 clean
 
 demo: $(READY)
 	$(BIN)/python examples/digits/demo.py
@@ -35,6 +35,11 @@ test: $(READY)
 
 quick: $(READY)
 	$(PYTEST) -m "not slow"
+
+# Install the compilers for NPUs, which contain libraries under their vendors' licenses, and run their tests.
+npu: $(READY)
+	$(PIP) -e '.[qualcomm]' --no-build-isolation
+	$(BIN)/python -m pytest -q tests/drivers/qualcomm
 
 lint: $(READY)
 	$(BIN)/ruff check
