@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import (
     COMPOSITE_OPERATIONS,
+    ENGINE,
     CacheEntry,
     Capabilities,
     DeviceInfo,
@@ -80,7 +81,7 @@ class QualcommDriver(HostMemory):
         return QualcommDriver, (self._chip, self._release)
 
     def capabilities(self) -> Capabilities:
-        return Capabilities()
+        return ENGINE
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         lowered = _lower(model)
