@@ -7,10 +7,12 @@ from typing import TypeVar
 import numpy as np
 
 from nnapi.contract.driver import OpenOptions, Request
+from nnapi.contract.winograd import may_use_both
 from nnapi.contract.wrapping import open_handle
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
+from nnapi.model.precision import Precision
 from nnapi.runtime.choice.evidence import Contender, count_runs
 from nnapi.runtime.choice.record import Comparison
 from nnapi.runtime.executors.prepared_partitions import ClaimedError, ReadyPlan
@@ -118,6 +120,19 @@ class Challenger(Contender):
         assert self._infer is not None
         with mute():
             return self._infer(inputs)
+
+    def confirm(self, model: Model, sample: Inputs, run_active: Infer, active_variant: str) -> None:
+        """Exclude a plan that needs close agreement with direct convolutions and lacks it."""
+        from nnapi.runtime.choice.agreement import find_disagreement  # on demand: few plans need it
+
+        if self.reason or not may_use_both(self.plan.variant) or model.precision is not Precision.FLOAT32:
+            return
+        try:
+            fault = find_disagreement(model, sample, run_active, self.run, active_variant)
+        except NnapiError as error:
+            fault = f"fails: {error}"
+        if fault:
+            self.exclude(fault)
 
     def _make_watch(self) -> Stopwatch:
         return Stopwatch(self.seconds, self.plan.threads)

@@ -12,14 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
-from nnapi.contract.winograd import may_use_both
-from nnapi.errors import NnapiError
 from nnapi.locks import make_lock
 from nnapi.model.borrowed_memory import hold, reading
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
-from nnapi.model.precision import Precision
-from nnapi.runtime.choice.agreement import find_disagreement
 from nnapi.runtime.choice.challenger import COLD, Challenger, Inputs, copy_arrays, open_inference, time_runs, time_warm
 from nnapi.runtime.choice.evidence import LONG, log_ratio
 from nnapi.runtime.choice.knowledge import replace_cached
@@ -206,20 +202,11 @@ class Trial:
         return challenger
 
     def _confirm(self, challenger: Challenger, model: Model, sample: Inputs) -> None:
-        """Exclude a challenger that needs close agreement with direct convolutions and lacks it."""
-        if challenger.reason or not may_use_both(challenger.plan.variant) or model.precision is not Precision.FLOAT32:
-            return
-
         def run_active(inputs: Inputs) -> Sequence[Array]:
             with self._use_client(), mute():
                 return open_inference(self.active, inputs)(inputs)
 
-        try:
-            fault = find_disagreement(model, sample, run_active, challenger.run, self.active.plan.variant)
-        except NnapiError as error:
-            fault = f"fails: {error}"
-        if fault:
-            challenger.exclude(fault)
+        challenger.confirm(model, sample, run_active, self.active.plan.variant)
 
     def use_gap(self) -> None:
         """Measure a pair if no run has come for a while and the budget allows it."""
