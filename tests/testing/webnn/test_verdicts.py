@@ -99,11 +99,11 @@ def test_a_test_of_constants_only_is_computed_by_the_device(tmp_path: Path) -> N
 
 
 def test_distances() -> None:
-    one = np.float32([1, 0, np.nan, np.inf])
+    one = np.array([1, 0, np.nan, np.inf], np.float32)
     assert ulp_distance(one, one) == 0
-    assert ulp_distance(np.float32([-1e-45]), np.float32([1e-45])) == 2
-    assert ulp_distance(np.float32([1]), np.float32([np.nan])) == FAR
-    assert ulp_distance(np.int32([-6]), np.uint32([2**32 - 6])) == 2**32
+    assert ulp_distance(np.array([-1e-45], np.float32), np.array([1e-45], np.float32)) == 2
+    assert ulp_distance(np.array([1], np.float32), np.array([np.nan], np.float32)) == FAR
+    assert ulp_distance(np.array([-6], np.int32), np.array([2**32 - 6], np.uint32)) == 2**32
 
 
 @pytest.mark.slow
