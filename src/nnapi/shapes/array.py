@@ -108,7 +108,8 @@ class SymbolicArray(NDArrayOperatorsMixin):
         if method != "__call__" or function.nout != 1 or "out" in named:
             return getattr(function, method)(*_fix_all(inputs), **_fix_all(named))
         if function in EXACT and not named and all(_has_elements(each) for each in inputs):
-            found = function(*[_as_objects(each) for each in inputs])
+            with np.errstate(all="ignore"):  # the processor's flags are those of earlier sums, not of these objects
+                found = function(*[_as_objects(each) for each in inputs])
             return _wrap(self, found, np.result_type(*[_sample(each) for each in inputs]))
         return self.derive(
             lambda *arrays: function(*arrays, **named), inputs, broadcast(getattr(each, "shape", ()) for each in inputs)
