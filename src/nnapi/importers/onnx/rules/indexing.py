@@ -17,6 +17,7 @@ from nnapi.importers.onnx.tensors import BOOL, DYNAMIC, INT64, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.operation_codes import Code, CompositeCode
+from nnapi.shapes.array import as_integers
 
 
 @rule("Slice")
@@ -118,6 +119,8 @@ def _read_positions(node: Node, i: int, size: int) -> tuple[Code, Value]:
 def count_from_start(indices: Array, sizes: int | Array) -> Array:
     """Make negative constant indices, which count from the end, positive; raise Refused for any out of range."""
     found: Array = indices + (indices < 0) * sizes
+    if found.dtype == object:  # of symbolic sizes
+        found = as_integers(found.reshape(-1).tolist(), indices.dtype).reshape(indices.shape)
     need_inside(found, sizes)
     return found
 
