@@ -31,7 +31,7 @@ UFUNCS: dict[str, Any] = {
 }
 ELEMENTWISE = words("Abs And Ceil Div Exp Floor Log Max Min Mod Not Or Pow Reciprocal Round Sign Sqrt Sum Where Xor")
 """Further operators whose result has the shape that their inputs broadcast to."""
-SAME_SHAPE = words("CumSum Identity Trilu")
+SAME_SHAPE = words("CumSum Trilu")
 """Operators whose result has the shape of their first input."""
 
 
@@ -39,20 +39,15 @@ def fold_symbolic(proto: onnx.NodeProto, tensors: Sequence[Tensor | None], fold:
     """Return the result of a node with one output on constants, of which some depend on sizes."""
     arrays = [None if tensor is None else tensor.constant for tensor in tensors]
     attributes = {each.name: each for each in proto.attribute}
-    kernel = KERNELS.get(proto.op_type)
-    if kernel is not None:
-        found = kernel(arrays, attributes)
-        if found is not None:
-            return found
     if proto.op_type in UFUNCS:
         return UFUNCS[proto.op_type](*arrays)
-    leader = next(each for each in arrays if is_symbolic(each))
-    shape = None
-    if proto.op_type in ELEMENTWISE:
-        shape = broadcast(each.shape for each in arrays if each is not None)
-    elif proto.op_type in SAME_SHAPE and arrays[0] is not None:
-        shape = arrays[0].shape
-    return leader.derive(fold, arrays, shape)
+    found = KERNELS[proto.op_type](arrays, attributes) if proto.op_type in KERNELS else None
+    if found is None and proto.op_type in ELEMENTWISE:
+        found = broadcast(each.shape for each in arrays if each is not None)
+    elif found is None and proto.op_type in SAME_SHAPE and arrays[0] is not None:
+        found = arrays[0].shape
+    is_shape = found is None or isinstance(found, tuple)
+    return _leader(arrays).derive(fold, arrays, found) if is_shape else found
 
 
 def _leader(arrays: Sequence[Any]) -> SymbolicArray:
@@ -97,9 +92,7 @@ def _reshape(arrays: Sequence[Any], attributes: Attributes) -> Any:
     wanted = _integers(arrays[1])
     if "allowzero" not in attributes or not attributes["allowzero"].i:
         wanted = [size if size != 0 else arrays[0].shape[axis] for axis, size in enumerate(wanted)]
-    if not is_symbolic(arrays[0]):
-        return _leader(arrays).derive(lambda array, shape: array.reshape(shape), [arrays[0], arrays[1]], None)
-    return arrays[0].reshape(tuple(wanted))
+    return arrays[0].reshape(tuple(wanted)) if is_symbolic(arrays[0]) else None
 
 
 def _gather(arrays: Sequence[Any], attributes: Attributes) -> Any:
@@ -108,8 +101,7 @@ def _gather(arrays: Sequence[Any], attributes: Attributes) -> Any:
     if is_symbolic(data) and data.elements is not None and not is_symbolic(indices):
         found = np.take(data.elements, indices, axis)
         return _wrap(data, found)
-    shape = (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :])
-    return _leader(arrays).derive(lambda d, i: np.take(d, i, axis), [data, indices], shape)
+    return (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :])
 
 
 def _wrap(like: SymbolicArray, elements: Any) -> Any:
@@ -127,7 +119,7 @@ def _concat(arrays: Sequence[Any], attributes: Attributes) -> Any:
         return SymbolicArray.of(leader.symbols, np.concatenate(parts, axis), leader.dtype)
     shape = list(leader.shape)
     shape[axis] = sum(each.shape[axis] for each in arrays)
-    return leader.derive(lambda *parts: np.concatenate(parts, axis), arrays, shape)
+    return tuple(shape)
 
 
 def _div(arrays: Sequence[Any], attributes: Attributes) -> Any:
@@ -152,34 +144,24 @@ def _range(arrays: Sequence[Any], attributes: Attributes) -> Any:
     if leader.dtype.kind not in "iu":
         return None
     start, limit, delta = (each.item() for each in arrays)
-    arange: Any = np.arange
     count = max(-((start - limit) // delta), 0)
     if isinstance(count, int) and count <= 64:
         return _wrap(leader, [start + i * delta for i in range(count)])
-    return leader.derive(lambda a, b, c: arange(a, b, c, leader.dtype), arrays, (count,))
+    return (count,)
 
 
 def _fill(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    from nnapi.importers.onnx.reader import to_array  # which imports this module's package
-
-    value = to_array(attributes["value"].t) if "value" in attributes else np.zeros(1, np.float32)
-    (shape,) = arrays
-    return shape.derive(lambda own: np.full(own, value.reshape(-1)[0], value.dtype), [shape], tuple(_integers(shape)))
+    return tuple(_integers(arrays[0]))
 
 
 def _expand(arrays: Sequence[Any], attributes: Attributes) -> Any:
     shape = broadcast([arrays[0].shape, _integers(arrays[1])])
     expressible(shape is not None, "its shapes do not broadcast")
-    return _leader(arrays).derive(_broadcast_to, arrays, shape)
-
-
-def _broadcast_to(array: Any, shape: Any) -> Any:
-    return np.array(np.broadcast_to(array, np.broadcast_shapes(array.shape, tuple(shape))))
+    return shape
 
 
 def _tile(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    shape = [size * count for size, count in zip(arrays[0].shape, _integers(arrays[1]), strict=True)]
-    return _leader(arrays).derive(np.tile, arrays, shape)
+    return tuple([size * count for size, count in zip(arrays[0].shape, _integers(arrays[1]), strict=True)])
 
 
 def _transpose(arrays: Sequence[Any], attributes: Attributes) -> Any:
@@ -231,17 +213,7 @@ def _slice(arrays: Sequence[Any], attributes: Attributes) -> Any:
     for axis, start, end in zip(axes, starts, ends, strict=True):
         low, high = (_clamp(each, shape[axis]) for each in (start, end))
         shape[axis] = high - low if high > low else 0
-    return _leader(arrays).derive(_cut(tuple(axes)), arrays[:3], shape)
-
-
-def _cut(axes: Sequence[int]) -> Callable[..., Any]:
-    def cut(data: Any, starts: Any, ends: Any) -> Any:
-        index = [slice(None)] * data.ndim
-        for axis, start, end in zip(axes, starts.reshape(-1).tolist(), ends.reshape(-1).tolist(), strict=True):
-            index[axis] = slice(start, end)
-        return data[tuple(index)]
-
-    return cut
+    return tuple(shape)
 
 
 def _clamp(bound: Any, size: Any) -> Any:
@@ -272,4 +244,5 @@ KERNELS: dict[str, Callable[[Sequence[Any], Attributes], Any]] = {
     "Unsqueeze": _unsqueeze,
     "Where": _where,
 }
-"""Operators whose results are expressions, or whose result's shape is one. None: the result is computed otherwise."""
+"""Functions that return a result whose elements are expressions, else a tuple, the result's shape; None if neither is
+known. Substitutions compute the other results by the node's own operator."""
