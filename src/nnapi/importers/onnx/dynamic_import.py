@@ -1,4 +1,4 @@
-"""Import files whose operations depend on dynamic dimensions: anew for each set of input shapes."""
+"""Import files whose operations depend on dynamic dimensions: once for all sizes that keep the guards of an import."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -85,6 +85,7 @@ class Imports:
 
     def __init__(self, file: File, path: str, shapes: Shapes) -> None:
         self._file, self._path, self._shapes = file, path, dict(shapes)
+        self._scalars = {each.name for each in file.proto.graph.input if not each.type.tensor_type.shape.dim}
         self._made: list[SymbolicModel] = []
         self.reasons: list[str] = []
         """Why there was another import."""
@@ -92,16 +93,11 @@ class Imports:
     def read(self, shapes: Shapes) -> Model:
         """Return the model for these shapes of dynamic inputs."""
         given = {**shapes, **self._shapes}
-        reason = ""
-        for each in reversed(self._made):
-            broken = each.find_broken(given)
-            if not broken:
-                with suppress(Exception):  # a constant that cannot be computed: the import says why
-                    return each.specialize(given)
-            reason = reason or broken
-        if reason:
-            self.reasons.append(reason)
-        return self._import(given)
+        whole = self._find(given) or self._import(given)
+        if whole is not None:
+            with suppress(Exception):  # a constant that cannot be computed: the import says why
+                return whole.specialize(given)
+        return read_file(self._file, self._path, given)
 
     def read_inputs(self, names: Sequence[str], inputs: InputShapes) -> Model:
         """Return the model for the shapes of all inputs, in their order."""
@@ -113,22 +109,34 @@ class Imports:
         """Return the model for the padded inputs of a run, and a function that returns its further inputs for the
         shapes of a run; None if it has none."""
         given = self._name(names, padded)
-        self.read(given)
-        whole = next((each for each in reversed(self._made) if not each.find_broken(given)), None)
+        whole = self._find(given) or self._import(given)
         if whole is None:
             return None
         model, further = whole.specialize_padded(given, self._name(names, run))
         return None if len(model.inputs) == len(names) else (model, lambda inputs: further(self._name(names, inputs)))
 
     def _name(self, names: Sequence[str], inputs: InputShapes) -> Shapes:
-        scalars = {each.name for each in self._file.proto.graph.input if not each.type.tensor_type.shape.dim}
-        return {name: shape for name, shape in zip(names, inputs, strict=True) if name not in scalars} | self._shapes
+        pairs = zip(names, inputs, strict=True)
+        return {name: shape for name, shape in pairs if name not in self._scalars} | self._shapes
 
-    def _import(self, given: Shapes) -> Model:
+    def _find(self, given: Shapes) -> SymbolicModel | None:
+        """Return an import that holds for these shapes; None, and a guard that they break as a reason, if none does."""
+        reason = ""
+        for each in reversed(self._made):
+            broken = each.find_broken(given)
+            if not broken:
+                return each
+            reason = reason or broken
+        if reason:
+            self.reasons.append(reason)
+        return None
+
+    def _import(self, given: Shapes) -> SymbolicModel | None:
+        """Import the file with symbols; None if an operation is refused, or needs a size in a way that has no guard."""
         symbols = InputSymbols()
         try:
             model = read_file(self._file, self._path, given, symbols=symbols)
-        except NnapiError:  # an operation needs to know a size in a way that cannot be recorded, or is refused
-            return read_file(self._file, self._path, given)
+        except NnapiError:
+            return None
         self._made.append(SymbolicModel(model, symbols))
-        return model
+        return self._made[-1]
