@@ -15,7 +15,7 @@ def symbols() -> Symbols:
 
 
 def test_a_list_of_sizes_stays_a_list_of_expressions(symbols: Symbols) -> None:
-    a = symbols.add(5)
+    a = symbols.add(5, "s")
     found: Any = as_integers([2, a * 3, -1], np.int32)
     assert is_symbolic(found)
     assert found.tolist()[1] == 3 * a
@@ -28,7 +28,7 @@ def test_a_list_of_sizes_stays_a_list_of_expressions(symbols: Symbols) -> None:
 
 
 def test_functions_of_an_array_are_computed_again(symbols: Symbols) -> None:
-    a = symbols.add(3)
+    a = symbols.add(3, "s")
     rows: Any = number_elements((a, 2))
     found = (rows.transpose(1, 0) * 2.0).astype(np.float32).reshape(-1)
     assert found.shape == (2 * a,)
@@ -39,7 +39,7 @@ def test_functions_of_an_array_are_computed_again(symbols: Symbols) -> None:
 
 
 def test_a_test_of_values_is_a_guard(symbols: Symbols) -> None:
-    rows: Any = number_elements((symbols.add(3),))
+    rows: Any = number_elements((symbols.add(3, "s"),))
     assert rows.max() < 10
     assert not (rows < 0).any()
     assert not symbols.find_broken(Substitution([10]))
@@ -48,14 +48,14 @@ def test_a_test_of_values_is_a_guard(symbols: Symbols) -> None:
 
 @pytest.mark.parametrize("use", [np.asarray, np.sum, lambda array: array.tolist(), lambda array: array[0]])
 def test_code_that_takes_the_values_fixes_them(symbols: Symbols, use: Any) -> None:
-    array = number_elements((symbols.add(3),)) * 1.0
+    array = number_elements((symbols.add(3, "s"),)) * 1.0
     np.testing.assert_array_equal(use(array), use(np.arange(3) * 1.0))
     assert not symbols.find_broken(Substitution([3]))
     assert symbols.find_broken(Substitution([4]))
 
 
 def test_arrays_of_unknown_shape_keep_it(symbols: Symbols) -> None:
-    a: Any = number_elements((symbols.add(3),))
+    a: Any = number_elements((symbols.add(3, "s"),))
     found = a.derive(lambda array: array[:2], [a])
     assert found.shape == (2,)
     assert not symbols.find_broken(Substitution([5]))

@@ -22,7 +22,7 @@ FORMULAS = (
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_a_formula_of_sizes_is_the_formula_of_their_numbers(formula: str) -> None:
     symbols = Symbols()
-    found = eval(formula, {"a": symbols.add(5), "b": symbols.add(4)})
+    found = eval(formula, {"a": symbols.add(5, "s"), "b": symbols.add(4, "s")})
     for a, b in itertools.product(range(1, 9), repeat=2):
         assert Substitution([a, b]).size(found) == eval(formula, {"a": a, "b": b})
     assert not symbols.guards
@@ -30,7 +30,7 @@ def test_a_formula_of_sizes_is_the_formula_of_their_numbers(formula: str) -> Non
 
 def test_equal_formulas_need_no_guard() -> None:
     symbols = Symbols()
-    a, b = symbols.add(5), symbols.add(4)
+    a, b = symbols.add(5, "s"), symbols.add(4, "s")
     assert (a + 1) * b == b + a * b
     assert (a * b * 768) // (a * 12) == 64 * b
     assert (a * 6) % 3 == 0
@@ -42,7 +42,7 @@ def test_equal_formulas_need_no_guard() -> None:
 
 def test_a_constant_quotient_is_an_int() -> None:
     symbols = Symbols()
-    a = symbols.add(5)
+    a = symbols.add(5, "s")
     found = (a * 12) // a
     assert found == 12
     assert isinstance(found, int)

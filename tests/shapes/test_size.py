@@ -10,7 +10,7 @@ from nnapi.shapes.symbols import Substitution, Symbols
 
 def test_a_comparison_is_a_guard() -> None:
     symbols = Symbols()
-    a, b = symbols.add(5), symbols.add(4)
+    a, b = symbols.add(5, "s"), symbols.add(4, "s")
     assert a != 1
     assert a > b
     for numbers, holds in (((7, 2), True), ((1, 1), False), ((3, 4), False)):
@@ -36,14 +36,14 @@ def test_a_comparison_is_a_guard() -> None:
 )
 def test_code_that_takes_the_number_fixes_it(use: object) -> None:
     symbols = Symbols()
-    use(symbols.add(5))  # type: ignore[operator]
+    use(symbols.add(5, "s"))  # type: ignore[operator]
     assert not symbols.find_broken(Substitution([5]))
     assert symbols.find_broken(Substitution([6]))
 
 
 def test_messages_do_not_fix_a_size() -> None:
     symbols = Symbols()
-    a = symbols.add(5)
+    a = symbols.add(5, "s")
     assert f"{a} {a:3} {[a]!r}" == "5   5 [5]"
     assert math.prod((a, 2)) == 2 * a
     assert not symbols.guards
@@ -51,6 +51,6 @@ def test_messages_do_not_fix_a_size() -> None:
 
 def test_a_size_that_divides_must_not_be_0() -> None:
     symbols = Symbols()
-    a = symbols.add(3)
+    a = symbols.add(3, "s")
     with pytest.raises(ZeroDivisionError):
         _ = 5 // (a - 3)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from nnapi.errors import need
+from nnapi.importers.input_shapes import DYNAMIC
 from nnapi.model.dynamic_model import OtherImportError
 from nnapi.model.graph import Lifetime, Operand
 from nnapi.model.model import Model
@@ -11,7 +12,6 @@ from nnapi.model.parameter import Several, TensorParameter, ValuesParameter
 from nnapi.shapes.array import SymbolicArray, is_symbolic
 from nnapi.shapes.symbols import Substitution, Symbols
 
-DYNAMIC = 0
 Further = Callable[[Mapping[str, Sequence[int]]], list[Array]]
 
 
@@ -51,7 +51,7 @@ class InputSymbols(Symbols):
         for axis, (known, size) in enumerate(zip(declared, wanted, strict=True)):
             if known == DYNAMIC:
                 self.axes.append((name, axis))
-                size = self.add(size)
+                size = self.add(size, f"{name}[{axis}]")
             shape.append(size)
         return tuple(shape)
 

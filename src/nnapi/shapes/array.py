@@ -16,9 +16,9 @@ Array: TypeAlias = np.ndarray[Any, Any]
 Make: TypeAlias = Callable[[Substitution], Array]
 MOST_ELEMENTS = 64
 """Integer arrays of at most this many elements are arrays of expressions."""
-EXACT = {np.add, np.subtract, np.multiply, np.negative, np.equal, np.not_equal, np.less, np.less_equal, np.greater}
 ATTRIBUTES, REDUCTIONS = {np.shape, np.ndim, np.size}, {np.min, np.max, np.any, np.all}
-EXACT |= {np.greater_equal, np.minimum, np.maximum}
+COMPARISONS = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
+EXACT = {np.add, np.subtract, np.multiply, np.negative, np.minimum, np.maximum} | COMPARISONS
 """Functions of integers that expressions and guards compute."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TypeAlias
 
 Monomial: TypeAlias = "tuple[Atom, ...]"
@@ -14,13 +14,13 @@ Bounds: TypeAlias = tuple[float, float]
 class Symbol:
     """An unknown size, at least 1: the one at ``position`` of a substitution."""
 
-    __slots__ = ("position",)
+    __slots__ = ("name", "position")
 
-    def __init__(self, position: int) -> None:
-        self.position = position
+    def __init__(self, position: int, name: str) -> None:
+        self.position, self.name = position, name
 
     def __repr__(self) -> str:
-        return f"s{self.position}"
+        return self.name
 
     @property
     def bounds(self) -> Bounds:
@@ -84,7 +84,11 @@ class Expression:
         return self._hash
 
     def __repr__(self) -> str:
-        return " + ".join("*".join(map(str, (factor, *product))) for product, factor in self.terms.items()) or "0"
+        text = ""
+        for product, factor in self.terms.items():
+            number = [] if product and abs(factor) == 1 else [abs(factor)]
+            text += (" - " if factor < 0 else " + ") + "*".join(map(str, [*number, *product]))
+        return ("-" if text.startswith(" - ") else "") + text[3:] or "0"
 
     @property
     def number(self) -> int | None:
@@ -143,14 +147,6 @@ class Expression:
     def _leading(self) -> tuple[Monomial, int]:
         product = max(self.terms, key=lambda each: (len(each), [_order(atom) for atom in each]))
         return product, self.terms[product]
-
-    def list_symbols(self) -> Iterator[Symbol]:
-        for atom in (atom for product in self.terms for atom in product):
-            if isinstance(atom, Symbol):
-                yield atom
-            else:
-                yield from atom.dividend.list_symbols()
-                yield from atom.divisor.list_symbols()
 
 
 def _order(atom: Atom) -> tuple[int, str]:

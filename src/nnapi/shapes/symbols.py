@@ -12,6 +12,8 @@ from nnapi.shapes.size import Size
 
 Array: TypeAlias = np.ndarray[Any, Any]
 T = TypeVar("T")
+SIGNS = {("==", True): "=", ("==", False): "≠", ("<", True): "<", ("<", False): "≥"}
+"""The relation between an expression and 0 that a guard and its answer mean."""
 
 
 class Deferred(Protocol):
@@ -71,10 +73,10 @@ class Symbols:
         """Functions of the sizes, and the results that they must have."""
         self.own = Substitution(self.numbers)
 
-    def add(self, number: int) -> int:
+    def add(self, number: int, name: str) -> int:
         """Return a new symbol as a size."""
         self.numbers.append(number)
-        return as_int(Size(Expression.of(Symbol(len(self.numbers) - 1)), number, self))
+        return as_int(Size(Expression.of(Symbol(len(self.numbers) - 1, name)), number, self))
 
     def find_number(self, expression: Expression) -> int:
         """Return the value for the import's sizes."""
@@ -101,15 +103,16 @@ class Symbols:
         return found
 
     def find_broken(self, numbers: Substitution) -> str:
-        """Return a guard that the sizes break; empty if all hold."""
+        """Describe a guard that the sizes break; return an empty text if all hold."""
         for (expression, relation), answer in self.guards.items():
             value = numbers.evaluate(expression)
             if (value == 0 if relation == "==" else value < 0) != answer:
-                return f"{expression} {relation} 0 was {answer}"
+                sign = SIGNS[relation, answer]
+                return f"the earlier import holds only where {expression} {sign} 0"
         for function, found in self.tests:
             try:
                 if function(numbers) != found:
-                    return "a constant that depends on sizes was another"
+                    return "the earlier import holds only for one value of a constant that depends on sizes"
             except Exception as error:
                 return f"a constant cannot be computed: {error}"
         return ""

@@ -74,9 +74,9 @@ def make_positions() -> bytes:
         node("MatMul", "x k", "keys"),
         node("Unsqueeze", "keys head", "key"),
         node("Concat", "past key", "all", axis=2),
-        node("Transpose", "all", "turned", perm=[0, 1, 3, 2]),
+        node("Transpose", "all", "transposed", perm=[0, 1, 3, 2]),
         node("Unsqueeze", "x head", "queries"),
-        node("MatMul", "queries turned", "scores"),
+        node("MatMul", "queries transposed", "scores"),
         node("Add", "scores bias", "masked"),
         node("Softmax", "masked", "shares", axis=-1),
         node("MatMul", "shares all", "y"),
@@ -231,7 +231,8 @@ def test_sizes_that_break_a_guard_are_imported_again_and_explained(imports: list
     assert len(imports) == begun + 1
     with nnapi.compile(model, "nnapi-reference") as compiled:
         compiled.run(np.zeros((1, 3, 8), np.float32))
-        assert "imported again, because" in compiled.explain()
+        reason = "the earlier import holds only where x[0] - 1 ≠ 0"
+        assert f"imported again, because {reason}" in compiled.explain()
 
 
 def test_a_file_that_symbols_cannot_express_is_imported_for_each_size(
