@@ -42,7 +42,7 @@ from nnapi.runtime.executors.wrappers import execute
 from nnapi.runtime.extension_attributes import add_attribute
 from nnapi.runtime.inputs import check_inputs
 from nnapi.runtime.keeping import Keeping
-from nnapi.runtime.planning.explain import add_precisions, as_data, as_text, describe_wait, summary
+from nnapi.runtime.planning.explain import add_notes, as_data, as_text, describe_wait, summary
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.settings import Partitioning, partitioning, waits_for_trials
 from nnapi.runtime.thread_counts import read_threads
@@ -348,7 +348,7 @@ class Compilation(Closeable, NotebookDisplay):
 
     def noted_plan(self, trial: str | None = None) -> Plan:
         """Return the plan with notes on ``trial`` and on each device's precision."""
-        return add_precisions(self.plan, self.devices, self.need_active().ready.find_precision_refusals(), trial)
+        return add_notes(self.plan, self.devices, self.need_active().ready.find_precision_refusals(), trial)
 
     def explain(self) -> str:
         """Explain each operation's device, refusals and cost, the trial, and the seconds that finish took."""

@@ -122,6 +122,11 @@ class Device(Closeable):
         return bool(getattr(self.driver, "is_measured", True))
 
     @property
+    def is_emulated(self) -> bool:
+        """Whether this computer emulates the device, so that its times say nothing about the device."""
+        return bool(getattr(self.driver, "is_emulated", False))
+
+    @property
     def is_by_name(self) -> bool:
         """Whether only callers that name the device use it; the runtime never chooses it."""
         return bool(getattr(self.driver, "is_by_name", False))

@@ -12,7 +12,7 @@ from nnapi.contract.precision import Offer, refuse_precision
 from nnapi.drivers.faulty import Fault, Faulty, Phase
 from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.precision import Precision
-from nnapi.runtime.planning.explain import add_precisions, as_data, as_text, describe_wait, list_times, summary
+from nnapi.runtime.planning.explain import add_notes, as_data, as_text, describe_wait, list_times, summary
 from nnapi.runtime.planning.plan import Alternative, Decision, Explanation, Plan, Run
 from tests.lowering.winograd.winograd_cases import make_convolution
 from tests.runtime.control_cases import branch, counting
@@ -186,7 +186,7 @@ def test_the_precision_of_each_device_is_a_note() -> None:
     plan = compile(model, REFERENCE.name).plan.with_notes(("first",))
     refused = refuse_precision("not here").describe("")
     for refusals, last in (({}, Offer(Precision.FLOAT16).describe("")), ({"choosing": "not here"}, refused)):
-        assert add_precisions(plan, devices, refusals, "on trial").notes == (
+        assert add_notes(plan, devices, refusals, "on trial").notes == (
             "first",
             "on trial",
             "nnapi-reference computes float32 in float32: it has no other precision",
@@ -194,8 +194,16 @@ def test_the_precision_of_each_device_is_a_note() -> None:
             f"choosing {last}",
         )
     whole = compile(chain(), REFERENCE.name).plan
-    assert add_precisions(whole, devices, {}) is whole
-    assert add_precisions(whole, devices, {}, "on trial").notes == ("on trial",)
+    assert add_notes(whole, devices, {}) is whole
+    assert add_notes(whole, devices, {}, "on trial").notes == ("on trial",)
+
+
+def test_an_emulated_device_is_a_note() -> None:
+    driver = Scripted(as_it_is, "desk")
+    driver.is_emulated = True  # type: ignore[attr-defined]
+    plan = compile(chain(), REFERENCE.name).plan
+    (note,) = add_notes(plan, [REFERENCE, Device(driver)], {}).notes
+    assert note == "desk is emulated on this computer: its times say nothing about the device"
 
 
 def test_direct_convolutions_are_explained() -> None:
@@ -204,15 +212,15 @@ def test_direct_convolutions_are_explained() -> None:
     driver.predict_savings = lambda model: {}  # type: ignore[attr-defined]
     device = Device(driver)
     static, dynamic = make_convolution((1, 8, 8, 4), 4), make_convolution((1, 0, 8, 4), 4)
-    assert add_precisions(compile(static, [device]).plan, [device], {}).notes == ()
-    assert add_precisions(compile(dynamic, REFERENCE.name).plan, [REFERENCE], {}).notes == ()
-    (note,) = add_precisions(compile(dynamic, [device]).plan, [device], {}).notes
+    assert add_notes(compile(static, [device]).plan, [device], {}).notes == ()
+    assert add_notes(compile(dynamic, REFERENCE.name).plan, [REFERENCE], {}).notes == ()
+    (note,) = add_notes(compile(dynamic, [device]).plan, [device], {}).notes
     assert note == "convolutions are direct, without Winograd variants: the model has dynamic dimensions"
     plan = divided(("CONV_2D", "quick", ""), ("ABS", "slow", "no"))
     plan.model = static
     quick = Scripted(as_it_is, "quick")
     quick.predict_savings = driver.predict_savings  # type: ignore[attr-defined]
-    (note,) = add_precisions(plan, [Device(quick)], {}).notes
+    (note,) = add_notes(plan, [Device(quick)], {}).notes
     assert note.endswith("the plan has several partitions")
 
 

@@ -91,6 +91,10 @@ class Isolated:
         return bool(getattr(self._known, "is_measured", True))
 
     @property
+    def is_emulated(self) -> bool:
+        return bool(getattr(self._known, "is_emulated", False))
+
+    @property
     def info(self) -> DeviceInfo:
         return self._known.info if self._known is not None else self._need_greeting().info
 

@@ -67,6 +67,7 @@ class QualcommDriver(HostMemory):
     patience: ClassVar[float] = LIMIT
     is_by_name: ClassVar[bool] = True
     is_measured: ClassVar[bool] = False
+    is_emulated: ClassVar[bool] = True
     travels: ClassVar[bool] = True
 
     def __init__(self, chip: Chip, release: str) -> None:

@@ -92,15 +92,18 @@ def list_notes(plan: Plan) -> list[str]:
     return [DYNAMIC_RANGE, *plan.notes] if plan.model.dynamic_range else list(plan.notes)
 
 
-def add_precisions(
-    plan: Plan, devices: Sequence[Device], refusals: Mapping[str, str], trial: str | None = None
-) -> Plan:
-    """Return the plan with notes on ``trial``, on convolutions that cannot have a Winograd variant and, if the model
-    permits less than float32, on each device's precision.
+def add_notes(plan: Plan, devices: Sequence[Device], refusals: Mapping[str, str], trial: str | None = None) -> Plan:
+    """Return the plan with notes on ``trial``, on convolutions that cannot have a Winograd variant, on emulated devices
+    and, if the model permits less than float32, on each device's precision.
 
     ``refusals`` maps a device to the reason why its engine refused that precision.
     """
     permitted, notes = plan.model.precision, list(filter(None, [trial, _explain_direct(plan, devices)]))
+    notes += [
+        f"{device.name} is emulated on this computer: its times say nothing about the device"
+        for device in devices
+        if device.is_emulated
+    ]
     for device in devices if permitted is not Precision.FLOAT32 else ():
         driver = device.driver
         if isinstance(driver, Precise):
