@@ -62,8 +62,10 @@ def _read_file(file: Path) -> Iterator[Case]:
             yield _read_case(file.name, test)
     except OSError as error:
         raise CaseFileError(f"{file}: {error.strerror or error}") from error
+    except json.JSONDecodeError as error:
+        raise CaseFileError(f"{file}: not JSON: {error}") from error
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise CaseFileError(f"{file}: not a file of the W3C's tests of WebNN, or damaged ({error!r})") from error
+        raise CaseFileError(f"{file}: not a file of the W3C's tests of WebNN, or damaged") from error
 
 
 def _read_case(file: str, test: dict[str, Any]) -> Case:
