@@ -16,7 +16,7 @@ from nnapi.model.operand import Array, OperandType
 from nnapi.store.digest import digest, digest_each
 
 LARGE = 1 << 16
-"""Pages of constants with at least this many bytes are released after hashing."""
+"""Constants of at least this many bytes have digests of their own. Their pages may be released after hashing."""
 MARSHAL = 2
 """The marshal version that encodes equal values as equal bytes."""
 LIFETIMES = {id(lifetime): number for number, lifetime in enumerate(Lifetime)}

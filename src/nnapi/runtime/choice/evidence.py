@@ -91,7 +91,7 @@ class Evidence:
             return Standing.ON_TRIAL
         gains = [log - math.log(margin) for log in self._clip()]
         factor = bayes_factor(gains)
-        if np.mean(gains) > 0 and factor > SURE and count >= LEAST - is_long:
+        if np.mean(gains) > 0 and factor > SURE and count >= (LEAST - 1 if is_long else LEAST):
             return Standing.FASTER
         if np.mean(gains) < 0 and factor > SURE:
             return Standing.SLOWER

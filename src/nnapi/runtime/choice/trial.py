@@ -79,7 +79,9 @@ class Trial:
         notify: Callable[[Trial], None] = lambda trial: None,
     ) -> None:
         """``guard`` wraps the plan that takes over. ``notify`` is called with the trial at the first run."""
-        self.question, self.active, self._first = question, active, active.plan
+        self.question, self.active = question, active
+        self._cached = active.plan
+        """The plan that the cache may hold, although another has taken over."""
         self.schedule = Schedule[Challenger](is_dynamic=is_dynamic(question.model))
         self.ledger = Ledger(question, record)
         self.is_reported = True
@@ -279,8 +281,8 @@ class Trial:
             record = self.ledger.conclude(before, chosen.plan, seconds, self.challengers, best)
             self.active = chosen._replace(plan=record.add_times(chosen.plan))
             self.recorded = seconds
-            replace_cached(self.question, self._first, self.active)
-            self._first = self.active.plan
+            replace_cached(self.question, self._cached, self.active)
+            self._cached = self.active.plan
         return self.active
 
     def conclude_as_recorded(self, recorded: float | None) -> None:
