@@ -14,6 +14,7 @@ from nnapi.drivers.xnnpack.passes.unroll_lstm import unroll_lstm
 from nnapi.drivers.xnnpack.passes.unsigned_io import keep_unsigned_io
 from nnapi.formats.tflite.graph import Graph, remove_dead_operators
 from nnapi.lowering.passes.fuse_lstm import fuse_lstm_steps
+from nnapi.lowering.passes.keep_shared_memory import keep_shared_memory
 from nnapi.lowering.passes.state_variables import make_state_variables
 from nnapi.model.model import Model
 
@@ -29,10 +30,11 @@ PASSES: tuple[Pass, ...] = (
     compute_in_float,
     move_width_to_depth,
     keep_unsigned_io,
+    keep_shared_memory,
 )
 """The default passes between lowering and writing, in order."""
 FLOAT_PASSES: tuple[Pass, ...] = (use_float_weights, *PASSES)
-UNSIGNED_PASSES: tuple[Pass, ...] = (reduce_quantized, remove_dead_operators, make_unsigned)
+UNSIGNED_PASSES: tuple[Pass, ...] = (reduce_quantized, remove_dead_operators, make_unsigned, keep_shared_memory)
 
 
 def rewrite(model: Model, graph: Graph, passes: Sequence[Pass], timings: KernelTimings) -> Graph:

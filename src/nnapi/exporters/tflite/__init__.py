@@ -12,6 +12,7 @@ from nnapi.exporters.tflite.tensor_names import name_tensors
 from nnapi.formats.tflite.graph import Operator
 from nnapi.formats.tflite.names import write_named_tensors, write_signature
 from nnapi.formats.tflite.writer import serialize
+from nnapi.lowering.passes.keep_shared_memory import keep_shared_memory
 from nnapi.model.model import Model, Signature
 from nnapi.store.files import output_file
 
@@ -32,7 +33,7 @@ def write(model: Model, path: Path, notes: FileNotes = NO_NOTES) -> None:
         generalize(ours, theirs, ".tflite")
         _mark_dynamic(ours, theirs)
     graph = conversion.finish()
-    graph.subgraphs = conversion.subgraphs
+    graph.subgraphs = [keep_shared_memory(each) for each in conversion.subgraphs]
     name_tensors([graph, *graph.subgraphs], conversion.values.values())
     signature = model.signature or _sign(model)
     sign = None if signature is None else partial(write_signature, graph=graph, signature=signature)

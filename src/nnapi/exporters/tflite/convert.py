@@ -12,6 +12,7 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant, remove
 from nnapi.formats.tflite.operators import row_of
 from nnapi.lowering.lower import assume_shapes, name_of
 from nnapi.lowering.passes.fuse_lstm import fuse_lstm_steps
+from nnapi.lowering.passes.keep_shared_memory import keep_shared_memory
 from nnapi.lowering.passes.state_variables import make_state_variables
 from nnapi.lowering.refusal import Unsupported
 from nnapi.lowering.tflite.context import tensor_of
@@ -90,7 +91,8 @@ class Conversion(SubgraphLowering[Context], FileLowering[Tensor, Context]):
             outputs.append(tensor)
         graph = Graph(self.operators, inputs, outputs, name=self.model.name)
         graph = fuse_lstm_steps(graph)
-        return make_state_variables(use_quantized_weights(graph) if self.model.dynamic_range else graph)
+        graph = make_state_variables(use_quantized_weights(graph) if self.model.dynamic_range else graph)
+        return keep_shared_memory(graph)
 
 
 # Products of floats and constants that stay quantized (TFLite's dynamic-range operators)
