@@ -28,6 +28,7 @@ from nnapi.model.parameter import (
     Several,
     Slot,
     TensorParameter,
+    Unless,
 )
 from nnapi.operation_codes import COMPOSITE_CODES, CompositeCode
 
@@ -235,6 +236,8 @@ def _quantization(parameter: Parameter, operation: Operation) -> str:
         return ""
     if isinstance(parameter.quant, str):
         return f"those of `{parameter.quant}`"
+    if isinstance(parameter.quant, Unless):
+        return f"any; those of `{parameter.quant.input}` by default"
     if parameter.quant:
         return "; ".join(
             f"{_short(code)}: {Fraction(scale)} and {zero}" for code, (scale, zero) in parameter.quant.items()

@@ -307,3 +307,17 @@ def test_updates_and_reductions_that_do_not_fit() -> None:
         made("scatter_nd", arrays | {"updates": SIX}, reduction=5, from_end=False)
     with pytest.raises(BadDataError, match="updates is TENSOR_INT32, must be TENSOR_FLOAT32"):
         model_of(lambda b: b.scatter_nd(SIX, int32([[0]]), int32([[1, 2, 3]]), 0, False))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("reduction", "expected"), [(Reduction.NONE, [0, 200, 1]), (Reduction.ADD, [0, 201, 1])])
+def test_the_result_is_rounded_once_to_its_own_scale(way: str, reduction: Reduction, expected: Any) -> None:
+    """The update of 400 and its sum with 2 lie outside the input's values."""
+
+    def make(b: Builder) -> Any:
+        x = b.input(tensor("quant8_asymm", (3,), 1.0, 0), "input")
+        updates = b.input(tensor("quant8_asymm", (1,), 10.0, 0), "updates")
+        return b.scatter_elements(x, 0, int32([1]), updates, reduction, False, scale=2.0, zero_point=0)
+
+    x, updates = np.array([0, 2, 2], np.uint8), np.array([40], np.uint8)
+    assert run(model_of(make), way, x, updates)[0].tolist() == expected

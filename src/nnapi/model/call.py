@@ -1,6 +1,6 @@
 """The normalized call of an operation: named arguments, explicit padding, pairs, images as NHWC."""
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from operator import is_
 from typing import Any, NamedTuple, TypeVar
@@ -339,7 +339,7 @@ def find_fixed_quantization(slot: TensorParameter, code: int, arguments: Argumen
     if isinstance(quant, str):
         leader = arguments[quant][0] if isinstance(arguments[quant], list) else arguments[quant]
         return leader.scale, leader.zero_point
-    return quant.get(code) if quant else None
+    return quant.get(code) if isinstance(quant, Mapping) else None
 
 
 def check_declared(result: OperandType, declared: OperandType, *, is_model_output: bool, lax: bool = False) -> None:

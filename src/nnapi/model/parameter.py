@@ -15,8 +15,16 @@ from nnapi.model.operand import Shape, type_name
 Levels = Mapping[int, int]
 Ranks = int | tuple[int, ...] | Mapping[int, tuple[int, ...]] | None
 """One rank, several legal ranks, or the ranks that each feature level adds."""
-Quantization = str | Mapping[int, tuple[float, int]] | None
-"""The quantization of an output: that of the named input, one (scale, zero point) per type, or None if free."""
+
+
+class Unless(NamedTuple):
+    """A free quantization; the builder takes that of the named input unless another is given."""
+
+    input: str
+
+
+Quantization = str | Mapping[int, tuple[float, int]] | Unless | None
+"""The quantization of an output: that of the named input, one (scale, zero point) per type, or free."""
 
 REQUIRED: Final = object()
 

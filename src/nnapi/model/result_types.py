@@ -10,7 +10,7 @@ from nnapi.model.call import UNKNOWN, NotYetKnown, find_fixed_quantization, norm
 from nnapi.model.model import Model
 from nnapi.model.operand import ZERO_POINTS, Array, OperandType, combine, type_name
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import AnyParameter, Several, TensorParameter
+from nnapi.model.parameter import AnyParameter, Several, TensorParameter, Unless
 
 
 def result_types(
@@ -76,7 +76,10 @@ class _Results:
             return wanted or OperandType(code)
         fixed = find_fixed_quantization(slot, code, self.named)
         asked = (wanted.scale, wanted.zero_point) if wanted and wanted.scale else (self.scale, self.zero_point)
-        if asked[0] is None:
+        if asked[0] is None and isinstance(slot.quant, Unless):
+            proposed = self.named[slot.quant.input]
+            asked = proposed.scale, proposed.zero_point
+        elif asked[0] is None:
             need(
                 fixed,
                 f"{slot.name} is {type_name(code)} and needs its scale: give scale and zero_point, or out",

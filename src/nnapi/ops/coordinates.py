@@ -22,7 +22,7 @@ from nnapi.errors import need
 from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Scalar, Tensor, not_negative, one_of
+from nnapi.model.parameter import Scalar, Tensor, Unless, not_negative, one_of
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.index_range import check_coordinates, check_range
 from nnapi.ops.indexing import infer_gather_shape
@@ -51,6 +51,7 @@ AXIS, FROM_END = Scalar("axis", OperandCode.INT32, since=3), Scalar("from_end", 
 UPDATES = Tensor("updates", like="input")
 REDUCTION = Scalar("reduction", OperandCode.INT32, since=3, check=one_of(*Reduction))
 MOVED = Tensor("out", like="input", quant="input")
+WRITTEN = Tensor("out", like="input", quant=Unless("input"))
 
 TAKE = Operation(
     CompositeCode.TAKE,
@@ -74,13 +75,13 @@ SCATTER_ELEMENTS = Operation(
     CompositeCode.SCATTER_ELEMENTS,
     facts=Facts(Kind.MOVEMENT, Trait.FOLDS),
     inputs=(INPUT, AXIS, INDICES, UPDATES, REDUCTION, FROM_END),
-    outputs=(MOVED,),
+    outputs=(WRITTEN,),
 )
 SCATTER_ND = Operation(
     CompositeCode.SCATTER_ND,
     facts=Facts(Kind.MOVEMENT, Trait.FOLDS),
     inputs=(INPUT, INDICES, UPDATES, REDUCTION, FROM_END),
-    outputs=(MOVED,),
+    outputs=(WRITTEN,),
 )
 
 

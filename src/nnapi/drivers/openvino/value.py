@@ -144,7 +144,9 @@ class Value:
         return decode_exactly(self.node("stored", first), self.type)
 
     def exact(self, first: bool = False) -> Node:
-        """Return the dequantized values; the zero point becomes exactly 0."""
+        """Return the float values; the zero point of quantized ones becomes exactly 0."""
+        if not self.type.is_quantized:
+            return self.real(first)
         if self.kind == "stored" or ("stored", first) in self._faces:
             return decode_exactly(self.node("stored", first), self.type)
         steps = op.round(op.multiply(self.real(first), number(1 / self.type.scale)), "half_to_even")

@@ -95,7 +95,7 @@ def scatter_nd(context: Context, input: Value, indices: Value, updates: Value, r
 
 def _scatter(context: Context, input: Value, updates: Value, write: Callable[[Node, Node], Node]) -> Value:
     """Return the input with updates, computed on float values or integers."""
-    return context.result(write(input.real(), updates.real()))
+    return context.result(write(input.exact(), updates.exact()))
 
 
 @lower(Op.SELECT)
