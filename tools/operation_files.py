@@ -25,7 +25,7 @@ from tools.absent_engines import import_without_engines
 SHOWN = ("ADD", "RESIZE_BILINEAR")
 CONTENTS = {
     "operation_codes.py": "value, family and module",
-    "ops": "declaration, shape function and kernel",
+    "ops": "declaration, shape function, kernel, and arguments for random tests",
     "lowering/decompositions": "decomposition into simpler operations",
     "lowering/tflite": "canonical rule that lowers the operation to TensorFlow Lite",
     "drivers/litert": "rule for LiteRT, if its kernels deviate from the canonical rule",
@@ -43,8 +43,8 @@ HEAD = """## The files of an operation
 <!-- Written by `python -m tools.operation_files`. -->
 
 In `lowering/`, `drivers/` and `exporters/`, each module of rules has the name of a family of operations (`FAMILIES` in
-`operation_codes.py`). `python -m tools.operation_files NAME` lists the files of an operation. It omits tests,
-generated files, and the arguments for random tests (`testing/random/proposals/`). The table shows two operations:
+`operation_codes.py`). `python -m tools.operation_files NAME` lists the files of an operation. It omits only
+tests and generated files. The table shows two operations:
 """
 
 

@@ -34,7 +34,8 @@ class Work(NamedTuple):
 def find_work(model: Model, call: OperationCall) -> Work:
     """Return the work of an operation; dynamic dimensions have assumed sizes."""
     operands = model.operands
-    kind, _, summed = REGISTRY[call.code].facts if call.code in REGISTRY else Facts()  # extensions declare no facts
+    facts = REGISTRY[call.code].facts if call.code in REGISTRY else Facts()  # extensions declare no facts
+    kind, summed = facts.kind, facts.summed
     x = operands[call.inputs[0]].type
     element = ELEMENTS.get(x.code, Element.OTHER)
     outputs = [operands[index].type for index in call.outputs]

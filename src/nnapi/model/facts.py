@@ -42,11 +42,28 @@ class Trait(Flag):
     FEEDS_BACK = auto()
     """Results are inputs of later steps; any element can change any other."""
     DRAWS = auto()
+    SCALES = auto()
+    """Float scalars of the call determine the result's dimensions."""
+    DIVIDES = auto()
+    """Divides by the second operand: integers by 0 are undefined, floats have a pole there."""
+    RAISES = auto()
+    """Raises negative bases to whole exponents only."""
 
 
 class Facts(NamedTuple):
-    """The cost class and traits. ``summed`` slices the filter's dimensions that are summed per result element."""
+    """The cost class and traits.
+
+    ``summed`` slices the filter's dimensions that are summed per result element. ``rounded_first`` is the loss, in
+    steps of the input's scale, of an operation that engines may round to this scale before they requantize.
+    """
 
     kind: Kind = Kind.OTHER
     traits: Trait = Trait.NONE
     summed: slice | None = None
+    rounded_first: float = 0.0
+
+
+EXPONENTS = {"fp32": 126.0, "fp16": 14.0}
+"""Values between 2**-N and 2**N have all their digits; N by precision."""
+ROUNDING = {"fp32": 2.0**-24, "fp16": 2.0**-11}
+"""Half of the last digit, relative to the value."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, TypeAlias, TypeVar, overload
 
 from nnapi.errors import BadDataError, NnapiError
 from nnapi.model.facts import Facts, Trait
@@ -21,14 +21,16 @@ from nnapi.model.matching import (
     kinds,
     match_overload,
 )
-from nnapi.model.operand import OperandType
+from nnapi.model.operand import Array, OperandType
 from nnapi.model.parameter import Levels, Slot, TensorParameter
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import NAMES, Code
 
 __all__ = ["REGISTRY", "Arguments", "Facet", "Kernel", "Match", "Operation", "Overload", "Registry"]
 
 MOST_REMEMBERED = 256
 NO_FACTS = Facts()
+Loss: TypeAlias = Callable[[Sequence[Any], Sequence[Any], str], list[Array]]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -69,6 +71,8 @@ class Operation:
     kernels: list[Kernel] = field(default_factory=list)
     shape_function: Callable[..., Any] | None = None
     checks: list[Callable[..., Facet | None]] = field(default_factory=list)
+    propose: Callable[[Draw], Proposal] | None = None
+    estimate_loss: Loss | None = None
     _matches: dict[tuple[tuple[OperandKind, ...], tuple[OperandKind, ...]], list[MatchedOverload | Mismatch]] = field(
         default_factory=dict, init=False
     )
@@ -121,6 +125,20 @@ class Operation:
     def check(self, function: F) -> F:
         """Register a check of operand types, which raises BadDataError or may return a facet of the call."""
         self.checks.append(function)
+        return function
+
+    def proposal(self, function: F) -> F:
+        """Register a function that proposes arguments for random tests; without one, each is drawn independently."""
+        self.propose = function
+        return function
+
+    def loss(self, function: F) -> F:
+        """Register an estimate of the precision that engines may lose by their order of computation.
+
+        It gets the stored arrays of the inputs and outputs, and the precision ("fp32" or "fp16"), and returns the loss
+        of each element of the first results: infinite if no digit may be left, [] if none is known.
+        """
+        self.estimate_loss = function
         return function
 
     def kernel_for(self, code: int) -> Kernel:

@@ -4,14 +4,17 @@ ATTENTION: softmax(score_scale · query · keyᵀ + mask) · value, for each bat
 ROTARY_EMBEDDING: pairs of elements rotated by angles that depend on the row: x · cos + turned(x) · sin.
 """
 
+import math
+
 import numpy as np
 
 from nnapi.codes import OperandCode
-from nnapi.errors import need
+from nnapi.errors import BadDataError, need
 from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, upto
+from nnapi.model.proposal import MOST, Draw, Proposal
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.shapes import broadcast, need_shape
 from nnapi.ops.signature_types import floats
@@ -89,3 +92,25 @@ def rotate(input: Array, cos: Array, sin: Array, interleaved: bool) -> Array:
         first, second = np.split(input, 2, -1)
         turned = np.concatenate([-second, first], -1)
     return input * cos + turned * sin
+
+
+@ATTENTION.proposal
+def propose_attention(draw: Draw) -> Proposal:
+    *batches, rows, width = draw.shape(2, 3, 4)
+    keys = draw.dimension(max(1, MOST // math.prod((*batches, max(rows, width)))))
+    value = (*batches, keys, draw.dimension(max(1, MOST // math.prod((*batches, keys)))))
+    scores = (*batches, rows, keys)
+    mask = draw.pick(scores, scores[-2:], (keys,), tuple(draw.pick(1, size) for size in scores))
+    shapes = {"query": (*batches, rows, width), "key": (*batches, keys, width), "value": value, "mask": mask}
+    return Proposal(shapes, {"score_scale": draw.pick(1.0, width**-0.5)})
+
+
+@ROTARY_EMBEDDING.proposal
+def propose_rotary_embedding(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    if draw.given is None:
+        *outer, width = draw.bound((*shape[:-1], 2 * shape[-1]))
+        shape = (*outer, width + width % 2)
+    need(shape[-1] % 2 == 0, "the rows of the tensor do not form pairs", BadDataError)
+    angles = draw.pick(shape, shape[-2:], shape[-1:])
+    return Proposal({"input": shape, "cos": angles, "sin": angles})

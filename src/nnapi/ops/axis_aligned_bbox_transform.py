@@ -5,6 +5,7 @@ from nnapi.errors import need
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.boxes import EIGHTHS, check_eighths, check_images, check_upright, transform
 from nnapi.ops.signature_types import FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, QUANT16, floats
 
@@ -45,3 +46,14 @@ def axis_aligned_bbox_transform(rois: Array, deltas: Array, batch_index: Array, 
     check_upright("rois", rois)
     by_class = deltas.reshape(*deltas.shape[:1], deltas.shape[1] // 4, 4)
     return transform(rois[:, None], by_class, image_info[image][:, None]).reshape(deltas.shape)
+
+
+@AXIS_ALIGNED_BBOX_TRANSFORM.proposal
+def propose_bbox_transform(draw: Draw) -> Proposal:
+    count, images = draw.dimension(17), draw.pick(1, 2, 3)
+    shapes: dict[str, Shape] = {
+        "rois": (count, 4),
+        "deltas": (count, 4 * draw.pick(1, 2, 5)),
+        "image_info": (images, 2),
+    }
+    return Proposal(shapes, numbers={"batch_index": sorted(draw.upto(images - 1) for _ in range(count))})

@@ -7,9 +7,10 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.errors import need
 from nnapi.model.facts import Facts, Trait
-from nnapi.model.operand import Array, OperandType
+from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor, one_of
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.boxes import (
     BESIDE,
     EIGHTHS,
@@ -28,7 +29,7 @@ HARD, LINEAR, GAUSSIAN = range(3)
 
 BOX_WITH_NMS_LIMIT = Operation(
     OperationCode.BOX_WITH_NMS_LIMIT,
-    facts=Facts(traits=Trait.ORDERS),
+    facts=Facts(traits=Trait.ORDERS, rounded_first=0.5),
     inputs=(
         Tensor("scores", reals(3), rank=2, late_rank=True),
         Tensor("boxes", like="scores", via=BESIDE, rank=2, late_rank=True, since=3),
@@ -100,3 +101,12 @@ def _choose_weakening(nms_kernel: int, iou_threshold: float, sigma: float, nms_s
         return weakened, ~(weakened < nms_score_threshold)
 
     return weaken
+
+
+@BOX_WITH_NMS_LIMIT.proposal
+def propose_nms_limit(draw: Draw) -> Proposal:
+    count, classes = draw.dimension(17), draw.pick(2, 3, 5)
+    shapes: dict[str, Shape] = {"scores": (count, classes), "boxes": (count, 4 * classes)}
+    scalars = draw.shares("score_threshold", "iou_threshold", "sigma", "nms_score_threshold")
+    scalars |= draw.counts("max_boxes") | {"nms_kernel": draw.upto(2)}
+    return Proposal(shapes, scalars, {"batch_index": sorted(draw.upto(2) for _ in range(count))})

@@ -16,6 +16,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Facet, Operation
 from nnapi.model.parameter import Scalar, Several, Tensor, not_negative, positive, upto
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.quantized_values import offset, requantizer, same_quantization
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import QUANT8, numbers, reals
@@ -126,3 +127,22 @@ def infer_split_shapes(input: OperandType, axis: int, num_splits: int) -> list[S
 @SPLIT.kernel(kind="raw")
 def split(input: Array, axis: int, num_splits: int) -> list[Array]:
     return np.split(input, num_splits, axis)
+
+
+@SPLIT.proposal
+def propose_split(draw: Draw) -> Proposal:
+    count = draw.pick(1, 2, 2, 3, 4)
+    shape, axis = draw.divisible(draw.shape(), count)
+    return Proposal({"input": shape}, {"axis": axis, "num_splits": count}, outputs=count)
+
+
+@CONCATENATION.proposal
+def propose_concatenation(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    return Proposal({"inputs": shape}, {"axis": draw.upto(len(shape) - 1)})
+
+
+@PACK.proposal
+def propose_pack(draw: Draw) -> Proposal:
+    shape = draw.shape(1, 2, 3)
+    return Proposal({"inputs": shape}, {"axis": draw.upto(len(shape))})

@@ -16,6 +16,7 @@ from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Activation, Layout, Scalar, Tensor, positive
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.convolution_parameters import (
     DILATION,
     check_bias,
@@ -194,3 +195,39 @@ def patches(x: Array, size: Pair, stride: Pair, dilation: Pair, out: Pair, run: 
         (sn, sh * stride[0], sw * stride[1] * run, sh * dilation[0], sw * dilation[1], sc),
         writeable=False,
     )
+
+
+@CONV_2D.proposal
+def propose_convolution(draw: Draw) -> Proposal:
+    from nnapi.ops.window_proposals import draw_windows, most_channels  # only random tests need it
+
+    windows = draw_windows(draw, draw.pick(1, 1, draw.dimension(33)))
+    units = draw.dimension(most_channels(windows, windows.image[3]))
+    return _with_filter(draw, (windows.rows.size, windows.columns.size), units, units, windows.image[3])
+
+
+@DEPTHWISE_CONV_2D.proposal
+def propose_depthwise(draw: Draw) -> Proposal:
+    from nnapi.ops.window_proposals import draw_windows  # only random tests need it
+
+    windows = draw_windows(draw, draw.pick(1, 1, draw.dimension(64)))
+    draw.proposal.scalars["multiplier"] = multiplier = draw.pick(1, 1, 1, 2, 3, 8)
+    units = windows.image[3] * multiplier
+    return _with_filter(draw, (windows.rows.size, windows.columns.size), units, 1, units)
+
+
+@GROUPED_CONV_2D.proposal
+def propose_grouped(draw: Draw) -> Proposal:
+    from nnapi.ops.window_proposals import draw_windows, most_channels  # only random tests need it
+
+    draw.proposal.scalars["num_groups"] = count = draw.pick(1, 2, 2, 3, 4)
+    windows = draw_windows(draw, count * draw.pick(1, 1, 2, 3, 8))
+    units = count * draw.dimension(min(16, most_channels(windows, windows.image[3])))
+    return _with_filter(
+        draw, (windows.rows.size, windows.columns.size), units, units, max(1, windows.image[3] // count)
+    )
+
+
+def _with_filter(draw: Draw, size: Pair, units: int, first: int, last: int) -> Proposal:
+    draw.proposal.shapes |= {"filter": (first, *size, last), "bias": (units,)}
+    return draw.proposal

@@ -23,6 +23,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, Unless, not_negative, one_of
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.index_range import check_coordinates, check_range
 from nnapi.ops.indexing import infer_gather_shape
@@ -48,6 +49,9 @@ COMBINE: Mapping[int, Callable[..., Any]] = {
 }
 INPUT, INDICES = Tensor("input", numbers(3, int32=3)), Tensor("indices", INT32, since=3)
 AXIS, FROM_END = Scalar("axis", OperandCode.INT32, since=3), Scalar("from_end", OperandCode.BOOL, since=3)
+MOST_DRAWN = 2000
+"""The largest number of elements in random tests: the decomposition of a scatter compares all with all indices."""
+
 UPDATES = Tensor("updates", like="input")
 REDUCTION = Scalar("reduction", OperandCode.INT32, since=3, check=one_of(*Reduction))
 MOVED = Tensor("out", like="input", quant="input")
@@ -216,3 +220,69 @@ def _write(input: Array, shape: Shape, at: Array, updates: Array, reduction: int
     else:
         COMBINE[reduction](rows, at, given)
     return out
+
+
+@TAKE.proposal
+def propose_take(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    axis = draw.axis(len(shape))
+    indices = tuple(draw.dimension(8) for _ in range(draw.pick(1, 1, 2)))
+    return Proposal({"input": shape}, {"axis": axis}, {"indices": _draw_indices(draw, indices, shape[axis], True)})
+
+
+@GATHER_ELEMENTS.proposal
+def propose_gather_elements(draw: Draw) -> Proposal:
+    shape, axis, is_from_end = _draw_axis(draw)
+    own = [draw.upto(size - 1) + 1 if draw.chance(0.2) else size for size in shape]
+    own[axis] = draw.dimension(8)
+    indices = _draw_indices(draw, own, shape[axis], is_from_end)
+    return Proposal({"input": shape}, {"axis": axis, "from_end": is_from_end}, {"indices": indices})
+
+
+@SCATTER_ELEMENTS.proposal
+def propose_scatter_elements(draw: Draw) -> Proposal:
+    """Different indices in each line: without a reduction, devices may keep different updates of an element."""
+    shape, axis, is_from_end = _draw_axis(draw)
+    order = np.argsort(draw.rng.random(shape), axis)
+    chosen = order.take(range(draw.upto(shape[axis] - 1) + 1), axis)
+    indices = _count_from_end(draw, chosen, shape[axis], is_from_end)
+    scalars = {"axis": axis, "from_end": is_from_end, "reduction": int(draw.pick(*Reduction))}
+    return Proposal({"input": shape, "updates": indices.shape}, scalars, {"indices": indices})
+
+
+@GATHER_ND.proposal
+def propose_gather_nd(draw: Draw) -> Proposal:
+    shape, is_from_end = draw.bound(draw.shape(), MOST_DRAWN), draw.chance(0.5)
+    batch = draw.upto(len(shape) - 1) if draw.chance(0.3) else 0
+    depth = draw.upto(len(shape) - batch - 1) + 1
+    own = (*shape[:batch], draw.dimension(8), depth)
+    indices = _draw_indices(draw, own, np.array(shape[batch : batch + depth]), is_from_end)
+    return Proposal({"input": shape}, {"batch_dims": batch, "from_end": is_from_end}, {"indices": indices})
+
+
+@SCATTER_ND.proposal
+def propose_scatter_nd(draw: Draw) -> Proposal:
+    """Different positions, as in SCATTER_ELEMENTS."""
+    shape, is_from_end = draw.bound(draw.shape(), MOST_DRAWN), draw.chance(0.5)
+    depth = draw.upto(len(shape) - 1) + 1
+    span = shape[:depth]
+    chosen = draw.rng.permutation(math.prod(span))[: draw.dimension(16)]
+    positions = np.stack(np.unravel_index(chosen, span), -1)
+    indices = _count_from_end(draw, positions, np.array(span), is_from_end)
+    scalars = {"from_end": is_from_end, "reduction": int(draw.pick(*Reduction))}
+    return Proposal({"input": shape, "updates": (len(chosen), *shape[depth:])}, scalars, {"indices": indices})
+
+
+def _draw_axis(draw: Draw) -> tuple[Shape, int, bool]:
+    shape = draw.bound(draw.shape(), MOST_DRAWN)
+    return shape, draw.axis(len(shape)), draw.chance(0.5)
+
+
+def _draw_indices(draw: Draw, shape: Any, sizes: Any, is_from_end: bool) -> Any:
+    return _count_from_end(draw, draw.rng.integers(0, sizes, shape), sizes, is_from_end)
+
+
+def _count_from_end(draw: Draw, indices: Any, sizes: Any, is_from_end: bool) -> Any:
+    """Let some of the indices count from the end, if the operation permits that."""
+    moved = draw.rng.integers(0, 2, indices.shape) * sizes if is_from_end else 0
+    return (indices - moved).astype(np.int32)

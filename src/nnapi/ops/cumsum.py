@@ -10,6 +10,7 @@ from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor
+from nnapi.model.proposal import propose_along_axis
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import INT32, floats
@@ -41,3 +42,6 @@ def sum_up(input: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
         x = np.concatenate([start, x.take(range(x.shape[axis] - 1), axis)], axis)
     sums = np.cumsum(x, axis, dtype=input.dtype)
     return np.flip(sums, axis) if reverse else sums
+
+
+CUMSUM.proposal(propose_along_axis)

@@ -8,6 +8,7 @@ from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, not_negative, positive
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.boxes import drop_overlapping, int_scalar, sort_by_score, suppress
 from nnapi.ops.signature_types import FLOAT_SCALAR, INT32, floats
 
@@ -121,3 +122,13 @@ def _gather(values: Array, listed: Array, width: int) -> Array:
     padded = np.zeros((len(values), width, *values.shape[2:]), values.dtype)
     padded[:, : values.shape[1]][listed] = values[listed]
     return padded
+
+
+@DETECTION_POSTPROCESSING.proposal
+def propose_detection(draw: Draw) -> Proposal:
+    images, cells, classes = draw.pick(1, 2), draw.dimension(17), draw.pick(2, 3, 5)
+    shapes: dict[str, Shape] = {"scores": (images, cells, classes), "anchors": (cells, 4)}
+    shapes["deltas"] = (images, cells, draw.pick(4, 4, 7))
+    scalars = draw.counts("max_num_detections", "max_classes_per_detection", "max_detections_per_class")
+    scales = {f"scale_{side}": draw.pick(1.0, 5.0, 10.0) for side in ("y", "x", "h", "w")}
+    return Proposal(shapes, scalars | scales | draw.shares("score_threshold", "iou_threshold"))

@@ -28,6 +28,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Quantization, Ranks, Scalar, Slot, Tensor, upto
+from nnapi.model.proposal import propose_equal_shapes
 from nnapi.operation_codes import Code
 from nnapi.ops.shapes import same_shape
 from nnapi.ops.signature_types import (
@@ -62,6 +63,7 @@ def declare_function(
         zero_sized=zero_sized,
     )
     operation.shape(same_shape)
+    operation.proposal(propose_equal_shapes)
 
     @operation.kernel(kind="pointwise")
     def each(input: Array, **scalars: Any) -> Array:
@@ -83,8 +85,8 @@ def _activation(
     return declare_function(code, facts, function, types, rank=upto(4), quant=quant, zero_sized=True)
 
 
-def _clamp(code: OperationCode, low: float, high: float) -> Operation:
-    return _activation(code, CLAMPING, lambda input: np.clip(input, low, high), reals(), "input")
+def _clamp(code: OperationCode, low: float, high: float, facts: Facts = CLAMPING) -> Operation:
+    return _activation(code, facts, lambda input: np.clip(input, low, high), reals(), "input")
 
 
 def _logistic(input: Array) -> Array:
@@ -100,8 +102,8 @@ def _hard_swish(input: Array) -> Array:
 
 
 RELU = _clamp(OperationCode.RELU, 0, np.inf)
-RELU1 = _clamp(OperationCode.RELU1, -1, 1)
-RELU6 = _clamp(OperationCode.RELU6, 0, 6)
+RELU1 = _clamp(OperationCode.RELU1, -1, 1, CLAMPING._replace(rounded_first=0.5))
+RELU6 = _clamp(OperationCode.RELU6, 0, 6, CLAMPING._replace(rounded_first=0.5))
 TANH = _activation(OperationCode.TANH, CURVED, np.tanh, reals(quant8=3), SIGNED_UNIT)
 LOGISTIC = _activation(OperationCode.LOGISTIC, CURVED, _logistic, reals(), UNIT_INTERVAL)
 ELU = declare_function(OperationCode.ELU, CURVED, _elu, floats(4), Scalar("alpha", like="input", via=FLOAT_SCALAR))
@@ -137,3 +139,6 @@ def infer_logical_not_shape(x: OperandType) -> Shape:
 @LOGICAL_NOT.kernel
 def logical_not(x: Array) -> Array:
     return np.logical_not(x)
+
+
+LOGICAL_NOT.proposal(propose_equal_shapes)

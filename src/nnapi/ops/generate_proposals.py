@@ -8,6 +8,7 @@ from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Tensor
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.boxes import (
     BESIDE,
     EIGHTHS,
@@ -95,3 +96,15 @@ def generate_proposals(
     candidates = ((size > min_size) & inside).all(-1)
     _, chosen = suppress(scores, boxes, candidates, drop_overlapping(iou_threshold), post_nms_max)
     return scores[chosen], boxes[chosen], np.nonzero(chosen)[0]
+
+
+@GENERATE_PROPOSALS.proposal
+def propose_box_proposals(draw: Draw) -> Proposal:
+    proposal, anchors = draw.proposal, draw.pick(1, 2, 3)
+    dimensions = {"n": draw.pick(1, 2), "h": draw.dimension(5), "w": draw.dimension(5)}
+    n, h, w, anchors = draw.image("scores", c=anchors, **dimensions)
+    proposal.shapes["deltas"] = draw.store((n, h, w, 4 * anchors))
+    proposal.shapes |= {"anchors": (anchors, 4), "image_info": (n, 2)}
+    proposal.scalars |= draw.counts("pre_nms_max", "post_nms_max") | draw.shares("iou_threshold")
+    proposal.scalars |= {"height_stride": draw.pick(1.0, 4.0), "width_stride": draw.pick(1.0, 4.0), "min_size": 0.1}
+    return proposal

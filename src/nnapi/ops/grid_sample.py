@@ -15,6 +15,7 @@ from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, one_of
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.shapes import need_image
 from nnapi.ops.signature_types import INT32, floats, numbers
@@ -120,3 +121,13 @@ def _reflect(position: Array, size: int, align_corners: bool) -> Array:
     rest = np.mod(np.abs(position - edge), 2 * span)
     reflected: Array = span - np.abs(rest - span) + edge
     return reflected
+
+
+@GRID_SAMPLE.proposal
+def propose_grid_sample(draw: Draw) -> Proposal:
+    shape = draw.image()
+    grid = (shape[0], draw.dimension(8), draw.dimension(8), 2)
+    draw.proposal.shapes["grid"] = grid
+    draw.proposal.scalars["mode"] = int(draw.pick(*Mode))
+    draw.proposal.scalars["padding"] = int(draw.pick(*Padding))
+    return draw.proposal

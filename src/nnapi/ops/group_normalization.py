@@ -13,6 +13,7 @@ from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, not_negative, positive, upto
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.shapes import axis_of, broadcast, need_shape
 from nnapi.ops.signature_types import floats
@@ -95,3 +96,21 @@ def _divide(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
 def _scale(x: Array, gamma: Array | None, beta: Array | None = None) -> Array:
     scaled = x if gamma is None else x * gamma
     return scaled if beta is None else scaled + beta
+
+
+@LAYER_NORM.proposal
+@RMS_NORM.proposal
+def propose_layer_norm(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    axis = draw.axis(len(shape))
+    factors = dict.fromkeys(("gamma", "beta"), draw.pick(shape[axis:], shape[-1:]))
+    return Proposal({"input": shape, **factors}, {"axis": axis, "epsilon": draw.pick(1e-5, 1e-3)})
+
+
+@GROUP_NORM.proposal
+def propose_group_norm(draw: Draw) -> Proposal:
+    shape = draw.shape(2, 3, 4)
+    channels = shape[-1]
+    groups = draw.pick(*(count for count in range(1, channels + 1) if channels % count == 0))
+    factors = dict.fromkeys(("gamma", "beta"), (channels,))
+    return Proposal({"input": shape, **factors}, {"groups": groups, "epsilon": draw.pick(1e-5, 1e-3)})

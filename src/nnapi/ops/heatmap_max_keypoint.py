@@ -8,6 +8,7 @@ from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Tensor
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.boxes import BESIDE, EIGHTHS, check_eighths, check_upright
 from nnapi.ops.signature_types import FLOAT16, reals
 
@@ -77,3 +78,11 @@ def _refine(cells: Array, singular: float) -> tuple[Array, Array]:
     step = np.where(regular[..., None], step, 0)
     dx, dy = step[..., 0], step[..., 1]
     return middle + x * dx + y * dy + (xx * dx * dx + 2 * xy * dx * dy + yy * dy * dy) / 2, step
+
+
+@HEATMAP_MAX_KEYPOINT.proposal
+def propose_keypoint(draw: Draw) -> Proposal:
+    proposal, size = draw.proposal, draw.pick(2, 3, 5, 8)
+    count, *_ = draw.image("heatmaps", n=draw.dimension(5), h=size, w=size, c=draw.dimension(8))
+    proposal.shapes["boxes"] = (count, 4)
+    return proposal

@@ -21,6 +21,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, positive
+from nnapi.model.proposal import Draw, Proposal, propose_along_axis, propose_equal_shapes
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.index_range import check_range
 from nnapi.ops.shapes import axis_of
@@ -207,3 +208,48 @@ def hashtable_lookup(lookups: Array, keys: Array, values: Array) -> list[Array]:
     found = hits.reshape(-1, *[1] * (values.ndim - 1))
     # A missing key gives a row of zero bytes, whatever the zero point.
     return [np.where(found, values[rows], values.dtype.type(0)), hits.view(np.uint8)]
+
+
+@GATHER.proposal
+def propose_gather(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    axis = draw.axis(len(shape))
+    indices = tuple(draw.dimension(8) for _ in range(draw.pick(1, 1, 2)))
+    numbers = draw.rng.integers(0, shape[axis], indices, np.int32)
+    return Proposal({"input": shape}, {"axis": axis}, {"indices": numbers})
+
+
+@TOPK_V2.proposal
+def propose_topk(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    return Proposal({"input": shape}, {"k": draw.pick(1, shape[-1], 1 + draw.upto(shape[-1] - 1))})
+
+
+@TOP_K.proposal
+def propose_top_k_along(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    axis = draw.axis(len(shape))
+    return Proposal({"input": shape}, {"axis": axis, "k": draw.upto(shape[axis] - 1) + 1})
+
+
+@EMBEDDING_LOOKUP.proposal
+def propose_embedding_lookup(draw: Draw) -> Proposal:
+    values = draw.bound((draw.dimension(), *(draw.dimension(64) for _ in range(draw.pick(1, 2, 3)))))
+    return Proposal(
+        {"values": values}, numbers={"lookups": draw.rng.integers(0, values[0], draw.dimension(17), np.int32)}
+    )
+
+
+@HASHTABLE_LOOKUP.proposal
+def propose_hashtable_lookup(draw: Draw) -> Proposal:
+    values = draw.bound((draw.dimension(127), *(draw.dimension(64) for _ in range(draw.pick(0, 1, 2)))))
+    keys = np.sort(draw.rng.choice(np.arange(-500, 500), values[0], replace=False))
+    lookups = draw.rng.choice([*keys, 501], draw.dimension(17))
+    return Proposal({"values": values}, numbers={"lookups": lookups, "keys": keys})
+
+
+SELECT.proposal(propose_equal_shapes)
+
+
+for _operation in (ARGMAX, ARGMIN):
+    _operation.proposal(propose_along_axis)

@@ -8,6 +8,7 @@ from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, one_of
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.farmhash import fingerprint64
 from nnapi.ops.shapes import need_shape
 from nnapi.ops.signature_types import FLOAT16, FLOAT32, INT32, QUANT8
@@ -56,3 +57,10 @@ def _bit(seed: np.float32, items: Array, weights: Array) -> bool:
     seeds = np.broadcast_to(np.array([seed]).view(np.uint8), (len(items), 4))
     signed = fingerprint64(np.hstack((seeds, items))).view(np.int64)
     return bool(signed.astype(np.float64) @ weights > 0)
+
+
+@LSH_PROJECTION.proposal
+def propose_lsh_projection(draw: Draw) -> Proposal:
+    items = draw.dimension(17)
+    shapes: dict[str, Shape] = {"hash": (draw.dimension(5), draw.dimension(8)), "input": (items, draw.dimension(8))}
+    return Proposal(shapes | {"weight": (items,)}, {"type": draw.pick(1, 2, 3)})

@@ -5,16 +5,18 @@ BIDIRECTIONAL_SEQUENCE_LSTM: an LSTM over a sequence in both directions.
 UNIDIRECTIONAL_SEQUENCE_LSTM: an LSTM over a sequence.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.model.facts import Facts, Kind, Trait
+from nnapi.model.facts import ROUNDING, Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation, Overload
 from nnapi.model.parameter import Scalar, Tensor
+from nnapi.ops.cell_proposals import propose_lstm
 from nnapi.ops.lstm_cell import lstm_step
 from nnapi.ops.lstm_parameters import (
     aux_parameters,
@@ -160,3 +162,18 @@ def bidirectional_sequence_lstm(
     cells = partial(lstm_step, fw), partial(lstm_step, bw)
     fw_states, bw_states = (tuple(operands[f"{name}_in"] for name in names) for names in (FW_STATES, BW_STATES))
     return run_both(cells, (fw_states, bw_states), input, aux_input, bool(fw.aux), time_major, merge_outputs)
+
+
+def _lose_by_coupled_gates(
+    inputs: Sequence[Any], outputs: Sequence[Any], precision: str, *, operation: Operation
+) -> list[Array]:
+    from nnapi.ops.lstm_loss import by_coupled_gates  # only random tests need it
+
+    given = dict(zip((slot.name for slot in operation.overloads[0].inputs), inputs, strict=False))
+    results = dict(zip((slot.name for slot in operation.outputs), outputs, strict=False))
+    return by_coupled_gates(given, results, ROUNDING[precision])
+
+
+for _operation in (LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, BIDIRECTIONAL_SEQUENCE_LSTM):
+    _operation.proposal(propose_lstm)
+    _operation.loss(partial(_lose_by_coupled_gates, operation=_operation))

@@ -4,12 +4,15 @@ FULLY_CONNECTED: the product of rows and weights, plus bias and activation.
 BATCH_MATMUL: the product of each pair of matrices, either of which may be transposed.
 """
 
+import math
+
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Facet, Operation
 from nnapi.model.parameter import Activation, Scalar, Tensor
+from nnapi.model.proposal import MOST, Draw, Proposal
 from nnapi.ops.convolution_parameters import check_bias, scale_facet
 from nnapi.ops.signature_types import BIAS, FLOAT16, FLOAT32, INT32, QUANT8_SIGNED, reals
 
@@ -97,3 +100,22 @@ def _turn(shape: Shape, adjoint: bool) -> Shape:
 @BATCH_MATMUL.kernel
 def batch_matmul(lhs: Array, rhs: Array, adj_x: bool, adj_y: bool) -> Array:
     return (lhs.swapaxes(-1, -2) if adj_x else lhs) @ (rhs.swapaxes(-1, -2) if adj_y else rhs)
+
+
+@FULLY_CONNECTED.proposal
+def propose_fully_connected(draw: Draw) -> Proposal:
+    shape = draw.shape(2, 2, 3, 4)
+    size = math.prod(shape)
+    width = shape[-1] if draw.chance(0.7) else draw.pick(*(n for n in range(1, size + 1) if size % n == 0))
+    units = draw.dimension(max(1, MOST // width))
+    return Proposal({"input": shape, "weights": (units, width), "bias": (units,)})
+
+
+@BATCH_MATMUL.proposal
+def propose_batch_matmul(draw: Draw) -> Proposal:
+    lhs = draw.shape(2, 3, 4)
+    adj_x, adj_y = draw.chance(0.4), draw.chance(0.4)
+    batches = tuple(1 if draw.chance(0.3) else dimension for dimension in lhs[:-2])
+    inner, outer = lhs[-2] if adj_x else lhs[-1], draw.dimension(max(1, MOST // max(1, math.prod(lhs))))
+    rhs = (*batches, outer, inner) if adj_y else (*batches, inner, outer)
+    return Proposal({"lhs": lhs, "rhs": rhs}, {"adj_x": adj_x, "adj_y": adj_y})

@@ -15,6 +15,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Scalar, Tensor, Values, upto
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.quantized_values import need_alike
 from nnapi.ops.signature_types import FLOAT16, FLOAT32, INT32, numbers, reals
 
@@ -104,3 +105,26 @@ def infer_fill_shape(dims: Array, value: float) -> Shape:
 @FILL.kernel(kind="exact")
 def fill(call: Call, dims: Array, value: float) -> Array:
     return np.full(dims, value, call.results[0].dtype)
+
+
+@REVERSE.proposal
+def propose_reverse(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    return Proposal({"input": shape}, numbers={"axis": [draw.upto(len(shape) - 1)]})
+
+
+@TRANSPOSE.proposal
+def propose_transpose(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    return Proposal({"input": shape}, numbers={"perm": draw.rng.permutation(len(shape))})
+
+
+@TILE.proposal
+def propose_tile(draw: Draw) -> Proposal:
+    shape = draw.bound(draw.shape(), 5000) if draw.given is None else draw.shape()
+    return Proposal({"input": shape}, numbers={"multiples": [draw.pick(1, 1, 2, 3) for _ in shape]})
+
+
+@FILL.proposal
+def propose_fill(draw: Draw) -> Proposal:
+    return Proposal(numbers={"dims": draw.bound(tuple(draw.dimension(64) for _ in range(draw.pick(1, 2, 3, 4))))})

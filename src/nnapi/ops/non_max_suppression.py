@@ -9,9 +9,10 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.errors import need
 from nnapi.model.facts import Facts, Trait
-from nnapi.model.operand import Array, OperandType
+from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, not_negative
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.boxes import int_scalar, sort_by_score, suppress
 from nnapi.ops.shapes import need_shape
@@ -60,3 +61,11 @@ def _find_corners(boxes: Array, centered: bool) -> Array:
     if centered:
         first, second = first - second / 2, first + second / 2
     return np.concatenate([np.minimum(first, second), np.maximum(first, second)], -1)
+
+
+@NON_MAX_SUPPRESSION.proposal
+def propose_suppression(draw: Draw) -> Proposal:
+    batches, count = draw.pick(1, 2), draw.dimension(33)
+    shapes: dict[str, Shape] = {"boxes": (batches, count, 4), "scores": (batches, draw.pick(1, 2, 5), count)}
+    scalars = {"max_boxes": draw.pick(0, 1, 5, 40)}
+    return Proposal(shapes, scalars | draw.shares("iou_threshold", "score_threshold"))

@@ -5,13 +5,17 @@ LOCAL_RESPONSE_NORMALIZATION: x / (bias + alpha · sum of squares within the rad
 INSTANCE_NORMALIZATION: each channel of each image normalized to mean 0 and variance 1, times gamma, plus beta.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.model.facts import Facts, Kind
+from nnapi.model.facts import ROUNDING, Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Scalar, Tensor, not_negative, upto
+from nnapi.model.proposal import Draw, Proposal, propose_along_axis
 from nnapi.ops.shapes import axis_of, same_shape
 from nnapi.ops.signature_types import FLOAT_SCALAR, SIGNED_UNIT, floats, reals
 from nnapi.ops.windows import reduce_windows
@@ -79,3 +83,54 @@ def instance_normalization(input: Array, gamma: float, beta: float, epsilon: flo
     centered = input - input.mean((1, 2), keepdims=True)
     variance = np.square(centered).mean((1, 2), keepdims=True)
     return centered * (np.float32(gamma) / np.sqrt(variance + np.float32(epsilon))) + np.float32(beta)
+
+
+@INSTANCE_NORMALIZATION.proposal
+def propose_image(draw: Draw) -> Proposal:
+    draw.image()
+    draw.proposal.scalars["epsilon"] = draw.pick(0.001, 0.01, 0.5, 1.0, 0.0, -1.0)  # engines refuse values below 0
+    return draw.proposal
+
+
+for _operation in (L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION):
+    _operation.proposal(propose_along_axis)
+
+
+@LOCAL_RESPONSE_NORMALIZATION.loss
+def lose_by_running_sums(inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> list[Array]:
+    return [by_running_sums(*inputs, rounding=ROUNDING[precision])]
+
+
+def by_running_sums(
+    x: Array, radius: Array, bias: Array, alpha: Array, beta: Array, axis: Array | None = None, *, rounding: float
+) -> Array:
+    """Return LRN's loss with running sums of squares: an error in the largest sum remains in all later sums."""
+    squares = np.moveaxis(np.square(x.astype(np.float64)), int(-1 if axis is None else axis), -1)
+    count, reach = squares.shape[-1], min(int(radius), squares.shape[-1])
+    sums = np.concatenate([np.zeros((*squares.shape[:-1], 1)), np.cumsum(squares, -1)], -1)
+    positions = np.arange(count)
+    window = sums[..., np.minimum(positions + reach + 1, count)] - sums[..., np.maximum(positions - reach, 0)]
+    rounded = np.maximum.accumulate(window, -1) * rounding * 2 * (positions + 1)
+    exact, power = float(bias) + float(alpha) * window, float(beta)
+    with np.errstate(all="ignore"):
+        sides = [np.maximum(exact + sign * abs(float(alpha)) * rounded, 0.0) ** -power for sign in (-1, 1)]
+        size = np.sqrt(squares)
+        moved = np.maximum(*(np.abs(side - exact**-power) * size for side in sides))
+    moved = np.where(size == 0, 0.0, np.where(np.isfinite(moved), moved, np.inf))
+    return np.moveaxis(moved, -1, int(-1 if axis is None else axis))
+
+
+@INSTANCE_NORMALIZATION.loss
+def lose_by_means(inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> list[Array]:
+    x, gamma, _, epsilon, *layout = inputs
+    return [by_means(x, gamma, epsilon, is_nchw=any(layout), rounding=ROUNDING[precision])]
+
+
+def by_means(x: Array, gamma: Array, epsilon: Array, *, is_nchw: bool, rounding: float) -> Array:
+    """Return INSTANCE_NORMALIZATION's loss if an image's mean is summed one by one: all results shift alike."""
+    image = (2, 3) if is_nchw else (1, 2)
+    numbers = x.astype(np.float64)
+    count = numbers.shape[image[0]] * numbers.shape[image[1]]
+    moved = np.abs(numbers).mean(image, keepdims=True) * rounding * count
+    factor = np.abs(float(gamma)) / np.sqrt(numbers.var(image, keepdims=True) + float(epsilon))
+    return np.broadcast_to(moved * factor, x.shape)

@@ -16,6 +16,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Facet, Operation
 from nnapi.model.parameter import Levels, Scalar, Tensor, Values, one_of, upto
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.quantized_values import need_alike
 from nnapi.ops.signature_types import FLOAT16, FLOAT32, QUANT8, QUANT8_SIGNED, numbers, reals
 
@@ -121,3 +122,18 @@ def infer_mirror_pad_shape(input: OperandType, paddings: Array, mode: int) -> Sh
 @MIRROR_PAD.kernel(kind="raw")
 def mirror_pad(input: Array, paddings: Array, mode: int) -> Array:
     return np.pad(input, paddings, mode=MODES[mode])
+
+
+@PAD.proposal
+@PAD_V2.proposal
+@MIRROR_PAD.proposal
+def propose_pad(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    most = (lambda dimension: min(dimension - 1, 3)) if "mode" in draw.names else (lambda dimension: 3)
+    is_image = len(shape) == 4 and draw.chance(draw.spatial)
+    channels = 1 if draw.chance(draw.nchw) else 3
+    paddings = [
+        [0 if is_image and axis in (0, channels) else draw.pick(0, draw.upto(most(dimension))) for _ in "<>"]
+        for axis, dimension in enumerate(shape)
+    ]
+    return Proposal({"input": shape}, {"mode": draw.upto(1)} if "mode" in draw.names else {}, {"paddings": paddings})

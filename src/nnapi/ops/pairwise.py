@@ -31,12 +31,29 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Activation, Levels, Ranks, Slot, Tensor, upto
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.quantized_values import Convert, make_multiplier, offset, quantized_range
 from nnapi.ops.shapes import broadcast
 from nnapi.ops.signature_types import BOOL8, INT32, QUANT8, QUANT8_SIGNED, floats, numbers, reals
 
 SPARE = 2**20
 """The factor of quantized values before they are rescaled and added: 20 fraction bits."""
+
+
+def propose_two_tensors(draw: Draw) -> Proposal:
+    """Propose equal dimensions, or one tensor that broadcasts: along some axes, or by a lower rank."""
+    shape = draw.shape()
+    first, second = draw.tensors
+    if draw.chance(0.3):
+        return Proposal({first: shape, second: shape})
+    other = tuple(1 if draw.chance(0.4) else dimension for dimension in shape)[
+        draw.pick(0, 0, draw.upto(len(shape) - 1)) :
+    ]
+    if draw.chance(0.5):
+        other = (1,) * draw.pick(1, len(shape))
+    if draw.given is None and draw.chance(0.5):
+        shape, other = other, shape
+    return Proposal({first: shape, second: other})
 
 
 def _pairwise(
@@ -63,6 +80,8 @@ def _pairwise(
         **options,
     )
 
+    operation.proposal(propose_two_tensors)
+
     @operation.shape
     def infer_shape(**operands: OperandType) -> Shape:
         return broadcast(names, operands[first].shape, operands[second].shape)
@@ -75,16 +94,20 @@ def _pairwise(
 
 
 def _arithmetic(
-    code: OperationCode, function: Callable[[Array, Array], Array], types: dict[int, int], level: int = 1
+    code: OperationCode,
+    function: Callable[[Array, Array], Array],
+    types: dict[int, int],
+    level: int = 1,
+    more: Trait = Trait.NONE,
 ) -> Operation:
-    facts, activation = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.PAIRS), Activation(since=level)
+    facts, activation = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.PAIRS | more), Activation(since=level)
     return _pairwise(code, facts, function, types, activation, names=("lhs", "rhs"), rank=upto(4), zero_sized=True)
 
 
 ADD = _arithmetic(OperationCode.ADD, np.add, numbers())
 SUB = _arithmetic(OperationCode.SUB, np.subtract, numbers(2, quant8=3), level=2)
 MUL = _arithmetic(OperationCode.MUL, np.multiply, numbers())
-DIV = _arithmetic(OperationCode.DIV, np.divide, floats(2) | {INT32: 4}, level=2)
+DIV = _arithmetic(OperationCode.DIV, np.divide, floats(2) | {INT32: 4}, level=2, more=Trait.DIVIDES)
 
 
 def _sum_quantized(call: Call, lhs: Array, rhs: Array, *, sign: int) -> Array:
@@ -158,7 +181,7 @@ MAXIMUM = _extreme(OperationCode.MAXIMUM, np.maximum)
 MINIMUM = _extreme(OperationCode.MINIMUM, np.minimum)
 POW = _pairwise(
     OperationCode.POW,
-    Facts(Kind.TRANSCENDENTAL, Trait.FOLDS | Trait.PAIRS),
+    Facts(Kind.TRANSCENDENTAL, Trait.FOLDS | Trait.PAIRS | Trait.RAISES),
     np.power,
     floats(3),
     names=("base", "exponent"),

@@ -14,6 +14,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Arguments, Operation, Overload
 from nnapi.model.parameter import Activation, Layout, Levels, Scalar, Tensor, positive
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.convolution_parameters import explicit_padding, implicit_padding, strides
 from nnapi.ops.shapes import Padding, Pair, count_windows_of_image, need_image, normalize_windows
 from nnapi.ops.signature_types import QUANT8, QUANT8_SIGNED, floats, reals
@@ -50,7 +51,7 @@ def _normal(arguments: Arguments) -> Arguments:
     return normalize_windows(arguments, arguments["input"], size) | {"size": size}
 
 
-AVERAGE_POOL_2D = _pool(OperationCode.AVERAGE_POOL_2D, Facts(Kind.REDUCTION), reals())
+AVERAGE_POOL_2D = _pool(OperationCode.AVERAGE_POOL_2D, Facts(Kind.REDUCTION, rounded_first=0.5), reals())
 MAX_POOL_2D = _pool(OperationCode.MAX_POOL_2D, Facts(Kind.REDUCTION, Trait.CHOOSES), reals())
 L2_POOL_2D = _pool(OperationCode.L2_POOL_2D, Facts(Kind.REDUCTION), floats())
 
@@ -93,3 +94,14 @@ def _reduce(ufunc: np.ufunc, x: Array, padding: Padding, stride: Pair, size: Pai
     for i in (0, 1):
         x = reduce_windows(ufunc, x, 1 + i, size[i], stride[i], padding[i][0], out[i], initial)
     return x
+
+
+@AVERAGE_POOL_2D.proposal
+@MAX_POOL_2D.proposal
+@L2_POOL_2D.proposal
+def propose_pooling(draw: Draw) -> Proposal:
+    from nnapi.ops.window_proposals import draw_windows  # only random tests need it
+
+    windows = draw_windows(draw, draw.pick(1, draw.dimension(64)))
+    draw.proposal.scalars |= {"filter_h": windows.rows.size, "filter_w": windows.columns.size}
+    return draw.proposal

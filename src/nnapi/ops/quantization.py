@@ -21,6 +21,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Tensor, upto
+from nnapi.model.proposal import propose_equal_shapes
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.quantized_values import quantized_range
 from nnapi.ops.shapes import same_shape
@@ -159,3 +160,7 @@ def convert(call: Call, input: Array) -> Array:
     if input.dtype.kind == "f" and target.dtype.kind != "f":
         return _clamp(input, target.dtype)
     return input.astype(target.dtype)
+
+
+for _operation in (DEQUANTIZE, QUANTIZE, CAST, QUANTIZE_TO_EVEN, CONVERT):
+    _operation.proposal(propose_equal_shapes)

@@ -11,6 +11,8 @@ from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Slot, Tensor
+from nnapi.model.proposal import Draw, Proposal
+from nnapi.ops.cell_proposals import propose_lstm
 from nnapi.ops.fixed_point import (
     divide,
     logistic,
@@ -104,3 +106,13 @@ def quantized_16bit_lstm(
     c = saturate(divide(added, STATE_INTEGER_BITS) + kept)
     output = multiply_fixed_point(logistic(gate("output")), tanh(shift_left(c, STATE_INTEGER_BITS - 3), 3))
     return c.astype(np.int16), (saturate(divide(output, 8), 8) + ACTIVATION[1]).astype(np.uint8)
+
+
+@QUANTIZED_16BIT_LSTM.proposal
+def propose_16bit_lstm(draw: Draw) -> Proposal:
+    """Propose the scales that QUANTIZED_16BIT_LSTM supports; all weights share one scale."""
+    proposal = propose_lstm(draw)
+    weights = (draw.pick(1 / 128, 1 / 64, 0.0117), draw.upto(255))
+    proposal.quantization = {name: weights for name in draw.names if name.endswith("_weights")}
+    proposal.quantization |= {"input": (1 / 128, 128), "output_in": (1 / 128, 128), "cell_state_in": (2.0**-11, 0)}
+    return proposal

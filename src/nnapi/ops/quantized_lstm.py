@@ -16,7 +16,9 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Slot, Tensor, not_negative, positive
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
+from nnapi.ops.cell_proposals import propose_lstm
 from nnapi.ops.fixed_point import (
     ONE,
     Multiplier,
@@ -204,3 +206,11 @@ def _normalize(z: Array, weights: Array, bias: Array, scale: float) -> Array:
 
 def _quotient(x: Array, by: int) -> Array:
     return np.sign(x) * (np.abs(x) // by)
+
+
+@QUANTIZED_LSTM.proposal
+@QUANTIZED_LSTM_SEQUENCE.proposal
+def propose_8bit_lstm(draw: Draw) -> Proposal:
+    proposal = propose_lstm(draw)
+    proposal.quantization["cell_state_in"] = (2.0 ** draw.pick(-15, -13, -11, -9), 0)
+    return proposal

@@ -8,6 +8,7 @@ from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, positive
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.shapes import need_shape
 from nnapi.ops.signature_types import FLOAT16, FLOAT32, INT32
 
@@ -46,3 +47,9 @@ def random_multinomial(logits: Array, sample_count: int, seeds: Array) -> Array:
     draws = generator.integers(2**32, size=(rows, sample_count)) / 2.0**32
     found = np.searchsorted((cumulative / total + row).ravel(), (draws + row).ravel(), side="right")
     return np.minimum(found.reshape(rows, sample_count) - row * classes, classes - 1)
+
+
+@RANDOM_MULTINOMIAL.proposal
+def propose_multinomial(draw: Draw) -> Proposal:
+    shapes: dict[str, Shape] = {"logits": (draw.dimension(5), draw.dimension(17))}
+    return Proposal(shapes, {"sample_count": draw.dimension(33)}, {"seeds": [draw.upto(9), draw.upto(9)]})

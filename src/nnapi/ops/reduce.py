@@ -10,17 +10,18 @@ REDUCE_SUM: the sum along axes.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError
-from nnapi.model.facts import Facts, Kind, Trait
+from nnapi.model.facts import EXPONENTS, Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Scalar, Tensor, Values, upto
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import BOOL8, QUANT8, QUANT8_SIGNED, floats, reals
 
@@ -74,7 +75,7 @@ def _mean_quantized(input: Array, axis: tuple[int, ...], keepdims: bool) -> Arra
 
 CHOOSING = Facts(Kind.REDUCTION, Trait.CHOOSES)
 
-MEAN = _reduction(OperationCode.MEAN, Facts(Kind.REDUCTION), np.mean, reals(2), failure=BadDataError)
+MEAN = _reduction(OperationCode.MEAN, Facts(Kind.REDUCTION, rounded_first=1.0), np.mean, reals(2), failure=BadDataError)
 MEAN.kernel(kind="raw", types=(QUANT8, QUANT8_SIGNED))(_along_axes(_mean_quantized))
 REDUCE_ALL = _reduction(OperationCode.REDUCE_ALL, CHOOSING, np.all, {BOOL8: 3})
 REDUCE_ANY = _reduction(OperationCode.REDUCE_ANY, CHOOSING, np.any, {BOOL8: 3})
@@ -86,3 +87,32 @@ REDUCE_MIN = _reduction(
 )
 REDUCE_PROD = _reduction(OperationCode.REDUCE_PROD, Facts(Kind.REDUCTION, Trait.FOLDS), np.prod, floats(3))
 REDUCE_SUM = _reduction(OperationCode.REDUCE_SUM, Facts(Kind.REDUCTION, Trait.FOLDS), np.sum, floats(3))
+
+
+@REDUCE_ALL.proposal
+@REDUCE_ANY.proposal
+@REDUCE_MAX.proposal
+@REDUCE_MIN.proposal
+@REDUCE_PROD.proposal
+@REDUCE_SUM.proposal
+@MEAN.proposal
+def propose_reduction(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    axes = draw.rng.permutation(len(shape))[: 1 + draw.upto(len(shape) - 1)]
+    signed = [axis - len(shape) if draw.chance(0.3) else axis for axis in axes.tolist()]
+    return Proposal({"input": shape}, {"keep_dims": draw.upto(1)}, {"axes": signed})
+
+
+@REDUCE_PROD.loss
+def lose_by_products(inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> list[Array]:
+    return [by_products(inputs[0], inputs[1], outputs[0], EXPONENTS[precision])]
+
+
+def by_products(factors: Array, axes: Array, result: Array, exponents: float) -> Array:
+    """Return the loss: infinite where the factors above 1 alone, or below 1 alone, exceed the exponents."""
+    rank = factors.ndim
+    along = tuple({int(axis) % rank for axis in np.asarray(axes).reshape(-1)})
+    with np.errstate(all="ignore"):
+        powers = np.where(factors == 0, 0.0, np.log2(np.abs(factors.astype(np.float64))))
+    up, down = (np.where(sign * powers > 0, sign * powers, 0).sum(along) for sign in (1, -1))
+    return np.where((up > exponents) | (down > exponents), np.inf, 0.0).reshape(result.shape)

@@ -16,6 +16,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, Values, upto
+from nnapi.model.proposal import Draw, Proposal, propose_equal_shapes
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import BOOL8, PER_CHANNEL, QUANT8_SYMM, QUANT16, QUANT16_SYMM, numbers, reals
 
@@ -109,3 +110,36 @@ def infer_rank_shape(input: OperandType) -> Shape:
 @RANK.kernel(kind="raw")
 def rank(input: Array) -> Array:
     return np.array(input.ndim, np.int32)
+
+
+@EXPAND_DIMS.proposal
+def propose_new_axis(draw: Draw) -> Proposal:
+    shape = draw.shape(1, 2, 3)
+    return Proposal({"input": shape}, {"axis": draw.axis(len(shape) + 1)})
+
+
+@RESHAPE.proposal
+def propose_reshape(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    left = math.prod(shape)
+    wanted: list[int] = []
+    for _ in range(draw.upto(3)):
+        wanted.append(draw.pick(*(n for n in range(1, min(left, 64) + 1) if left % n == 0)))
+        left //= wanted[-1]
+    wanted = draw.rng.permutation([*wanted, left]).tolist()
+    if draw.chance(0.3):
+        wanted[draw.upto(len(wanted) - 1)] = -1
+    return Proposal({"input": shape}, numbers={"shape": wanted})
+
+
+@SQUEEZE.proposal
+def propose_squeeze(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    if draw.given is None:
+        kept = draw.upto(len(shape) - 1)
+        shape = tuple(dimension if axis < kept and draw.chance(0.6) else 1 for axis, dimension in enumerate(shape))
+    ones = draw.rng.permutation([axis for axis, dimension in enumerate(shape) if dimension == 1])
+    return Proposal({"input": shape}, numbers={"dims": ones[: 1 + draw.upto(len(ones) - 1)]} if len(ones) else {})
+
+
+RANK.proposal(propose_equal_shapes)

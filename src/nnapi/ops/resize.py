@@ -4,14 +4,18 @@ RESIZE_BILINEAR: an image resized with bilinear interpolation.
 RESIZE_NEAREST_NEIGHBOR: an image resized, each pixel from the nearest one.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
-from nnapi.model.facts import Facts, Kind, Trait
+from nnapi.model.facts import ROUNDING, Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Arguments, Operation, Overload
 from nnapi.model.parameter import REQUIRED, Layout, LayoutParameter, Levels, Scalar, Tensor, positive
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.shapes import Pair, need_image
 from nnapi.ops.signature_types import FLOAT_SCALAR, reals
 
@@ -70,7 +74,13 @@ def _scale_size(arguments: Arguments, name: str, dimension: int) -> int:
     return int(out) if dimension else 0
 
 
-RESIZE_BILINEAR = _resize(OperationCode.RESIZE_BILINEAR, Facts(Kind.RESIZE), reals(1, quant8=3), Layout(), 1)
+RESIZE_BILINEAR = _resize(
+    OperationCode.RESIZE_BILINEAR,
+    Facts(Kind.RESIZE, Trait.SCALES, rounded_first=1.0),
+    reals(1, quant8=3),
+    Layout(),
+    1,
+)
 RESIZE_NEAREST_NEIGHBOR = _resize(
     OperationCode.RESIZE_NEAREST_NEIGHBOR, Facts(Kind.RESIZE, Trait.MOVES), reals(3), Layout(default=REQUIRED), 3
 )
@@ -113,3 +123,32 @@ def source_positions(dimension: int, out: int, align_corners: bool, half_pixel_c
     corners = align_corners and out > 1
     scale = np.float32(dimension - 1) / np.float32(out - 1) if corners else np.float32(dimension) / np.float32(out)
     return (np.arange(out, dtype=np.float32) + np.float32(0.5 if half_pixel_centers else 0)) * scale
+
+
+@RESIZE_BILINEAR.proposal
+@RESIZE_NEAREST_NEIGHBOR.proposal
+def propose_resize(draw: Draw) -> Proposal:
+    proposal = draw.proposal
+    _, h, w, _ = draw.image(n=draw.pick(1, 2), h=draw.dimension(33), w=draw.dimension(33), c=draw.dimension(17))
+    if draw.overload == "by_shape":
+        proposal.scalars |= {"height": draw.dimension(64), "width": draw.dimension(64)}
+    else:
+        for name, dimension in (("height_scale", h), ("width_scale", w)):
+            proposal.scalars[name] = draw.pick(1.0, 2.0, 0.5, 1.5, 1 / 3, 3.0, draw.dimension(33) / dimension)
+    corners = draw.chance(0.4)
+    proposal.scalars |= {"align_corners": corners, "half_pixel_centers": not corners and draw.chance(0.5)}
+    return proposal
+
+
+@RESIZE_BILINEAR.loss
+def lose_by_interpolation(inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> list[Array]:
+    return [by_interpolation(inputs[0], outputs[0], is_nchw=len(inputs) > 3 and bool(inputs[3]))]
+
+
+def by_interpolation(x: Array, result: Array, *, is_nchw: bool) -> Array:
+    """Return the loss by float32 positions, which grows with the difference of neighbors."""
+    numbers = x.astype(np.float64)
+    steps = [
+        np.abs(np.diff(numbers, axis=axis)).max(initial=0) * x.shape[axis] for axis in ((2, 3) if is_nchw else (1, 2))
+    ]
+    return np.full(result.shape, 4 * ROUNDING["fp32"] * sum(steps))

@@ -16,6 +16,8 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Slot, Tensor, one_of
+from nnapi.model.proposal import Draw, Proposal
+from nnapi.ops.cell_proposals import propose_all_or_none, propose_input
 from nnapi.ops.quantized_values import BOUNDS
 from nnapi.ops.recurrent_sequence import by_time, check_aux, dimensions, link, over_time, run_both, shapes_of_directions
 from nnapi.ops.shapes import need_shape
@@ -177,3 +179,21 @@ def bidirectional_sequence_rnn(
     states = (operands["fw_hidden_in"],), (operands["bw_hidden_in"],)
     weighted = operands["fw_aux_weights"] is not None
     return run_both((fw, bw), states, input, aux_input, weighted, time_major, merge_outputs)
+
+
+@RNN.proposal
+@UNIDIRECTIONAL_SEQUENCE_RNN.proposal
+@BIDIRECTIONAL_SEQUENCE_RNN.proposal
+def propose_rnn(draw: Draw) -> Proposal:
+    input, batch = propose_input(draw)
+    proposal = draw.proposal
+    aux = (*input[:-1], draw.dimension(17))
+    for prefix in ("fw_", "bw_") if "fw_bias" in draw.names else ("",):
+        units = draw.dimension(33)
+        shapes: dict[str, Shape] = {"weights": (units, input[-1]), "recurrent_weights": (units, units)}
+        shapes["aux_weights"] = (units, aux[-1])
+        shapes |= {"bias": (units,), "hidden_in": (batch, units)}
+        proposal.shapes |= {prefix + name: shape for name, shape in shapes.items()}
+    proposal.shapes["aux_input"] = aux
+    propose_all_or_none(draw, {name for name in draw.names if "aux" in name})
+    return proposal

@@ -14,6 +14,7 @@ from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Quantization, Scalar, Slot, Tensor, not_negative, positive
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.boxes import BESIDE, check_eighths, check_images, check_upright, int_scalar
 from nnapi.ops.shapes import need_shape
 from nnapi.ops.signature_types import FLOAT_SCALAR, INT32, reals
@@ -156,3 +157,16 @@ def _bins(start: Array, end: Array, bins: int, dimension: int) -> tuple[Array, A
     edge = step * number + start[:, None]
     first, last = np.floor(edge[:, :-1]), np.ceil(edge[:, 1:])
     return np.minimum(first, dimension).astype(np.intp), np.minimum(last, dimension).astype(np.intp)
+
+
+@ROI_ALIGN.proposal
+@ROI_POOLING.proposal
+def propose_roi(draw: Draw) -> Proposal:
+    proposal, dimensions = draw.proposal, {"n": draw.pick(1, 2), "h": draw.dimension(17), "w": draw.dimension(17)}
+    image = draw.image("feature_map", c=draw.dimension(8), **dimensions)
+    count = draw.dimension(8)
+    proposal.shapes |= {"rois": (count, 4), "batch_index": (count,)}
+    proposal.numbers["batch_index"] = sorted(draw.upto(image[0] - 1) for _ in range(count))
+    proposal.scalars |= {name: draw.pick(1, 2, 3, 7) for name in ("out_height", "out_width")}
+    proposal.scalars |= {name: draw.pick(1.0, 2.0, 0.5, 0.1) for name in ("height_ratio", "width_ratio")}
+    return proposal

@@ -11,6 +11,7 @@ from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, upto
+from nnapi.model.proposal import propose_along_axis
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import BOOL8, INT32, numbers
@@ -67,3 +68,6 @@ def find_unique(input: Array, axis: int, sorted: bool) -> tuple[Array, ...]:
         slices, first, counts = slices.take(order, axis), first[order], counts[order]
         inverse = np.argsort(order)[inverse]
     return slices, *(each.reshape(-1).astype(np.int32) for each in (first, inverse, counts))
+
+
+UNIQUE.proposal(propose_along_axis)

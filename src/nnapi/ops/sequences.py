@@ -20,7 +20,9 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Slot, Tensor, not_negative, one_of
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
+from nnapi.ops.cell_proposals import propose_input
 from nnapi.ops.lstm_cell import ACTIVATIONS, clip
 from nnapi.ops.recurrent_sequence import by_time, dimensions, over_time
 from nnapi.ops.shapes import need_shape
@@ -236,3 +238,18 @@ def lstm(
         return squash_gate(output + peep_output * c) * ACTIVATIONS[hidden_activation](c), c
 
     return _run(step, input, weights, bias, (hidden_in, cell_state_in), **sequence)
+
+
+@GRU.proposal
+@RNN_SEQUENCE.proposal
+@LSTM_SEQUENCE.proposal
+def propose_sequence(draw: Draw) -> Proposal:
+    """Propose a composite cell; lengths may be below 0 and above the number of steps."""
+    input, batch = propose_input(draw)
+    gates, units = 4 if "peepholes" in draw.names else 3 if "recurrent_bias" in draw.names else 1, draw.dimension(33)
+    shapes: dict[str, Shape] = {"weights": (gates * units, input[-1]), "recurrent_weights": (gates * units, units)}
+    shapes |= dict.fromkeys(("bias", "recurrent_bias"), (gates * units,))
+    shapes |= dict.fromkeys(("hidden_in", "cell_state_in"), (batch, units))
+    shapes |= {"peepholes": (3 * units,), "sequence_lengths": (batch,)}
+    draw.proposal.shapes |= shapes
+    return draw.proposal

@@ -10,6 +10,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, Values, upto
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.signature_types import numbers, reals
 
 SLICE = Operation(
@@ -103,3 +104,29 @@ def _as_slice(steps: range) -> slice:
     if not steps:
         return slice(0)
     return slice(steps.start, steps.stop if steps.stop >= 0 else None, steps.step)
+
+
+@SLICE.proposal
+def propose_slice(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    begin = [draw.upto(dimension - 1) for dimension in shape]
+    size = [draw.pick(-1, 1 + draw.upto(dimension - first - 1)) for dimension, first in zip(shape, begin, strict=True)]
+    return Proposal({"input": shape}, numbers={"begin": begin, "size": size})
+
+
+@STRIDED_SLICE.proposal
+def propose_strided_slice(draw: Draw) -> Proposal:
+    """Propose forward and backward slices, ends beyond the tensor, and masks."""
+    shape = draw.shape()
+    begin, end, strides = [], [], []
+    for dimension in shape:
+        low = draw.upto(dimension - 1)
+        high = low + 1 + draw.upto(dimension - low - 1)
+        step = draw.pick(1, 1, 2, 3, dimension + 1)
+        if draw.chance(0.25):
+            low, high, step = high - 1, low - 1 if low else -dimension - 1, -step
+        begin.append(low - dimension if draw.chance(0.2) else low)
+        end.append(high + draw.pick(0, 0, 7) if high == dimension else high)
+        strides.append(step)
+    masks = {name: draw.pick(0, 0, draw.upto(15)) for name in ("begin_mask", "end_mask", "shrink_axis_mask")}
+    return Proposal({"input": shape}, masks, {"begin": begin, "end": end, "strides": strides})

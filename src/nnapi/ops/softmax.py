@@ -11,6 +11,7 @@ from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, positive, upto
+from nnapi.model.proposal import propose_along_axis
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import FLOAT_SCALAR, UNIT_INTERVAL, floats, reals
 
@@ -55,3 +56,7 @@ def softmax(input: Array, beta: float, axis: int) -> Array:
 def log_softmax(input: Array, beta: float, axis: int) -> Array:
     x = (input - input.max(axis, keepdims=True)) * np.float32(beta)
     return x - np.log(np.exp(x).sum(axis, keepdims=True))
+
+
+for _operation in (SOFTMAX, LOG_SOFTMAX):
+    _operation.proposal(propose_along_axis)

@@ -18,6 +18,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Layout, Scalar, Tensor, Values, positive, upto
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.pad import add_paddings, pad, zero_point_facet
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import reals
@@ -158,3 +159,39 @@ def channel_shuffle(input: Array, num_groups: int, axis: int) -> Array:
     axis = axis_of(axis, input.ndim)
     groups = input.reshape(*input.shape[:axis], num_groups, -1, *input.shape[axis + 1 :])
     return groups.swapaxes(axis, axis + 1).reshape(input.shape)
+
+
+@CHANNEL_SHUFFLE.proposal
+def propose_channel_shuffle(draw: Draw) -> Proposal:
+    shape, count = draw.shape(), draw.pick(1, 2, 3, 4)
+    shape, axis = draw.divisible(shape, count)
+    return Proposal({"input": shape}, {"axis": axis, "num_groups": count})
+
+
+@SPACE_TO_DEPTH.proposal
+@DEPTH_TO_SPACE.proposal
+def propose_blocks(draw: Draw) -> Proposal:
+    draw.proposal.scalars["block_size"] = block = draw.pick(1, 2, 2, 3)
+    h, w, c = draw.dimension(11), draw.dimension(11), draw.dimension(8)
+    draw.image(h=h * block, w=w * block, c=c * block * block)
+    return draw.proposal
+
+
+@BATCH_TO_SPACE_ND.proposal
+def propose_batch_to_space(draw: Draw) -> Proposal:
+    draw.proposal.numbers["block_shape"] = block = [draw.pick(1, 2, 3), draw.pick(1, 2, 3)]
+    batch = draw.pick(1, 2) * block[0] * block[1]
+    draw.image(n=batch, h=draw.dimension(11), w=draw.dimension(11), c=draw.dimension(17))
+    return draw.proposal
+
+
+@SPACE_TO_BATCH_ND.proposal
+def propose_space_to_batch(draw: Draw) -> Proposal:
+    block = [draw.pick(1, 2, 3), draw.pick(1, 2, 3)]
+    shape = draw.image(h=draw.dimension(17), w=draw.dimension(17), c=draw.dimension(17))
+    paddings = []
+    for dimension, size in zip(shape[1:3], block, strict=True):
+        before = draw.upto(2)
+        paddings.append([before, -(dimension + before) % size + draw.pick(0, 0, size)])
+    draw.proposal.numbers = {"block_shape": block, "paddings": paddings}
+    return draw.proposal

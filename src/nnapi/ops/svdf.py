@@ -10,6 +10,7 @@ from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, one_of, positive
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.quantized_values import BOUNDS
 from nnapi.ops.shapes import need_shape
 from nnapi.ops.signature_types import floats
@@ -62,3 +63,17 @@ def svdf(
     shifted = np.zeros_like(state)
     shifted[:, :, :-1] = state[:, :, 1:]
     return [shifted.reshape(batch, -1), np.clip(y, *BOUNDS[FuseCode(activation)])]
+
+
+@SVDF.proposal
+def propose_svdf(draw: Draw) -> Proposal:
+    batch, size = draw.need_rank(2) or (draw.dimension(7), draw.dimension(64))
+    units, memory, rank = draw.dimension(33), draw.dimension(17), draw.pick(1, 1, 2, 3)
+    shapes: dict[str, Shape] = {
+        "input": (batch, size),
+        "weights_feature": (units * rank, size),
+        "weights_time": (units * rank, memory),
+        "bias": (units,),
+        "state_in": (batch, memory * units * rank),
+    }
+    return Proposal(shapes, {"rank": rank})

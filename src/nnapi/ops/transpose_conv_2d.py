@@ -8,6 +8,7 @@ from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Arguments, Operation, Overload
 from nnapi.model.parameter import REQUIRED, Activation, Layout, Tensor, Values
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.convolution_parameters import check_bias, declare_filter, explicit_padding, implicit_padding, strides
 from nnapi.ops.shapes import NO_PADDING, PAD_NAMES, Padding, Pair, describe_padding, need_image, pop_explicit_padding
 from nnapi.ops.windows import taps
@@ -88,3 +89,29 @@ def transpose_conv_2d(input: Array, filter: Array, bias: Array, padding: Padding
         for j, (of_column, to_column) in taps(columns, kw, stride[1], padding[1][0], w):
             y[:, to_row, to_column] += input[:, of_row, of_column] @ filter[:, i, j].T
     return y
+
+
+@TRANSPOSE_CONV_2D.proposal
+def propose_transpose_conv(draw: Draw) -> Proposal:
+    from nnapi.ops.window_proposals import WORK  # only random tests need it
+
+    proposal, scheme = draw.proposal, draw.padding_scheme()
+    small = [draw.pick(1, 1, 2, 3, 5, 8, 13) for _ in "hw"]
+    n, h, w, depth = draw.image(n=draw.pick(1, 1, 2), h=small[0], w=small[1], c=draw.pick(1, draw.dimension(33)))
+    wanted, sizes = [], []
+    for name, dimension in (("h", h), ("w", w)):
+        size, stride = draw.pick(1, 2, 3, 3, 4, 5), draw.pick(1, 1, 2, 2, 3, 5)
+        whole = (dimension - 1) * stride + size
+        proposal.scalars[f"stride_{name}"] = stride
+        sizes.append(size)
+        wanted.append((dimension - 1) * stride + 1 + draw.upto(stride - 1) if scheme == 1 else whole)
+        sides = ("pad_top", "pad_bottom") if name == "h" else ("pad_left", "pad_right")
+        if scheme is None:
+            proposal.scalars |= dict.fromkeys(sides, 0)
+            proposal.scalars[sides[0]] = draw.pick(0, draw.upto(min(size, whole) - 1))
+            proposal.scalars[sides[1]] = draw.pick(0, draw.upto(min(size, whole - proposal.scalars[sides[0]]) - 1))
+    units = draw.dimension(max(1, min(64, WORK // (n * h * w * sizes[0] * sizes[1] * depth))))
+    proposal.shapes |= {"filter": (units, *sizes, depth), "bias": (units,)}
+    if scheme is not None:
+        proposal.numbers["output_shape"] = draw.store((n, wanted[0], wanted[1], units))
+    return proposal

@@ -13,7 +13,8 @@ from nnapi.errors import NnapiError, need
 from nnapi.model.call import UNKNOWN, normalize
 from nnapi.model.operand import DTYPES, ZERO_POINTS, Array, OperandType, Shape, type_name
 from nnapi.model.operation import Operation, Overload
-from nnapi.model.parameter import ModelParameter, Parameter, ScalarParameter, Several, TensorParameter
+from nnapi.model.parameter import ModelParameter, Parameter, ScalarParameter, Several, Slot, TensorParameter
+from nnapi.model.proposal import Draw, Proposal
 from nnapi.testing.example import (
     ChannelSpec,
     Example,
@@ -25,19 +26,15 @@ from nnapi.testing.example import (
     with_tolerance,
 )
 from nnapi.testing.random.control_flow import random_control_flow
-from nnapi.testing.random.proposals import (  # noqa: F401  # importing them fills PROPOSERS
-    along_axis,
-    attention,
-    coordinates,
-    detection,
-    elementwise,
-    matmul,
-    movement,
-    recurrent,
-    windows,
+from nnapi.testing.random.values import (
+    Ranges,
+    draw_ranges,
+    pick,
+    random_data,
+    random_dimensions,
+    random_scalar,
+    random_values,
 )
-from nnapi.testing.random.proposals.proposal import PROPOSERS, Draw, Proposal
-from nnapi.testing.random.values import draw_ranges, pick, random_data, random_dimensions, random_scalar, random_values
 
 ATTEMPTS = 2000
 LARGEST = 100_000
@@ -94,11 +91,21 @@ def _draft(
     ranges = replace(draw_ranges(rng), given=given[0].dimensions if given else None, **shares)
     overload = pick(rng, operation.overloads)
     counts = _counts(overload, rng)
-    draft = _Draft(operation, Draw(overload.name, [slot for slot, _ in counts], ranges, rng), given)
+    proposal = _propose(operation, overload, [slot for slot, _ in counts], ranges, rng)
+    draft = _Draft(operation, proposal, ranges, rng, given)
     for slot, count in counts:
         draft.add_inputs(slot, count)
     draft.add_outputs()
     return draft
+
+
+def _propose(
+    operation: Operation, overload: Overload, slots: Sequence[Slot], ranges: Ranges, rng: np.random.Generator
+) -> Proposal:
+    if operation.propose is None:
+        return Proposal()
+    shares = {name: getattr(ranges, name) for name in ("given", "points", "nchw", "spatial")}
+    return operation.propose(Draw(overload.name, slots, rng, **shares))
 
 
 def is_control_flow(operation: Operation) -> bool:
@@ -114,9 +121,15 @@ def _counts(overload: Overload, rng: np.random.Generator) -> list[tuple[Paramete
 
 
 class _Draft:
-    def __init__(self, operation: Operation, draw: Draw, given: Sequence[OperandSpec]) -> None:
-        self.operation, self.ranges, self.rng, self.given = operation, draw.ranges, draw.rng, given
-        self.proposal = PROPOSERS[operation.name](draw) if operation.name in PROPOSERS else Proposal()
+    def __init__(
+        self,
+        operation: Operation,
+        proposal: Proposal,
+        ranges: Ranges,
+        rng: np.random.Generator,
+        given: Sequence[OperandSpec],
+    ) -> None:
+        self.operation, self.proposal, self.ranges, self.rng, self.given = operation, proposal, ranges, rng, given
         self.scalars_are_inputs = self.rng.random() < 0.02
         self.operands: list[OperandSpec] = []
         self.values: list[Array | None] = []

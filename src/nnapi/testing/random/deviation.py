@@ -13,11 +13,14 @@ may differ by SPARE times the change that the perturbation makes in the referenc
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from nnapi.errors import NnapiError, need_value
 from nnapi.model.operand import DTYPES, Array
+from nnapi.model.operation import REGISTRY
+from nnapi.operation_codes import CODES
 from nnapi.ops.quantized_values import dequantize
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import device
@@ -27,15 +30,17 @@ from nnapi.testing.example import Example, with_dynamic_outputs
 from nnapi.testing.random.float_values import on_float_values
 from nnapi.testing.random.operation_sets import (
     CHOOSING,
+    DIVIDING,
     KEEPING,
     ORDERING,
     PAIRWISE,
+    RAISING,
     REQUANTIZING,
+    SCALING,
     SEQUENCES,
     STEPPING,
     TWO_COMPARED,
 )
-from nnapi.testing.random.precision_loss import estimate_losses
 from nnapi.testing.random.subgraphs import Part, find_given, part_of
 
 ROUNDS = 4
@@ -105,7 +110,7 @@ class Computation:
                 other |= {index: self.values[index] for index in outputs}
         else:
             self._repeat(runner, name, bounds)
-        if name == "DIV":
+        if name in DIVIDING:
             self._note_poles(self.operations[number].inputs[1], outputs[0])
         if name in SEQUENCES and any(self._is_special(index) for index in outputs):
             self._doubtful.update(outputs)
@@ -116,7 +121,7 @@ class Computation:
         for call in self.operations:
             if not integers.isdisjoint(self._doubtful.intersection(call.inputs)):
                 return "an index depends on NaN or infinity"
-            if call.type == "DIV" and call.inputs[1] in integers and not np.all(self.values[call.inputs[1]]):
+            if call.type in DIVIDING and call.inputs[1] in integers and not np.all(self.values[call.inputs[1]]):
                 return "an integer is divided by 0"
         return ""
 
@@ -124,7 +129,7 @@ class Computation:
         """Compute the perturbed copies, with values on both sides of their ``bounds``."""
         inputs, outputs = runner.part.inputs, runner.part.outputs
         factor = 1 + _terms(name, [self.values[i] for i in inputs], [self.values[i] for i in outputs]) / IN_A_ROW
-        scales = inputs[1:] if name == "RESIZE_BILINEAR" else ()
+        scales = inputs[1:] if name in SCALING else ()
         exact = {index for index in scales if not self._value(index).ndim}  # they determine dimensions
         for turn, other in enumerate(self.others):
             given: Values = {index: other[index] for index in inputs}
@@ -164,8 +169,8 @@ class Computation:
             other[output] = np.asarray(np.where(either, answer, right != 0), right.dtype)
 
     def _is_root(self, name: str, inputs: Sequence[int]) -> bool:
-        """Return whether POW has negative bases with an uncertain exponent: it may be an integer only by rounding."""
-        if name != "POW" or not self._is_uncertain(inputs[-1]):
+        """Return whether negative bases are raised to an uncertain exponent: it may be an integer only by rounding."""
+        if name not in RAISING or not self._is_uncertain(inputs[-1]):
             return False
         base = self.values[inputs[0]]
         return base is not None and bool(np.any(base < 0))
@@ -325,6 +330,15 @@ class Computation:
                 codes = numbers.astype(np.float64) / np.float64(operand.scale) + operand.zero_point
                 found[index] = np.clip(codes, limits.min, limits.max)
         return found
+
+
+def estimate_losses(name: str, inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> list[Array]:
+    """Return the loss of each element of the first results, infinite if no digit may be left; [] if none is known."""
+    estimate = REGISTRY[CODES[name]].estimate_loss
+    if estimate is None or any(array is None for array in (*inputs[:1], *outputs)) or inputs[0].dtype.kind != "f":
+        return []
+    with np.errstate(all="ignore"):
+        return estimate(inputs, outputs, precision)
 
 
 class _Runner:

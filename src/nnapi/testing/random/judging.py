@@ -10,6 +10,8 @@ import numpy as np
 
 from nnapi.errors import NnapiError, need
 from nnapi.model.operand import Array, combine
+from nnapi.model.operation import REGISTRY
+from nnapi.operation_codes import CODES
 from nnapi.runtime.device import Device
 from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build, run_example
@@ -22,15 +24,6 @@ from nnapi.testing.random.subgraphs import keep_operations
 REFERENCE = "nnapi-reference"
 CAREFUL = 64
 """Perturbed computations before a failure is reported; fewer may miss the change of one element."""
-ROUNDED_FIRST = {
-    "AVERAGE_POOL_2D": 0.5,
-    "BOX_WITH_NMS_LIMIT": 0.5,
-    "MEAN": 1.0,
-    "RELU1": 0.5,
-    "RELU6": 0.5,
-    "RESIZE_BILINEAR": 1.0,
-}
-"""Operations that round to their input's scale first, and the loss in steps of this scale."""
 NEARLY = 0.02
 """Permitted distance in steps from the float value beyond one step, because float32 arithmetic rounds too."""
 
@@ -207,15 +200,16 @@ def _find_rounding_loss(computation: Computation, number: int, index: int) -> fl
     operation, operands = computation.operations[number], computation.operands
     first, result = operands[operation.inputs[0]], operands[index]
     same = (first.scale, first.zero_point) == (result.scale, result.zero_point)
-    if operation.type not in ROUNDED_FIRST or first.type != result.type or same:
+    if first.type != result.type or same:
         return 0.0
-    return ROUNDED_FIRST[operation.type] * first.scale / result.scale
+    return REGISTRY[CODES[operation.type]].facts.rounded_first * first.scale / result.scale
 
 
 def _find_sum_loss(computation: Computation, number: int, index: int) -> float:
     """Return the loss in steps of a float32 sum of products whose terms may be far larger than the sum."""
     operation, operands = computation.operations[number], computation.operands
-    if not operation.type.endswith(("CONV_2D", "FULLY_CONNECTED")):
+    summed = REGISTRY[CODES[operation.type]].facts.summed
+    if summed is None or summed.start != 1:  # all dimensions but the first, which counts the units
         return 0.0
     x, weights = (operands[i] for i in operation.inputs[:2])
     largest = max(weights.channel_quant.scales if weights.channel_quant else (weights.scale,))

@@ -15,6 +15,9 @@ PAIRWISE = find_operations(Trait.PAIRS)
 STEPPING = find_operations(Trait.STEPS)
 TWO_COMPARED = find_operations(Trait.COMPARES)
 ORDERING = find_operations(Trait.ORDERS)
+DIVIDING = find_operations(Trait.DIVIDES)
+RAISING = find_operations(Trait.RAISES)
+SCALING = find_operations(Trait.SCALES)
 SEQUENCES = find_operations(Trait.FEEDS_BACK)
 KEEPING = CHOOSING - ORDERING - STEPPING
 """Operations whose results are elements of their operands, even infinite ones."""

@@ -41,7 +41,7 @@ def pick(rng: np.random.Generator, choices: Sequence[T]) -> T:
 
 @dataclass(frozen=True)
 class Ranges:
-    """The ranges and probabilities of one attempt."""
+    """The ranges and probabilities of one attempt; Draw describes the last four."""
 
     dimensions: tuple[int, ...]
     rank: int
@@ -55,11 +55,8 @@ class Ranges:
     special: float = 0.0
     given: Shape | None = None
     points: float = 0.2
-    """Share of windows of 1 × 1, which engines compute as matrix products."""
     nchw: float = 0.4
-    """Share of calls with images in NCHW."""
     spatial: float = 0.5
-    """Share of paddings of images that leave batches and channels alone."""
 
     def quantization(self, code: int, rng: np.random.Generator) -> dict[str, Any]:
         """Return fields ``scale`` and ``zero_point`` for an operand type; {} if the type has none."""

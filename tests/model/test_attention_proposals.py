@@ -3,8 +3,6 @@ import numpy as np
 from nnapi.model.operation import REGISTRY
 from nnapi.operation_codes import CompositeCode
 from nnapi.testing.random.calls import random_call
-from nnapi.testing.random.proposals.attention import propose_attention, propose_rotary_embedding
-from nnapi.testing.random.proposals.proposal import PROPOSERS
 
 
 def shapes(code: CompositeCode, count: int = 60) -> list[dict[str, tuple[int, ...]]]:
@@ -14,11 +12,6 @@ def shapes(code: CompositeCode, count: int = 60) -> list[dict[str, tuple[int, ..
         {operand.name: tuple(operand.dimensions) for operand in example.main.operands if operand.dimensions}
         for example in examples
     ]
-
-
-def test_both_operations_have_proposals() -> None:
-    assert PROPOSERS["ATTENTION"] is propose_attention
-    assert PROPOSERS["ROTARY_EMBEDDING"] is propose_rotary_embedding
 
 
 def test_masks_have_many_shapes_and_may_be_absent() -> None:

@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 
-from nnapi.testing.random.precision_loss import (
-    ROUNDING,
-    by_interpolation,
-    by_means,
-    by_products,
-    by_running_sums,
-    estimate_losses,
-)
+from nnapi.model.facts import ROUNDING
+from nnapi.ops.normalization import by_means, by_running_sums
+from nnapi.ops.reduce import by_products
+from nnapi.ops.resize import by_interpolation
+from nnapi.testing.random.deviation import estimate_losses
 
 RNG = np.random.default_rng(0)
 RADIUS, BIAS, ALPHA, BETA = np.int32(2), np.float32(0.5), np.float32(0.3), np.float32(0.7)

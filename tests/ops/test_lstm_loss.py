@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi.testing.random.precision_loss import APART, ROUNDING, by_coupled_gates, estimate_losses
+from nnapi.model.facts import ROUNDING
+from nnapi.ops.lstm_loss import APART, by_coupled_gates
+from nnapi.testing.random.deviation import estimate_losses
 
 GATES = ("forget", "cell", "output")
 F32 = np.float32

@@ -6,9 +6,9 @@ import pytest
 from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.operation_codes import CODES
+from nnapi.ops.window_proposals import HUGE
 from nnapi.testing.example import Example, Source
 from nnapi.testing.random.calls import NoCall, random_call
-from nnapi.testing.random.proposals.windows import HUGE
 
 OPERATIONS = sorted(REGISTRY.values(), key=lambda operation: operation.name)
 DRAWS = 30

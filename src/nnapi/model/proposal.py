@@ -1,8 +1,7 @@
-"""Proposals: arguments of an operation that fit each other. All other arguments are drawn independently."""
+"""Proposals: arguments of an operation that fit each other, for random tests. All others are drawn independently."""
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from nnapi.codes import PaddingCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Shape
 from nnapi.model.parameter import Several, Slot, TensorParameter
-from nnapi.testing.random.values import Ranges, pick
 
 DIMENSIONS = (1, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 11, 13, 16, 17, 31, 32, 33, 64, 127, 257, 1000)
 """The dimensions to draw from: 1, small numbers, powers of two and their neighbors, primes, large numbers."""
@@ -19,32 +17,57 @@ MOST = 40_000
 """The largest number of elements of a tensor that is drawn."""
 
 
-@dataclass
 class Proposal:
-    """Dimensions, scalars, lists and quantization by parameter name; ``outputs`` is the number of outputs."""
+    """Dimensions, scalars, lists and quantization by parameter name; ``outputs`` is the number of outputs.
 
-    shapes: dict[str, Shape] = field(default_factory=dict)
-    scalars: dict[str, Any] = field(default_factory=dict)
-    numbers: dict[str, Any] = field(default_factory=dict)
-    quantization: dict[str, tuple[float, int]] = field(default_factory=dict)
-    omitted: set[str] = field(default_factory=set)
-    present: set[str] = field(default_factory=set)
-    outputs: int | None = None
+    Not a dataclass, because every process imports this module, and making one takes longer than all else in it.
+    """
+
+    def __init__(
+        self,
+        shapes: dict[str, Shape] | None = None,
+        scalars: dict[str, Any] | None = None,
+        numbers: dict[str, Any] | None = None,
+        outputs: int | None = None,
+    ) -> None:
+        self.shapes = {} if shapes is None else shapes
+        self.scalars = {} if scalars is None else scalars
+        self.numbers = {} if numbers is None else numbers
+        self.quantization: dict[str, tuple[float, int]] = {}
+        self.omitted: set[str] = set()
+        self.present: set[str] = set()
+        self.outputs = outputs
 
 
 class Draw:
-    """The data that a proposal is drawn from: overload, names of its parameters, ranges and random generator."""
+    """The data that a proposal is drawn from: overload, names of its parameters, and the random generator.
 
-    def __init__(self, overload: str, slots: Iterable[Slot], ranges: Ranges, rng: np.random.Generator) -> None:
+    ``given`` are the dimensions of the first tensor, if it exists already. ``points`` is the share of windows of 1 × 1,
+    which engines compute as matrix products, ``nchw`` that of images in NCHW, and ``spatial`` that of paddings of
+    images that leave batches and channels alone.
+    """
+
+    def __init__(
+        self,
+        overload: str,
+        slots: Iterable[Slot],
+        rng: np.random.Generator,
+        *,
+        given: Shape | None = None,
+        points: float = 0.2,
+        nchw: float = 0.4,
+        spatial: float = 0.5,
+    ) -> None:
         slots = tuple(slots)
-        self.overload, self.ranges, self.rng = overload, ranges, rng
+        self.overload, self.rng, self.given = overload, rng, given
+        self.points, self.nchw, self.spatial = points, nchw, spatial
         self.proposal = Proposal()
         self.names = frozenset(slot.name for slot in slots)
         self.tensors = [slot.name for slot in slots if isinstance(slot, TensorParameter)]
         self.required = {slot.name for slot in slots if isinstance(slot, Several) or not slot.optional}
 
     def pick(self, *choices: Any) -> Any:
-        return pick(self.rng, choices)
+        return choices[int(self.rng.integers(len(choices)))]
 
     def upto(self, most: int) -> int:
         return int(self.rng.integers(most + 1))
@@ -63,7 +86,7 @@ class Draw:
 
     def need_rank(self, *ranks: int) -> Shape | None:
         """Return the given dimensions of the first tensor, None without any; raise BadDataError for a wrong rank."""
-        given = self.ranges.given
+        given = self.given
         need(given is None or len(given) in ranks, f"the tensor does not have a rank of {ranks}", BadDataError)
         return given
 
@@ -75,6 +98,19 @@ class Draw:
             dimensions[largest] = dimensions[largest] // 2
         return tuple(dimensions)
 
+    def divisible(self, shape: Shape, count: int) -> tuple[Shape, int]:
+        """Draw an axis; unless the shape is given, make it divisible by ``count`` along this axis."""
+        axis = self.axis(len(shape))
+        if self.given is None:
+            shape = tuple(e * count if i == axis % len(shape) else e for i, e in enumerate(self.bound(shape, 5000)))
+        return shape, axis
+
+    def counts(self, *names: str) -> dict[str, Any]:
+        return {name: self.pick(1, 2, 5, 20) for name in names}
+
+    def shares(self, *names: str) -> dict[str, Any]:
+        return {name: float(self.rng.uniform(0, 1)) for name in names if name in self.names}
+
     def axis(self, rank: int) -> int:
         """Return an axis, sometimes counted from the end."""
         axis = self.upto(rank - 1)
@@ -83,7 +119,7 @@ class Draw:
     def draw_layout(self) -> None:
         """Draw the layout, if the operation has a layout flag."""
         if "layout" in self.names:
-            self.proposal.scalars["layout"] = self.chance(self.ranges.nchw)
+            self.proposal.scalars["layout"] = self.chance(self.nchw)
 
     def store(self, shape: Shape) -> Shape:
         """Return the stored dimensions of an image, given as NHWC: NCHW if this layout was drawn."""
@@ -113,13 +149,10 @@ class Draw:
         return shape
 
 
-Proposer = Callable[[Draw], Proposal]
-PROPOSERS: dict[str, Proposer] = {}
+def propose_equal_shapes(draw: Draw) -> Proposal:
+    return Proposal(dict.fromkeys(draw.tensors, draw.shape()))
 
 
-def proposes(*operations: str) -> Callable[[Proposer], Proposer]:
-    def register(proposer: Proposer) -> Proposer:
-        PROPOSERS.update(dict.fromkeys(operations, proposer))
-        return proposer
-
-    return register
+def propose_along_axis(draw: Draw) -> Proposal:
+    shape = draw.shape()
+    return Proposal({"input": shape}, {"axis": draw.axis(len(shape))})

@@ -1,1 +1,0 @@
-"""Propose arguments that fit each other, with one function per operation."""
