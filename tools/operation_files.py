@@ -56,7 +56,7 @@ def find_files(name: str) -> list[str]:
     kind = RENAMED.get(name, name)
     if kind in BY_NAME:
         files.append("formats/tflite/operators.txt")
-    if kind in tflite_importer.RULES:
+    if kind in tflite_importer.RULES and BY_NAME[kind].rule != "one_to_one":  # that rule follows from the row alone
         files.append(_path_of(tflite_importer.RULES[kind].__module__))
     operator = _find_onnx_operator(name)
     if operator:

@@ -17,14 +17,14 @@ COMPARISONS = [OperationCode[name] for name in ("EQUAL", "NOT_EQUAL", "GREATER_E
 """NNAPI's comparisons by value of StablehloComparisonDirection."""
 
 
-@rule("ADD", "SUB", "MUL", "DIV", "STABLEHLO_ADD", "STABLEHLO_SUBTRACT", "STABLEHLO_MULTIPLY", "STABLEHLO_DIVIDE")
-def arithmetic(node: TfliteNode) -> None:
+@rule("DIV", "STABLEHLO_DIVIDE")
+def divide(node: TfliteNode) -> None:
     x, y = node.inputs
     act = node.activation(getattr(node.options, "activation", 0))
-    if node.code == OperationCode.DIV and x.type.code == INT32:
+    if x.type.code == INT32:
         node.deliver_activated(divide_towards_zero(Term(node, x), Term(node, y)).value)
     else:
-        node.emit(node.code, x, y, act)
+        node.emit(OperationCode.DIV, x, y, act)
 
 
 @rule("STABLEHLO_COMPARE")
