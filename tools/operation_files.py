@@ -35,7 +35,7 @@ CONTENTS = {
     "exporters/onnx": "rule that exports the operation to ONNX",
     "formats/tflite": "row of the TensorFlow Lite operator",
     "importers/tflite": "rule that imports the TensorFlow Lite operator",
-    "importers/onnx": "name of the ONNX operator in `FAMILIES`, and the rule that imports the operator",
+    "importers/onnx": "rule that imports the ONNX operator",
 }
 """The contents of the files that describe an operation, by the beginning of their paths."""
 HEAD = """## The files of an operation
@@ -43,8 +43,9 @@ HEAD = """## The files of an operation
 <!-- Written by `python -m tools.operation_files`. -->
 
 In `lowering/`, `drivers/` and `exporters/`, each module of rules has the name of a family of operations (`FAMILIES` in
-`operation_codes.py`). `python -m tools.operation_files NAME` lists the files of an operation. It omits only
-tests and generated files. The table shows two operations:
+`operation_codes.py`). `python -m tools.operation_files NAME` lists the files of an operation. It omits tests, generated
+files, and `importers/onnx/*_folding.py`, which compute constants of ONNX files without ONNX's evaluator. The table
+shows two operations:
 """
 
 
@@ -60,7 +61,7 @@ def find_files(name: str) -> list[str]:
         files.append(_path_of(tflite_importer.RULES[kind].__module__))
     operator = _find_onnx_operator(name)
     if operator:
-        files += ["importers/onnx/operators.py", _path_of(onnx_importer.RULES[operator].__module__)]
+        files.append(_path_of(onnx_importer.RULES[operator].__module__))
     return list(dict.fromkeys(files))
 
 

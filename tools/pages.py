@@ -44,6 +44,7 @@ PAGES = (
     Page("docs/accepted.md", "benchmarks/accepted.py"),
     Page("docs/onnx.md", "-m benchmarks.onnx_nodes"),
     Page("src/nnapi/importers/onnx/schemas.txt", "-m tools.onnx_schemas"),
+    Page("src/nnapi/importers/onnx/rule_modules.txt", "-m tools.onnx_rule_modules"),
     Page("docs/non-finite.md", "-m tools.non_finite", needs="the processor that the page names"),
     Page("docs/export.md", "-m benchmarks.exported --step 8 --models SHARED/models", needs="models; many minutes"),
     Page("docs/run-models.md", "-m tools.run_models SHARED", needs="models and pictures; many minutes"),

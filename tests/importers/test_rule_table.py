@@ -7,11 +7,13 @@ from threading import Event, Thread
 
 import pytest
 
+from nnapi.importers.onnx import operators
 from nnapi.importers.onnx.operators import FAMILIES as ONNX_FAMILIES
 from nnapi.importers.onnx.operators import RULES as ONNX_RULES
 from nnapi.importers.rule_table import RuleTable
 from nnapi.importers.tflite.rules import FAMILIES as TFLITE_FAMILIES
 from nnapi.importers.tflite.rules import RULES as TFLITE_RULES
+from tools.onnx_rule_modules import list_modules
 
 TABLES = [(TFLITE_RULES, TFLITE_FAMILIES), (ONNX_RULES, ONNX_FAMILIES)]
 
@@ -24,6 +26,11 @@ def test_every_rule_stands_where_it_is_looked_for(table: RuleTable, families: di
         assert rule.__module__ == f"{table.package}.{module}"
     assert set(table.registered) == set(table.modules)
     assert sum(len(kinds) for kinds in families.values()) == len(table.modules)
+
+
+def test_the_generated_table_lists_all_rules_of_onnx() -> None:
+    listed = (Path(operators.__file__).parent / "rule_modules.txt").read_text(encoding="utf-8")
+    assert listed.splitlines() == list_modules()
 
 
 class Package:

@@ -8,8 +8,10 @@ from tools import size
 pytest.importorskip("openvino", reason="OpenVINO is not installed, whose rules are among the files")
 from tools.operation_files import CONTENTS, SHOWN, find_files, section
 
-MOST = 10
+MOST = 9
 """Files that describe an operation at most, tests and its decomposition aside, which engines do without."""
+MOST_SHOWN = dict(zip(SHOWN, (8, 9), strict=True))
+"""Files that describe the operations in CONTRIBUTING.md at most, their decompositions included."""
 SOURCE = size.REPOSITORY / "src" / "nnapi"
 ELSEWHERE = (
     "testing/",  # what draws and judges operations
@@ -28,7 +30,7 @@ def test_contributing_lists_the_files_of_an_operation() -> None:
 def test_an_operation_is_described_in_few_files(name: str) -> None:
     files = find_files(name)
     assert len([file for file in files if not file.startswith("lowering/decompositions/")]) <= MOST
-    assert name not in SHOWN or len(files) <= MOST
+    assert len(files) <= MOST_SHOWN.get(name, len(files))
     assert [file for file in files if not (SOURCE / file).is_file()] == []
     assert all(file.startswith(tuple(CONTENTS)) for file in files)
 
