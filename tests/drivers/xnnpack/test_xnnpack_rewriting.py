@@ -6,7 +6,7 @@ pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platf
 
 from nnapi.drivers.xnnpack import rewriting
 from nnapi.drivers.xnnpack.passes.cost_model import ALL_SIGNED
-from nnapi.drivers.xnnpack.passes.dynamic_range import use_float_weights
+from nnapi.drivers.xnnpack.passes.float_weights import use_float_weights
 from nnapi.drivers.xnnpack.passes.unroll_lstm import unroll_lstm
 from nnapi.formats.tflite.graph import Graph
 from nnapi.lowering.passes.fuse_lstm import fuse_lstm_steps

@@ -91,7 +91,7 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
         """Return other variants: another precision, unsigned values, mixed types, sums or weights in float32."""
         from nnapi.drivers.litert.unsigned_values import can_be_unsigned, has_unsigned_filters
         from nnapi.drivers.xnnpack.passes.cost_model import find_kernel_timings
-        from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range
+        from nnapi.drivers.xnnpack.passes.float_weights import is_dynamic_range
         from nnapi.formats.tflite.operators import row_of
         from nnapi.lowering.lower import find_omissible
 

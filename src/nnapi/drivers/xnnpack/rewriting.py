@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from nnapi.drivers.litert.unsigned_values import make_unsigned
 from nnapi.drivers.xnnpack.passes.cost_model import KernelTimings, use_timings
-from nnapi.drivers.xnnpack.passes.dynamic_range import use_faster_weights, use_float_weights
+from nnapi.drivers.xnnpack.passes.float_weights import use_faster_weights, use_float_weights
 from nnapi.drivers.xnnpack.passes.quantized_reductions import reduce_quantized
 from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_float
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights

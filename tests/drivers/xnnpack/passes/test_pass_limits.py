@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
 
 from nnapi.drivers.xnnpack.passes.cost_model import ALL_FLOAT, ALL_SIGNED, use_timings
-from nnapi.drivers.xnnpack.passes.dynamic_range import (
+from nnapi.drivers.xnnpack.passes.float_weights import (
     dequantize_bias,
     dequantize_constant,
     is_dynamic_range,

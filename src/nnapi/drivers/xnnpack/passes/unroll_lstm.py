@@ -22,7 +22,7 @@ from nnapi.drivers.litert.lstm_cells import (
     count_steps,
     is_plain,
 )
-from nnapi.drivers.xnnpack.passes.dynamic_range import dequantize_constant
+from nnapi.drivers.xnnpack.passes.float_weights import dequantize_constant
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.model.operand import Array
 from nnapi.ops.lstm_parameters import GATES

@@ -1,7 +1,7 @@
 """Compute quantized convolutions in float32 if they have few channels and leave an integer tile mostly empty."""
 
 from nnapi.drivers.xnnpack.passes import cost_model
-from nnapi.drivers.xnnpack.passes.dynamic_range import dequantize_bias, dequantize_constant
+from nnapi.drivers.xnnpack.passes.float_weights import dequantize_bias, dequantize_constant
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 

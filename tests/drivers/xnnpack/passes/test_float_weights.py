@@ -10,7 +10,7 @@ from nnapi.contract.driver import PrepareOptions, Request
 from nnapi.drivers.litert.lowering import Lowered
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.cost_model import NOMINAL, Dense, KernelTimings, use_timings
-from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range, use_faster_weights, use_float_weights
+from nnapi.drivers.xnnpack.passes.float_weights import is_dynamic_range, use_faster_weights, use_float_weights
 from nnapi.drivers.xnnpack.passes.unroll_lstm import unroll_lstm
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from tests.drivers.xnnpack.engine_cases import engine
