@@ -180,6 +180,6 @@ _register_drawing(_draw)
 if os.environ.get("DEBUG_NN_VLOG") or os.environ.get("ANDROID_LOG_TAGS"):
     from nnapi.trace import vlog as _vlog  # noqa: F401  (shows what they ask for from now on)
 if _trace := os.environ.get("NNAPI_TRACE"):
-    from nnapi.report.trace_files import record_process as _record_process
+    from nnapi.report.trace_writer import record_process as _record_process
 
     _record_process(_trace)

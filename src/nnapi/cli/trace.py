@@ -28,7 +28,7 @@ from nnapi.cli.printing import console, print_json
 from nnapi.cli.progress import progress
 from nnapi.errors import UnusableFile
 from nnapi.printable import pluralize, printable
-from nnapi.report.trace_files import FORMATS, write_trace
+from nnapi.report.trace_writer import FORMATS, write_trace
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import Report, parse, parse_file
 from nnapi.trace.systrace import to_ftrace
