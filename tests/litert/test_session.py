@@ -12,7 +12,7 @@ from tests.tflite_writer import Graph, T, const, write
 
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
 from nnapi.litert import Interpreter  # noqa: E402
-from nnapi.litert.ready_graph import ReadyGraph  # noqa: E402
+from nnapi.litert.compiled_subgraph import CompiledSubgraph  # noqa: E402
 from tests.litert.interpreter_cases import both, feed, needs_library, run, values  # noqa: E402
 from tests.litert.model_cases import open_batch  # noqa: E402
 from tests.variable_cases import running_sum  # noqa: E402
@@ -153,7 +153,7 @@ def test_a_dynamic_batch_is_loaded_as_a_file_that_is_cached(tmp_path: Path) -> N
     for rows in (1, 3):
         interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], [rows, 3])
         interpreter.allocate_tensors()
-        assert isinstance(interpreter._main.graph, ReadyGraph)
+        assert isinstance(interpreter._main.graph, CompiledSubgraph)
         model = interpreter._main.graph.compilation.model
         assert model.input_info[0].shape == (rows, 3)
         assert model.origin is not None

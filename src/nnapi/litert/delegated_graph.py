@@ -15,7 +15,7 @@ from nnapi.model.operand import Array
 
 
 class DelegatedGraph:
-    """A subgraph run by LiteRT, with the interface of a :class:`ReadyGraph`."""
+    """A subgraph run by LiteRT, with the interface of a :class:`CompiledSubgraph`."""
 
     devices = frozenset({"LiteRT"})
 

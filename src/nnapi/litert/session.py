@@ -19,15 +19,15 @@ from nnapi.importers.refusals import Refused, UnsupportedOperationsError
 from nnapi.importers.tflite.subgraph import import_subgraph
 from nnapi.importers.tflite.tensors import operand_type
 from nnapi.importers.tflite.variables import list_variables
+from nnapi.litert.compiled_subgraph import CompiledSubgraph, ContinuingGraph, RestartingGraph, Tensor
 from nnapi.litert.delegated_graph import DelegatedGraph
-from nnapi.litert.ready_graph import ContinuingGraph, ReadyGraph, RestartingGraph, Tensor
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.states import Stateful, StatefulBurst, States
 
-Graph = ReadyGraph | ContinuingGraph | RestartingGraph | DelegatedGraph
+Graph = CompiledSubgraph | ContinuingGraph | RestartingGraph | DelegatedGraph
 
 
 class Settings(NamedTuple):
@@ -125,7 +125,7 @@ class Session:
         compilation = settings.compile(stateful.model)
         burst = StatefulBurst(stateful, compilation, self._resources, borrow=True)
         inputs, outputs = (*graph.inputs, *variables), (*self._list_outputs(graph), *variables)
-        ready = ReadyGraph(compilation, self._list(graph, inputs), self._list(graph, outputs), burst)
+        ready = CompiledSubgraph(compilation, self._list(graph, inputs), self._list(graph, outputs), burst)
         return ContinuingGraph(ready, self._list(graph, variables)) if variables else ready
 
     def _import(self, *, keeps_state: bool) -> Model:
@@ -156,12 +156,12 @@ class Session:
         written = (index for operator in graph.operators for index in operator.outputs if index >= 0)
         return tuple(dict.fromkeys((*graph.outputs, *(index for index in written if has_type(graph, index)))))
 
-    def _prepare_later(self, graph: Subgraph, model: Model, variables: Sequence[int]) -> Callable[[], ReadyGraph]:
+    def _prepare_later(self, graph: Subgraph, model: Model, variables: Sequence[int]) -> Callable[[], CompiledSubgraph]:
         """Return a function that compiles a model, without a reference to the session, which keeps the function."""
         settings = self._settings
         inputs = self._list(graph, (*graph.inputs, *variables))
         outputs = self._list(graph, (*self._list_outputs(graph), *variables))
-        return lambda: ReadyGraph(settings.compile(model), inputs, outputs)
+        return lambda: CompiledSubgraph(settings.compile(model), inputs, outputs)
 
     def _delegate(self, graph: Subgraph, reason: str) -> DelegatedGraph:
         """Return a graph that LiteRT runs, with the NNAPI delegate unless ``all_tensors`` is set."""

@@ -1,4 +1,4 @@
-"""A compiled subgraph with LiteRT's inputs and outputs, run by a burst."""
+"""A compiled subgraph of a .tflite file, run by a burst with the inputs and outputs that LiteRT describes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -22,7 +22,7 @@ class Tensor(NamedTuple):
     zero_point: int = 0
 
 
-class ReadyGraph:
+class CompiledSubgraph:
     """A compilation with LiteRT's inputs and outputs.
 
     ``inputs`` are the arrays that a run reads, by tensor index. ``run`` returns the outputs, which are valid until the
@@ -120,7 +120,7 @@ def _as_described(result: Array, tensor: Tensor) -> Array:
 class ContinuingGraph:
     """A subgraph whose last inputs and outputs are its states; each run continues from those of the run before."""
 
-    def __init__(self, graph: ReadyGraph, states: Sequence[Tensor]) -> None:
+    def __init__(self, graph: CompiledSubgraph, states: Sequence[Tensor]) -> None:
         self._graph, self._count = graph, len(states)
         self._states = [(graph.inputs[state.number], state.zero_point) for state in states]
         numbers = {state.number for state in states}
@@ -154,7 +154,9 @@ class RestartingGraph:
     """A subgraph with states. ``fresh`` resets them at every run. ``make_stateful`` makes, on demand, the graph whose
     last inputs and outputs are ``states``."""
 
-    def __init__(self, fresh: ReadyGraph, make_stateful: Callable[[], ReadyGraph], states: Sequence[Tensor]) -> None:
+    def __init__(
+        self, fresh: CompiledSubgraph, make_stateful: Callable[[], CompiledSubgraph], states: Sequence[Tensor]
+    ) -> None:
         self._fresh = fresh
         self._stateful = OnDemand(lambda: ContinuingGraph(make_stateful(), states))
         self._is_reset = True
