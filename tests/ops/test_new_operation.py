@@ -47,7 +47,7 @@ import sys
 import numpy as np
 
 import nnapi
-from nnapi.vision.outputs import find_producer
+from nnapi.vision.output_summaries import find_producer
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.model.operand import OperandType

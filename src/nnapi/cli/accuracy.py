@@ -22,7 +22,7 @@ from nnapi.report.benchmark import Judge, JudgeDevices, Step
 from nnapi.report.dataset import Example
 from nnapi.report.engines import UnsuitableError
 from nnapi.runtime.run_many import RunMany
-from nnapi.vision.outputs import class_count, output_operands, walk_back
+from nnapi.vision.output_summaries import class_count, output_operands, walk_back
 from nnapi.vision.pictures import PLAIN, Pixels
 
 Metrics = Callable[[Sequence[Sequence[Array]]], Mapping[str, float]]

@@ -25,7 +25,7 @@ from nnapi.report.machine import machine
 from nnapi.store.files import output_file
 from nnapi.vision.drawing import draw_caption
 from nnapi.vision.families import BY_TASK, offer_tasks, view_outputs
-from nnapi.vision.outputs import Rank, Summary, output_operands, rank_classes, summaries, to_shares
+from nnapi.vision.output_summaries import Rank, Summary, output_operands, rank_classes, summaries, to_shares
 from nnapi.vision.pictures import open_picture
 from nnapi.vision.task import Task
 from nnapi.vision.view import Picture, View, percent

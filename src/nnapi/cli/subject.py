@@ -19,7 +19,7 @@ from nnapi.vision.families.family import input_shape
 from nnapi.vision.families.segmentation import count_classes
 from nnapi.vision.file_metadata import Description, describe
 from nnapi.vision.labels import find_data_set, fit_labels, fit_object_labels, read_labels
-from nnapi.vision.outputs import class_count, output_operands
+from nnapi.vision.output_summaries import class_count, output_operands
 from nnapi.vision.pictures import Pixels, picture_size
 from nnapi.vision.pixel_ranges import find_pixels
 from nnapi.vision.task import Task

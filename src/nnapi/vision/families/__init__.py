@@ -16,7 +16,7 @@ from nnapi.vision.families.key_points import HEAT_MAPS, KEY_POINTS
 from nnapi.vision.families.posenet import POSENET
 from nnapi.vision.families.post_processed import POST_PROCESSED
 from nnapi.vision.families.segmentation import CLASSES, HAIR, MASK
-from nnapi.vision.outputs import output_operands
+from nnapi.vision.output_summaries import output_operands
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, View
 

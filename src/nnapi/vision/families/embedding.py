@@ -11,7 +11,7 @@ from nnapi.codes import OperationCode
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.vision.families.family import Family, output_shapes, takes_picture
-from nnapi.vision.outputs import find_producer
+from nnapi.vision.output_summaries import find_producer
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, View
 

@@ -12,7 +12,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.vision.drawing import draw_depths
 from nnapi.vision.families.family import Family, input_shape, output_shapes
-from nnapi.vision.outputs import find_producer, walk_back
+from nnapi.vision.output_summaries import find_producer, walk_back
 from nnapi.vision.pictures import Pixels, fit_inside
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, View

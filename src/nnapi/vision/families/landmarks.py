@@ -15,7 +15,7 @@ from nnapi.model.operand import Array
 from nnapi.printable import with_article
 from nnapi.vision.drawing import draw_people
 from nnapi.vision.families.family import Family, input_shape, output_shapes
-from nnapi.vision.outputs import find_producer
+from nnapi.vision.output_summaries import find_producer
 from nnapi.vision.pictures import Pixels
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, Point, Skeleton, View, describe_points, percent, read_skeleton

@@ -13,7 +13,7 @@ from nnapi.model.operand import Array
 from nnapi.vision.drawing import draw_classes, draw_legend
 from nnapi.vision.families.family import Family, input_shape, names_of, output_shapes, takes_picture
 from nnapi.vision.labels import SEGMENTATION_COUNTS
-from nnapi.vision.outputs import find_producer
+from nnapi.vision.output_summaries import find_producer
 from nnapi.vision.pictures import Pixels
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, View, name_class, percent

@@ -8,7 +8,7 @@ import pytest
 import nnapi
 from nnapi.codes import OEM_OPERATION, OperandCode, OperationCode
 from nnapi.model.operand import OperandType
-from nnapi.vision.outputs import Rank, class_count, find_producer, rank_classes, summaries
+from nnapi.vision.output_summaries import Rank, class_count, find_producer, rank_classes, summaries
 from nnapi.vision.view import percent
 from tests.single import scalar, single
 
