@@ -27,7 +27,7 @@ import nnapi
 from nnapi.cli.inputs import input_operands, random_input, read_input
 from nnapi.codes import OperandCode
 from nnapi.contract.driver import PrepareOptions
-from nnapi.contract.wrapping import find_direct
+from nnapi.contract.handles import find_direct
 from nnapi.errors import Mistake
 from nnapi.model.precision import Precision
 from nnapi.vision.families import find_family

@@ -26,7 +26,7 @@ from unittest.mock import patch
 import numpy as np
 
 from nnapi.contract.driver import OpenOptions, PrepareOptions, Request
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.drivers.foreign import agent, wire
 from nnapi.drivers.foreign.wire import HEADER, Ask, Told
 from tests.drivers.foreign.agent_cases import add_constant, is_listening, load_driver

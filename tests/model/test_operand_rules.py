@@ -10,7 +10,7 @@ import nnapi
 from nnapi import Execution, Memory, Model, OperandCode, OperandType, OperationCode, tensor
 from nnapi.codes import OEM_SCALAR, TENSOR_OEM_BYTE, ResultCode
 from nnapi.contract.driver import Outcome, Request
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.errors import (
     BadDataError,
     BadStateError,

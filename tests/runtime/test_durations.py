@@ -11,8 +11,8 @@ import pytest
 from nnapi import Builder, Device, DurationCode, Execution, Model, compile, tensor
 from nnapi.contract import prepared as prepared_module
 from nnapi.contract.driver import OpenOptions, PrepareOptions, Request
+from nnapi.contract.handles import MEASURED, open_handle
 from nnapi.contract.prepared import EngineTimer
-from nnapi.contract.wrapping import MEASURED, open_handle
 from nnapi.drivers import faulty as faulty_module
 from nnapi.drivers.faulty import Fault, Faulty
 from nnapi.drivers.isolated import Isolated

@@ -9,7 +9,7 @@ from nnapi.model.operand import Shape
 
 @runtime_checkable
 class Sessions(Protocol):
-    """An earlier form of :class:`Opens` for exclusive handles; :mod:`nnapi.contract.wrapping` adapts it."""
+    """An earlier form of :class:`Opens` for exclusive handles; :mod:`nnapi.contract.handles` adapts it."""
 
     def session(self) -> Prepared:
         """Return a Prepared for one run at a time. Closing it does not close this Prepared."""

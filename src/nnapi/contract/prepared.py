@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from nnapi.contract.driver import Exact, Handle, OpenOptions, Outcome, Prepared, Request
-from nnapi.contract.wrapping import MEASURED, open_handle
+from nnapi.contract.handles import MEASURED, open_handle
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
 from nnapi.locks import make_lock
 from nnapi.model.operand import Shape

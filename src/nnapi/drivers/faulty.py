@@ -22,7 +22,7 @@ from nnapi.contract.driver import (
     Request,
     Verdict,
 )
-from nnapi.contract.wrapping import MEASURED, SHARED, open_handle
+from nnapi.contract.handles import MEASURED, SHARED, open_handle
 from nnapi.errors import DeadObjectError, OpFailedError, UnavailableDeviceError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from nnapi.closeable import Closeable
 from nnapi.contract.driver import Bound, Handle, Inference, OpenOptions, Request
-from nnapi.contract.wrapping import Openable, open_handle
+from nnapi.contract.handles import Openable, open_handle
 from nnapi.errors import BadStateError, UnexpectedNullError, need
 from nnapi.locks import Turn
 from nnapi.model.model import Model

@@ -7,7 +7,7 @@ from typing import Any
 from nnapi.closeable import Closeable
 from nnapi.codes import DurationCode
 from nnapi.contract.driver import DEFAULT_LOOP_TIMEOUT, Attribute, Outcome, Request
-from nnapi.contract.wrapping import MEASURED
+from nnapi.contract.handles import MEASURED
 from nnapi.errors import (
     BadDataError,
     BadStateError,

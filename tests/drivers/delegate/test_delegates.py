@@ -11,7 +11,7 @@ import pytest
 from nnapi import Builder, Device, Model, compile, tensor
 from nnapi.capi import installation
 from nnapi.contract.driver import OpenOptions, PrepareOptions, Request
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.drivers.delegate import find_drivers
 from nnapi.drivers.delegate.settings import DelegateDevice
 from nnapi.drivers.isolated import Isolated

@@ -15,7 +15,7 @@ import pytest
 from nnapi import Device, OperationCode
 from nnapi.capi import installation
 from nnapi.contract.driver import DriverDiedError, OpenOptions, PrepareOptions, Request
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.built_model import Built, Frame
 from nnapi.drivers.foreign.constants import KEPT, Constants

@@ -11,7 +11,7 @@ import pytest
 
 from nnapi.capi import installation
 from nnapi.contract.driver import OpenOptions, PrepareOptions, Request
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.drivers.foreign import transports
 from tests.drivers.foreign.agent_cases import add_constant, load_driver
 from tests.drivers.foreign.library_cases import AGENT_SOURCES, build_agent, can_compile

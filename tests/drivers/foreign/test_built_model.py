@@ -11,7 +11,7 @@ import pytest
 
 from nnapi import Builder, Model, tensor
 from nnapi.contract.driver import OpenOptions, PrepareOptions, Request
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.drivers.foreign import built_model
 from nnapi.drivers.foreign.built_model import Built, Compiled, Frame, _cut
 from nnapi.drivers.foreign.constants import Block, Constants

@@ -10,7 +10,7 @@ import pytest
 
 from nnapi import Model
 from nnapi.contract.driver import DriverDiedError, OpenOptions, PrepareOptions
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.channel import Binding
 from nnapi.drivers.isolated.connection import Connection

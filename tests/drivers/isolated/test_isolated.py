@@ -19,7 +19,7 @@ import pytest
 import nnapi
 from nnapi import Builder, Compilation, Device, Execution, Memory, Model, compile, tensor
 from nnapi.contract.driver import Allocates, Caches, Driver, OpenOptions, PrepareOptions, Request
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.drivers.faulty import Faulty
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import BadDataError, DeadObjectError, MissedDeadlinePersistentError, NnapiError, OpFailedError

@@ -17,7 +17,7 @@ import pytest
 
 from nnapi import Device, compile
 from nnapi.contract.driver import OpenOptions, PrepareOptions
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.isolated import process as process_module
 from nnapi.drivers.isolated.process import TIME, Background, Peer, Process, describe_end

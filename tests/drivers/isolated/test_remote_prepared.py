@@ -8,7 +8,7 @@ import pytest
 
 from nnapi import Builder, Model, tensor
 from nnapi.contract.driver import DriverDiedError, OpenOptions, Outcome, PrepareOptions, Request
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.drivers.isolated import plain_values, prepared
 from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.prepared import RemotePrepared, read_number

@@ -9,8 +9,8 @@ import pytest
 from nnapi import Builder, Model, compile, tensor
 from nnapi.contract import precision
 from nnapi.contract.driver import CacheEntry, OpenOptions, PrepareOptions, Request
+from nnapi.contract.handles import open_handle
 from nnapi.contract.precision import ARITHMETIC
-from nnapi.contract.wrapping import open_handle
 from nnapi.host.instruction_sets import find_instruction_sets
 from nnapi.model.precision import Precision
 

@@ -23,7 +23,7 @@ from nnapi.contract.driver import (
     PrepareOptions,
     Request,
 )
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.interpreter import Instance, Program
 from nnapi.drivers.litert.quiet import hide_delegate_message

@@ -9,7 +9,7 @@ import pytest
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import COMPOSITE_OPERATIONS, CacheEntry, OpenOptions, PrepareOptions, Request
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.drivers import openvino
 from nnapi.drivers.openvino import OpenVinoDriver, byte_sums
 from nnapi.errors import OpFailedError

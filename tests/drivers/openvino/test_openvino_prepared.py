@@ -10,7 +10,7 @@ import pytest
 import nnapi
 from nnapi.codes import PreferenceCode
 from nnapi.contract.driver import CacheEntry, Caches, Driver, OpenOptions, PrepareOptions, Request
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.model.operand import tensor
 from nnapi.runtime.device import Device

@@ -5,7 +5,7 @@ import pytest
 
 from nnapi import Execution
 from nnapi.contract.driver import Handle, OpenOptions, Opens
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.runtime import burst as burst_module
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.choice import tuner

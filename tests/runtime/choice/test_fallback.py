@@ -10,7 +10,7 @@ import pytest
 
 from nnapi import Device, DeviceTypeCode, compile
 from nnapi.contract.driver import Outcome, Prepared, PrepareOptions, Request
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.errors import (
     BadDataError,
     DeadObjectError,

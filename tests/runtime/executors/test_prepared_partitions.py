@@ -7,7 +7,7 @@ import pytest
 
 from nnapi import Device, Model, compile
 from nnapi.contract.driver import DriverDiedError, Prepared, PrepareOptions
-from nnapi.contract.wrapping import Openable
+from nnapi.contract.handles import Openable
 from nnapi.errors import BadDataError, MissedDeadlinePersistentError, OpFailedError, UnavailableDeviceError
 from nnapi.runtime.cache.compilation_cache import Cache
 from nnapi.runtime.executors.prepared_partitions import (

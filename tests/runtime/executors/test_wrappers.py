@@ -16,7 +16,7 @@ from nnapi.contract.driver import (
     Prepared,
     Request,
 )
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, OutputInsufficientSizeError
 from nnapi.model.operand import Array
 from nnapi.runtime.device_queue import DeviceQueue

@@ -17,7 +17,7 @@ from nnapi.contract.driver import (
     PrepareOptions,
     Request,
 )
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.allowance import UNLIMITED, Allowance
 from nnapi.drivers.isolated.constants import MapFile, map_file

@@ -7,8 +7,8 @@ from typing import TypeVar
 import numpy as np
 
 from nnapi.contract.driver import OpenOptions, Request
+from nnapi.contract.handles import open_handle
 from nnapi.contract.winograd import may_use_both
-from nnapi.contract.wrapping import open_handle
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array

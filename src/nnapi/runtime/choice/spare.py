@@ -4,7 +4,7 @@ from collections.abc import Sequence, Set
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import Prepared, PrepareOptions
-from nnapi.contract.wrapping import Openable
+from nnapi.contract.handles import Openable
 from nnapi.errors import need_value
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested

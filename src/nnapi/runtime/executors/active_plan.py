@@ -1,7 +1,7 @@
 """The plan that runs use now."""
 
 from nnapi.contract.driver import OpenOptions
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.model.model import Model
 from nnapi.runtime.executors.fast_path import FastPath, FastPaths, find_fast_path, is_dynamic, list_shapes
 from nnapi.runtime.executors.observed import Observer, observe_handle

@@ -5,7 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 from nnapi.contract.driver import DriverDiedError, Exact, Prepared, PrepareOptions
-from nnapi.contract.wrapping import Openable
+from nnapi.contract.handles import Openable
 from nnapi.errors import MissedDeadlineError, NnapiError, OpFailedError, need, wrap_error
 from nnapi.exits import note_preparation
 from nnapi.model.content_hash import hash_content

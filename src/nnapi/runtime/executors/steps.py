@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.contract.driver import Handle, LoopTimeoutError, OpenOptions, Outcome, Request
-from nnapi.contract.wrapping import Openable, open_handle
+from nnapi.contract.handles import Openable, open_handle
 from nnapi.errors import MissedDeadlineTransientError, need_value
 from nnapi.model.model import Lifetime
 from nnapi.model.operand import Array

@@ -15,7 +15,7 @@ from nnapi.contract.driver import (
     Prepared,
     Request,
 )
-from nnapi.contract.wrapping import SHARED, Openable, open_handle
+from nnapi.contract.handles import SHARED, Openable, open_handle
 from nnapi.errors import (
     DeadObjectError,
     NnapiError,

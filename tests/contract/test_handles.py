@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nnapi.contract.driver import Bound, Handle, Inference, OpenOptions, Outcome, Prepared, Request
-from nnapi.contract.wrapping import open_handle
+from nnapi.contract.handles import open_handle
 from nnapi.model.operand import Shape
 
 X = np.zeros(1)
