@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from nnapi.runtime.choice.challenger import time_runs
-from nnapi.runtime.choice.evidence import Contender, log_ratio
+from nnapi.runtime.choice.paired_times import Contender, log_ratio
 from nnapi.runtime.choice.schedule import Schedule, Stage, Turn
 from nnapi.runtime.choice.tuner import DELAY, TICK
 

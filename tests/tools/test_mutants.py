@@ -80,7 +80,7 @@ def test_survivors_meet_the_folders_of_their_tests(mutant_file: str, found: list
 
 def test_survivors_meet_tests_of_other_packages_that_import_the_module() -> None:
     assert "tests/runtime/test_keeping.py" in mutants.importing_tests(Path("src/nnapi/model/graph.py"))
-    assert mutants.importing_tests(Path("src/nnapi/runtime/choice/evidence.py")) == []
+    assert mutants.importing_tests(Path("src/nnapi/runtime/choice/paired_times.py")) == []
 
 
 def test_the_tests_of_a_module_s_name_are_first_and_few() -> None:

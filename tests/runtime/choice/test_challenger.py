@@ -10,7 +10,7 @@ from nnapi.contract.driver import Handle, OpenOptions, Outcome, Request
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import Array
 from nnapi.runtime.choice.challenger import Challenger, Inputs, open_inference, time_runs
-from nnapi.runtime.choice.evidence import Standing, count_runs
+from nnapi.runtime.choice.paired_times import Standing, count_runs
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.executors.stopwatch import Stopwatch
 from nnapi.runtime.planning.plan import Explanation, Plan, run_everything_on

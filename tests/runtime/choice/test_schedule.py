@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nnapi.runtime.choice import schedule as module
-from nnapi.runtime.choice.evidence import Contender, Standing
+from nnapi.runtime.choice.paired_times import Contender, Standing
 from nnapi.runtime.choice.schedule import JUDGED, Schedule, Stage, Turn
 from tests.runtime.choice.trial_cases import Rival
 
@@ -33,7 +33,7 @@ def find_imports(name: str, found: set[str]) -> set[str]:
 
 def test_it_reads_no_clock_and_starts_no_thread() -> None:
     found = find_imports(module.__name__, set())
-    assert {"nnapi.runtime.choice.active_runs", "nnapi.runtime.choice.evidence"} <= found
+    assert {"nnapi.runtime.choice.active_runs", "nnapi.runtime.choice.paired_times"} <= found
     outside = {name.partition(".")[0] for name in found}
     assert outside == {"nnapi", "collections", "enum", "math", "numpy", "re", "typing"}, "neither time nor threading"
 

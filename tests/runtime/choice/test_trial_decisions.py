@@ -8,8 +8,8 @@ from nnapi.codes import PreferenceCode
 from nnapi.contract.driver import PrepareOptions
 from nnapi.runtime.choice import ledger
 from nnapi.runtime.choice import tune as tuning
-from nnapi.runtime.choice.evidence import Standing
 from nnapi.runtime.choice.ledger import compare_with
+from nnapi.runtime.choice.paired_times import Standing
 from nnapi.runtime.choice.record import Comparison, Record
 from nnapi.runtime.choice.schedule import Stage, Turn
 from nnapi.runtime.choice.trial import SPIN

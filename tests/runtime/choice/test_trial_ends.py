@@ -12,8 +12,8 @@ from nnapi import Compilation
 from nnapi.contract.driver import Outcome, Prepared, Request
 from nnapi.errors import OpFailedError
 from nnapi.runtime.choice import tuner
-from nnapi.runtime.choice.evidence import Standing
 from nnapi.runtime.choice.first_runs import SKIPPED, TIMED, FirstRuns
+from nnapi.runtime.choice.paired_times import Standing
 from nnapi.runtime.choice.schedule import Stage
 from nnapi.runtime.choice.spare import Spare
 from nnapi.runtime.choice.trial import EndedError, Trial

@@ -8,8 +8,8 @@ import pytest
 import nnapi
 from nnapi import settings
 from nnapi.errors import BadDataError
-from nnapi.runtime.choice import evidence, trial
-from nnapi.runtime.choice.evidence import LEAST, MOST
+from nnapi.runtime.choice import paired_times, trial
+from nnapi.runtime.choice.paired_times import LEAST, MOST
 from tests.runtime.choice.trial_cases import EXPECTED, Machine, X, network
 
 
@@ -68,7 +68,7 @@ def test_it_ends_where_plans_take_too_long(machine: Machine) -> None:
 def test_the_plan_that_is_likely_faster_is_chosen_when_time_runs_out(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, seconds: float, chosen: str
 ) -> None:
-    monkeypatch.setattr(evidence, "SURE", math.inf)  # no number of pairs is enough
+    monkeypatch.setattr(paired_times, "SURE", math.inf)  # no number of pairs is enough
     machine.first.seconds, machine.second.seconds = 1.0, seconds
     with settings(tuning=True):
         assert machine.compile().plan.devices == (chosen,)

@@ -11,7 +11,7 @@ from nnapi import Builder, Compilation, Device, Model, compile, device, tensor
 from nnapi.contract.driver import Capabilities, Outcome, Performance, Prepared, PrepareOptions, Request
 from nnapi.drivers.limited import Limited
 from nnapi.runtime.choice import tuner
-from nnapi.runtime.choice.evidence import Evidence, Standing
+from nnapi.runtime.choice.paired_times import Evidence, Standing
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import Comparison, Record
 from nnapi.runtime.choice.schedule import Stage

@@ -3,7 +3,7 @@
 import math
 from collections import deque
 
-from nnapi.runtime.choice.evidence import DISTURBED
+from nnapi.runtime.choice.paired_times import DISTURBED
 
 RECENT = 8
 """Number of latest runs whose seconds are kept."""

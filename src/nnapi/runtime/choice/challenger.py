@@ -13,7 +13,7 @@ from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.model.precision import Precision
-from nnapi.runtime.choice.evidence import Contender, count_runs
+from nnapi.runtime.choice.paired_times import Contender, count_runs
 from nnapi.runtime.choice.record import Comparison
 from nnapi.runtime.executors.prepared_partitions import ClaimedError, ReadyPlan
 from nnapi.runtime.executors.stopwatch import Stopwatch

@@ -55,7 +55,7 @@ class Record(NamedTuple):
 
     def add_times(self, plan: Plan) -> Plan:
         """Return the plan with a trial's results: the compared plans, the fastest first, and a note on each."""
-        from nnapi.runtime.choice.evidence import Evidence  # on demand: it loads statistics
+        from nnapi.runtime.choice.paired_times import Evidence  # on demand: it loads statistics
 
         found, notes, seconds = [], [], self.seconds or 0.0
         for each in self.comparisons:

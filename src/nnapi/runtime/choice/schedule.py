@@ -8,7 +8,7 @@ from enum import Enum, auto
 from typing import Generic, NamedTuple, TypeVar
 
 from nnapi.runtime.choice.active_runs import RECENT, ActiveRuns
-from nnapi.runtime.choice.evidence import LONG, Contender, Standing, count_runs, has_drifted
+from nnapi.runtime.choice.paired_times import LONG, Contender, Standing, count_runs, has_drifted
 
 SHARE, GRACE = 0.05, 0.1
 """Budgets of measurements: this share of the time spent in runs, and a grace of this many seconds. Measurements in

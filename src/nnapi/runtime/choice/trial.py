@@ -17,9 +17,9 @@ from nnapi.model.borrowed_memory import hold, reading
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.choice.challenger import COLD, Challenger, Inputs, copy_arrays, open_inference, time_runs, time_warm
-from nnapi.runtime.choice.evidence import LONG, log_ratio
 from nnapi.runtime.choice.knowledge import replace_cached
 from nnapi.runtime.choice.ledger import Ledger
+from nnapi.runtime.choice.paired_times import LONG, log_ratio
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import Record
 from nnapi.runtime.choice.schedule import Schedule, Stage, Turn

@@ -15,8 +15,8 @@ from contextvars import copy_context
 from nnapi.exits import may_join, skip_destructors
 from nnapi.locks import make_lock
 from nnapi.model.borrowed_memory import RevokedError
-from nnapi.runtime.choice.evidence import has_drifted
 from nnapi.runtime.choice.knowledge import Predicted, Unknown
+from nnapi.runtime.choice.paired_times import has_drifted
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.schedule import Stage
 from nnapi.runtime.choice.spare import Spare

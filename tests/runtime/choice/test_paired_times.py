@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from nnapi.runtime.choice.evidence import (
+from nnapi.runtime.choice.paired_times import (
     LEAST,
     MOST,
     PRIOR,
