@@ -12,7 +12,7 @@ from nnapi.importers.build import build
 from nnapi.importers.graph import Step, Value
 from nnapi.importers.input_shapes import Shapes, fix_shape, need_inputs
 from nnapi.importers.onnx.convert import INCONSISTENT, Conversion
-from nnapi.importers.onnx.filter_folding import FilterFolding
+from nnapi.importers.onnx.fold_into_filters import FoldingIntoFilters
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.node import HIGHEST_RANK, identity, value_in_file_order
 from nnapi.importers.onnx.reader import NEWEST, File
@@ -75,7 +75,7 @@ def _import(file: File, name: str, shapes: Shapes, values: Values, symbols: Inpu
     outputs = _read_outputs(conversion, graph)
     if state.refusals:
         raise UnsupportedOperationsError.of(name, state.refusals)
-    FilterFolding(conversion.graph, outputs).run()
+    FoldingIntoFilters(conversion.graph, outputs).run()
     model = Model(os.path.splitext(name)[0])
     model.notes = tuple(state.notes)
     model.permit_dynamic_range(state.dynamic_range)

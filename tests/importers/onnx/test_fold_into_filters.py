@@ -13,7 +13,7 @@ import nnapi  # noqa: E402
 from nnapi.codes import OperandCode  # noqa: E402
 from nnapi.codes import OperationCode as Op  # noqa: E402
 from nnapi.importers.graph import FLOAT32, Step, Value  # noqa: E402
-from nnapi.importers.onnx.filter_folding import LINEAR, _accepts_constants, _change, _split  # noqa: E402
+from nnapi.importers.onnx.fold_into_filters import LINEAR, _accepts_constants, _change, _split  # noqa: E402
 from nnapi.model.operand import OperandType  # noqa: E402
 
 RNG = np.random.default_rng(7)

@@ -34,7 +34,7 @@ WHOLE = 2**23
 """A float32 from which on sums are whole numbers. Files add such numbers to round."""
 
 
-class FilterFolding:
+class FoldingIntoFilters:
     def __init__(self, graph: OnnxGraph, outputs: Collection[Value]) -> None:
         self.graph = graph
         self.makers = {value: step for step in graph.steps for value in step.outputs}
