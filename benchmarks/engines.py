@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from nnapi.report.benchmark import Settings
+from nnapi.report.benchmark import BenchmarkSettings
 from nnapi.report.engines import OTHERS
 
 
@@ -39,7 +39,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 def commands(options: argparse.Namespace) -> Iterator[list[str]]:
     """Yield the arguments of ``nnapi bench`` for each number of threads."""
     models = [str(path) for path in sorted(options.folder.glob("*.tflite")) if options.only in path.stem]
-    rounds = max(3, round(options.seconds / Settings.block))
+    rounds = max(3, round(options.seconds / BenchmarkSettings.block))
     for threads in options.threads:
         words = ["bench", "run", *models, "--only-latency", "--threads", str(threads), "--rounds", str(rounds)]
         words += ["--against", ",".join(options.against)]

@@ -27,8 +27,8 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """No process of its own for the memory, which takes a second; short rounds."""
     monkeypatch.setattr(benchmark, "peak_memory", lambda *_: (12_000_000, ""))
     short = {"block": 0.002, "throughput_seconds": 0.002, "throughput_rounds": 2}
-    settings = benchmark.Settings
-    monkeypatch.setattr(bench, "Settings", lambda **given: settings(**given, **short))  # type: ignore[arg-type]
+    settings = benchmark.BenchmarkSettings
+    monkeypatch.setattr(bench, "BenchmarkSettings", lambda **given: settings(**given, **short))  # type: ignore[arg-type]
 
 
 def call(*arguments: object) -> Any:

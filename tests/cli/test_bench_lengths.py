@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from nnapi.cli.bench_lengths import set_lengths
-from nnapi.report.benchmark import Settings
+from nnapi.report.benchmark import BenchmarkSettings
 
 
 def test_lengths() -> None:
     """--seconds is divided among the rounds, and neither the default number of runs nor the default time ends them."""
-    given = Settings(rounds=4)
+    given = BenchmarkSettings(rounds=4)
     assert set_lengths(given, None, None, None) == given
     found = set_lengths(given, 20.0, None, 7)
     assert (found.block, found.warm_up, found.is_warm_up_short) == (5.0, 7, False)

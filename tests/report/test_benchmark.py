@@ -17,7 +17,7 @@ from nnapi import tensor
 from nnapi.model.operand import Array
 from nnapi.report import benchmark, timing
 from nnapi.report.benchmark import (
-    Settings,
+    BenchmarkSettings,
     Subject,
     count_steps,
     find_available,
@@ -29,7 +29,7 @@ from nnapi.report.benchmark import (
 from nnapi.report.engines import LiteRT, Nnapi, Run, UnsuitableError, save
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
-QUICK = Settings(
+QUICK = BenchmarkSettings(
     rounds=3,
     requests=2,
     block=0.003,
@@ -74,7 +74,9 @@ def _no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "peak_memory", lambda *_: (12_000_000, ""))
 
 
-def run(*engines: Pretended, settings: Settings = QUICK, subject: Subject = SUBJECT, step: Any = lambda _: None) -> Any:
+def run(
+    *engines: Pretended, settings: BenchmarkSettings = QUICK, subject: Subject = SUBJECT, step: Any = lambda _: None
+) -> Any:
     courses = start_courses({engine: engine.version() for engine in engines})  # type: ignore[misc]
     interrupted = measure(courses, subject, settings, step)
     return [course.measurement for course in courses], interrupted

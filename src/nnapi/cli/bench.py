@@ -46,7 +46,7 @@ from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake, NnapiError
 from nnapi.model.precision import Precision
 from nnapi.printable import format_bytes, pluralize
-from nnapi.report.benchmark import Settings, Step, Subject, count_steps, find_available, measure, start_courses
+from nnapi.report.benchmark import BenchmarkSettings, Step, Subject, count_steps, find_available, measure, start_courses
 from nnapi.report.csv_table import csv_table
 from nnapi.report.dataset import Example, read_dataset
 from nnapi.report.engines import OTHERS, Engine, Nnapi
@@ -150,7 +150,7 @@ def bench(
     others = [] if against == "none" else [OTHERS[name] for name in split_names(against, "engine", OTHERS)]
     precisions = list(dict.fromkeys(map(str, precision or ())))
     engines, absent = find_available([*_ours(device, profile, weights, precisions), *others])
-    settings = Settings(rounds=rounds, threads=threads, requests=requests or count_cores())
+    settings = BenchmarkSettings(rounds=rounds, threads=threads, requests=requests or count_cores())
     settings = set_lengths(settings, seconds, runs, warmup)
     if only_latency:
         settings = replace(settings, apart=False, throughput_rounds=0, repeats=1)
@@ -218,7 +218,7 @@ def _ours(
 @dataclass(frozen=True)
 class _Session:
     engines: dict[Engine, str]
-    settings: Settings
+    settings: BenchmarkSettings
     weights: Weights | None
     examples: Sequence[Example]
     reference: bool

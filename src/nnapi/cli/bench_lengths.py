@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nnapi.report.benchmark import Settings
+from nnapi.report.benchmark import BenchmarkSettings
 
 Seconds = Annotated[
     float | None,
@@ -38,7 +38,9 @@ WarmUp = Annotated[
 ]
 
 
-def set_lengths(settings: Settings, seconds: float | None, runs: int | None, warmup: int | None) -> Settings:
+def set_lengths(
+    settings: BenchmarkSettings, seconds: float | None, runs: int | None, warmup: int | None
+) -> BenchmarkSettings:
     """Return the settings with the user's limits in place of the default ones."""
     if warmup is not None:
         settings = replace(settings, warm_up=warmup, is_warm_up_short=False)

@@ -31,7 +31,7 @@ JudgeDevices = Callable[[Sequence[str], PrecisionName | None], Mapping[str, floa
 
 
 @dataclass(frozen=True)
-class Settings:
+class BenchmarkSettings:
     """Settings of a benchmark; times are seconds.
 
     An engine runs for ``block`` in each round, and for ``patience`` in total; its throughput is measured if this takes
@@ -99,7 +99,7 @@ def find_available(engines: Sequence[Engine]) -> tuple[dict[Engine, str], dict[s
     return found, absent
 
 
-def count_steps(engines: int, settings: Settings) -> int:
+def count_steps(engines: int, settings: BenchmarkSettings) -> int:
     """Return the maximum number of times that :func:`measure` calls ``step``."""
     return 4 * engines + settings.rounds + settings.throughput_rounds
 
@@ -108,7 +108,7 @@ def start_courses(engines: Mapping[Engine, str]) -> list[Course]:
     return [Course(engine, Measurement(engine.name, version)) for engine, version in engines.items()]
 
 
-def measure(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> bool:
+def measure(courses: Sequence[Course], subject: Subject, settings: BenchmarkSettings, step: Step) -> bool:
     """Measure all engines on one model; return whether the user interrupted it. Each course has its results so far."""
     from threadpoolctl import threadpool_limits  # for NumPy, which nnapi-reference uses
 
@@ -122,8 +122,8 @@ def measure(courses: Sequence[Course], subject: Subject, settings: Settings, ste
     return False
 
 
-def _alone(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
-    def each(name: str, work: Callable[[Course, Subject, Settings], None]) -> None:
+def _alone(courses: Sequence[Course], subject: Subject, settings: BenchmarkSettings, step: Step) -> None:
+    def each(name: str, work: Callable[[Course, Subject, BenchmarkSettings], None]) -> None:
         for course in _list_running(courses):
             step(f"{course.engine.name}: {name}")
             _try(course, partial(work, course, subject, settings))
@@ -150,7 +150,7 @@ def _try(course: Course, work: Callable[[], None]) -> None:
         course.record(failure=f"{type(error).__name__}: {error}")
 
 
-def _try_out(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
+def _try_out(courses: Sequence[Course], subject: Subject, settings: BenchmarkSettings, step: Step) -> None:
     with temporary_folder("bench") as folder:
         inputs = Path(folder) / "inputs.npy"
         save(inputs, subject.inputs)
@@ -180,13 +180,13 @@ def peak_memory(engine: Engine, file: Path, inputs: Path, threads: int) -> tuple
     return found.get("peak"), found.get("reason", "")
 
 
-def _tune(course: Course, subject: Subject, settings: Settings) -> None:
+def _tune(course: Course, subject: Subject, settings: BenchmarkSettings) -> None:
     """Find and cache nnapi's fastest plan, so that this counts neither as compile time nor as memory."""
     if isinstance(course.engine, Nnapi):
         course.engine.open(subject.file, settings.threads).prepare(1)
 
 
-def _prepare(course: Course, subject: Subject, settings: Settings) -> None:
+def _prepare(course: Course, subject: Subject, settings: BenchmarkSettings) -> None:
     """Load and compile up to ``repeats`` times, for at most ``preparing`` seconds; keep the last compilation."""
     begun = time.perf_counter()
     while not (done := course.measurement.load) or (
@@ -202,7 +202,7 @@ def _prepare(course: Course, subject: Subject, settings: Settings) -> None:
         course.record(compile=compile, load=(*done, loaded - start), devices=tuple(opened.devices()))
 
 
-def _judge(course: Course, subject: Subject, settings: Settings) -> None:
+def _judge(course: Course, subject: Subject, settings: BenchmarkSettings) -> None:
     outputs = course.runs[0](subject.inputs)
     if subject.expected is not None:
         course.record(agreement=measure_agreement(subject.output_types, subject.expected, outputs))
@@ -212,7 +212,7 @@ def _judge(course: Course, subject: Subject, settings: Settings) -> None:
         course.record(accuracy=subject.judge(course.runs[0]))
 
 
-def _time(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
+def _time(courses: Sequence[Course], subject: Subject, settings: BenchmarkSettings, step: Step) -> None:
     """Time all engines in rounds; each round begins with a different engine."""
     for number in range(settings.rounds):
         step(f"round {number + 1} of {settings.rounds}")
@@ -224,7 +224,7 @@ def _time(courses: Sequence[Course], subject: Subject, settings: Settings, step:
             course.spent += time.perf_counter() - start
 
 
-def _round(course: Course, inputs: Sequence[Array], settings: Settings, number: int) -> None:
+def _round(course: Course, inputs: Sequence[Array], settings: BenchmarkSettings, number: int) -> None:
     run, samples = partial(course.runs[0], inputs), list[float]()
     time.sleep(settings.settle)
     for _ in range(settings.warm_up):  # load instructions and weights into the caches again
@@ -243,7 +243,7 @@ def _share(whole: int, parts: int, number: int) -> int:
     return whole // parts + (number < whole % parts)
 
 
-def _saturate(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
+def _saturate(courses: Sequence[Course], subject: Subject, settings: BenchmarkSettings, step: Step) -> None:
     """Measure throughput in rounds, with ``requests`` runs in flight, each on its own thread."""
     medians = [(course, course.measurement.median) for course in _list_running(courses)]
     most = settings.throughput_patience
@@ -254,7 +254,7 @@ def _saturate(courses: Sequence[Course], subject: Subject, settings: Settings, s
             _try(course, partial(_throughput, course, subject, settings))
 
 
-def _throughput(course: Course, subject: Subject, settings: Settings) -> None:
+def _throughput(course: Course, subject: Subject, settings: BenchmarkSettings) -> None:
     if not course.measurement.requests:
         course.runs = course.engine.open(subject.file, 1).prepare(settings.requests)
         course.record(requests=settings.requests)
