@@ -13,7 +13,7 @@ from numpy import ndarray
 from nnapi.errors import BadDataError, NnapiError
 from nnapi.importers.file_formats import Weights
 from nnapi.litert.delegates import list_devices
-from nnapi.litert.session import Graph, Session, Settings, SubgraphFile
+from nnapi.litert.session import Graph, Session, SessionSettings, SubgraphFile
 from nnapi.model.operand import Array
 from nnapi.printable import pluralize
 from nnapi.runtime.states import States
@@ -66,7 +66,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
         except BadDataError as error:
             raise ValueError(str(error)) from error
         wanted = [devices] if isinstance(devices, str) else devices
-        self._settings = Settings(
+        self._settings = SessionSettings(
             list(wanted) if wanted is not None else list_devices(experimental_delegates),
             threads,
             cache,

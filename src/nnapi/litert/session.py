@@ -30,7 +30,7 @@ from nnapi.runtime.states import Stateful, StatefulBurst, States
 Graph = CompiledSubgraph | ContinuingGraph | RestartingGraph | DelegatedGraph
 
 
-class Settings(NamedTuple):
+class SessionSettings(NamedTuple):
     devices: list[str] | None = None
     threads: int | None = None
     cache: Any = None
@@ -45,7 +45,9 @@ class Session:
     """A subgraph, resized and allocated as LiteRT does. ``native`` is LiteRT's interpreter of the file, which never
     allocates tensors; another one, which does, infers shapes."""
 
-    def __init__(self, file: "SubgraphFile", index: int, native: Any, settings: Settings, resources: States) -> None:
+    def __init__(
+        self, file: "SubgraphFile", index: int, native: Any, settings: SessionSettings, resources: States
+    ) -> None:
         """``resources`` are the resource variables, which all subgraphs of an interpreter share."""
         self.index, self._resources = index, resources
         self._file, self._native, self._settings = file, native, settings
