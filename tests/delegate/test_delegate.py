@@ -24,7 +24,7 @@ from tests.tflite_writer import Graph, T, const, f32, i32, s8, single, write
 
 cases = pytest.importorskip("tests.delegate.delegate_cases", reason="ai-edge-litert is not installed")
 from nnapi.delegate.compiled import Compiled  # noqa: E402  # it needs the bridge, as the cases do
-from nnapi.delegate.settings import Settings  # noqa: E402
+from nnapi.delegate.settings import DelegateSettings  # noqa: E402
 
 pytestmark = cases.pytestmark
 
@@ -72,7 +72,7 @@ class WithoutMul:
 
 
 def test_what_only_the_reference_takes_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Settings, "list_engines", lambda settings: [WithoutMul()])
+    monkeypatch.setattr(DelegateSettings, "list_engines", lambda settings: [WithoutMul()])
     x, y, z = f32(2, 3), f32(2, 3), f32(2, 3)
     graph = Graph().operator("MUL", [x, x], [y], "MulOptions").operator("ADD", [y, x], [z], "AddOptions")
     pair, described = cases.explain(tmp_path, write(graph.between([x], [z])))
@@ -82,7 +82,7 @@ def test_what_only_the_reference_takes_stays(tmp_path: Path, monkeypatch: pytest
 
 
 def test_small_partitions_between_litert_s_operators_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Settings, "list_engines", lambda settings: [WithoutMul()])
+    monkeypatch.setattr(DelegateSettings, "list_engines", lambda settings: [WithoutMul()])
     pair, described = cases.explain(tmp_path, cases.in_the_middle())
     cases.run(pair)
     assert "0 of 3 operators run here" in described
@@ -169,13 +169,13 @@ def test_shapes_that_only_a_run_determines(tmp_path: Path, monkeypatch: pytest.M
     assert "2 of 3 operators run here" in described
     assert "left to LiteRT: RESHAPE: the shape of its result is known only when it runs" in described
     compiled: list[Model] = []
-    compile = Settings.compile
+    compile = DelegateSettings.compile
 
-    def note(self: Settings, model: Model, threads: int | None) -> Compilation:
+    def note(self: DelegateSettings, model: Model, threads: int | None) -> Compilation:
         compiled.append(model)
         return compile(self, model, threads)
 
-    monkeypatch.setattr(Settings, "compile", note)
+    monkeypatch.setattr(DelegateSettings, "compile", note)
     for rows in (2, 4, 2, 4):
         resize(pair, [rows, 6])
         for interpreter in pair:
@@ -200,13 +200,13 @@ def test_only_the_latest_shapes_are_kept(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_weights_of_float_operators_stay_quantized(monkeypatch: pytest.MonkeyPatch) -> None:
     """LiteRT computes these on quantized inputs too."""
     compiled: list[bool] = []
-    compile = Settings.compile
+    compile = DelegateSettings.compile
 
-    def note(self: Settings, model: Model, threads: int | None) -> Compilation:
+    def note(self: DelegateSettings, model: Model, threads: int | None) -> Compilation:
         compiled.append(model.dynamic_range)
         return compile(self, model, threads)
 
-    monkeypatch.setattr(Settings, "compile", note)
+    monkeypatch.setattr(DelegateSettings, "compile", note)
     weights = T("INT8", (3, 2), scale=0.5).of(np.arange(6, dtype=np.int8).reshape(3, 2))
     x, y = f32(1, 2), f32(1, 3)
     cases.both(single("FULLY_CONNECTED", [x, weights, None], y, "FullyConnectedOptions"))
@@ -327,13 +327,13 @@ def test_forks_and_exits(tmp_path: Path) -> None:
 def test_nothing_reads_constants_once_the_interpreter_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that prepares the model for other devices has copied them, or does not begin."""
     compiled: list[Model] = []
-    compile = Settings.compile
+    compile = DelegateSettings.compile
 
-    def note(self: Settings, model: Model, threads: int | None) -> Compilation:
+    def note(self: DelegateSettings, model: Model, threads: int | None) -> Compilation:
         compiled.append(model)
         return compile(self, model, threads)
 
-    monkeypatch.setattr(Settings, "compile", note)
+    monkeypatch.setattr(DelegateSettings, "compile", note)
     pair = cases.both(cases.convolution())
     cases.run(pair)
     (model,) = compiled

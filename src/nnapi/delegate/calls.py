@@ -8,7 +8,7 @@ from typing import Any
 from nnapi.capi._bridge import ffi, lib
 from nnapi.delegate.delegate import Delegate
 from nnapi.delegate.partition import NotClaimed, Partition
-from nnapi.delegate.settings import Settings
+from nnapi.delegate.settings import DelegateSettings
 from nnapi.errors import NnapiError
 from nnapi.locks import Numbers
 
@@ -21,7 +21,7 @@ _runs: dict[int, Callable[[], None]] = {}
 def open_delegate(keys: Any, values: Any, length: int) -> int:
     options = {_text(keys[index]): _text(values[index]) for index in range(length)}
     number = next(_numbers)
-    _delegates[number] = Delegate(Settings(options))
+    _delegates[number] = Delegate(DelegateSettings(options))
     return number
 
 

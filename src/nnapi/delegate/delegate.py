@@ -8,7 +8,7 @@ from typing import Any
 from nnapi.capi._bridge import ffi
 from nnapi.delegate.graph import LiteRtGraph, list_integers
 from nnapi.delegate.partition import NodeSubset, NotClaimed, Partition, convert, need_enough_work, need_fast_engines
-from nnapi.delegate.settings import Settings
+from nnapi.delegate.settings import DelegateSettings
 from nnapi.errors import OpFailedError, need
 
 log = logging.getLogger("nnapi.Delegate")
@@ -17,7 +17,7 @@ log = logging.getLogger("nnapi.Delegate")
 class Delegate:
     """A delegate with its options; any number of interpreters may share it."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: DelegateSettings) -> None:
         self._settings = settings
         self._partitions: dict[tuple[int, tuple[int, ...]], Partition] = {}
         """Partitions compiled by :meth:`choose` that LiteRT has not opened yet, by context and nodes."""

@@ -12,7 +12,7 @@ from nnapi.capi._bridge import ffi, lib
 from nnapi.contract.workload import find_work
 from nnapi.delegate.compiled import Compiled, CompiledWithStates, Run
 from nnapi.delegate.graph import LiteRtGraph, list_integers
-from nnapi.delegate.settings import Settings
+from nnapi.delegate.settings import DelegateSettings
 from nnapi.errors import BadDataError, NnapiError, OpFailedError, need
 from nnapi.formats.tflite.reader import Tensor
 from nnapi.importers.tflite.convert import Import
@@ -98,7 +98,7 @@ class Partition:
     """Nodes compiled for shapes of their inputs: when they are chosen, and again when the inputs are resized."""
 
     def __init__(
-        self, graph: LiteRtGraph, subset: NodeSubset, model: Model, settings: Settings, threads: int | None
+        self, graph: LiteRtGraph, subset: NodeSubset, model: Model, settings: DelegateSettings, threads: int | None
     ) -> None:
         """Compile ``model``, the result of :func:`convert`; raise NotClaimed if that fails."""
         self._graph, self._subset, self._settings, self._threads = graph, subset, settings, threads

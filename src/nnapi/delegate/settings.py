@@ -16,7 +16,7 @@ ALIASES = {"accelerator_name": "devices", "num_threads": "threads", "cache_dir":
 """Names that other delegates have for these options."""
 
 
-class Settings:
+class DelegateSettings:
     """The options of a delegate: ``devices``, names separated by commas; ``threads``; ``cache``, a directory.
     ``explain`` is a file to which a report on each graph is appended."""
 
