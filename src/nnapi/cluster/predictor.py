@@ -31,7 +31,7 @@ MOST_READY = 4
 Batch = Mapping[str, Any]
 
 
-class Settings(NamedTuple):
+class PredictorSettings(NamedTuple):
     devices: tuple[str, ...] | None
     preference: PreferenceCode | None
     threads: int | None
@@ -100,7 +100,7 @@ class Predictor:
         names = None if several is None else tuple(one if isinstance(one, str) else one.name for one in several)
         cache_path = cache if cache is None or isinstance(cache, bool) else os.fspath(cache)
         self.source = _find_source(model)
-        self.settings = Settings(names, preference, read_threads(threads), relaxed, precision, cache_path)
+        self.settings = PredictorSettings(names, preference, read_threads(threads), relaxed, precision, cache_path)
         self._columns = None if columns is None else tuple(columns)
         self._requests = requests
 
@@ -194,12 +194,12 @@ def _join(model: Model, results: Sequence[Sequence[Array]]) -> list[Any]:
     return columns
 
 
-_ready: OrderedDict[tuple[bytes, Settings], Compilation] = OrderedDict()
+_ready: OrderedDict[tuple[bytes, PredictorSettings], Compilation] = OrderedDict()
 _lock = make_lock()
 os.register_at_fork(after_in_child=_ready.clear)  # engines do not survive a fork
 
 
-def _compile_once(source: Source, settings: Settings) -> Compilation:
+def _compile_once(source: Source, settings: PredictorSettings) -> Compilation:
     key = source.digest, settings
     with _lock:
         found = _ready.get(key)
