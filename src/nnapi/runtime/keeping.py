@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 Run = Callable[..., list[Array]]
 
 
-class Compiled(Protocol):
+class FurtherCompilation(Protocol):
     """The part of a compilation that these runs use."""
 
     @property
     def run(self) -> Run: ...
 
 
-Compile = Callable[[Model], Compiled]
+Compile = Callable[[Model], FurtherCompilation]
 
 
 class CompilesAgain(Protocol):
