@@ -13,7 +13,7 @@ import nnapi
 from nnapi.contract.driver import CacheEntry, PrepareOptions, Request
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.qualcomm.chips import CHIPS
-from nnapi.drivers.qualcomm.compiler import Compiled, compile_onnx
+from nnapi.drivers.qualcomm.compiler import CompiledContext, compile_onnx
 from nnapi.drivers.qualcomm.driver import PreparedHtp, QualcommDriver
 from nnapi.host.installed_packages import Entry
 from nnapi.model.model import Model
@@ -92,8 +92,8 @@ def test_a_late_refusal_is_found_by_operation(monkeypatch: pytest.MonkeyPatch) -
     driver = QualcommDriver(CHIPS["SM8650"], "of a late refusal")
     compile = driver._compile
 
-    def refuse_late(content: bytes) -> Compiled:
-        return Compiled(b"", "it does not fit", "") if b"Conv" in content else compile(content)
+    def refuse_late(content: bytes) -> CompiledContext:
+        return CompiledContext(b"", "it does not fit", "") if b"Conv" in content else compile(content)
 
     monkeypatch.setattr(driver, "_compile", refuse_late)
     convolution, reshape = driver.verdicts(build_network())

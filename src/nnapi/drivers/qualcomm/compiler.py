@@ -15,7 +15,7 @@ PROVIDER = "QNNExecutionProvider"
 VERBOSE, ERRORS = 0, 3
 
 
-class Compiled(NamedTuple):
+class CompiledContext(NamedTuple):
     """The context model, which has the compiled graph inside, empty after a failure. ``log`` is verbose."""
 
     context: bytes
@@ -23,7 +23,7 @@ class Compiled(NamedTuple):
     log: str
 
 
-def compile_onnx(content: bytes, chip: Chip) -> Compiled:
+def compile_onnx(content: bytes, chip: Chip) -> CompiledContext:
     """Compile a file for a chip. It fails unless the compiler takes every node."""
     output, failure, context = Output(), "", b""
     with temporary_folder() as folder:
@@ -40,7 +40,7 @@ def compile_onnx(content: bytes, chip: Chip) -> Compiled:
         if not failure:
             with open(path, "rb") as file:
                 context = file.read()
-    return Compiled(context, failure, output.text)
+    return CompiledContext(context, failure, output.text)
 
 
 def open_context(content: bytes, chip: Chip) -> Any:

@@ -30,7 +30,7 @@ from nnapi.store.directories import RecordKind
 from nnapi.store.records import keep_record, recall_record
 
 if TYPE_CHECKING:
-    from nnapi.drivers.qualcomm.compiler import Compiled
+    from nnapi.drivers.qualcomm.compiler import CompiledContext
     from nnapi.drivers.qualcomm.lowering import HtpConversion
 
 LIMIT = 300.0
@@ -74,7 +74,7 @@ class QualcommDriver(HostMemory):
         version = f"ONNX Runtime QNN {release}, {chip.name} emulated on the CPU"
         self.info = DeviceInfo("qualcomm-htp", version, DeviceTypeCode.DEVICE_ACCELERATOR, 8, (COMPOSITE_OPERATIONS,))
         self._chip, self._release = chip, release
-        self._latest: tuple[bytes, Compiled] | None = None
+        self._latest: tuple[bytes, CompiledContext] | None = None
         """The file of the last verdicts and its compiled graph, as it is usually prepared next."""
 
     def __reduce__(self) -> tuple[type[QualcommDriver], tuple[Chip, str]]:
@@ -153,7 +153,7 @@ class QualcommDriver(HostMemory):
         found = {number: reason for answer in alone for number, reason in answer.items()}
         return found or dict.fromkeys(numbers, f"{TOGETHER}: {compiled.failure}")
 
-    def _compile(self, content: bytes) -> Compiled:
+    def _compile(self, content: bytes) -> CompiledContext:
         from nnapi.drivers.qualcomm.compiler import compile_onnx  # on demand: loads the engine
 
         if self._latest is not None and self._latest[0] == content:
