@@ -9,7 +9,7 @@ import pytest
 import nnapi
 from nnapi.contract.driver import CacheEntry
 from nnapi.drivers.litert import artifact
-from nnapi.drivers.litert.artifact import Compiled, cut_facts, read_facts, unpack, write_facts
+from nnapi.drivers.litert.artifact import SerializedGraph, cut_facts, read_facts, unpack, write_facts
 from nnapi.drivers.litert.compile import compile_graph, count_macs, find_origins
 from nnapi.drivers.litert.unsafe_graphs import LARGEST_TENSOR, find_violation
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
@@ -80,7 +80,7 @@ def test_a_compiled_graph_is_read_back(shape: tuple[int, ...], assumed: Any, in_
     compiled = compile_graph(model, graph, [(2, 3), None], in_float16=in_float16)
     assert compiled[1:] == ((True, False), ((2, 3),), (0,), 0, assumed, in_float16, (), None)
     found = unpack(CacheEntry(bytes(compiled.content)))
-    assert found._replace(content=b"") == Compiled(b"", *compiled[1:])
+    assert found._replace(content=b"") == SerializedGraph(b"", *compiled[1:])
     facts, length = read_facts(memoryview(compiled.content))
     assert facts == compiled[1:8]
     assert cut_facts(compiled) == bytes(compiled.content[:length])

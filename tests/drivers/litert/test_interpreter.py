@@ -24,7 +24,7 @@ from nnapi.contract.driver import (
     Request,
 )
 from nnapi.contract.handles import open_handle
-from nnapi.drivers.litert.artifact import Compiled
+from nnapi.drivers.litert.artifact import SerializedGraph
 from nnapi.drivers.litert.interpreter import Instance, Program
 from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.drivers.xnnpack import XnnpackDriver
@@ -232,7 +232,7 @@ def test_nothing_is_hidden_in_a_process_without_stderr() -> None:
 
 def test_damaged_content_is_refused() -> None:
     with pytest.raises(OpFailedError, match="LiteRT refuses the graph"):
-        Instance(Program(Compiled(b"\x1c\0\0\0TFL3" + bytes(64), (), ((1,),), (), 0)), 1)
+        Instance(Program(SerializedGraph(b"\x1c\0\0\0TFL3" + bytes(64), (), ((1,),), (), 0)), 1)
 
 
 def test_outputs_of_other_dimensions_are_refused() -> None:

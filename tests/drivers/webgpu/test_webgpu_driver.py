@@ -6,7 +6,7 @@ pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
 
 from nnapi import Builder, Model, tensor
 from nnapi.contract.driver import CacheEntry, PrepareOptions
-from nnapi.drivers.litert.artifact import TAIL, Compiled, cut_facts, unpack
+from nnapi.drivers.litert.artifact import TAIL, SerializedGraph, cut_facts, unpack
 from nnapi.drivers.webgpu import driver
 from nnapi.drivers.webgpu.driver import WebGpuDriver
 from nnapi.drivers.webgpu.lowering import write_graph
@@ -14,7 +14,7 @@ from nnapi.formats.tflite.reader import File
 
 
 class Prepared:
-    def __init__(self, compiled: Compiled) -> None:
+    def __init__(self, compiled: SerializedGraph) -> None:
         self.compiled = compiled
 
 

@@ -20,7 +20,7 @@ from nnapi.contract.driver import (
 from nnapi.contract.prepared import CLOSED, Shapes
 from nnapi.drivers.delegate.plugin import Plugin
 from nnapi.drivers.delegate.probing import probe_verdicts, rewrite_for_delegate
-from nnapi.drivers.litert.artifact import Compiled
+from nnapi.drivers.litert.artifact import SerializedGraph
 from nnapi.drivers.litert.compile import compile_graph
 from nnapi.drivers.litert.driver import GraphDriver
 from nnapi.drivers.litert.interpreter import Instance, Program
@@ -34,7 +34,7 @@ from nnapi.model.operand import Array
 class PreparedDelegated:
     """A graph prepared with the delegate: one interpreter, used by one run at a time."""
 
-    def __init__(self, plugin: Plugin, compiled: Compiled) -> None:
+    def __init__(self, plugin: Plugin, compiled: SerializedGraph) -> None:
         """Make the interpreter; raise OpFailedError unless the delegate claims the whole graph."""
         self._plugin, self.compiled = plugin, compiled
         with plugin.turn:
@@ -66,7 +66,7 @@ class PreparedDelegated:
             raise OpFailedError(CLOSED)
         return self._instance
 
-    def _open(self, compiled: Compiled, threads: int) -> object:
+    def _open(self, compiled: SerializedGraph, threads: int) -> object:
         opened = self._plugin.open(bytes(compiled.content))
         numbers = dict.fromkeys(self.compiled.origins[node] for node in opened.left)
         told = ", ".join("a conversion" if number is None else f"#{number}" for number in numbers)
@@ -91,10 +91,10 @@ class DelegateDriver(GraphDriver[PreparedDelegated]):
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         return probe_verdicts(self._plugin, model, self.lower(model))
 
-    def compile(self, model: Model, graph: Graph, assumed: Shapes, options: PrepareOptions) -> Compiled:
+    def compile(self, model: Model, graph: Graph, assumed: Shapes, options: PrepareOptions) -> SerializedGraph:
         return compile_graph(model, rewrite_for_delegate(graph), assumed)
 
-    def open_graph(self, model: Model, options: PrepareOptions, compiled: Compiled) -> PreparedDelegated:
+    def open_graph(self, model: Model, options: PrepareOptions, compiled: SerializedGraph) -> PreparedDelegated:
         return PreparedDelegated(self._plugin, compiled)
 
 

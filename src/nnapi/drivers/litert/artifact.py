@@ -15,7 +15,7 @@ TAIL = struct.Struct("<II")
 """The last bytes of an entry: VERSION, and the length of the JSON before them."""
 
 
-class Compiled(NamedTuple):
+class SerializedGraph(NamedTuple):
     """A serialized graph with its facts, which are also at the end of ``content``.
 
     ``flipped`` says, for each input and then each output, whether callers see unsigned values and the engine signed
@@ -62,7 +62,7 @@ def read_facts(content: memoryview) -> tuple[Any, int]:
     return _freeze(json.loads(bytes(content[end - length : end]))), end - length
 
 
-def cut_facts(compiled: Compiled) -> bytes:
+def cut_facts(compiled: SerializedGraph) -> bytes:
     """Return the .tflite file without the facts."""
     content = memoryview(compiled.content)
     return bytes(content[: read_facts(content)[1]])
@@ -72,7 +72,7 @@ def _freeze(value: Any) -> Any:
     return tuple(map(_freeze, value)) if isinstance(value, list) else value
 
 
-def unpack(entry: CacheEntry) -> Compiled:
+def unpack(entry: CacheEntry) -> SerializedGraph:
     """Return the compiled graph in a cache entry; raise ValueError for another version."""
     content = memoryview(entry.content)
-    return Compiled(*(content, *read_facts(content)[0], entry.file))
+    return SerializedGraph(*(content, *read_facts(content)[0], entry.file))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from nnapi.drivers.litert.artifact import Compiled, write_facts
+from nnapi.drivers.litert.artifact import SerializedGraph, write_facts
 from nnapi.drivers.litert.lowering import is_static
 from nnapi.formats.tflite.graph import Graph, Tensor
 from nnapi.formats.tflite.operators import row_of
@@ -18,7 +18,7 @@ def compile_graph(
     *,
     in_float16: bool = False,
     write: Callable[..., bytes] = serialize,
-) -> Compiled:
+) -> SerializedGraph:
     """Write a graph and its facts. ``assumed`` are the input shapes (None: omitted) for which a dynamic model is
     prepared first."""
     told = (
@@ -30,7 +30,7 @@ def compile_graph(
         in_float16,
         graph.turns,
     )
-    return Compiled(write(graph, tail=write_facts(*told)), *told)
+    return SerializedGraph(write(graph, tail=write_facts(*told)), *told)
 
 
 def find_origins(graph: Graph) -> list[int | None]:

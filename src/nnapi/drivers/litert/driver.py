@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from nnapi.contract.driver import CacheEntry, HostMemory, Prepared, PrepareOptions
 from nnapi.contract.prepared import PreparedPerShapes, Shapes
-from nnapi.drivers.litert.artifact import Compiled, unpack
+from nnapi.drivers.litert.artifact import SerializedGraph, unpack
 from nnapi.model.model import Model
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ class GraphDriver(HostMemory, ABC, Generic[G]):
     """A driver that lowers models to LiteRT graphs. Its prepared graphs have the compiled graph in ``compiled``."""
 
     @abstractmethod
-    def compile(self, model: Model, graph: Graph, assumed: Shapes, options: PrepareOptions) -> Compiled:
+    def compile(self, model: Model, graph: Graph, assumed: Shapes, options: PrepareOptions) -> SerializedGraph:
         """Rewrite and write a graph; ``assumed`` are the input shapes for which a dynamic model is prepared first."""
 
     @abstractmethod
-    def open_graph(self, model: Model, options: PrepareOptions, compiled: Compiled) -> G:
+    def open_graph(self, model: Model, options: PrepareOptions, compiled: SerializedGraph) -> G:
         """Return a prepared model for a compiled graph."""
 
     def lower(self, model: Model, shapes: Shapes | None = None) -> Lowered:
@@ -43,7 +43,9 @@ class GraphDriver(HostMemory, ABC, Generic[G]):
         """Prepare a model for the input shapes ``shapes``; ``assumed`` are those that are prepared first."""
         return self.open_graph(model, options, self._lower_and_compile(model, options, assumed, shapes))
 
-    def _lower_and_compile(self, model: Model, options: PrepareOptions, assumed: Shapes, shapes: Shapes) -> Compiled:
+    def _lower_and_compile(
+        self, model: Model, options: PrepareOptions, assumed: Shapes, shapes: Shapes
+    ) -> SerializedGraph:
         """Return the compiled graph. The lowered graph, which may contain copies of constants, is freed first."""
         from nnapi.lowering.lower import need_supported
 

@@ -14,7 +14,7 @@ from ai_edge_litert.interpreter import Interpreter
 from nnapi.contract.driver import Handle, Inference, OpenOptions, Outcome, Request
 from nnapi.contract.loops import TurnLimits
 from nnapi.contract.prepared import EngineTimer, check_deadline
-from nnapi.drivers.litert.artifact import Compiled, Engine
+from nnapi.drivers.litert.artifact import Engine, SerializedGraph
 from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.errors import OpFailedError, need
 from nnapi.model.model import Model
@@ -36,7 +36,7 @@ WORTH_MAPPING = 1 << 16
 class Program:
     """A compiled graph and what its interpreters share. With a ``model``, traces show its operations."""
 
-    def __init__(self, compiled: Compiled, model: Model | None = None) -> None:
+    def __init__(self, compiled: SerializedGraph, model: Model | None = None) -> None:
         self.compiled, self.precision_refusal = compiled, ""
         self.limits = TurnLimits(compiled.turns)
         self._model = model
@@ -60,7 +60,7 @@ class Program:
         return found or OpFailedError(f"LiteRT failed: {error}")
 
 
-MakeInterpreter = Callable[[Compiled, int], Interpreter]
+MakeInterpreter = Callable[[SerializedGraph, int], Interpreter]
 
 
 class Instance:
@@ -242,7 +242,7 @@ def _getter(view: Array, flip: bool, borrow: bool) -> Callable[[], Array]:
 _delegate_was_made = threading.Event()
 
 
-def _interpreter(compiled: Compiled, threads: int) -> Interpreter:
+def _interpreter(compiled: SerializedGraph, threads: int) -> Interpreter:
     content, file = compiled.content, compiled.file
     path = file.path if file and len(content) >= WORTH_MAPPING else None
     try:

@@ -19,7 +19,7 @@ from nnapi.contract.driver import (
     Verdict,
 )
 from nnapi.contract.prepared import CLOSED, EngineTimer, Shapes, check_deadline
-from nnapi.drivers.litert.artifact import Compiled, cut_facts
+from nnapi.drivers.litert.artifact import SerializedGraph, cut_facts
 from nnapi.drivers.litert.driver import GraphDriver
 from nnapi.errors import OpFailedError
 from nnapi.host.installed_packages import version
@@ -66,20 +66,20 @@ class WebGpuDriver(GraphDriver["PreparedModel"]):
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         return self.lower(model).verdicts
 
-    def compile(self, model: Model, graph: Graph, assumed: Shapes, options: PrepareOptions) -> Compiled:
+    def compile(self, model: Model, graph: Graph, assumed: Shapes, options: PrepareOptions) -> SerializedGraph:
         from nnapi.drivers.litert.compile import compile_graph
         from nnapi.drivers.webgpu.lowering import write_graph
 
         return compile_graph(model, graph, assumed, in_float16=model.relaxed, write=write_graph)
 
-    def open_graph(self, model: Model, options: PrepareOptions, compiled: Compiled) -> PreparedModel:
+    def open_graph(self, model: Model, options: PrepareOptions, compiled: SerializedGraph) -> PreparedModel:
         return PreparedModel(compiled)
 
 
 class PreparedModel:
     """A model on the accelerator, with buffers for inputs and outputs. One run at a time."""
 
-    def __init__(self, compiled: Compiled) -> None:
+    def __init__(self, compiled: SerializedGraph) -> None:
         from nnapi.drivers.webgpu.engine import Instance  # on demand: not before the first model
 
         self.compiled = compiled

@@ -20,7 +20,7 @@ from nnapi.contract.driver import (
 from nnapi.contract.precision import Offer, offer_permitted, refuse_precision
 from nnapi.contract.prepared import Shapes
 from nnapi.contract.winograd import is_winograd
-from nnapi.drivers.litert.artifact import Compiled
+from nnapi.drivers.litert.artifact import SerializedGraph
 from nnapi.drivers.litert.driver import GraphDriver
 from nnapi.drivers.xnnpack.prepared import PreparedGraph
 from nnapi.host.installed_packages import version
@@ -144,7 +144,7 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
 
         return find_timings()
 
-    def compile(self, model: Model, graph: Graph, assumed: Shapes, options: PrepareOptions) -> Compiled:
+    def compile(self, model: Model, graph: Graph, assumed: Shapes, options: PrepareOptions) -> SerializedGraph:
         from nnapi.drivers.litert.compile import compile_graph
         from nnapi.drivers.xnnpack.passes.cost_model import ALL_FLOAT, ALL_SIGNED, find_kernel_timings
         from nnapi.drivers.xnnpack.rewriting import FLOAT_PASSES, PASSES, UNSIGNED_PASSES, rewrite
@@ -156,7 +156,7 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
         release_pages([value for value in constants(model) if value.nbytes >= LARGE])
         return found
 
-    def open_graph(self, model: Model, options: PrepareOptions, compiled: Compiled) -> PreparedGraph:
+    def open_graph(self, model: Model, options: PrepareOptions, compiled: SerializedGraph) -> PreparedGraph:
         return PreparedGraph(model, compiled, self._choose_threads(options, compiled.work))
 
     def _choose_threads(self, options: PrepareOptions, work: int) -> int:

@@ -7,7 +7,7 @@ from functools import partial
 
 from nnapi.contract.driver import Handle, OpenOptions, Outcome, Request
 from nnapi.contract.prepared import Pool
-from nnapi.drivers.litert.artifact import Compiled
+from nnapi.drivers.litert.artifact import SerializedGraph
 from nnapi.drivers.litert.interpreter import Instance, Program
 from nnapi.errors import OpFailedError, need_value
 from nnapi.model.model import Model
@@ -17,7 +17,7 @@ from nnapi.model.operand import Array
 class PreparedGraph:
     """A serialized graph and its interpreters. A run cannot be stopped, so deadlines are checked only before it."""
 
-    def __init__(self, model: Model, compiled: Compiled, threads: int) -> None:
+    def __init__(self, model: Model, compiled: SerializedGraph, threads: int) -> None:
         self.model, self.compiled = model, compiled
         self.program = Program(compiled, model)
         make = partial(Instance, self.program, threads)
