@@ -13,7 +13,7 @@ from nnapi import Builder, Model, tensor
 from nnapi.contract.driver import OpenOptions, PrepareOptions, Request
 from nnapi.contract.handles import open_handle
 from nnapi.drivers.foreign import built_model
-from nnapi.drivers.foreign.built_model import Built, Compiled, Frame, _cut
+from nnapi.drivers.foreign.built_model import Built, Frame, RemoteCompilation, _cut
 from nnapi.drivers.foreign.constants import Block, Constants
 from nnapi.drivers.foreign.prepared import Live, PreparedForeign
 from nnapi.drivers.foreign.wire import Answer, Ask, Reader, Told
@@ -178,7 +178,7 @@ def test_verdicts_and_compilations() -> None:
 
 def test_the_head_of_a_run() -> None:
     """The second input begins at 64, as the first has 20 bytes; buffers of outputs have their sizes."""
-    compiled = Compiled(Agent(), 7, STATIC, STATIC[::-1])  # type: ignore[arg-type]
+    compiled = RemoteCompilation(Agent(), 7, STATIC, STATIC[::-1])  # type: ignore[arg-type]
     frame = Frame(compiled, [(5,), (3, 2)], [(3, 2), (5,)])
     assert (frame.size, frame.lengths, frame.gaps) == (70, [6, 20], [b"", bytes(44)])
     reader = Reader(frame.pack((7, 8), True, 11, 12))
@@ -194,7 +194,7 @@ def test_the_head_of_a_run() -> None:
 def test_omitted_inputs_and_dynamic_shapes() -> None:
     """A dynamic input has its type in the head; an output without elements has a buffer for one."""
     dynamic = [tensor("float32", (0,)), tensor("float32", (4,))]
-    compiled = Compiled(Agent(), 7, dynamic, [tensor("int32", (0, 2))])  # type: ignore[arg-type]
+    compiled = RemoteCompilation(Agent(), 7, dynamic, [tensor("int32", (0, 2))])  # type: ignore[arg-type]
     frame = Frame(compiled, [(3,), None], [(0, 2)])
     assert (frame.size, frame.lengths, frame.gaps) == (12, [4], [b""])
     reader = Reader(frame.pack((7, 0), False))
@@ -210,7 +210,7 @@ def test_omitted_inputs_and_dynamic_shapes() -> None:
 @pytest.mark.parametrize(("excess", "is_possible"), [(0, True), (1, False)])
 def test_a_run_has_at_most_one_gibibyte(place: str, excess: int, is_possible: bool) -> None:
     dynamic = [tensor("quant8_asymm_signed", (0,), 1.0, 0)]
-    compiled = Compiled(Agent(), 7, dynamic, dynamic)  # type: ignore[arg-type]
+    compiled = RemoteCompilation(Agent(), 7, dynamic, dynamic)  # type: ignore[arg-type]
     large, small = [((1 << 30) + excess,)], [(1,)]
     shapes = (large, small) if place == "input" else (small, large)
     if is_possible:
@@ -237,7 +237,7 @@ def test_an_answer_has_buffers_shapes_and_durations(
 ) -> None:
     data = bytes([1, 2, 3, 4, 5, 6]) + bytes(58) + X[:2].tobytes()
     agent = Agent((struct.pack("<IQQ", code, *durations) + struct.pack("<III", 2, 7, 9), data))
-    compiled = Compiled(agent, 7, STATIC, [STATIC[1], tensor("float32", (0, 0))], burst=3)  # type: ignore[arg-type]
+    compiled = RemoteCompilation(agent, 7, STATIC, [STATIC[1], tensor("float32", (0, 0))], burst=3)  # type: ignore[arg-type]
     result = compiled.run(Request([X, Y]), [(3, 2), (1, 2)], measure=True)
     assert (result.is_complete, result.hardware_ns, result.driver_ns) == (is_complete, *times)
     assert result.shapes == [None, (7, 9)]
@@ -255,7 +255,7 @@ def test_limits_of_a_run(
 ) -> None:
     monkeypatch.setattr(built_model, "find_rest", lambda end: 77 if end == 1000 else -1)
     agent = Agent((struct.pack("<IQQ", 0, 1, 2), X.tobytes()))
-    compiled = Compiled(agent, 7, STATIC[:1], STATIC[:1])  # type: ignore[arg-type]
+    compiled = RemoteCompilation(agent, 7, STATIC[:1], STATIC[:1])  # type: ignore[arg-type]
     compiled.run(Request([X], deadline, loop), [(5,)])
     assert agent.most == 64
     assert Reader(agent.asked[0][1]).read("5I2Q") == (7, 0, 0, 1, 1, *limits), "nothing is measured unless asked for"
@@ -264,7 +264,7 @@ def test_limits_of_a_run(
 @pytest.mark.parametrize(("length", "is_enough"), [(20, True), (19, False)])
 def test_too_few_bytes(length: int, is_enough: bool) -> None:
     agent = Agent((struct.pack("<IQQ", 0, 1, 2), bytes(length)))
-    compiled = Compiled(agent, 7, STATIC[:1], STATIC[:1])  # type: ignore[arg-type]
+    compiled = RemoteCompilation(agent, 7, STATIC[:1], STATIC[:1])  # type: ignore[arg-type]
     frame = Frame(compiled, [(5,)], [(5,)])
     if is_enough:
         assert compiled.run_frame(frame, [X])[0].tolist() == [0] * 5
@@ -277,7 +277,7 @@ def test_too_few_bytes(length: int, is_enough: bool) -> None:
 @pytest.mark.parametrize(("rank", "is_possible"), [(32, True), (33, False)])
 def test_the_rank_of_an_output(rank: int, is_possible: bool) -> None:
     head = struct.pack("<IQQI", 0, 1, 2, rank) + struct.pack("<33I", *[1] * 33)
-    compiled = Compiled(Agent((head, bytes(4))), 7, [], [tensor("float32", ())])  # type: ignore[arg-type]
+    compiled = RemoteCompilation(Agent((head, bytes(4))), 7, [], [tensor("float32", ())])  # type: ignore[arg-type]
     if is_possible:
         assert compiled.run(Request([]), [(1,)]).shapes == [(1,) * 32]
     else:
@@ -287,14 +287,14 @@ def test_the_rank_of_an_output(rank: int, is_possible: bool) -> None:
 
 def test_a_static_output_that_does_not_fit() -> None:
     agent = Agent((struct.pack("<IQQ", 4, 1, 2), X.tobytes()))
-    compiled = Compiled(agent, 7, STATIC[:1], STATIC[:1])  # type: ignore[arg-type]
+    compiled = RemoteCompilation(agent, 7, STATIC[:1], STATIC[:1])  # type: ignore[arg-type]
     with pytest.raises(OpFailedError, match="^library.so asks for larger outputs than the model has$"):
         compiled.run_frame(Frame(compiled, [(5,)], [(5,)]), [X])
 
 
 def test_a_burst_is_released_before_its_compilation() -> None:
     agent = Agent(word(40))
-    compiled = Compiled(agent, 7, STATIC, STATIC)  # type: ignore[arg-type]
+    compiled = RemoteCompilation(agent, 7, STATIC, STATIC)  # type: ignore[arg-type]
     burst = compiled.open_burst()
     assert agent.asked == [(Ask.BURST, struct.pack("<I", 7))]
     burst.close()
@@ -318,7 +318,7 @@ def test_a_run_is_repeated_until_the_buffers_suffice(trials: int, is_possible: b
     answers = [(struct.pack("<IQQII", 4, 1, 2, 1, number + 1), bytes(64)) for number in range(1, trials)]
     answers.append((struct.pack("<IQQII", 0, 1, 2, 1, 1), X[1:].tobytes()))
     agent = Agent(*answers)
-    compiled = Compiled(agent, 7, [tensor("float32", (0,))], [tensor("float32", (0,))])  # type: ignore[arg-type]
+    compiled = RemoteCompilation(agent, 7, [tensor("float32", (0,))], [tensor("float32", (0,))])  # type: ignore[arg-type]
     prepared = PreparedForeign(growing(), lambda: Live(compiled, print), spans.NOTHING)
     if is_possible:
         assert prepared.execute(Request([X])).outputs[0].tolist() == [1]
@@ -334,7 +334,7 @@ def test_a_run_is_repeated_until_the_buffers_suffice(trials: int, is_possible: b
 
 def test_a_burst_outlives_the_compilation_of_which_it_was_opened() -> None:
     agent = Agent(word(9), (struct.pack("<IQQ", 0, 1, 2), X.tobytes()))
-    compiled = Compiled(agent, 7, STATIC[:1], STATIC[:1])  # type: ignore[arg-type]
+    compiled = RemoteCompilation(agent, 7, STATIC[:1], STATIC[:1])  # type: ignore[arg-type]
     b = Builder("abs")
     b.output(b.abs(b.input(STATIC[0])))
     prepared = PreparedForeign(b.finish(), lambda: Live(compiled, lambda: agent.release(1)), spans.NOTHING)

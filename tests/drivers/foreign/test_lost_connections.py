@@ -14,7 +14,7 @@ import pytest
 from nnapi import Device, compile
 from nnapi.contract.driver import DriverDiedError, PrepareOptions, Request
 from nnapi.drivers.foreign.agent import Agent
-from nnapi.drivers.foreign.built_model import Built, Compiled
+from nnapi.drivers.foreign.built_model import Built, RemoteCompilation
 from nnapi.drivers.foreign.driver import list_devices
 from nnapi.drivers.foreign.wire import Garbage, Reader
 from nnapi.errors import (
@@ -112,7 +112,7 @@ def test_a_hanging_library_ends_with_its_client(tmp_path: Path) -> None:
         assert comes_true(lambda: not Path(f"/proc/{agent.pid}/cmdline").exists() or is_zombie(agent.pid))
 
 
-def swallow(compiled: Compiled) -> None:
+def swallow(compiled: RemoteCompilation) -> None:
     with suppress(NnapiError):
         compiled.run(Request([X]), [(64,)])
 

@@ -58,14 +58,14 @@ class Built:
         answer = self._agent.ask(Ask.SUPPORTED, struct.pack("<II", self._number, device))
         return [bool(answer.head.read_word()) for _ in self._part.operations]
 
-    def compile(self, device: int, options: PrepareOptions) -> Compiled:
+    def compile(self, device: int, options: PrepareOptions) -> RemoteCompilation:
         rest = 0 if options.deadline is None else find_rest(options.deadline)
         chosen = struct.pack("<Iii", device, options.preference, options.priority)
         token = digest(*self._said, chosen)
         head = struct.pack("<I", self._number) + chosen + struct.pack("<QI", rest, 1) + token
         number = self._agent.ask(Ask.COMPILE, head, deadline=options.deadline).head.read_word()
         part = self._part
-        return Compiled(self._agent, number, part.list_types(part.inputs), part.list_types(part.outputs))
+        return RemoteCompilation(self._agent, number, part.list_types(part.inputs), part.list_types(part.outputs))
 
     def close(self) -> None:
         self._agent.release(*reversed(self._numbers.values()))
@@ -152,7 +152,9 @@ class Result(NamedTuple):
 class Frame:
     """The part of run requests that depends only on shapes, and the sizes of inputs and output buffers."""
 
-    def __init__(self, compiled: Compiled, shapes: Sequence[Shape | None], output_shapes: Sequence[Shape]) -> None:
+    def __init__(
+        self, compiled: RemoteCompilation, shapes: Sequence[Shape | None], output_shapes: Sequence[Shape]
+    ) -> None:
         """``shapes`` are those of the inputs, None for an omitted one."""
         inputs, outputs = compiled.inputs, compiled.outputs
         self.lengths = [max(math.prod(s), 1) * t.dtype.itemsize for s, t in zip(output_shapes, outputs, strict=True)]
@@ -188,7 +190,7 @@ class Frame:
         return [part for pair in zip(self.gaps, given, strict=True) for part in pair]
 
 
-class Compiled:
+class RemoteCompilation:
     """A finished compilation in the library, or a burst on one."""
 
     def __init__(
@@ -219,11 +221,11 @@ class Compiled:
             raise OpFailedError(f"{self.agent.path} asks for larger outputs than the model has")
         return [buffer.reshape(t.dimensions) for buffer, t in zip(result.buffers, self.outputs, strict=True)]
 
-    def open_burst(self) -> Compiled:
+    def open_burst(self) -> RemoteCompilation:
         """Return a burst on this compilation; close it before the compilation."""
         number, _ = self._numbers
         burst = self.agent.ask(Ask.BURST, struct.pack("<I", number)).head.read_word()
-        return Compiled(self.agent, number, self.inputs, self.outputs, burst)
+        return RemoteCompilation(self.agent, number, self.inputs, self.outputs, burst)
 
     def close(self) -> None:
         number, burst = self._numbers

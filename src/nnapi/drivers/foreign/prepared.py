@@ -8,7 +8,7 @@ from functools import partial
 
 from nnapi.contract.driver import DriverDiedError, Handle, Inference, OpenOptions, Outcome, Request
 from nnapi.contract.prepared import CLOSED, check_deadline
-from nnapi.drivers.foreign.built_model import Compiled, Frame
+from nnapi.drivers.foreign.built_model import Frame, RemoteCompilation
 from nnapi.errors import OpFailedError, need, need_value
 from nnapi.locks import make_lock
 from nnapi.model.call import check_declared
@@ -25,13 +25,13 @@ TRIALS = 3
 class Live:
     """A compilation or burst of one connection, freed with this object and before ``needed``."""
 
-    def __init__(self, compiled: Compiled, needed: "Callable[[], None] | Live") -> None:
+    def __init__(self, compiled: RemoteCompilation, needed: "Callable[[], None] | Live") -> None:
         self.compiled, self.needed = compiled, needed
         free = weakref.finalize(self, _free, compiled, None if isinstance(needed, Live) else needed)
         free.atexit = False
 
 
-def _free(compiled: Compiled, needed: Callable[[], None] | None) -> None:
+def _free(compiled: RemoteCompilation, needed: Callable[[], None] | None) -> None:
     compiled.close()
     if needed:
         needed()
