@@ -23,7 +23,7 @@ from nnapi.trace import recording
 from tests.tflite_writer import Graph, T, const, f32, i32, s8, single, write
 
 cases = pytest.importorskip("tests.delegate.delegate_cases", reason="ai-edge-litert is not installed")
-from nnapi.delegate.compiled import Compiled  # noqa: E402  # it needs the bridge, as the cases do
+from nnapi.delegate.compiled import CompiledPartition  # noqa: E402  # it needs the bridge, as the cases do
 from nnapi.delegate.settings import DelegateSettings  # noqa: E402
 
 pytestmark = cases.pytestmark
@@ -189,7 +189,7 @@ def test_shapes_that_only_a_run_determines(tmp_path: Path, monkeypatch: pytest.M
 def test_only_the_latest_shapes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     gc.collect()  # interpreters of other tests, whose partitions would be counted
     closed: list[object] = []
-    monkeypatch.setattr(Compiled, "close", lambda compiled: closed.append(compiled))
+    monkeypatch.setattr(CompiledPartition, "close", lambda compiled: closed.append(compiled))
     pair = cases.both(single("RELU", [f32(2, 3)], f32(2, 3)))
     for rows in range(1, 12):
         resize(pair, [rows, 3])

@@ -13,7 +13,7 @@ from nnapi.runtime.compilation import Compilation
 Run = Callable[[], None]
 
 
-class Compiled:
+class CompiledPartition:
     def __init__(self, compilation: Compilation) -> None:
         self.compilation = compilation
         self._burst = compilation.burst(borrow=True)
@@ -56,7 +56,9 @@ class CompiledWithStates:
     """Two compilations of a partition, ``fresh`` and stateful. LiteRT resets states to ``zero_points``. A run on reset
     states uses ``fresh`` and leaves a mark in them. An intact mark tells the next run that no program changed them."""
 
-    def __init__(self, fresh: Compiled, make_stateful: Callable[[], Compiled], zero_points: Sequence[int]) -> None:
+    def __init__(
+        self, fresh: CompiledPartition, make_stateful: Callable[[], CompiledPartition], zero_points: Sequence[int]
+    ) -> None:
         self._fresh, self._stateful, self._zero_points = fresh, OnDemand(make_stateful), zero_points
         self.compilation = fresh.compilation
         self._runs = Restarting[None]()

@@ -10,7 +10,7 @@ import numpy as np
 
 from nnapi.capi._bridge import ffi, lib
 from nnapi.contract.workload import find_work
-from nnapi.delegate.compiled import Compiled, CompiledWithStates, Run
+from nnapi.delegate.compiled import CompiledPartition, CompiledWithStates, Run
 from nnapi.delegate.graph import LiteRtGraph, list_integers
 from nnapi.delegate.settings import DelegateSettings
 from nnapi.errors import BadDataError, NnapiError, OpFailedError, need
@@ -46,7 +46,7 @@ class NodeSubset(NamedTuple):
 class Ready(NamedTuple):
     """A compiled partition and the shapes of its outputs."""
 
-    compiled: Compiled | CompiledWithStates
+    compiled: CompiledPartition | CompiledWithStates
     shapes: list[Shape]
 
 
@@ -120,18 +120,18 @@ class Partition:
         """Compile a model for input shapes and cache the result; raise NotClaimed if that fails."""
         results = [model.operands[index].type.dimensions for index in model.outputs[: len(self._outputs)]]
         model.borrowed = self._memory
-        ready: Compiled | CompiledWithStates
+        ready: CompiledPartition | CompiledWithStates
         try:
             if self._states and not self._graph.uses_outside([each.index for each in self._states], self._subset.nodes):
                 stateless = convert(self._graph, self._subset, keeps_state=False)
                 stateless.borrowed = self._memory
-                fresh = Compiled(self._settings.compile(stateless, self._threads))
+                fresh = CompiledPartition(self._settings.compile(stateless, self._threads))
                 zero_points = [int((*tensor.zero_points, 0)[0]) for tensor in self._states]
                 settings, threads = self._settings, self._threads
-                make_stateful = lambda: Compiled(settings.compile(model, threads))  # noqa: E731
+                make_stateful = lambda: CompiledPartition(settings.compile(model, threads))  # noqa: E731
                 ready = CompiledWithStates(fresh, make_stateful, zero_points)
             else:
-                ready = Compiled(self._settings.compile(model, self._threads))
+                ready = CompiledPartition(self._settings.compile(model, self._threads))
         except NnapiError as error:
             raise NotClaimed(dict.fromkeys(self._subset.nodes, str(error))) from error
         if len(self._compiled) == MOST_SHAPES:
