@@ -1,25 +1,25 @@
 """Trees of sections."""
 
 from nnapi.trace.labels import Layer, Phase
-from nnapi.trace.tree import Node, counted_sections, preorder, rearrange
+from nnapi.trace.tree import SectionNode, counted_sections, preorder, rearrange
 
 
-def node(name: str, layer: Layer | None, phase: Phase | None, *children: Node, end: float = 1.0) -> Node:
-    made = Node(name, layer, phase, Phase.OVERALL, 0.0, end)
+def node(name: str, layer: Layer | None, phase: Phase | None, *children: SectionNode, end: float = 1.0) -> SectionNode:
+    made = SectionNode(name, layer, phase, Phase.OVERALL, 0.0, end)
     for child in children:
         made.add(child)
     return made
 
 
-def root(*children: Node) -> Node:
+def root(*children: SectionNode) -> SectionNode:
     return node("", None, None, *children)
 
 
-def ignored(name: str, *children: Node) -> Node:
+def ignored(name: str, *children: SectionNode) -> SectionNode:
     return node(name, Layer.IGNORED, Phase.UNSPECIFIED, *children)
 
 
-def leaf(name: str) -> Node:
+def leaf(name: str) -> SectionNode:
     return node(name, Layer.RUNTIME, Phase.EXECUTION)
 
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from nnapi.trace.labels import Layer, Phase, parse_label
 from nnapi.trace.marks import Mark
-from nnapi.trace.tree import Node, counted_sections, rearrange
+from nnapi.trace.tree import SectionNode, counted_sections, rearrange
 
 CASES = (Phase.WARM_UP, Phase.BENCHMARK)
 
@@ -16,12 +16,12 @@ class Thread:
         """``cases`` are the open warm-ups and benchmarks on all threads of the run. ``swap`` renames layers.
         ``ignored`` is the number of sections that are open since before the run."""
         self.number = number
-        self.root = Node("", None, None, Phase.OVERALL, 0.0, 0.0)
+        self.root = SectionNode("", None, None, Phase.OVERALL, 0.0, 0.0)
         self.orphans = 0
         self.intervals: defaultdict[tuple[Phase, str], list[tuple[float, float]]] = defaultdict(list)
         self.executions: defaultdict[Phase, int] = defaultdict(int)
         self.items: defaultdict[tuple[Phase, Layer | None, Phase], list[tuple[str, float]]] = defaultdict(list)
-        self._open: list[Node] = []
+        self._open: list[SectionNode] = []
         self._cases, self._swap, self._ignored = cases, swap, ignored
 
     def read(self, mark: Mark) -> None:
@@ -57,17 +57,19 @@ class Thread:
         label = parse_label(mark.name)
         if label.is_switch:
             self._end(mark.seconds)
-            self._push(Node("", None, Phase.UNSPECIFIED, self._case, mark.seconds, mark.seconds, is_placeholder=True))
+            self._push(
+                SectionNode("", None, Phase.UNSPECIFIED, self._case, mark.seconds, mark.seconds, is_placeholder=True)
+            )
         layer = self._swap.get(label.layer, label.layer)
         if layer is Layer.APPLICATION and label.phase in CASES:
             self._cases.append(label.phase)
         if layer is Layer.APPLICATION and label.phase is Phase.EXECUTION:
             self.executions[self._case] += 1
-        node = Node(mark.name, layer, label.phase, self._case, mark.seconds, mark.seconds)
+        node = SectionNode(mark.name, layer, label.phase, self._case, mark.seconds, mark.seconds)
         node.is_subtracted = label.is_subtracted
         self._push(node)
 
-    def _push(self, node: Node) -> None:
+    def _push(self, node: SectionNode) -> None:
         self._open.append((self._open[-1] if self._open else self.root).add(node))
 
     def _end(self, seconds: float) -> None:

@@ -20,7 +20,7 @@ CALLS = {
 
 
 @dataclass(eq=False, slots=True)
-class Node:
+class SectionNode:
     """A section; the root of a thread has neither layer nor phase. Times are in seconds."""
 
     mark: str
@@ -29,8 +29,8 @@ class Node:
     application_phase: Phase
     start: float
     end: float
-    parent: Node | None = None
-    children: list[Node] = field(default_factory=list)
+    parent: SectionNode | None = None
+    children: list[SectionNode] = field(default_factory=list)
     is_subtracted: bool = False
     is_placeholder: bool = False
     """Stands for a section that another one replaced, until the replaced section ends."""
@@ -40,7 +40,7 @@ class Node:
         return self.parent is None
 
     @property
-    def around(self) -> Node:
+    def around(self) -> SectionNode:
         return need_value(self.parent, "the root lies in no section")
 
     @property
@@ -54,7 +54,7 @@ class Node:
     def milliseconds(self) -> float:
         return (self.end - self.start) * 1000.0
 
-    def add(self, node: Node) -> Node:
+    def add(self, node: SectionNode) -> SectionNode:
         node.parent = self
         self.children.append(node)
         return node
@@ -71,7 +71,7 @@ class Node:
         return not (phase is Phase.INITIALIZATION and around is not Phase.INITIALIZATION)
 
 
-def preorder(root: Node) -> list[Node]:
+def preorder(root: SectionNode) -> list[SectionNode]:
     """Return the nodes below the root, parents first."""
     found, waiting = [], [root]
     while waiting:
@@ -81,7 +81,7 @@ def preorder(root: Node) -> list[Node]:
     return found[1:]
 
 
-def rearrange(root: Node) -> list[str]:
+def rearrange(root: SectionNode) -> list[str]:
     """Rearrange a complete tree for counting. Return messages on wrongly nested sections."""
     _dissolve(root, lambda node: node.layer is Layer.IGNORED)
     _dissolve(root, lambda node: node.is_placeholder)
@@ -93,12 +93,12 @@ def rearrange(root: Node) -> list[str]:
     return list(_violations(root))
 
 
-def _dissolve(root: Node, is_gone: Callable[[Node], bool]) -> None:
+def _dissolve(root: SectionNode, is_gone: Callable[[SectionNode], bool]) -> None:
     """Remove nodes; their children are appended to the parent's."""
     for node in [root, *preorder(root)]:
         if is_gone(node) and not node.is_root:
             continue
-        kept, waiting = list[Node](), [node]
+        kept, waiting = list[SectionNode](), [node]
         while waiting:
             gone = waiting.pop()
             kept += [child for child in gone.children if not is_gone(child)]
@@ -108,7 +108,7 @@ def _dissolve(root: Node, is_gone: Callable[[Node], bool]) -> None:
             child.parent = node
 
 
-def _is_wrongly_in_application(node: Node) -> bool:
+def _is_wrongly_in_application(node: SectionNode) -> bool:
     """Return whether the application's section names a phase that this section's phase does not belong to."""
     around = node.around
     return (
@@ -119,12 +119,12 @@ def _is_wrongly_in_application(node: Node) -> bool:
     )
 
 
-def _is_misplaced(node: Node) -> bool:
+def _is_misplaced(node: SectionNode) -> bool:
     is_started_late = node.phase is Phase.INITIALIZATION and node.around.phase is not Phase.INITIALIZATION
     return node.is_subtracted or is_started_late or _is_wrongly_in_application(node)
 
 
-def _copy_upwards(node: Node) -> None:
+def _copy_upwards(node: SectionNode) -> None:
     target = node.around
     if node.is_subtracted:
         while target.parent is not None and (target.layer is not node.layer or target.is_detail):
@@ -135,23 +135,23 @@ def _copy_upwards(node: Node) -> None:
     else:
         target = target.parent or target
     target = target.parent or target
-    target.add(Node(node.mark, node.layer, node.phase, node.application_phase, node.start, node.end))
+    target.add(SectionNode(node.mark, node.layer, node.phase, node.application_phase, node.start, node.end))
     node.is_subtracted = True
 
 
-def _insert_application(node: Node) -> None:
+def _insert_application(node: SectionNode) -> None:
     """Insert an application section around one of the runtime, with the same phase and length."""
     parent = node.around
-    between = Node(node.mark, Layer.APPLICATION, node.phase, node.application_phase, node.start, node.start)
+    between = SectionNode(node.mark, Layer.APPLICATION, node.phase, node.application_phase, node.start, node.start)
     between.end = node.start + _time_left(node, subtractions(node)) / 1000.0
     between.parent = parent
     parent.children[parent.children.index(node)] = between
     between.add(node)
 
 
-def subtractions(root: Node) -> dict[Node, float]:
+def subtractions(root: SectionNode) -> dict[SectionNode, float]:
     """Return, by node, the milliseconds to subtract from the section around it."""
-    taken: dict[Node, float] = {}
+    taken: dict[SectionNode, float] = {}
     for node in reversed(preorder(root)):
         if node.is_detail:
             total = 0.0
@@ -163,19 +163,19 @@ def subtractions(root: Node) -> dict[Node, float]:
     return taken
 
 
-def _time_left(node: Node, taken: dict[Node, float]) -> float:
+def _time_left(node: SectionNode, taken: dict[SectionNode, float]) -> float:
     time = node.milliseconds
     for child in node.children:
         time -= taken[child]
     return time
 
 
-def counted_sections(root: Node) -> Iterator[tuple[Node, float, bool]]:
+def counted_sections(root: SectionNode) -> Iterator[tuple[SectionNode, float, bool]]:
     """Yield the sections of a rearranged tree that count, in the order of addition. Each comes with its milliseconds,
     and whether it is a phase of an execution that no section of its layer covers."""
     taken = subtractions(root)
     executing: dict[Layer | None, int] = {}
-    waiting: list[tuple[Node, bool]] = [(child, True) for child in reversed(root.children)]
+    waiting: list[tuple[SectionNode, bool]] = [(child, True) for child in reversed(root.children)]
     while waiting:
         node, is_entered = waiting.pop()
         if not is_entered:
@@ -190,7 +190,7 @@ def counted_sections(root: Node) -> Iterator[tuple[Node, float, bool]]:
         waiting += [(child, True) for child in reversed(node.children)]
 
 
-def _violations(root: Node) -> Iterator[str]:
+def _violations(root: SectionNode) -> Iterator[str]:
     for node in preorder(root):
         around = node.parent
         if around is None or node.is_subtracted:
