@@ -76,7 +76,7 @@ class Profiled(CompiledModel):
         return found
 
 
-class Node(NamedTuple):
+class OperatorNode(NamedTuple):
     """An operator's kind, and the indices of its tensors (-1: omitted)."""
 
     kind: str
@@ -98,7 +98,7 @@ def may_be_event_of(kind: str, name: str) -> bool:
     return name.startswith(names or kind[:3].capitalize())
 
 
-def find_owners(nodes: Sequence[Node], events: Sequence[Event]) -> list[int]:
+def find_owners(nodes: Sequence[OperatorNode], events: Sequence[Event]) -> list[int]:
     """Return the index of the operator behind each event."""
     left = dict.fromkeys(range(len(nodes)))
     for event in events:
@@ -177,10 +177,12 @@ def _measure(engine: Engine) -> tuple[list[Event], list[float]]:
         return events, measure_typical(lambda: [correct_seconds(event.seconds) for event in profiled.run()])
 
 
-def _nodes(native: Any, count: int) -> list[Node]:
+def _nodes(native: Any, count: int) -> list[OperatorNode]:
     """Return the graph's operators, which the interpreter lists before delegate nodes."""
     return [
-        Node(native.NodeName(at), tuple(map(int, native.NodeInputs(at))), tuple(map(int, native.NodeOutputs(at))))
+        OperatorNode(
+            native.NodeName(at), tuple(map(int, native.NodeInputs(at))), tuple(map(int, native.NodeOutputs(at)))
+        )
         for at in range(count)
     ]
 
