@@ -28,7 +28,7 @@ NO_RECORD = Record(Source(memoryview(b"")), 0, ())
 
 
 @dataclass(slots=True, eq=False)
-class Node(Operator):
+class DelegateNode(Operator):
     """A node of an interpreter: its number, and its parameters, which live as long as the interpreter."""
 
     number: int = 0
@@ -85,7 +85,7 @@ class LiteRtGraph(File):
             if not tensor.region and not tensor.is_variable:
                 tensor.shape = shapes.get(index, (0,) * len(tensor.shape))
 
-    def list_nodes(self, operators: Sequence[Operator]) -> list[Node]:
+    def list_nodes(self, operators: Sequence[Operator]) -> list[DelegateNode]:
         wanted = {id(operator) for operator in operators}
         return [node for node in self.nodes if id(node) in wanted]
 
@@ -106,7 +106,7 @@ class LiteRtGraph(File):
     def signature(self, index: int) -> Signature | None:
         return None
 
-    def _find_foreign(self, node: Node) -> Iterator[str]:
+    def _find_foreign(self, node: DelegateNode) -> Iterator[str]:
         if node.is_delegated:
             yield "it is another delegate's"
         if row_of(node.kind).subgraphs:
@@ -123,7 +123,7 @@ class LiteRtGraph(File):
                 yield str(error)
 
 
-def _read_node(context: Any, number: int) -> Node:
+def _read_node(context: Any, number: int) -> DelegateNode:
     places = ffi.new("TfLiteNode**"), ffi.new("TfLiteRegistration**")
     need(not context.GetNodeAndRegistration(context, number, *places), f"LiteRT has no node {number}", BadDataError)
     node, registration = (place[0] for place in places)
@@ -133,7 +133,9 @@ def _read_node(context: Any, number: int) -> Node:
         kind += f":{_text(registration.custom_name)}"
     inputs, outputs, others = map(list_integers, (node.inputs, node.outputs, node.intermediates))
     custom = node.custom_initial_data, node.custom_initial_data_size
-    return Node(kind, inputs, outputs, others, NO_RECORD, number, node.builtin_data, custom, bool(node.delegate))
+    return DelegateNode(
+        kind, inputs, outputs, others, NO_RECORD, number, node.builtin_data, custom, bool(node.delegate)
+    )
 
 
 def _read_tensor(index: int, given: Any, first: int) -> Tensor:
