@@ -19,7 +19,14 @@ pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platf
 
 from nnapi.drivers.litert import c_api
 from nnapi.drivers.litert.compile import find_origins
-from nnapi.drivers.litert.profiler import Event, OperatorNode, Profiled, align_events, find_owners, may_be_event_of
+from nnapi.drivers.litert.profiler import (
+    OperatorNode,
+    OperatorTime,
+    Profiled,
+    align_events,
+    find_owners,
+    may_be_event_of,
+)
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from tests.drivers.xnnpack.engine_cases import Net, engine
@@ -78,7 +85,11 @@ def test_delegates_run_what_has_its_inputs() -> None:
         OperatorNode("ADD", (1, 1), (2,)),
         OperatorNode("MUL", (0, 0), (3,)),
     ]
-    before = [Event("Multiply (ND)", None, 1e-6), Event("GATHER", 0, 1e-6), Event("Add (ND)", None, 1e-6)]
+    before = [
+        OperatorTime("Multiply (ND)", None, 1e-6),
+        OperatorTime("GATHER", 0, 1e-6),
+        OperatorTime("Add (ND)", None, 1e-6),
+    ]
     assert find_owners(nodes, before) == [2, 0, 1]
     with pytest.raises(ValueError, match="before their inputs are computed"):
         find_owners(nodes[:2], before[:2])

@@ -37,7 +37,7 @@ class _Event(ctypes.Structure):
     )
 
 
-class Event(NamedTuple):
+class OperatorTime(NamedTuple):
     """The seconds of one operator. ``operator`` is its index in the file, None inside XNNPACK's delegate."""
 
     name: str
@@ -56,7 +56,7 @@ class Profiled(CompiledModel):
         super().__init__(content, (inputs, outputs), options)
         self._profiler = make("CompiledModelGetProfiler", self.handle)
 
-    def run(self) -> list[Event]:
+    def run(self) -> list[OperatorTime]:
         """Run once; return the events of the main graph's operators, in order. The time of a subgraph is that of the
         operator that runs it."""
         call("StartProfiler", self._profiler)
@@ -66,7 +66,7 @@ class Profiled(CompiledModel):
         events = (_Event * count.value)()
         call("GetProfilerEvents", self._profiler, count, events)
         found = [
-            Event(
+            OperatorTime(
                 (e.tag or b"").decode(errors="replace"), e.operator if e.type == KERNEL else None, e.microseconds / 1e6
             )
             for e in events
@@ -98,7 +98,7 @@ def may_be_event_of(kind: str, name: str) -> bool:
     return name.startswith(names or kind[:3].capitalize())
 
 
-def find_owners(nodes: Sequence[OperatorNode], events: Sequence[Event]) -> list[int]:
+def find_owners(nodes: Sequence[OperatorNode], events: Sequence[OperatorTime]) -> list[int]:
     """Return the index of the operator behind each event."""
     left = dict.fromkeys(range(len(nodes)))
     for event in events:
@@ -171,7 +171,7 @@ def measure_operators(model: Model, origins: Sequence[int | None], engine: Engin
     ]
 
 
-def _measure(engine: Engine) -> tuple[list[Event], list[float]]:
+def _measure(engine: Engine) -> tuple[list[OperatorTime], list[float]]:
     with Profiled(bytes(engine.content), engine.inputs, engine.outputs, engine.threads) as profiled:
         events = profiled.run()  # the first run allocates memory: its times are not used
         return events, measure_typical(lambda: [correct_seconds(event.seconds) for event in profiled.run()])
