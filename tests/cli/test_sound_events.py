@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nnapi.cli import app
-from nnapi.cli.sound_events import LABEL, LEAST, ROW, Event, describe_events, draw_events, find_events
+from nnapi.cli.sound_events import LABEL, LEAST, ROW, SoundEvent, describe_events, draw_events, find_events
 from tests.formats.tflite.metadata_cases import append_files, block
 from tests.tflite_writer import Graph, const, f32, write
 
@@ -18,9 +18,13 @@ SHARES = np.array([[0.9, 0.1], [0.8, 0.4], [0.1, 0.6], [0.7, 0.2]])
 
 def test_windows_beside_each_other_are_one_event() -> None:
     found = find_events(SHARES, 0.5, 1.0, ["dog", "cat"], LEAST)
-    assert found == [Event(0, "dog", 0.0, 1.5, 0.9), Event(1, "cat", 0.5, 2.0, 0.6), Event(0, "dog", 1.5, 2.5, 0.7)]
+    assert found == [
+        SoundEvent(0, "dog", 0.0, 1.5, 0.9),
+        SoundEvent(1, "cat", 0.5, 2.0, 0.6),
+        SoundEvent(0, "dog", 1.5, 2.5, 0.7),
+    ]
     assert describe_events(found[:2]) == "dog 0.0–1.5 s, cat 0.5–2.0 s"
-    assert find_events(SHARES, 0.5, 1.0, ["dog", "cat"], 0.85) == [Event(0, "dog", 0.0, 1.0, 0.9)]
+    assert find_events(SHARES, 0.5, 1.0, ["dog", "cat"], 0.85) == [SoundEvent(0, "dog", 0.0, 1.0, 0.9)]
     assert describe_events([]) == "nothing"
 
 

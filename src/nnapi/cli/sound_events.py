@@ -26,7 +26,7 @@ def view_events(
     return View(describe_events(events), draw_events(shares, step, length, names), {"events": data})
 
 
-class Event(NamedTuple):
+class SoundEvent(NamedTuple):
     """A class heard from ``start`` to ``end``, in seconds; ``share`` is its greatest score in these windows."""
 
     number: int
@@ -36,7 +36,7 @@ class Event(NamedTuple):
     share: float
 
 
-def find_events(shares: Array, step: float, length: float, names: Sequence[str], least: float) -> list[Event]:
+def find_events(shares: Array, step: float, length: float, names: Sequence[str], least: float) -> list[SoundEvent]:
     """Join adjacent windows whose score for a class is at least ``least``; ``shares`` is (windows, classes)."""
     found = []
     for number in np.flatnonzero(shares.max(0) >= least).tolist():
@@ -44,11 +44,11 @@ def find_events(shares: Array, step: float, length: float, names: Sequence[str],
         changes = np.flatnonzero(heard[1:] != heard[:-1]).tolist()
         for first, after in zip(changes[::2], changes[1::2], strict=True):
             share = float(shares[first:after, number].max())
-            found.append(Event(number, names[number], first * step, (after - 1) * step + length, share))
+            found.append(SoundEvent(number, names[number], first * step, (after - 1) * step + length, share))
     return sorted(found, key=lambda event: (event.start, -event.share))
 
 
-def describe_events(events: Sequence[Event]) -> str:
+def describe_events(events: Sequence[SoundEvent]) -> str:
     """Return text such as ``dog 0.0–1.5 s, cat 2.0–3.0 s``."""
     return ", ".join(f"{event.name} {event.start:.1f}–{event.end:.1f} s" for event in events) or "nothing"
 
