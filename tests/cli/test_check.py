@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from nnapi.cli import app
 from nnapi.testing.corpus import INDEX, write
-from nnapi.testing.example import Example, Graph, Harness, OperandSpec, OperationSpec, Source
+from nnapi.testing.example import Example, ExampleGraph, Harness, OperandSpec, OperationSpec, Source
 
 
 def relu(name: str, *expected: float) -> Example:
@@ -21,7 +21,7 @@ def relu(name: str, *expected: float) -> Example:
         OperandSpec("TENSOR_FLOAT32", (2,), lifetime=lifetime, name=lifetime.name.lower())
         for lifetime in (Source.SUBGRAPH_INPUT, Source.SUBGRAPH_OUTPUT)
     )
-    main = Graph(operands, (OperationSpec("RELU", (0,), (1,)),), (0,), (1,))
+    main = ExampleGraph(operands, (OperationSpec("RELU", (0,), (1,)),), (0,), (1,))
     outputs = {1: np.array(expected, np.float32)}
     return Example(name, main, {0: np.array([-1, 2], np.float32)}, outputs, harness=Harness(dynamic_output_shape=True))
 

@@ -9,7 +9,7 @@ from nnapi.codes import OperationCode
 from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime
 from nnapi.testing.build import ALIGNMENT, build, describe
-from nnapi.testing.example import ChannelSpec, Example, Graph, OperationSpec, Source
+from nnapi.testing.example import ChannelSpec, Example, ExampleGraph, OperationSpec, Source
 from tests.testing.testing_cases import add, constant, endless, given, taken, tensor
 
 
@@ -46,7 +46,7 @@ def sums(*constants: np.ndarray) -> Example:
         operands.append(given(result) if number == len(constants) - 1 else result)
         operations.append(OperationSpec("ADD", (last, len(operands) - 2, 1), (len(operands) - 1,)))
         last = len(operands) - 1
-    main = Graph(tuple(operands), tuple(operations), (0,), (last,))
+    main = ExampleGraph(tuple(operands), tuple(operations), (0,), (last,))
     return Example("sums", main, {0: np.zeros(3, np.float32)}, {last: np.zeros(3, np.float32)})
 
 
@@ -67,7 +67,7 @@ def convolution(*, hide: bool) -> Example:
     numbers = [constant("INT32", np.int32(value)) for value in (1, 1, 1, 0)]
     result = given(tensor("TENSOR_QUANT8_ASYMM", 1, 1, 1, 2, scale=1.0))
     operands = (taken(image), filter, bias, *numbers, result)
-    main = Graph(operands, (OperationSpec("CONV_2D", (0, 1, 2, 3, 4, 5, 6), (7,)),), (0,), (7,))
+    main = ExampleGraph(operands, (OperationSpec("CONV_2D", (0, 1, 2, 3, 4, 5, 6), (7,)),), (0,), (7,))
     return Example("convolution", main, {0: np.zeros((1, 1, 1, 1), np.uint8)}, {7: np.zeros((1, 1, 1, 2), np.uint8)})
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nnapi.testing.compare import SINGLE, STEP, compare, judge, tolerance_for
-from nnapi.testing.example import Criterion, Example, Graph, OperationSpec
+from nnapi.testing.example import Criterion, Example, ExampleGraph, OperationSpec
 from tests.testing.testing_cases import given, taken, tensor
 
 FP32, FP16, LOOSE = Criterion("fp32"), Criterion("fp16"), Criterion("fp32", 3)
@@ -94,14 +94,14 @@ def example(type: str, expected: np.ndarray, **changes: Any) -> Example:
     """An example with that expected output; what it computes does not matter."""
     inputs = {0: np.zeros(1, np.float32)}
     operands = (taken(tensor("TENSOR_FLOAT32", 1)), given(tensor(type, *expected.shape, name="y")))
-    main = Graph(operands, (OperationSpec("RELU", (0,), (1,)),), (0,), (1,))
+    main = ExampleGraph(operands, (OperationSpec("RELU", (0,), (1,)),), (0,), (1,))
     return Example("example", main, **({"inputs": inputs, "outputs": {1: expected}} | changes))
 
 
 def test_outputs_are_judged_in_the_order_of_the_model() -> None:
     first = example("TENSOR_INT32", np.array([1], np.int32))
     operands = (*first.main.operands, given(tensor("TENSOR_FLOAT32", 1, name="z")))
-    main = Graph(operands, first.main.operations, (0,), (2, 1))
+    main = ExampleGraph(operands, first.main.operations, (0,), (2, 1))
     both = replace(first, main=main, outputs={1: np.array([1], np.int32), 2: np.array([0.5], np.float32)})
     right = [np.array([0.5], np.float32), np.array([1], np.int32)]
     assert judge(both, right) is None

@@ -14,7 +14,7 @@ import pytest
 
 from nnapi.testing import corpus as corpus_module
 from nnapi.testing.corpus import INDEX, Corpus, CorpusError, entry_of, write
-from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, OperandSpec, OperationSpec, Source
+from nnapi.testing.example import ChannelSpec, Criterion, Example, ExampleGraph, OperandSpec, OperationSpec, Source
 from tests.testing.testing_cases import add, constant, endless, given, relu, taken, tensor
 from tools.size import REPOSITORY
 
@@ -41,7 +41,7 @@ def rich() -> Example:
     operations = (OperationSpec("IF", (0, 1, 2, 3, 4, 5), (6,)), OperationSpec("RELU", (6,), (7, 8)))
     return Example(
         "rich",
-        Graph(operands, operations, (0, 9), (7, 8), "main"),
+        ExampleGraph(operands, operations, (0, 9), (7, 8), "main"),
         {0: np.array([[1, 2]], np.float32), 9: None},
         {7: np.zeros((0, 4), np.uint8), 8: np.zeros(2, np.float16)},
         add().graphs,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnapi.testing.example import Criterion, Example, Graph, Harness, OperandSpec, OperationSpec, Source
+from nnapi.testing.example import Criterion, Example, ExampleGraph, Harness, OperandSpec, OperationSpec, Source
 from nnapi.testing.variants import VARIANTS, Setting, Skip
 from tests.testing.testing_cases import REFERENCE, add, constant, endless, given, refusing, relu, spoilt, taken, tensor
 
@@ -99,7 +99,7 @@ def test_strict_reaches_the_judge() -> None:
     numbers = OperandSpec("TENSOR_INT32", (2,))
     one, none = constant("TENSOR_INT32", np.array([1, 1], np.int32)), constant("INT32", np.int32(0))
     operands = (taken(numbers), one, none, given(numbers))
-    main = Graph(operands, (OperationSpec("ADD", (0, 1, 2), (3,)),), (0,), (3,))
+    main = ExampleGraph(operands, (OperationSpec("ADD", (0, 1, 2), (3,)),), (0,), (3,))
     one_off = Example("sum", main, {0: np.array([1, 2], np.int32)}, {3: np.array([2, 4], np.int32)})
     for variant in COMPUTING[:2]:
         assert violation(variant, one_off) is None

@@ -10,7 +10,7 @@ from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device, device
-from nnapi.testing.example import Example, Graph, Harness, OperandSpec, OperationSpec, Source
+from nnapi.testing.example import Example, ExampleGraph, Harness, OperandSpec, OperationSpec, Source
 
 EVERYTHING = Harness(
     dynamic_output_shape=True, quantization_coupling=True, device_memory=True, fenced=True, compliance=True
@@ -43,7 +43,7 @@ def add(**changes: Any) -> Example:
         constant("INT32", np.int32(0)),
         given(tensor(F32, 2, name="sum")),
     )
-    main = Graph(operands, (OperationSpec("ADD", (0, 1, 2), (3,)),), (0,), (3,))
+    main = ExampleGraph(operands, (OperationSpec("ADD", (0, 1, 2), (3,)),), (0,), (3,))
     inputs, outputs = {0: np.array([1, 2], np.float32)}, {3: np.array([11, 22], np.float32)}
     known = {"spec": "add", "min_feature": "V1_0", "harness": replace(EVERYTHING, quantization_coupling=False)}
     return Example(**({"name": "add", "main": main, "inputs": inputs, "outputs": outputs} | known | changes))  # type: ignore[arg-type]
@@ -52,7 +52,7 @@ def add(**changes: Any) -> Example:
 def relu(**changes: Any) -> Example:
     """The larger of each number and 0, in unsigned codes of scale 0.5 around 128."""
     spec = tensor(Q8, 3, scale=0.5, zero_point=128)
-    main = Graph((taken(spec), given(spec)), (OperationSpec("RELU", (0,), (1,)),), (0,), (1,))
+    main = ExampleGraph((taken(spec), given(spec)), (OperationSpec("RELU", (0,), (1,)),), (0,), (1,))
     inputs, outputs = {0: np.array([0, 128, 255], np.uint8)}, {1: np.array([128, 128, 255], np.uint8)}
     known = {"spec": "relu", "min_feature": "V1_0", "harness": EVERYTHING}
     return Example(**({"name": "relu", "main": main, "inputs": inputs, "outputs": outputs} | known | changes))  # type: ignore[arg-type]
@@ -62,9 +62,9 @@ def endless() -> Example:
     """A WHILE whose condition is its only, unchanging, state."""
     truth = tensor("TENSOR_BOOL8", 1)
     copy = OperationSpec("LOGICAL_OR", (0, 0), (1,))
-    same = Graph((taken(truth), given(truth)), (copy,), (0,), (1,))
+    same = ExampleGraph((taken(truth), given(truth)), (copy,), (0,), (1,))
     models = [OperandSpec("SUBGRAPH", lifetime=Source.SUBGRAPH, subgraph=0)] * 2
-    main = Graph((*models, taken(truth), given(truth)), (OperationSpec("WHILE", (0, 1, 2), (3,)),), (2,), (3,))
+    main = ExampleGraph((*models, taken(truth), given(truth)), (OperationSpec("WHILE", (0, 1, 2), (3,)),), (2,), (3,))
     yes = np.array([True])
     harness = Harness(generated=False, infinite_loop_timeout=True)
     return Example("endless", main, {2: yes}, {3: yes}, (same,), expect_failure=True, harness=harness)

@@ -13,7 +13,7 @@ from nnapi.model.operand import Array
 from nnapi.operation_codes import CODES
 from nnapi.runtime.device import Device
 from nnapi.testing import runtime_classes
-from nnapi.testing.example import Example, Graph, Source
+from nnapi.testing.example import Example, ExampleGraph, Source
 
 MAIN = -1
 """The index of the main graph among those of the referenced graphs."""
@@ -44,7 +44,7 @@ def describe(example: Example, classes: Any = runtime_classes) -> Model:
     return builder.describe(main)
 
 
-def _list_references(graph: Graph) -> list[int]:
+def _list_references(graph: ExampleGraph) -> list[int]:
     found = [operand.subgraph for operand in graph.operands if operand.lifetime == Source.SUBGRAPH]
     return [number for number in found if number is not None]
 
@@ -64,7 +64,7 @@ class _Builder:
                 content += bytes(-len(content) % ALIGNMENT)
         self._memory: Memory = classes.Memory.from_array(np.frombuffer(content, np.uint8))
 
-    def graph(self, number: int) -> Graph:
+    def graph(self, number: int) -> ExampleGraph:
         return self.example.main if number == MAIN else self.example.referenced[number]
 
     def describe(self, number: int) -> Model:

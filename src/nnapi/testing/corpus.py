@@ -16,7 +16,16 @@ import numpy as np
 from nnapi.errors import Mistake, UnusableFile
 from nnapi.model.operand import Array, Shape
 from nnapi.store.files import open_regular, output_file, read_bounded
-from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, Harness, OperandSpec, OperationSpec, Source
+from nnapi.testing.example import (
+    ChannelSpec,
+    Criterion,
+    Example,
+    ExampleGraph,
+    Harness,
+    OperandSpec,
+    OperationSpec,
+    Source,
+)
 
 INDEX = "index.jsonl"
 MOST_TEXT = 64 << 20
@@ -200,8 +209,8 @@ def _example(described: Any, arrays: Arrays, file: str) -> Example:
     )
 
 
-def _graph(described: Any, arrays: Arrays) -> Graph:
-    return Graph(
+def _graph(described: Any, arrays: Arrays) -> ExampleGraph:
+    return ExampleGraph(
         tuple(_operand(operand, arrays) for operand in described["operands"]),
         tuple(
             OperationSpec(operation["type"], tuple(operation["inputs"]), tuple(operation["outputs"]))

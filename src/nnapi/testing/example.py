@@ -72,7 +72,7 @@ class OperationSpec:
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
+class ExampleGraph:
     """A model: operands, operations in run order, inputs and outputs."""
 
     operands: tuple[OperandSpec, ...]
@@ -114,10 +114,10 @@ class Example:
     """
 
     name: str
-    main: Graph
+    main: ExampleGraph
     inputs: Mapping[int, Array | None]
     outputs: Mapping[int, Array]
-    referenced: tuple[Graph, ...] = ()
+    referenced: tuple[ExampleGraph, ...] = ()
     spec: str = ""
     min_feature: str = "UNKNOWN"
     relaxed: bool = False
@@ -128,7 +128,7 @@ class Example:
     file: str = ""
 
     @property
-    def graphs(self) -> tuple[Graph, ...]:
+    def graphs(self) -> tuple[ExampleGraph, ...]:
         return (self.main, *self.referenced)
 
     @property

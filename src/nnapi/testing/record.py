@@ -12,7 +12,7 @@ from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array
 from nnapi.operation_codes import NAMES
-from nnapi.testing.example import ChannelSpec, Example, Graph, Harness, OperandSpec, OperationSpec, Source
+from nnapi.testing.example import ChannelSpec, Example, ExampleGraph, Harness, OperandSpec, OperationSpec, Source
 
 NOTHING = Harness(generated=False)
 """The harness of examples that cannot be repeated, because the model never ran or the run failed."""
@@ -50,8 +50,8 @@ def example_of(
     )
 
 
-def _graph(model: Model, positions: Mapping[int, int]) -> Graph:
-    return Graph(
+def _graph(model: Model, positions: Mapping[int, int]) -> ExampleGraph:
+    return ExampleGraph(
         tuple(_operand(operand, positions) for operand in model.operands),
         tuple(OperationSpec(_operation(call.code), call.inputs, call.outputs) for call in model.operations),
         model.inputs,

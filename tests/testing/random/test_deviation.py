@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnapi.testing.example import Example, Graph, OperandSpec, OperationSpec, Source
+from nnapi.testing.example import Example, ExampleGraph, OperandSpec, OperationSpec, Source
 from nnapi.testing.random.deviation import Computation
 from tests.testing.testing_cases import F32, Q8, constant, given, taken, tensor
 
@@ -17,7 +17,7 @@ def chain(*steps: tuple[str, OperandSpec], x: OperandSpec, data: np.ndarray, sho
     results[-1] = given(results[-1])
     operations = tuple(OperationSpec(name, (i,), (i + 1,)) for i, (name, _) in enumerate(steps))
     outputs = tuple(i + 1 for i, spec in enumerate(results) if spec.lifetime == Source.SUBGRAPH_OUTPUT)
-    return Example("chain", Graph((taken(x), *results), operations, (0,), outputs), {0: data}, {})
+    return Example("chain", ExampleGraph((taken(x), *results), operations, (0,), outputs), {0: data}, {})
 
 
 def computed(example: Example, *, special: bool = False) -> Computation:
@@ -65,7 +65,9 @@ def test_sums_that_cancel_may_be_off_by_the_last_places_of_their_terms() -> None
         )
         call = OperationSpec("FULLY_CONNECTED", (0, 1, 2, 3), (4,))
         return float(
-            computed(Example("sum", Graph(operands, (call,), (0,), (4,)), {0: terms}, {})).expect(4).allowance[0, 0]
+            computed(Example("sum", ExampleGraph(operands, (call,), (0,), (4,)), {0: terms}, {}))
+            .expect(4)
+            .allowance[0, 0]
         )
 
     assert allowance([1e6, -1e6]) > 1e-2
@@ -149,7 +151,7 @@ def test_what_follows_infinity_in_a_sequence_is_not_judged(number: float, judged
     call = OperationSpec("UNIDIRECTIONAL_SEQUENCE_RNN", tuple(range(7)), (7,))
     data = np.array([[[1], [0]]], np.float32)
     with np.errstate(all="ignore"):
-        computation = computed(Example("sequence", Graph(operands, (call,), (0,), (7,)), {0: data}, {}))
+        computation = computed(Example("sequence", ExampleGraph(operands, (call,), (0,), (7,)), {0: data}, {}))
     assert np.isfinite(computation.expect(7).allowance).all() == judged
 
 
@@ -158,7 +160,7 @@ def test_what_is_denormal_may_be_nothing_on_both_sides_of_a_division() -> None:
     operands = (taken(FLOATS), hidden, constant("INT32", np.int32(0)), given(FLOATS))
     calls = (OperationSpec("RELU1", (0,), (1,)), OperationSpec("DIV", (1, 0, 2), (3,)))
     data = np.array([1e-40, 0.5, 0.25, 1.0], np.float32)
-    example = Example("quotient", Graph(operands, calls, (0,), (3,)), {0: data}, {})
+    example = Example("quotient", ExampleGraph(operands, calls, (0,), (3,)), {0: data}, {})
     allowance = computed(example, special=True).expect(3).allowance
     assert np.isinf(allowance[0])
     assert (allowance[1:] < 1e-2).all()
@@ -168,7 +170,9 @@ def test_what_is_denormal_may_be_nothing_in_ordinary_examples_too() -> None:
     """A cell may give a denormal number; 1e-40 / 0 is infinite, 0 / 0 is NaN."""
     operands = (taken(FLOATS), taken(FLOATS), constant("INT32", np.int32(2)), given(FLOATS))
     data = {0: np.array([1e-40, 0.5, 0.25, 1.0], np.float32), 1: np.array([0.0, 0.5, 0.25, 1.0], np.float32)}
-    example = Example("quotient", Graph(operands, (OperationSpec("DIV", (0, 1, 2), (3,)),), (0, 1), (3,)), data, {})
+    example = Example(
+        "quotient", ExampleGraph(operands, (OperationSpec("DIV", (0, 1, 2), (3,)),), (0, 1), (3,)), data, {}
+    )
     allowance = computed(example).expect(3).allowance
     assert np.isinf(allowance[0])
     assert (allowance[1:] < 1e-3).all()
@@ -180,7 +184,7 @@ def test_a_hidden_divisor_that_may_be_zero_permits_any_quotient() -> None:
     operands = (taken(FLOATS), hidden, constant("INT32", np.int32(0)), given(FLOATS))
     calls = (OperationSpec("SIN", (0,), (1,)), OperationSpec("DIV", (1, 1, 2), (3,)))
     data = np.array([np.pi, 1.0, -1e-3, 3.1], np.float32)
-    expected = computed(Example("quotient", Graph(operands, calls, (0,), (3,)), {0: data}, {})).expect(3)
+    expected = computed(Example("quotient", ExampleGraph(operands, calls, (0,), (3,)), {0: data}, {})).expect(3)
     assert expected.value.tolist() == [1, 1, 1, 1]
     assert np.isinf(expected.allowance).tolist() == [True, False, False, False]
     assert (expected.allowance[1:] < 1e-3).all()
@@ -192,7 +196,9 @@ def test_a_variance_of_nothing_may_be_one_of_last_places() -> None:
     settings = [constant("FLOAT32", np.float32(number)) for number in (1, 1, 0)]
     operands = (taken(image), *settings, constant("BOOL", np.bool_(True)), given(image))
     call = OperationSpec("INSTANCE_NORMALIZATION", tuple(range(5)), (5,))
-    example = Example("equal", Graph(operands, (call,), (0,), (5,)), {0: np.full((1, 1, 1, 5), 4.84, np.float32)}, {})
+    example = Example(
+        "equal", ExampleGraph(operands, (call,), (0,), (5,)), {0: np.full((1, 1, 1, 5), 4.84, np.float32)}, {}
+    )
     assert np.isinf(computed(example, special=True).expect(5).allowance).all()
 
 
@@ -210,7 +216,7 @@ def test_what_is_denormal_may_be_nothing_where_it_is_compared(special: bool, all
         constant(F32, np.array([1e-40, 1e-30], np.float32)),
         given(tensor("TENSOR_BOOL8", 2)),
     )
-    graph = Graph(operands, (OperationSpec("LESS", (0, 1), (2,)),), (0,), (2,))
+    graph = ExampleGraph(operands, (OperationSpec("LESS", (0, 1), (2,)),), (0,), (2,))
     example = Example("less", graph, {0: np.zeros(2, np.float32)}, {})
     expected = computed(example, special=special).expect(2)
     assert expected.value.astype(bool).tolist() == [True, True]
@@ -233,7 +239,7 @@ def test_what_is_made_of_no_number_is_only_judged_by_comparisons(special: bool) 
 def test_comparisons_of_no_number_are_judged_where_it_is_the_point(special: bool) -> None:
     operands = (taken(FLOATS), constant(F32, np.zeros(4, np.float32)), given(tensor("TENSOR_BOOL8", 4)))
     data = np.array([np.nan, np.inf, 0, 1], np.float32)
-    graph = Graph(operands, (OperationSpec("GREATER_EQUAL", (0, 1), (2,)),), (0,), (2,))
+    graph = ExampleGraph(operands, (OperationSpec("GREATER_EQUAL", (0, 1), (2,)),), (0,), (2,))
     computation = Computation(Example("compared", graph, {0: data}, {}), special=special)
     computation.run(0)
     expected = computation.expect(2)
@@ -258,7 +264,7 @@ def test_what_is_moved_may_be_one_off_only_in_another_scale(scale: float, off: b
         given(tensor(F32, 3)),
     )
     calls = (OperationSpec("RESHAPE", (0, 1), (2,)), OperationSpec("DEQUANTIZE", (2,), (3,)))
-    graph = Graph(operands, calls, (0,), (3,))
+    graph = ExampleGraph(operands, calls, (0,), (3,))
     example = Example("moved", graph, {0: np.array([140, 150, 160], np.uint8)}, {})
     assert bool(computed(example).expect(3).allowance.max() > scale / 2) == off
 
@@ -271,7 +277,7 @@ def test_a_choice_in_another_scale_may_be_one_off(scales: tuple[float, float]) -
     operands = (constant("TENSOR_BOOL8", np.ones(1, bool)), taken(first), taken(second), hidden, given(tensor(F32, 1)))
     calls = (OperationSpec("SELECT", (0, 1, 2), (3,)), OperationSpec("DEQUANTIZE", (3,), (4,)))
     data = np.array([150], np.uint8)
-    example = Example("chosen", Graph(operands, calls, (1, 2), (4,)), {1: data, 2: data}, {})
+    example = Example("chosen", ExampleGraph(operands, calls, (1, 2), (4,)), {1: data, 2: data}, {})
     assert computed(example).expect(4).allowance.max() > 0.35
 
 
@@ -294,7 +300,7 @@ def test_powers_of_negative_numbers_want_exponents_that_are_whole(data: list[flo
     calls = (OperationSpec("ABS", (0,), (1,)), OperationSpec("POW", (0, 1), (2,)))
     shown = np.abs(np.array(data, np.float16))
     computation = Computation(
-        Example("power", Graph(operands, calls, (0,), (1, 2)), {0: np.array(data, np.float16)}, {})
+        Example("power", ExampleGraph(operands, calls, (0,), (1, 2)), {0: np.array(data, np.float16)}, {})
     )
     computation.run(0)
     computation.settle(1, shown)
@@ -313,7 +319,7 @@ def test_hidden_codes_that_may_be_equal_may_compare_so() -> None:
         OperationSpec("NOT_EQUAL", (2, 3), (4,)),
     )
     data = {0: np.array([1, 200], np.uint8), 1: np.array([1, 0], np.uint8)}
-    expected = computed(Example("compared", Graph(operands, calls, (0, 1), (4,)), data, {})).expect(4)
+    expected = computed(Example("compared", ExampleGraph(operands, calls, (0, 1), (4,)), data, {})).expect(4)
     assert expected.value.tolist() == [True, True]
     assert (expected.allowance >= 1).tolist() == [True, False]
 
@@ -335,7 +341,7 @@ def test_many_hidden_numbers_that_may_be_equal_may_all_differ() -> None:
         OperationSpec("NOT_EQUAL", (1, 2), (3,)),
         OperationSpec("REDUCE_ALL", (3, 4, 5), (6,)),
     )
-    example = Example("different", Graph(operands, calls, (0,), (6,)), {0: np.zeros(64, np.float32)}, {})
+    example = Example("different", ExampleGraph(operands, calls, (0,), (6,)), {0: np.zeros(64, np.float32)}, {})
     expected = computed(example).expect(6)
     assert expected.value.tolist() == [False]
     assert expected.allowance[0] >= 1
@@ -349,7 +355,7 @@ def test_scales_that_decide_dimensions_are_exact() -> None:
     calls = (OperationSpec("RESIZE_BILINEAR", (0, 1, 2), (3,)), OperationSpec("SIN", (3,), (4,)))
     data = {0: np.linspace(0, 1, 514, dtype=np.float16).reshape(image.dimensions)}
     data |= {1: np.array(1.5, np.float16), 2: np.array(1, np.float16)}
-    expected = computed(Example("resized", Graph(operands, calls, (0, 1, 2), (4,)), data, {})).expect(4)
+    expected = computed(Example("resized", ExampleGraph(operands, calls, (0, 1, 2), (4,)), data, {})).expect(4)
     assert expected.value.shape == (1, 2, 385, 1)
     assert expected.allowance.max() < 0.05
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from nnapi.model.operand import Array
 from nnapi.ops.quantized_values import dequantize
-from nnapi.testing.example import ChannelSpec, Example, Graph, OperationSpec
+from nnapi.testing.example import ChannelSpec, Example, ExampleGraph, OperationSpec
 from nnapi.testing.random.deviation import Computation
 from nnapi.testing.random.float_values import on_float_values
 from nnapi.testing.random.subgraphs import part_of
@@ -13,7 +13,7 @@ from tests.testing.testing_cases import Q8, constant, given, relu, taken, tensor
 
 def test_real_numbers_say_what_codes_mean() -> None:
     codes = tensor(Q8, 3, scale=0.5, zero_point=128)
-    graph = Graph((taken(codes), given(codes)), (OperationSpec("RELU6", (0,), (1,)),), (0,), (1,))
+    graph = ExampleGraph((taken(codes), given(codes)), (OperationSpec("RELU6", (0,), (1,)),), (0,), (1,))
     computation = Computation(Example("relu6", graph, {0: np.array([100, 131, 250], np.uint8)}, {}))
     computation.run(0)
     assert computation.real(0)[1].tolist() == [128, 131, 140]
@@ -42,7 +42,7 @@ def test_a_bias_beside_scales_by_channel_has_none_of_its_own() -> None:
         *(constant("INT32", np.int32(number)) for number in (2, 1, 1, 2, 0)),
         given(tensor(Q8, 1, 1, 1, 2, scale=1.0, zero_point=128)),
     )
-    graph = Graph(operands, (OperationSpec("DEPTHWISE_CONV_2D", tuple(range(8)), (8,)),), (0, 1, 2), (8,))
+    graph = ExampleGraph(operands, (OperationSpec("DEPTHWISE_CONV_2D", tuple(range(8)), (8,)),), (0, 1, 2), (8,))
     data: dict[int, Array | None] = {
         0: np.full((1, 1, 1, 1), 128, np.uint8),
         1: np.zeros((1, 1, 1, 2), np.int8),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nnapi.testing.example import Example, Graph, OperationSpec
+from nnapi.testing.example import Example, ExampleGraph, OperationSpec
 from nnapi.testing.random.calls import NoCall
 from nnapi.testing.random.graphs import (
     JOINABLE,
@@ -98,7 +98,9 @@ def largest(x: np.ndarray) -> Example:
         constant("BOOL", np.array(False)),
         given(tensor(F32, *x.shape[:-1])),
     )
-    return Example("largest", Graph(operands, (OperationSpec("REDUCE_MAX", (0, 1, 2), (3,)),), (0,), (3,)), {0: x}, {})
+    return Example(
+        "largest", ExampleGraph(operands, (OperationSpec("REDUCE_MAX", (0, 1, 2), (3,)),), (0,), (3,)), {0: x}, {}
+    )
 
 
 def test_rows_columns_and_blocks_are_masked() -> None:

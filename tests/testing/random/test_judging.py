@@ -13,7 +13,7 @@ from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
 from nnapi.testing.conformance import Status, check
-from nnapi.testing.example import Example, Graph, OperationSpec, Source
+from nnapi.testing.example import Example, ExampleGraph, OperationSpec, Source
 from nnapi.testing.random import judging
 from nnapi.testing.random.deviation import ROUNDS, Computation
 from nnapi.testing.random.judging import Outcome, judge
@@ -69,7 +69,7 @@ def test_codes_rounded_twice_are_right(monkeypatch: pytest.MonkeyPatch, code: in
         constant("INT32", np.int32(4)),
         given(tensor("TENSOR_QUANT8_ASYMM", 1, 4, 1, 1, **fine)),
     )
-    graph = Graph(operands, (OperationSpec("RESIZE_BILINEAR", (0, 1, 2), (3,)),), (0,), (3,))
+    graph = ExampleGraph(operands, (OperationSpec("RESIZE_BILINEAR", (0, 1, 2), (3,)),), (0,), (3,))
     example = Example("between", graph, {0: np.array([172, 173], np.uint8).reshape(1, 2, 1, 1)}, {})
     computation = Computation(example, rounds=0)
     computation.run(0)
@@ -92,7 +92,7 @@ def lookup(row: int) -> Example:
         constant(F32, np.ones((2, 2), np.float32), name="values"),
         given(tensor(F32, 1, 2)),
     )
-    graph = Graph(operands, (OperationSpec("EMBEDDING_LOOKUP", (0, 1), (2,)),), (0,), (2,))
+    graph = ExampleGraph(operands, (OperationSpec("EMBEDDING_LOOKUP", (0, 1), (2,)),), (0,), (2,))
     return Example("lookup", graph, {0: np.array([row], np.int32)}, {})
 
 
@@ -112,7 +112,7 @@ def test_what_a_device_refuses_is_left_out_of_a_graph() -> None:
     """RELU(x + y) where only RELU is taken: the sum is an input then."""
     sum = replace(add().main.operands[3], lifetime=Source.TEMPORARY_VARIABLE)
     operands = (*add().main.operands[:3], sum, given(tensor(F32, 2)))
-    graph = Graph(operands, (*add().main.operations, OperationSpec("RELU", (3,), (4,))), (0,), (4,))
+    graph = ExampleGraph(operands, (*add().main.operations, OperationSpec("RELU", (3,), (4,))), (0,), (4,))
 
     example = Example("graph", graph, {0: np.array([1, -20], np.float32)}, {})
     judgement = judge(example, Device(OnlyRelu(lambda output: output + 5)))
@@ -130,7 +130,7 @@ def test_what_is_left_of_a_graph_is_asked_about_again() -> None:
         replace(second, lifetime=Source.TEMPORARY_VARIABLE),
         given(hidden),
     )
-    graph = Graph(operands, (*add().main.operations, OperationSpec("RELU", (3,), (4,))), (0,), (4,))
+    graph = ExampleGraph(operands, (*add().main.operations, OperationSpec("RELU", (3,), (4,))), (0,), (4,))
     example = Example("graph", graph, {0: np.array([1, -20], np.float32)}, {})
     judgement = judge(example, Device(OnlyOpenRelu()))
     assert (judgement.outcome, judgement.operation) == (Outcome.REFUSED, "RELU")
@@ -172,7 +172,7 @@ def pooled(mean: float, scale: float) -> Example:
     numbers = [constant("INT32", np.int32(n)) for n in (0, 0, 0, 0, 1, 1, 1, 2, 0)]
     out = given(tensor("TENSOR_QUANT8_ASYMM", 1, 1, 1, 1, scale=scale, zero_point=128))
     call = OperationSpec("AVERAGE_POOL_2D", tuple(range(10)), (10,))
-    return Example("pooled", Graph((image, *numbers, out), (call,), (0,), (10,)), {0: codes}, {})
+    return Example("pooled", ExampleGraph((image, *numbers, out), (call,), (0,), (10,)), {0: codes}, {})
 
 
 def test_an_average_may_be_rounded_to_the_scale_of_its_input_first() -> None:
@@ -188,7 +188,9 @@ def test_a_mean_may_be_rounded_down_to_the_scale_of_its_input_first() -> None:
         constant("INT32", np.int32(1)),
         given(tensor("TENSOR_QUANT8_ASYMM", 1, 1, scale=0.16, zero_point=128)),
     )
-    mean = Example("mean", Graph(operands, (OperationSpec("MEAN", (0, 1, 2), (3,)),), (0,), (3,)), {0: codes}, {})
+    mean = Example(
+        "mean", ExampleGraph(operands, (OperationSpec("MEAN", (0, 1, 2), (3,)),), (0,), (3,)), {0: codes}, {}
+    )
     assert judge(mean, REFERENCE).outcome == Outcome.AGREED
 
 
@@ -200,7 +202,7 @@ def test_a_limit_may_be_rounded_to_the_scale_of_its_input_first(name: str) -> No
         given(tensor("TENSOR_QUANT8_ASYMM", 1, 2, scale=0.345, zero_point=128)),
     )
     codes = np.array([[72, 200]], np.uint8)
-    limited = Example("limited", Graph(operands, (OperationSpec(name, (0,), (1,)),), (0,), (1,)), {0: codes}, {})
+    limited = Example("limited", ExampleGraph(operands, (OperationSpec(name, (0,), (1,)),), (0,), (1,)), {0: codes}, {})
     assert judge(limited, REFERENCE).outcome == Outcome.AGREED
 
 
@@ -222,7 +224,7 @@ def limited_boxes(scale: float) -> Example:
     )
     call = OperationSpec("BOX_WITH_NMS_LIMIT", tuple(range(9)), (9, 10, 11, 12))
     scores = np.array([[0, 10], [0, 6]], np.uint8)
-    return Example("boxes", Graph(operands, (call,), (0,), call.outputs), {0: scores}, {})
+    return Example("boxes", ExampleGraph(operands, (call,), (0,), call.outputs), {0: scores}, {})
 
 
 def test_a_weakened_score_may_be_rounded_to_the_scale_of_the_scores_first() -> None:
@@ -253,7 +255,7 @@ def test_float_sums_may_lose_steps_of_a_fine_result() -> None:
         given(tensor(signed, 1, 1, scale=2.0**-16)),
     )
     call = OperationSpec("FULLY_CONNECTED", (0, 1, 2, 3), (4,))
-    judgement = judge(Example("cancelled", Graph(operands, (call,), (0,), (4,)), {0: row}, {}), REFERENCE)
+    judgement = judge(Example("cancelled", ExampleGraph(operands, (call,), (0,), (4,)), {0: row}, {}), REFERENCE)
     assert judgement.outcome == Outcome.AGREED, judgement.reason
 
 
@@ -290,7 +292,7 @@ def test_an_index_that_depends_on_nan_may_be_refused() -> None:
     table = np.ones((3, 1), np.float32)
     for last, outcome in ((np.nan, Outcome.INVALID), (1.0, Outcome.FAILED)):
         data = {0: np.array([0, 1, last], np.float32), 3: table}
-        example = Example("lookup", Graph(operands, calls, (0, 3), (4,)), data, {})
+        example = Example("lookup", ExampleGraph(operands, calls, (0, 3), (4,)), data, {})
         judgement = judge(example, changed(fail))
         assert judgement.outcome == outcome, judgement.reason
 
@@ -304,6 +306,6 @@ def test_a_device_may_refuse_to_divide_an_integer_by_0(divisor: int, outcome: Ou
         constant("INT32", np.int32(0)),
         given(tensor(integers, 1)),
     )
-    graph = Graph(operands, (OperationSpec("DIV", (0, 1, 2), (3,)),), (0, 1), (3,))
+    graph = ExampleGraph(operands, (OperationSpec("DIV", (0, 1, 2), (3,)),), (0, 1), (3,))
     numbers = {0: np.array([6], np.int32), 1: np.array([divisor], np.int32)}
     assert judge(Example("division", graph, numbers, {}), changed(fail)).outcome == outcome

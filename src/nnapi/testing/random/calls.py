@@ -18,7 +18,7 @@ from nnapi.model.proposal import Draw, Proposal
 from nnapi.testing.example import (
     ChannelSpec,
     Example,
-    Graph,
+    ExampleGraph,
     OperandSpec,
     OperationSpec,
     Source,
@@ -281,5 +281,5 @@ class _Draft:
             self.operands[index] = replace(self.operands[index], lifetime=Source.SUBGRAPH_INPUT, data=None)
         given = {i: self.values[i] for i in find_operands(self.operands, Source.SUBGRAPH_INPUT)}
         call = OperationSpec(self.operation.name, tuple(self.inputs), tuple(self.outputs))
-        graph = Graph(tuple(self.operands), (call,), tuple(given), call.outputs)
+        graph = ExampleGraph(tuple(self.operands), (call,), tuple(given), call.outputs)
         return with_tolerance(Example(f"random_{self.operation.name.lower()}", graph, given, {}))

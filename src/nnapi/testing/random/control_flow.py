@@ -8,7 +8,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.model.operand import Array
 from nnapi.model.operation import Operation
-from nnapi.testing.example import Example, Graph, OperandSpec, OperationSpec, Source, find_operands
+from nnapi.testing.example import Example, ExampleGraph, OperandSpec, OperationSpec, Source, find_operands
 from nnapi.testing.random.values import pick
 
 MOST_TURNS = 4
@@ -41,9 +41,9 @@ class _Sketch:
     def call(self, type: str, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         self.operations.append(OperationSpec(type, tuple(inputs), tuple(outputs)))
 
-    def graph(self) -> Graph:
+    def graph(self) -> ExampleGraph:
         inputs, outputs = (find_operands(self.operands, s) for s in (Source.SUBGRAPH_INPUT, Source.SUBGRAPH_OUTPUT))
-        return Graph(tuple(self.operands), tuple(self.operations), inputs, outputs)
+        return ExampleGraph(tuple(self.operands), tuple(self.operations), inputs, outputs)
 
 
 def random_control_flow(operation: Operation, rng: np.random.Generator) -> Example:
@@ -60,7 +60,7 @@ def random_control_flow(operation: Operation, rng: np.random.Generator) -> Examp
     return Example(f"random_{operation.name.lower()}", graphs[0], inputs, {}, graphs[1:])
 
 
-def _if_graphs(tensor: OperandSpec, rng: np.random.Generator) -> tuple[Graph, ...]:
+def _if_graphs(tensor: OperandSpec, rng: np.random.Generator) -> tuple[ExampleGraph, ...]:
     main = _Sketch()
     condition, *given = main.inputs(TRUTH, tensor, tensor)
     main.call("IF", [condition, *main.models(2), *given], [main.output(tensor)])
@@ -72,7 +72,7 @@ def _if_graphs(tensor: OperandSpec, rng: np.random.Generator) -> tuple[Graph, ..
     return main.graph(), *branches
 
 
-def _while_graphs(tensor: OperandSpec, rng: np.random.Generator) -> tuple[Graph, ...]:
+def _while_graphs(tensor: OperandSpec, rng: np.random.Generator) -> tuple[ExampleGraph, ...]:
     state = (COUNTER, tensor, tensor)
     main, condition, body = _Sketch(), _Sketch(), _Sketch()
     main.call("WHILE", [*main.models(2), *main.inputs(*state)], [main.output(COUNTER), main.output(tensor)])

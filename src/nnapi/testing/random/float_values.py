@@ -7,7 +7,7 @@ from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
 from nnapi.operation_codes import CODES
 from nnapi.ops.quantized_values import dequantize
-from nnapi.testing.example import Example, Graph, OperandSpec
+from nnapi.testing.example import Example, ExampleGraph, OperandSpec
 from nnapi.testing.random.subgraphs import CONSTANTS, Part
 
 
@@ -37,7 +37,7 @@ def on_float_values(part: Part, values: Mapping[int, Array | None]) -> Example |
     return replace(example, main=replace(main, operands=tuple(operands)), inputs=inputs)
 
 
-def _with_scaled_bias(main: Graph) -> list[OperandSpec]:
+def _with_scaled_bias(main: ExampleGraph) -> list[OperandSpec]:
     """Return the operands; a bias of a filter with per-channel scales gets scales of input times filter."""
     operands, inputs = list(main.operands), main.operations[0].inputs
     quant = operands[inputs[1]].channel_quant if len(inputs) > 2 else None

@@ -13,7 +13,7 @@ from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.testing.example import (
     Example,
-    Graph,
+    ExampleGraph,
     OperandSpec,
     OperationSpec,
     Source,
@@ -294,5 +294,5 @@ class _Grown:
                 operand = replace(operand, dimensions=(0,) * len(operand.dimensions))
             operands.append(operand)
         inputs = find_operands(operands, Source.SUBGRAPH_INPUT)
-        graph = Graph(tuple(operands), tuple(self.calls), inputs, tuple(outputs))
+        graph = ExampleGraph(tuple(operands), tuple(self.calls), inputs, tuple(outputs))
         return Example("random_graph", graph, dict(self.inputs), {})

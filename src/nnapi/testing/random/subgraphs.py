@@ -7,7 +7,7 @@ from nnapi.model.matching import Match
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
 from nnapi.operation_codes import CODES
-from nnapi.testing.example import Example, Graph, OperandSpec, OperationSpec, Source, find_operands
+from nnapi.testing.example import Example, ExampleGraph, OperandSpec, OperationSpec, Source, find_operands
 
 CONSTANTS = (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE)
 
@@ -35,7 +35,7 @@ def part_of(example: Example, number: int) -> Part:
     operands = [_in_part(example.main.operands[old], old in operation.outputs) for old in order]
     inputs = tuple(old for old, o in zip(order, operands, strict=True) if o.lifetime == Source.SUBGRAPH_INPUT)
     call = renumber(operation, positions)
-    graph = Graph(tuple(operands), (call,), tuple(positions[i] for i in inputs), call.outputs)
+    graph = ExampleGraph(tuple(operands), (call,), tuple(positions[i] for i in inputs), call.outputs)
     return Part(replace(example, main=graph, inputs={}, outputs={}), inputs, operation.outputs)
 
 
@@ -83,4 +83,4 @@ def keep_operations(example: Example, numbers: Collection[int], values: Mapping[
     calls = tuple(renumber(operation, positions) for operation in operations)
     inputs, outputs = (find_operands(operands, each) for each in (Source.SUBGRAPH_INPUT, Source.SUBGRAPH_OUTPUT))
     given = {i: values[order[i]] for i in inputs}
-    return replace(example, main=Graph(tuple(operands), calls, inputs, outputs), inputs=given, outputs={})
+    return replace(example, main=ExampleGraph(tuple(operands), calls, inputs, outputs), inputs=given, outputs={})
