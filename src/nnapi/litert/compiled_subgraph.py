@@ -13,7 +13,7 @@ from nnapi.runtime.burst import Burst
 from nnapi.runtime.compilation import Compilation
 
 
-class Tensor(NamedTuple):
+class TensorDetails(NamedTuple):
     """A tensor as LiteRT describes it: index, dtype, shape and zero point."""
 
     number: int
@@ -32,8 +32,8 @@ class CompiledSubgraph:
     def __init__(
         self,
         compilation: Compilation,
-        inputs: Sequence[Tensor],
-        outputs: Sequence[Tensor],
+        inputs: Sequence[TensorDetails],
+        outputs: Sequence[TensorDetails],
         burst: Burst | None = None,
     ) -> None:
         """``burst`` runs the compilation, by default a new one."""
@@ -69,7 +69,7 @@ class CompiledSubgraph:
         self.compilation.close()
 
     def _resolve(
-        self, memory: Sequence[Array], outputs: Sequence[Tensor], run_stored: Callable[[], list[Array]]
+        self, memory: Sequence[Array], outputs: Sequence[TensorDetails], run_stored: Callable[[], list[Array]]
     ) -> Callable[[], list[Array]]:
         """Return the function for a run: the burst's own if no input or output needs conversion."""
         ends = zip(self.inputs.values(), memory, strict=True)
@@ -83,7 +83,7 @@ class CompiledSubgraph:
 
 
 def _run_otherwise(
-    run_stored: Callable[[], list[Array]], wide: Sequence[tuple[Array, Array]], outputs: Sequence[Tensor]
+    run_stored: Callable[[], list[Array]], wide: Sequence[tuple[Array, Array]], outputs: Sequence[TensorDetails]
 ) -> list[Array]:
     for array, narrow in wide:
         np.copyto(narrow, array.reshape(narrow.shape), casting="unsafe")
@@ -91,7 +91,7 @@ def _run_otherwise(
     return [_as_described(result, tensor) for result, tensor in zip(run_stored(), outputs, strict=True)]
 
 
-def _infer_shape(tensor: Tensor, type: OperandType) -> Shape:
+def _infer_shape(tensor: TensorDetails, type: OperandType) -> Shape:
     """Return an output's shape: the model's, which follows from its operations, unless the tensor is a scalar."""
     return type.dimensions if tensor.shape and type.is_known else tensor.shape
 
@@ -101,14 +101,14 @@ def _merge_axes(shape: Shape, type: OperandType) -> Shape:
     return type.dimensions if type.rank and type.rank < len(shape) else shape
 
 
-def _describe_memory(memory: Array, tensor: Tensor) -> Array:
+def _describe_memory(memory: Array, tensor: TensorDetails) -> Array:
     """Return a view of an input's memory in LiteRT's dtype and shape; a new array for 64-bit integers."""
     if tensor.dtype == np.int64:
         return np.zeros(tensor.shape, tensor.dtype)
     return memory.view(tensor.dtype).reshape(tensor.shape)
 
 
-def _as_described(result: Array, tensor: Tensor) -> Array:
+def _as_described(result: Array, tensor: TensorDetails) -> Array:
     """Convert an output to LiteRT's dtype and shape."""
     if tensor.dtype == np.bool_:
         result = result.view(np.bool_)
@@ -120,7 +120,7 @@ def _as_described(result: Array, tensor: Tensor) -> Array:
 class ContinuingGraph:
     """A subgraph whose last inputs and outputs are its states; each run continues from those of the run before."""
 
-    def __init__(self, graph: CompiledSubgraph, states: Sequence[Tensor]) -> None:
+    def __init__(self, graph: CompiledSubgraph, states: Sequence[TensorDetails]) -> None:
         self._graph, self._count = graph, len(states)
         self._states = [(graph.inputs[state.number], state.zero_point) for state in states]
         numbers = {state.number for state in states}
@@ -155,7 +155,7 @@ class RestartingGraph:
     last inputs and outputs are ``states``."""
 
     def __init__(
-        self, fresh: CompiledSubgraph, make_stateful: Callable[[], CompiledSubgraph], states: Sequence[Tensor]
+        self, fresh: CompiledSubgraph, make_stateful: Callable[[], CompiledSubgraph], states: Sequence[TensorDetails]
     ) -> None:
         self._fresh = fresh
         self._stateful = OnDemand(lambda: ContinuingGraph(make_stateful(), states))

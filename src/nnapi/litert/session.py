@@ -12,14 +12,14 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from nnapi.compiling import compile
 from nnapi.errors import NnapiError
 from nnapi.formats.tflite.reader import File, Subgraph
-from nnapi.formats.tflite.reader import Tensor as FileTensor
+from nnapi.formats.tflite.reader import TensorDetails as FileTensor
 from nnapi.importers import load
 from nnapi.importers.file_formats import Weights, is_dynamic_range
 from nnapi.importers.refusals import Refused, UnsupportedOperationsError
 from nnapi.importers.tflite.subgraph import import_subgraph
 from nnapi.importers.tflite.tensors import operand_type
 from nnapi.importers.tflite.variables import list_variables
-from nnapi.litert.compiled_subgraph import CompiledSubgraph, ContinuingGraph, RestartingGraph, Tensor
+from nnapi.litert.compiled_subgraph import CompiledSubgraph, ContinuingGraph, RestartingGraph, TensorDetails
 from nnapi.litert.delegated_graph import DelegatedGraph
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
@@ -187,12 +187,12 @@ class Session:
 
         return DelegatedGraph(make_interpreter, options, self.index, graph.inputs, self._list_outputs(graph), reason)
 
-    def _list(self, graph: Subgraph, indices: Sequence[int]) -> list[Tensor]:
+    def _list(self, graph: Subgraph, indices: Sequence[int]) -> list[TensorDetails]:
         return [self.describe(graph.tensors[index]) for index in indices]
 
-    def describe(self, tensor: FileTensor) -> Tensor:
+    def describe(self, tensor: FileTensor) -> TensorDetails:
         dtype = np.dtype(self._native.TensorType(tensor.index, self.index))
-        return Tensor(tensor.index, dtype, self._shapes[tensor.index], int((*tensor.zero_points, 0)[0]))
+        return TensorDetails(tensor.index, dtype, self._shapes[tensor.index], int((*tensor.zero_points, 0)[0]))
 
 
 class SubgraphFile:
