@@ -41,7 +41,7 @@ from nnapi.testing.random.operation_sets import (
     STEPPING,
     TWO_COMPARED,
 )
-from nnapi.testing.random.subgraphs import Part, find_given, part_of
+from nnapi.testing.random.subgraphs import OperationExample, find_given, part_of
 
 ROUNDS = 4
 """Perturbed computations of the reference; all operands grow in the first and shrink in the second."""
@@ -344,7 +344,7 @@ def estimate_losses(name: str, inputs: Sequence[Any], outputs: Sequence[Any], pr
 class _Runner:
     """An operation that the reference prepared once, for inputs of fixed shapes."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: OperationExample) -> None:
         self.part = part
         self._compilation: Compilation | None = None
 

@@ -8,10 +8,10 @@ from nnapi.model.operation import REGISTRY
 from nnapi.operation_codes import CODES
 from nnapi.ops.quantized_values import dequantize
 from nnapi.testing.example import Example, ExampleGraph, OperandSpec
-from nnapi.testing.random.subgraphs import CONSTANTS, Part
+from nnapi.testing.random.subgraphs import CONSTANTS, OperationExample
 
 
-def on_float_values(part: Part, values: Mapping[int, Array | None]) -> Example | None:
+def on_float_values(part: OperationExample, values: Mapping[int, Array | None]) -> Example | None:
     """Return an operation with its quantized operands dequantized; None if none is quantized."""
     example, main = part.example, part.example.main
     operation = REGISTRY[CODES[main.operations[0].type]]

@@ -19,7 +19,7 @@ def find_given(example: Example, index: int) -> Array | None:
 
 
 @dataclass(frozen=True)
-class Part:
+class OperationExample:
     """One operation as an example. ``inputs`` and ``outputs`` are its operands' indices in the whole graph."""
 
     example: Example
@@ -27,7 +27,7 @@ class Part:
     outputs: tuple[int, ...]
 
 
-def part_of(example: Example, number: int) -> Part:
+def part_of(example: Example, number: int) -> OperationExample:
     """Return operation ``number`` as an example. Float constants become inputs, so that they can be perturbed."""
     operation = example.main.operations[number]
     order = tuple(dict.fromkeys((*operation.inputs, *operation.outputs)))
@@ -36,7 +36,7 @@ def part_of(example: Example, number: int) -> Part:
     inputs = tuple(old for old, o in zip(order, operands, strict=True) if o.lifetime == Source.SUBGRAPH_INPUT)
     call = renumber(operation, positions)
     graph = ExampleGraph(tuple(operands), (call,), tuple(positions[i] for i in inputs), call.outputs)
-    return Part(replace(example, main=graph, inputs={}, outputs={}), inputs, operation.outputs)
+    return OperationExample(replace(example, main=graph, inputs={}, outputs={}), inputs, operation.outputs)
 
 
 def _in_part(operand: OperandSpec, is_result: bool) -> OperandSpec:
