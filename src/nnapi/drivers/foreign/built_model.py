@@ -22,7 +22,7 @@ from nnapi.store.digest import digest
 VALUES = {Lifetime.NO_VALUE: 1, Lifetime.CONSTANT: 2, Lifetime.SUBGRAPH: 3}
 
 
-class Part(NamedTuple):
+class ModelDescription(NamedTuple):
     """A model to build: operands numbered from 0, and operations as (code, input indices, output indices)."""
 
     operands: list[Operand]
@@ -73,7 +73,7 @@ class Built:
         self._agent.release(*self._agent.constants.leave(self._blocks))
         self._blocks = []
 
-    def _send(self, part: Part) -> int:
+    def _send(self, part: ModelDescription) -> int:
         constant = [operand.value for operand in part.operands if operand.lifetime is Lifetime.CONSTANT]
         placed = self._agent.constants.place(constant, self._agent.send_constants)
         self._blocks += {block for _, block, _ in placed}
@@ -105,7 +105,7 @@ def _pack_operand(operand: Operand) -> bytes:
     return pack_type(operand.type) + struct.pack(f"<III{len(scales)}f", value, axis, len(scales), *scales)
 
 
-def _cut(model: Model, calls: Sequence[OperationCall] | None = None) -> Part:
+def _cut(model: Model, calls: Sequence[OperationCall] | None = None) -> ModelDescription:
     inputs, outputs = (model.inputs, model.outputs) if calls is None else _find_inputs_and_results(model, calls)
     calls = model.operations if calls is None else calls
     used = {*inputs, *outputs, *(index for call in calls for index in (*call.inputs, *call.outputs))}
@@ -114,7 +114,7 @@ def _cut(model: Model, calls: Sequence[OperationCall] | None = None) -> Part:
     def number(indices: Sequence[int]) -> list[int]:
         return [positions[index] for index in indices]
 
-    return Part(
+    return ModelDescription(
         [model.operands[index] for index in positions],
         [(call.code, number(call.inputs), number(call.outputs)) for call in calls],
         number(inputs),
