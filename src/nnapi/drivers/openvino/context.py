@@ -7,7 +7,7 @@ import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.indices import LOWEST, Source, find_range, find_source
+from nnapi.drivers.openvino.indices import LOWEST, IndexSource, find_range, find_source
 from nnapi.drivers.openvino.value import STEPS, Node, Value, encode, node_of, number
 from nnapi.lowering import lower as lowering
 from nnapi.lowering.refusal import Unsupported, require
@@ -110,7 +110,7 @@ class Context(lowering.Context):
             bounds = Bounds(position, f"{name} {value.name}{suffix}", limit, least[column], column, len(limits))
             self.bounds.append(bounds)
 
-    def _find_source(self, name: str, indices: Value, wanted: str) -> tuple[int, Source]:
+    def _find_source(self, name: str, indices: Value, wanted: str) -> tuple[int, IndexSource]:
         """Return the model input that computed indices come from, and its position; raise Unsupported for others."""
         names = [node.get_name() for node in self._inputs.values()]
         source = find_source(indices.node("stored"))

@@ -53,7 +53,7 @@ def find_range(value: Node, depth: int = 0) -> Range:
     return UNKNOWN if overflows else combined
 
 
-class Source(NamedTuple):
+class IndexSource(NamedTuple):
     """A model input whose numbers are the indices; ``is_raised`` if negative ones become 0, ``is_in_order`` if they are
     neither repeated nor moved."""
 
@@ -62,12 +62,12 @@ class Source(NamedTuple):
     is_in_order: bool = True
 
 
-def find_source(value: Node) -> Source | None:
+def find_source(value: Node) -> IndexSource | None:
     """Return the model input that indices come from; None for other indices."""
     node = node_of(value)
     name, inputs = node.get_type_name(), node.input_values()
     if name == "Parameter":
-        return Source(node)
+        return IndexSource(node)
     if name in VIEWS | REPEATS:
         source = find_source(inputs[0])
         return source._replace(is_in_order=False) if source and name in REPEATS else source
