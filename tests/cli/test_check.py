@@ -12,14 +12,14 @@ from typer.testing import CliRunner
 
 from nnapi.cli import app
 from nnapi.testing.corpus import INDEX, write
-from nnapi.testing.example import Example, ExampleGraph, Harness, OperandSpec, OperationSpec, Source
+from nnapi.testing.example import Example, ExampleGraph, Harness, OperandSource, OperandSpec, OperationSpec
 
 
 def relu(name: str, *expected: float) -> Example:
     """[-1, 2] through RELU; right when [0, 2] is expected."""
     operands = tuple(
         OperandSpec("TENSOR_FLOAT32", (2,), lifetime=lifetime, name=lifetime.name.lower())
-        for lifetime in (Source.SUBGRAPH_INPUT, Source.SUBGRAPH_OUTPUT)
+        for lifetime in (OperandSource.SUBGRAPH_INPUT, OperandSource.SUBGRAPH_OUTPUT)
     )
     main = ExampleGraph(operands, (OperationSpec("RELU", (0,), (1,)),), (0,), (1,))
     outputs = {1: np.array(expected, np.float32)}

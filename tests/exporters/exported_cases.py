@@ -17,7 +17,7 @@ from nnapi.model.operand import OperandType
 from nnapi.testing.build import build
 from nnapi.testing.compare import judge
 from nnapi.testing.divergence import each_alone
-from nnapi.testing.example import Example, Source
+from nnapi.testing.example import Example, OperandSource
 
 Arrays = Sequence[np.ndarray[Any, Any]]
 
@@ -88,7 +88,7 @@ def freeze(example: Example) -> Example:
     operands = list(example.main.operands)
     for index in others:
         data = example.inputs[index]
-        source = Source.NO_VALUE if data is None else Source.CONSTANT_COPY
+        source = OperandSource.NO_VALUE if data is None else OperandSource.CONSTANT_COPY
         operands[index] = replace(operands[index], lifetime=source, data=data)
     graph = replace(example.main, operands=tuple(operands), inputs=(first,))
     return replace(example, main=graph, inputs={first: example.inputs[first]})

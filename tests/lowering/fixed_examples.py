@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.parameter import ScalarParameter, Several, ValuesParameter
 from nnapi.testing.build import build
-from nnapi.testing.example import Example, OperandSpec, Source
+from nnapi.testing.example import Example, OperandSource, OperandSpec
 
 
 def fix_parameters(example: Example) -> Example:
@@ -20,15 +20,15 @@ def fix_parameters(example: Example) -> Example:
     for index in example.main.inputs:
         data = example.inputs[index]
         if data is None:
-            operands[index] = replace(operands[index], lifetime=Source.NO_VALUE)
+            operands[index] = replace(operands[index], lifetime=OperandSource.NO_VALUE)
         elif index in parameters:
-            operands[index] = replace(operands[index], lifetime=Source.CONSTANT_COPY, data=data)
+            operands[index] = replace(operands[index], lifetime=OperandSource.CONSTANT_COPY, data=data)
         else:
             kept.append(index)
     inputs = {index: example.inputs[index] for index in kept}
     if not inputs:  # a model needs one
         inputs = {len(operands): np.zeros(1, np.float32)}
-        operands.append(OperandSpec("TENSOR_FLOAT32", (1,), lifetime=Source.SUBGRAPH_INPUT))
+        operands.append(OperandSpec("TENSOR_FLOAT32", (1,), lifetime=OperandSource.SUBGRAPH_INPUT))
     main = replace(example.main, operands=tuple(operands), inputs=tuple(inputs))
     return replace(example, main=main, inputs=inputs)
 

@@ -11,7 +11,7 @@ from nnapi.model.operand import combine
 from nnapi.model.operation import REGISTRY
 from nnapi.operation_codes import CODES
 from nnapi.testing.corpus import Corpus
-from nnapi.testing.example import Example, OperandSpec, Source
+from nnapi.testing.example import Example, OperandSource, OperandSpec
 
 CONTROL_FLOW = {"IF", "WHILE"}
 
@@ -28,9 +28,9 @@ def type_of(spec: OperandSpec, example: Example, index: int) -> OperandType:
 def given(b: Builder, spec: OperandSpec, example: Example, index: int) -> Any:
     """Return the argument that a caller would write for an operand: scalars as numbers."""
     type = type_of(spec, example, index)
-    if spec.lifetime == Source.SUBGRAPH_INPUT:
+    if spec.lifetime == OperandSource.SUBGRAPH_INPUT:
         return b.input(type)
-    if spec.lifetime == Source.NO_VALUE:
+    if spec.lifetime == OperandSource.NO_VALUE:
         return None
     assert spec.data is not None
     if not type.is_scalar:

@@ -7,7 +7,7 @@ from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.operation_codes import CODES
 from nnapi.ops.window_proposals import HUGE
-from nnapi.testing.example import Example, Source
+from nnapi.testing.example import Example, OperandSource
 from nnapi.testing.random.calls import NoCall, random_call
 
 OPERATIONS = sorted(REGISTRY.values(), key=lambda operation: operation.name)
@@ -63,7 +63,7 @@ def test_quantized_pairs_have_constants_of_one_number_and_zero_points_at_the_end
     drawn = [
         operand for call in calls("MUL", 600) for operand in call.main.operands if operand.type == "TENSOR_QUANT8_ASYMM"
     ]
-    assert {operand.lifetime for operand in drawn} >= {Source.CONSTANT_COPY, Source.SUBGRAPH_INPUT}
+    assert {operand.lifetime for operand in drawn} >= {OperandSource.CONSTANT_COPY, OperandSource.SUBGRAPH_INPUT}
     assert {0, 255} <= {operand.zero_point for operand in drawn}
     assert any(o.data is not None and o.data.size > 1 and np.ptp(o.data) == 0 for o in drawn)
     assert any(o.dimensions == (1,) for o in drawn)
@@ -83,7 +83,7 @@ def test_special_numbers_only_where_they_are_wanted(code: str) -> None:
 
 
 def test_a_given_tensor_comes_first() -> None:
-    first = next(o for o in calls("RELU", 1)[0].main.operands if o.lifetime == Source.SUBGRAPH_OUTPUT)
+    first = next(o for o in calls("RELU", 1)[0].main.operands if o.lifetime == OperandSource.SUBGRAPH_OUTPUT)
     operation = REGISTRY[OperationCode.RELU6]
     call = random_call(operation, np.random.default_rng(0), given=[first])
     assert (call.main.operands[0].dimensions, call.main.operands[0].type) == (first.dimensions, first.type)

@@ -9,7 +9,7 @@ from nnapi.codes import OperationCode
 from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime
 from nnapi.testing.build import ALIGNMENT, build, describe
-from nnapi.testing.example import ChannelSpec, Example, ExampleGraph, OperationSpec, Source
+from nnapi.testing.example import ChannelSpec, Example, ExampleGraph, OperandSource, OperationSpec
 from tests.testing.testing_cases import add, constant, endless, given, taken, tensor
 
 
@@ -41,7 +41,7 @@ def sums(*constants: np.ndarray) -> Example:
     operations = []
     last = 0
     for number, array in enumerate(constants):
-        operands.append(constant("TENSOR_FLOAT32", array, Source.CONSTANT_REFERENCE))
+        operands.append(constant("TENSOR_FLOAT32", array, OperandSource.CONSTANT_REFERENCE))
         result = tensor("TENSOR_FLOAT32", 3)
         operands.append(given(result) if number == len(constants) - 1 else result)
         operations.append(OperationSpec("ADD", (last, len(operands) - 2, 1), (len(operands) - 1,)))
@@ -87,7 +87,7 @@ def test_a_referenced_graph_becomes_one_model() -> None:
 
 def test_an_omitted_operand_has_no_value() -> None:
     example = add()
-    left_out = replace(example.main.operands[1], lifetime=Source.NO_VALUE, data=None)
+    left_out = replace(example.main.operands[1], lifetime=OperandSource.NO_VALUE, data=None)
     operands = (example.main.operands[0], left_out, *example.main.operands[2:])
     model = build(replace(example, main=replace(example.main, operands=operands)))
     assert model.operands[1].lifetime == Lifetime.NO_VALUE

@@ -14,7 +14,15 @@ import pytest
 
 from nnapi.testing import corpus as corpus_module
 from nnapi.testing.corpus import INDEX, Corpus, CorpusError, entry_of, write
-from nnapi.testing.example import ChannelSpec, Criterion, Example, ExampleGraph, OperandSpec, OperationSpec, Source
+from nnapi.testing.example import (
+    ChannelSpec,
+    Criterion,
+    Example,
+    ExampleGraph,
+    OperandSource,
+    OperandSpec,
+    OperationSpec,
+)
 from tests.testing.testing_cases import add, constant, endless, given, relu, taken, tensor
 from tools.size import REPOSITORY
 
@@ -27,12 +35,12 @@ def rich() -> Example:
         constant(
             "TENSOR_INT32",
             np.array([7, 9], np.int32),
-            Source.CONSTANT_REFERENCE,
+            OperandSource.CONSTANT_REFERENCE,
             channel_quant=ChannelSpec(0, (0.125, 2.0), hide=True),
         ),
         constant("BOOL", np.array(True)),
-        OperandSpec("TENSOR_FLOAT32", (0,), lifetime=Source.NO_VALUE),
-        OperandSpec("SUBGRAPH", lifetime=Source.SUBGRAPH, subgraph=0),
+        OperandSpec("TENSOR_FLOAT32", (0,), lifetime=OperandSource.NO_VALUE),
+        OperandSpec("SUBGRAPH", lifetime=OperandSource.SUBGRAPH, subgraph=0),
         tensor("TENSOR_FLOAT32", 2, 2),
         given(tensor("TENSOR_QUANT8_ASYMM", 0, 4, scale=0.1, zero_point=3)),
         given(tensor("TENSOR_FLOAT16", 2, is_ignored=True)),

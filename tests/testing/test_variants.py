@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnapi.testing.example import Criterion, Example, ExampleGraph, Harness, OperandSpec, OperationSpec, Source
+from nnapi.testing.example import Criterion, Example, ExampleGraph, Harness, OperandSource, OperandSpec, OperationSpec
 from nnapi.testing.variants import VARIANTS, Setting, Skip
 from tests.testing.testing_cases import REFERENCE, add, constant, endless, given, refusing, relu, spoilt, taken, tensor
 
@@ -134,7 +134,7 @@ def test_validation_wants_a_refusal() -> None:
 
 
 def test_finish_is_not_the_place_to_refuse() -> None:
-    unwritten = replace(add().main.operands[0], lifetime=Source.TEMPORARY_VARIABLE)
+    unwritten = replace(add().main.operands[0], lifetime=OperandSource.TEMPORARY_VARIABLE)
     operands = (*add().main.operands, unwritten)
     assert "finish refused" in str(violation("validation", add(main=replace(add().main, operands=operands))))
 

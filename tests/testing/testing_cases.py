@@ -10,7 +10,7 @@ from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device, device
-from nnapi.testing.example import Example, ExampleGraph, Harness, OperandSpec, OperationSpec, Source
+from nnapi.testing.example import Example, ExampleGraph, Harness, OperandSource, OperandSpec, OperationSpec
 
 EVERYTHING = Harness(
     dynamic_output_shape=True, quantization_coupling=True, device_memory=True, fenced=True, compliance=True
@@ -22,17 +22,17 @@ def tensor(type: str, *dimensions: int, **rest: Any) -> OperandSpec:
     return OperandSpec(type, dimensions, **rest)
 
 
-def constant(type: str, value: Any, lifetime: Source = Source.CONSTANT_COPY, **rest: Any) -> OperandSpec:
+def constant(type: str, value: Any, lifetime: OperandSource = OperandSource.CONSTANT_COPY, **rest: Any) -> OperandSpec:
     array = np.asarray(value)
     return OperandSpec(type, array.shape, lifetime=lifetime, data=array, **rest)
 
 
 def taken(operand: OperandSpec) -> OperandSpec:
-    return replace(operand, lifetime=Source.SUBGRAPH_INPUT)
+    return replace(operand, lifetime=OperandSource.SUBGRAPH_INPUT)
 
 
 def given(operand: OperandSpec) -> OperandSpec:
-    return replace(operand, lifetime=Source.SUBGRAPH_OUTPUT)
+    return replace(operand, lifetime=OperandSource.SUBGRAPH_OUTPUT)
 
 
 def add(**changes: Any) -> Example:
@@ -63,7 +63,7 @@ def endless() -> Example:
     truth = tensor("TENSOR_BOOL8", 1)
     copy = OperationSpec("LOGICAL_OR", (0, 0), (1,))
     same = ExampleGraph((taken(truth), given(truth)), (copy,), (0,), (1,))
-    models = [OperandSpec("SUBGRAPH", lifetime=Source.SUBGRAPH, subgraph=0)] * 2
+    models = [OperandSpec("SUBGRAPH", lifetime=OperandSource.SUBGRAPH, subgraph=0)] * 2
     main = ExampleGraph((*models, taken(truth), given(truth)), (OperationSpec("WHILE", (0, 1, 2), (3,)),), (2,), (3,))
     yes = np.array([True])
     harness = Harness(generated=False, infinite_loop_timeout=True)

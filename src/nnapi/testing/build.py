@@ -13,7 +13,7 @@ from nnapi.model.operand import Array
 from nnapi.operation_codes import CODES
 from nnapi.runtime.device import Device
 from nnapi.testing import runtime_classes
-from nnapi.testing.example import Example, ExampleGraph, Source
+from nnapi.testing.example import Example, ExampleGraph, OperandSource
 
 MAIN = -1
 """The index of the main graph among those of the referenced graphs."""
@@ -45,7 +45,7 @@ def describe(example: Example, classes: Any = runtime_classes) -> Model:
 
 
 def _list_references(graph: ExampleGraph) -> list[int]:
-    found = [operand.subgraph for operand in graph.operands if operand.lifetime == Source.SUBGRAPH]
+    found = [operand.subgraph for operand in graph.operands if operand.lifetime == OperandSource.SUBGRAPH]
     return [number for number in found if number is not None]
 
 
@@ -58,7 +58,7 @@ class _Builder:
         self._offsets: dict[int, int] = {}
         content = bytearray()
         for operand in (operand for graph in example.graphs for operand in graph.operands):
-            if operand.lifetime == Source.CONSTANT_REFERENCE and operand.data is not None:
+            if operand.lifetime == OperandSource.CONSTANT_REFERENCE and operand.data is not None:
                 self._offsets[id(operand)] = len(content)
                 content += operand.data.tobytes()
                 content += bytes(-len(content) % ALIGNMENT)
@@ -75,14 +75,14 @@ class _Builder:
             quant = operand.channel_quant
             if quant and not quant.hide:
                 model.set_operand_symm_per_channel_quant_params(index, quant.channel_dim, quant.scales)
-            if operand.lifetime == Source.CONSTANT_COPY:
+            if operand.lifetime == OperandSource.CONSTANT_COPY:
                 model.set_operand_value(index, operand.data)
-            elif operand.lifetime == Source.CONSTANT_REFERENCE and operand.data is not None:
+            elif operand.lifetime == OperandSource.CONSTANT_REFERENCE and operand.data is not None:
                 offset = self._offsets[id(operand)]
                 model.set_operand_value_from_memory(index, self._memory, offset, operand.data.nbytes)
-            elif operand.lifetime == Source.NO_VALUE:
+            elif operand.lifetime == OperandSource.NO_VALUE:
                 model.set_operand_value(index, None)
-            elif operand.lifetime == Source.SUBGRAPH and operand.subgraph is not None:
+            elif operand.lifetime == OperandSource.SUBGRAPH and operand.subgraph is not None:
                 model.set_operand_value_from_model(index, self._find(operand.subgraph))
         for operation in graph.operations:
             model.add_operation(CODES[operation.type], operation.inputs, operation.outputs)

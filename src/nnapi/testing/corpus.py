@@ -22,9 +22,9 @@ from nnapi.testing.example import (
     Example,
     ExampleGraph,
     Harness,
+    OperandSource,
     OperandSpec,
     OperationSpec,
-    Source,
 )
 
 INDEX = "index.jsonl"
@@ -227,7 +227,7 @@ def _operand(described: Any, arrays: Arrays) -> OperandSpec:
     if quant is not None:
         quant = ChannelSpec(quant["channel_dim"], tuple(arrays(quant["scales"]).tolist()), quant["hide"])
     values = {each.name: described[each.name] for each in fields(OperandSpec)}
-    values |= {"dimensions": tuple(described["dimensions"]), "lifetime": Source(described["lifetime"])}
+    values |= {"dimensions": tuple(described["dimensions"]), "lifetime": OperandSource(described["lifetime"])}
     values |= {"data": None if data is None else arrays(data), "channel_quant": quant, "name": described["name"] or ""}
     return OperandSpec(**values)
 

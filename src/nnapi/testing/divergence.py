@@ -16,7 +16,7 @@ from nnapi.runtime.choice.judge import Distance, measure
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build, run_example
-from nnapi.testing.example import Example, OperandSpec, Source, with_tolerance
+from nnapi.testing.example import Example, OperandSource, OperandSpec, with_tolerance
 from nnapi.testing.random.graphs import UNSURE
 from nnapi.testing.random.judging import REFERENCE, Outcome, judge_outputs
 from nnapi.testing.random.subgraphs import CONSTANTS, keep_operations
@@ -126,7 +126,7 @@ def _with_input(part: Example) -> Example:
         return part
     operands = part.main.operands
     index = next(i for i, o in enumerate(operands) if o.lifetime in CONSTANTS and o.dimensions)
-    part = part.with_operands({index: replace(operands[index], lifetime=Source.SUBGRAPH_INPUT, data=None)})
+    part = part.with_operands({index: replace(operands[index], lifetime=OperandSource.SUBGRAPH_INPUT, data=None)})
     return replace(part, main=replace(part.main, inputs=(index,)), inputs={index: operands[index].data})
 
 

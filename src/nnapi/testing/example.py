@@ -14,7 +14,7 @@ LEVELS = {"V1_0": 1, "V1_1": 2, "V1_2": 3, "V1_3": 4, "AIDL_V1": 5, "AIDL_V2": 6
 """Feature level of each version that ``min_feature`` and the folders name."""
 
 
-class Source(StrEnum):
+class OperandSource(StrEnum):
     TEMPORARY_VARIABLE = "TEMPORARY_VARIABLE"
     SUBGRAPH_INPUT = "SUBGRAPH_INPUT"
     SUBGRAPH_OUTPUT = "SUBGRAPH_OUTPUT"
@@ -41,7 +41,7 @@ class OperandSpec:
     dimensions: Shape = ()
     scale: float = 0.0
     zero_point: int = 0
-    lifetime: Source = Source.TEMPORARY_VARIABLE
+    lifetime: OperandSource = OperandSource.TEMPORARY_VARIABLE
     data: Array | None = None
     subgraph: int | None = None
     channel_quant: ChannelSpec | None = None
@@ -82,7 +82,7 @@ class ExampleGraph:
     name: str | None = None
 
 
-def find_operands(operands: Sequence[OperandSpec], lifetime: Source) -> tuple[int, ...]:
+def find_operands(operands: Sequence[OperandSpec], lifetime: OperandSource) -> tuple[int, ...]:
     return tuple(index for index, operand in enumerate(operands) if operand.lifetime == lifetime)
 
 
@@ -179,7 +179,7 @@ def with_dynamic_outputs(example: Example) -> Example:
 
 def with_unknown_dimensions(example: Example) -> Example:
     """Return the example with unspecified dimensions of all inputs and results without per-channel scales."""
-    known = (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE, Source.NO_VALUE)
+    known = (OperandSource.CONSTANT_COPY, OperandSource.CONSTANT_REFERENCE, OperandSource.NO_VALUE)
     operands = enumerate(example.main.operands)
     return _with_unspecified(example, [i for i, o in operands if o.lifetime not in known and not o.channel_quant])
 

@@ -12,18 +12,18 @@ from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array
 from nnapi.operation_codes import NAMES
-from nnapi.testing.example import ChannelSpec, Example, ExampleGraph, Harness, OperandSpec, OperationSpec, Source
+from nnapi.testing.example import ChannelSpec, Example, ExampleGraph, Harness, OperandSource, OperandSpec, OperationSpec
 
 NOTHING = Harness(generated=False)
 """The harness of examples that cannot be repeated, because the model never ran or the run failed."""
 
 SOURCES = {
-    Lifetime.TEMPORARY: Source.TEMPORARY_VARIABLE,
-    Lifetime.INPUT: Source.SUBGRAPH_INPUT,
-    Lifetime.OUTPUT: Source.SUBGRAPH_OUTPUT,
-    Lifetime.CONSTANT: Source.CONSTANT_COPY,
-    Lifetime.NO_VALUE: Source.NO_VALUE,
-    Lifetime.SUBGRAPH: Source.SUBGRAPH,
+    Lifetime.TEMPORARY: OperandSource.TEMPORARY_VARIABLE,
+    Lifetime.INPUT: OperandSource.SUBGRAPH_INPUT,
+    Lifetime.OUTPUT: OperandSource.SUBGRAPH_OUTPUT,
+    Lifetime.CONSTANT: OperandSource.CONSTANT_COPY,
+    Lifetime.NO_VALUE: OperandSource.NO_VALUE,
+    Lifetime.SUBGRAPH: OperandSource.SUBGRAPH,
 }
 
 
@@ -67,8 +67,8 @@ def _operation(code: int) -> str:
 def _operand(operand: Operand, positions: Mapping[int, int]) -> OperandSpec:
     type = operand.type
     source = SOURCES[operand.lifetime]
-    if source == Source.CONSTANT_COPY and operand.in_memory:
-        source = Source.CONSTANT_REFERENCE
+    if source == OperandSource.CONSTANT_COPY and operand.in_memory:
+        source = OperandSource.CONSTANT_REFERENCE
     is_reference = type.code == OperandCode.MODEL
     return OperandSpec(
         "SUBGRAPH" if is_reference else type.name,
@@ -77,7 +77,7 @@ def _operand(operand: Operand, positions: Mapping[int, int]) -> OperandSpec:
         type.zero_point,
         source,
         data=_data(operand) if operand.lifetime == Lifetime.CONSTANT else None,
-        subgraph=positions[id(operand.value)] if source == Source.SUBGRAPH else None,
+        subgraph=positions[id(operand.value)] if source == OperandSource.SUBGRAPH else None,
         channel_quant=ChannelSpec(type.channel.dimension, type.channel.scales) if type.channel else None,
         name=operand.name,
     )

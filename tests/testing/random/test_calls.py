@@ -14,7 +14,7 @@ from nnapi.model.operation import REGISTRY, Operation
 from nnapi.operation_codes import CODES
 from nnapi.runtime.device import Device
 from nnapi.testing.build import build
-from nnapi.testing.example import Example, OperandSpec, Source
+from nnapi.testing.example import Example, OperandSource, OperandSpec
 from nnapi.testing.random.calls import NoCall, random_attempt, random_call
 from tests.comparison import Agreement, Comparison, compare_devices, compute_expected
 from tests.testing.testing_cases import REFERENCE, add, refusing, spoilt
@@ -96,7 +96,7 @@ def test_calls_vary_in_form_type_rank_and_constants() -> None:
 
 def test_optional_operands_are_there_or_not() -> None:
     counts = Counter(
-        operand.lifetime == Source.NO_VALUE
+        operand.lifetime == OperandSource.NO_VALUE
         for seed in range(10)
         for operand in random_call(REGISTRY[OperationCode.LSTM], np.random.default_rng(seed)).main.operands
     )

@@ -5,18 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnapi.testing.example import Example, ExampleGraph, OperandSpec, OperationSpec, Source
+from nnapi.testing.example import Example, ExampleGraph, OperandSource, OperandSpec, OperationSpec
 from nnapi.testing.random.deviation import Computation
 from tests.testing.testing_cases import F32, Q8, constant, given, taken, tensor
 
 
 def chain(*steps: tuple[str, OperandSpec], x: OperandSpec, data: np.ndarray, shown: bool = False) -> Example:
     """One operation of one operand after the other."""
-    kept = Source.SUBGRAPH_OUTPUT if shown else Source.TEMPORARY_VARIABLE
+    kept = OperandSource.SUBGRAPH_OUTPUT if shown else OperandSource.TEMPORARY_VARIABLE
     results = [replace(spec, lifetime=kept, name=f"r{i}") for i, (_, spec) in enumerate(steps)]
     results[-1] = given(results[-1])
     operations = tuple(OperationSpec(name, (i,), (i + 1,)) for i, (name, _) in enumerate(steps))
-    outputs = tuple(i + 1 for i, spec in enumerate(results) if spec.lifetime == Source.SUBGRAPH_OUTPUT)
+    outputs = tuple(i + 1 for i, spec in enumerate(results) if spec.lifetime == OperandSource.SUBGRAPH_OUTPUT)
     return Example("chain", ExampleGraph((taken(x), *results), operations, (0,), outputs), {0: data}, {})
 
 
@@ -156,7 +156,7 @@ def test_what_follows_infinity_in_a_sequence_is_not_judged(number: float, judged
 
 
 def test_what_is_denormal_may_be_nothing_on_both_sides_of_a_division() -> None:
-    hidden = replace(FLOATS, lifetime=Source.TEMPORARY_VARIABLE)
+    hidden = replace(FLOATS, lifetime=OperandSource.TEMPORARY_VARIABLE)
     operands = (taken(FLOATS), hidden, constant("INT32", np.int32(0)), given(FLOATS))
     calls = (OperationSpec("RELU1", (0,), (1,)), OperationSpec("DIV", (1, 0, 2), (3,)))
     data = np.array([1e-40, 0.5, 0.25, 1.0], np.float32)
@@ -180,7 +180,7 @@ def test_what_is_denormal_may_be_nothing_in_ordinary_examples_too() -> None:
 
 def test_a_hidden_divisor_that_may_be_zero_permits_any_quotient() -> None:
     """x / x is 1 for every perturbed x, but an engine that finds exactly 0 has NaN. Only that element is lost."""
-    hidden = replace(FLOATS, lifetime=Source.TEMPORARY_VARIABLE)
+    hidden = replace(FLOATS, lifetime=OperandSource.TEMPORARY_VARIABLE)
     operands = (taken(FLOATS), hidden, constant("INT32", np.int32(0)), given(FLOATS))
     calls = (OperationSpec("SIN", (0,), (1,)), OperationSpec("DIV", (1, 1, 2), (3,)))
     data = np.array([np.pi, 1.0, -1e-3, 3.1], np.float32)
@@ -260,7 +260,7 @@ def test_what_is_moved_may_be_one_off_only_in_another_scale(scale: float, off: b
     operands = (
         taken(CODES),
         constant("TENSOR_INT32", np.array([3], np.int32)),
-        replace(moved, lifetime=Source.TEMPORARY_VARIABLE),
+        replace(moved, lifetime=OperandSource.TEMPORARY_VARIABLE),
         given(tensor(F32, 3)),
     )
     calls = (OperationSpec("RESHAPE", (0, 1), (2,)), OperationSpec("DEQUANTIZE", (2,), (3,)))
@@ -273,7 +273,7 @@ def test_what_is_moved_may_be_one_off_only_in_another_scale(scale: float, off: b
 def test_a_choice_in_another_scale_may_be_one_off(scales: tuple[float, float]) -> None:
     """The condition, the first operand, has no scale; the first choice may have that of the result."""
     first, second, result = (tensor(Q8, 1, scale=scale) for scale in (*scales, 0.7))
-    hidden = replace(result, lifetime=Source.TEMPORARY_VARIABLE)
+    hidden = replace(result, lifetime=OperandSource.TEMPORARY_VARIABLE)
     operands = (constant("TENSOR_BOOL8", np.ones(1, bool)), taken(first), taken(second), hidden, given(tensor(F32, 1)))
     calls = (OperationSpec("SELECT", (0, 1, 2), (3,)), OperationSpec("DEQUANTIZE", (3,), (4,)))
     data = np.array([150], np.uint8)
@@ -311,7 +311,7 @@ def test_powers_of_negative_numbers_want_exponents_that_are_whole(data: list[flo
 def test_hidden_codes_that_may_be_equal_may_compare_so() -> None:
     """2 and 1.75 in codes of 2 and of 1.75: both may be 0."""
     coarse, fine = tensor(Q8, 2, scale=2.0, zero_point=0), tensor(Q8, 2, scale=1.75, zero_point=0)
-    hidden = [replace(spec, lifetime=Source.TEMPORARY_VARIABLE) for spec in (coarse, fine)]
+    hidden = [replace(spec, lifetime=OperandSource.TEMPORARY_VARIABLE) for spec in (coarse, fine)]
     operands = (taken(coarse), taken(fine), *hidden, given(tensor("TENSOR_BOOL8", 2)))
     calls = (
         OperationSpec("RELU", (0,), (2,)),
@@ -326,10 +326,10 @@ def test_hidden_codes_that_may_be_equal_may_compare_so() -> None:
 
 def test_many_hidden_numbers_that_may_be_equal_may_all_differ() -> None:
     """Half of them are equal where the reference computes, and half differ in the last place."""
-    many, bools = tensor(F32, 64), replace(tensor("TENSOR_BOOL8", 64), lifetime=Source.TEMPORARY_VARIABLE)
+    many, bools = tensor(F32, 64), replace(tensor("TENSOR_BOOL8", 64), lifetime=OperandSource.TEMPORARY_VARIABLE)
     operands = (
         taken(many),
-        replace(many, lifetime=Source.TEMPORARY_VARIABLE),
+        replace(many, lifetime=OperandSource.TEMPORARY_VARIABLE),
         constant(F32, np.tile(np.array([1, 1 + 2**-23], np.float32), 32)),
         bools,
         constant("TENSOR_INT32", np.array([0], np.int32)),
@@ -349,8 +349,8 @@ def test_many_hidden_numbers_that_may_be_equal_may_all_differ() -> None:
 
 def test_scales_that_decide_dimensions_are_exact() -> None:
     """Perturbed, 1.5 made 387 of 257 rows instead of 385."""
-    image, scale = tensor("TENSOR_FLOAT16", 1, 2, 257, 1), OperandSpec("FLOAT16", lifetime=Source.SUBGRAPH_INPUT)
-    hidden = tensor("TENSOR_FLOAT16", 0, 0, 0, 0, lifetime=Source.TEMPORARY_VARIABLE)
+    image, scale = tensor("TENSOR_FLOAT16", 1, 2, 257, 1), OperandSpec("FLOAT16", lifetime=OperandSource.SUBGRAPH_INPUT)
+    hidden = tensor("TENSOR_FLOAT16", 0, 0, 0, 0, lifetime=OperandSource.TEMPORARY_VARIABLE)
     operands = (taken(image), scale, scale, hidden, given(tensor("TENSOR_FLOAT16", 0, 0, 0, 0)))
     calls = (OperationSpec("RESIZE_BILINEAR", (0, 1, 2), (3,)), OperationSpec("SIN", (3,), (4,)))
     data = {0: np.linspace(0, 1, 514, dtype=np.float16).reshape(image.dimensions)}

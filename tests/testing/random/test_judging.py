@@ -13,7 +13,7 @@ from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
 from nnapi.testing.conformance import Status, check
-from nnapi.testing.example import Example, ExampleGraph, OperationSpec, Source
+from nnapi.testing.example import Example, ExampleGraph, OperandSource, OperationSpec
 from nnapi.testing.random import judging
 from nnapi.testing.random.deviation import ROUNDS, Computation
 from nnapi.testing.random.judging import Outcome, judge
@@ -110,7 +110,7 @@ def test_who_computes_what_the_reference_refuses_fails(monkeypatch: pytest.Monke
 
 def test_what_a_device_refuses_is_left_out_of_a_graph() -> None:
     """RELU(x + y) where only RELU is taken: the sum is an input then."""
-    sum = replace(add().main.operands[3], lifetime=Source.TEMPORARY_VARIABLE)
+    sum = replace(add().main.operands[3], lifetime=OperandSource.TEMPORARY_VARIABLE)
     operands = (*add().main.operands[:3], sum, given(tensor(F32, 2)))
     graph = ExampleGraph(operands, (*add().main.operations, OperationSpec("RELU", (3,), (4,))), (0,), (4,))
 
@@ -127,7 +127,7 @@ def test_what_is_left_of_a_graph_is_asked_about_again() -> None:
     operands = (
         taken(first),
         *add().main.operands[1:3],
-        replace(second, lifetime=Source.TEMPORARY_VARIABLE),
+        replace(second, lifetime=OperandSource.TEMPORARY_VARIABLE),
         given(hidden),
     )
     graph = ExampleGraph(operands, (*add().main.operations, OperationSpec("RELU", (3,), (4,))), (0,), (4,))
@@ -284,7 +284,7 @@ def test_an_index_that_depends_on_nan_may_be_refused() -> None:
     operands = (
         taken(tensor(F32, 3)),
         constant("INT32", np.int32(0)),
-        tensor("TENSOR_INT32", 1, lifetime=Source.TEMPORARY_VARIABLE),
+        tensor("TENSOR_INT32", 1, lifetime=OperandSource.TEMPORARY_VARIABLE),
         taken(tensor(F32, 3, 1)),
         given(tensor(F32, 1, 1)),
     )

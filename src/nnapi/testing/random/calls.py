@@ -19,9 +19,9 @@ from nnapi.testing.example import (
     ChannelSpec,
     Example,
     ExampleGraph,
+    OperandSource,
     OperandSpec,
     OperationSpec,
-    Source,
     find_operands,
     with_tolerance,
 )
@@ -162,14 +162,14 @@ class _Draft:
 
     def _add_scalar(self, parameter: Parameter, name: str, code: OperandCode) -> int:
         if self._is_omitted(parameter):
-            return self._add(OperandSpec(type_name(code), lifetime=Source.NO_VALUE, name=name), None)
+            return self._add(OperandSpec(type_name(code), lifetime=OperandSource.NO_VALUE, name=name), None)
         value = random_scalar(parameter, code, self.rng)
         if name in self.proposal.scalars:
             value = np.array(self.proposal.scalars[name], value.dtype)
         operand = OperandSpec(type_name(code), name=name)
         if not self.scalars_are_inputs:
-            return self._add(replace(operand, lifetime=Source.CONSTANT_COPY, data=value), value)
-        return self._add(replace(operand, lifetime=Source.SUBGRAPH_INPUT), value)
+            return self._add(replace(operand, lifetime=OperandSource.CONSTANT_COPY, data=value), value)
+        return self._add(replace(operand, lifetime=OperandSource.SUBGRAPH_INPUT), value)
 
     def _add_tensor(self, parameter: Parameter, name: str, code: OperandCode, leader: OperandSpec | None) -> int:
         assert isinstance(parameter, TensorParameter)
@@ -187,12 +187,16 @@ class _Draft:
             return self._join(pick(rng, others))
         type = replace(self._quantize(code, dimensions, parameter), name=name)
         if self._is_omitted(parameter):
-            return self._add(replace(type, lifetime=Source.NO_VALUE), None)
+            return self._add(replace(type, lifetime=OperandSource.NO_VALUE), None)
         value = random_data(type, ranges, rng) if numbers is None else numbers
         constant = rng.random() < (0.8 if numbers is not None else ranges.constants if self.tensors else 0.2)
         if constant and numbers is None and rng.random() < ranges.uniform:
             value = np.full_like(value, value.flat[0])
-        lifetime = pick(rng, (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE)) if constant else Source.SUBGRAPH_INPUT
+        lifetime = (
+            pick(rng, (OperandSource.CONSTANT_COPY, OperandSource.CONSTANT_REFERENCE))
+            if constant
+            else OperandSource.SUBGRAPH_INPUT
+        )
         operand = replace(type, lifetime=lifetime, data=value if constant else None)
         self.tensors.append(operand)
         return self._add(operand, value)
@@ -205,7 +209,9 @@ class _Draft:
     def _join(self, value: OperandSpec) -> int:
         """Add an existing tensor of the graph; zeros are used as its elements, which are not known here."""
         self.tensors.append(value)
-        return self._add(replace(value, lifetime=Source.SUBGRAPH_INPUT), np.zeros(value.dimensions, DTYPES[value.code]))
+        return self._add(
+            replace(value, lifetime=OperandSource.SUBGRAPH_INPUT), np.zeros(value.dimensions, DTYPES[value.code])
+        )
 
     def _dimensions(self, parameter: TensorParameter, leader: OperandSpec | None) -> Shape:
         if leader is not None and self.rng.random() < 0.9:
@@ -243,7 +249,7 @@ class _Draft:
         for slot in slots:
             assert isinstance(slot, Parameter)
             spec = self._quantize(self._code(slot), (), replace(slot, like=None))
-            output = replace(spec, lifetime=Source.SUBGRAPH_OUTPUT, name=slot.name, is_ignored=slot.unspecified)
+            output = replace(spec, lifetime=OperandSource.SUBGRAPH_OUTPUT, name=slot.name, is_ignored=slot.unspecified)
             self.outputs.append(self._add(output, None))
 
     def _add(self, operand: OperandSpec, value: Array | None) -> int:
@@ -272,14 +278,14 @@ class _Draft:
 
     def _present(self, index: int) -> OperandType | None:
         operand = self.operands[index]
-        return None if operand.lifetime == Source.NO_VALUE else operand.full_type
+        return None if operand.lifetime == OperandSource.NO_VALUE else operand.full_type
 
     def example(self) -> Example:
-        if not any(operand.lifetime == Source.SUBGRAPH_INPUT for operand in self.operands):
+        if not any(operand.lifetime == OperandSource.SUBGRAPH_INPUT for operand in self.operands):
             # A model needs an input: make one of a constant.
             index = next(i for i in self.inputs if self.operands[i].data is not None)
-            self.operands[index] = replace(self.operands[index], lifetime=Source.SUBGRAPH_INPUT, data=None)
-        given = {i: self.values[i] for i in find_operands(self.operands, Source.SUBGRAPH_INPUT)}
+            self.operands[index] = replace(self.operands[index], lifetime=OperandSource.SUBGRAPH_INPUT, data=None)
+        given = {i: self.values[i] for i in find_operands(self.operands, OperandSource.SUBGRAPH_INPUT)}
         call = OperationSpec(self.operation.name, tuple(self.inputs), tuple(self.outputs))
         graph = ExampleGraph(tuple(self.operands), (call,), tuple(given), call.outputs)
         return with_tolerance(Example(f"random_{self.operation.name.lower()}", graph, given, {}))

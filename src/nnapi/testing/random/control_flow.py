@@ -8,7 +8,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.model.operand import Array
 from nnapi.model.operation import Operation
-from nnapi.testing.example import Example, ExampleGraph, OperandSpec, OperationSpec, Source, find_operands
+from nnapi.testing.example import Example, ExampleGraph, OperandSource, OperandSpec, OperationSpec, find_operands
 from nnapi.testing.random.values import pick
 
 MOST_TURNS = 4
@@ -21,28 +21,32 @@ class _Sketch:
         self.operands: list[OperandSpec] = []
         self.operations: list[OperationSpec] = []
 
-    def add(self, operand: OperandSpec, lifetime: Source, data: Array | None = None, model: int | None = None) -> int:
+    def add(
+        self, operand: OperandSpec, lifetime: OperandSource, data: Array | None = None, model: int | None = None
+    ) -> int:
         name = f"operand{len(self.operands)}"
         self.operands.append(replace(operand, lifetime=lifetime, data=data, subgraph=model, name=name))
         return len(self.operands) - 1
 
     def inputs(self, *operands: OperandSpec) -> list[int]:
-        return [self.add(operand, Source.SUBGRAPH_INPUT) for operand in operands]
+        return [self.add(operand, OperandSource.SUBGRAPH_INPUT) for operand in operands]
 
     def output(self, operand: OperandSpec) -> int:
-        return self.add(operand, Source.SUBGRAPH_OUTPUT)
+        return self.add(operand, OperandSource.SUBGRAPH_OUTPUT)
 
     def models(self, count: int) -> list[int]:
-        return [self.add(OperandSpec("SUBGRAPH"), Source.SUBGRAPH, model=number) for number in range(count)]
+        return [self.add(OperandSpec("SUBGRAPH"), OperandSource.SUBGRAPH, model=number) for number in range(count)]
 
     def no_activation(self) -> int:
-        return self.add(OperandSpec("INT32"), Source.CONSTANT_COPY, np.array(0, np.int32))
+        return self.add(OperandSpec("INT32"), OperandSource.CONSTANT_COPY, np.array(0, np.int32))
 
     def call(self, type: str, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         self.operations.append(OperationSpec(type, tuple(inputs), tuple(outputs)))
 
     def graph(self) -> ExampleGraph:
-        inputs, outputs = (find_operands(self.operands, s) for s in (Source.SUBGRAPH_INPUT, Source.SUBGRAPH_OUTPUT))
+        inputs, outputs = (
+            find_operands(self.operands, s) for s in (OperandSource.SUBGRAPH_INPUT, OperandSource.SUBGRAPH_OUTPUT)
+        )
         return ExampleGraph(tuple(self.operands), tuple(self.operations), inputs, outputs)
 
 
@@ -76,10 +80,10 @@ def _while_graphs(tensor: OperandSpec, rng: np.random.Generator) -> tuple[Exampl
     state = (COUNTER, tensor, tensor)
     main, condition, body = _Sketch(), _Sketch(), _Sketch()
     main.call("WHILE", [*main.models(2), *main.inputs(*state)], [main.output(COUNTER), main.output(tensor)])
-    turns = condition.add(COUNTER, Source.CONSTANT_COPY, np.array([rng.integers(MOST_TURNS + 1)], np.int32))
+    turns = condition.add(COUNTER, OperandSource.CONSTANT_COPY, np.array([rng.integers(MOST_TURNS + 1)], np.int32))
     condition.call("LESS", [condition.inputs(*state)[0], turns], [condition.output(TRUTH)])
     count, total, step = body.inputs(*state)
-    none, one = body.no_activation(), body.add(COUNTER, Source.CONSTANT_COPY, np.ones(1, np.int32))
+    none, one = body.no_activation(), body.add(COUNTER, OperandSource.CONSTANT_COPY, np.ones(1, np.int32))
     body.call("ADD", [count, one, none], [body.output(COUNTER)])
     body.call("ADD", [total, step, none], [body.output(tensor)])
     return main.graph(), condition.graph(), body.graph()

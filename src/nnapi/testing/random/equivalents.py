@@ -15,9 +15,9 @@ from nnapi.ops.evaluate import NCHW_TO_NHWC, NHWC_TO_NCHW
 from nnapi.ops.shapes import same_padding
 from nnapi.testing.example import (
     Example,
+    OperandSource,
     OperandSpec,
     OperationSpec,
-    Source,
     find_operands,
     with_dynamic_outputs,
     with_unknown_dimensions,
@@ -46,13 +46,13 @@ class _Rewritten:
 
     def constant(self, type: str, value: object, dtype: type) -> int:
         data: Array = np.array(value, dtype)
-        return self.add(OperandSpec(type, data.shape, lifetime=Source.CONSTANT_COPY, data=data))
+        return self.add(OperandSpec(type, data.shape, lifetime=OperandSource.CONSTANT_COPY, data=data))
 
     def add_between(self, index: int) -> int:
         """Add a tensor of the same type with unspecified dimensions."""
         like = self.operands[index]
         dimensions = (0,) * len(like.dimensions)
-        return self.add(replace(like, lifetime=Source.TEMPORARY_VARIABLE, data=None, dimensions=dimensions))
+        return self.add(replace(like, lifetime=OperandSource.TEMPORARY_VARIABLE, data=None, dimensions=dimensions))
 
     def transpose(self, source: int, target: int, order: tuple[int, ...]) -> None:
         perm = self.constant("TENSOR_INT32", order, np.int32)
@@ -169,7 +169,7 @@ def with_inputs(example: Example) -> Example:
     for index, operand in enumerate(example.main.operands):
         if operand.lifetime in CONSTANTS and operand.type.startswith("TENSOR"):
             inputs[index] = operand.data
-            operands[index] = replace(operand, lifetime=Source.SUBGRAPH_INPUT, data=None)
+            operands[index] = replace(operand, lifetime=OperandSource.SUBGRAPH_INPUT, data=None)
     return _with_given(example, operands, inputs)
 
 
@@ -180,11 +180,11 @@ def with_constants(example: Example) -> Example:
         operand, data = example.main.operands[index], inputs[index]
         if data is not None:
             del inputs[index]
-            operands[index] = replace(operand, lifetime=Source.CONSTANT_COPY, data=data, dimensions=data.shape)
+            operands[index] = replace(operand, lifetime=OperandSource.CONSTANT_COPY, data=data, dimensions=data.shape)
     return _with_given(example, operands, inputs)
 
 
 def _with_given(example: Example, operands: Mapping[int, OperandSpec], inputs: Mapping[int, Array | None]) -> Example:
     main = example.with_operands(operands).main
-    order = find_operands(main.operands, Source.SUBGRAPH_INPUT)
+    order = find_operands(main.operands, OperandSource.SUBGRAPH_INPUT)
     return replace(example, main=replace(main, inputs=order), inputs=inputs)

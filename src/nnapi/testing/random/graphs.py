@@ -14,9 +14,9 @@ from nnapi.model.operation import REGISTRY, Operation
 from nnapi.testing.example import (
     Example,
     ExampleGraph,
+    OperandSource,
     OperandSpec,
     OperationSpec,
-    Source,
     find_operands,
     with_tolerance,
     with_unknown_dimensions,
@@ -207,7 +207,7 @@ class _Grown:
 
     def _values(self) -> list[OperandSpec]:
         """List the tensors that a call may read, the last results first."""
-        lifetimes = (Source.TEMPORARY_VARIABLE, Source.SUBGRAPH_INPUT)
+        lifetimes = (OperandSource.TEMPORARY_VARIABLE, OperandSource.SUBGRAPH_INPUT)
         usable = [o for o in self.operands if o.lifetime in lifetimes and o.type.startswith("TENSOR")]
         return [o for o in reversed(usable) if o.dimensions and 0 not in o.dimensions and not o.is_ignored]
 
@@ -273,9 +273,9 @@ class _Grown:
                 position[index] = int(operand.name[1:])
                 continue
             position[index] = len(self.operands)
-            lifetime = Source.TEMPORARY_VARIABLE if index in example.main.outputs else operand.lifetime
+            lifetime = OperandSource.TEMPORARY_VARIABLE if index in example.main.outputs else operand.lifetime
             self.operands.append(replace(operand, name=f"#{len(self.operands)}", lifetime=lifetime))
-            if operand.lifetime == Source.SUBGRAPH_INPUT:
+            if operand.lifetime == OperandSource.SUBGRAPH_INPUT:
                 self.inputs[position[index]] = example.inputs[index]  # type: ignore[assignment]  # no input of this lifetime is omitted
         self.calls += [renumber(call, position) for call in example.main.operations]
 
@@ -289,10 +289,10 @@ class _Grown:
         operands = []
         for index, operand in enumerate(self.operands):
             if index in outputs:
-                operand = replace(operand, lifetime=Source.SUBGRAPH_OUTPUT)
+                operand = replace(operand, lifetime=OperandSource.SUBGRAPH_OUTPUT)
             elif index in written and unknown:
                 operand = replace(operand, dimensions=(0,) * len(operand.dimensions))
             operands.append(operand)
-        inputs = find_operands(operands, Source.SUBGRAPH_INPUT)
+        inputs = find_operands(operands, OperandSource.SUBGRAPH_INPUT)
         graph = ExampleGraph(tuple(operands), tuple(self.calls), inputs, tuple(outputs))
         return Example("random_graph", graph, dict(self.inputs), {})

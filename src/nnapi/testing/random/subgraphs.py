@@ -7,9 +7,9 @@ from nnapi.model.matching import Match
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
 from nnapi.operation_codes import CODES
-from nnapi.testing.example import Example, ExampleGraph, OperandSpec, OperationSpec, Source, find_operands
+from nnapi.testing.example import Example, ExampleGraph, OperandSource, OperandSpec, OperationSpec, find_operands
 
-CONSTANTS = (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE)
+CONSTANTS = (OperandSource.CONSTANT_COPY, OperandSource.CONSTANT_REFERENCE)
 
 
 def find_given(example: Example, index: int) -> Array | None:
@@ -33,7 +33,7 @@ def part_of(example: Example, number: int) -> OperationExample:
     order = tuple(dict.fromkeys((*operation.inputs, *operation.outputs)))
     positions = {old: new for new, old in enumerate(order)}
     operands = [_in_part(example.main.operands[old], old in operation.outputs) for old in order]
-    inputs = tuple(old for old, o in zip(order, operands, strict=True) if o.lifetime == Source.SUBGRAPH_INPUT)
+    inputs = tuple(old for old, o in zip(order, operands, strict=True) if o.lifetime == OperandSource.SUBGRAPH_INPUT)
     call = renumber(operation, positions)
     graph = ExampleGraph(tuple(operands), (call,), tuple(positions[i] for i in inputs), call.outputs)
     return OperationExample(replace(example, main=graph, inputs={}, outputs={}), inputs, operation.outputs)
@@ -41,11 +41,11 @@ def part_of(example: Example, number: int) -> OperationExample:
 
 def _in_part(operand: OperandSpec, is_result: bool) -> OperandSpec:
     if is_result:
-        return replace(operand, lifetime=Source.SUBGRAPH_OUTPUT)
+        return replace(operand, lifetime=OperandSource.SUBGRAPH_OUTPUT)
     is_constant = operand.lifetime in CONSTANTS and not operand.type.startswith("TENSOR_FLOAT")
-    if is_constant or operand.lifetime in (Source.NO_VALUE, Source.SUBGRAPH):
+    if is_constant or operand.lifetime in (OperandSource.NO_VALUE, OperandSource.SUBGRAPH):
         return operand
-    return replace(operand, lifetime=Source.SUBGRAPH_INPUT, data=None)
+    return replace(operand, lifetime=OperandSource.SUBGRAPH_INPUT, data=None)
 
 
 def renumber(operation: OperationSpec, positions: Mapping[int, int]) -> OperationSpec:
@@ -72,15 +72,21 @@ def keep_operations(example: Example, numbers: Collection[int], values: Mapping[
         operand = main.operands[old]
         if old in written:
             is_output = old in main.outputs or old not in read
-            lifetime = Source.SUBGRAPH_OUTPUT if is_output else Source.TEMPORARY_VARIABLE
+            lifetime = OperandSource.SUBGRAPH_OUTPUT if is_output else OperandSource.TEMPORARY_VARIABLE
             operand = replace(operand, lifetime=lifetime)
-        elif operand.lifetime in (Source.TEMPORARY_VARIABLE, Source.SUBGRAPH_OUTPUT, Source.SUBGRAPH_INPUT):
+        elif operand.lifetime in (
+            OperandSource.TEMPORARY_VARIABLE,
+            OperandSource.SUBGRAPH_OUTPUT,
+            OperandSource.SUBGRAPH_INPUT,
+        ):
             value = values[old]
-            if value is not None and operand.lifetime != Source.SUBGRAPH_INPUT:
+            if value is not None and operand.lifetime != OperandSource.SUBGRAPH_INPUT:
                 operand = replace(operand, dimensions=value.shape)
-            operand = replace(operand, lifetime=Source.SUBGRAPH_INPUT)
+            operand = replace(operand, lifetime=OperandSource.SUBGRAPH_INPUT)
         operands.append(operand)
     calls = tuple(renumber(operation, positions) for operation in operations)
-    inputs, outputs = (find_operands(operands, each) for each in (Source.SUBGRAPH_INPUT, Source.SUBGRAPH_OUTPUT))
+    inputs, outputs = (
+        find_operands(operands, each) for each in (OperandSource.SUBGRAPH_INPUT, OperandSource.SUBGRAPH_OUTPUT)
+    )
     given = {i: values[order[i]] for i in inputs}
     return replace(example, main=ExampleGraph(tuple(operands), calls, inputs, outputs), inputs=given, outputs={})
