@@ -45,7 +45,7 @@ class Pickled(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Source:
+class ModelSource:
     """A model with its digest: the path of a file, the bytes of a file, or the model itself."""
 
     digest: bytes
@@ -55,7 +55,7 @@ class Source:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a model in a pickle of its own, which is unpickled only if the receiving process must compile it."""
         content = Pickled(pickle.dumps(self.content)) if isinstance(self.content, Model) else self.content
-        return Source, (self.digest, self.path, content)
+        return ModelSource, (self.digest, self.path, content)
 
     def load(self) -> Model:
         """Return the model; raise BadDataError if the file at the path has another digest."""
@@ -158,14 +158,14 @@ def name_outputs(model: Model) -> list[str]:
     return names if are_distinct else [f"output{number}" for number in range(len(names))]
 
 
-def _find_source(model: str | os.PathLike[str] | bytes | Model) -> Source:
+def _find_source(model: str | os.PathLike[str] | bytes | Model) -> ModelSource:
     if isinstance(model, Model):
-        return Source(hash_content(model), content=model)
+        return ModelSource(hash_content(model), content=model)
     if isinstance(model, bytes | bytearray | memoryview):
         content = bytes(model)
-        return Source(blake3(content).digest(), content=content)
+        return ModelSource(blake3(content).digest(), content=content)
     path = os.path.abspath(model)
-    return Source(_hash_file(path), path)
+    return ModelSource(_hash_file(path), path)
 
 
 def _hash_file(path: str) -> bytes:
@@ -199,7 +199,7 @@ _lock = make_lock()
 os.register_at_fork(after_in_child=_ready.clear)  # engines do not survive a fork
 
 
-def _compile_once(source: Source, settings: PredictorSettings) -> Compilation:
+def _compile_once(source: ModelSource, settings: PredictorSettings) -> Compilation:
     key = source.digest, settings
     with _lock:
         found = _ready.get(key)
