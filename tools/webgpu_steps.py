@@ -17,7 +17,7 @@ from typing import NamedTuple
 import nnapi
 from nnapi import Device, Model
 from nnapi.cli.inputs import read_arrays
-from nnapi.testing.divergence import Step, Verdict, find_divergence
+from nnapi.testing.divergence import Closeness, Step, find_divergence
 
 HEAD = """\
 | model | operations | same | off by one step | off by more | refused | whole model off by (steps) |
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 def count_steps(name: str, steps: Sequence[Step]) -> Row:
     """Return the row of a model. An operation that fails counts as wrong."""
-    refused = sum(step.verdict is Verdict.REFUSED for step in steps)
+    refused = sum(step.verdict is Closeness.REFUSED for step in steps)
     same = sum(step.alone is not None and not step.alone.largest for step in steps)
     wrong = len(list(list_wrong(steps)))
     last = steps[-1].grown
@@ -54,7 +54,7 @@ def list_wrong(steps: Sequence[Step]) -> Iterator[Step]:
     """Yield the operations that differ by more than one quantization step, or without a scale by more than rounding."""
     for step in steps:
         is_off = step.alone is not None and step.alone.in_steps and step.alone.largest > 1
-        if is_off or step.verdict in (Verdict.DIFFERS, Verdict.FAILED):
+        if is_off or step.verdict in (Closeness.DIFFERS, Closeness.FAILED):
             yield step
 
 
@@ -71,7 +71,7 @@ def main() -> int:
         steps = compare(nnapi.load(path), tried)
         print(count_steps(path.stem, steps), flush=True)
         for step in steps:
-            if step.verdict is Verdict.REFUSED:
+            if step.verdict is Closeness.REFUSED:
                 print(f"{path.stem}: {step.operation} (#{step.number}): {step.reason}", file=sys.stderr)
         for step in list_wrong(steps):
             is_wrong = True

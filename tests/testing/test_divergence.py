@@ -18,7 +18,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, tensor
 from nnapi.runtime.device import Device, device
 from nnapi.testing.build import build
-from nnapi.testing.divergence import Verdict, find_divergence
+from nnapi.testing.divergence import Closeness, find_divergence
 from nnapi.testing.random.calls import NoCall
 from nnapi.testing.random.graphs import random_graph
 from tests.runtime.device_cases import Scripted
@@ -82,7 +82,7 @@ def test_a_planted_operation_is_found(count: int) -> None:
         if planting := plant(rng, model, inputs):
             number, faulty = planting
             steps = find_divergence(model, inputs, faulty).steps
-            wrong = [step.number for step in steps if step.verdict is Verdict.DIFFERS]
+            wrong = [step.number for step in steps if step.verdict is Closeness.DIFFERS]
             assert wrong == [number]
             planted += 1
             if planted == count:
@@ -103,7 +103,7 @@ def test_what_is_wrong_in_every_place() -> None:
     faulty = Device(Faulty(device(REFERENCE).driver, Fault.WRONG, operation=OperationCode.RELU))
     found = find_divergence(three(), [np.array([1, -2, 3, 4], np.float32)], faulty)
     steps, first = found.steps, found.first
-    assert [step.verdict for step in steps] == [Verdict.SAME, Verdict.DIFFERS, Verdict.SAME]
+    assert [step.verdict for step in steps] == [Closeness.SAME, Closeness.DIFFERS, Closeness.SAME]
     assert first is steps[1]
     assert first.results == ("positive",)
     assert "4 of 4 differ" in first.reason
@@ -117,7 +117,7 @@ def test_a_base_of_ones_own() -> None:
     """The inputs of an operation are the base's results, wrong or not."""
     wrong = Device(Faulty(device(REFERENCE).driver, Fault.WRONG, operation=OperationCode.ADD))
     steps = find_divergence(three(), [np.ones(4, np.float32)], device(REFERENCE), wrong).steps
-    assert [step.verdict for step in steps] == [Verdict.NEAR, Verdict.SAME, Verdict.SAME]
+    assert [step.verdict for step in steps] == [Closeness.NEAR, Closeness.SAME, Closeness.SAME]
     assert steps[0].alone is not None
     assert steps[0].alone.largest > 1
 
@@ -125,7 +125,7 @@ def test_a_base_of_ones_own() -> None:
 def test_a_device_that_fails() -> None:
     failing = Device(Faulty(device(REFERENCE).driver, Fault.FAILS, operation=OperationCode.MUL))
     found = find_divergence(three(), [np.ones(4, np.float32)], failing)
-    assert [step.verdict for step in found.steps] == [Verdict.SAME, Verdict.SAME, Verdict.FAILED]
+    assert [step.verdict for step in found.steps] == [Closeness.SAME, Closeness.SAME, Closeness.FAILED]
     assert found.steps[2].reason == found.failure != ""
     assert found.steps[0].grown is None
     assert found.first is None
@@ -144,23 +144,23 @@ def changed(change: Callable[[Array], Array]) -> Device:
 @pytest.mark.parametrize(
     ("given", "change", "verdict"),
     [
-        (-np.inf, lambda y: np.maximum(y, np.finfo(np.float32).min), Verdict.DIFFERS),
-        (np.nan, lambda y: np.nan_to_num(y), Verdict.DIFFERS),
-        (1.0, lambda y: np.where(y == 2, np.float32(np.nan), y), Verdict.DIFFERS),
-        (np.inf, lambda y: y, Verdict.SAME),
-        (np.nan, lambda y: y, Verdict.SAME),
-        (np.nan, lambda y: np.where(np.isnan(y), y, y + np.float32(1)), Verdict.UNJUDGED),
+        (-np.inf, lambda y: np.maximum(y, np.finfo(np.float32).min), Closeness.DIFFERS),
+        (np.nan, lambda y: np.nan_to_num(y), Closeness.DIFFERS),
+        (1.0, lambda y: np.where(y == 2, np.float32(np.nan), y), Closeness.DIFFERS),
+        (np.inf, lambda y: y, Closeness.SAME),
+        (np.nan, lambda y: y, Closeness.SAME),
+        (np.nan, lambda y: np.where(np.isnan(y), y, y + np.float32(1)), Closeness.UNJUDGED),
     ],
 )
-def test_infinities_are_always_judged(given: float, change: Callable[[Array], Array], verdict: Verdict) -> None:
+def test_infinities_are_always_judged(given: float, change: Callable[[Array], Array], verdict: Closeness) -> None:
     """Finite floats beside them are not judged, so not everything was compared."""
     b = Builder()
     x = b.input(tensor("float32", (2,)))
     b.output(b.add(x, x, name="doubled"))
     found = find_divergence(b.finish(), [np.array([given, 3], np.float32)], changed(change))
     assert found.steps[0].verdict is verdict
-    assert found.is_complete == (verdict is not Verdict.UNJUDGED)
-    if verdict is Verdict.DIFFERS:
+    assert found.is_complete == (verdict is not Closeness.UNJUDGED)
+    if verdict is Closeness.DIFFERS:
         assert found.first is found.steps[0]
         assert "doubled" in found.steps[0].reason
         assert "[0] is" in found.steps[0].reason
@@ -171,4 +171,7 @@ def test_what_is_computed_of_constants_alone_is_tried_too() -> None:
     real = b.dequantize(b.constant(np.arange(6, dtype=np.int8).reshape(2, 3), codes), out="float32")
     b.output(b.add(b.input(tensor("float32", (2, 3))), real))
     steps = find_divergence(b.finish(), [np.ones((2, 3), np.float32)], device("nnapi-reference")).steps
-    assert [(step.operation, step.verdict) for step in steps] == [("DEQUANTIZE", Verdict.SAME), ("ADD", Verdict.SAME)]
+    assert [(step.operation, step.verdict) for step in steps] == [
+        ("DEQUANTIZE", Closeness.SAME),
+        ("ADD", Closeness.SAME),
+    ]

@@ -3,7 +3,7 @@
 from nnapi import Builder, Device, Model, device, tensor
 from nnapi.drivers.faulty import Fault, Faulty
 from nnapi.runtime.choice.judge import Distance
-from nnapi.testing.divergence import Step, Verdict
+from nnapi.testing.divergence import Closeness, Step
 from tools.webgpu_steps import Row, compare, count_steps, list_wrong
 
 REFERENCE = device("nnapi-reference")
@@ -16,20 +16,20 @@ def make_model() -> Model:
     return net.finish()
 
 
-def make_step(verdict: Verdict, codes: float | None, in_codes: bool = True) -> Step:
+def make_step(verdict: Closeness, codes: float | None, in_codes: bool = True) -> Step:
     alone = None if codes is None else Distance(codes, in_codes, None)
     return Step(0, "ADD", ("y",), verdict, "", alone, alone)
 
 
 def test_each_operation_is_counted_once() -> None:
     steps = [
-        make_step(Verdict.SAME, 0),
-        make_step(Verdict.NEAR, 1),
-        make_step(Verdict.NEAR, 2),
-        make_step(Verdict.NEAR, 0.3, in_codes=False),
-        make_step(Verdict.DIFFERS, None),
-        make_step(Verdict.REFUSED, None),
-        make_step(Verdict.NEAR, 1),
+        make_step(Closeness.SAME, 0),
+        make_step(Closeness.NEAR, 1),
+        make_step(Closeness.NEAR, 2),
+        make_step(Closeness.NEAR, 0.3, in_codes=False),
+        make_step(Closeness.DIFFERS, None),
+        make_step(Closeness.REFUSED, None),
+        make_step(Closeness.NEAR, 1),
     ]
     row = count_steps("model", steps)
     assert row == Row("model", same=1, near=3, wrong=2, refused=1, whole=1)

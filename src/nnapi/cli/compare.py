@@ -43,7 +43,7 @@ from nnapi.runtime.device import REFERENCE
 from nnapi.store.files import write_text
 from nnapi.testing.compare import judge
 from nnapi.testing.corpus import Corpus
-from nnapi.testing.divergence import Divergence, Step, Verdict, find_divergence, measure_outputs
+from nnapi.testing.divergence import Closeness, Divergence, Step, find_divergence, measure_outputs
 from nnapi.testing.example import Example, OperandSpec
 from nnapi.testing.quantization_loss import ModelLoss
 
@@ -151,7 +151,7 @@ def compare(
         )
     else:
         out.print(Text(f"{title}: {_summarize(found)}", style="bold"))
-        shown = [one for one in steps if every or one.verdict is not Verdict.SAME]
+        shown = [one for one in steps if every or one.verdict is not Closeness.SAME]
         if shown:
             out.print(indent(_table(shown)))
         if whole:
@@ -253,7 +253,7 @@ def _summarize(found: Divergence) -> str:
     first, steps = found.first, found.steps
     if first:
         return f"{first.operation} (#{first.number}), which gives {', '.join(first.results)}, is the first that differs"
-    counts = {verdict: sum(step.verdict is verdict for step in steps) for verdict in Verdict}
+    counts = {verdict: sum(step.verdict is verdict for step in steps) for verdict in Closeness}
     words = [f"{count} {verdict}" for verdict, count in counts.items() if count]
     nothing = "no result differs" if found.is_complete else "no compared result differs"
     return f"{nothing} in {pluralize(len(steps), 'operation')} ({', '.join(words)})"

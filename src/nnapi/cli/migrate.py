@@ -32,7 +32,7 @@ from nnapi.report.html import migration_page
 from nnapi.runtime.choice.judge import Distance
 from nnapi.store.files import write_text
 from nnapi.testing.build import build
-from nnapi.testing.divergence import Divergence, Verdict, each_alone, find_divergence
+from nnapi.testing.divergence import Closeness, Divergence, each_alone, find_divergence
 from nnapi.testing.example import Example
 
 GPU = "webgpu"
@@ -215,7 +215,7 @@ def _show(out: Console, migration: Migration) -> None:
     if migration.problem:
         out.print(Text(f"  {migration.problem}", "yellow"))
     for operation in migration.operations:
-        if operation.verdict in (Verdict.DIFFERS, Verdict.FAILED, Verdict.UNJUDGED):
+        if operation.verdict in (Closeness.DIFFERS, Closeness.FAILED, Closeness.UNJUDGED):
             title = f"{operation.operation} (#{operation.number})"
             out.print(Text(f"  {title} {operation.verdict}: {operation.reason}", "red"))
     for (name, *words), numbers in _group(migration.operations).items():

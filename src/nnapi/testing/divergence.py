@@ -25,7 +25,7 @@ from nnapi.testing.record import example_of
 Values = dict[int, Array | None]
 
 
-class Verdict(StrEnum):
+class Closeness(StrEnum):
     SAME = "same"
     NEAR = "within tolerance"
     DIFFERS = "differs"
@@ -43,7 +43,7 @@ class Step:
     number: int
     operation: str
     results: tuple[str, ...]
-    verdict: Verdict
+    verdict: Closeness
     reason: str
     alone: Distance | None
     grown: Distance | None = None
@@ -58,12 +58,14 @@ class Divergence:
 
     @property
     def first(self) -> Step | None:
-        return next((step for step in self.steps if step.verdict is Verdict.DIFFERS), None)
+        return next((step for step in self.steps if step.verdict is Closeness.DIFFERS), None)
 
     @property
     def is_complete(self) -> bool:
         """Return whether every operation that the device claims ran and was compared."""
-        return not self.failure and not any(step.verdict in (Verdict.UNJUDGED, Verdict.FAILED) for step in self.steps)
+        return not self.failure and not any(
+            step.verdict in (Closeness.UNJUDGED, Closeness.FAILED) for step in self.steps
+        )
 
 
 def find_divergence(
@@ -86,14 +88,14 @@ def find_divergence(
         names = tuple(model.operands[index].name or f"operand {index}" for index in call.outputs)
         pairs = [(example.main.operands[i], found[i], each) for i, each in zip(indices, outputs, strict=False)]
         alone = _measure(pairs) if pairs else None
-        if verdict is Verdict.NEAR and alone:
+        if verdict is Closeness.NEAR and alone:
             given = [array for array in (*part.inputs.values(), *found.values()) if array is not None]
             is_beyond = any(array.dtype.kind == "f" and not np.isfinite(array).all() for array in given)
-            verdict = Verdict.SAME if not alone.largest else Verdict.UNJUDGED if is_beyond else verdict
+            verdict = Closeness.SAME if not alone.largest else Closeness.UNJUDGED if is_beyond else verdict
             if unlike := _find_unlike(pairs):
-                verdict, reason = Verdict.DIFFERS, unlike
+                verdict, reason = Closeness.DIFFERS, unlike
         steps.append(Step(call.number, call.name, names, verdict, reason, alone))
-    kept, failure = _run_whole(model, inputs, tried, any(step.verdict is Verdict.REFUSED for step in steps))
+    kept, failure = _run_whole(model, inputs, tried, any(step.verdict is Closeness.REFUSED for step in steps))
     for number, call in enumerate(model.operations):
         if all(i in kept for i in call.outputs):
             grown = _measure([(example.main.operands[i], values[i], kept[i]) for i in call.outputs])
@@ -144,19 +146,19 @@ def as_example(model: Model, inputs: Sequence[Array | None]) -> Example:
     return example.with_operands({i: replace(operands[i], is_ignored=True) for i in drawn})
 
 
-def _try(part: Example, tried: Device) -> tuple[Verdict, str, list[Array]]:
+def _try(part: Example, tried: Device) -> tuple[Closeness, str, list[Array]]:
     """Run one operation on a device; return the verdict, its reason and the results."""
     model = build(part)
     (answer,) = need_verdicts(tried.driver, model)
     if not answer.supported:
-        return Verdict.REFUSED, answer.reason, []
+        return Closeness.REFUSED, answer.reason, []
     try:
         outputs = run_example(part, tried)
     except NnapiError as error:
-        return Verdict.FAILED, str(error), []
+        return Closeness.FAILED, str(error), []
     judgement = judge_outputs(part, tried, dict(zip(part.main.outputs, outputs, strict=True)))
     is_wrong = judgement.outcome is Outcome.FAILED
-    return Verdict.DIFFERS if is_wrong else Verdict.NEAR, judgement.reason, outputs
+    return Closeness.DIFFERS if is_wrong else Closeness.NEAR, judgement.reason, outputs
 
 
 def _find_unlike(pairs: Sequence[tuple[OperandSpec, Array | None, Array]]) -> str:
