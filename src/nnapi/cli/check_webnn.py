@@ -17,7 +17,7 @@ from nnapi.errors import Mistake
 from nnapi.printable import pluralize
 from nnapi.runtime.device import device as find_device
 from nnapi.testing.webnn.cases import Case, read_cases
-from nnapi.testing.webnn.verdicts import Outcome, Verdict, run
+from nnapi.testing.webnn.verdicts import Outcome, WebnnVerdict, run
 
 
 def check_webnn(path: Path, devices: list[str] | None, pattern: str | None, as_json: bool, output: Path | None) -> None:
@@ -38,7 +38,7 @@ def check_webnn(path: Path, devices: list[str] | None, pattern: str | None, as_j
         print_json("check-webnn", found)
     else:
         _print(console(), outcomes)
-    if any(outcome.verdict == Verdict.WRONG for outcome in outcomes):
+    if any(outcome.verdict == WebnnVerdict.WRONG for outcome in outcomes):
         raise typer.Exit(ExitCode.DIFFERENT)
 
 
@@ -48,8 +48,8 @@ def _matches(case: Case, pattern: str) -> bool:
     return pattern == case.operator or pattern in case.name
 
 
-def count_by_operator(outcomes: Sequence[Outcome]) -> dict[str, Counter[Verdict]]:
-    counts: defaultdict[str, Counter[Verdict]] = defaultdict(Counter)
+def count_by_operator(outcomes: Sequence[Outcome]) -> dict[str, Counter[WebnnVerdict]]:
+    counts: defaultdict[str, Counter[WebnnVerdict]] = defaultdict(Counter)
     for outcome in outcomes:
         counts[outcome.case.operator][outcome.verdict] += 1
     return dict(sorted(counts.items()))
@@ -61,7 +61,7 @@ def describe_outcomes(outcomes: Sequence[Outcome], path: Path, devices: list[str
         "device": ",".join(devices) if devices else None,
         "corpus": str(path),
         "operators": {
-            name: {"total": count.total(), **{str(verdict): count[verdict] for verdict in Verdict}}
+            name: {"total": count.total(), **{str(verdict): count[verdict] for verdict in WebnnVerdict}}
             for name, count in count_by_operator(outcomes).items()
         },
         "failures": [
@@ -74,16 +74,16 @@ def describe_outcomes(outcomes: Sequence[Outcome], path: Path, devices: list[str
 
 def _print(out: Console, outcomes: Sequence[Outcome]) -> None:
     counts = count_by_operator(outcomes)
-    total = sum(counts.values(), Counter[Verdict]())
-    out.print(count_table("operator", {**counts, "all": total}, Verdict))
+    total = sum(counts.values(), Counter[WebnnVerdict]())
+    out.print(count_table("operator", {**counts, "all": total}, WebnnVerdict))
     out.print()
     reasons = Counter(
-        f"{outcome.case.operator}: {outcome.reason}" for outcome in outcomes if outcome.verdict == Verdict.REFUSED
+        f"{outcome.case.operator}: {outcome.reason}" for outcome in outcomes if outcome.verdict == WebnnVerdict.REFUSED
     )
     for reason, count in reasons.most_common():
         out.print(Text(f"{pluralize(count, 'test')} refused, {reason}", "yellow"))
     for outcome in outcomes:
-        if outcome.verdict == Verdict.WRONG:
+        if outcome.verdict == WebnnVerdict.WRONG:
             out.print(Text.assemble((f"{outcome.case.name}: ", "bold red"), outcome.reason))
-    wrong = total[Verdict.WRONG]
+    wrong = total[WebnnVerdict.WRONG]
     out.print(f"[red]{pluralize(wrong, 'test')} wrong[/]" if wrong else "[green]no test wrong[/]")

@@ -9,7 +9,7 @@ import pytest
 from nnapi.testing.webnn.cases import read_cases
 from nnapi.testing.webnn.conversion import UnmappedError, convert
 from nnapi.testing.webnn.tolerances import FAR, ulp_distance
-from nnapi.testing.webnn.verdicts import Outcome, Verdict, run
+from nnapi.testing.webnn.verdicts import Outcome, WebnnVerdict, run
 from tests.testing.webnn.webnn_cases import described, tensor, write_tests
 
 pytest.importorskip("onnx")
@@ -64,28 +64,28 @@ EXAMPLES = [
 @pytest.mark.parametrize("test", EXAMPLES, ids=lambda test: test[0])
 def test_right_results(test: Any, tmp_path: Path) -> None:
     outcome = judge(tmp_path, *test)
-    assert (outcome.verdict, outcome.reason) in ((Verdict.EQUAL, ""), (Verdict.CLOSE, ""))
+    assert (outcome.verdict, outcome.reason) in ((WebnnVerdict.EQUAL, ""), (WebnnVerdict.CLOSE, ""))
 
 
 def test_a_wrong_result_is_found(tmp_path: Path) -> None:
     outcome = judge(tmp_path, "abs", X, {"input": "x"}, tensor([1, 2, 3, 4.000001], 2, 2))
-    assert (outcome.verdict, outcome.reason) == (Verdict.WRONG, "y: 2 ULP off, 0 allowed")
+    assert (outcome.verdict, outcome.reason) == (WebnnVerdict.WRONG, "y: 2 ULP off, 0 allowed")
 
 
 def test_a_tolerance_counts_the_summands(tmp_path: Path) -> None:
     close = tensor(float(np.nextafter(np.float32(30), np.float32(31))))
-    assert judge(tmp_path, "reduceSumSquare", X, {"input": "x"}, close).verdict == Verdict.CLOSE
+    assert judge(tmp_path, "reduceSumSquare", X, {"input": "x"}, close).verdict == WebnnVerdict.CLOSE
     assert judge(tmp_path, "tanh", X, {"input": "x"}, tensor([0.7616, -0.9640, 0.9951, -0.9993], 2, 2)).reason == ""
 
 
 def test_a_value_beyond_int32_is_refused_by_its_name(tmp_path: Path) -> None:
     outcome = judge(tmp_path, "abs", UNSIGNED, {"input": "x"}, tensor([0, 3], 2, type="uint32"))
-    assert (outcome.verdict, outcome.reason) == (Verdict.REFUSED, "x holds uint32 values beyond int32")
+    assert (outcome.verdict, outcome.reason) == (WebnnVerdict.REFUSED, "x holds uint32 values beyond int32")
 
 
 def test_an_operator_without_rule_is_refused(tmp_path: Path) -> None:
     outcome = judge(tmp_path, "gruCell", X, {"input": "x"}, tensor(0))
-    assert (outcome.verdict, outcome.reason) == (Verdict.REFUSED, "no rule converts gruCell")
+    assert (outcome.verdict, outcome.reason) == (WebnnVerdict.REFUSED, "no rule converts gruCell")
     (case,) = read_cases(tmp_path)
     with pytest.raises(UnmappedError):
         convert(case)
@@ -94,7 +94,7 @@ def test_an_operator_without_rule_is_refused(tmp_path: Path) -> None:
 def test_a_test_of_constants_only_is_computed_by_the_device(tmp_path: Path) -> None:
     constant = {"x": tensor([1, -2], 2, constant=True)}
     outcome = judge(tmp_path, "neg", constant, {"input": "x"}, tensor([-1, 2], 2))
-    assert outcome.verdict == Verdict.EQUAL
+    assert outcome.verdict == WebnnVerdict.EQUAL
     assert outcome.operations == ("NEG",)
 
 
@@ -113,4 +113,4 @@ def test_no_test_of_the_w3c_is_wrong_on_the_reference(shared: Path) -> None:
     if not folder.is_dir():
         pytest.skip(f"needs the W3C's tests of WebNN in {folder}")
     outcomes = list(run(read_cases(folder), REFERENCE))
-    assert [(each.case.name, each.reason) for each in outcomes if each.verdict == Verdict.WRONG] == []
+    assert [(each.case.name, each.reason) for each in outcomes if each.verdict == WebnnVerdict.WRONG] == []

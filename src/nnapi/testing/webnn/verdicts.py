@@ -18,7 +18,7 @@ from nnapi.testing.webnn.conversion import UnmappedError, convert
 from nnapi.testing.webnn.tolerances import describe_difference
 
 
-class Verdict(StrEnum):
+class WebnnVerdict(StrEnum):
     EQUAL = "bit-equal"
     CLOSE = "within tolerance"
     WRONG = "wrong"
@@ -30,7 +30,7 @@ class Outcome:
     """The verdict on a test; ``reason`` explains why it is wrong or refused."""
 
     case: Case
-    verdict: Verdict
+    verdict: WebnnVerdict
     reason: str = ""
     seconds: float = 0.0
     operations: tuple[str, ...] = ()
@@ -45,39 +45,39 @@ def run(cases: Iterable[Case], devices: Sequence[str] | None = None) -> Iterator
         yield Outcome(case, verdict, reason, time.perf_counter() - begin, operations)
 
 
-def _judge(case: Case, devices: Sequence[str] | None) -> tuple[Verdict, str, tuple[str, ...]]:
+def _judge(case: Case, devices: Sequence[str] | None) -> tuple[WebnnVerdict, str, tuple[str, ...]]:
     try:
         converter = convert(case)
         model = load(converter.model())
     except (UnmappedError, BadDataError) as error:
-        return Verdict.REFUSED, str(error), ()
+        return WebnnVerdict.REFUSED, str(error), ()
     operations = tuple(dict.fromkeys(NAMES[operation.code] for operation in model.operations))
     try:
         compiled = compile(model, devices) if devices else compile(model)
     except BadDataError as error:
-        return Verdict.REFUSED, str(error), operations
+        return WebnnVerdict.REFUSED, str(error), operations
     try:
         inputs = converter.run_inputs()
         results = compiled.run(*(_fit(array, name, model, i) for i, (name, array) in enumerate(inputs.items())))
     except NnapiError as error:
-        return Verdict.WRONG, str(error), operations
+        return WebnnVerdict.WRONG, str(error), operations
     except OverflowError as error:
-        return Verdict.REFUSED, str(error), operations
+        return WebnnVerdict.REFUSED, str(error), operations
     return (*_compare(case, [np.asarray(each) for each in results]), operations)
 
 
-def _compare(case: Case, results: Sequence[Array]) -> tuple[Verdict, str]:
-    verdict = Verdict.EQUAL
+def _compare(case: Case, results: Sequence[Array]) -> tuple[WebnnVerdict, str]:
+    verdict = WebnnVerdict.EQUAL
     for (name, theirs), ours in zip(case.outputs.items(), results, strict=True):
         if ours.shape != (theirs.shape or (1,)):
-            return Verdict.WRONG, f"{name}: its shape is {list(ours.shape)}, not {list(theirs.shape)}"
+            return WebnnVerdict.WRONG, f"{name}: its shape is {list(ours.shape)}, not {list(theirs.shape)}"
         found = ours.reshape(theirs.shape)
         if found.dtype != theirs.dtype and "f" in (found.dtype.kind, theirs.dtype.kind):
-            return Verdict.WRONG, f"{name}: its type is {found.dtype}, not {theirs.dtype}"
+            return WebnnVerdict.WRONG, f"{name}: its type is {found.dtype}, not {theirs.dtype}"
         if difference := describe_difference(found, theirs, case):
-            return Verdict.WRONG, f"{name}: {difference}"
+            return WebnnVerdict.WRONG, f"{name}: {difference}"
         if not np.array_equal(found, theirs, equal_nan=theirs.dtype.kind == "f"):
-            verdict = Verdict.CLOSE
+            verdict = WebnnVerdict.CLOSE
     return verdict, ""
 
 
