@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.cli.array_inputs import BOOLEANS, read_array
-from nnapi.cli.sounds import FEATURES, Windows, is_sound, read_sound
+from nnapi.cli.sounds import FEATURES, SoundWindows, is_sound, read_sound
 from nnapi.errors import Mistake, UnusableFile
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import Array
@@ -40,7 +40,7 @@ class FinishedRun(NamedTuple):
     seconds: float | None
     first: float | None = None
     preparation: float | None = None
-    windows: Windows | None = None
+    windows: SoundWindows | None = None
 
 
 def input_operands(model: Model) -> list[Operand]:

@@ -34,7 +34,7 @@ REACH = 0.5
 """An input of samples must be able to store at least ± this amplitude."""
 
 
-class Windows(NamedTuple):
+class SoundWindows(NamedTuple):
     """Overlapping windows of a recording; ``step`` from start to start and ``length`` are in seconds."""
 
     inputs: list[Array]
@@ -54,7 +54,7 @@ def is_sound(file: Path) -> bool:
     return start.startswith(b"RIFF") and start[8:12] == b"WAVE"
 
 
-def read_windows(file: Path, type: OperandType, rate: int = 0) -> Windows:
+def read_windows(file: Path, type: OperandType, rate: int = 0) -> SoundWindows:
     """Cut a .wav file into inputs that overlap by half; pad the last with silence. ``rate`` is the model's, or 0."""
     samples, found, words = _read(file)
     if rate and rate != found:
@@ -67,7 +67,7 @@ def read_windows(file: Path, type: OperandType, rate: int = 0) -> Windows:
     inputs = [_store(padded[at : at + count], type) for at in range(0, steps * step + 1, step)]
     rate = rate or found
     words += f", {pluralize(len(inputs), 'window')} of {count / rate:.3g} s, samples from -1 to 1"
-    return Windows(inputs, step / rate, count / rate, words)
+    return SoundWindows(inputs, step / rate, count / rate, words)
 
 
 LOBES = 16
