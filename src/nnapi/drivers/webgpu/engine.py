@@ -61,7 +61,8 @@ class TensorBuffer:
 
 class Instance:
     def __init__(self, content: bytes, flipped: Sequence[bool], relaxed: bool) -> None:
-        """``flipped`` is as in :class:`SerializedGraph`; ``relaxed`` permits float16. Sets ``said`` to the engine's output."""
+        """``flipped`` is as in :class:`SerializedGraph`; ``relaxed`` permits float16. Sets ``said`` to the engine's
+        output."""
         said = Output()
         with _turn:
             for left in reversed(range(STARTS)):
