@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from nnapi.report.compare import Change, Verdict, compare, interval
+from nnapi.report.compare import Change, Effect, compare, interval
 from nnapi.report.result import Benchmark, Measurement
 from tests.report.report_cases import benchmark, measurement, model_result
 
@@ -20,7 +20,7 @@ def changes(before: Measurement, after: Measurement) -> dict[str, Change]:
 
 def test_the_same_machine_twice() -> None:
     found = changes(measurement("nnapi", 2.0, seed=1), measurement("nnapi", 2.0, seed=2))
-    assert {change.verdict for change in found.values()} == {Verdict.SAME}
+    assert {change.verdict for change in found.values()} == {Effect.SAME}
 
 
 def test_slower() -> None:
@@ -41,7 +41,7 @@ def test_what_another_engine_lost_too_is_the_machine_s() -> None:
     after = run(measurement("nnapi", 3.0, seed=1), measurement("litert", 1.5, seed=2))
     found = compare(before, after)
     assert not found.regressions
-    assert {change.verdict for change in found.changes if change.is_ours and change.p is not None} == {Verdict.MACHINE}
+    assert {change.verdict for change in found.changes if change.is_ours and change.p is not None} == {Effect.MACHINE}
     worse = compare(before, run(measurement("nnapi", 3.0, seed=1), measurement("litert", 1.2, seed=2)))
     assert {change.figure for change in worse.regressions} == {"latency", "throughput", "load", "compile"}
 
@@ -60,23 +60,23 @@ def test_significant_but_small() -> None:
 def test_large_but_by_chance() -> None:
     before = Measurement("nnapi", latency=tuple((s,) for s in (1.0, 9.0, 2.0, 8.0, 5.0)))
     after = Measurement("nnapi", latency=tuple((s,) for s in (1.5, 9.5, 6.0, 8.5, 2.5)))
-    assert changes(before, after)["latency"].verdict is Verdict.SAME
+    assert changes(before, after)["latency"].verdict is Effect.SAME
 
 
 def test_too_few_rounds_are_no_evidence() -> None:
     before, after = (measurement("nnapi", ms, rounds=3) for ms in (2.0, 9.0))
-    assert changes(before, after)["latency"].verdict is Verdict.UNKNOWN
+    assert changes(before, after)["latency"].verdict is Effect.UNKNOWN
 
 
 def test_other_engines_do_not_count() -> None:
     found = compare(run(measurement("litert", 2.0)), run(measurement("litert", 4.0, seed=1)))
     assert not found.regressions
-    assert found.changes[0].verdict is Verdict.WORSE
+    assert found.changes[0].verdict is Effect.WORSE
     assert any(re.search(r"other engines.* take (1\.9|2\.0)\d× as long", note) for note in found.notes)
 
 
-@pytest.mark.parametrize(("after", "verdict"), [(0.69, Verdict.WORSE), (0.695, Verdict.SAME), (0.8, Verdict.BETTER)])
-def test_accuracy(after: float, verdict: Verdict) -> None:
+@pytest.mark.parametrize(("after", "verdict"), [(0.69, Effect.WORSE), (0.695, Effect.SAME), (0.8, Effect.BETTER)])
+def test_accuracy(after: float, verdict: Effect) -> None:
     found = changes(Measurement("nnapi", accuracy={"top-1": 0.702}), Measurement("nnapi", accuracy={"top-1": after}))
     assert found["top-1"].verdict is verdict
 
@@ -85,8 +85,8 @@ def test_memory_and_errors() -> None:
     before = Measurement("nnapi", peak=100, accuracy={"mean squared error": 1.0})
     after = Measurement("nnapi", peak=120, accuracy={"mean squared error": 0.5})
     found = changes(before, after)
-    assert found["peak memory"].verdict is Verdict.WORSE
-    assert found["mean squared error"].verdict is Verdict.BETTER
+    assert found["peak memory"].verdict is Effect.WORSE
+    assert found["mean squared error"].verdict is Effect.BETTER
 
 
 def test_what_no_longer_runs_is_worse() -> None:

@@ -18,11 +18,11 @@ from nnapi.cli.options import Json, need_share
 from nnapi.cli.printing import console, print_json, table
 from nnapi.errors import Mistake, UnusableFile
 from nnapi.printable import format_bytes, pluralize
-from nnapi.report.compare import ALPHA, FEWEST, THRESHOLD, Change, Difference, Verdict, compare
+from nnapi.report.compare import ALPHA, FEWEST, THRESHOLD, Change, Difference, Effect, compare
 from nnapi.report.html import rate, seconds, share
 from nnapi.report.result import Benchmark, from_data
 
-COLORS = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.MACHINE: "yellow"}
+COLORS = {Effect.BETTER: "green", Effect.WORSE: "red", Effect.MACHINE: "yellow"}
 FORMATS: dict[str, Callable[[float], str]] = {
     "throughput": rate,
     "peak memory": format_bytes,
@@ -83,13 +83,13 @@ def _show(out: Console, found: Difference, all_figures: bool) -> None:
     worse = len(found.regressions)
     if worse:
         out.print(f"[red]{pluralize(worse, 'figure')} of nnapi became worse[/]")
-    elif any(change.verdict is not Verdict.UNKNOWN for change in found.changes):
+    elif any(change.verdict is not Effect.UNKNOWN for change in found.changes):
         out.print("[green]no figure with enough samples became worse[/]")
 
 
 def _count(found: Difference) -> str:
     verdicts = [change.verdict for change in found.changes]
-    same, unknown = verdicts.count(Verdict.SAME), verdicts.count(Verdict.UNKNOWN)
+    same, unknown = verdicts.count(Effect.SAME), verdicts.count(Effect.UNKNOWN)
     words = f"{pluralize(same, 'figure')} of {len(found.changes)} did not change"
     return words + (f", {unknown} cannot be compared: fewer than {FEWEST} samples" if unknown else "")
 

@@ -20,7 +20,7 @@ FEWEST = 4
 RESAMPLES = 2000
 
 
-class Verdict(StrEnum):
+class Effect(StrEnum):
     SAME = "same"
     BETTER = "better"
     WORSE = "worse"
@@ -44,7 +44,7 @@ class Change:
     ratio: float
     interval: tuple[float, float] | None
     p: float | None
-    verdict: Verdict
+    verdict: Effect
     is_ours: bool
 
 
@@ -58,7 +58,7 @@ class Difference:
     @property
     def regressions(self) -> list[Change]:
         """Return the changes of nnapi's rows that are worse."""
-        return [change for change in self.changes if change.is_ours and change.verdict is Verdict.WORSE]
+        return [change for change in self.changes if change.is_ours and change.verdict is Effect.WORSE]
 
 
 def compare(before: Benchmark, after: Benchmark, alpha: float = ALPHA, threshold: float = THRESHOLD) -> Difference:
@@ -90,7 +90,7 @@ def _changes(model: str, old: Measurement, new: Measurement) -> Iterator[Change]
             yield _plain(model, old, metric, value, new.accuracy[metric])
     if bool(old.failure) != bool(new.failure):
         ran, runs = float(not old.failure), float(not new.failure)
-        verdict = Verdict.WORSE if new.failure else Verdict.BETTER
+        verdict = Effect.WORSE if new.failure else Effect.BETTER
         yield replace(_plain(model, old, "runs", ran, runs), ratio=runs, verdict=verdict)
 
 
@@ -102,12 +102,12 @@ def _test(model: str, old: Measurement, figure: str, before: Sequence[float], af
     if min(len(before), len(after)) >= FEWEST:
         p = float(mannwhitneyu(before, after, alternative="two-sided").pvalue)
     change = _plain(model, old, figure, middle, new_middle)
-    return replace(change, interval=interval(before, after), p=p, verdict=Verdict.UNKNOWN)
+    return replace(change, interval=interval(before, after), p=p, verdict=Effect.UNKNOWN)
 
 
 def _plain(model: str, old: Measurement, figure: str, before: float, after: float) -> Change:
     ratio = after / before if before else 1.0 if after == before else np.inf
-    return Change(model, old.engine, figure, before, after, ratio, None, None, Verdict.SAME, old.is_ours)
+    return Change(model, old.engine, figure, before, after, ratio, None, None, Effect.SAME, old.is_ours)
 
 
 def interval(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
@@ -137,22 +137,22 @@ def _judge(change: Change, alpha: float, threshold: float) -> Change:
     else:
         is_large = max(change.ratio, 1 / change.ratio if change.ratio else np.inf) > 1 + threshold
     if not is_large or (change.p is not None and change.p >= alpha):
-        return replace(change, verdict=Verdict.SAME)
+        return replace(change, verdict=Effect.SAME)
     more_is_better = share or change.figure == "throughput"
-    return replace(change, verdict=Verdict.BETTER if (change.ratio > 1) == more_is_better else Verdict.WORSE)
+    return replace(change, verdict=Effect.BETTER if (change.ratio > 1) == more_is_better else Effect.WORSE)
 
 
 def _excuse(change: Change, changes: Sequence[Change], threshold: float) -> Change:
     """Attribute a change to the machine if another engine became worse by as much on the same model."""
-    if not change.is_ours or change.verdict is not Verdict.WORSE or change.p is None:
+    if not change.is_ours or change.verdict is not Effect.WORSE or change.p is None:
         return change
     as_much = any(
         _loss(other) * (1 + threshold) >= _loss(change)
         for other in changes
         if not other.is_ours
-        and (other.model, other.figure, other.verdict) == (change.model, change.figure, Verdict.WORSE)
+        and (other.model, other.figure, other.verdict) == (change.model, change.figure, Effect.WORSE)
     )
-    return replace(change, verdict=Verdict.MACHINE) if as_much else change
+    return replace(change, verdict=Effect.MACHINE) if as_much else change
 
 
 def _loss(change: Change) -> float:
@@ -176,7 +176,7 @@ def _notes(
     for engine, version in versions[0].items():
         if versions[1].get(engine, version) != version:
             yield f"{engine} was {version}, is {versions[1][engine]}"
-    others = [c.ratio for c in changes if not c.is_ours and c.figure == "latency" and c.verdict is not Verdict.SAME]
+    others = [c.ratio for c in changes if not c.is_ours and c.figure == "latency" and c.verdict is not Effect.SAME]
     if others:
         middle = statistics.median(others)
         yield (
