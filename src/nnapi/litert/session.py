@@ -12,7 +12,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from nnapi.compiling import compile
 from nnapi.errors import NnapiError
 from nnapi.formats.tflite.reader import File, Subgraph
-from nnapi.formats.tflite.reader import TensorDetails as FileTensor
+from nnapi.formats.tflite.reader import Tensor as FileTensor
 from nnapi.importers import load
 from nnapi.importers.file_formats import Weights, is_dynamic_range
 from nnapi.importers.refusals import Refused, UnsupportedOperationsError
