@@ -19,7 +19,7 @@ import numpy as np
 from nnapi.compiling import compile
 from nnapi.errors import BadDataError, NnapiError
 from nnapi.importers import load
-from nnapi.importers.onnx.operators import RULES
+from nnapi.importers.onnx.operators import MODULES
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.model.model import Model
 
@@ -291,7 +291,7 @@ def page(cases: Iterable[NodeCase], outcomes: Mapping[str, Outcome]) -> str:
 
 def _untested(operators: Iterable[str]) -> str:
     tested = {*operators, *(f"ai.onnx.ml:{operator}" for operator in operators)}  # rows have no domain
-    names = sorted(set(RULES.modules) - tested, key=str.lower)
+    names = sorted(set(MODULES) - tested, key=str.lower)
     text = f"These operators have rules, but no tests in the library: {', '.join(names)}."
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 

@@ -15,7 +15,7 @@ def list_modules() -> list[str]:
     for name in names:
         import_module(f"{rules.__name__}.{name}")
     operators: dict[str, list[str]] = {}
-    for kind, rule in sorted(RULES.registered.items()):
+    for kind, rule in sorted(RULES.own.items()):
         operators.setdefault(rule.__module__.removeprefix(f"{rules.__name__}."), []).append(kind)
     return [" ".join([name, *operators[name]]) for name in names if name in operators]
 

@@ -11,10 +11,10 @@ from nnapi.codes import OperationCode as Op
 from nnapi.contract.driver import Capabilities, DeviceInfo, Prepared, PrepareOptions, Verdict
 from nnapi.lowering.lower import Context, Lowering, need_supported
 from nnapi.lowering.refusal import require
-from nnapi.lowering.rules import Rules
 from nnapi.model.call import Call
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
+from nnapi.rule_table import LoweringRules
 
 BASIC = frozenset(
     {
@@ -55,7 +55,7 @@ def pass_through(context: Context, **arguments: Any) -> list[int]:
 class Rewriting(Lowering[int, Context]):
     """To a model of basic operations, ``written``: a value is the index of an operand in it."""
 
-    rules = Rules()
+    rules = LoweringRules()
     rules.own.update(dict.fromkeys(BASIC - CONTROL_FLOW, pass_through))
     no_rule = "it is not basic"
     decomposes = True

@@ -17,9 +17,9 @@ from nnapi.contract.driver import Verdict
 from nnapi.errors import NnapiError
 from nnapi.lowering import decompose  # noqa: F401  (registers the rules)
 from nnapi.lowering.decomposition_builder import RULES
-from nnapi.lowering.rules import Rules
 from nnapi.model.facts import Kind
 from nnapi.operation_codes import FAMILY_OF
+from nnapi.rule_table import LoweringRules
 from nnapi.testing.build import build
 from nnapi.testing.corpus import Corpus, Entry
 from nnapi.testing.variants import VARIANTS, Setting, Skip
@@ -185,7 +185,7 @@ def test_rules_lie_in_the_files_of_their_families() -> None:
 class Some(Rewriting):
     """An engine with some other operations than the basic ones."""
 
-    rules = Rules()
+    rules = LoweringRules()
     rules.own.update(dict.fromkeys([Op.RELU, Op.RELU6, Op.ADD, Op.MUL, Op.DIV], pass_through))
 
 

@@ -28,12 +28,12 @@ from nnapi.drivers.limited import Limited
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.lowering.lower import Context, Lowering, assume_shapes, need_supported
 from nnapi.lowering.refusal import require
-from nnapi.lowering.rules import Rules
 from nnapi.model.call import UNKNOWN, Call, check_declared
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import REGISTRY
 from nnapi.operation_codes import NAMES
+from nnapi.rule_table import LoweringRules
 from nnapi.testing.random.calls import random_call
 from tests.comparison import Agreement, compare_devices
 
@@ -41,8 +41,8 @@ FLOATS = tensor("float32", (2, 3))
 
 # The driver: rules, what a value is, and how a list of steps runs.
 
-RULES = Rules()
-lower = RULES.lower
+RULES = LoweringRules()
+lower = RULES.register
 
 
 class Value:
@@ -196,7 +196,7 @@ ENGINE, REFERENCE = Device(NumpyDriver()), device("nnapi-reference")
 def test_the_driver_is_small() -> None:
     """An engine needs rules and how it runs what they make; the rest is shared."""
     lines = Path(__file__).read_text().splitlines()
-    begin, end = lines.index("RULES = Rules()"), lines.index("# The tests")
+    begin, end = lines.index("RULES = LoweringRules()"), lines.index("# The tests")
     assert end - begin < 150
     assert isinstance(NumpyDriver(), Driver)
 

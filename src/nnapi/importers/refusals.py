@@ -1,6 +1,7 @@
 """Refusals of operations that NNAPI cannot express, and the error that lists them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import NamedTuple
 
 from nnapi.errors import BadDataError
@@ -18,6 +19,12 @@ class Refused(Exception):
 def expressible(condition: object, reason: str) -> None:
     if not condition:
         raise Refused(reason)
+
+
+def explain_missing_rule(package: str, kind: str) -> str:
+    """Return why an operation has no rule; ``inexpressible.REASONS`` in the package of the rules has known reasons."""
+    reasons: Mapping[str, str] = import_module(f"{package}.inexpressible").REASONS
+    return reasons.get(kind, "NNAPI has no such operation")
 
 
 class Refusal(NamedTuple):

@@ -8,19 +8,19 @@ import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.lowering.refusal import require
-from nnapi.lowering.rules import Rules
 from nnapi.model.builder import Builder, Tensor
 from nnapi.model.call import Call
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.parameter import NCHW_TO_NHWC, NHWC_TO_NCHW
 from nnapi.ops.quantized_values import same_quantization
+from nnapi.rule_table import LoweringRules
 
 FLOAT32 = OperandCode.TENSOR_FLOAT32
-RULES = Rules("nnapi.lowering.decompositions")
+RULES = LoweringRules("nnapi.lowering.decompositions")
 """The rules of operations that have a decomposition. A rule takes a :class:`Decomposition` and the call's arguments by
 name, with a :class:`Tensor` for each tensor; it returns the tensor of each result."""
-decomposition = RULES.lower
+decomposition = RULES.register
 MOVABLE = frozenset(
     {
         OperandCode.TENSOR_FLOAT32,

@@ -1,7 +1,7 @@
 """Lower a model for an engine: apply the rule of each call, or record the reason for its refusal.
 
-The drivers of all engines share this module. A driver supplies :class:`Rules`, a :class:`Context` for them, and a
-:class:`Lowering` that defines the engine's values.
+The drivers of all engines share this module. A driver supplies :class:`LoweringRules`, a :class:`Context` for them, and
+a :class:`Lowering` that defines the engine's values.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +16,6 @@ from nnapi.contract.driver import Verdict
 from nnapi.errors import NnapiError, OpFailedError, need
 from nnapi.lowering.half_precision import find_half_precision
 from nnapi.lowering.refusal import Unsupported
-from nnapi.lowering.rules import Rules
 from nnapi.model.call import UNKNOWN, Call, NotYetKnown, check_declared, normalize
 from nnapi.model.matching import Match
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
@@ -26,6 +25,7 @@ from nnapi.model.parameter import NCHW_TO_NHWC, NHWC_TO_NCHW, Several, ValuesPar
 from nnapi.operation_codes import COMPOSITE_CODES, Code
 from nnapi.ops.quantized_values import dequantize
 from nnapi.ops.shapes import Pair
+from nnapi.rule_table import LoweringRules
 
 if TYPE_CHECKING:
     from nnapi.contract.workload import Work
@@ -110,7 +110,7 @@ class Lowering(ABC, Generic[V, C]):
     inputs: None for an omitted input, an empty tuple for the model's declared shape.
     """
 
-    rules: ClassVar[Rules]
+    rules: ClassVar[LoweringRules]
     no_rule: ClassVar[str] = "the engine has no operator with this meaning"
     failures: ClassVar[tuple[type[Exception], ...]] = ()
     """The exceptions with which the engine refuses an operation; the last line of the message is the reason."""

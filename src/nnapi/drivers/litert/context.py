@@ -9,7 +9,6 @@ from nnapi.codes import OperandCode
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.formats.tflite.operators import row_of
 from nnapi.lowering.refusal import require
-from nnapi.lowering.rules import Rules
 from nnapi.lowering.tflite import context as canonical
 from nnapi.lowering.tflite.context import SHIFT, flip_sign
 from nnapi.lowering.windows import explain_too_wide, limit_steps
@@ -17,6 +16,7 @@ from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import Padding, Pair
+from nnapi.rule_table import LoweringRules
 
 UNSIGNED = (OperandCode.TENSOR_QUANT8_ASYMM,)
 T = TypeVar("T")
@@ -24,8 +24,8 @@ HIGHEST_RANK = 5
 POOLS = ("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D")
 MOST_PADDING = 256
 """Maximum elements of padding per side around a pooled image of any size."""
-RULES = Rules("nnapi.drivers.litert.rules", canonical.RULES)
-lower = RULES.lower
+RULES = LoweringRules("nnapi.drivers.litert.rules", canonical.RULES)
+lower = RULES.register
 
 
 def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tensor:

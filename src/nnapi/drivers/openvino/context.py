@@ -11,12 +11,12 @@ from nnapi.drivers.openvino.indices import LOWEST, IndexSource, find_range, find
 from nnapi.drivers.openvino.value import STEPS, Node, Value, encode, node_of, number
 from nnapi.lowering import lower as lowering
 from nnapi.lowering.refusal import Unsupported, require
-from nnapi.lowering.rules import Rules
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.parameter import NHWC_TO_NCHW
 from nnapi.ops.index_range import BadIndexError
 from nnapi.ops.quantized_values import BOUNDS, quantized_range
+from nnapi.rule_table import LoweringRules
 
 FIRST = {axis: position for position, axis in enumerate(NHWC_TO_NCHW)}
 """The position in NCHW of each axis of NHWC."""
@@ -30,8 +30,8 @@ MOVING = frozenset({"MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 REDUCTIONS = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})
 """Types of nodes that the engine computes together with the elementwise operators behind them."""
 Function = Callable[..., Node]
-RULES = Rules("nnapi.drivers.openvino.rules")
-lower = RULES.lower
+RULES = LoweringRules("nnapi.drivers.openvino.rules")
+lower = RULES.register
 
 
 class Bounds(NamedTuple):

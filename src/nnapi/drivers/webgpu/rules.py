@@ -7,13 +7,13 @@ from nnapi.drivers.litert.context import RULES as LITERT
 from nnapi.drivers.litert.context import Context
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.refusal import require
-from nnapi.lowering.rules import Rules
 from nnapi.lowering.tflite.normalization import subtract_largest
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import axis_of
+from nnapi.rule_table import LoweringRules
 
-RULES = Rules(base=LITERT)
-lower = RULES.lower
+RULES = LoweringRules(base=LITERT)
+lower = RULES.register
 IMAGE = 4
 """The rank in which the accelerator pads the right axes."""
 

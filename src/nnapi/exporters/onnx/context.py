@@ -8,15 +8,15 @@ import numpy as np
 from nnapi.codes import FuseCode
 from nnapi.exporters.onnx.graph import Node, Value, constant, value_of
 from nnapi.lowering import lower as lowering
-from nnapi.lowering.rules import Rules
 from nnapi.model.call import Call
 from nnapi.model.operand import OperandType
 from nnapi.model.parameter import NCHW_TO_NHWC, NHWC_TO_NCHW
 from nnapi.ops.quantized_values import BOUNDS, same_quantization
 from nnapi.ops.shapes import Padding
+from nnapi.rule_table import LoweringRules
 
-RULES = Rules("nnapi.exporters.onnx.rules")
-lower = RULES.lower
+RULES = LoweringRules("nnapi.exporters.onnx.rules")
+lower = RULES.register
 RENAMED = {
     "ARGMAX": "ArgMax",
     "ARGMIN": "ArgMin",

@@ -4,11 +4,11 @@ from typing import Any
 
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.refusal import require
-from nnapi.lowering.rules import Rules
 from nnapi.lowering.tflite import context as canonical
 from nnapi.lowering.tflite.context import flip_sign
+from nnapi.rule_table import LoweringRules
 
-RULES = Rules(base=canonical.RULES)
+RULES = LoweringRules(base=canonical.RULES)
 
 
 class Context(canonical.Context):

@@ -14,7 +14,7 @@ from nnapi.importers.onnx.folding import KNOWN, compute_constants
 from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.operators import RULES, ByFunctionError, Result, kind_of, reason_without_rule
+from nnapi.importers.onnx.operators import MODULES, ByFunctionError, Result, kind_of, reason_without_rule
 from nnapi.importers.onnx.reader import DEFAULT, INT4, UINT4
 from nnapi.importers.onnx.rule_results import as_tensor, call_rule
 from nnapi.importers.onnx.scope import MOST_NODES, ImportState, Scope
@@ -136,7 +136,7 @@ class Conversion(Scope):
         if local is not None:
             return lambda node: self._inline(functions.local_body(local, node.proto, self.opsets), node)
         key = kind_of(domain, node.kind)
-        return partial(self._call_rule, key=key, domain=domain) if key in RULES else self._find_function(node, domain)
+        return partial(self._call_rule, key=key, domain=domain) if key in MODULES else self._find_function(node, domain)
 
     def _call_rule(self, node: Node, key: str, domain: str) -> Sequence[Result | None]:
         try:

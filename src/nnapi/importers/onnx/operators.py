@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from nnapi.importers.graph import Value
 from nnapi.importers.onnx.tensors import Tensor
-from nnapi.importers.rule_table import RuleTable
+from nnapi.importers.refusals import explain_missing_rule
+from nnapi.rule_table import RuleTable
 
 if TYPE_CHECKING:
     from nnapi.importers.onnx.node import Node
@@ -30,13 +31,15 @@ def kind_of(domain: str, kind: str) -> str:
 
 
 def reason_without_rule(kind: str, domain: str) -> str:
-    return RULES.reason(kind) if domain in ("", "ai.onnx.ml") else f"operators of the domain {domain} are not read"
+    if domain not in ("", "ai.onnx.ml"):
+        return f"operators of the domain {domain} are not read"
+    return explain_missing_rule(RULES.package, kind)
 
 
 with open(os.path.join(os.path.dirname(__file__), "rule_modules.txt"), encoding="utf-8") as _file:
-    FAMILIES = {module: kinds for module, *kinds in map(str.split, _file)}
-"""The operators with a rule by its module, as ``python -m tools.onnx_rule_modules`` writes them; ``domain:`` precedes
+    MODULES = {kind: module for module, *kinds in map(str.split, _file) for kind in kinds}
+"""The modules of the operators with a rule, as ``python -m tools.onnx_rule_modules`` writes them; ``domain:`` precedes
 names outside the default domain."""
 
-RULES: RuleTable[Rule] = RuleTable(f"{__package__}.rules", FAMILIES)
-rule = RULES.rule
+RULES: RuleTable[str, Rule] = RuleTable(f"{__package__}.rules", modules=MODULES)
+rule: Callable[..., Callable[[Rule], Rule]] = RULES.register

@@ -11,10 +11,17 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError, NnapiError, need
+from nnapi.formats.tflite.operators import row_of
 from nnapi.formats.tflite.reader import CONTROL_FLOW, Blocks, File, Operator, Subgraph, Tensor, list_subgraphs
 from nnapi.importers.build import build
 from nnapi.importers.graph import Allowance, Graph, Value
-from nnapi.importers.refusals import Refusal, Refused, UnsupportedOperationsError, expressible
+from nnapi.importers.refusals import (
+    Refusal,
+    Refused,
+    UnsupportedOperationsError,
+    explain_missing_rule,
+    expressible,
+)
 from nnapi.importers.tflite.block_weights import read_in_blocks
 from nnapi.importers.tflite.merged_axes import describe_merge, merge_axes
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
@@ -251,7 +258,7 @@ class Conversion:
         rule = HIGH_RANK.find(operator.kind) if self._exceeds_rank(operator) else RULES.find(operator.kind)
         try:
             if rule is None:
-                raise Refused(RULES.reason(operator.kind))
+                raise Refused(explain_missing_rule(RULES.package, operator.kind))
             node = TfliteNode(self, operator)
             rule(node)
             is_static = not (self.whole.static_shapes and self.graph.undetermined)
@@ -275,7 +282,7 @@ class Conversion:
         """Return whether an operator needs the rules for high ranks, and all its inputs are available as rows."""
         tensors = self.subgraph.tensors
         used = [index for index in (*operator.inputs, *operator.outputs) if index >= 0]
-        if operator.kind not in HIGH_RANK or all(len(tensors[index].shape) <= HIGHEST_RANK for index in used):
+        if not row_of(operator.kind).high_rank or all(len(tensors[index].shape) <= HIGHEST_RANK for index in used):
             return False
         values = [self._values.get(index) for index in operator.inputs]
         return all(

@@ -11,11 +11,11 @@ from nnapi.formats.tflite.graph import DTYPES, Operator, Tensor, constant
 from nnapi.formats.tflite.schema import ELEMENTS, SAME, VALID
 from nnapi.lowering import lower as lowering
 from nnapi.lowering.refusal import Unsupported, require
-from nnapi.lowering.rules import Rules
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 from nnapi.ops.quantized_values import dequantize, requantizer, same_quantization
 from nnapi.ops.shapes import Padding, Pair, same_padding
+from nnapi.rule_table import LoweringRules
 
 TYPES: Mapping[int, str] = {
     OperandCode.TENSOR_FLOAT16: "f32",
@@ -40,8 +40,8 @@ ACTIVATIONS = ("", "RELU", "RELU_N1_TO_1", "RELU6")
 """The operator of each activation, by its FuseCode; empty for none."""
 SHIFT = 128
 """Difference between an unsigned quantized value and the signed value that represents the same number."""
-RULES = Rules("nnapi.lowering.tflite")
-lower = RULES.lower
+RULES = LoweringRules("nnapi.lowering.tflite")
+lower = RULES.register
 
 
 def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tensor:

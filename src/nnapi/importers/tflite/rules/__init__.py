@@ -7,8 +7,10 @@ Refused.
 from collections.abc import Callable
 
 from nnapi.formats.tflite.operators import OPERATORS
-from nnapi.importers.rule_table import RuleTable
 from nnapi.importers.tflite.node import TfliteNode
+from nnapi.rule_table import RuleTable
+
+Rule = Callable[[TfliteNode], object]
 
 CUSTOM = {
     "convolution": ("CUSTOM:Convolution2DTransposeBias",),
@@ -22,13 +24,12 @@ CUSTOM = {
     ),
 }
 """The modules of rules for custom operators; ``operators.txt`` has those of built-in ones."""
-FAMILIES = {
-    module: [*(row.name for row in OPERATORS if row.rule == module), *CUSTOM.get(module, ())]
-    for module in sorted({row.rule for row in OPERATORS} - {""} | CUSTOM.keys())
+MODULES = {row.name: row.rule for row in OPERATORS if row.rule} | {
+    name: module for module, names in CUSTOM.items() for name in names
 }
 
-RULES: RuleTable[Callable[[TfliteNode], object]] = RuleTable(__name__, FAMILIES)
-rule = RULES.rule
+RULES: RuleTable[str, Rule] = RuleTable(__name__, modules=MODULES)
+rule: Callable[..., Callable[[Rule], Rule]] = RULES.register
 
 OF_HIGH_RANK = [row.name for row in OPERATORS if row.high_rank]
-HIGH_RANK: RuleTable[Callable[[TfliteNode], object]] = RuleTable(__name__, {"high_rank": OF_HIGH_RANK})
+HIGH_RANK: RuleTable[str, Rule] = RuleTable(__name__, modules=dict.fromkeys(OF_HIGH_RANK, "high_rank"))

@@ -49,7 +49,7 @@ def sizes_around_axis(shape: Shape, axis: int) -> tuple[int, int]:
     return math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
 
 
-@HIGH_RANK.rule("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+@HIGH_RANK.register("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 def reshape(node: TfliteNode) -> None:
     row, out = node.row(0), node.static_shape_of(node.output)
     fits = math.prod(row.shape) == math.prod(out)
@@ -57,7 +57,7 @@ def reshape(node: TfliteNode) -> None:
     node.deliver_row(row)
 
 
-@HIGH_RANK.rule("TRANSPOSE")
+@HIGH_RANK.register("TRANSPOSE")
 def transpose_axes(node: TfliteNode) -> None:
     shape, order = shape_of(node, 0), node.numbers(1)
     expressible(sorted(order) == list(range(len(shape))), f"{order} is not an order of {len(shape)} axes")
@@ -82,7 +82,7 @@ def _move_one_by_one(node: TfliteNode, row: Value, sizes: Sequence[int], order: 
     return row
 
 
-@HIGH_RANK.rule("CONCATENATION", "PACK")
+@HIGH_RANK.register("CONCATENATION", "PACK")
 def concatenate_or_pack(node: TfliteNode) -> None:
     out, is_pack = node.static_shape_of(node.output), node.kind == "PACK"
     expressible(is_pack or not node.options.activation, "NNAPI fuses no activation with a CONCATENATION")
@@ -95,7 +95,7 @@ def concatenate_or_pack(node: TfliteNode) -> None:
     node.deliver_row(concatenate(node, pieces, 1))
 
 
-@HIGH_RANK.rule("UNPACK", "SPLIT")
+@HIGH_RANK.register("UNPACK", "SPLIT")
 def cut(node: TfliteNode) -> None:
     i = 0 if node.kind == "UNPACK" else 1
     shape, count = shape_of(node, i), len(node.outputs)
@@ -110,7 +110,7 @@ def cut(node: TfliteNode) -> None:
         node.deliver_row(piece, j)
 
 
-@HIGH_RANK.rule("SLICE")
+@HIGH_RANK.register("SLICE")
 def slice_block(node: TfliteNode) -> None:
     """Lower SLICE; adjacent axes that are not cut are merged."""
     shape, begin, size = shape_of(node, 0), node.numbers(1), node.numbers(2)
@@ -125,17 +125,17 @@ def slice_block(node: TfliteNode) -> None:
     node.deliver_row(take(node, row, first, widths))
 
 
-@HIGH_RANK.rule("TILE")
+@HIGH_RANK.register("TILE")
 def tile(node: TfliteNode) -> None:
     node.deliver_row(repeat_row(node, node.row(0), shape_of(node, 0), node.numbers(1)))
 
 
-@HIGH_RANK.rule("BROADCAST_TO")
+@HIGH_RANK.register("BROADCAST_TO")
 def broadcast_to(node: TfliteNode) -> None:
     node.deliver_row(spread(node, 0, tuple(node.numbers(1))))
 
 
-@HIGH_RANK.rule(*REDUCTIONS.split())
+@HIGH_RANK.register(*REDUCTIONS.split())
 def reduce(node: TfliteNode) -> None:
     """Reduce along all axes at once if that is possible with merged axes; else along one after the other."""
     shape = shape_of(node, 0)
@@ -161,7 +161,7 @@ def _reduce(node: TfliteNode, row: Value, axes: Sequence[int]) -> Value:
     return node.emit(node.code, row, node.graph.ints(axes), keep, to=found)
 
 
-@HIGH_RANK.rule(*OF_EACH)
+@HIGH_RANK.register(*OF_EACH)
 def compute_each(node: TfliteNode) -> None:
     """Apply the operator's ordinary rule to rows; a multiplication by ones only repeats elements."""
     out = node.static_shape_of(node.output)
@@ -193,7 +193,7 @@ def compute_row(node: TfliteNode, rows: Sequence[Value], shape: Shape) -> Value:
     return inner.output
 
 
-@HIGH_RANK.rule(*ALONG_LAST.split())
+@HIGH_RANK.register(*ALONG_LAST.split())
 def compute_along_last(node: TfliteNode) -> None:
     """Merge all axes but the last."""
     *before, depth = shape_of(node, 0)
@@ -203,7 +203,7 @@ def compute_along_last(node: TfliteNode) -> None:
     apply_to_rows(node, [row, *others], (math.prod(before), width))
 
 
-@HIGH_RANK.rule("CUMSUM")
+@HIGH_RANK.register("CUMSUM")
 def cumsum(node: TfliteNode) -> None:
     shape = shape_of(node, 0)
     axis = node.axis(node.number(1), len(shape))
@@ -212,7 +212,7 @@ def cumsum(node: TfliteNode) -> None:
     apply_to_rows(node, [node.reshape(node.row(0), merged), node.graph.ints([1])], merged)
 
 
-@HIGH_RANK.rule("BATCH_MATMUL")
+@HIGH_RANK.register("BATCH_MATMUL")
 def batch_matmul(node: TfliteNode) -> None:
     (*first, rows, depth), (*second, more, columns) = (shape_of(node, i) for i in (0, 1))
     expressible(first == second, f"NNAPI's operations take no batches of shapes {first} and {second}")
@@ -221,7 +221,7 @@ def batch_matmul(node: TfliteNode) -> None:
     apply_to_rows(node, values, (math.prod(first), *node.static_shape_of(node.output)[-2:]))
 
 
-@HIGH_RANK.rule("GATHER_ND")
+@HIGH_RANK.register("GATHER_ND")
 def gather_nd(node: TfliteNode) -> None:
     """Merge the axes that indices do not name."""
     shape, (*outer, depth) = shape_of(node, 0), shape_of(node, 1)
@@ -231,7 +231,7 @@ def gather_nd(node: TfliteNode) -> None:
     apply_to_rows(node, [node.reshape(node.row(0), (*shape[:depth], rest)), node.input(1)], (*outer, rest))
 
 
-@HIGH_RANK.rule("PAD", "PADV2")
+@HIGH_RANK.register("PAD", "PADV2")
 def pad(node: TfliteNode) -> None:
     """Pad axis by axis; all others are merged."""
     sizes, row = list(shape_of(node, 0)), node.row(0)
@@ -246,7 +246,7 @@ def pad(node: TfliteNode) -> None:
     node.deliver_row(row)
 
 
-@HIGH_RANK.rule("STRIDED_SLICE")
+@HIGH_RANK.register("STRIDED_SLICE")
 def strided_slice(node: TfliteNode) -> None:
     """Slice axis by axis; all others are merged. Dropped axes keep one element until the end."""
     sizes, row = list(shape_of(node, 0)), node.row(0)

@@ -2,12 +2,12 @@
 
 from nnapi.importers.graph import Value
 from nnapi.importers.tflite.node import TfliteNode
-from nnapi.importers.tflite.rules import FAMILIES, rule
+from nnapi.importers.tflite.rules import MODULES, rule
 from nnapi.model.operation import REGISTRY
 from nnapi.model.parameter import ActivationParameter
 
 
-@rule(*FAMILIES["one_to_one"])
+@rule(*(kind for kind, module in MODULES.items() if module == "one_to_one"))
 def one_to_one(node: TfliteNode) -> None:
     slots = REGISTRY[node.code].overloads[0].inputs
     node.emit(node.code, *(_read(node, i, isinstance(slot, ActivationParameter)) for i, slot in enumerate(slots)))
