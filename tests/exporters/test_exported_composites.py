@@ -8,6 +8,7 @@ import pytest
 
 import nnapi
 from nnapi.operation_codes import CompositeCode as C
+from tests.importers.tflite.against_litert import litert
 from tests.ops.kernel_cases import build, normal
 
 X, HEADS = normal(2, 3, 8), normal(1, 2, 3, 8)
@@ -32,6 +33,34 @@ def test_an_exported_composite_is_recognized(code: C, suffix: str, tmp_path: Pat
     assert [call.code for call in again.operations] == [code]
     found, expected = (nnapi.compile(each, "nnapi-reference").run(x)[0] for each in (again, model))
     np.testing.assert_allclose(found, expected, 2e-6, 2e-6)
+
+
+WHOLE = np.array([[-7, 9, 4], [0, 2, -3]], np.int32)
+EXACT = [
+    (".onnx", lambda b, x: b.mod(x, np.array([3, -2, 5], np.int32), False), WHOLE, ["Mod"]),
+    (".onnx", lambda b, x: b.mod(x, np.array([3, -2, 5], np.int32), True), WHOLE, ["Mod"]),
+    (".onnx", lambda b, x: b.mod(x, np.array([2], np.float32), True), GAMMA, ["Mod"]),
+    (".onnx", lambda b, x: b.bitwise_and(b.bitwise_or(x, WHOLE[0]), x), WHOLE, ["BitwiseOr", "BitwiseAnd"]),
+    (".tflite", lambda b, x: b.mod(x, np.array([3, -2, 5], np.int32), False), WHOLE, ["FLOOR_MOD"]),
+    (".tflite", lambda b, x: b.right_shift(x, np.array([0, 1, 3], np.int32)), WHOLE, ["RIGHT_SHIFT"]),
+    (".tflite", lambda b, x: b.bitwise_xor(x, x), WHOLE, ["BITWISE_XOR"]),
+    (".tflite", lambda b, x: b.bitcast(x, out=nnapi.tensor("int32", x.shape)), GAMMA, ["BITCAST"]),
+]
+
+
+@pytest.mark.parametrize(("suffix", "make", "x", "kinds"), EXACT)
+def test_integers_and_bits_in_other_runtimes(suffix: str, make: Any, x: Any, kinds: list[str], tmp_path: Path) -> None:
+    model, path = build(make, [x]), tmp_path / f"model{suffix}"
+    expected = nnapi.compile(model, "nnapi-reference").run(x)[0]
+    if suffix == ".onnx":
+        onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+        nnapi.export(model, path)
+        assert [node.op_type for node in onnx.load(path).graph.node] == kinds
+        found = nnapi.compile(nnapi.load(path), "nnapi-reference").run(x)[0]
+    else:
+        nnapi.export(model, path)
+        (found,) = litert(path.read_bytes(), [x])
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize(

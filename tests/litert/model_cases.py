@@ -62,6 +62,12 @@ def whole_numbers() -> bytes:
     return write(graph.between([a, b], [low, less]))
 
 
+def unsigned_bits() -> bytes:
+    """Unsigned 32-bit numbers."""
+    a, b, out = (T("UINT32", (3,), name=name) for name in ("a", "b", "out"))
+    return write(Graph().operator("BITWISE_XOR", [a, b], [out]).between([a, b], [out]))
+
+
 def one_signature() -> bytes:
     a, b, c = (T("FLOAT32", (1,), name=name) for name in "abc")
     return write(Graph(signature="add").operator("ADD", [a, b], [c], "AddOptions").between([a, b], [c]))

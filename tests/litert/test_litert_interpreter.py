@@ -28,6 +28,7 @@ from tests.litert.model_cases import (  # noqa: E402
     open_batch,
     signatures,
     two_steps,
+    unsigned_bits,
     whole_numbers,
 )
 
@@ -293,7 +294,19 @@ def test_types_that_nnapi_lacks_are_converted_at_both_ends() -> None:
     feed(pair, -9, 9)
     run(pair)
     pair[1].set_tensor(0, np.full(3, 1 << 40))
-    with pytest.raises(RuntimeError, match="exceeds 32 bits"):
+    with pytest.raises(RuntimeError, match="a holds integers beyond int32"):
+        pair[1].invoke()
+
+
+def test_unsigned_numbers_that_fit_are_converted_at_both_ends() -> None:
+    pair = both(unsigned_bits())
+    for interpreter in pair:
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(0, np.array([1, 7, 2**31 - 1], np.uint32))
+        interpreter.set_tensor(1, np.array([2, 5, 0], np.uint32))
+    run(pair)
+    pair[1].set_tensor(1, np.array([0, 0, 2**31], np.uint32))
+    with pytest.raises(RuntimeError, match="b holds integers beyond int32"):
         pair[1].invoke()
 
 

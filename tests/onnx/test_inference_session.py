@@ -98,8 +98,8 @@ def test_what_is_no_model_is_refused(source: str | bytes, failure: type[Exceptio
 
 
 def test_what_nnapi_cannot_express_is_named() -> None:
-    nodes = [helper.make_node("BitwiseXor", ["x", "x"], ["y"])]
-    with pytest.raises(ours.NotImplemented, match="BitwiseXor"):
+    nodes = [helper.make_node("RandomNormalLike", ["x"], ["y"])]
+    with pytest.raises(ours.NotImplemented, match="RandomNormalLike"):
         session(save(nodes, [("x", INT64, [3])], [("y", INT64, [3])]))
 
 
@@ -155,7 +155,7 @@ def test_an_option_that_does_not_exist_is_refused() -> None:
 
 
 def test_numbers_beyond_32_bits_are_refused() -> None:
-    with pytest.raises(ours.InvalidArgument, match="exceeds 32 bits"):
+    with pytest.raises(ours.InvalidArgument, match="a holds integers beyond int32"):
         session(kinds()).run(None, {"a": np.full(3, 1 << 40), "b": np.zeros(3, np.int64)})
 
 

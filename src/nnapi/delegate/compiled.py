@@ -19,18 +19,18 @@ class CompiledPartition:
         self._burst = compilation.burst(borrow=True)
 
     def bind(self, inputs: Sequence[Array], states: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        """Return a run on these arrays that updates ``states``; BadDataError if an int64 input exceeds 32 bits."""
+        """Return a run on these arrays that updates ``states``; BadDataError if an input exceeds int32."""
         inputs, outputs = [*inputs, *states], [*outputs, *states]
         memory, compute = self._burst.bind(*(array.shape for array in inputs))
         pairs = list(zip(memory, inputs, strict=True))
-        wide = [pair for pair in pairs if pair[1].dtype == np.int64]
+        wide = [pair for pair in pairs if pair[1].dtype in (np.int64, np.uint32)]
         if wide or len(pairs) != 1 or len(outputs) != 1:
 
             def run_several() -> None:
                 for place, array in pairs:
                     place[...] = array
                 for place, array in wide:
-                    need(np.array_equal(place, array), "an input exceeds 32 bits", BadDataError)
+                    need(np.array_equal(place, array), "an input holds integers beyond int32", BadDataError)
                 for output, result in zip(outputs, compute(), strict=True):
                     output[...] = result
 

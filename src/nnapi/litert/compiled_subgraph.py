@@ -14,12 +14,17 @@ from nnapi.runtime.compilation import Compilation
 
 
 class TensorDetails(NamedTuple):
-    """A tensor as LiteRT describes it: index, dtype, shape and zero point."""
+    """A tensor as LiteRT describes it: index, dtype, shape, zero point and name."""
 
     number: int
     dtype: np.dtype[Any]
     shape: Shape
     zero_point: int = 0
+    name: str = "an input"
+
+
+WIDE = frozenset({np.dtype(np.int64), np.dtype(np.uint32)})
+"""Integers that NNAPI stores as int32."""
 
 
 class CompiledSubgraph:
@@ -51,7 +56,7 @@ class CompiledSubgraph:
         memory, run_stored = self._burst.bind(*shapes)
         ends = zip(memory, taken.values(), strict=True)
         self.inputs = dict(zip(taken, (_describe_memory(*end) for end in ends), strict=True))
-        self.run = self._resolve(memory, outputs, run_stored)
+        self.run = self._resolve(memory, list(taken.values()), outputs, run_stored)
 
     @property
     def devices(self) -> set[str]:
@@ -69,25 +74,27 @@ class CompiledSubgraph:
         self.compilation.close()
 
     def _resolve(
-        self, memory: Sequence[Array], outputs: Sequence[TensorDetails], run_stored: Callable[[], list[Array]]
+        self,
+        memory: Sequence[Array],
+        inputs: Sequence[TensorDetails],
+        outputs: Sequence[TensorDetails],
+        run_stored: Callable[[], list[Array]],
     ) -> Callable[[], list[Array]]:
         """Return the function for a run: the burst's own if no input or output needs conversion."""
-        ends = zip(self.inputs.values(), memory, strict=True)
-        wide = [(array, narrow) for array, narrow in ends if array.dtype == np.int64]
-        is_same = all(
-            tensor.shape and tensor.dtype not in (np.dtype(np.int64), np.dtype(np.bool_)) for tensor in outputs
-        )
+        ends = zip(self.inputs.values(), memory, inputs, strict=True)
+        wide = [(array, narrow, tensor.name) for array, narrow, tensor in ends if array.dtype in WIDE]
+        is_same = all(tensor.shape and tensor.dtype not in (*WIDE, np.dtype(np.bool_)) for tensor in outputs)
         if is_same and not wide:
             return run_stored
         return partial(_run_otherwise, run_stored, wide, outputs)
 
 
 def _run_otherwise(
-    run_stored: Callable[[], list[Array]], wide: Sequence[tuple[Array, Array]], outputs: Sequence[TensorDetails]
+    run_stored: Callable[[], list[Array]], wide: Sequence[tuple[Array, Array, str]], outputs: Sequence[TensorDetails]
 ) -> list[Array]:
-    for array, narrow in wide:
+    for array, narrow, name in wide:
         np.copyto(narrow, array.reshape(narrow.shape), casting="unsafe")
-        need(np.array_equal(narrow.reshape(array.shape), array), "an input exceeds 32 bits", BadDataError)
+        need(np.array_equal(narrow.reshape(array.shape), array), f"{name} holds integers beyond int32", BadDataError)
     return [_as_described(result, tensor) for result, tensor in zip(run_stored(), outputs, strict=True)]
 
 
@@ -102,8 +109,8 @@ def _merge_axes(shape: Shape, type: OperandType) -> Shape:
 
 
 def _describe_memory(memory: Array, tensor: TensorDetails) -> Array:
-    """Return a view of an input's memory in LiteRT's dtype and shape; a new array for 64-bit integers."""
-    if tensor.dtype == np.int64:
+    """Return a view of an input's memory in LiteRT's dtype and shape; a new array for integers that may not fit."""
+    if tensor.dtype in WIDE:
         return np.zeros(tensor.shape, tensor.dtype)
     return memory.view(tensor.dtype).reshape(tensor.shape)
 

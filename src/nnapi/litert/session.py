@@ -192,7 +192,8 @@ class Session:
 
     def describe(self, tensor: FileTensor) -> TensorDetails:
         dtype = np.dtype(self._native.TensorType(tensor.index, self.index))
-        return TensorDetails(tensor.index, dtype, self._shapes[tensor.index], int((*tensor.zero_points, 0)[0]))
+        zero_point = int((*tensor.zero_points, 0)[0])
+        return TensorDetails(tensor.index, dtype, self._shapes[tensor.index], zero_point, tensor.name)
 
 
 class SubgraphFile:

@@ -433,6 +433,80 @@ class Operations:
             fw_hidden_out: of the type of input
             bw_hidden_out: of the type of input
         """
+    def bitcast(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """BITCAST: the bits of each element, read as another type; a float16 has the lowest 16 bits of an int32.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_INT32 (level 3)
+
+        Outputs:
+            out: TENSOR_INT32 beside TENSOR_FLOAT32 or TENSOR_FLOAT16, TENSOR_FLOAT32 or TENSOR_FLOAT16 beside TENSOR_INT32
+        """
+    def bitwise_and(
+        self,
+        x: Tensor | ArrayLike,
+        y: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """BITWISE_AND: the bits that are set in x and in y.
+
+        Operands:
+            x: TENSOR_INT32 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4)
+            y: of the type of x
+
+        Outputs:
+            out: of the type of x
+        """
+    def bitwise_or(
+        self,
+        x: Tensor | ArrayLike,
+        y: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """BITWISE_OR: the bits that are set in x or in y.
+
+        Operands:
+            x: TENSOR_INT32 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4)
+            y: of the type of x
+
+        Outputs:
+            out: of the type of x
+        """
+    def bitwise_xor(
+        self,
+        x: Tensor | ArrayLike,
+        y: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """BITWISE_XOR: the bits that are set in x or in y, but not in both.
+
+        Operands:
+            x: TENSOR_INT32 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4)
+            y: of the type of x
+
+        Outputs:
+            out: of the type of x
+        """
     def box_with_nms_limit(
         self,
         scores: Tensor | ArrayLike,
@@ -1543,6 +1617,25 @@ class Operations:
         Outputs:
             out: of the type of input
         """
+    def left_shift(
+        self,
+        x: Tensor | ArrayLike,
+        y: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """LEFT_SHIFT: the bits of x moved towards the highest by y; zeros fill the lowest.
+
+        Operands:
+            x: TENSOR_INT32 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4)
+            y: of the type of x
+
+        Outputs:
+            out: of the type of x
+        """
     def less(
         self,
         x: Tensor | ArrayLike,
@@ -2015,6 +2108,27 @@ class Operations:
 
         Outputs:
             out: of the type of input
+        """
+    def mod(
+        self,
+        x: Tensor | ArrayLike,
+        y: Tensor | ArrayLike,
+        fmod: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """MOD: the remainder of x / y, element by element, with broadcasting.
+
+        Operands:
+            x: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_INT32 (level 3)
+            y: of the type of x
+            fmod: BOOL (level 3)
+
+        Outputs:
+            out: of the type of x
         """
     def mul(
         self,
@@ -2817,6 +2931,25 @@ class Operations:
 
         Outputs:
             out: of the type of input
+        """
+    def right_shift(
+        self,
+        x: Tensor | ArrayLike,
+        y: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """RIGHT_SHIFT: the bits of x moved towards the lowest by y; copies of the sign fill the highest, zeros if x is unsigned.
+
+        Operands:
+            x: TENSOR_INT32 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4)
+            y: of the type of x
+
+        Outputs:
+            out: of the type of x
         """
     def rms_norm(
         self,

@@ -154,7 +154,7 @@ class InferenceSession:
         Raises InvalidArgument for wrong inputs, ValueError if inputs are missing.
         """
         wanted = self._positions(output_names)
-        arrays = [as_stored(array) for array in self._check(input_feed)]
+        arrays = list(map(as_stored, self._check(input_feed), self._file.inputs))
         try:
             results = self._run(arrays)
         except NnapiError as error:
@@ -327,15 +327,15 @@ def shape_of(argument: NodeArg) -> Shape:
     return tuple(size if isinstance(size, int) else 0 for size in argument.shape) or (1,)
 
 
-def as_stored(array: Array) -> Array:
-    """Return an array as NNAPI stores it: 64-bit elements as 32-bit, with at least one dimension."""
+def as_stored(array: Array, argument: NodeArg) -> Array:
+    """Return an input as NNAPI stores it: 64-bit elements as 32-bit, with at least one dimension."""
     if not array.shape:
         array = array.reshape(1)
     if array.dtype == np.float64:
         return array.astype(np.float32)
     if array.dtype.kind in "iu" and array.dtype.itemsize != 1 and array.dtype != np.int32:
         if array.size and not (LIMITS.min <= int(array.min()) and int(array.max()) <= LIMITS.max):
-            raise InvalidArgument("an input exceeds 32 bits")
+            raise InvalidArgument(f"{argument.name} holds integers beyond int32")
         return array.astype(np.int32)
     return array
 

@@ -31,6 +31,29 @@ def test_cumulative_sums(type: Any) -> None:
 
 
 INDICES = tensor("int32")
+SIGNED = tensor("int8", (), 1.0)
+
+
+def test_remainders() -> None:
+    x, y = np.array([-7.5, 7.5, -3, 3], np.float32), np.array([2, -2, np.inf, np.inf], np.float32)
+    type = FLOAT.with_dimensions((4,))
+    for is_truncated in (False, True):
+        run(CompositeCode.MOD, [(type, x), (type, y), flag(is_truncated)], FLOAT)
+    divisors = INDICES.with_dimensions((3,)), np.array([3, -5, 7], np.int32)
+    run(CompositeCode.MOD, [given(INDICES, 4, 3), divisors, flag(False)], INDICES)
+
+
+@pytest.mark.parametrize("type", [INDICES, SIGNED])
+def test_bits(type: Any) -> None:
+    run(CompositeCode.BITWISE_XOR, [given(type, 2, 9), given(type, 9)], type)
+    shifts = type.with_dimensions((3,)), np.array([0, 3, 7], type.dtype)
+    run(CompositeCode.RIGHT_SHIFT, [given(type, 4, 3), shifts], type)
+
+
+def test_the_bits_of_floats() -> None:
+    run(CompositeCode.BITCAST, [given(FLOAT, 2, 9)], INDICES)
+
+
 AT = INDICES.with_dimensions((2, 2)), np.array([[1, -3], [-2, 2]], np.int32)
 
 

@@ -78,6 +78,6 @@ def compare(content: bytes, x: Any, operations: str, rtol: float = 0.0, expected
     model, expected = nnapi.load(content), np.asarray(reference(content, x) if expected is None else expected)
     names = " ".join(call.name for call in model.operations)
     assert names == operations, names
-    found = computed(model, x.astype(np.int32) if x.dtype in (np.int16, np.uint16, np.int64) else x)
+    found = computed(model, x.astype(np.int32) if x.dtype.kind in "iu" and x.dtype.itemsize > 1 else x)
     assert found.shape == (expected.shape or (1,))
     np.testing.assert_allclose(found, expected.reshape(found.shape), rtol)

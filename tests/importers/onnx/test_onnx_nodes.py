@@ -15,7 +15,9 @@ from nnapi.importers.onnx.tensors import words
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
 SOME = words(
-    "abs add add_bcast argmax_default_axis_example averagepool_2d_pads batchnorm_example clip_example concat_3d_axis_1 "
+    "abs add add_bcast argmax_default_axis_example averagepool_2d_pads batchnorm_example "
+    "bitcast_uint16_to_int16 bitshift_left_int8_overflow bitwise_not_3d bitwise_xor_ui8_bcast_4v3d "
+    "clip_example concat_3d_axis_1 "
     "conv_with_strides_padding convtranspose cumprod_1d_reverse_exclusive depthtospace_crd_mode_example "
     "einsum_batch_matmul erf "
     "expand_dim_changed gather_1 gelu_default_1 gemm_all_attributes globalaveragepool gru_defaults if "

@@ -169,7 +169,6 @@ def test_values_are_quantized_and_dequantized(kind: str, x: Any, constants: Any,
         (Q, VALUES, (THREE[:, None],), {}, "its scales have several axes"),
         (Q, VALUES, (THREE[:, None],), {"block_size": 2}, "it has a scale for each block"),
         (DQ, BYTES[..., None], (THREE,), {}, "its input has rank 5, NNAPI computes at most 4"),
-        ("Cast", BYTES.astype(np.int32), (), {"to": TensorProto.INT16}, "it cuts integers to int16"),
         ("Cast", BYTES, (), {"to": TensorProto.STRING}, "is of type STRING, which NNAPI does not have"),
     ],
 )

@@ -98,8 +98,9 @@ def test_constants(tensor: T, expected: list[Any], is_view: bool) -> None:
 @pytest.mark.parametrize(
     ("tensor", "error", "reason"),
     [
-        (T("INT64", (2,), data=[2**31, 0]), Refused, "holds 64-bit numbers beyond 32 bits"),
-        (T("INT64", (2,), data=[0, -(2**31) - 1]), Refused, "holds 64-bit numbers beyond 32 bits"),
+        (T("INT64", (2,), data=[2**31, 0]), Refused, "holds integers beyond int32"),
+        (T("INT64", (2,), data=[0, -(2**31) - 1]), Refused, "holds integers beyond int32"),
+        (T("UINT32", (2,), data=[0, 2**31]), Refused, "holds integers beyond int32"),
         (T("INT4", (3,), 0.5, data=np.zeros(1, np.uint8)), BadDataError, "holds 1 bytes, its type and shape take 2"),
         (T("INT4", (2,), 0.5, data=np.zeros(2, np.uint8)), BadDataError, "holds 2 bytes, its type and shape take 1"),
         (T("INT32", (3,), data=[1, 2, 3, 4]), BadDataError, "holds 16 bytes, its type and shape take 12"),

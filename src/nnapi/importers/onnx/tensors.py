@@ -147,7 +147,7 @@ def as_stored(array: Array, type: OperandType, name: str) -> Array:
     if array.dtype.kind in "iu" and type.code == O.TENSOR_INT32 and array.size:
         limits = np.iinfo(np.int32)
         fits = array.min() >= limits.min and array.max() <= limits.max
-        expressible(fits, f"{name} holds {array.dtype.itemsize * 8}-bit numbers beyond int32")
+        expressible(fits, f"{name} holds integers beyond int32")
     if array.dtype == np.bool_:
         return array.view(np.uint8)
     with np.errstate(over="ignore"):

@@ -18,6 +18,7 @@ TYPES: dict[str, tuple[np.dtype[Any], O]] = {
     "FLOAT16": (np.dtype(np.float16), O.TENSOR_FLOAT16),
     "INT32": (np.dtype(np.int32), O.TENSOR_INT32),
     "INT64": (np.dtype(np.int64), O.TENSOR_INT32),
+    "UINT32": (np.dtype(np.uint32), O.TENSOR_INT32),
     "BOOL": (np.dtype(np.uint8), O.TENSOR_BOOL8),
     "UINT8": (np.dtype(np.uint8), O.TENSOR_QUANT8_ASYMM),
     "INT8": (np.dtype(np.int8), O.TENSOR_QUANT8_ASYMM_SIGNED),
@@ -25,12 +26,14 @@ TYPES: dict[str, tuple[np.dtype[Any], O]] = {
     "INT4": (np.dtype(np.uint8), O.TENSOR_QUANT8_ASYMM_SIGNED),
 }
 """Storage in the file and operand code of each type; two INT4 share a byte."""
+WIDE = ("INT64", "UINT32")
+"""Integers that must fit int32."""
 SPARSE = ("FLOAT32", "FLOAT16", "INT8")
 
 
 def operand_type(tensor: Tensor) -> OperandType:
-    """Return the operand type of a tensor; raise Refused if NNAPI has none. INT64 becomes int32; a scalar gets shape
-    [1]; 8-bit integers without a scale get scale 1 and zero point 0."""
+    """Return the operand type of a tensor; raise Refused if NNAPI has none. INT64 and UINT32 become int32; a scalar
+    gets shape [1]; 8-bit integers without a scale get scale 1 and zero point 0."""
     dimensions = tensor.shape or (1,)
     if tensor.type not in TYPES:
         raise Refused(f"{tensor} is of type {tensor.type}, which NNAPI does not have")
@@ -80,7 +83,7 @@ def read_constant(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
     stored = read_stored(tensor, content)
     if type == "INT4":
         return _nibbles(stored)[: math.prod(shape)].reshape(shape), False
-    return (_as_int32(stored, str(tensor)), False) if type == "INT64" else (stored, True)
+    return (_as_int32(stored, str(tensor)), False) if type in WIDE else (stored, True)
 
 
 def read_stored(tensor: Tensor, content: memoryview) -> Array:
@@ -137,7 +140,7 @@ def _nibbles(packed: Array) -> Array:
 
 def _as_int32(array: Array, name: str) -> Array:
     narrow = array.astype(np.int32)
-    expressible(np.array_equal(narrow, array), f"{name} holds 64-bit numbers beyond 32 bits")
+    expressible(np.array_equal(narrow, array), f"{name} holds integers beyond int32")
     return narrow
 
 

@@ -1,10 +1,14 @@
-"""Decompositions of MINIMUM by MAXIMUM, of comparisons by GREATER and EQUAL, and of logic by arithmetic on 0 and 1."""
+"""Decompositions of MINIMUM by MAXIMUM, of comparisons by GREATER and EQUAL, of logic by arithmetic on 0 and 1, and of
+MOD by a quotient."""
 
 import numpy as np
 
+from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition_builder import RULES, Decomposition
+from nnapi.lowering.decomposition_builder import RULES, Decomposition, decomposition
 from nnapi.model.builder import Tensor
+from nnapi.model.operand import Shape
+from nnapi.operation_codes import CompositeCode as Composite
 
 
 def as_numbers(b: Decomposition, x: Tensor) -> Tensor:
@@ -28,3 +32,33 @@ RULES.own.update(
         Op.LOGICAL_OR: lambda b, x, y: is_one(b, b.maximum(as_numbers(b, x), as_numbers(b, y))),
     }
 )
+
+
+@decomposition(Composite.MOD)
+def mod(b: Decomposition, x: Tensor, y: Tensor, fmod: bool) -> Tensor:
+    """Subtract the divisor, times the rounded quotient; then correct the sign of the remainder."""
+    x, y = (_broadcast(b, each, b.call.results[0].dimensions) for each in (x, y))
+    if x.type.code == OperandCode.TENSOR_INT32:
+        rest = b.sub(x, b.mul(b.div(x, y, 0), y, 0), 0)  # the quotient is rounded down
+        return b.select(_differ_in_sign(b, rest, x), b.sub(rest, y, 0), rest) if fmod else rest
+    size, divisor = b.abs(x), b.abs(y)
+    times = b.floor(b.div(size, divisor, 0))
+    is_whole = b.equal(times, b.number(times, 0))  # 0 times an infinite divisor would be NaN
+    left = b.select(is_whole, size, b.sub(size, b.mul(times, divisor, 0), 0))
+    rest = b.select(b.less(x, b.number(x, 0)), b.neg(left), left)
+    return rest if fmod else b.select(_differ_in_sign(b, rest, y), b.add(rest, y, 0), rest)
+
+
+def _differ_in_sign(b: Decomposition, x: Tensor, y: Tensor) -> Tensor:
+    """Return where x is not 0 and its sign is not that of y."""
+    zero = b.number(x, 0)
+    return b.logical_or(
+        b.logical_and(b.less(x, zero), b.greater_equal(y, zero)),
+        b.logical_and(b.greater(x, zero), b.less(y, zero)),
+    )
+
+
+def _broadcast(b: Decomposition, x: Tensor, shape: Shape) -> Tensor:
+    own = (1,) * (len(shape) - len(x.shape)) + x.shape
+    counts = [size // have for size, have in zip(shape, own, strict=True)]
+    return b.restate(x, own) if max(counts) == 1 else b.tile(b.restate(x, own), np.array(counts, np.int32))

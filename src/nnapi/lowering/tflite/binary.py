@@ -2,7 +2,9 @@
 
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import Context, lower
+from nnapi.operation_codes import CompositeCode as Composite
 
 
 @lower(Op.ADD, Op.SUB, Op.MUL, Op.DIV)
@@ -16,6 +18,22 @@ def arithmetic(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
 @lower(Op.POW, Op.LOGICAL_AND, Op.LOGICAL_OR)
 def plain(context: Context, **inputs: Tensor) -> Tensor:
     return context.emit(context.kind, list(inputs.values()))
+
+
+@lower(Composite.MOD)
+def mod(context: Context, x: Tensor, y: Tensor, fmod: bool) -> Tensor:
+    require(not fmod, "TensorFlow Lite's remainder has the sign of the divisor")
+    is_sound = x.type == "f32" or (x.type == "i32" and y.data is not None and y.data.all())
+    require(is_sound, "y is computed or holds a 0, or is float16; TensorFlow Lite does not divide by it")
+    return context.emit("FLOOR_MOD", [x, y])
+
+
+@lower(Composite.BITWISE_XOR, Composite.RIGHT_SHIFT)
+def bits(context: Context, x: Tensor, y: Tensor) -> Tensor:
+    if context.code == Composite.RIGHT_SHIFT:
+        is_within = y.data is not None and y.data.min() >= 0 and y.data.max() < 8 * y.data.dtype.itemsize
+        require(is_within, "y is computed or not below the number of bits, by which TensorFlow Lite shifts otherwise")
+    return context.emit(context.kind, [x, y])
 
 
 @lower(Op.MAXIMUM, Op.MINIMUM)

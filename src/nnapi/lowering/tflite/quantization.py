@@ -7,6 +7,7 @@ from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import Context, lower
 from nnapi.operation_codes import CompositeCode as Composite
+from nnapi.ops.signature_types import FLOAT16
 
 
 @lower(Op.QUANTIZE, Op.DEQUANTIZE)
@@ -32,3 +33,10 @@ def cast(context: Context, input: Tensor) -> Tensor:
 def convert(context: Context, input: Tensor) -> Tensor:
     out = context.result()
     return context.reshape(input, out.shape, out) if input.same_quantization(out) else context.cast(input, out)
+
+
+@lower(Composite.BITCAST)
+def bitcast(context: Context, input: Tensor) -> Tensor:
+    is_half = FLOAT16 in (context.call.arguments["input"].code, context.call.results[0].code)
+    require(not is_half, "TensorFlow Lite has no integers of 16 bits that NNAPI has")
+    return context.emit("BITCAST", [input])

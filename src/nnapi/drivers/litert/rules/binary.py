@@ -9,6 +9,8 @@ from nnapi.drivers.litert.context import Context, lower, with_all_zeros
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite import binary as canonical
+from nnapi.operation_codes import CompositeCode as Composite
+from nnapi.ops.signature_types import QUANT8
 
 SUM_RATIOS = (2.0**-9, 2.0**7)
 """Range of (input scale / result scale) for sums of quantized values; the engine aborts outside."""
@@ -101,3 +103,9 @@ def _multiply(context: Context, base: Tensor, times: int, out: Tensor) -> Tensor
     square = base.like() if times > 2 else out
     context.emit("MUL", [base, base], square, activation=0)
     return square if square is out else context.emit("MUL", [square, base if times == 3 else square], out, activation=0)
+
+
+@lower(Composite.BITWISE_XOR, Composite.RIGHT_SHIFT)
+def bits(context: Context, x: Tensor, y: Tensor) -> Tensor:
+    require(context.call.results[0].code != QUANT8, "the engine gets unsigned bytes as signed ones, whose bits differ")
+    return canonical.bits(context, x, y)

@@ -12,6 +12,7 @@ from nnapi.drivers.openvino.context import Context, activate, align, lower
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.lowering.refusal import require
 from nnapi.operation_codes import Code
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.signature_types import INT32
 
@@ -35,6 +36,11 @@ COMPARISONS: dict[Code, Any] = {
     Op.GREATER_EQUAL: lambda x, y: op.less_equal(y, x),
     Op.LESS: op.less,
     Op.LESS_EQUAL: op.less_equal,
+}
+BITWISE: dict[Code, Any] = {
+    Composite.BITWISE_AND: op.bitwise_and,
+    Composite.BITWISE_OR: op.bitwise_or,
+    Composite.BITWISE_XOR: op.bitwise_xor,
 }
 SMALL = 2.0**-100
 """The reciprocal of a smaller float may be infinite."""
@@ -114,3 +120,9 @@ def compare(context: Context, x: Value, y: Value) -> Value:
         f"{x.name} and {y.name} differ in scale or zero point, and the engine may see equal numbers as unequal",
     )
     return context.result(function(*(op.convert(value.node("stored"), "i32") for value in (x, y))))
+
+
+@lower(*BITWISE)
+def bitwise(context: Context, x: Value, y: Value) -> Value:
+    require(x.type.code == INT32, f"{x.name} is {x.type.name}, of which the engine's rule takes no bits")
+    return context.map(BITWISE[context.code], x, y)

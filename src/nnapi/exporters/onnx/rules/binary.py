@@ -5,6 +5,8 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value, constant
+from nnapi.lowering.refusal import require
+from nnapi.operation_codes import CompositeCode as Composite
 
 
 @lower(Op.ADD, Op.SUB, Op.MUL, Op.MAXIMUM, Op.MINIMUM, Op.POW, Op.LOGICAL_AND, Op.LOGICAL_OR)
@@ -34,3 +36,14 @@ def compare(context: Context, x: Value, y: Value) -> Value:
     if x.element == np.bool_ and context.code != Op.EQUAL:
         pair = [context.cast(each, np.int32) for each in pair]
     return context.move(context.kind, pair)
+
+
+@lower(Composite.MOD)
+def mod(context: Context, x: Value, y: Value, fmod: bool) -> Value:
+    require(fmod or x.element == np.int32, "ONNX's Mod of floats has the sign of the dividend")
+    return context.compute("Mod", x, y, fmod=int(fmod))
+
+
+@lower(Composite.BITWISE_AND, Composite.BITWISE_OR, Composite.BITWISE_XOR)
+def bitwise(context: Context, x: Value, y: Value) -> Value:
+    return context.move(context.kind, [x, y])

@@ -4,7 +4,7 @@ from functools import reduce
 from operator import add
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.importers.formulas import Term, as_bytes, choose, divide_towards_zero, floor
+from nnapi.importers.formulas import Term, as_bytes, divide_towards_zero
 from nnapi.importers.graph import BOOL8, FLOATS, INT32, Value
 from nnapi.importers.onnx.layout import Layout, align, align_from
 from nnapi.importers.onnx.node import Node
@@ -13,6 +13,7 @@ from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.tensors import BOOL, BYTES, FLOAT, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType
+from nnapi.operation_codes import CompositeCode
 
 ARITHMETIC = {name: OperationCode[name.upper()] for name in ("Add", "Sub", "Mul", "Div")}
 COMPARISONS = {
@@ -70,18 +71,10 @@ def power(node: Node) -> Tensor:
 
 @rule("Mod")
 def mod(node: Node) -> Tensor:
-    """Lower Mod to x - q y; q is x / y rounded down, or rounded towards zero with ``fmod``."""
     values, layout = align(node, 0, 1)
-    elem, fmod = node.tensor(0).elem, bool(node.attribute("fmod"))
-    x, y = (Term(node, node.cast(value, INT32) if elem in BYTES else value) for value in values)
-    if x.value.type.code == INT32:
-        whole = divide_towards_zero(x, y) if fmod else x / y
-    else:
-        expressible(fmod, "the importer supports floats only with fmod=1")
-        quotient = x / y
-        size = floor(abs(quotient))
-        whole = choose(quotient < 0, -size, size)
-    result = (x - whole * y).value
+    elem = node.tensor(0).elem
+    x, y = (node.cast(value, INT32) if elem in BYTES else value for value in values)
+    result = node.apply(CompositeCode.MOD, x, y, node.flag(node.attribute("fmod")))
     return layout.result(node, as_bytes(node, result, values[0].type) if elem in BYTES else result, elem)
 
 

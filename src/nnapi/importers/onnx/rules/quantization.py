@@ -8,10 +8,10 @@ from nnapi.importers.formulas import Term, nearest_integer
 from nnapi.importers.graph import INT32, QUANT8, Value
 from nnapi.importers.onnx.fusion import quantized_type
 from nnapi.importers.onnx.layout import read_as_stored, real_input
+from nnapi.importers.onnx.narrowing import narrow
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import (
-    BOOL,
     BYTES,
     CODES,
     DTYPES,
@@ -184,9 +184,7 @@ def cast(node: Node) -> Tensor:
     if elem in NARROWED and source not in NARROWED:
         node.note(f"a cast to {DTYPES[elem].name} gives {OperandType(target).name}")
     if x.type.code == target:
-        narrower = DTYPES[elem].itemsize < DTYPES[source].itemsize and DTYPES[elem].itemsize < 4
-        expressible(not narrower or elem == BOOL, f"it cuts integers to {DTYPES[elem].name}")
-        return layout.result(node, x, elem)
+        return layout.result(node, x if elem == source else narrow(node, x, elem), elem)
     if elem in BYTES and x.is_float:
         x = node.cast(x, INT32)  # ONNX Runtime keeps the lowest bits of floats, too
     return layout.result(node, node.cast(x, target), elem)

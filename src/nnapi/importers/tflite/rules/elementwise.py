@@ -12,6 +12,7 @@ from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
+from nnapi.operation_codes import CompositeCode
 
 COMPARISONS = [OperationCode[name] for name in ("EQUAL", "NOT_EQUAL", "GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")]
 """NNAPI's comparisons by value of StablehloComparisonDirection."""
@@ -88,7 +89,7 @@ FORMULAS: dict[str, Callable[..., Term]] = {
     "CEIL": ceil,
     "COS": cosine,
     "FLOOR_DIV": _floor_quotient,
-    "FLOOR_MOD": lambda x, y: x - _floor_quotient(x, y) * y,
+    "FLOOR_MOD": lambda x, y: Term(x.node, x.node.apply(CompositeCode.MOD, x.value, y.value, x.node.flag(False))),
     "GELU": lambda x: gelu(x, is_approximate=x.node.options.approximate),
     "RELU_0_TO_1": lambda x: x.apply(OperationCode.MAXIMUM, 0).apply(OperationCode.MINIMUM, 1),
     "ROUND": nearest_integer,

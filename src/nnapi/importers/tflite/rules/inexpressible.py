@@ -8,10 +8,8 @@ BY_REASON = {
     "NNAPI models keep nothing between runs": " ".join(row.name for row in OPERATORS if row.persistent),
     "NNAPI has no scatter other than by adding": "UNSORTED_SEGMENT_PROD UNSORTED_SEGMENT_MAX UNSORTED_SEGMENT_MIN "
     "STABLEHLO_SCATTER STABLEHLO_DYNAMIC_UPDATE_SLICE",
-    "NNAPI has no remainder with the sign of the dividend": "STABLEHLO_REMAINDER",
     "NNAPI has no complex numbers": "RFFT2D IMAG REAL COMPLEX_ABS",
     "NNAPI has no images of rank 5": "CONV_3D CONV_3D_TRANSPOSE",
-    "NNAPI has no operations on bits": "BITWISE_XOR RIGHT_SHIFT BITCAST STABLEHLO_SHIFT_LEFT",
     "NNAPI's only random operation is RANDOM_MULTINOMIAL": "RANDOM_STANDARD_NORMAL RANDOM_UNIFORM "
     "STABLEHLO_RNG_BIT_GENERATOR",
     "NNAPI has no inverse trigonometric function": "ATAN2",
