@@ -26,6 +26,7 @@ from nnapi.model.model import Model
 PARAMETERS = {
     "CenterCropPad": (1,),
     "Clip": (1, 2),
+    "DFT": (1, 2),
     "ConstantOfShape": (0,),
     "CumProd": (1,),
     "CumSum": (1,),
@@ -33,6 +34,7 @@ PARAMETERS = {
     "Expand": (1,),
     "GatherND": (1,),
     "Loop": (0, 1),
+    "MelWeightMatrix": (0, 1, 2, 3, 4),
     "NonMaxSuppression": (2, 3, 4),
     "OneHot": (1, 2),
     "Pad": (1, 2, 3),
@@ -55,6 +57,7 @@ PARAMETERS = {
     "ScatterND": (1,),
     "Slice": (1, 2, 3, 4),
     "Split": (1,),
+    "STFT": (1, 2, 3),
     "Squeeze": (1,),
     "Tile": (1,),
     "TopK": (1,),

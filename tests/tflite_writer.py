@@ -16,6 +16,7 @@ DTYPES = {
     "INT32": np.int32,
     "UINT8": np.uint8,
     "INT64": np.int64,
+    "COMPLEX64": np.complex64,
     "UINT32": np.uint32,
     "BOOL": np.bool_,
     "INT16": np.int16,

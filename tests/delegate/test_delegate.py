@@ -139,6 +139,25 @@ def test_64_bits_are_taken_as_32() -> None:
     cases.run(pair)
 
 
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_complex_numbers_stay_within_a_partition(is_whole: bool, tmp_path: Path) -> None:
+    x, y = f32(2, 1, 8), f32(2, 1, 5)
+    spectrum, out = T("COMPLEX64", (2, 1, 5)), f32(2, 1, 5)
+    graph = Graph().operator("ADD", [x, x], [moved := f32(2, 1, 8)], "AddOptions")
+    graph.operator("RFFT2D", [moved, const([1, 8])], [spectrum])
+    if is_whole:
+        graph.operator("COMPLEX_ABS", [spectrum], [y]).operator("ADD", [y, y], [out], "AddOptions")
+    pair, described = cases.explain(tmp_path, write(graph.between([x], [out if is_whole else spectrum])))
+    for interpreter in pair:
+        interpreter.set_tensor(0, np.arange(16, dtype=np.float32).reshape(2, 1, 8))
+        interpreter.invoke()
+    theirs, ours = map(cases.values, pair)
+    np.testing.assert_allclose(ours[0], theirs[0], 1e-5, 1e-5)
+    assert ("4 of 4 operators run here" in described) == is_whole
+    reason = "RFFT2D: it exchanges complex numbers with LiteRT"
+    assert (reason in described) != is_whole
+
+
 def test_codes_are_exact() -> None:
     cases.run(cases.both(single("TANH", [s8(1, 4)], s8(1, 4, scale=1 / 128, zero_point=0))))
 

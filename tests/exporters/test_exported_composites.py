@@ -35,6 +35,27 @@ def test_an_exported_composite_is_recognized(code: C, suffix: str, tmp_path: Pat
     np.testing.assert_allclose(found, expected, 2e-6, 2e-6)
 
 
+SIGNAL = normal(3, 16, 1)
+
+
+@pytest.mark.parametrize(("length", "inverse", "onesided"), [(0, False, False), (10, True, False), (20, False, True)])
+@pytest.mark.parametrize("suffix", [".onnx", ".tflite"])
+def test_transforms_in_other_runtimes(suffix: str, length: int, inverse: bool, onesided: bool, tmp_path: Path) -> None:
+    model, path = build(lambda b, x: b.dft(x, 1, length, inverse, onesided), [SIGNAL]), tmp_path / f"model{suffix}"
+    expected = nnapi.compile(model, "nnapi-reference").run(SIGNAL)[0]
+    if suffix == ".tflite":
+        nnapi.export(model, path)
+        (found,) = litert(path.read_bytes(), [SIGNAL])
+    else:
+        pytest.importorskip("onnx", reason="onnx is not installed")
+        nnapi.export(model, path)
+        assert [call.code for call in nnapi.load(path).operations] == [C.DFT]
+        onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        found = session.run(None, {session.get_inputs()[0].name: SIGNAL})[0]  # within 2e-5 of the sums
+    np.testing.assert_allclose(found, expected, 0, 1e-4)
+
+
 WHOLE = np.array([[-7, 9, 4], [0, 2, -3]], np.int32)
 EXACT = [
     (".onnx", lambda b, x: b.mod(x, np.array([3, -2, 5], np.int32), False), WHOLE, ["Mod"]),

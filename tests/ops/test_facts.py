@@ -72,7 +72,7 @@ KINDS = {
         DEPTHWISE_CONV_2D
     """,
     Kind.PRODUCT: """
-        ATTENTION
+        ATTENTION DFT
         BATCH_MATMUL FULLY_CONNECTED
     """,
     Kind.RECURRENT: """

@@ -16,7 +16,7 @@ from nnapi.delegate.settings import DelegateSettings
 from nnapi.errors import BadDataError, NnapiError, OpFailedError, need
 from nnapi.formats.tflite.reader import Tensor
 from nnapi.importers.tflite.convert import Import
-from nnapi.importers.tflite.tensors import TYPES
+from nnapi.importers.tflite.tensors import COMPLEX, TYPES
 from nnapi.importers.tflite.variables import list_variables
 from nnapi.model.borrowed_memory import BorrowedMemory
 from nnapi.model.model import Model
@@ -62,6 +62,7 @@ def convert(graph: LiteRtGraph, subset: NodeSubset, *, keeps_state: bool = True)
     """Convert nodes to a model; raise NotClaimed if NNAPI cannot express them. With ``keeps_state``, states are
     additional inputs and outputs; else each run resets them."""
     graph.select(*subset)
+    _need_real_ends(graph)
     importing = Import(graph, NAME, keeps_state=keeps_state, dynamic_range=True, static_shapes=True)
     try:
         return importing.model()
@@ -69,6 +70,17 @@ def convert(graph: LiteRtGraph, subset: NodeSubset, *, keeps_state: bool = True)
         found = (refusal.reason for refusal in importing.refusals if not refusal.operation.startswith("model "))
         reasons = {node.number: reason for node, reason in zip(graph.list_nodes(importing.refused), found, strict=True)}
         raise NotClaimed(reasons or dict.fromkeys(subset.nodes, str(error))) from error
+
+
+def _need_real_ends(graph: LiteRtGraph) -> None:
+    """Raise NotClaimed with the nodes that exchange complex numbers with others, because memory is shared as it is."""
+    nodes = graph.subgraph(0)
+    ends = {index for index in (*nodes.inputs, *nodes.outputs) if graph.tensors[index].type == COMPLEX}
+    if ends:
+        users = graph.list_nodes(
+            [each for each in nodes.operators if not ends.isdisjoint([*each.inputs, *each.outputs])]
+        )
+        raise NotClaimed({node.number: "it exchanges complex numbers with LiteRT" for node in users})
 
 
 def need_enough_work(subset: NodeSubset, model: Model) -> None:

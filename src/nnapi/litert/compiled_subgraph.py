@@ -23,6 +23,7 @@ class TensorDetails(NamedTuple):
     name: str = "an input"
 
 
+BOOL, COMPLEX = np.dtype(np.bool_), np.dtype(np.complex64)
 WIDE = frozenset({np.dtype(np.int64), np.dtype(np.uint32)})
 """Integers that NNAPI stores as int32."""
 
@@ -52,7 +53,7 @@ class CompiledSubgraph:
         self._burst = compilation.burst(borrow=True) if burst is None else burst
         taken = {tensor.number: tensor for tensor in inputs}
         held = (compilation.model.operands[index].type for index in compilation.model.inputs)
-        shapes = [_merge_axes(tensor.shape or (1,), type) for tensor, type in zip(taken.values(), held, strict=False)]
+        shapes = [_stored_shape(tensor, type) for tensor, type in zip(taken.values(), held, strict=False)]
         memory, run_stored = self._burst.bind(*shapes)
         ends = zip(memory, taken.values(), strict=True)
         self.inputs = dict(zip(taken, (_describe_memory(*end) for end in ends), strict=True))
@@ -83,7 +84,7 @@ class CompiledSubgraph:
         """Return the function for a run: the burst's own if no input or output needs conversion."""
         ends = zip(self.inputs.values(), memory, inputs, strict=True)
         wide = [(array, narrow, tensor.name) for array, narrow, tensor in ends if array.dtype in WIDE]
-        is_same = all(tensor.shape and tensor.dtype not in (*WIDE, np.dtype(np.bool_)) for tensor in outputs)
+        is_same = all(tensor.shape and tensor.dtype not in (*WIDE, BOOL, COMPLEX) for tensor in outputs)
         if is_same and not wide:
             return run_stored
         return partial(_run_otherwise, run_stored, wide, outputs)
@@ -100,11 +101,14 @@ def _run_otherwise(
 
 def _infer_shape(tensor: TensorDetails, type: OperandType) -> Shape:
     """Return an output's shape: the model's, which follows from its operations, unless the tensor is a scalar."""
-    return type.dimensions if tensor.shape and type.is_known else tensor.shape
+    shape = type.dimensions if tensor.shape and type.is_known else tensor.shape
+    return shape[:-1] if tensor.dtype == COMPLEX and shape is type.dimensions else shape
 
 
-def _merge_axes(shape: Shape, type: OperandType) -> Shape:
-    """Return the shape of an input's memory: the operand's, if the importer has merged axes."""
+def _stored_shape(tensor: TensorDetails, type: OperandType) -> Shape:
+    """Return the shape of an input's memory: the operand's, if the importer has merged axes. The last axis of complex
+    numbers has their two parts."""
+    shape = (*tensor.shape, 2) if tensor.dtype == COMPLEX else tensor.shape or (1,)
     return type.dimensions if type.rank and type.rank < len(shape) else shape
 
 
@@ -117,7 +121,9 @@ def _describe_memory(memory: Array, tensor: TensorDetails) -> Array:
 
 def _as_described(result: Array, tensor: TensorDetails) -> Array:
     """Convert an output to LiteRT's dtype and shape."""
-    if tensor.dtype == np.bool_:
+    if tensor.dtype == COMPLEX:
+        result = result.view(COMPLEX).reshape(result.shape[:-1])
+    elif tensor.dtype == np.bool_:
         result = result.view(np.bool_)
     elif result.dtype != tensor.dtype:
         result = result.astype(tensor.dtype)

@@ -885,6 +885,31 @@ class Operations:
             classes: TENSOR_INT32 (level 3)
             valid_count: TENSOR_INT32 (level 3)
         """
+    def dft(
+        self,
+        input: Tensor | ArrayLike,
+        axis: Tensor | Whole,
+        length: Tensor | Whole,
+        inverse: Tensor | bool,
+        onesided: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """DFT: the discrete Fourier transform along an axis; the last axis has the real and the imaginary part.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
+            axis: INT32 (level 3)
+            length: INT32 (level 3)
+            inverse: BOOL (level 3)
+            onesided: BOOL (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
     def div(
         self,
         lhs: Tensor | ArrayLike,

@@ -87,6 +87,8 @@ def _estimate_shape(kind: str, arrays: Sequence[Array]) -> list[int]:
         half = arrays[1].size // 2
         grown = np.abs(arrays[1].reshape(2, half)).sum(0).tolist() if half else []
         return [int(have + more) for have, more in zip(arrays[0].shape, grown, strict=False)] or [1]
+    if kind == "MelWeightMatrix" and all(array.size == 1 for array in arrays[:2]):
+        return [abs(int(array.reshape(-1)[0])) for array in arrays[:2]]
     if kind == "OneHot" and arrays[1].size == 1:
         return [arrays[0].size, abs(int(arrays[1].reshape(-1)[0]))]
     return [MOST + 1]

@@ -27,6 +27,8 @@ from nnapi.importers.tflite.merged_axes import describe_merge, merge_axes
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import HIGH_RANK, RULES
 from nnapi.importers.tflite.tensors import (
+    COMPLEX,
+    OF_COMPLEX,
     as_real,
     as_signed,
     has_zero_points,
@@ -257,6 +259,8 @@ class Conversion:
         """Apply the operator's rule; every error becomes a refusal that names the operator."""
         rule = HIGH_RANK.find(operator.kind) if self._exceeds_rank(operator) else RULES.find(operator.kind)
         try:
+            if operator.kind not in OF_COMPLEX:
+                self._need_real(operator)
             if rule is None:
                 raise Refused(explain_missing_rule(RULES.package, operator.kind))
             node = TfliteNode(self, operator)
@@ -277,6 +281,12 @@ class Conversion:
             for index in operator.outputs:  # so that refusals of later operators are found too
                 if index >= 0:
                     self._values.setdefault(index, placeholder(self.subgraph.tensors[index]))
+
+    def _need_real(self, operator: Operator) -> None:
+        tensors = self.subgraph.tensors
+        for index in (*operator.inputs, *operator.outputs):
+            is_complex = 0 <= index < len(tensors) and tensors[index].type == COMPLEX
+            expressible(not is_complex, f"{tensors[index]} is complex, NNAPI has no complex numbers")
 
     def _exceeds_rank(self, operator: Operator) -> bool:
         """Return whether an operator needs the rules for high ranks, and all its inputs are available as rows."""

@@ -26,6 +26,10 @@ TYPES: dict[str, tuple[np.dtype[Any], O]] = {
     "INT4": (np.dtype(np.uint8), O.TENSOR_QUANT8_ASYMM_SIGNED),
 }
 """Storage in the file and operand code of each type; two INT4 share a byte."""
+COMPLEX = "COMPLEX64"
+"""Complex numbers; the operand's last axis has the real and the imaginary part."""
+OF_COMPLEX = frozenset({"RFFT2D", "RESHAPE", "REAL", "IMAG", "COMPLEX_ABS"})
+"""Operators with rules for complex tensors."""
 WIDE = ("INT64", "UINT32")
 """Integers that must fit int32."""
 SPARSE = ("FLOAT32", "FLOAT16", "INT8")
@@ -35,6 +39,8 @@ def operand_type(tensor: Tensor) -> OperandType:
     """Return the operand type of a tensor; raise Refused if NNAPI has none. INT64 and UINT32 become int32; a scalar
     gets shape [1]; 8-bit integers without a scale get scale 1 and zero point 0."""
     dimensions = tensor.shape or (1,)
+    if tensor.type == COMPLEX:
+        return OperandType(O.TENSOR_FLOAT32, (*dimensions, 2))
     if tensor.type not in TYPES:
         raise Refused(f"{tensor} is of type {tensor.type}, which NNAPI does not have")
     _, code = TYPES[tensor.type]
@@ -74,6 +80,7 @@ def read_constant(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
     """Return a constant as its operand type stores it, and whether it is a view of the file's content."""
     if tensor.region is None:
         raise BadDataError(f"{tensor} is neither an input nor a constant, and nothing writes it")
+    expressible(tensor.type != COMPLEX, f"{tensor} is a constant of type {COMPLEX}, which NNAPI does not have")
     type, shape, (offset, have) = tensor.type, tensor.shape or (1,), tensor.region
     if tensor.sparsity:
         expressible(type in SPARSE, f"{tensor} is stored sparsely as {type}")

@@ -6,7 +6,6 @@ BY_REASON = {
     "NNAPI has no optional values": "Optional OptionalGetElement OptionalHasElement",
     "NNAPI has no strings": "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer",
     "NNAPI has no maps from names to numbers": "DictVectorizer CastMap CategoryMapper",
-    "NNAPI has no complex numbers": "DFT STFT",
     "NNAPI's only random operation is RANDOM_MULTINOMIAL": "Bernoulli Multinomial RandomNormal RandomNormalLike "
     "RandomUniform RandomUniformLike",
     "NNAPI has no training": "Adagrad Adam Gradient Momentum",

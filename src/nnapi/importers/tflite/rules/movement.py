@@ -13,17 +13,20 @@ from nnapi.importers.movement import concatenate, pad_by_concatenation, split, t
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
+from nnapi.importers.tflite.tensors import COMPLEX
 
 
 @rule("RESHAPE")
 def reshape(node: TfliteNode) -> None:
-    x = node.input(0)
+    x, parts = node.input(0), [2] if node.tensor(0).type == COMPLEX else []
     if node.has(1):
         shape = node.input(1)
         is_constant = shape.array is not None and not shape.is_dynamic_shape
-        node.emit(OperationCode.RESHAPE, x, node.graph.ints(_dimensions(node.numbers(1))) if is_constant else shape)
+        expressible(is_constant or not parts, f"{shape.name} is computed, NNAPI needs a constant")
+        wanted = node.graph.ints(_dimensions(node.numbers(1)) + parts) if is_constant else shape
     else:
-        node.emit(OperationCode.RESHAPE, x, node.graph.ints(_dimensions(node.options.new_shape)))
+        wanted = node.graph.ints(_dimensions(node.options.new_shape) + parts)
+    node.emit(OperationCode.RESHAPE, x, wanted)
 
 
 def _dimensions(shape: Sequence[int]) -> list[int]:
