@@ -12,6 +12,7 @@ from nnapi.contract import prepared as prepared_module
 from nnapi.contract.driver import Handle, OpenOptions, Outcome, Request
 from nnapi.contract.prepared import EngineTimer, PerShapes, Pool, PreparedPerShapes, check_deadline
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
+from nnapi.model.model import Model
 
 
 @pytest.mark.parametrize(("deadline", "is_late"), [(None, False), (100, False), (101, False), (99, True), (0, True)])
@@ -51,34 +52,25 @@ def test_what_is_put_back_while_a_pool_is_closed_is_released() -> None:
     assert pool._idle == []
 
 
-def test_the_last_four_sets_of_shapes_are_cached() -> None:
-    """The oldest of five is dropped: the one whose last use is longest ago."""
+def test_each_set_of_shapes_is_made_once() -> None:
+    """Of a model without constants, more than a hundred stay; the sizes of tests/contract/test_shape_cache.py limit
+    them."""
     made: list[Any] = []
 
     def make(shapes: Any) -> int:
         made.append(shapes)
         return len(made)
 
-    cache = PerShapes(make)
-    shapes: list[Any] = [((size,),) for size in range(6)]
-    assert [cache.get(each) for each in shapes[:4]] == [1, 2, 3, 4]
-    assert cache.get(shapes[0]) == 1
-    assert cache.get(shapes[4]) == 5
-    assert [cache.get(shapes[index]) for index in (0, 2, 3, 4)] == [1, 3, 4, 5]
-    assert cache.get(shapes[1]) == 6, "it was dropped"
-    assert len(made) == 6
-    assert cache.close() == [3, 4, 5, 6]
+    cache = PerShapes(Model(), make)
+    cache.add(((7,),), 0)
+    shapes: list[Any] = [((size,),) for size in range(100)]
+    for each in shapes * 2:
+        cache.get(each)
+    assert made == shapes[:7] + shapes[8:]
+    assert cache.close()[:3] == [1, 2, 3]
     assert cache.close() == []
     with pytest.raises(OpFailedError, match="^the prepared model is closed$"):
         cache.get(shapes[2])
-
-
-def test_a_cache_of_two() -> None:
-    cache = PerShapes(lambda shapes: shapes, most=2)
-    cache.add(((9,),), "given")  # type: ignore[arg-type]
-    for size in (1, 2):
-        cache.get(((size,),))
-    assert cache.close() == [((1,),), ((2,),)]
 
 
 class Fixed:
@@ -101,7 +93,7 @@ class Fixed:
 
 def test_each_set_of_shapes_is_measured() -> None:
     log: list[Any] = []
-    prepared = PreparedPerShapes(lambda shapes: Fixed(shapes, log), ((2,),))
+    prepared = PreparedPerShapes(Model(), lambda shapes: Fixed(shapes, log), ((2,),))
     handle = prepared.open_handle(OpenOptions(measure=True))
     log.clear()
     handle.execute(Request([np.zeros(3)]))
@@ -143,7 +135,7 @@ def test_a_model_is_prepared_for_each_set_of_shapes() -> None:
         made.append(shapes)
         return Fixed(shapes, log)
 
-    prepared = PreparedPerShapes(make, ((2,), (3,)))
+    prepared = PreparedPerShapes(Model(), make, ((2,), (3,)))
     assert made == [((2,), (3,))]
     x, y = np.zeros(2), np.zeros(3)
     for inputs in ([x, y], [y, x], [y, x], [x, None], [x, y]):
@@ -168,9 +160,9 @@ def test_a_model_is_prepared_for_each_set_of_shapes() -> None:
 def test_a_variant_that_is_prepared_already() -> None:
     log: list[Any] = []
     first = Refused(((2,),), log)
-    prepared = PreparedPerShapes[Fixed](lambda shapes: Fixed(shapes, log), ((2,),), first)
+    prepared = PreparedPerShapes[Fixed](Model(), lambda shapes: Fixed(shapes, log), ((2,),), first)
     prepared.execute(Request([np.zeros(2)]))
     assert prepared.first is first
     assert log == [(((2,),), [(2,)])]
     assert prepared.precision_refusal == "no such arithmetic"
-    assert PreparedPerShapes(lambda shapes: Fixed(shapes, log), ((2,),)).precision_refusal == ""
+    assert PreparedPerShapes(Model(), lambda shapes: Fixed(shapes, log), ((2,),)).precision_refusal == ""

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperationCode
+from nnapi.contract import shape_cache
 from nnapi.model.borrowed_memory import hold
 from nnapi.model.model import Model, constants
 from nnapi.runtime.compilation import Compilation
@@ -205,15 +206,17 @@ def test_shapes_that_only_a_run_determines(tmp_path: Path, monkeypatch: pytest.M
     assert len(compiled) == 3
 
 
-def test_only_the_latest_shapes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("most", "kept"), [(1 << 30, 11), (8 << 20, 7)])
+def test_compilations_stay_up_to_a_size(monkeypatch: pytest.MonkeyPatch, most: int, kept: int) -> None:
     gc.collect()  # interpreters of other tests, whose partitions would be counted
     closed: list[object] = []
     monkeypatch.setattr(CompiledPartition, "close", lambda compiled: closed.append(compiled))
+    monkeypatch.setattr(shape_cache, "MOST_BYTES", most)
     pair = cases.both(single("RELU", [f32(2, 3)], f32(2, 3)))
     for rows in range(1, 12):
         resize(pair, [rows, 3])
         assert cases.run(pair)[0].shape == (rows, 3)
-    assert len(closed) == 3
+    assert len(closed) == 11 - kept
 
 
 def test_weights_of_float_operators_stay_quantized(monkeypatch: pytest.MonkeyPatch) -> None:

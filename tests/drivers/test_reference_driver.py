@@ -10,9 +10,10 @@ import pytest
 
 from nnapi import Model, OperandCode, OperandType, OperationCode, device, tensor
 from nnapi.codes import DeviceTypeCode
+from nnapi.contract import shape_cache
 from nnapi.contract.driver import Capabilities, Driver, PrepareOptions, Request
 from nnapi.drivers.reference import program as program_module
-from nnapi.drivers.reference.program import CACHED_PROGRAMS, PreparedReference
+from nnapi.drivers.reference.program import PreparedReference
 from nnapi.errors import BadDataError, MissedDeadlinePersistentError, MissedDeadlineTransientError, OpFailedError
 from nnapi.model.builder import Builder
 from tests.graphs import finished
@@ -72,15 +73,16 @@ def test_a_program_for_each_set_of_shapes() -> None:
     assert len(programs(prepared)) == 3
 
 
-def test_programs_are_kept_within_bounds_the_last_used_ones() -> None:
+def test_programs_are_kept_within_bounds_the_last_used_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shape_cache, "MOST_BYTES", 10 << 20)
     prepared = doubling()
     first = np.ones((1, 2), np.float32)
     run(prepared, first)
     (made,) = programs(prepared)
-    for rows in range(2, 3 * CACHED_PROGRAMS):
+    for rows in range(2, 30):
         run(prepared, np.ones((rows, 2), np.float32))
         run(prepared, first)
-    assert len(programs(prepared)) == CACHED_PROGRAMS
+    assert len(programs(prepared)) == 9
     assert made in programs(prepared)
 
 

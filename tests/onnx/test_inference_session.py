@@ -19,8 +19,8 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper  # noqa: E402  # it may be missing
 
 import nnapi.onnx as ours  # noqa: E402  # which needs it
+from nnapi.contract import shape_cache  # noqa: E402
 from nnapi.onnx.providers import choose  # noqa: E402
-from nnapi.runtime import specializations  # noqa: E402
 from tests.onnx.session_cases import BOOL, FLOAT, INT64, dense, rng, save, session  # noqa: E402
 
 KEPT = 8
@@ -104,8 +104,8 @@ def test_what_nnapi_cannot_express_is_named() -> None:
 
 
 def test_each_shape_is_compiled_once_and_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(specializations, "MOST_BYTES", (KEPT << 20) + (1 << 16))
-    monkeypatch.setattr(specializations, "OVERHEAD", 1 << 20)
+    monkeypatch.setattr(shape_cache, "MOST_BYTES", (KEPT << 20) + (1 << 16))
+    monkeypatch.setattr(shape_cache, "OVERHEAD", 1 << 20)
     mine = session(dense("batch"))
     for rows in (*range(1, 2 * KEPT + 5, 2), 1):
         assert mine.run(None, {"x": np.ones((rows, 3), np.float32)})[0].shape == (rows, 4)

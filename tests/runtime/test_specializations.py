@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import nnapi
+from nnapi.contract import shape_cache
 from nnapi.contract.driver import Bound
+from nnapi.contract.shape_cache import LEAST_SHAPES, OVERHEAD, VALUES
 from nnapi.errors import BadDataError
-from nnapi.runtime import specializations
 from nnapi.runtime.padded_lengths import BUCKET
-from nnapi.runtime.specializations import LEAST_SHAPES, OVERHEAD, Specializations
+from nnapi.runtime.specializations import Specializations
 
 
 class Compiled:
@@ -66,7 +67,7 @@ def noting(asked: list[str | None], refused: str | None = "") -> Specializations
 
 
 def test_each_shape_is_compiled_once_and_kept_up_to_a_size(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(specializations, "MOST_BYTES", 20 * OVERHEAD)
+    monkeypatch.setattr(shape_cache, "MOST_BYTES", 20 * (OVERHEAD + 50 * VALUES))
     found = specialized(np.negative, made)
     for size in (1, 3, 1, 3, 5):
         found.run([np.ones(size)])
@@ -201,8 +202,8 @@ def test_the_device_of_the_last_of_several_similar_ones_is_taken_over() -> None:
 
 
 def test_the_one_used_longest_ago_is_dropped(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(specializations, "MOST_BYTES", 2 * OVERHEAD)
-    monkeypatch.setattr(specializations, "LEAST_SHAPES", 1)
+    monkeypatch.setattr(shape_cache, "MOST_BYTES", 2 * (OVERHEAD + 3 * VALUES))
+    monkeypatch.setattr(shape_cache, "LEAST_SHAPES", 1)
 
     def compile(shapes: Any, device: str | None, is_cached: bool) -> Any:
         made.append(shapes)

@@ -225,7 +225,7 @@ def test_strictly_it_is_an_error() -> None:
 def test_graphs_are_walked_without_computing() -> None:
     with torch.no_grad():
         need_inference(lambda x: (x @ x,), [torch.zeros(2, 2)])
-        with pytest.raises(UnsuitableError, match="something else than tensors"):
+        with pytest.raises(UnsuitableError, match="something other than tensors"):
             need_inference(lambda x: (x, 3), [torch.zeros(2, 2)])
 
 

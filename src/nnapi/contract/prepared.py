@@ -1,15 +1,17 @@
 """Code shared by prepared models: a pool of resources, a cache per set of input shapes, deadlines."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from nnapi.contract.driver import Exact, Handle, OpenOptions, Outcome, Prepared, Request
 from nnapi.contract.handles import MEASURED, open_handle
+from nnapi.contract.shape_cache import ShapeCache, estimate_size
+from nnapi.contract.wrapping import MEASURED, open_handle
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
 from nnapi.locks import make_lock
+from nnapi.model.model import Model
 from nnapi.model.operand import Shape
 from nnapi.trace import Section, spans
 
@@ -19,8 +21,6 @@ T = TypeVar("T")
 P = TypeVar("P", bound=Prepared)
 
 CLOSED = "the prepared model is closed"
-CACHED_SHAPES = 4
-"""Number of sets of input shapes for which a dynamic model stays prepared."""
 
 
 def check_deadline(request: Request) -> None:
@@ -71,44 +71,39 @@ class Pool(Generic[T]):
 
 
 class PerShapes(Generic[T]):
-    """A cache of objects for the most recent sets of input shapes."""
+    """A cache of what is made of a model for sets of input shapes, bounded by its size in bytes."""
 
-    def __init__(self, make: Callable[[Shapes], T], most: int = CACHED_SHAPES) -> None:
-        self._make, self._most = make, most
-        self._made: OrderedDict[Shapes, T] = OrderedDict()
+    def __init__(self, model: Model, make: Callable[[Shapes], T]) -> None:
+        self._make = make
+        self._made = ShapeCache[Shapes, T](lambda shapes, made: estimate_size(model, shapes))
         self._closed = False
         self._lock = make_lock()
 
     def add(self, shapes: Shapes, made: T) -> None:
-        self._made[shapes] = made
+        self._made.keep(shapes, made)
 
     def get(self, shapes: Shapes) -> T:
         with self._lock:
             need(not self._closed, CLOSED, OpFailedError)
             made = self._made.get(shapes)
             if made is None:
-                made = self._made[shapes] = self._make(shapes)
-                if len(self._made) > self._most:
-                    self._made.popitem(last=False)
-            else:
-                self._made.move_to_end(shapes)
+                made = self._make(shapes)
+                self._made.keep(shapes, made)
             return made
 
     def close(self) -> list[T]:
         """Close the cache and return its objects."""
         with self._lock:
             self._closed = True
-            made = list(self._made.values())
-            self._made.clear()
-            return made
+            return self._made.clear()
 
 
 class PreparedPerShapes(Generic[P]):
     """A model with dynamic dimensions or optional inputs, prepared for each set of input shapes."""
 
-    def __init__(self, make: Callable[[Shapes], P], assumed: Shapes, first: P | None = None) -> None:
-        """``make`` prepares for given shapes. ``first``, if given, is prepared for the ``assumed`` shapes."""
-        self._prepared = PerShapes(make)
+    def __init__(self, model: Model, make: Callable[[Shapes], P], assumed: Shapes, first: P | None = None) -> None:
+        """``make`` prepares ``model`` for given shapes. ``first``, if given, is prepared for the ``assumed`` shapes."""
+        self._prepared = PerShapes(model, make)
         if first is not None:
             self._prepared.add(assumed, first)
         self.first = self._prepared.get(assumed)

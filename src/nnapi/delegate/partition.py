@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nnapi.capi._bridge import ffi, lib
+from nnapi.contract.shape_cache import ShapeCache, estimate_size
 from nnapi.contract.workload import find_work
 from nnapi.delegate.compiled import CompiledPartition, CompiledWithStates, Run
 from nnapi.delegate.graph import LiteRtGraph, list_integers
@@ -26,8 +27,6 @@ from nnapi.runtime.device import Device
 NAME = "litert"
 LEAST_WORK = 10_000
 """Sum of multiply-accumulates and bytes. A partition with less saves less time than its call takes, 1 to 4 µs."""
-MOST_SHAPES = 8
-"""Maximum number of cached compilations of one partition, one for each combination of input shapes."""
 
 
 class NodeSubset(NamedTuple):
@@ -121,7 +120,7 @@ class Partition:
         self._states = [graph.tensors[index] for index in list_variables(nodes)]
         self._custom = {index for node in nodes.operators if node.kind.startswith("CUSTOM") for index in node.outputs}
         self._memory = BorrowedMemory()
-        self._compiled: dict[tuple[Shape, ...], Ready] = {}
+        self._compiled = ShapeCache[tuple[Shape, ...], Ready](_estimate)
         try:
             self._ready = self._compile(model, tuple(tensor.shape for tensor in self._inputs))
         except NotClaimed:
@@ -146,10 +145,10 @@ class Partition:
                 ready = CompiledPartition(self._settings.compile(model, self._threads))
         except NnapiError as error:
             raise NotClaimed(dict.fromkeys(self._subset.nodes, str(error))) from error
-        if len(self._compiled) == MOST_SHAPES:
-            self._compiled.pop(next(iter(self._compiled))).compiled.close()
-        self._compiled[shapes] = Ready(ready, results)
-        return self._compiled[shapes]
+        made = Ready(ready, results)
+        for old in self._compiled.keep(shapes, made):
+            old.compiled.close()
+        return made
 
     def runs_only_on(self, engines: Sequence[Device]) -> bool:
         """Return whether the partition runs only on these devices."""
@@ -162,16 +161,17 @@ class Partition:
         """Select or make the compilation for the inputs' current shapes, and resize the outputs. Raise BadDataError if
         NNAPI cannot express these shapes."""
         shapes = tuple(list_integers(context.tensors[tensor.index].dims) for tensor in self._inputs)
-        if shapes not in self._compiled:
+        ready = self._compiled.get(shapes)
+        if ready is None:
             for tensor, shape in zip(self._inputs, shapes, strict=True):
                 need(0 not in shape, f"{tensor} has no elements: it is {list(shape)}", BadDataError)
             self._graph.resize({each.index: shape for each, shape in zip(self._inputs, shapes, strict=True)})
             try:
-                self._compile(convert(self._graph, self._subset), shapes)
+                ready = self._compile(convert(self._graph, self._subset), shapes)
             except NotClaimed as error:
                 resized = ", ".join(f"{each} {list(shape)}" for each, shape in zip(self._inputs, shapes, strict=True))
                 raise BadDataError(f"the claimed operators do not take {resized}: {error}") from error
-        self._ready = self._compiled[shapes]
+        self._ready = ready
         for tensor, shape in zip(self._outputs, self._ready.shapes, strict=True):
             given = list_integers(context.tensors[tensor.index].dims)
             is_scalar = given == () and shape == (1,) and tensor.index not in self._custom
@@ -188,8 +188,12 @@ class Partition:
     def close(self) -> None:
         """Close all compilations, and stop reading LiteRT's memory, since the interpreter is about to be freed."""
         self._memory.revoke()
-        for ready in self._compiled.values():
+        for ready in self._compiled.clear():
             ready.compiled.close()
+
+
+def _estimate(shapes: tuple[Shape, ...], ready: Ready) -> int:
+    return estimate_size(ready.compiled.compilation.model, shapes)
 
 
 def _resize(context: Any, tensor: Tensor, shape: Shape) -> None:

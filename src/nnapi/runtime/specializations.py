@@ -5,13 +5,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 
+from nnapi.contract.shape_cache import ShapeCache, estimate_size
 from nnapi.errors import BadDataError, NnapiError, need_value
 from nnapi.locks import make_lock
 from nnapi.model.dynamic_model import DescribePadded, OtherImportError
-from nnapi.model.lazy_model import LazyModel
-from nnapi.model.model import Model, constants
+from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.printable import pluralize
 from nnapi.runtime.compilation import Compilation
@@ -35,10 +34,6 @@ Shapes = tuple[Shape, ...]
 CompilePadded = Callable[[Shapes, Shapes, str | None], "tuple[Compilation, Further] | None"]
 """Compiles for padded shapes, the shapes of a run and a device, and returns the further inputs of runs; None if the
 model has none."""
-MOST_BYTES, OVERHEAD = 1 << 30, 1 << 20
-"""The largest size of the cached specializations: that of their constants, and a megabyte for each."""
-LEAST_SHAPES = 4
-"""Number of specializations, the most recently used, that are cached whatever their size."""
 SIMILAR = 4
 """Inputs whose numbers of elements differ by at most this factor are assumed to run best on the same device."""
 UNMASKED = 'dynamic="bucket" changes results: no input masks the padding of inputs'
@@ -52,14 +47,6 @@ class Specialization:
     seconds: float
     runs: int = 0
     padded: Padded | None = None
-
-    @cached_property
-    def size(self) -> int:
-        """The estimated size in bytes; that of the file for a model from the cache, which is not described."""
-        model = self.compilation.model
-        if isinstance(model, LazyModel) and not model.is_described:
-            return OVERHEAD + (0 if model.origin is None else model.origin.file_size)
-        return OVERHEAD + sum(array.nbytes for array in constants(model))
 
 
 class Specializations:
@@ -78,7 +65,7 @@ class Specializations:
     ) -> None:
         self._compile, self._bucketed, self._compile_padded = compile, bucketed, compile_padded
         self._proven: Padded | None = None
-        self._made: dict[Shapes, Specialization] = {}
+        self._made = ShapeCache[Shapes, Specialization](_estimate)
         self._unpaddable: set[tuple[object, ...]] = set()
         self._last: Shapes | None = None
         self._spent: dict[Shapes, float] = {}
@@ -143,9 +130,10 @@ class Specializations:
             found = self._widen(shapes)
             if found is not None and found.padded is not None:
                 return found, found.padded.length_of(shapes)
+            last = None if self._last is None else self._made.get(self._last)
             growth = None if self._last is None else find_growth(self._last, shapes)
-            if growth is not None and self._last in self._made and growth.axes not in self._unpaddable:
-                found = self._pad(growth, self._made[self._last], arrays)
+            if growth is not None and last is not None and growth.axes not in self._unpaddable:
+                found = self._pad(growth, last, arrays)
                 if found is not None:
                     return found, growth.length_of(shapes)
         found = self._find(shapes)
@@ -229,7 +217,7 @@ class Specializations:
 
     def _widen(self, shapes: Shapes) -> Specialization | None:
         """Return a specialization of twice the capacity for a length that has outgrown padded runs, else None."""
-        for each in list(self._made.values()):
+        for each in self._made.values():
             length = None if each.padded is None else each.padded.growth.length_of(shapes)
             if each.padded is None or length is None or length != each.padded.capacity + 1:
                 continue
@@ -241,12 +229,13 @@ class Specializations:
         return None
 
     def _keep(self, shapes: Shapes, found: Specialization) -> Specialization:
-        self._made.pop(shapes, None)
-        self._made[shapes] = found  # the latest is last
-        size = sum(each.size for each in self._made.values())
-        while size > MOST_BYTES and len(self._made) > LEAST_SHAPES:
-            size -= self._made.pop(next(iter(self._made))).size
+        if self._made.get(shapes) is not found:
+            self._made.keep(shapes, found)
         return found
+
+
+def _estimate(shapes: Shapes, made: Specialization) -> int:
+    return estimate_size(made.compilation.model, shapes)
 
 
 def compile_padded(

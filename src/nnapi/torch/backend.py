@@ -2,13 +2,14 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from nnapi.contract.shape_cache import OVERHEAD, ShapeCache
 from nnapi.locks import make_lock
 from nnapi.onnx.options import SessionOptions
 from nnapi.onnx.session import InferenceSession
@@ -16,12 +17,18 @@ from nnapi.runtime.thread_counts import read_threads
 from nnapi.torch.export import ALL_STATIC, DynamicDimensions, export_graph, find_dynamic_dimensions
 
 log = logging.getLogger("nnapi.torch")
-MOST_SHAPES = 8
 ROUNDING = 1e-3
 """Tolerated difference of a dynamic graph from PyTorch's result."""
 
 Tensors = Sequence[Any]
 Run = Callable[[Tensors], tuple[Any, ...]]
+
+
+class Made(NamedTuple):
+    """A run, and its estimated size in bytes without what other runs share."""
+
+    run: Run
+    size: int = 0
 
 
 def compile_graph(graph: Any, examples: Tensors, *, options: Mapping[str, Any] | None = None) -> Callable[..., Any]:
@@ -46,7 +53,7 @@ class CompiledGraph:
         self._session_options = SessionOptions(intra_op_num_threads=read_threads(options.get("threads") or None) or 0)
         self._devices, self._cache = options.get("devices"), options.get("cache")
         self._is_strict = bool(options.get("strict"))
-        self._runs: dict[Any, Run] = {}
+        self._runs = ShapeCache[Any, Made](lambda key, made: made.size)
         self._dynamic_session: tuple[Any, InferenceSession] | None = None
         """The versions of weights, and the session with dynamic dimensions for them."""
         self._lock = make_lock()
@@ -54,21 +61,25 @@ class CompiledGraph:
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         key = tuple(map(_identify, inputs, self._weights))
         with self._lock:
-            run = self._runs.pop(key, None) or self._make(inputs)
-            self._runs[key] = run  # the most recent run is last
-            if len(self._runs) > MOST_SHAPES:
-                del self._runs[next(iter(self._runs))]
-        return run(inputs)
+            made = self._runs.get(key)
+            if made is None:
+                made = self._make(inputs)
+                self._runs.keep(key, made)
+        return made.run(inputs)
 
-    def _make(self, inputs: Tensors) -> Run:
+    def _make(self, inputs: Tensors) -> Made:
         try:
             need_inference(self._graph, inputs)
-            return self._make_dynamic(inputs) or self._bind(self._prepare(inputs, ALL_STATIC), inputs)
+            dynamic = self._make_dynamic(inputs)
+            if dynamic is not None:
+                return Made(dynamic)
+            content = self._export(inputs, ALL_STATIC)
+            return Made(self._bind(self._open(content), inputs), OVERHEAD + len(content))
         except Exception as error:
             if self._is_strict:
                 raise
             log.warning("a graph is left to PyTorch: %s", error if str(error) else type(error).__name__)
-            return lambda inputs: tuple(self._graph(*inputs))
+            return Made(lambda inputs: tuple(self._graph(*inputs)))
 
     def _make_dynamic(self, inputs: Tensors) -> Run | None:
         """Return a run of the graph with dynamic dimensions, exported once for all sizes.
@@ -81,7 +92,7 @@ class CompiledGraph:
         state = [self._identify_dynamic(index, each) for index, each in enumerate(inputs)]
         try:
             if self._dynamic_session is None or self._dynamic_session[0] != state:
-                self._dynamic_session = state, self._prepare(inputs, self._dynamic)
+                self._dynamic_session = state, self._open(self._export(inputs, self._dynamic))
             run = self._bind(self._dynamic_session[1], inputs)
             if all(map(_is_close, run(inputs), self._graph(*inputs))):
                 return run
@@ -98,8 +109,10 @@ class CompiledGraph:
             return _identify(value, self._weights[index])
         return getattr(value, "dtype", None)
 
-    def _prepare(self, inputs: Tensors, dynamic: DynamicDimensions) -> InferenceSession:
-        content = export_graph(self._graph, inputs, self._list_live(inputs), dynamic)
+    def _export(self, inputs: Tensors, dynamic: DynamicDimensions) -> bytes:
+        return export_graph(self._graph, inputs, self._list_live(inputs), dynamic)
+
+    def _open(self, content: bytes) -> InferenceSession:
         return InferenceSession(content, self._session_options, self._devices, cache=self._cache)
 
     def _list_live(self, inputs: Tensors) -> list[int]:

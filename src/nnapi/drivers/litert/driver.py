@@ -59,7 +59,7 @@ class GraphDriver(HostMemory, ABC, Generic[G]):
 
         shapes = tuple(assume_shapes(model))
         make = partial(self.prepare_graph, model, options, shapes)
-        return make(shapes) if is_static(model) else PreparedPerShapes(make, shapes)
+        return make(shapes) if is_static(model) else PreparedPerShapes(model, make, shapes)
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         """Return the serialized graph; of a dynamic model, the one for the assumed shapes."""
@@ -72,4 +72,5 @@ class GraphDriver(HostMemory, ABC, Generic[G]):
         graph = self.open_graph(model, options, found)
         if found.assumed is None:
             return graph
-        return PreparedPerShapes(partial(self.prepare_graph, model, options, found.assumed), found.assumed, graph)
+        make = partial(self.prepare_graph, model, options, found.assumed)
+        return PreparedPerShapes(model, make, found.assumed, graph)

@@ -66,7 +66,7 @@ def prepare(model: Model, device: str, options: PrepareOptions, threads: int | N
     shapes = assume_shapes(model)
     if all(model.operands[index].type.is_known for index in model.inputs):
         return compile_for(shapes)
-    return PreparedPerShapes(compile_for, tuple(shapes))
+    return PreparedPerShapes(model, compile_for, tuple(shapes))
 
 
 def _find_tiles(device: str, model: Model, options: PrepareOptions) -> Mapping[int, Pair]:

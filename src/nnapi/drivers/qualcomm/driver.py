@@ -96,7 +96,7 @@ class QualcommDriver(HostMemory):
         shapes = tuple(assume_shapes(model))
         make = partial(self._prepare_for, model)
         is_static = all(model.operands[index].type.is_known for index in model.inputs)
-        return make(shapes) if is_static else PreparedPerShapes(make, shapes)
+        return make(shapes) if is_static else PreparedPerShapes(model, make, shapes)
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         """Return the context model; None for a dynamic model."""

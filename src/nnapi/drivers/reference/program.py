@@ -31,8 +31,6 @@ from nnapi.trace.log import Log
 
 log = Log("nnapi.CpuExecutor")
 
-CACHED_PROGRAMS = 8
-"""Number of programs, one per set of input shapes, that are cached for a model."""
 COMPUTED = Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT
 PrepareNested: TypeAlias = Callable[[Model], Computable]
 
@@ -204,7 +202,7 @@ class PreparedReference:
         _keep_freed_memory()
         self.model, self._limit = model, limit_runs(model, threads)
         self._lock = make_lock()
-        self._programs = PerShapes(partial(_make_program, model), CACHED_PROGRAMS)
+        self._programs = PerShapes(model, partial(_make_program, model))
         self._references: dict[int, PreparedReference] = {}
         declared = [model.operands[index].type for index in model.inputs]
         if all(type.is_known for type in declared):
