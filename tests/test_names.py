@@ -66,6 +66,7 @@ TESTED_BY = {
     "ops/cell_proposals.py": "model/test_proposal.py",
     "ops/window_proposals.py": "model/test_proposal.py",
     "model/facts.py": "ops/test_new_operation.py",
+    "model/permissions.py": "model/test_pickling.py",
     "model/result_types.py": "model/test_matching.py",
     "model/validation.py": "model/test_graph_rules.py",
     "report/machine.py": "report/test_html.py",

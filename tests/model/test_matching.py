@@ -32,10 +32,16 @@ def test_other_kinds_are_told_apart() -> None:
     assert ADD.match([X, X, ACT], [Y]).level == 1
     half = tensor("float16", (2, 3))
     assert ADD.match([half, half, ACT], [half]).level == 3
-    deep = tensor("float32", (1,) * 5)
+    deep = tensor("float32", (1,) * 7)
     for _ in range(2):
-        with pytest.raises(BadDataError, match="has rank 5"):
+        with pytest.raises(BadDataError, match="has rank 7"):
             ADD.match([deep, deep, ACT], [deep])
+
+
+def test_a_match_says_which_rank_is_beyond_nnapi() -> None:
+    deep = tensor("float32", (1,) * 5)
+    assert not ADD.match([X, X, ACT], [Y]).beyond
+    assert ADD.match([X, deep, ACT], [deep]).beyond == "rhs has rank 5, must have rank 1 or 2 or 3 or 4"
 
 
 def test_a_refusal_is_the_same_each_time() -> None:

@@ -32,6 +32,7 @@ MODIFY: dict[str, Callable[[Model], object]] = {
     "relax": lambda model: model.relax_computation_float32_to_float16(True),
     "permit": lambda model: model.permit_dynamic_range(True),
     "permit_rounded_states": lambda model: model.permit_rounded_states(True),
+    "permit_high_ranks": lambda model: model.permit_high_ranks(True),
     "finish": lambda model: model.finish(),
 }
 
@@ -307,3 +308,25 @@ def test_rule_035_operations_of_others_are_tested_for_their_indices_only() -> No
         finished(model, [x], [z])
         with pytest.raises(BadDataError, match=r"no device supports .* \(#0\)"):
             on_reference(model)
+
+
+def test_only_models_that_permit_it_have_ranks_beyond_nnapi() -> None:
+    model, x, y, z = open_sum(tensor("float32", (1, 2)))
+    deep = [model.add_operand(tensor("float32", (1, 1, 1, 1, 2))) for _ in range(2)]
+    with pytest.raises(BadDataError, match="lhs has rank 5, must have rank 1 or 2 or 3 or 4"):
+        add(model, deep[0], deep[0], deep[1])
+    model.permit_high_ranks(True)
+    add(model, deep[0], deep[0], deep[1])
+    model.identify_inputs_and_outputs([x, y, deep[0]], [z, deep[1]])
+    model.finish()
+    assert {call.number: bool(call.match and call.match.beyond) for call in model.operations} == {0: False, 1: True}
+    assert on_reference(model).run(*np.ones((2, 1, 2), np.float32), np.ones((1, 1, 1, 1, 2), np.float32))[1].sum() == 4
+
+
+@pytest.mark.parametrize("rank", [7, 8])
+def test_no_model_has_higher_ranks(rank: int) -> None:
+    model = Model()
+    model.permit_high_ranks(True)
+    deep = [model.add_operand(tensor("float32", (1,) * rank)) for _ in range(2)]
+    with pytest.raises(BadDataError, match=f"lhs has rank {rank}, must have rank 1 or 2 or 3 or 4"):
+        add(model, deep[0], deep[0], deep[1])

@@ -93,5 +93,6 @@ def test_what_is_permitted_goes_along() -> None:
     model = b.finish()
     assert pickle.loads(pickle.dumps(model)).dynamic_range
     assert pickle.loads(pickle.dumps(model)).rounded_states
+    assert pickle.loads(pickle.dumps(model)).high_ranks  # as in all models of the Builder
     assert model.with_precision(Precision.FLOAT16).dynamic_range
     assert [each.dynamic_range for each in describe(branching())] == [False] * 3

@@ -270,6 +270,7 @@ def test_rank_5_is_refused_when_added_where_the_table_says_so(code: OperationCod
     _, case = next(cases(facts[code.name]))
     case.ranks[0] = 5
     message = refusal(REGISTRY[code], case.inputs(), case.outputs)
+    message = message or REGISTRY[code].match(case.inputs(), case.outputs).beyond  # which only some models permit
     assert bool(message) == limited, message
     assert not message or re.search(r"has rank 5, must have rank [1-4]", message), message
 

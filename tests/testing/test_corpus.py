@@ -56,6 +56,7 @@ def rich() -> Example:
         spec="spec",
         min_feature="V1_3",
         relaxed=True,
+        high_ranks=True,
         expect_failure=True,
         multinomial_tolerance=0.025,
         tolerance=Criterion("fp16", 3),

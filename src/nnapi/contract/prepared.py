@@ -8,7 +8,6 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from nnapi.contract.driver import Exact, Handle, OpenOptions, Outcome, Prepared, Request
 from nnapi.contract.handles import MEASURED, open_handle
 from nnapi.contract.shape_cache import ShapeCache, estimate_size
-from nnapi.contract.wrapping import MEASURED, open_handle
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
 from nnapi.locks import make_lock
 from nnapi.model.model import Model

@@ -7,6 +7,7 @@ from typing import Any, Generic, Self, TypeVar
 from nnapi.errors import BadDataError, need
 from nnapi.lowering.lower import Context, assume_shapes
 from nnapi.lowering.nested import NestedLowering, count_with_copies
+from nnapi.lowering.refusal import require
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Shape
@@ -33,6 +34,11 @@ class FileLowering(NestedLowering[V, C], Generic[V, C]):
 
     @abstractmethod
     def name_value(self, value: V, operand: Operand) -> V: ...
+
+    def check_call(self, call: OperationCall) -> None:
+        """Refuse ranks beyond NNAPI's."""
+        beyond = call.match.beyond if call.match else ""
+        require(not beyond, beyond)
 
     def adopt_part(self, call: OperationCall, part: Self) -> None:
         super().adopt_part(call, part)

@@ -26,6 +26,7 @@ def build(
 ) -> Model:
     """Return the model of a graph. ``states`` are the values before and after a run of what lasts between runs.
     ``symbols`` record the operands that depend on sizes; without them, such sizes are fixed."""
+    model.permit_high_ranks(graph.high_ranks)
     before = [state for state, _ in states]
     changed = [pair for pair in states if pair[1] is not pair[0]]
     written = _write_outputs(graph, [*inputs, *before], [*outputs, *(after for _, after in changed)])

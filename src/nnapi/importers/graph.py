@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.errors import BadDataError, NnapiError
+from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.importers.symbolic_results import defer_results
 from nnapi.model.call import UNKNOWN, Call, NotYetKnown, find_fixed_quantization, normalize, output_slot
@@ -114,8 +114,8 @@ class Allowance:
 
 
 class Graph:
-    def __init__(self, allowance: Allowance) -> None:
-        self.allowance = allowance
+    def __init__(self, allowance: Allowance, high_ranks: bool = False) -> None:
+        self.allowance, self.high_ranks = allowance, high_ranks
         self.steps: list[Step] = []
         self.written: set[Value] = set()
         self.undetermined: set[Value] = set()
@@ -189,6 +189,7 @@ class Graph:
         types, references = [value.type for value in inputs], [value.model for value in inputs]
         declared = [value.type for value in outputs]
         match = operation.match(types, declared, references)
+        need(self.high_ranks or not match.beyond, match.beyond, BadDataError)
         settled = _settle(operation, match, types, declared)
         if operation.shape_function and is_known:
             settled = self._compute(operation, match, inputs, outputs, settled)

@@ -55,6 +55,8 @@ class _Expanded:
     def __init__(self, model: Model, nested: dict[Model, Model], chosen: Container[int] | None) -> None:
         self.given, self.nested, self.chosen = model, nested, chosen
         self.model = Model(model.name)
+        self.model.permit_as(model)
+        self.model.permit_high_ranks(True)  # decompositions may have them
         self.origins: list[int] = []
         self.refusals: dict[int, str] = {}
         self.types = KnownTypes(model)
@@ -71,9 +73,6 @@ class _Expanded:
         for call in given.operations:
             self._add(call)
         model.assign_roles(given.inputs, given.outputs)
-        model.permit_precision(given.precision)
-        model.permit_dynamic_range(given.dynamic_range)
-        model.permit_rounded_states(given.rounded_states)
         model.notes = given.notes
         model.freeze()
         return Expansion(model, tuple(self.origins), self.refusals)

@@ -18,6 +18,7 @@ SUBGRAPH = Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
 class Described(Graph, Protocol):
     state: State
     is_altered: bool
+    high_ranks: bool
     known_matches: list[KnownMatch | None]
 
     def need_operand(self, index: int, label: str = "") -> Operand: ...
@@ -72,7 +73,9 @@ def _match(
     if known is not None and known.holds(code, types, results, references):
         return known
     try:
-        return KnownMatch(REGISTRY[code].match(types, results, references), code, types, results, references)
+        match = REGISTRY[code].match(types, results, references)
+        need(model.high_ranks or not match.beyond, match.beyond, BadDataError)
+        return KnownMatch(match, code, types, results, references)
     except NnapiError as error:
         raise error.at(label_call(code, number)) from None
 

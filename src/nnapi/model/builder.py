@@ -42,6 +42,7 @@ class Builder(Operations):
 
     def __init__(self, name: str = "model") -> None:
         self.model = Model(name)
+        self.model.permit_high_ranks(True)
         self._inputs: list[int] = []
         self._outputs: list[int] = []
         self._values: dict[int, Array] = {}

@@ -98,6 +98,7 @@ class Graph(Protocol):
     precision: Precision
     dynamic_range: bool
     rounded_states: bool
+    high_ranks: bool
     notes: tuple[str, ...]
     states: tuple[StatePair, ...]
 

@@ -76,12 +76,16 @@ class Overload:
 
 
 class Match(NamedTuple):
-    """A call that fits an overload: the positions of each parameter, and the required feature levels."""
+    """A call that fits an overload: the positions of each parameter, and the required feature levels.
+
+    ``beyond`` says which tensor has a rank beyond NNAPI's, if one has.
+    """
 
     overload: Overload
     inputs: Mapping[str, tuple[int, ...]]
     codes: Mapping[str, int]
     facets: tuple[Facet, ...]
+    beyond: str = ""
 
     @property
     def level(self) -> int:
@@ -149,16 +153,17 @@ def match_overload(
     """Match an overload with operand kinds; ``slots`` are the outputs, ``lengths`` their legal numbers with levels."""
     codes: dict[str, int] = {}
     facets: list[Facet] = []
+    beyond: list[str] = []
     progress = 0
     try:
         spread = overload.spread(len(inputs))
         progress = 1
         for slot, where in spread:
-            facets += _match_slot(slot, inputs[where], codes)
+            facets += _match_slot(slot, inputs[where], codes, beyond)
             progress += 1
         spread_outputs = _spread_outputs(slots, lengths, len(outputs), facets)
         for slot, where in spread_outputs:
-            facets += _match_slot(slot, outputs[where], codes)
+            facets += _match_slot(slot, outputs[where], codes, beyond)
     except BadDataError as error:
         return Mismatch(error.message, progress)
     positions = {slot.name: tuple(range(len(inputs)))[where] for slot, where in spread}
@@ -166,7 +171,9 @@ def match_overload(
         slot.name: _locate(2 if isinstance(slot, ModelParameter) else 0, slot, where) for slot, where in spread
     }
     locations |= {slot.name: _locate(1, slot, where) for slot, where in spread_outputs}
-    return MatchedOverload(Match(overload, positions, codes, tuple(facets)), locations, progress)
+    return MatchedOverload(
+        Match(overload, positions, codes, tuple(facets), next(iter(beyond), "")), locations, progress
+    )
 
 
 def describe_count(legal: Sequence[int], noun: str) -> str:
@@ -192,7 +199,8 @@ def _locate(source: int, slot: Slot, where: slice) -> tuple[int, int | slice]:
     return source, where if isinstance(slot, Several) else where.start
 
 
-def _match_slot(slot: Slot, kinds: Sequence[OperandKind], codes: dict[str, int]) -> list[Facet]:
+def _match_slot(slot: Slot, kinds: Sequence[OperandKind], codes: dict[str, int], beyond: list[str]) -> list[Facet]:
+    """Return the facets of a parameter's operands. Add those with ranks beyond NNAPI's to ``beyond``."""
     parameter: Parameter = slot.parameter if isinstance(slot, Several) else slot
     facets: list[Facet] = []
     if isinstance(parameter, AnyParameter):
@@ -214,7 +222,10 @@ def _match_slot(slot: Slot, kinds: Sequence[OperandKind], codes: dict[str, int])
         if rank and not parameter.late_rank:
             rank_level = parameter.rank_level(rank)
             if rank_level is None:
-                raise BadDataError(f"{label} has rank {rank}, must have rank {parameter.describe_ranks()}")
+                said = f"{label} has rank {rank}, must have rank {parameter.describe_ranks()}"
+                if rank not in parameter.high:
+                    raise BadDataError(said)
+                beyond.append(said)
             facets.append(Facet(rank_level or 1, f"{label} has rank {rank}"))
         if parameter.channel is not None and code == PER_CHANNEL:
             _need_channel(label, channel, parameter.channel)

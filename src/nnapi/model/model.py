@@ -17,6 +17,7 @@ from nnapi.model.lifecycle import State
 from nnapi.model.memory import Memory, mappings, need_memory, need_whole
 from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
+from nnapi.model.permissions import Permissions
 from nnapi.model.precision import Precision
 from nnapi.model.tensor_info import TensorInfo, describe_tensors
 from nnapi.notebook_display import NotebookDisplay
@@ -51,7 +52,7 @@ CONSTANT, SUBGRAPH = Lifetime.CONSTANT, Lifetime.SUBGRAPH  # a member of an enum
 LOADS = "nnapi.load() makes one of a file or of bytes"
 
 
-class Model(Closeable, NotebookDisplay):
+class Model(Permissions, Closeable, NotebookDisplay):
     """Operands and operations, described call by call as in the C API (``ANeuralNetworksModel_create``).
 
     Where a C function returns an error code, its method raises the exception of that code. After :meth:`finish` the
@@ -63,15 +64,13 @@ class Model(Closeable, NotebookDisplay):
     state: State
 
     def __init__(self, name: str = "model") -> None:
+        super().__init__()
         self.name = name
         self.operands: Sequence[Operand] = []
         self.operations: Sequence[OperationCall] = []
         """The operations: in the order of the addOperation calls; after finish in run order."""
         self.inputs: tuple[int, ...] = ()
         self.outputs: tuple[int, ...] = ()
-        self.precision = Precision.FLOAT32
-        self.dynamic_range = False
-        self.rounded_states = False
         self.notes: tuple[str, ...] = ()
         """Messages about assumptions and changes that an importer made."""
         self.states: tuple[StatePair, ...] = ()
@@ -212,34 +211,6 @@ class Model(Closeable, NotebookDisplay):
                 operand.lifetime = role
         self.inputs, self.outputs = tuple(map(int, inputs)), tuple(map(int, outputs))
 
-    def relax_computation_float32_to_float16(self, allow: bool) -> None:
-        """Permit float32 to be computed as float16 (``..._relaxComputationFloat32toFloat16``); devices need not."""
-        self.state.need("building", to="change precision")
-        self.precision = Precision.FLOAT16 if allow else Precision.FLOAT32
-
-    def permit_precision(self, precision: Precision) -> None:
-        """Permit float32 to be computed in this precision. The C API lacks bfloat16."""
-        self.state.need("building", to="change precision")
-        self.precision = precision
-
-    def permit_dynamic_range(self, allow: bool) -> None:
-        """Permit devices to compute with the quantized values of constant weights behind DEQUANTIZE.
-
-        Each run then quantizes these operations' inputs, as TensorFlow Lite does for dynamic-range models;
-        :data:`DYNAMIC_RANGE` describes the effect on results. The C API has no counterpart.
-        """
-        self.state.need("building", to="change precision")
-        self.dynamic_range = bool(allow)
-
-    def permit_rounded_states(self, allow: bool) -> None:
-        """Permit devices to compute quantized recurrent cells in floats and to round only the states.
-
-        States may then be off by more than one quantization step. Permit this if states are only passed to the next
-        run, like variables in TensorFlow Lite. The C API has no counterpart.
-        """
-        self.state.need("building", to="change precision")
-        self.rounded_states = bool(allow)
-
     @Section(Layer.RUNTIME, Phase.PREPARATION, "ANeuralNetworksModel_finish")
     def finish(self) -> None:
         """Validate and freeze the model (``ANeuralNetworksModel_finish``). After BadDataError, it stays invalid."""
@@ -330,7 +301,8 @@ class Model(Closeable, NotebookDisplay):
     def with_operands(self, operands: Sequence[Operand]) -> Model:
         """Return a finished model of the same operations; ``operands`` differ in dimensions and constants only."""
         made = Model(self.name)
-        for name in ("precision", "dynamic_range", "rounded_states", "notes", "states", "signature", "origin"):
+        made.permit_as(self)
+        for name in ("notes", "states", "signature", "origin"):
             setattr(made, name, getattr(self, name))
         made.inputs, made.outputs, made.operations = self.inputs, self.outputs, self.operations
         made.operands, made.known_matches = tuple(operands), []

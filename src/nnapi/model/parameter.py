@@ -27,6 +27,8 @@ Quantization = str | Mapping[int, tuple[float, int]] | Unless | None
 """The quantization of an output: that of the named input, one (scale, zero point) per type, or free."""
 
 REQUIRED: Final = object()
+HIGH = (5, 6)
+"""Ranks beyond those of NNAPI's operations. Builders and importers may use them where a parameter has them."""
 
 
 def upto(rank: int) -> tuple[int, ...]:
@@ -79,9 +81,11 @@ class TensorParameter(Parameter):
     """A tensor. An ``image`` is NCHW if the layout flag is set, else NHWC.
 
     ``channel`` is the axis of per-channel scales. With ``late_rank``, the rank is checked when a call is computed.
+    ``high`` are the ranks beyond NNAPI's that kernels have, for models that permit them.
     """
 
     rank: Ranks = None
+    high: tuple[int, ...] = ()
     late_rank: bool = False
     channel: int | None = None
     image: bool = False
@@ -94,6 +98,11 @@ class TensorParameter(Parameter):
             return min((level for level, ranks in self.rank.items() if rank in ranks), default=None)
         legal = (self.rank,) if isinstance(self.rank, int) else self.rank
         return 1 if rank in legal else None
+
+    @property
+    def ranks_beyond(self) -> tuple[int, ...]:
+        """Return the ranks beyond NNAPI's operations that kernels have; NNAPI itself limits the rank of few tensors."""
+        return HIGH if self.rank is None else self.high
 
     def describe_ranks(self) -> str:
         if isinstance(self.rank, Mapping):

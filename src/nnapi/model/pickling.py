@@ -27,6 +27,7 @@ class Description(NamedTuple):
     dynamic_range: bool = False
     rounded_states: bool = False
     states: tuple[StatePair, ...] = ()
+    high_ranks: bool = False
 
 
 def describe(model: Graph) -> list[Description]:
@@ -48,6 +49,7 @@ def describe(model: Graph) -> list[Description]:
             each.dynamic_range,
             each.rounded_states,
             each.states,
+            each.high_ranks,
         )
         for each in models
     ]
@@ -77,6 +79,7 @@ def build(make: Callable[[str], M], descriptions: Sequence[Description]) -> M:
     models: list[Any] = []
     for description in descriptions:
         model: Any = make(description.name)
+        model.permit_as(description)
         for name, code, type, lifetime, value in description.operands:
             index = model.add_operand(type.replace(code=_local(code)), name)
             if lifetime is Lifetime.SUBGRAPH:
@@ -89,9 +92,6 @@ def build(make: Callable[[str], M], descriptions: Sequence[Description]) -> M:
         for code, inputs, outputs in description.operations:
             model.add_operation(_local(code), inputs, outputs)
         model.assign_roles(description.inputs, description.outputs)  # a partition of a plan may lack inputs
-        model.permit_precision(description.precision)
-        model.permit_dynamic_range(description.dynamic_range)
-        model.permit_rounded_states(description.rounded_states)
         model.finish()
         model.notes, model.states = description.notes, description.states
         models.append(model)

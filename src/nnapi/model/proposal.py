@@ -44,7 +44,7 @@ class Draw:
 
     ``given`` are the dimensions of the first tensor, if it exists already. ``points`` is the share of windows of 1 × 1,
     which engines compute as matrix products, ``nchw`` that of images in NCHW, and ``spatial`` that of paddings of
-    images that leave batches and channels alone.
+    images that leave batches and channels alone. ``is_high`` asks for ranks beyond NNAPI's.
     """
 
     def __init__(
@@ -57,13 +57,16 @@ class Draw:
         points: float = 0.2,
         nchw: float = 0.4,
         spatial: float = 0.5,
+        is_high: bool = False,
     ) -> None:
         slots = tuple(slots)
         self.overload, self.rng, self.given = overload, rng, given
-        self.points, self.nchw, self.spatial = points, nchw, spatial
+        self.points, self.nchw, self.spatial, self.is_high = points, nchw, spatial, is_high
         self.proposal = Proposal()
         self.names = frozenset(slot.name for slot in slots)
         self.tensors = [slot.name for slot in slots if isinstance(slot, TensorParameter)]
+        parameters = (slot.parameter if isinstance(slot, Several) else slot for slot in slots)
+        self.high = next((each.ranks_beyond for each in parameters if isinstance(each, TensorParameter)), ())
         self.required = {slot.name for slot in slots if isinstance(slot, Several) or not slot.optional}
 
     def pick(self, *choices: Any) -> Any:
@@ -80,8 +83,10 @@ class Draw:
 
     def shape(self, *ranks: int) -> Shape:
         """Return the dimensions of the first tensor: given ones, or new ones of one of these ranks."""
+        high = () if ranks else self.high
         ranks = ranks or (1, 2, 3, 4)
-        given = self.need_rank(*ranks)
+        given = self.need_rank(*ranks, *high)
+        ranks = high if high and self.is_high else ranks
         return self.bound(tuple(self.dimension() for _ in range(self.pick(*ranks)))) if given is None else given
 
     def need_rank(self, *ranks: int) -> Shape | None:

@@ -15,7 +15,7 @@ from nnapi.model.call import Call
 from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Facet, Operation
-from nnapi.model.parameter import Scalar, Several, Tensor, not_negative, positive, upto
+from nnapi.model.parameter import HIGH, Scalar, Several, Tensor, not_negative, positive, upto
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.quantized_values import offset, requantizer, same_quantization
 from nnapi.ops.shapes import axis_of
@@ -24,7 +24,10 @@ from nnapi.ops.signature_types import QUANT8, numbers, reals
 CONCATENATION = Operation(
     OperationCode.CONCATENATION,
     facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.REQUANTIZES),
-    inputs=(Several(Tensor("inputs", reals(), rank=upto(4))), Scalar("axis", OperandCode.INT32, check=not_negative)),
+    inputs=(
+        Several(Tensor("inputs", reals(), rank=upto(4), high=HIGH)),
+        Scalar("axis", OperandCode.INT32, check=not_negative),
+    ),
     outputs=(Tensor("out", like="inputs"),),
     zero_sized=True,
 )

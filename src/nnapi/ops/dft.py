@@ -77,6 +77,6 @@ def make_matrix(size: int, parts: int, length: int, *, inverse: bool, onesided: 
 
 @DFT.proposal
 def propose(draw: Draw) -> Proposal:
-    shape = (*draw.shape(1, 2, 3), draw.pick(1, 2)) if draw.ranges.given is None else draw.shape(2, 3, 4)
+    shape = (*draw.shape(1, 2, 3), draw.pick(1, 2)) if draw.given is None else draw.shape(2, 3, 4)
     axis = draw.upto(len(shape) - 2)
     return Proposal({"input": shape}, {"axis": axis, "length": draw.pick(0, 0, draw.dimension(64))})

@@ -27,7 +27,7 @@ from nnapi.codes import OperationCode
 from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Levels, Quantization, Ranks, Scalar, Slot, Tensor, upto
+from nnapi.model.parameter import HIGH, Levels, Quantization, Ranks, Scalar, Slot, Tensor, upto
 from nnapi.model.proposal import propose_equal_shapes
 from nnapi.operation_codes import Code
 from nnapi.ops.shapes import same_shape
@@ -51,6 +51,7 @@ def declare_function(
     types: Levels,
     *scalars: Slot,
     rank: Ranks = None,
+    high: tuple[int, ...] = (),
     quant: Quantization = None,
     zero_sized: bool = False,
 ) -> Operation:
@@ -58,7 +59,7 @@ def declare_function(
     operation = Operation(
         code,
         facts=facts,
-        inputs=(Tensor("input", types, rank=rank), *scalars),
+        inputs=(Tensor("input", types, rank=rank, high=high), *scalars),
         outputs=(Tensor("out", like="input", quant=quant),),
         zero_sized=zero_sized,
     )
@@ -82,7 +83,7 @@ CURVED_AND_FOLDED = Facts(Kind.TRANSCENDENTAL, Trait.FOLDS | Trait.PAIRS)
 def _activation(
     code: OperationCode, facts: Facts, function: Callable[[Array], Array], types: Levels, quant: Quantization
 ) -> Operation:
-    return declare_function(code, facts, function, types, rank=upto(4), quant=quant, zero_sized=True)
+    return declare_function(code, facts, function, types, rank=upto(4), high=HIGH, quant=quant, zero_sized=True)
 
 
 def _clamp(code: OperationCode, low: float, high: float, facts: Facts = CLAMPING) -> Operation:
@@ -111,7 +112,7 @@ HARD_SWISH = declare_function(OperationCode.HARD_SWISH, CURVED, _hard_swish, rea
 
 ABS = declare_function(OperationCode.ABS, CHOOSING, np.abs, floats(3) | {INT32: 4})
 EXP = declare_function(OperationCode.EXP, CURVED_AND_FOLDED, np.exp, floats(3))
-FLOOR = declare_function(OperationCode.FLOOR, STEPPING, np.floor, floats(), rank=upto(4))
+FLOOR = declare_function(OperationCode.FLOOR, STEPPING, np.floor, floats(), rank=upto(4), high=HIGH)
 LOG = declare_function(OperationCode.LOG, CURVED_AND_FOLDED, np.log, floats(3))
 NEG = declare_function(OperationCode.NEG, CHOOSING, np.negative, floats(3) | {INT32: 3})
 SIN = declare_function(OperationCode.SIN, CURVED, np.sin, floats(3))

@@ -12,14 +12,16 @@ from nnapi.errors import need
 from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Scalar, Tensor, not_negative, positive, upto
+from nnapi.model.parameter import HIGH, Scalar, Tensor, not_negative, positive, upto
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.shapes import axis_of, broadcast, need_shape
 from nnapi.ops.signature_types import floats
 
-INPUT = Tensor("input", floats(3), rank=upto(4))
-GAMMA, BETA = (Tensor(name, like="input", rank=upto(4), optional=True, since=3) for name in ("gamma", "beta"))
+INPUT = Tensor("input", floats(3), rank=upto(4), high=HIGH)
+GAMMA, BETA = (
+    Tensor(name, like="input", rank=upto(4), high=HIGH, optional=True, since=3) for name in ("gamma", "beta")
+)
 AXIS = Scalar("axis", OperandCode.INT32, since=3)
 EPSILON = Scalar("epsilon", OperandCode.FLOAT32, since=3, check=not_negative)
 OUTPUT = Tensor("out", like="input")

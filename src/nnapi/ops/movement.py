@@ -14,7 +14,7 @@ from nnapi.model.call import Call
 from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Levels, Scalar, Tensor, Values, upto
+from nnapi.model.parameter import HIGH, Levels, Scalar, Tensor, Values, upto
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.quantized_values import need_alike
 from nnapi.ops.signature_types import FLOAT16, FLOAT32, INT32, numbers, reals
@@ -22,7 +22,7 @@ from nnapi.ops.signature_types import FLOAT16, FLOAT32, INT32, numbers, reals
 TRANSPOSE = Operation(
     OperationCode.TRANSPOSE,
     facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
-    inputs=(Tensor("input", reals(2), rank=upto(4)), Values("perm", optional=True, since=2)),
+    inputs=(Tensor("input", reals(2), rank=upto(4), high=HIGH), Values("perm", optional=True, since=2)),
     outputs=(Tensor("out", like="input", quant="input"),),
     zero_sized=True,
 )

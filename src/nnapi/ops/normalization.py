@@ -14,7 +14,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.facts import ROUNDING, Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import REQUIRED, Layout, Scalar, Tensor, not_negative, upto
+from nnapi.model.parameter import HIGH, REQUIRED, Layout, Scalar, Tensor, not_negative, upto
 from nnapi.model.proposal import Draw, Proposal, propose_along_axis
 from nnapi.ops.shapes import axis_of, same_shape
 from nnapi.ops.signature_types import FLOAT_SCALAR, SIGNED_UNIT, floats, reals
@@ -27,7 +27,7 @@ AXIS = Scalar("axis", OperandCode.INT32, since=3, default=-1)
 L2_NORMALIZATION = Operation(
     OperationCode.L2_NORMALIZATION,
     facts=Facts(Kind.REDUCTION),
-    inputs=(Tensor("input", reals(1, quant8=3), rank=RANKS), AXIS),
+    inputs=(Tensor("input", reals(1, quant8=3), rank=RANKS, high=HIGH), AXIS),
     outputs=(Tensor("out", like="input", quant=SIGNED_UNIT),),
 )
 

@@ -15,7 +15,7 @@ from nnapi.model.call import Call
 from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Facet, Operation
-from nnapi.model.parameter import Levels, Scalar, Tensor, Values, one_of, upto
+from nnapi.model.parameter import HIGH, Levels, Scalar, Tensor, Values, one_of, upto
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.quantized_values import need_alike
 from nnapi.ops.signature_types import FLOAT16, FLOAT32, QUANT8, QUANT8_SIGNED, numbers, reals
@@ -32,7 +32,7 @@ MODES: tuple[Literal["reflect"], Literal["symmetric"]] = ("reflect", "symmetric"
 PAD = Operation(
     OperationCode.PAD,
     facts=Facts(Kind.MOVEMENT, Trait.MOVES),
-    inputs=(Tensor("input", reals(2), rank=upto(4)), Values("paddings", rank=2, since=2)),
+    inputs=(Tensor("input", reals(2), rank=upto(4), high=HIGH), Values("paddings", rank=2, since=2)),
     outputs=(Tensor("out", like="input", quant="input"),),
     failure=BadDataError,
 )
@@ -41,7 +41,7 @@ PAD_V2 = Operation(
     OperationCode.PAD_V2,
     facts=Facts(Kind.MOVEMENT, Trait.MOVES),
     inputs=(
-        Tensor("input", reals(3), rank=upto(4)),
+        Tensor("input", reals(3), rank=upto(4), high=HIGH),
         Values("paddings", rank=2, since=3),
         Scalar("pad_value", like="input", via=FILL_SCALAR, since=3),
     ),

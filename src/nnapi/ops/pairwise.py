@@ -30,7 +30,7 @@ from nnapi.model.call import Call
 from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Activation, Levels, Ranks, Slot, Tensor, upto
+from nnapi.model.parameter import HIGH, Activation, Levels, Ranks, Slot, Tensor, upto
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.quantized_values import Convert, make_multiplier, offset, quantized_range
 from nnapi.ops.shapes import broadcast
@@ -64,6 +64,7 @@ def _pairwise(
     *more: Slot,
     names: tuple[str, str] = ("x", "y"),
     rank: Ranks = None,
+    high: tuple[int, ...] = (),
     out: Levels | None = None,
     **options: Any,
 ) -> Operation:
@@ -75,7 +76,11 @@ def _pairwise(
     operation = Operation(
         code,
         facts=facts,
-        inputs=(Tensor(first, types, rank=rank), Tensor(second, like=first, rank=rank), *more),
+        inputs=(
+            Tensor(first, types, rank=rank, high=high),
+            Tensor(second, like=first, rank=rank, high=high),
+            *more,
+        ),
         outputs=(Tensor("out", out) if out else Tensor("out", like=first),),
         **options,
     )
@@ -101,7 +106,8 @@ def _arithmetic(
     more: Trait = Trait.NONE,
 ) -> Operation:
     facts, activation = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.PAIRS | more), Activation(since=level)
-    return _pairwise(code, facts, function, types, activation, names=("lhs", "rhs"), rank=upto(4), zero_sized=True)
+    names = ("lhs", "rhs")
+    return _pairwise(code, facts, function, types, activation, names=names, rank=upto(4), high=HIGH, zero_sized=True)
 
 
 ADD = _arithmetic(OperationCode.ADD, np.add, numbers())

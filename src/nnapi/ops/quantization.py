@@ -20,7 +20,7 @@ from nnapi.model.call import Call
 from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Levels, Tensor, upto
+from nnapi.model.parameter import HIGH, Levels, Tensor, upto
 from nnapi.model.proposal import propose_equal_shapes
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.quantized_values import quantized_range
@@ -42,7 +42,7 @@ from nnapi.ops.signature_types import (
 DEQUANTIZE = Operation(
     OperationCode.DEQUANTIZE,
     facts=Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.RESTATES | Trait.CHOOSES),
-    inputs=(Tensor("input", {QUANT8: 1, QUANT8_SYMM: 3, PER_CHANNEL: 3, QUANT8_SIGNED: 4}, rank=upto(4)),),
+    inputs=(Tensor("input", {QUANT8: 1, QUANT8_SYMM: 3, PER_CHANNEL: 3, QUANT8_SIGNED: 4}, rank=upto(4), high=HIGH),),
     outputs=(Tensor("out", floats()),),
     zero_sized=True,
 )

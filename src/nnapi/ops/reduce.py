@@ -20,7 +20,7 @@ from nnapi.errors import BadDataError
 from nnapi.model.facts import EXPONENTS, Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Levels, Scalar, Tensor, Values, upto
+from nnapi.model.parameter import HIGH, Levels, Scalar, Tensor, Values, upto
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import BOOL8, QUANT8, QUANT8_SIGNED, floats, reals
@@ -35,7 +35,7 @@ def _reduction(
         code,
         facts=facts,
         inputs=(
-            Tensor("input", types, rank=upto(4)),
+            Tensor("input", types, rank=upto(4), high=HIGH),
             Values("axes", since=level),
             Scalar("keep_dims", OperandCode.INT32 if code == OperationCode.MEAN else OperandCode.BOOL, since=level),
         ),

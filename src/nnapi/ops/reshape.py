@@ -15,7 +15,7 @@ from nnapi.errors import BadDataError, need
 from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Scalar, Tensor, Values, upto
+from nnapi.model.parameter import HIGH, Scalar, Tensor, Values, upto
 from nnapi.model.proposal import Draw, Proposal, propose_equal_shapes
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import BOOL8, PER_CHANNEL, QUANT8_SYMM, QUANT16, QUANT16_SYMM, numbers, reals
@@ -23,7 +23,7 @@ from nnapi.ops.signature_types import BOOL8, PER_CHANNEL, QUANT8_SYMM, QUANT16, 
 RESHAPE = Operation(
     OperationCode.RESHAPE,
     facts=Facts(Kind.RESHAPE, Trait.FOLDS | Trait.MOVES | Trait.RESTATES),
-    inputs=(Tensor("input", numbers(int32=6), rank=upto(4)), Values("shape")),
+    inputs=(Tensor("input", numbers(int32=6), rank=upto(4), high=upto(8)[4:]), Values("shape")),
     outputs=(Tensor("out", like="input", quant="input"),),
     failure=BadDataError,
 )
@@ -31,7 +31,7 @@ RESHAPE = Operation(
 SQUEEZE = Operation(
     OperationCode.SQUEEZE,
     facts=Facts(Kind.RESHAPE, Trait.FOLDS | Trait.MOVES | Trait.RESTATES),
-    inputs=(Tensor("input", reals(2), rank=upto(4)), Values("dims", optional=True, since=2)),
+    inputs=(Tensor("input", reals(2), rank=upto(4), high=HIGH), Values("dims", optional=True, since=2)),
     outputs=(Tensor("out", like="input", quant="input"),),
 )
 

@@ -10,7 +10,7 @@ from nnapi.codes import OperandCode
 from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Scalar, Tensor, upto
+from nnapi.model.parameter import HIGH, Scalar, Tensor, upto
 from nnapi.model.proposal import propose_along_axis
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.shapes import axis_of
@@ -19,7 +19,7 @@ from nnapi.ops.signature_types import BOOL8, INT32, numbers
 NONZERO = Operation(
     CompositeCode.NONZERO,
     facts=Facts(traits=Trait.FOLDS | Trait.ORDERS),
-    inputs=(Tensor("input", numbers(3, int32=3) | {BOOL8: 3}, rank=upto(4)),),
+    inputs=(Tensor("input", numbers(3, int32=3) | {BOOL8: 3}, rank=upto(4), high=HIGH),),
     outputs=(Tensor("indices", INT32),),
 )
 
@@ -27,7 +27,7 @@ UNIQUE = Operation(
     CompositeCode.UNIQUE,
     facts=Facts(traits=Trait.FOLDS | Trait.ORDERS),
     inputs=(
-        Tensor("input", numbers(3, int32=3) | {BOOL8: 3}, rank=upto(4)),
+        Tensor("input", numbers(3, int32=3) | {BOOL8: 3}, rank=upto(4), high=HIGH),
         Scalar("axis", OperandCode.INT32, since=3),
         Scalar("sorted", OperandCode.BOOL, since=3),
     ),

@@ -9,7 +9,7 @@ from nnapi.errors import need
 from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Scalar, Tensor, Values, upto
+from nnapi.model.parameter import HIGH, Scalar, Tensor, Values, upto
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.signature_types import numbers, reals
 
@@ -25,7 +25,7 @@ STRIDED_SLICE = Operation(
     OperationCode.STRIDED_SLICE,
     facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
     inputs=(
-        Tensor("input", reals(2), rank=upto(4)),
+        Tensor("input", reals(2), rank=upto(4), high=HIGH),
         *(Values(name, since=2) for name in ("begin", "end", "strides")),
         *(Scalar(name, OperandCode.INT32, since=2) for name in ("begin_mask", "end_mask", "shrink_axis_mask")),
     ),

@@ -10,7 +10,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Scalar, Tensor, positive, upto
+from nnapi.model.parameter import HIGH, Scalar, Tensor, positive, upto
 from nnapi.model.proposal import propose_along_axis
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import FLOAT_SCALAR, UNIT_INTERVAL, floats, reals
@@ -19,7 +19,7 @@ SOFTMAX = Operation(
     OperationCode.SOFTMAX,
     facts=Facts(Kind.TRANSCENDENTAL),
     inputs=(
-        Tensor("input", reals(), rank={1: (2, 4), 3: upto(4)}),
+        Tensor("input", reals(), rank={1: (2, 4), 3: upto(4)}, high=HIGH),
         Scalar("beta", like="input", via=FLOAT_SCALAR, check=positive),
         Scalar("axis", OperandCode.INT32, since=3, default=-1),
     ),

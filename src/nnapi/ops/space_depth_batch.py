@@ -17,7 +17,7 @@ from nnapi.model.call import Call
 from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Layout, Scalar, Tensor, Values, positive, upto
+from nnapi.model.parameter import HIGH, Layout, Scalar, Tensor, Values, positive, upto
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.pad import add_paddings, pad, zero_point_facet
 from nnapi.ops.shapes import axis_of
@@ -135,7 +135,7 @@ CHANNEL_SHUFFLE = Operation(
     OperationCode.CHANNEL_SHUFFLE,
     facts=Facts(Kind.MOVEMENT, Trait.MOVES),
     inputs=(
-        Tensor("input", reals(3), rank=upto(4)),
+        Tensor("input", reals(3), rank=upto(4), high=HIGH),
         Scalar("num_groups", OperandCode.INT32, since=3, check=positive),
         Scalar("axis", OperandCode.INT32, since=3),
     ),

@@ -70,6 +70,8 @@ class _Builder:
     def describe(self, number: int) -> Model:
         graph = self.graph(number)
         model: Model = self.classes.Model(graph.name or self.example.name)
+        if self.example.high_ranks:
+            model.permit_high_ranks(True)
         for operand in graph.operands:
             index = model.add_operand(operand.operand_type, operand.name)
             quant = operand.channel_quant

@@ -205,6 +205,7 @@ def _example(described: Any, arrays: Arrays, file: str) -> Example:
         tolerance=Criterion(**described["tolerance"]),
         harness=Harness(**described["harness"]),
         file=file,
+        high_ranks=bool(described.get("high_ranks", False)),  # older files lack it
         **{name: described[name] for name in PLAIN},
     )
 
@@ -265,6 +266,7 @@ def _describe_example(example: Example, store: _Store) -> dict[str, Any]:
     outputs = {str(i): store.add(array) for i, array in example.outputs.items()}
     return {
         **{name: getattr(example, name) for name in PLAIN},
+        "high_ranks": example.high_ranks,
         "output_buffer_bytes": list(example.output_buffer_bytes),
         **{name: _describe(getattr(example, name), store) for name in ("tolerance", "harness", "main", "referenced")},
         "runs": [{"inputs": inputs, "outputs": outputs}],

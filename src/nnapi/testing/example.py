@@ -126,6 +126,8 @@ class Example:
     tolerance: Criterion = Criterion()
     harness: Harness = Harness()
     file: str = ""
+    high_ranks: bool = False
+    """Whether operations may have ranks beyond NNAPI's."""
 
     @property
     def graphs(self) -> tuple[ExampleGraph, ...]:

@@ -46,6 +46,7 @@ def example_of(
         referenced=tuple(others),
         spec=spec,
         relaxed=model.relaxed,
+        high_ranks=model.high_ranks,
         harness=NOTHING if outputs is None else Harness(),
     )
 

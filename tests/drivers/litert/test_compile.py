@@ -125,3 +125,10 @@ def test_tensors_that_the_engine_must_not_get(tensor: Tensor, reason: str | None
 def test_a_tensor_is_checked_once() -> None:
     huge = real(COUNT + 1)
     assert find_violation(operator("ABS", [huge], real(1)), {huge}) is None
+
+
+@pytest.mark.parametrize("kind", ["PAD", "PADV2"])
+def test_the_engine_pads_at_most_five_axes(kind: str) -> None:
+    assert find_violation(operator(kind, [real(1, 1, 1, 1, 2)], real(1, 1, 1, 1, 3)), set()) is None
+    reason = find_violation(operator(kind, [real(1, 1, 1, 1, 1, 2)], real(1, 1, 1, 1, 1, 3)), set())
+    assert reason == f"{kind} of rank 6, the engine takes at most 5"

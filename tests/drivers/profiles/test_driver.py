@@ -113,3 +113,13 @@ def test_a_profile_that_does_not_fit_this_machine_is_refused(tmp_path: Path, lin
     with pytest.raises(BadDataError) as caught:
         device(str(path))
     assert str(caught.value).startswith(f"{path}: {violation}")
+
+
+def test_phones_know_neither_composites_nor_ranks_beyond_nnapi() -> None:
+    """A composite is asked for by its parts."""
+    phone = Device(make_driver(Profile("phone", operations=ONLY_ADD), [REFERENCE]))
+    b = Builder()
+    x = b.input(tensor("float32", (1, 2, 1, 3, 1)))
+    b.output(b.add(b.softplus(b.reshape(x, np.array([2, 3], np.int32))), np.ones(1, np.float32)), b.add(x, x))
+    model = b.finish()
+    assert model.supported_operations([phone]) == [False, False, True, False]

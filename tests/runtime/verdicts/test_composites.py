@@ -119,3 +119,40 @@ def test_the_codes_are_those_of_the_extension() -> None:
     assert EXTENSIONS.name(CompositeCode.CUMSUM) == COMPOSITES
     assert all(code in REGISTRY for code in CompositeCode)
     assert device("nnapi-reference").supports_extension(COMPOSITES)
+
+
+def deep_sum(shape: tuple[int, ...] = (1, 2, 1, 3, 1)) -> Model:
+    b = Builder()
+    x = b.input(tensor("float32", shape))
+    b.output(b.add(x, x))
+    return b.finish()
+
+
+def test_ranks_beyond_nnapi_are_shown_to_drivers_that_list_the_extension() -> None:
+    (verdict,) = find_verdicts(Toy("ADD", composites=True), deep_sum())
+    assert verdict.supported
+    toy = Toy("ADD", composites=False)
+    (verdict,) = find_verdicts(toy, deep_sum())
+    assert verdict.reason == "ADD (#0): lhs has rank 5, must have rank 1 or 2 or 3 or 4 on toy"
+    assert toy.seen == []
+    assert find_verdicts(toy, deep_sum((1, 2, 1, 3)))[0].supported
+
+
+def test_control_flow_with_ranks_beyond_nnapi_is_not_shown_either() -> None:
+    b = Builder()
+    flag, x = b.input(tensor("bool8", (1,))), b.input(tensor("float32", (1, 2, 1, 3, 1)))
+    b.output(*b.if_(flag, deep_sum(), deep_sum(), x))
+    (verdict,) = find_verdicts(Toy("IF", composites=False), b.finish())
+    assert verdict.reason == "IF (#0): lhs has rank 5, must have rank 1 or 2 or 3 or 4 on toy"
+
+
+def test_parts_of_composites_may_have_ranks_beyond_nnapi() -> None:
+    """The parts of a composite of rank 5, in a model without such operations."""
+    model = Model()
+    x, y = (model.add_operand(tensor("float32", (1, 2, 1, 3, 1))) for _ in range(2))
+    model.add_operation(CompositeCode.SOFTPLUS, [x], [y])
+    model.identify_inputs_and_outputs([x], [y])
+    model.finish()
+    (verdict,) = find_verdicts(Toy("ABS", "NEG", "EXP", "ADD", "LOG", "RELU", composites=False), model)
+    assert verdict.reason.startswith("SOFTPLUS (#0): its decomposition is refused: ")
+    assert "has rank 5" in verdict.reason

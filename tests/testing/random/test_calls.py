@@ -91,7 +91,7 @@ def test_calls_vary_in_form_type_rank_and_constants() -> None:
     assert len({call.main.operands[1].lifetime for call in calls}) == 3
     assert any(operand.channel_quant for call in calls for operand in call.main.operands)
     sums = [random_call(REGISTRY[OperationCode.ADD], np.random.default_rng(seed)) for seed in range(40)]
-    assert {len(call.main.operands[0].dimensions) for call in sums} == {1, 2, 3, 4}
+    assert {len(call.main.operands[0].dimensions) for call in sums} == {1, 2, 3, 4, 5, 6}
 
 
 def test_optional_operands_are_there_or_not() -> None:

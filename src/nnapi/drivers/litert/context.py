@@ -20,7 +20,7 @@ from nnapi.rule_table import LoweringRules
 
 UNSIGNED = (OperandCode.TENSOR_QUANT8_ASYMM,)
 T = TypeVar("T")
-HIGHEST_RANK = 5
+HIGHEST_RANK = 6
 POOLS = ("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D")
 MOST_PADDING = 256
 """Maximum elements of padding per side around a pooled image of any size."""

@@ -10,8 +10,15 @@ SMALLEST_SCALE, LARGEST_SCALE = 2.0**-40, 2.0**40
 """Range of scales in which the engine's fixed-point multipliers do not overflow."""
 
 
+HIGHEST_RANKS = {"PAD": 5, "PADV2": 5}
+"""Maximum ranks of operators that the engine refuses beyond, with the whole graph."""
+
+
 def find_violation(operator: Operator, sound: set[Tensor]) -> str | None:
     """Return why the engine must not get an operator; None if it may. Checked tensors are added to ``sound``."""
+    most = HIGHEST_RANKS.get(operator.kind)
+    if most is not None and len(operator.outputs[0].shape) > most:
+        return f"{operator.kind} of rank {len(operator.outputs[0].shape)}, the engine takes at most {most}"
     for tensor in (*operator.inputs, *operator.outputs):
         if tensor is None or tensor in sound:
             continue

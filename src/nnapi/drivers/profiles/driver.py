@@ -22,6 +22,11 @@ class Profiled(Limited):
 
     is_measured: ClassVar[bool] = False
 
+    @property
+    def info(self) -> DeviceInfo:
+        """Return the device's information, without extensions: phones know none of them."""
+        return super().info._replace(extensions=())
+
 
 @dataclass(frozen=True, eq=False)
 class FirstOf:

@@ -11,7 +11,7 @@ SMALLEST_NORMAL = np.finfo(np.float32).smallest_normal
 
 class OnnxGraph(Graph):
     def __init__(self, allowance: Allowance) -> None:
-        super().__init__(allowance)
+        super().__init__(allowance, high_ranks=True)
         self._sources: dict[Value, OperandType] = {}
         """The quantized types that values were dequantized from."""
 

@@ -11,6 +11,7 @@ Ask = Callable[[Model], Sequence[Verdict]]
 
 
 def takes_composites(driver: Driver) -> bool:
+    """Return whether a driver lists the extension of composites; it then knows ranks beyond NNAPI's, too."""
     return any(extension.name == COMPOSITES for extension in driver.info.extensions)
 
 

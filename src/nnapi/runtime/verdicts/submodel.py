@@ -22,6 +22,7 @@ def make_submodel(
     reads = count_reads(model.operations) if reads is None else reads
     own, given = count_reads(calls), set(model.outputs)
     part = Model(f"{model.name}[{', '.join(str(call.number) for call in calls[:3])}{'…' if calls[3:] else ''}]")
+    part.permit_as(model)
     indices: dict[int, int] = {}
     for call in calls:
         for index in (*call.inputs, *call.outputs):
@@ -32,9 +33,6 @@ def make_submodel(
     for call in calls:
         part.add_operation(call.code, [indices[i] for i in call.inputs], [indices[i] for i in call.outputs])
     part.assign_roles([indices[i] for i in inputs], [indices[i] for i in outputs])
-    part.permit_precision(model.precision)
-    part.permit_dynamic_range(model.dynamic_range)
-    part.permit_rounded_states(model.rounded_states)
     part.freeze()
     return part, inputs, outputs
 

@@ -7,7 +7,8 @@ from nnapi.codes import CONTROL_FLOW, DeviceTypeCode
 from nnapi.contract.driver import Driver, DriverDiedError, Verdict
 from nnapi.errors import need
 from nnapi.model.model import Lifetime, Model, OperationCall
-from nnapi.runtime.verdicts.composites import ask_about_parts, show_model
+from nnapi.model.nesting import list_call_references, list_nested
+from nnapi.runtime.verdicts.composites import ask_about_parts, show_model, takes_composites
 from nnapi.runtime.verdicts.exclusions import exclusions_of, note_death_when_asked
 from nnapi.runtime.verdicts.submodel import make_submodel
 from nnapi.trace.log import Log
@@ -75,10 +76,23 @@ def _ask_about(driver: Driver, model: Model) -> list[Verdict]:
 def _refuse_unseen(driver: Driver, model: Model) -> dict[int, Verdict]:
     level, known = driver.info.feature_level, exclusions_of(driver)
     hidden = _refuse_beyond_level(driver, model, level) if level < HIGHEST_LEVEL else {}
+    if not takes_composites(driver) and any(each.high_ranks for each in list_nested(model)):
+        hidden |= _refuse_high_ranks(driver, model)
     for call in model.operations if known.reasons else ():
         if call.number not in hidden and (reason := known.reason(model, call)):
             hidden[call.number] = Verdict(False, reason)
     return hidden
+
+
+def _refuse_high_ranks(driver: Driver, model: Model) -> dict[int, Verdict]:
+    """Return refusals, by number, of the operations on ranks beyond NNAPI's, also of control flow that has some."""
+    refusals = {}
+    for call in model.operations:
+        inner = (each for called in list_call_references(model, call) for each in list_nested(called))
+        calls = (call, *(each for nested in inner for each in nested.operations))
+        if beyond := next((each.match.beyond for each in calls if each.match and each.match.beyond), ""):
+            refusals[call.number] = Verdict(False, f"{call}: {beyond} on {driver.info.name}")
+    return refusals
 
 
 def has_dynamic_control_flow(model: Model, call: OperationCall) -> bool:

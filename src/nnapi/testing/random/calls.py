@@ -104,7 +104,7 @@ def _propose(
 ) -> Proposal:
     if operation.propose is None:
         return Proposal()
-    shares = {name: getattr(ranges, name) for name in ("given", "points", "nchw", "spatial")}
+    shares = {name: getattr(ranges, name) for name in ("given", "points", "nchw", "spatial", "is_high")}
     return operation.propose(Draw(overload.name, slots, rng, **shares))
 
 
@@ -219,6 +219,8 @@ class _Draft:
         if parameter.name in self.proposal.shapes:
             return self.proposal.shapes[parameter.name]
         legal = [rank for rank in range(1, 5) if parameter.rank_level(rank) is not None]
+        if self.ranges.is_high:
+            legal = [*parameter.ranks_beyond] or legal
         keeps = self.ranges.rank in legal and self.rng.random() < 0.8
         rank = self.ranges.rank if keeps else pick(self.rng, legal)
         return random_dimensions(parameter.name, rank, self.ranges, self.rng)
@@ -288,4 +290,4 @@ class _Draft:
         given = {i: self.values[i] for i in find_operands(self.operands, OperandSource.SUBGRAPH_INPUT)}
         call = OperationSpec(self.operation.name, tuple(self.inputs), tuple(self.outputs))
         graph = ExampleGraph(tuple(self.operands), (call,), tuple(given), call.outputs)
-        return with_tolerance(Example(f"random_{self.operation.name.lower()}", graph, given, {}))
+        return with_tolerance(Example(f"random_{self.operation.name.lower()}", graph, given, {}, high_ranks=True))

@@ -295,4 +295,4 @@ class _Grown:
             operands.append(operand)
         inputs = find_operands(operands, OperandSource.SUBGRAPH_INPUT)
         graph = ExampleGraph(tuple(operands), tuple(self.calls), inputs, tuple(outputs))
-        return Example("random_graph", graph, dict(self.inputs), {})
+        return Example("random_graph", graph, dict(self.inputs), {}, high_ranks=True)

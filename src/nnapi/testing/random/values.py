@@ -20,6 +20,8 @@ EQUAL = 0.2
 """Probability that all elements of a tensor are equal; engines fold such constants."""
 REPEATED, FEW = 0.12, 3
 """Probability that the elements of a tensor have few values, and their number: sorting and maxima then have ties."""
+HIGH = 0.1
+"""Probability that tensors have ranks beyond NNAPI's."""
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-45, 3.4e38, -3.4e38, 1e30, -1e30, 1.2e-38)
 """Values with special arithmetic; some become infinite or 0 in float16."""
 TIES = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, 6.0, -3.0, 3.0)
@@ -41,7 +43,7 @@ def pick(rng: np.random.Generator, choices: Sequence[T]) -> T:
 
 @dataclass(frozen=True)
 class Ranges:
-    """The ranges and probabilities of one attempt; Draw describes the last four."""
+    """The ranges and probabilities of one attempt; Draw describes the last five."""
 
     dimensions: tuple[int, ...]
     rank: int
@@ -57,6 +59,7 @@ class Ranges:
     points: float = 0.2
     nchw: float = 0.4
     spatial: float = 0.5
+    is_high: bool = False
 
     def quantization(self, code: int, rng: np.random.Generator) -> dict[str, Any]:
         """Return fields ``scale`` and ``zero_point`` for an operand type; {} if the type has none."""
@@ -84,6 +87,7 @@ def draw_ranges(rng: np.random.Generator) -> Ranges:
         floats=pick(rng, ((-2.0, 2.0), (0.0, 2.0), (-100.0, 100.0))),
         central=rng.random() < 0.5,
         uniform=pick(rng, (0.0, 0.0, 1.0)),
+        is_high=rng.random() < HIGH,
     )
 
 
