@@ -19,7 +19,7 @@ from nnapi.cli.sounds import read_windows
 from nnapi.errors import Mistake, NnapiError, UnusableFile
 from nnapi.model.operand import Array
 from nnapi.report.timing import time_call
-from nnapi.store.files import name_file, output_file, remove_if_empty
+from nnapi.store.json_lines import append_line, read_complete_lines, replace_lines
 
 Reader = Callable[[Sequence[Path]], list[InputValue]]
 UNRUNNABLE = (Mistake, OSError, NnapiError)
@@ -123,11 +123,7 @@ class RunLog:
         self.before = len(self._keys)
 
     def _read(self) -> None:
-        try:
-            content = self.file.read_bytes()
-        except FileNotFoundError:
-            return
-        for number, line in enumerate(content[: content.rfind(b"\n") + 1].splitlines(keepends=True), 1):
+        for number, line in enumerate(read_complete_lines(self.file), 1):
             try:
                 found = json.loads(line)
                 model, files = found["model"], found["files"]
@@ -150,16 +146,11 @@ class RunLog:
         return isinstance(paths, list) and _key(paths) in self._keys
 
     def clean(self) -> None:
-        good = b"".join(self._lines)
-        if self.file.exists() and self.file.read_bytes() != good:
-            with output_file(self.file) as file:
-                file.write(good)
-        self.file.touch()
+        replace_lines(self.file, self._lines)
 
     def add(self, paths: Sequence[Path], found: dict[str, Any]) -> None:
         line = dump_json({"model": self.model, "files": list(_key(paths)), **found})
-        with name_file(self.file), remove_if_empty(self.file), self.file.open("ab") as opened:
-            opened.write(line.encode() + b"\n")
+        append_line(self.file, line)
 
 
 def _key(paths: Sequence[Path]) -> tuple[str, ...]:
