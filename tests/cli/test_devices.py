@@ -141,3 +141,15 @@ def test_a_device_that_is_not_there() -> None:
     result = CliRunner().invoke(app, ["devices", "--device", "foo"])
     assert result.exit_code == 4
     assert result.stderr.startswith("nnapi: no device 'foo'; there are: ")
+
+
+@pytest.mark.usefixtures("invented")
+def test_an_emulated_device_has_no_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nnapi.Device, "is_emulated", True)
+    text = shown("-v")
+    assert "emulated on this computer" in text
+    assert "reference's time" not in text
+    assert "transfer" not in text
+    assert "emulated on this computer" in shown("--costs")
+    (device,) = json.loads(shown("--json"))["devices"]
+    assert (device["capabilities"], device["launch_seconds"], device["seconds_per_byte"]) == ({}, None, None)

@@ -119,6 +119,18 @@ def test_device_by_name() -> None:
     assert "nnapi-reference" in shown(QUANT, "--device", "nnapi-reference")
 
 
+def test_no_time_of_an_emulated_device_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    timed = shown(QUANT, "--device", "nnapi-reference").splitlines()[0]
+    monkeypatch.setattr(nnapi.Device, "is_emulated", True)
+    first, *_, last = shown(QUANT, "--device", "nnapi-reference").splitlines()
+    assert timed.startswith(f"{first}, ")
+    assert last == "  nnapi-reference is emulated on this computer: its times say nothing about the device"
+    found = json.loads(shown(QUANT, "--device", "nnapi-reference", "--json"))
+    assert found["notes"] == [last.strip()]
+    (run,) = found["runs"]
+    assert (run["seconds"], run["first_seconds"]) == (None, None)
+
+
 def both_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every file be a model that adds its inputs "left" and "right"."""
     model = nnapi.Model("sum")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from nnapi import trace
+from nnapi import Device, trace
 from nnapi.cli import app
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.tflite"
@@ -119,3 +119,9 @@ def test_our_own_trace_keeps_the_rules(tmp_path: Path) -> None:
     file = tmp_path / "trace.txt"
     assert ran(DIGITS, "-o", file, "--device", "nnapi-reference").exit_code == 0
     assert "against the rules" not in ran("parse", file, "--json").output
+
+
+def test_an_emulated_device_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Device, "is_emulated", True)
+    result = ran(DIGITS, "-o", tmp_path / "trace.txt", "--runs", "1", "--device", "nnapi-reference")
+    assert "nnapi-reference is emulated on this computer: its times say nothing" in result.stdout

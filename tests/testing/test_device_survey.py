@@ -120,3 +120,11 @@ def test_what_ends_the_driver_is_refused() -> None:
     death.by_itself = False
     with patch("nnapi.testing.device_survey.need_verdicts", side_effect=death), pytest.raises(DriverDiedError):
         ask(phone, REGISTRY[OperationCode.ABS], 3)
+
+
+def test_the_profile_of_an_emulated_device_has_no_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = Capabilities(Performance(0.1, 0.1))
+    named = Device(make_driver(Profile("phone", capabilities=declared), [REFERENCE]))
+    assert survey_device(named, []).capabilities == declared
+    monkeypatch.setattr(Device, "is_emulated", True)
+    assert survey_device(named, []).capabilities == Capabilities()

@@ -56,7 +56,7 @@ from nnapi.report.machine import count_cores, machine
 from nnapi.report.result import Benchmark, ModelResult, to_data
 from nnapi.report.summary import geometric_mean, summarize
 from nnapi.report.timeline import timeline_data
-from nnapi.runtime.device import REFERENCE
+from nnapi.runtime.device import REFERENCE, describe_emulated, list_candidates
 from nnapi.runtime.thread_counts import MOST_THREADS
 from nnapi.store.files import write_text
 from nnapi.trace import recording
@@ -195,7 +195,7 @@ def bench(
         _show_settings(out, benchmark)
     if benchmark.is_interrupted:
         raise typer.Abort
-    if failed := sum(model.best(ours=True) is None for model in benchmark.models):
+    if failed := sum(not any(m.is_ours and m.has_run for m in model.measurements) for model in benchmark.models):
         words = f"{failed} of {pluralize(len(benchmark.models), 'model')} failed"
         raise typer.Exit(fail(words, ExitCode.REFUSED))
 
@@ -209,10 +209,13 @@ def _ours(
 ) -> list[Engine]:
     rows = [tuple(add_profile(profile, None) or ())] if profile else []
     rows += [(name,) for name in dict.fromkeys(devices or ())]
-    for name in chain.from_iterable(rows):
-        nnapi.device(name)  # raises if the device does not exist
-    chosen: list[tuple[str, ...] | None] = [*rows] or [None]
-    return [Nnapi(row, weights, each) for row in chosen for each in precisions or (None,)]
+    chosen: list[tuple[tuple[str, ...] | None, list[nnapi.Device]]]
+    chosen = [(row, list_candidates(row)) for row in rows] or [(None, [])]  # raises if a device does not exist
+    return [
+        Nnapi(row, weights, each, any(device.is_emulated for device in found))
+        for row, found in chosen
+        for each in precisions or (None,)
+    ]
 
 
 @dataclass(frozen=True)
@@ -238,7 +241,8 @@ class _Session:
         except (NnapiError, Mistake, OSError) as error:
             return replace(result, notes=(name_in_failure(file, error),)), False
         inputs = [one.array for one in given]
-        notes: list[str] = []
+        named = chain.from_iterable(engine.devices or () for engine in self.engines if isinstance(engine, Nnapi))
+        notes = describe_emulated(list_candidates([*dict.fromkeys(named)]))
         step("computing the reference")
         subject = Subject(file, inputs, [model.operands[index].type for index in model.outputs])
         if self.reference:
@@ -264,7 +268,8 @@ class _Session:
         def collect() -> ModelResult:
             return replace(result, measurements=tuple(course.measurement for course in courses), notes=tuple(notes))
 
-        ours = next((engine for engine in self.engines if isinstance(engine, Nnapi)), None)
+        timed = (course.engine for course in courses if course.is_timed)
+        ours = next((engine for engine in timed if isinstance(engine, Nnapi)), None)
         graph = timeline = None
         with before_end(lambda: self.keep(collect())):
             interrupted = measure(courses, subject, self.settings, step)
@@ -317,7 +322,7 @@ def _show(out: Console, result: ModelResult) -> None:
     rows = table("engine", *headings, right=[*times, "× other", *others, *metrics])
     out.print(Text.assemble((result.name, "bold"), f"  {pluralize(result.operations, 'operation')}"))
     for m in result.measurements:
-        if not m.samples and not m.load:
+        if not m.is_shown:
             continue
         gain = ratio(m, best)
         color = "" if gain is None or not m.is_ours else "green" if gain >= 1 else "red"

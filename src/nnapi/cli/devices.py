@@ -1,7 +1,7 @@
 """``nnapi devices``: list the devices of this machine, and the drivers that cannot be used."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +23,8 @@ from nnapi.contract.timings import Timed, Timings, find_processor
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize
 from nnapi.store.files import write_text
+
+EMULATED = "emulated on this computer, so none are known"
 
 
 def devices(
@@ -114,10 +116,12 @@ def _describe_timings(known: Timings) -> dict[str, Any]:
 
 def _list_costs(found: Sequence[nnapi.Device]) -> RenderableType:
     parts: list[RenderableType] = [f"predicted on one thread of a processor with {find_processor()}", ""]
+    emulated = {device.name for device in found if device.is_emulated}
     for name, known in _find_timings(found).items():
         heading = f"[bold]{escape(name)}[/]"
         if known is None:
-            parts += [f"{heading}: no measured costs; the declared capabilities are used", ""]
+            why = EMULATED if name in emulated else "no measured costs; the declared capabilities are used"
+            parts += [f"{heading}: {why}", ""]
             continue
         rows = table("operations", "operands", "each", "a MAC", "a byte", right=["each", "a MAC", "a byte"])
         for (kind, element), cost in sorted(known.costs.items()):
@@ -146,17 +150,20 @@ def _facts(device: nnapi.Device) -> tuple[str, str, str]:
 
 def _details(device: nnapi.Device) -> Table:
     module, path = _find_source(device)
-    declared = device.driver.capabilities()
     rows = [
         ("driver", module),
         ("path", path),
         ("extensions", ", ".join(device.extensions) or "none"),
-        ("transfer", f"{1e6 * declared.launch_seconds:g} µs and {1e9 * declared.seconds_per_byte:g} ns a byte"),
+        *([("times", EMULATED)] if device.is_emulated else _list_declared(device.driver.capabilities())),
     ]
+    return table("", "", rows=((name, Text(fact)) for name, fact in rows), has_header=False)
+
+
+def _list_declared(declared: Capabilities) -> Iterator[tuple[str, str]]:
+    yield "transfer", f"{1e6 * declared.launch_seconds:g} µs and {1e9 * declared.seconds_per_byte:g} ns a byte"
     for number, (names, performance) in enumerate(_by_performance(declared)):
         factors = f"{performance.exec_time:g} × the reference's time, {performance.power_usage:g} × its power"
-        rows.append(("" if number else "declares", f"{factors} for {', '.join(names)}"))
-    return table("", "", rows=((name, Text(fact)) for name, fact in rows), has_header=False)
+        yield "" if number else "declares", f"{factors} for {', '.join(names)}"
 
 
 def _by_performance(declared: Capabilities) -> list[tuple[list[str], Performance]]:
@@ -184,16 +191,17 @@ def _find_source(device: nnapi.Device) -> tuple[str, str]:
 
 def _describe(device: nnapi.Device) -> dict[str, Any]:
     module, path = _find_source(device)
-    declared = device.driver.capabilities()
+    declared = None if device.is_emulated else device.driver.capabilities()
+    performances = _list_performances(declared) if declared else {}
     return {
         "name": device.name,
         "type": device.type.name,
         "version": device.version,
         "feature_level": device.feature_level.level,
         "extensions": list(device.extensions),
-        "capabilities": {name: Performance(*each)._asdict() for name, each in _list_performances(declared).items()},
-        "launch_seconds": declared.launch_seconds,
-        "seconds_per_byte": declared.seconds_per_byte,
+        "capabilities": {name: Performance(*each)._asdict() for name, each in performances.items()},
+        "launch_seconds": declared and declared.launch_seconds,
+        "seconds_per_byte": declared and declared.seconds_per_byte,
         "driver": {"module": module, "path": path},
     }
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from time import perf_counter
 
@@ -36,6 +36,7 @@ from nnapi.cli.subject import Subject, load_subject
 from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize
+from nnapi.runtime.device import describe_emulated
 from nnapi.samples import find_input
 from nnapi.vision.task import Task
 
@@ -89,6 +90,11 @@ class Runs:
     failed: int = 0
     begun: float = field(default_factory=perf_counter)
 
+    @cached_property
+    def emulated(self) -> list[str]:
+        """A sentence for each emulated device, whose times are not shown."""
+        return describe_emulated(self.compilation.devices)
+
     def start(self, planned: Sequence[Sequence[Path]], cluster: Cluster | None) -> Iterator[FinishedRun | Exception]:
         subject, options = self.subject, self.options
         if cluster:
@@ -107,6 +113,8 @@ class Runs:
         if isinstance(finished, Exception):
             self._add_failure(paths, finished)
             return
+        if self.emulated:
+            finished = finished._replace(seconds=None, first=None)
         try:
             result = summarize(self.subject, finished, self.options.top)
         except UNRUNNABLE as error:
@@ -138,12 +146,14 @@ class Runs:
         if self.log:
             self._finish_record(self.log)
         elif self.options.as_json:
-            found = describe_runs(self.options.model, self.compilation, self.results, self.subject.notes)
+            found = describe_runs(
+                self.options.model, self.compilation, self.results, [*self.subject.notes, *self.emulated]
+            )
             print_json("run", found)
         else:
             for first, second, cosine in compare_vectors(select_finished(self.results)):
                 self.out.print(f"{first} and {second}: cosine similarity {cosine:.4f}", markup=False)
-            for note in self.subject.notes:
+            for note in [*self.subject.notes, *self.emulated]:
                 self.out.print(f"  {note}", style="dim", markup=False)
             if self.count > 1:
                 took = duration(perf_counter() - self.begun)

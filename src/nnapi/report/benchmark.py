@@ -82,6 +82,10 @@ class Course:
     spent: float = 0.0
     """Seconds spent in rounds."""
 
+    @property
+    def is_timed(self) -> bool:
+        return not (isinstance(self.engine, Nnapi) and self.engine.is_emulated)
+
     def record(self, **values: Any) -> None:
         self.measurement = replace(self.measurement, **values)
 
@@ -140,6 +144,10 @@ def _list_running(courses: Sequence[Course]) -> list[Course]:
     return [course for course in courses if not course.measurement.failure]
 
 
+def _list_timed(courses: Sequence[Course]) -> list[Course]:
+    return [course for course in _list_running(courses) if course.is_timed]
+
+
 def _try(course: Course, work: Callable[[], None]) -> None:
     """Do ``work`` for one engine; an error ends only this engine's measurement."""
     try:
@@ -154,7 +162,7 @@ def _try_out(courses: Sequence[Course], subject: Subject, settings: BenchmarkSet
     with temporary_folder("bench") as folder:
         inputs = Path(folder) / "inputs.npy"
         save(inputs, subject.inputs)
-        for course in courses:
+        for course in filter(lambda each: each.is_timed, courses):
             step(f"{course.engine.name}: peak memory")
             peak, failure = peak_memory(course.engine, subject.file, inputs, settings.threads)
             course.record(peak=peak, failure=failure)
@@ -198,6 +206,9 @@ def _prepare(course: Course, subject: Subject, settings: BenchmarkSettings) -> N
         opened = course.engine.open(subject.file, settings.threads)
         loaded = time.perf_counter()
         course.runs = opened.prepare(1)
+        if not course.is_timed:
+            course.record(devices=tuple(opened.devices()))
+            return
         compile = (*course.measurement.compile, time.perf_counter() - loaded)
         course.record(compile=compile, load=(*done, loaded - start), devices=tuple(opened.devices()))
 
@@ -216,7 +227,7 @@ def _time(courses: Sequence[Course], subject: Subject, settings: BenchmarkSettin
     """Time all engines in rounds; each round begins with a different engine."""
     for number in range(settings.rounds):
         step(f"round {number + 1} of {settings.rounds}")
-        running = [course for course in _list_running(courses) if course.spent < settings.patience]
+        running = [course for course in _list_timed(courses) if course.spent < settings.patience]
         turn = number % len(running) if running else 0
         for course in running[turn:] + running[:turn]:
             start = time.perf_counter()
@@ -245,7 +256,7 @@ def _share(whole: int, parts: int, number: int) -> int:
 
 def _saturate(courses: Sequence[Course], subject: Subject, settings: BenchmarkSettings, step: Step) -> None:
     """Measure throughput in rounds, with ``requests`` runs in flight, each on its own thread."""
-    medians = [(course, course.measurement.median) for course in _list_running(courses)]
+    medians = [(course, course.measurement.median) for course in _list_timed(courses)]
     most = settings.throughput_patience
     quick = [each for each, m in medians if m is not None and m * settings.throughput_rounds < most]
     for number in range(settings.throughput_rounds):

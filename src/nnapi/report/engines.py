@@ -52,11 +52,15 @@ def _reading(*errors: type[Exception]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Nnapi:
-    """The engine nnapi; ``devices`` and ``precision`` are those of ``nnapi.compile``, ``weights`` of ``load``."""
+    """The engine nnapi; ``devices`` and ``precision`` are those of ``nnapi.compile``, ``weights`` of ``load``.
+
+    If a device ``is_emulated``, times say nothing about it, so none are measured.
+    """
 
     devices: tuple[str, ...] | None = None
     weights: Literal["dynamic-range"] | None = None
     precision: Any = None
+    is_emulated: bool = False
 
     @property
     def name(self) -> str:

@@ -68,7 +68,7 @@ def migration_page(models: Sequence[Mapping[str, Any]], unavailable: Sequence[Ma
 
 
 def _section(model: ModelResult, color: charts.Colors) -> dict[str, Any]:
-    measured = [m for m in model.measurements if m.latency or m.load or m.peak]
+    measured = [m for m in model.measurements if m.is_shown]
     best = model.best(ours=False)
     return {
         "model": model,

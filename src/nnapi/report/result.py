@@ -66,6 +66,15 @@ class Measurement:
         return self.engine.split(" ", 1)[0] == OURS
 
     @property
+    def is_shown(self) -> bool:
+        """Whether the engine could load the model, so that it has a row."""
+        return bool(self.latency or self.load or self.peak or self.devices)
+
+    @property
+    def has_run(self) -> bool:
+        return bool(self.latency or (self.is_shown and not self.failure))
+
+    @property
     def samples(self) -> list[float]:
         return [seconds for round in self.latency for seconds in round]
 

@@ -152,6 +152,12 @@ class Device(Closeable):
         return f"<nnapi.Device {self.name} {self.version}, {self.type.name}, {self.feature_level.name}>"
 
 
+def describe_emulated(devices: Sequence[Device]) -> list[str]:
+    """Return a sentence for each emulated device."""
+    sentence = "is emulated on this computer: its times say nothing about the device"
+    return [f"{device.name} {sentence}" for device in devices if device.is_emulated]
+
+
 def prefer_bytes(devices: Sequence[Device], least_level: int) -> int:
     """Return the alignment or padding that devices prefer, in bytes, if one of them has a level from which it does."""
     return PREFERRED if any(device.driver.info.feature_level >= least_level for device in devices) else 1

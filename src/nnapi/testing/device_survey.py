@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import DeviceTypeCode, OperandCode, OperationCode
-from nnapi.contract.driver import DriverDiedError
+from nnapi.contract.driver import Capabilities, DriverDiedError
 from nnapi.errors import NnapiError
 from nnapi.model.graph import Operand
 from nnapi.model.model import Lifetime, Model
@@ -101,7 +101,7 @@ def _describe(device: Device, limits: Mapping[OperationCode, OperationLimits | N
         device.type if known else DeviceTypeCode.DEVICE_OTHER,
         device.feature_level.level,
         f"what {device.name} {device.version} answered when it was asked",
-        device.driver.capabilities(),
+        Capabilities() if device.is_emulated else device.driver.capabilities(),
         {code: found for code, found in limits.items() if found is not None},
     )
 

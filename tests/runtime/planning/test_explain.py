@@ -7,7 +7,7 @@ import math
 import pytest
 
 from nnapi import Builder, Device, OperationCode, PreferenceCode, compile, tensor
-from nnapi.contract.driver import Verdict
+from nnapi.contract.driver import Capabilities, Performance, Verdict
 from nnapi.contract.precision import Offer, refuse_precision
 from nnapi.drivers.faulty import Fault, Faulty, Phase
 from nnapi.model.model import DYNAMIC_RANGE
@@ -204,6 +204,25 @@ def test_an_emulated_device_is_a_note() -> None:
     plan = compile(chain(), REFERENCE.name).plan
     (note,) = add_notes(plan, [REFERENCE, Device(driver)], {}).notes
     assert note == "desk is emulated on this computer: its times say nothing about the device"
+
+
+def test_no_time_of_an_emulated_device_is_shown() -> None:
+    driver = Scripted(as_it_is, "desk")
+    driver.is_emulated = driver.is_by_name = True  # type: ignore[attr-defined]
+    driver.is_measured = False  # type: ignore[attr-defined]
+    desk = Device(driver)
+    plan = compile(chain(), [desk, REFERENCE]).plan
+    assert list_times(plan)[0] == "chosen: everything on desk: no time is predicted"
+    data = as_data(plan)
+    assert data["predicted_seconds"] is None
+    assert all(list(each["seconds"]) == [REFERENCE.name] for each in data["operations"])
+    assert "→ desk\n" in as_text(plan)
+    (other,) = as_data(compile(chain(), [REFERENCE]).plan.with_times(1.0, 1.0, plan.alternatives))["alternatives"]
+    assert other["seconds"] > 0
+    driver.capabilities = lambda: Capabilities(Performance(9, 9))  # type: ignore[method-assign]
+    slow = compile(chain(), [desk, REFERENCE]).plan
+    assert list_times(slow)[1:] == ["or everything on desk: no time is predicted"]
+    assert as_data(slow)["alternatives"][0]["seconds"] is None
 
 
 def test_direct_convolutions_are_explained() -> None:

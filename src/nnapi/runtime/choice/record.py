@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.planning.plan import Alternative, Explanation, Plan, Run
+from nnapi.runtime.planning.plan import UNKNOWN, Alternative, Explanation, Plan, Run
 from nnapi.store.directories import RecordKind
 from nnapi.store.records import forget_record, keep_record
 
@@ -44,7 +44,7 @@ class Record(NamedTuple):
             what = run.device, plan.variant, "", len(run.operations)
         else:
             what = "", "", plan.identity, 0
-        return cls(state, *what, plan.threads, plan.predicted if state == MEASURED else 0.0, seconds, comparisons)
+        return cls(state, *what, plan.threads, plan.predicted if state == MEASURED else UNKNOWN, seconds, comparisons)
 
     def make_plan(self, question: Question) -> Plan | None:
         """Return the plan on one device; None if the device is missing."""

@@ -12,7 +12,7 @@ from nnapi.model.model import Model
 from nnapi.runtime.costs.prices import NOMINAL, Tables, list_prices
 from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem
-from nnapi.runtime.planning.plan import Alternative, Decision, Explanation
+from nnapi.runtime.planning.plan import UNKNOWN, Alternative, Decision, Explanation
 from nnapi.runtime.verdicts.exclusions import exclusions_of
 from nnapi.runtime.verdicts.submodel import VARIABLE
 from nnapi.runtime.verdicts.verdicts import find_verdicts, need_verdicts
@@ -122,8 +122,9 @@ class DeviceAnswers:
         return [max(seconds, least) if name == REFERENCE else seconds for name, seconds in zip(names, row, strict=True)]
 
     def explain(self, assignment: Sequence[int]) -> Explanation:
-        """Explain an assignment, with the alternatives on single devices."""
+        """Explain an assignment, with the alternatives on single devices. Costs of emulated devices are unknown."""
         names, problem = [device.name for device in self.devices], self.problem
+        emulated = {index for index, device in enumerate(self.devices) if device.is_emulated}
         operations = {call.code: call.name for call in self.model.operations}
         decisions = tuple(
             Decision(
@@ -131,17 +132,20 @@ class DeviceAnswers:
                 operations[call.code],
                 names[index],
                 tuple((device.name, verdicts[position]) for device, verdicts in self._answers),
-                tuple(zip(names, problem.compute[position], strict=True)),
+                tuple(
+                    (names[each], cost) for each, cost in enumerate(problem.compute[position]) if each not in emulated
+                ),
             )
             for position, (call, index) in enumerate(zip(self.model.operations, assignment, strict=True))
         )
+        costs = {index: problem.cost((index,) * len(assignment)) for index in range(len(names))}
         singles = [
-            Alternative(f"everything on {name}", problem.cost((index,) * len(assignment)))
+            Alternative(f"everything on {name}", UNKNOWN if index in emulated else costs[index])
             for index, name in enumerate(names)
-            if set(assignment) != {index}
+            if set(assignment) != {index} and costs[index] < FORBIDDEN
         ]
-        possible = sorted((each for each in singles if each.seconds < FORBIDDEN), key=lambda each: each.seconds)
-        return Explanation(decisions, problem.cost(assignment), tuple(possible))
+        predicted = UNKNOWN if emulated & set(assignment) else problem.cost(assignment)
+        return Explanation(decisions, predicted, tuple(sorted(singles, key=lambda each: each.seconds)))
 
 
 def _find_flows(model: Model) -> list[Flow]:

@@ -10,8 +10,8 @@ from nnapi.contract.driver import Precise, Predicts
 from nnapi.contract.precision import refuse_precision
 from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.precision import Precision
-from nnapi.runtime.device import Device
-from nnapi.runtime.planning.plan import Alternative, Decision, If, Plan, Run, Step
+from nnapi.runtime.device import Device, describe_emulated
+from nnapi.runtime.planning.plan import UNKNOWN, Alternative, Decision, If, Plan, Run, Step
 from nnapi.runtime.verdicts.composites import show_model
 
 
@@ -45,6 +45,8 @@ def _describe_why(plan: Plan) -> str:
     if not others:
         return ""
     if plan.measured is None:
+        if UNKNOWN in (plan.predicted, *(other.seconds for other in others)):
+            return ""
         is_first = plan.predicted <= min(other.seconds for other in others)
         return "; predicted to be fastest" if is_first else "; predicted to be nearly as fast, and sooner ready"
     measured = [other.measured for other in others if other.measured is not None]
@@ -99,11 +101,7 @@ def add_notes(plan: Plan, devices: Sequence[Device], refusals: Mapping[str, str]
     ``refusals`` maps a device to the reason why its engine refused that precision.
     """
     permitted, notes = plan.model.precision, list(filter(None, [trial, _explain_direct(plan, devices)]))
-    notes += [
-        f"{device.name} is emulated on this computer: its times say nothing about the device"
-        for device in devices
-        if device.is_emulated
-    ]
+    notes += describe_emulated(devices)
     for device in devices if permitted is not Precision.FLOAT32 else ():
         driver = device.driver
         if isinstance(driver, Precise):
@@ -140,16 +138,16 @@ def describe_wait(plan: Plan, seconds: float) -> str:
 
 
 def as_data(plan: Plan) -> dict[str, Any]:
-    """Return the plan as values for JSON; infinite costs are null."""
+    """Return the plan as values for JSON; infinite and unknown costs are null."""
     return {
         "model": plan.model.name,
         "summary": summary(plan),
-        "predicted_seconds": _drop_infinite(plan.predicted),
+        "predicted_seconds": _drop_unknown(plan.predicted),
         "measured_seconds": plan.measured,
         "threads": plan.threads,
         "variant": plan.variant,
         "alternatives": [
-            {"description": a.description, "seconds": _drop_infinite(a.seconds), "measured_seconds": a.measured}
+            {"description": a.description, "seconds": _drop_unknown(a.seconds), "measured_seconds": a.measured}
             for a in plan.alternatives
         ],
         "steps": [_write_step(step) for step in plan.steps],
@@ -159,7 +157,7 @@ def as_data(plan: Plan) -> dict[str, Any]:
                 "operation": decision.operation,
                 "device": decision.chosen,
                 "verdicts": {name: {"supported": v.supported, "reason": v.reason} for name, v in decision.verdicts},
-                "seconds": {name: _drop_infinite(seconds) for name, seconds in decision.costs},
+                "seconds": {name: _drop_unknown(seconds) for name, seconds in decision.costs},
             }
             for decision in plan.decisions
         ],
@@ -199,8 +197,9 @@ def _describe_threads(plan: Plan) -> str:
 
 
 def _describe_both(predicted: float, measured: float | None) -> str:
-    found = [f"predicted {_format_seconds(predicted)}"] if predicted or measured is None else []
-    return ", ".join(found if measured is None else [*found, f"measured {_format_seconds(measured)}"])
+    found = [] if predicted == UNKNOWN else [f"predicted {_format_seconds(predicted)}"]
+    found += [] if measured is None else [f"measured {_format_seconds(measured)}"]
+    return ", ".join(found) or "no time is predicted"
 
 
 def _describe_cost(seconds: float | None) -> str:
@@ -219,5 +218,5 @@ def _count(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _drop_infinite(seconds: float) -> float | None:
-    return seconds if math.isfinite(seconds) else None
+def _drop_unknown(seconds: float) -> float | None:
+    return seconds if math.isfinite(seconds) and seconds != UNKNOWN else None

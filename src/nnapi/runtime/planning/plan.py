@@ -12,6 +12,8 @@ from nnapi.contract.driver import Verdict
 from nnapi.model.model import Model
 from nnapi.notebook_display import NotebookDisplay
 
+UNKNOWN = 0.0
+"""Predicted seconds that are unknown."""
 MOST_SAVED = 4.0
 """Maximum factor by which a variant is predicted to be faster: F(4,3) in both dimensions has a fourth of the
 multiplications."""
@@ -66,8 +68,7 @@ Step = Run | If | While
 
 
 class Alternative(NamedTuple):
-    """Another plan, with its predicted seconds, and its measured seconds if a trial ran it. Predicted seconds of 0 are
-    unknown."""
+    """Another plan, with its predicted seconds or UNKNOWN, and its measured seconds if a trial ran it."""
 
     description: str
     seconds: float
@@ -75,7 +76,7 @@ class Alternative(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """The decision for each operation, the predicted seconds of the plan, and alternatives."""
+    """The decision for each operation, the predicted seconds of the plan or UNKNOWN, and alternatives."""
 
     decisions: Sequence[Decision]
     predicted: float
@@ -108,7 +109,7 @@ class Plan(NotebookDisplay):
 
     @property
     def predicted(self) -> float:
-        """Predicted seconds of a run."""
+        """Predicted seconds of a run, or UNKNOWN."""
         if self._predicted is not None:
             return self._predicted
         direct = self._explain().predicted
