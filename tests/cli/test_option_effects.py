@@ -138,6 +138,7 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--format": Effect("export @m.tflite -o @set", "--format onnx", "nnapi.cli.export._write"),
         **load_options("export @m.model -o @out.tflite"),
         "--force": Effect("export @m.tflite -o @m.tflite", "--force", "nnapi.cli.export._write"),
+        "--for": Effect("export @m.tflite -o @out.tflite", "--for none", "nnapi.cli.export.open_compiler"),
     },
     "info": {**load_options("info @m.model"), "--json": Effect("info @m.tflite", "--json")},
     "lib": {
@@ -244,6 +245,8 @@ REFUSED = [
     "export @m.tflite -o @out.tflite --format onnx",
     "export @e.npz -o @set --weights dynamic-range",
     "export @e.npz -o @set --force",
+    "export @e.npz -o @set --for SM8650",
+    "export @m.tflite -o @out.bin --for SM8650 --force",
     "info @e.npz --int16-as-float",
     "info @m.onnx --int16-as-float",
     "devices --matrix none.csv",

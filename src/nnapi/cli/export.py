@@ -1,11 +1,14 @@
 """``nnapi export``: write a model, or every model of a recording, as .tflite or .onnx."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import nnapi
+from nnapi.cli.ahead_of_time import compile_files, open_compiler
 from nnapi.cli.command import refuse_options
 from nnapi.cli.exported_notes import read_notes
 from nnapi.cli.failure import ExitCode, fail
@@ -15,15 +18,28 @@ from nnapi.cli.printing import console
 from nnapi.errors import Mistake, NnapiError
 from nnapi.exporters import FORMATS
 from nnapi.exporters.file_notes import NO_NOTES, FileNotes
+from nnapi.store.files import output_file
 from nnapi.testing.build import build
+
+BINARY = ".bin"
 
 
 def export(
     model: ModelFile,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FILE", help="The file to write (.tflite, .onnx), or a folder."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The file to write (.tflite, .onnx; .bin with --for), or a folder."
+        ),
     ],
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="CHIP",
+            help="Compile for the NPU of a phone's chip, such as SM8650; also write the .onnx file that embeds it.",
+        ),
+    ] = None,
     format: Annotated[str, typer.Option(help="Format of the files in a folder: tflite or onnx.")] = "tflite",
     int16_as_float: Int16AsFloat = False,
     weights: AsWeights = None,
@@ -37,7 +53,7 @@ def export(
     MODEL may be a recording (.npz) that NNAPI_RECORD wrote; all its models are then written to a folder.
     """
     if model.suffix == EXAMPLES:
-        refuse_options(["int16_as_float", "weights", "shapes", "force"], f"{model.name} is a recording")
+        refuse_options(["int16_as_float", "weights", "shapes", "force", "target"], f"{model.name} is a recording")
     elif not output.is_dir():
         refuse_options(["format"], "the suffix of the file to write is its format")
     suffix = f".{format.removeprefix('.')}"
@@ -46,6 +62,10 @@ def export(
     if model.suffix == EXAMPLES:
         _export_recording(model, output, suffix)
     else:
+        if target:
+            refuse_options(["force"], "--for writes other files than MODEL")
+            _export_for(target, model, output, partial(load, model, int16_as_float, shapes, weights))
+            return
         path = output / f"{model.stem}{suffix}" if output.is_dir() else output
         if path.suffix not in FORMATS:
             raise Mistake(f"--output is {output}, must be an existing folder or end in {' or '.join(FORMATS)}")
@@ -67,6 +87,26 @@ def _export_recording(recording: Path, folder: Path, suffix: str) -> None:
             refused.append(f"model {position}: {error.message}")
     if refused:
         raise typer.Exit(fail("\n".join(refused), ExitCode.REFUSED))
+
+
+def _export_for(target: str, source: Path, output: Path, read: Callable[[], nnapi.Model]) -> None:
+    """Write the files for a target: ``output``, and files beside it whose names begin alike."""
+    with open_compiler(target) as driver:
+        if output.suffix != BINARY or output.is_dir():
+            raise Mistake(f"--output is {output}, must end in {BINARY} with --for")
+        model = read()
+        files = {
+            output.with_name(output.stem + end): content
+            for end, content in compile_files(model, driver, target).items()
+        }
+    for path in files:
+        need_other_file(source, path, "name another file")
+    for path, content in files.items():
+        with output_file(path) as file:
+            file.write(content)
+        console().print(f"written to {path}", markup=False)
+    if not all(model.operands[index].type.is_known for index in model.inputs):
+        console().print("unspecified dimensions are 1 in these files: --shape sets others")
 
 
 def need_other_file(source: Path, target: Path, advice: str) -> None:

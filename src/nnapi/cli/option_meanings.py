@@ -21,6 +21,7 @@ MEANINGS = {
     "--env": "print environment variables for the shell",
     "--failures": "the folder for failures, as examples",
     "--filter": "a pattern of the names of examples, or an operation",
+    "--for": "compile for the NPU of a phone's chip",
     "--force": "replace the file that is read",
     "--format": "the format of files in a folder: tflite or onnx",
     "--html": "write a page with the results",

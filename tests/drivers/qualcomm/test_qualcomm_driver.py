@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ import nnapi
 from nnapi.contract.driver import CacheEntry, PrepareOptions, Request
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.qualcomm.chips import CHIPS
-from nnapi.drivers.qualcomm.compiler import CompiledContext, compile_onnx
+from nnapi.drivers.qualcomm.compiler import CompiledContext, compile_onnx, open_context
 from nnapi.drivers.qualcomm.driver import PreparedHtp, QualcommDriver
 from nnapi.host.installed_packages import Entry
 from nnapi.model.model import Model
@@ -99,3 +99,36 @@ def test_a_late_refusal_is_found_by_operation(monkeypatch: pytest.MonkeyPatch) -
     convolution, reshape = driver.verdicts(build_network())
     assert convolution == (False, "CONV_2D (#0): QNN fails: it does not fit", ())
     assert reshape.supported
+
+
+def test_files_for_a_phone(htp: Device) -> None:
+    """The context model runs in ONNX Runtime without nnapi, and has the context binary inside."""
+    assert isinstance(htp.driver, Isolated)
+    assert htp.driver.list_targets() == list(CHIPS)
+    model, found = build_network(), list[Mapping[str, bytes]]()
+    for chip in ("SM8650", "SM8750"):
+        other = htp.driver.retarget(chip)
+        with Device(other):
+            entry = other.cache_entry(other.prepare(model, PrepareOptions()))
+        assert entry
+        found.append(other.list_files(entry))
+    files, others = found
+    assert list(files) == [".bin", "_ctx.onnx"]
+    assert files[".bin"] in files["_ctx.onnx"]
+    assert files[".bin"] != others[".bin"]
+    session = open_context(files["_ctx.onnx"], CHIPS["SM8650"])
+    (made,) = session.run(None, {session.get_inputs()[0].name: IMAGE})
+    np.testing.assert_array_equal(made, nnapi.compile(model, htp).run(IMAGE)[0])
+
+
+def test_a_context_of_a_dynamic_model_is_restored() -> None:
+    """It holds the graph for the assumed shapes; others are compiled."""
+    net = nnapi.Builder("dynamic")
+    net.output(net.relu(net.input(nnapi.tensor("uint8", (0, 4), 0.02, 128))))
+    model, driver = net.finish(), QualcommDriver(CHIPS["SM8650"], "of a test")
+    entry = driver.cache_entry(driver.prepare(model, PrepareOptions()))
+    restored = driver.restore(model, CacheEntry(entry), PrepareOptions())
+    for count in (1, 3):
+        given = np.arange(4 * count, dtype=np.uint8).reshape(count, 4) * 20
+        (found,) = restored.execute(Request([given])).outputs
+        np.testing.assert_array_equal(found, np.maximum(given, 128))

@@ -3,11 +3,12 @@
 import os
 import pickle
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from nnapi.codes import PriorityCode
+from nnapi.contract.ahead_of_time import CompilesAhead
 from nnapi.contract.driver import (
     CacheEntry,
     Capabilities,
@@ -128,6 +129,18 @@ class Isolated:
             return _prepare(connection, model, options)
 
         return RemotePrepared(model, partial(self.connect, options.priority), make)
+
+    def list_targets(self) -> Sequence[str]:
+        known = None if self._service else self._known
+        return known.list_targets() if isinstance(known, CompilesAhead) else ()
+
+    def retarget(self, target: str) -> "Isolated":
+        assert isinstance(self._known, CompilesAhead)
+        return Isolated(self._known.retarget(target), patience=self._patience, grace=self._grace)
+
+    def list_files(self, entry: bytes) -> Mapping[str, bytes]:
+        assert isinstance(self._known, CompilesAhead)
+        return self._known.list_files(entry)
 
     def allocate(self, type: OperandType) -> HostBuffer:
         name = self.info.name

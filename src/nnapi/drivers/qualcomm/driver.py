@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,7 +22,8 @@ from nnapi.contract.driver import (
     Verdict,
 )
 from nnapi.contract.prepared import PreparedPerShapes, Shapes, check_deadline
-from nnapi.drivers.qualcomm.chips import Chip
+from nnapi.drivers.qualcomm.chips import CHIPS, Chip
+from nnapi.drivers.qualcomm.context_binary import read_binary
 from nnapi.errors import OpFailedError, need
 from nnapi.lowering.lower import assume_shapes, need_supported
 from nnapi.model.model import Model
@@ -92,17 +93,32 @@ class QualcommDriver(HostMemory):
         return verdicts
 
     def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
-        shapes = tuple(assume_shapes(model))
-        make = partial(self._prepare_for, model)
-        is_static = all(model.operands[index].type.is_known for index in model.inputs)
-        return make(shapes) if is_static else PreparedPerShapes(model, make, shapes)
+        return self._prepare_all(model, self._prepare_for(model, tuple(assume_shapes(model))))
 
-    def cache_entry(self, prepared: Prepared) -> bytes | None:
-        """Return the context model; None for a dynamic model."""
-        return prepared.context if isinstance(prepared, PreparedHtp) else None
+    def cache_entry(self, prepared: Prepared) -> bytes:
+        """Return the context model, that for the assumed shapes if the model is dynamic."""
+        first = prepared.first if isinstance(prepared, PreparedPerShapes) else prepared
+        assert isinstance(first, PreparedHtp)
+        return first.context
 
     def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> Prepared:
-        return self._open(model, bytes(entry.content))
+        return self._prepare_all(model, self._open(model, bytes(entry.content)))
+
+    def list_targets(self) -> Sequence[str]:
+        return list(CHIPS)
+
+    def retarget(self, target: str) -> QualcommDriver:
+        return QualcommDriver(CHIPS[target], self._release)
+
+    def list_files(self, entry: bytes) -> Mapping[str, bytes]:
+        """Return the context binary, and the context model, which has it inside, with ONNX Runtime's usual suffix."""
+        return {".bin": read_binary(entry), "_ctx.onnx": entry}
+
+    def _prepare_all(self, model: Model, first: PreparedHtp) -> Prepared:
+        """Return ``first``; for a dynamic model, also what prepares it for other shapes."""
+        if all(model.operands[index].type.is_known for index in model.inputs):
+            return first
+        return PreparedPerShapes(model, partial(self._prepare_for, model), tuple(assume_shapes(model)), first)
 
     def _open(self, model: Model, context: bytes) -> PreparedHtp:
         from nnapi.drivers.qualcomm.compiler import open_context  # on demand: loads the engine
