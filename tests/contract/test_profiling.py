@@ -6,6 +6,7 @@ import pytest
 
 from nnapi import Builder, tensor
 from nnapi.contract.profiling import LACKING, LEAST, correct_seconds, operation_section, profile_engine
+from tests.runtime.device_cases import build_reversed
 
 PAIR = tensor("float32", (2,))
 
@@ -37,3 +38,9 @@ def test_a_call_holds_all_operations_of_the_model_in_proportion_to_what_they_tak
 @pytest.mark.parametrize(("told", "meant"), [(3e-6, 3e-6 + LACKING), (0.0, LEAST)])
 def test_seconds_cut_down_to_microseconds(told: Any, meant: Any) -> None:
     assert correct_seconds(told) == meant
+
+
+def test_sections_name_operations_by_number() -> None:
+    """Not by position: operations are in run order."""
+    found = [operation_section(build_reversed(), number) for number in (0, 1)]
+    assert [section.label.name for section in found] == ["NEG", "ABS"]

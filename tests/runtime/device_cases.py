@@ -50,6 +50,18 @@ def chained(count: int = 3) -> Array:
     return -magnitude if count == 2 else magnitude
 
 
+def build_reversed() -> Model:
+    """Return a model whose operations are added in reverse: NEG (#0) reads ABS (#1), which runs first."""
+    made = Model("reversed")
+    for _ in range(3):
+        made.add_operand(tensor("float32", (2,)))
+    made.add_operation(OperationCode.NEG, [1], [2])
+    made.add_operation(OperationCode.ABS, [0], [1])
+    made.identify_inputs_and_outputs([0], [2])
+    made.finish()
+    return made
+
+
 class Scripted:
     """A driver over the reference whose ``execute`` is a function of the request and the reference's Prepared."""
 

@@ -26,7 +26,7 @@ def correct_seconds(seconds: float) -> float:
 
 def operation_section(model: Model, number: int, engine: str | None = None) -> Section:
     """Return the trace section of an operation, with the engine's name if an engine ran it."""
-    call = model.operations[number]
+    call = next(each for each in model.operations if each.number == number)  # they are in run order
     return Section(
         Layer.CPU if engine is None else Layer.DRIVER,
         Phase.COMPUTATION,

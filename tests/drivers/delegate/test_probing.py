@@ -15,6 +15,7 @@ from nnapi.drivers.litert.lowering import Lowered
 from nnapi.errors import OpFailedError
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from tests.drivers.isolated.isolated_cases import model
+from tests.runtime.device_cases import build_reversed
 
 Left = Callable[[list[str]], set[str]]
 
@@ -109,6 +110,15 @@ def test_verdicts_of_operations_that_are_left(monkeypatch: pytest.MonkeyPatch) -
         Verdict(False, "ABS (#0): not taken"),
         Verdict(False, "refused"),
         Verdict(False, "EXP (#2): not taken"),
+    ]
+
+
+def test_verdicts_are_in_run_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "_find_left", lambda plugin, calls: {1: "not taken"})
+    lowered = Lowered(chain("ABS", "NEG"), (Verdict(True), Verdict(True)))
+    assert probing.probe_verdicts(None, build_reversed(), lowered) == [
+        Verdict(False, "ABS (#1): not taken"),
+        Verdict(True),
     ]
 
 

@@ -49,11 +49,10 @@ def probe_verdicts(plugin: Plugin, model: Model, lowered: Lowered) -> list[Verdi
     for number in reasons:
         del calls[number]
     reasons |= _find_left(plugin, calls)
-    verdicts = list(lowered.verdicts)
-    for number, reason in reasons.items():
-        if verdicts[number].supported:
-            verdicts[number] = Verdict(False, f"{model.operations[number]}: {reason}")
-    return verdicts
+    return [
+        Verdict(False, f"{call}: {reasons[call.number]}") if verdict.supported and call.number in reasons else verdict
+        for call, verdict in zip(model.operations, lowered.verdicts, strict=True)
+    ]
 
 
 def _find_left(plugin: Plugin, calls: Calls) -> dict[int, str]:
