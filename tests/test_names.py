@@ -25,6 +25,7 @@ TESTED_BY = {
     "drivers/xnnpack/timings.py": "contract/test_timings.py",
     "host/adb.py": "cli/test_phone.py",
     "contract/ahead_of_time.py": "cli/test_ahead_of_time.py",
+    "contract/substitutes.py": "drivers/ethos_u/test_ethos_u_driver.py",
     "contract/futures.py": "runtime/executors/test_deadline.py",
     "importers/symbolic_results.py": "importers/onnx/test_symbolic_import.py",
     "model/dynamic_model.py": "importers/onnx/test_dynamic_import.py",

@@ -264,16 +264,16 @@ def test_a_bad_file_keeps_none_from_being_measured(content: bytes | None, tmp_pa
     assert second["measurements"][0]["latency"]
 
 
-def test_no_time_of_an_emulated_device_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_time_of_a_substitute_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(MODEL, *QUICK, "--html", tmp_path / "timed.html").exit_code == 0
-    monkeypatch.setattr(Device, "is_emulated", True)
+    monkeypatch.setattr(Device, "substitute", "only pretended")
     found = written("--html", tmp_path / "page.html", folder=tmp_path)["models"][0]
     (row,) = found["measurements"]
     assert (row["devices"], row["agreement"]["largest"]) == (["nnapi-reference"], 0)
     assert not any(row[times] for times in ("latency", "load", "compile", "throughput", "peak", "failure"))
-    assert found["notes"] == ["nnapi-reference is emulated on this computer: its times say nothing about the device"]
+    assert found["notes"] == ["nnapi-reference is only pretended"]
     assert found["timeline"] is None
     output = call(MODEL, *QUICK).stdout
     assert "equal" in output
     assert " ms" not in output
-    assert "nnapi-reference is emulated" in (tmp_path / "page.html").read_text()
+    assert "nnapi-reference is only pretended" in (tmp_path / "page.html").read_text()

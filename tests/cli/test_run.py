@@ -119,12 +119,12 @@ def test_device_by_name() -> None:
     assert "nnapi-reference" in shown(QUANT, "--device", "nnapi-reference")
 
 
-def test_no_time_of_an_emulated_device_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_time_of_a_substitute_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     timed = shown(QUANT, "--device", "nnapi-reference").splitlines()[0]
-    monkeypatch.setattr(nnapi.Device, "is_emulated", True)
+    monkeypatch.setattr(nnapi.Device, "substitute", "only pretended")
     first, *_, last = shown(QUANT, "--device", "nnapi-reference").splitlines()
     assert timed.startswith(f"{first}, ")
-    assert last == "  nnapi-reference is emulated on this computer: its times say nothing about the device"
+    assert last == "  nnapi-reference is only pretended"
     found = json.loads(shown(QUANT, "--device", "nnapi-reference", "--json"))
     assert found["notes"] == [last.strip()]
     (run,) = found["runs"]

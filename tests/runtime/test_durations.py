@@ -158,9 +158,9 @@ def test_a_slow_device_is_measured_with_the_one_inside(clock: Clock, monkeypatch
     assert durations(execution) == [10, 30, 10, 30]
 
 
-def test_an_emulated_device_has_no_durations(clock: Clock) -> None:
+def test_a_device_with_a_substitute_has_no_durations(clock: Clock) -> None:
     driver = Scripted(as_it_is)
-    driver.is_emulated = True  # type: ignore[attr-defined]
+    driver.substitute = "only pretended"  # type: ignore[attr-defined]
     execution = bound(chain(), Device(driver))
     execution.compute()
     assert durations(execution) == [None] * 4

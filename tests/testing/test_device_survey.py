@@ -122,9 +122,9 @@ def test_what_ends_the_driver_is_refused() -> None:
         ask(phone, REGISTRY[OperationCode.ABS], 3)
 
 
-def test_the_profile_of_an_emulated_device_has_no_times(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_profile_of_a_substitute_has_no_times(monkeypatch: pytest.MonkeyPatch) -> None:
     declared = Capabilities(Performance(0.1, 0.1))
     named = Device(make_driver(Profile("phone", capabilities=declared), [REFERENCE]))
     assert survey_device(named, []).capabilities == declared
-    monkeypatch.setattr(Device, "is_emulated", True)
+    monkeypatch.setattr(Device, "substitute", "only pretended")
     assert survey_device(named, []).capabilities == Capabilities()

@@ -56,7 +56,7 @@ from nnapi.report.machine import count_cores, machine
 from nnapi.report.result import Benchmark, ModelResult, to_data
 from nnapi.report.summary import geometric_mean, summarize
 from nnapi.report.timeline import timeline_data
-from nnapi.runtime.device import REFERENCE, describe_emulated, list_candidates
+from nnapi.runtime.device import REFERENCE, describe_substitutes, list_candidates
 from nnapi.runtime.thread_counts import MOST_THREADS
 from nnapi.store.files import write_text
 from nnapi.trace import recording
@@ -212,7 +212,7 @@ def _ours(
     chosen: list[tuple[tuple[str, ...] | None, list[nnapi.Device]]]
     chosen = [(row, list_candidates(row)) for row in rows] or [(None, [])]  # raises if a device does not exist
     return [
-        Nnapi(row, weights, each, any(device.is_emulated for device in found))
+        Nnapi(row, weights, each, not any(device.substitute for device in found))
         for row, found in chosen
         for each in precisions or (None,)
     ]
@@ -242,7 +242,7 @@ class _Session:
             return replace(result, notes=(name_in_failure(file, error),)), False
         inputs = [one.array for one in given]
         named = chain.from_iterable(engine.devices or () for engine in self.engines if isinstance(engine, Nnapi))
-        notes = describe_emulated(list_candidates([*dict.fromkeys(named)]))
+        notes = describe_substitutes(list_candidates([*dict.fromkeys(named)]))
         step("computing the reference")
         subject = Subject(file, inputs, [model.operands[index].type for index in model.outputs])
         if self.reference:

@@ -24,8 +24,6 @@ from nnapi.errors import Mistake
 from nnapi.printable import pluralize
 from nnapi.store.files import write_text
 
-EMULATED = "emulated on this computer, so none are known"
-
 
 def devices(
     verbose: Annotated[
@@ -116,11 +114,11 @@ def _describe_timings(known: Timings) -> dict[str, Any]:
 
 def _list_costs(found: Sequence[nnapi.Device]) -> RenderableType:
     parts: list[RenderableType] = [f"predicted on one thread of a processor with {find_processor()}", ""]
-    emulated = {device.name for device in found if device.is_emulated}
+    substitutes = {device.name: device.substitute for device in found}
     for name, known in _find_timings(found).items():
         heading = f"[bold]{escape(name)}[/]"
         if known is None:
-            why = EMULATED if name in emulated else "no measured costs; the declared capabilities are used"
+            why = substitutes[name] or "no measured costs; the declared capabilities are used"
             parts += [f"{heading}: {why}", ""]
             continue
         rows = table("operations", "operands", "each", "a MAC", "a byte", right=["each", "a MAC", "a byte"])
@@ -154,7 +152,7 @@ def _details(device: nnapi.Device) -> Table:
         ("driver", module),
         ("path", path),
         ("extensions", ", ".join(device.extensions) or "none"),
-        *([("times", EMULATED)] if device.is_emulated else _list_declared(device.driver.capabilities())),
+        *([("is", device.substitute)] if device.substitute else _list_declared(device.driver.capabilities())),
     ]
     return table("", "", rows=((name, Text(fact)) for name, fact in rows), has_header=False)
 
@@ -191,7 +189,7 @@ def _find_source(device: nnapi.Device) -> tuple[str, str]:
 
 def _describe(device: nnapi.Device) -> dict[str, Any]:
     module, path = _find_source(device)
-    declared = None if device.is_emulated else device.driver.capabilities()
+    declared = None if device.substitute else device.driver.capabilities()
     performances = _list_performances(declared) if declared else {}
     return {
         "name": device.name,

@@ -91,13 +91,13 @@ def _export_recording(recording: Path, folder: Path, suffix: str) -> None:
 
 def _export_for(target: str, source: Path, output: Path, read: Callable[[], nnapi.Model]) -> None:
     """Write the files for a target: ``output``, and files beside it whose names begin alike."""
-    with open_compiler(target) as driver:
+    with open_compiler(target) as compiler:
         if output.suffix != BINARY or output.is_dir():
             raise Mistake(f"--output is {output}, must end in {BINARY} with --for")
         model = read()
         files = {
             output.with_name(output.stem + end): content
-            for end, content in compile_files(model, driver, target).items()
+            for end, content in compile_files(model, compiler, target).items()
         }
     for path in files:
         need_other_file(source, path, "name another file")

@@ -30,9 +30,9 @@ class InputValue:
 class FinishedRun(NamedTuple):
     """A finished run; times are in seconds.
 
-    ``seconds`` is None if other runs computed at the same time, or a device is emulated. ``first`` is the time of the
-    compilation's first run, which sets the engine up, if later runs were timed. ``preparation`` is the time to read and
-    convert the inputs. For the ``windows`` of a recording, outputs are concatenated along the first dimension.
+    ``seconds`` is None if other runs computed at the same time, or a device has a substitute. ``first`` is the time of
+    the compilation's first run, which sets the engine up, if later runs were timed. ``preparation`` is the time to read
+    and convert the inputs. For the ``windows`` of a recording, outputs are concatenated along the first dimension.
     """
 
     inputs: list[InputValue]

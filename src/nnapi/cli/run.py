@@ -36,7 +36,7 @@ from nnapi.cli.subject import Subject, load_subject
 from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize
-from nnapi.runtime.device import describe_emulated
+from nnapi.runtime.device import describe_substitutes
 from nnapi.samples import find_input
 from nnapi.vision.task import Task
 
@@ -91,9 +91,9 @@ class Runs:
     begun: float = field(default_factory=perf_counter)
 
     @cached_property
-    def emulated(self) -> list[str]:
-        """A sentence for each emulated device, whose times are not shown."""
-        return describe_emulated(self.compilation.devices)
+    def substitutes(self) -> list[str]:
+        """A sentence for each device that has a substitute; no times are shown then."""
+        return describe_substitutes(self.compilation.devices)
 
     def start(self, planned: Sequence[Sequence[Path]], cluster: Cluster | None) -> Iterator[FinishedRun | Exception]:
         subject, options = self.subject, self.options
@@ -113,7 +113,7 @@ class Runs:
         if isinstance(finished, Exception):
             self._add_failure(paths, finished)
             return
-        if self.emulated:
+        if self.substitutes:
             finished = finished._replace(seconds=None, first=None)
         try:
             result = summarize(self.subject, finished, self.options.top)
@@ -147,13 +147,13 @@ class Runs:
             self._finish_record(self.log)
         elif self.options.as_json:
             found = describe_runs(
-                self.options.model, self.compilation, self.results, [*self.subject.notes, *self.emulated]
+                self.options.model, self.compilation, self.results, [*self.subject.notes, *self.substitutes]
             )
             print_json("run", found)
         else:
             for first, second, cosine in compare_vectors(select_finished(self.results)):
                 self.out.print(f"{first} and {second}: cosine similarity {cosine:.4f}", markup=False)
-            for note in [*self.subject.notes, *self.emulated]:
+            for note in [*self.subject.notes, *self.substitutes]:
                 self.out.print(f"  {note}", style="dim", markup=False)
             if self.count > 1:
                 took = duration(perf_counter() - self.begun)

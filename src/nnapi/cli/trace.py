@@ -29,7 +29,7 @@ from nnapi.cli.progress import progress
 from nnapi.errors import UnusableFile
 from nnapi.printable import pluralize, printable
 from nnapi.report.trace_writer import FORMATS, write_trace
-from nnapi.runtime.device import describe_emulated
+from nnapi.runtime.device import describe_substitutes
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import Report, parse, parse_file
 from nnapi.trace.systrace import to_ftrace
@@ -95,7 +95,7 @@ def record(
     _show(out, report, False, False)
     where = "" if output.suffix == ".txt" else "; open it at ui.perfetto.dev"
     out.print(Text(f"{output}: {pluralize(len(spans), 'section')}{where}", style="bold"))
-    for note in describe_emulated(compilation.devices):
+    for note in describe_substitutes(compilation.devices):
         out.print(Text(note))
 
 

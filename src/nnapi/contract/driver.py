@@ -90,7 +90,10 @@ class DriverDiedError(DeadObjectError):
 
 
 class Verdict(NamedTuple):
-    """Whether a device supports an operation, or why not; ``parts`` is the work of a decomposition, if any."""
+    """Whether a device supports an operation; ``reason`` says why not, or else how, such as in how many cycles.
+
+    ``parts`` is the work of a decomposition, if any.
+    """
 
     supported: bool
     reason: str = ""

@@ -63,6 +63,11 @@ class FileLowering(NestedLowering[V, C], Generic[V, C]):
     def name_results(self, results: Sequence[V], call: OperationCall) -> list[V]:
         return [self.name_value(x, self.model.operands[i]) for x, i in zip(results, call.outputs, strict=False)]
 
+    def list_supported(self) -> set[int]:
+        """Return the numbers of the operations that are lowered."""
+        pairs = zip(self.model.operations, self.verdicts, strict=True)
+        return {call.number for call, verdict in pairs if verdict.supported}
+
     def lower_file(self, suffix: str) -> Self:
         """Lower the whole file; raise BadDataError with all refused operations."""
         refused = self.run().describe_refused()

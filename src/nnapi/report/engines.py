@@ -54,13 +54,13 @@ def _reading(*errors: type[Exception]) -> Iterator[None]:
 class Nnapi:
     """The engine nnapi; ``devices`` and ``precision`` are those of ``nnapi.compile``, ``weights`` of ``load``.
 
-    If a device ``is_emulated``, times say nothing about it, so none are measured.
+    No times are measured if a device has a substitute here.
     """
 
     devices: tuple[str, ...] | None = None
     weights: Literal["dynamic-range"] | None = None
     precision: Any = None
-    is_emulated: bool = False
+    is_timed: bool = True
 
     @property
     def name(self) -> str:

@@ -122,9 +122,10 @@ class Device(Closeable):
         return bool(getattr(self.driver, "is_measured", True))
 
     @property
-    def is_emulated(self) -> bool:
-        """Whether this computer emulates the device, so that its times say nothing about the device."""
-        return bool(getattr(self.driver, "is_emulated", False))
+    def substitute(self) -> str:
+        """The program that stands for a device that is elsewhere, so that there are no times of the device; empty for
+        the device itself."""
+        return str(getattr(self.driver, "substitute", ""))
 
     @property
     def is_by_name(self) -> bool:
@@ -152,10 +153,9 @@ class Device(Closeable):
         return f"<nnapi.Device {self.name} {self.version}, {self.type.name}, {self.feature_level.name}>"
 
 
-def describe_emulated(devices: Sequence[Device]) -> list[str]:
-    """Return a sentence for each emulated device."""
-    sentence = "is emulated on this computer: its times say nothing about the device"
-    return [f"{device.name} {sentence}" for device in devices if device.is_emulated]
+def describe_substitutes(devices: Sequence[Device]) -> list[str]:
+    """Return a sentence for each device that has a substitute here."""
+    return [f"{device.name} is {device.substitute}" for device in devices if device.substitute]
 
 
 def prefer_bytes(devices: Sequence[Device], least_level: int) -> int:

@@ -25,7 +25,7 @@ from nnapi.model.operand import Array, OperandType, Shape, combine
 from nnapi.runtime.binding import Binding
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.device import describe_emulated
+from nnapi.runtime.device import describe_substitutes
 from nnapi.runtime.event import Event
 from nnapi.runtime.executors.deadline import deadline_after, pick_earlier, read_nanoseconds
 from nnapi.runtime.executors.wrappers import execute
@@ -225,7 +225,8 @@ class Execution(Closeable):
     def duration(self, code: DurationCode) -> int | None:
         """Return the nanoseconds of the phase ``code`` (``ANeuralNetworksExecution_getDuration``).
 
-        None if the device does not measure it, or is emulated. BadStateError if timing was not set or the run failed.
+        None if the device does not measure it, or has a substitute. BadStateError if timing was not set or the run
+        failed.
         """
         need(code in [*DurationCode], f"duration code is {code}, must be 0..3, of DurationCode", BadDataError)
         self.state.need("completed")
@@ -234,7 +235,7 @@ class Execution(Closeable):
             raise BadStateError(f"the execution failed: {self._error}")
         remedy = "call set_measure_timing(True) before the computation"
         need(self._measured, f"timing was not asked for: {remedy}", BadStateError)
-        if describe_emulated(self.compilation.devices):
+        if describe_substitutes(self.compilation.devices):
             return None
         in_driver = code in (DurationCode.DURATION_IN_DRIVER, DurationCode.FENCED_DURATION_IN_DRIVER)
         return outcome.driver_ns if in_driver else outcome.hardware_ns

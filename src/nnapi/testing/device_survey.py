@@ -101,7 +101,7 @@ def _describe(device: Device, limits: Mapping[OperationCode, OperationLimits | N
         device.type if known else DeviceTypeCode.DEVICE_OTHER,
         device.feature_level.level,
         f"what {device.name} {device.version} answered when it was asked",
-        Capabilities() if device.is_emulated else device.driver.capabilities(),
+        Capabilities() if device.substitute else device.driver.capabilities(),
         {code: found for code, found in limits.items() if found is not None},
     )
 

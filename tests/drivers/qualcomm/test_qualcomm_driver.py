@@ -19,6 +19,7 @@ from nnapi.host.installed_packages import Entry
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device, _apart
 from tests.drivers.qualcomm.qualcomm_cases import build_network
+from tests.runtime.device_cases import build_reversed
 
 IMAGE = np.random.default_rng(1).integers(0, 256, (1, 8, 8, 3)).astype(np.uint8)
 
@@ -132,3 +133,11 @@ def test_a_context_of_a_dynamic_model_is_restored() -> None:
         given = np.arange(4 * count, dtype=np.uint8).reshape(count, 4) * 20
         (found,) = restored.execute(Request([given])).outputs
         np.testing.assert_array_equal(found, np.maximum(given, 128))
+
+
+def test_verdicts_are_in_run_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = QualcommDriver(CHIPS["SM8650"], "of an order")
+    monkeypatch.setattr(driver, "_find_refusals", lambda lowered, numbers: {1: "no"})
+    first, second = driver.verdicts(build_reversed())
+    assert first == (False, "ABS (#1): no", ())
+    assert second.supported

@@ -198,17 +198,17 @@ def test_the_precision_of_each_device_is_a_note() -> None:
     assert add_notes(whole, devices, {}, "on trial").notes == ("on trial",)
 
 
-def test_an_emulated_device_is_a_note() -> None:
+def test_a_substitute_is_a_note() -> None:
     driver = Scripted(as_it_is, "desk")
-    driver.is_emulated = True  # type: ignore[attr-defined]
+    driver.substitute = "only pretended"  # type: ignore[attr-defined]
     plan = compile(chain(), REFERENCE.name).plan
     (note,) = add_notes(plan, [REFERENCE, Device(driver)], {}).notes
-    assert note == "desk is emulated on this computer: its times say nothing about the device"
+    assert note == "desk is only pretended"
 
 
-def test_no_time_of_an_emulated_device_is_shown() -> None:
+def test_no_time_of_a_substitute_is_shown() -> None:
     driver = Scripted(as_it_is, "desk")
-    driver.is_emulated = driver.is_by_name = True  # type: ignore[attr-defined]
+    driver.substitute, driver.is_by_name = "only pretended", True  # type: ignore[attr-defined]
     driver.is_measured = False  # type: ignore[attr-defined]
     desk = Device(driver)
     plan = compile(chain(), [desk, REFERENCE]).plan

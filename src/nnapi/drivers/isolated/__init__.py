@@ -92,8 +92,8 @@ class Isolated:
         return bool(getattr(self._known, "is_measured", True))
 
     @property
-    def is_emulated(self) -> bool:
-        return bool(getattr(self._known, "is_emulated", False))
+    def substitute(self) -> str:
+        return str(getattr(self._known, "substitute", ""))
 
     @property
     def info(self) -> DeviceInfo:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import (
     COMPOSITE_OPERATIONS,
-    ENGINE,
     CacheEntry,
     Capabilities,
     DeviceInfo,
@@ -22,6 +21,7 @@ from nnapi.contract.driver import (
     Verdict,
 )
 from nnapi.contract.prepared import PreparedPerShapes, Shapes, check_deadline
+from nnapi.contract.substitutes import FOREMOST
 from nnapi.drivers.qualcomm.chips import CHIPS, Chip
 from nnapi.drivers.qualcomm.context_binary import read_binary
 from nnapi.errors import OpFailedError, need
@@ -67,7 +67,7 @@ class QualcommDriver(HostMemory):
     patience: ClassVar[float] = LIMIT
     is_by_name: ClassVar[bool] = True
     is_measured: ClassVar[bool] = False
-    is_emulated: ClassVar[bool] = True
+    substitute: ClassVar[str] = "emulated on this computer: its times say nothing about the device"
     travels: ClassVar[bool] = True
 
     def __init__(self, chip: Chip, release: str) -> None:
@@ -82,15 +82,15 @@ class QualcommDriver(HostMemory):
         return QualcommDriver, (self._chip, self._release)
 
     def capabilities(self) -> Capabilities:
-        return ENGINE
+        return FOREMOST
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         lowered = _lower(model)
-        verdicts = list(lowered.verdicts)
-        numbers = {number for number, verdict in enumerate(verdicts) if verdict.supported}
-        for number, reason in self._find_refusals(lowered, numbers).items():
-            verdicts[number] = Verdict(False, f"{model.operations[number]}: {reason}")
-        return verdicts
+        refusals = self._find_refusals(lowered, lowered.list_supported())
+        return [
+            Verdict(False, f"{call}: {refusals[call.number]}") if call.number in refusals else verdict
+            for call, verdict in zip(model.operations, lowered.verdicts, strict=True)
+        ]
 
     def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
         return self._prepare_all(model, self._prepare_for(model, tuple(assume_shapes(model))))

@@ -122,9 +122,10 @@ class DeviceAnswers:
         return [max(seconds, least) if name == REFERENCE else seconds for name, seconds in zip(names, row, strict=True)]
 
     def explain(self, assignment: Sequence[int]) -> Explanation:
-        """Explain an assignment, with the alternatives on single devices. Costs of emulated devices are unknown."""
+        """Explain an assignment, with the alternatives on single devices. Costs are unknown of devices with a
+        substitute."""
         names, problem = [device.name for device in self.devices], self.problem
-        emulated = {index for index, device in enumerate(self.devices) if device.is_emulated}
+        absent = {index for index, device in enumerate(self.devices) if device.substitute}
         operations = {call.code: call.name for call in self.model.operations}
         decisions = tuple(
             Decision(
@@ -132,19 +133,17 @@ class DeviceAnswers:
                 operations[call.code],
                 names[index],
                 tuple((device.name, verdicts[position]) for device, verdicts in self._answers),
-                tuple(
-                    (names[each], cost) for each, cost in enumerate(problem.compute[position]) if each not in emulated
-                ),
+                tuple((names[each], cost) for each, cost in enumerate(problem.compute[position]) if each not in absent),
             )
             for position, (call, index) in enumerate(zip(self.model.operations, assignment, strict=True))
         )
         costs = {index: problem.cost((index,) * len(assignment)) for index in range(len(names))}
         singles = [
-            Alternative(f"everything on {name}", UNKNOWN if index in emulated else costs[index])
+            Alternative(f"everything on {name}", UNKNOWN if index in absent else costs[index])
             for index, name in enumerate(names)
             if set(assignment) != {index} and costs[index] < FORBIDDEN
         ]
-        predicted = UNKNOWN if emulated & set(assignment) else problem.cost(assignment)
+        predicted = UNKNOWN if absent & set(assignment) else problem.cost(assignment)
         return Explanation(decisions, predicted, tuple(sorted(singles, key=lambda each: each.seconds)))
 
 

@@ -8,9 +8,10 @@ from typing import Any
 from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import Precise, Predicts
 from nnapi.contract.precision import refuse_precision
+from nnapi.contract.substitutes import Estimates
 from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.precision import Precision
-from nnapi.runtime.device import Device, describe_emulated
+from nnapi.runtime.device import Device, describe_substitutes
 from nnapi.runtime.planning.plan import UNKNOWN, Alternative, Decision, If, Plan, Run, Step
 from nnapi.runtime.verdicts.composites import show_model
 
@@ -95,13 +96,16 @@ def list_notes(plan: Plan) -> list[str]:
 
 
 def add_notes(plan: Plan, devices: Sequence[Device], refusals: Mapping[str, str], trial: str | None = None) -> Plan:
-    """Return the plan with notes on ``trial``, on convolutions that cannot have a Winograd variant, on emulated devices
+    """Return the plan with notes on ``trial``, on convolutions that cannot have a Winograd variant, on substitutes
     and, if the model permits less than float32, on each device's precision.
 
     ``refusals`` maps a device to the reason why its engine refused that precision.
     """
     permitted, notes = plan.model.precision, list(filter(None, [trial, _explain_direct(plan, devices)]))
-    notes += describe_emulated(devices)
+    notes += describe_substitutes(devices)
+    for device in devices:
+        if isinstance(device.driver, Estimates):
+            notes += device.driver.list_estimates(plan.model)
     for device in devices if permitted is not Precision.FLOAT32 else ():
         driver = device.driver
         if isinstance(driver, Precise):
@@ -182,9 +186,11 @@ def _write_step(step: Step) -> dict[str, Any]:
 
 
 def _describe_decision(decision: Decision, width: int) -> list[str]:
-    costs = dict(decision.costs)
+    costs, verdicts = dict(decision.costs), dict(decision.verdicts)
+    how = verdicts[decision.chosen].reason if decision.chosen in verdicts else ""
     label = f"#{decision.number} {decision.operation}"
-    lines = [f"  {label:<{width}}  → {decision.chosen}" + _describe_cost(costs.get(decision.chosen))]
+    cost = _describe_cost(costs.get(decision.chosen))
+    lines = [f"  {label:<{width}}  → {decision.chosen}{cost}{how and f': {how}'}"]
     for name, verdict in decision.verdicts:
         if name != decision.chosen:
             why = _describe_cost(costs.get(name)) if verdict.supported else f": {verdict.reason}"
