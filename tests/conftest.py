@@ -77,10 +77,12 @@ def _loggers() -> list[logging.Logger]:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Let processes that a test starts be interrupted, also if these tests run in the background of a script."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Let signals end processes that a test starts, also if these tests run in the background of a script or under
+    ``nohup``."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler), signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in zip((signal.SIGINT, signal.SIGHUP), before, strict=True):
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")
