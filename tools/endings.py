@@ -46,6 +46,7 @@ LINES = {
     "explain": "explain m.tflite --html OUT.html",
     "export .tflite": "export m.tflite -o OUT.tflite",
     "export .onnx": "export m.tflite -o OUT.onnx",
+    "golden": "golden m.tflite -o FOLDER",
     "info": "info m.tflite",
     "lib": "lib --cflags --libs",
     "migrate": "migrate m.tflite -o FOLDER",

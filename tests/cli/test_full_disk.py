@@ -23,6 +23,7 @@ LINES = {
     ("devices", "--save-profile"): "devices --matrix @m.csv --save-profile @out.toml",
     ("explain", "--html"): f"explain @m.tflite {REFERENCE} --html @out.html",
     ("export", "--output"): "export @m.tflite -o @out.tflite",
+    ("golden", "--output"): "golden @m.tflite @x.npy -o @folder",
     ("run", "--jsonl"): f"run @m.tflite @x.npy {REFERENCE} --jsonl @out.jsonl",
     ("run", "--output"): f"run @m.tflite @x.npy {REFERENCE} -o @folder",
     ("run", "--picture"): f"run @m.tflite @x.png {REFERENCE} --picture @out.png",

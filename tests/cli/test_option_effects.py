@@ -110,7 +110,7 @@ EFFECTS: dict[str, dict[str, Effect]] = {
     "compare": {
         "--device": Effect(f"compare @m.tflite {ON}", "-d arm_nn.toml", "!nnapi.cli.compare.find_divergence"),
         "--against": Effect(f"compare @m.tflite {ON}", "--against litert", "!nnapi.cli.compare.open_engine"),
-        "--seed": Effect(f"compare @m.tflite {ON}", "--seed 3", "!nnapi.cli.compare.read_arrays"),
+        "--seed": Effect(f"compare @m.tflite {ON}", "--seed 3", "!nnapi.cli.compare.read_one_run"),
         "--all": Effect(f"compare @m.tflite {ON}", "--all"),
         **load_options(f"compare @m.model {ON}"),
         "--json": Effect(f"compare @m.tflite {ON}", "--json"),
@@ -139,6 +139,12 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         **load_options("export @m.model -o @out.tflite"),
         "--force": Effect("export @m.tflite -o @m.tflite", "--force", "nnapi.cli.export._write"),
         "--for": Effect("export @m.tflite -o @out.tflite", "--for none", "nnapi.cli.export.open_compiler"),
+    },
+    "golden": {
+        "--output": Effect("golden @m.tflite", "-o @out"),
+        "--seed": Effect("golden @m.tflite -o @out", "--seed 3", "nnapi.cli.golden.read_one_run"),
+        "--json": Effect("golden @m.tflite -o @out", "--json"),
+        **load_options("golden @m.model -o @out"),
     },
     "info": {**load_options("info @m.model"), "--json": Effect("info @m.tflite", "--json")},
     "lib": {
@@ -242,6 +248,7 @@ EFFECTS: dict[str, dict[str, Effect]] = {
 }
 EVERY = {(name, option): effect for name, options in EFFECTS.items() for option, effect in options.items()}
 REFUSED = [
+    "golden @m.tflite @x.npy -o @out --seed 3",
     "export @m.tflite -o @out.tflite --format onnx",
     "export @e.npz -o @set --weights dynamic-range",
     "export @e.npz -o @set --force",

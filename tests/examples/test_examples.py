@@ -10,7 +10,8 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OFFLINE = {"digits/train.py"}  # needs TensorFlow
-SCRIPTS = {path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.py")} - OFFLINE
+WITH_ARGUMENTS = {"recompute_golden.py"}  # test_recompute_golden.py runs it
+SCRIPTS = {path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.py")} - OFFLINE - WITH_ARGUMENTS
 WORKERS = {
     "workers/joblib_digits.py": "joblib",
     "workers/ray_digits.py": "ray.data",

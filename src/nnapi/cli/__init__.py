@@ -20,6 +20,7 @@ COMMANDS = {
     "devices": "List the devices, and the drivers that cannot be used, with reasons.",
     "explain": "Show the plan for a model: its partitions, and the device, costs and reasons of each operation.",
     "export": "Write a model as a .tflite or .onnx file.",
+    "golden": "Write each tensor of a run, and the integers that compute it, for makers of kernels and hardware.",
     "info": "Show a model's inputs, outputs and operations, its feature level and the reasons for this level.",
     "lib": "Print the path of libneuralnetworks.so, the C library for programs that call NNAPI.",
     "migrate": (

@@ -13,7 +13,7 @@ from nnapi.cli.command import refuse_options
 from nnapi.cli.failure import ExitCode, fail
 from nnapi.cli.file_driver import SUFFIXES, measure_file, open_engine
 from nnapi.cli.info import EXAMPLES
-from nnapi.cli.inputs import assign_to_runs, read_arrays
+from nnapi.cli.inputs import assign_to_runs, read_arrays, read_one_run
 from nnapi.cli.options import (
     AsWeights,
     InputShapes,
@@ -117,9 +117,7 @@ def compare(
     base, tried = _find_devices(device or [], against)
     out = console()
     loaded = load(model, int16_as_float, shapes, weights)
-    if len(assign_to_runs(loaded, inputs or [])) > 1:
-        raise Mistake(f"the model has one input, so give one file or none, not {len(inputs or [])}")
-    given = read_arrays(loaded, inputs or [], seed)
+    given = read_one_run(loaded, inputs or [], seed)
     with progress(out, len(loaded.operations)) as step:
         try:
             found = find_divergence(loaded, given, tried, base, lambda call: step(f"{call} on both devices"))

@@ -70,6 +70,13 @@ def read_arrays(model: Model, files: Sequence[Path], seed: int = 0) -> list[Arra
     return [given.array for given in read_inputs(model, files, seed=seed)]
 
 
+def read_one_run(model: Model, files: Sequence[Path], seed: int = 0) -> list[Array]:
+    """Return the inputs of a single run; Mistake if the files are those of several."""
+    if len(assign_to_runs(model, files)) > 1:
+        raise Mistake(f"the model has one input, so give one file or none, not {len(files)}")
+    return read_arrays(model, files, seed)
+
+
 def read_input(file: Path, operand: Operand, pixels: Pixels) -> InputValue:
     """Read the file as a value of the operand; Mistake, which names both, if it does not fit."""
     with open(open_regular(file), "rb") as opened:

@@ -14,6 +14,7 @@ class Form(NamedTuple):
 FORMS = {
     "devices": Form("devices", ("devices", "unavailable")),
     "costs": Form("devices --costs", ("devices",)),
+    "golden": Form("golden", ("model", "inputs", "outputs", "tensors", "operations")),
     "info": Form(
         "info",
         (

@@ -56,10 +56,11 @@ def infer_concatenation_shape(inputs: Sequence[OperandType], axis: int) -> Shape
 @CONCATENATION.kernel(kind="exact")
 def concatenate(call: Call, inputs: Sequence[Array], axis: int) -> Array:
     types, out = call.arguments["inputs"], call.results[0]
-    return np.concatenate([_in_units_of(out, type, values) for type, values in zip(types, inputs, strict=True)], axis)
+    return np.concatenate([in_units_of(out, type, values) for type, values in zip(types, inputs, strict=True)], axis)
 
 
-def _in_units_of(out: OperandType, type: OperandType, values: Array) -> Array:
+def in_units_of(out: OperandType, type: OperandType, values: Array) -> Array:
+    """Return stored values of a type as those of ``out``."""
     if same_quantization(type, out):
         return values
     return requantizer(out, FuseCode.FUSED_NONE, type.scale)(offset(type, values))

@@ -43,7 +43,15 @@ class Step:
 
 def specialize(call: Call, constants: Mapping[int, Array]) -> Step:
     """Return the Step that computes a call on stored arrays; constants, conversions and clamps are prepared once."""
-    kernel = call.operation.kernel_for(_first_code(call))
+    kernel = find_kernel(call)
+    return _specialize(call, kernel, constants, _storers(call, kernel))
+
+
+def find_kernel(call: Call) -> Kernel:
+    return call.operation.kernel_for(_first_code(call))
+
+
+def _specialize(call: Call, kernel: Kernel, constants: Mapping[int, Array], store: Sequence[Convert | None]) -> Step:
     load = _loaders(call, kernel, constants)
     fixed = {name: value for name, value in call.arguments.items() if not _is_tensor(value, 0)}
     fixed |= {name: [None] * len(value) for name, value in call.arguments.items() if isinstance(value, list) and value}
@@ -59,7 +67,7 @@ def specialize(call: Call, constants: Mapping[int, Array]) -> Step:
                 inputs.append(operand)
                 slots.append((name, i, load(name, i)))
     function = partial(kernel.function, call) if kernel.kind == "exact" else kernel.function
-    run = _runner(function, fixed, slots, _storers(call, kernel))
+    run = _runner(function, fixed, slots, store)
     if kernel.kind == "pointwise" and inputs and _is_eight_bit(call.arguments[slots[0][0]]):
         run = _tabulate(run, call.arguments[slots[0][0]].dtype)
     return Step(call, tuple(inputs), call.outputs, run)
@@ -181,7 +189,7 @@ def _sum_dtype(call: Call, kernel: Kernel, constants: Mapping[int, Array]) -> An
     bound = 1.0
     for name, type in types.items():
         operand = call.operands[name][0]
-        axis = _channel_axis(call, name)
+        axis = channel_axis(call, name)
         if axis is None:
             bound *= _reach(type)
         elif operand in constants:
@@ -190,7 +198,7 @@ def _sum_dtype(call: Call, kernel: Kernel, constants: Mapping[int, Array]) -> An
             bound *= float(np.abs(values, out=values).sum(other).max(initial=0)) * ROUNDED_UP
         else:
             bound *= _reach(type) * type.size / max(type.dimensions[axis], 1)
-    if all(_channel_axis(call, name) is None for name in types):
+    if all(channel_axis(call, name) is None for name in types):
         bound *= max(max(type.dimensions, default=1) for type in types.values())
     bias = call.operands.get("bias", ())
     if bias and bias[0] in constants:
@@ -205,7 +213,8 @@ def _reach(type: OperandType) -> float:
     return float(max(limits.max - type.zero_point, type.zero_point - limits.min))
 
 
-def _channel_axis(call: Call, name: str) -> int | None:
+def channel_axis(call: Call, name: str) -> int | None:
+    """Return the axis of an argument's scales per channel; None if it cannot have such."""
     slots = [slot for overload in call.operation.overloads for slot in overload.inputs if slot.name == name]
     return getattr(slots[0], "channel", None) if slots else None
 
@@ -246,7 +255,7 @@ def _storer(call: Call, kernel: Kernel, activation: FuseCode, type: OperandType)
         return lambda y: np.clip(y, y.dtype.type(low), y.dtype.type(high))
     if type.is_quantized:
         convert = rescaler if len(kernel.scaled) > 1 else requantizer
-        return convert(type, activation, _unit(call, kernel))
+        return convert(type, activation, unit_of(call, kernel))
     if type.code in BOOLS:
         return lambda y: np.asarray(y, np.bool_).view(np.uint8)
     dtype = type.dtype
@@ -256,7 +265,7 @@ def _storer(call: Call, kernel: Kernel, activation: FuseCode, type: OperandType)
     return lambda y: np.asarray(y, dtype)
 
 
-def _unit(call: Call, kernel: Kernel) -> Array | float:
+def unit_of(call: Call, kernel: Kernel) -> Array | float:
     """Return the scale of a linear kernel's result: the product of the operands' scales, per channel if one has such.
 
     A single product is rounded to float32, as in the specification's runtime; products per channel are not rounded.
@@ -271,3 +280,9 @@ def _unit(call: Call, kernel: Kernel) -> Array | float:
 def evaluate(call: Call, arrays: Mapping[int, Array]) -> Sequence[Array]:
     with np.errstate(all="ignore"):
         return specialize(call, arrays).run()
+
+
+def accumulate(call: Call, arrays: Mapping[int, Array]) -> Array:
+    """Return the sums of a linear call before they are rescaled: exact integers as floats, of an image as NHWC."""
+    (sums,) = _specialize(call, find_kernel(call), arrays, [None]).run()
+    return sums

@@ -1,4 +1,4 @@
-"""Fixed-point arithmetic of the integer LSTMs; every product is rounded exactly as specified.
+"""Fixed-point arithmetic of quantized operations; every product is rounded exactly as specified.
 
 Values are int64 arrays of integers within ``bits`` (16 or 32), including the sign. An integer with ``m`` integer bits
 represents ``value / 2**(bits - 1 - m)``. Products round halves up, divisions round halves away from zero; both
@@ -26,13 +26,14 @@ def power_of_two(scale: float) -> int | None:
     return round(exponent) if abs(exponent - round(exponent)) < 1e-3 else None
 
 
-def multiplier(real: float) -> Multiplier:
-    """Return the nearest multiplier with a mantissa in [2**30, 2**31); 0 for factors below 2**-32."""
-    fraction, exponent = math.frexp(real)
-    mantissa = math.floor(fraction * 2**31 + 0.5)
-    if mantissa == 2**31:
-        mantissa, exponent = 2**30, exponent + 1
-    return Multiplier(0, 0) if exponent < -31 else Multiplier(mantissa, exponent)
+def multiplier(real: Array | float) -> Multiplier:
+    """Return the nearest multipliers with mantissas in [2**30, 2**31); 0 for factors below 2**-32."""
+    fraction, exponent = np.frexp(np.asarray(real, np.float64))
+    mantissa = np.floor(fraction * 2**31 + 0.5).astype(np.int64)
+    exponent = exponent.astype(np.int64) + (mantissa == 2**31)
+    mantissa = np.where(mantissa == 2**31, 2**30, mantissa)
+    is_small = exponent < -31
+    return Multiplier(np.where(is_small, 0, mantissa)[()], np.where(is_small, 0, exponent)[()])
 
 
 def scale_integers(x: Array, by: Multiplier) -> Array:

@@ -36,7 +36,8 @@ from nnapi.ops.quantized_values import Convert, make_multiplier, offset, quantiz
 from nnapi.ops.shapes import broadcast
 from nnapi.ops.signature_types import BOOL8, INT32, QUANT8, QUANT8_SIGNED, floats, numbers, reals
 
-SPARE = 2**20
+SPARE_BITS = 20
+SPARE = 2**SPARE_BITS
 """The factor of quantized values before they are rescaled and added: 20 fraction bits."""
 
 
@@ -119,14 +120,20 @@ DIV = _arithmetic(OperationCode.DIV, np.divide, floats(2) | {INT32: 4}, level=2,
 def _sum_quantized(call: Call, lhs: Array, rhs: Array, *, sign: int) -> Array:
     """Add both operands in units of twice the larger scale, with 20 fraction bits, and requantize."""
     types, out = (call.arguments["lhs"], call.arguments["rhs"]), call.results[0]
-    common = 2 * max(type.scale for type in types)
+    *factors, total_factor = find_sum_factors(*types, out)
     x, y = (
-        _table(type, make_multiplier(type.scale / common)).take(values.view(np.uint8))
-        for type, values in zip(types, (lhs, rhs), strict=True)
+        _table(type, make_multiplier(factor)).take(values.view(np.uint8))
+        for type, factor, values in zip(types, factors, (lhs, rhs), strict=True)
     )
-    total = make_multiplier(common / (SPARE * out.scale))(x + sign * y) + out.zero_point
+    total = make_multiplier(total_factor)(x + sign * y) + out.zero_point
     low, high = quantized_range(out)
     return np.clip(total, low, high, out=total).astype(out.dtype)
+
+
+def find_sum_factors(lhs: OperandType, rhs: OperandType, out: OperandType) -> tuple[float, float, float]:
+    """Return the factors of both operands, which have 20 fraction bits, and that of their sum."""
+    common = 2 * max(lhs.scale, rhs.scale)
+    return lhs.scale / common, rhs.scale / common, common / (SPARE * out.scale)
 
 
 def _table(type: OperandType, multiply: Convert) -> Array:

@@ -65,10 +65,15 @@ def average_pool(input: Array, padding: Padding, stride: Pair, size: Pair) -> Ar
 @AVERAGE_POOL_2D.kernel(kind="raw", types=(QUANT8, QUANT8_SIGNED))
 def average_pool_quantized(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
     """Return the mean as the nearest quantized value, halves away from 0."""
-    sums = _reduce(np.add, input.astype(np.int32), padding, stride, size, 0)
+    sums = sum_windows(input, padding, stride, size)
     counts = count_cells(input.shape[1:3], padding, stride, size)
     nearest = (np.abs(sums) + counts // 2) // counts
     return np.copysign(nearest, sums).astype(input.dtype)
+
+
+def sum_windows(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
+    """Return the sum of the quantized values in each window, in int32."""
+    return _reduce(np.add, input.astype(np.int32), padding, stride, size, 0)
 
 
 @L2_POOL_2D.kernel

@@ -12,6 +12,7 @@ import numpy as np
 from nnapi.codes import FuseCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array, OperandType
+from nnapi.ops.fixed_point import multiplier
 
 Convert = Callable[[Array], Array]
 
@@ -94,13 +95,13 @@ def requantizer(type: OperandType, activation: FuseCode, factor: Array | float) 
     the last axis. The function may overwrite its argument.
     """
     low, high = quantized_range(type, activation)
-    multiplier = np.asarray(factor, np.float64) / type.scale * AWAY
+    per_unit = np.asarray(factor, np.float64) / type.scale * AWAY
     zero_point = np.float32(type.zero_point)
 
     def requantize(y: Array) -> Array:
         if y.dtype not in (np.float32, np.float64):
             y = y.astype(np.float32)
-        y = np.multiply(y, multiplier.astype(y.dtype), out=y if y.flags.writeable else None)
+        y = np.multiply(y, per_unit.astype(y.dtype), out=y if y.flags.writeable else None)
         np.rint(y, out=y)
         if zero_point:
             y += zero_point
@@ -115,12 +116,12 @@ def make_multiplier(factor: Array | float) -> Convert:
     It multiplies by 31 bits of the factor, then shifts; each result is rounded to the nearest integer, halves up. Both
     are computed in float64, which is precise enough to recognize halves.
     """
-    mantissa, exponent = np.frexp(np.asarray(factor, np.float64))
-    multiplier = np.ldexp(np.rint(mantissa * 2**31) / 2**31, np.maximum(exponent, 0))
+    mantissa, exponent = multiplier(factor)
+    scale = np.ldexp(mantissa / 2**31, np.maximum(exponent, 0))
     shift = np.ldexp(1.0, np.minimum(exponent, 0))
 
     def multiply(integers: Array) -> Array:
-        y: Array = integers * multiplier
+        y: Array = integers * scale
         y += 0.5
         np.floor(y, out=y)
         y *= shift
