@@ -19,7 +19,7 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import Net, both, reference
 
-SAME, RELU, RELU6 = 1, 1, 3
+SAME, RELU, RELU1, RELU6 = 1, 1, 2, 3
 IMAGE = tensor("uint8", (1, 5, 5, 4), 0.05, 120)
 
 
@@ -54,6 +54,15 @@ def test_numbers_that_only_silent_channels_see_are_struck_out() -> None:
     graph = Graph([first, second], [x], second.outputs)
     struck = clear_weights(graph, Outliers()).operators[1].inputs[1]
     assert struck.data.reshape(3, 2).tolist() == [[100, 101], [100, 250], [100, 100]]
+
+
+def test_a_bound_between_two_values_is_rounded_away_from_zero() -> None:
+    """RELU1 permits -1/2 to 1/2, which kernels round to -1 and 1: no channel is silent."""
+    x = Tensor("i8", (1, 1, 1, 1), 2.0, 0)
+    operator = pointwise(x, [[101], [100]], [0, 0], RELU1)
+    operator.outputs[0].scale = 2.0
+    found = find_dead_channels(Graph([operator], [x], operator.outputs))
+    assert found[operator.outputs[0]].tolist() == [False, True]
 
 
 def thin_network(random: Any) -> tuple[Any, ...]:

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from nnapi.codes import FuseCode
+from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
-from nnapi.model.operand import Array
-from nnapi.ops.quantized_values import BOUNDS
+from nnapi.model.operand import Array, OperandType
+from nnapi.ops.quantized_values import quantized_range
 
 LARGEST = 2**12
 """Maximum values of an examined filter. Bounds of larger sums are too wide to be of use."""
@@ -87,10 +87,6 @@ def _bound(conv: Conv, before: Bounds) -> Bounds:
 
 
 def _clamp(tensor: Tensor, activation: int) -> tuple[int, int]:
-    floor, ceiling = -128 - tensor.zero_point, 127 - tensor.zero_point
-    low, high = BOUNDS[FuseCode(activation)]
-    if low > -np.inf:
-        floor = max(floor, round(low / tensor.unit))
-    if high < np.inf:
-        ceiling = min(ceiling, round(high / tensor.unit))
-    return floor, ceiling
+    type = OperandType(OperandCode.TENSOR_QUANT8_ASYMM_SIGNED, (), tensor.unit, tensor.zero_point)
+    lowest, highest = quantized_range(type, FuseCode(activation))
+    return lowest - tensor.zero_point, highest - tensor.zero_point
