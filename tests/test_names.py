@@ -33,7 +33,6 @@ TESTED_BY = {
     "capi/diagnostics.py": "clients/test_clients.py",
     "capi/call_text.py": "capi/test_strace.py",
     "capi/support_library.py": "clients/test_clients.py",
-    "cli/accelerators.py": "cli/test_migrate.py",
     "cli/array_inputs.py": "cli/test_inputs.py",
     "cli/option_meanings.py": "tools/test_automation.py",
     "cli/lib.py": "capi/test_installation.py",

@@ -14,9 +14,12 @@ from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app
+from nnapi.cli.accelerators import NoAnswerError, count_accepted
+from nnapi.model.model import Model
 from nnapi.report.engines import OTHERS, Array, File, LiteRT, Opened, Run
 from nnapi.testing.corpus import write
 from tests.cli.test_check import relu
+from tests.runtime.device_cases import build_reversed
 
 pytest.importorskip("ai_edge_litert")
 pytestmark = pytest.mark.usefixtures("without_compilers")
@@ -25,7 +28,8 @@ pytestmark = pytest.mark.usefixtures("without_compilers")
 @pytest.fixture
 def without_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The vendors' compilers take seconds, and tests of their own."""
-    monkeypatch.setattr("nnapi.cli.migrate.ask_compilers", lambda file, output: iter(()))
+    monkeypatch.setattr("nnapi.cli.migrate.list_compilers", list)
+    monkeypatch.setattr("nnapi.cli.migrate.NPUS", ())
 
 
 @pytest.fixture
@@ -51,7 +55,10 @@ def test_a_file_and_its_accelerators(file: Path, tmp_path: Path) -> None:
     total, count = nnapi.compile(nnapi.load(model["file"])).run(x, n)
     assert (total == 2).all()
     assert (count == 4).all()
-    assert model["accelerators"] == [{"name": "LiteRT XNNPACK", "taken": 1, "total": 2, "partitions": 1, "problem": ""}]
+    (answer,) = model["accelerators"]
+    assert (answer["name"], answer["taken"], answer["total"], answer["partitions"]) == ("LiteRT XNNPACK", 1, 2, 1)
+    assert (answer["problem"], answer["files"]) == ("", [])
+    assert answer["source"].startswith("engine: LiteRT ")
     refusals = [operation["refusals"] for operation in model["operations"]]
     assert sorted(refusals, key=len) == [{}, {"LiteRT XNNPACK": "LiteRT computes ADD without XNNPACK"}]
 
@@ -70,8 +77,66 @@ def test_a_profile_is_asked_too(file: Path, tmp_path: Path) -> None:
     profile.write_text('name = "npu"\n[operations.ADD]\ntypes = ["TENSOR_INT32"]\n')
     _, (model,) = migrate(file, "--output", tmp_path / "out", "--device", profile)
     assert [(each["taken"], each["partitions"]) for each in model["accelerators"]] == [(1, 1), (1, 1)]
+    assert model["accelerators"][1]["source"].startswith("profile: ")
     reasons = [operation["refusals"].get(str(profile)) for operation in model["operations"]]
     assert set(reasons) == {None, "npu takes lhs as TENSOR_INT32, not as TENSOR_FLOAT32"}
+
+
+class Compiler:
+    """A vendor's compiler that takes integers only, and writes a file."""
+
+    name, source, is_slow = "npu", "vendor's compiler: a test", True
+    questions = 0
+
+    def list_refusals(self, model: Model, parts: Sequence[Model]) -> list[str]:
+        self.questions += 1
+        types = [model.operands[call.outputs[0]].type.name for call in model.operations]
+        return ["" if type == "TENSOR_INT32" else "not an integer" for type in types]
+
+    def count_partitions(self, model: Model, refusals: Sequence[str]) -> int:
+        return count_accepted(model, refusals)
+
+    def write_files(self, model: Model, start: Path) -> list[Path]:
+        (path := start.with_name(f"{start.name}-npu.bin")).write_bytes(b"compiled")
+        return [path]
+
+
+class Missing(Compiler):
+    name = "other"
+
+    def list_refusals(self, model: Model, parts: Sequence[Model]) -> list[str]:
+        raise NoAnswerError("the vendor's library libother.so is missing")
+
+
+def test_compilers_answer_with_files_or_say_what_is_missing(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nnapi.cli.migrate.list_compilers", lambda: [Compiler(), Missing()])
+    page = tmp_path / "page.html"
+    _, (model,) = migrate(file, "--output", tmp_path / "out", "--html", page)
+    _, npu, other = model["accelerators"]
+    assert (npu["source"], npu["taken"], npu["total"]) == ("vendor's compiler: a test", 1, 2)
+    assert [Path(path).read_bytes() for path in npu["files"]] == [b"compiled"]
+    assert other["problem"] == "the vendor's library libother.so is missing"
+    for words in ("vendor&#39;s compiler: a test", "two-npu.bin", "libother.so is missing", "engine: LiteRT "):
+        assert words in page.read_text()
+    assert sum("npu" in operation["refusals"] for operation in model["operations"]) == 1
+    assert all("other" not in operation["refusals"] for operation in model["operations"])
+
+
+def test_edits_are_tried_once_for_each_reason_on_slow_compilers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = nnapi.Builder()
+    x = builder.input(nnapi.tensor("float32", (2, 3)), name="x")
+    builder.output(builder.abs(builder.abs(builder.abs(x))))
+    nnapi.export(builder.finish(), path := tmp_path / "three.tflite")
+    tried = Compiler()
+    monkeypatch.setattr("nnapi.cli.migrate.list_compilers", lambda: [tried])
+    edits = [("half it", build_reversed()), ("double it", build_reversed())]
+    monkeypatch.setattr("nnapi.cli.migrate.list_edits", lambda part: iter(edits))
+    migrate(path, "--output", tmp_path / "out")
+    assert tried.questions == 1 + len(edits)
 
 
 def test_models_of_a_recording_run_on_what_was_recorded(tmp_path: Path) -> None:

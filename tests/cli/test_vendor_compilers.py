@@ -1,4 +1,4 @@
-"""The vendors' compilers: what LiteRT's tool prints, and which libraries it is given."""
+"""The vendors' compilers: what LiteRT's tool prints and writes, and which libraries it is given."""
 
 from __future__ import annotations
 
@@ -7,63 +7,122 @@ from pathlib import Path
 
 import pytest
 
+import nnapi
 from nnapi.cli import vendor_compilers
-from nnapi.cli.vendor_compilers import VENDORS, Answer, Vendor, ask_compilers, read_answer
+from nnapi.cli.accelerators import NoAnswerError
+from nnapi.cli.vendor_compilers import VENDORS, Vendor, VendorCompiler, find_problem, list_compilers, list_left
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.formats.tflite.names import write_named_tensors
+from nnapi.formats.tflite.writer import serialize
+from nnapi.model.model import Model
 
 QUALCOMM, *_, SAMSUNG, INTEL = VENDORS
+
+
+@pytest.fixture(autouse=True)
+def _any_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vendor_compilers, "find_version", lambda package: "7")
+
+
+def build_chain() -> Model:
+    net = nnapi.Builder("chain")
+    x = net.input(nnapi.tensor("float32", (2,)))
+    net.output(net.neg(net.abs(x)))
+    return net.finish()
+
+
+def written(*kinds: str) -> bytes:
+    """Return a file of operators with one input; the names of their results are numbered."""
+    values = [Tensor("f32", (2,), name=f"op{number - 1}") for number in range(len(kinds) + 1)]
+    operators = [Operator(kind, [values[i]], [values[i + 1]]) for i, kind in enumerate(kinds)]
+    return serialize(Graph(operators, [values[0]], [values[-1]], name="chain"), write_named_tensors)
 
 
 @pytest.mark.parametrize(
     ("vendor", "log", "expected"),
     [
         (
-            INTEL,
-            "[a.cc:7] Partitioned subgraph<0>, selected 7 ops, from a total of 9 ops. resulted in 2 partitions.\n"
-            "[a.cc:7] Partitioned subgraph<1>, selected 1 ops, from a total of 1 ops. resulted in 1 partitions.\n",
-            Answer("npu", 8, 10, 3),
-        ),
-        (
             QUALCOMM,
             "Could not load shared library /a/libPlugin.so: libQnnHtp.so: cannot open shared object file: No such",
-            Answer(
-                "npu", problem="the vendor's library libQnnHtp.so is missing: pip install ai-edge-litert-sdk-qualcomm"
-            ),
+            "the vendor's library libQnnHtp.so is missing: pip install ai-edge-litert-sdk-qualcomm",
+        ),
+        (
+            INTEL,
+            "/a/libPlugin.so: libopenvino.so.2631: cannot open shared object file: No such",
+            "the vendor's library libopenvino.so.2631 is missing: pip install openvino==2026.3.1",
         ),
         (
             SAMSUNG,
             "Could not load shared library /a/libPlugin.so: /a/libPlugin.so: undefined symbol: _ZN3a.\n",
-            Answer("npu", problem="the compiler in LiteRT's wheel cannot be loaded: undefined symbol: _ZN3a"),
+            "the compiler in LiteRT's wheel cannot be loaded: undefined symbol: _ZN3a",
         ),
-        (INTEL, "ERROR: [b.cc:3] No variable tensors\nINFO: bye\n", Answer("npu", problem="No variable tensors")),
-        (INTEL, "", Answer("npu", problem="the compiler selected no operators and printed no reason")),
+        (INTEL, "ERROR: [b.cc:3] No variable tensors\nINFO: bye\n", "No variable tensors"),
+        (INTEL, "", "the compiler selected no operators and printed no reason"),
     ],
 )
-def test_the_answer_in_a_log(vendor: Vendor, log: str, expected: Answer) -> None:
-    assert read_answer("npu", vendor, log) == expected
+def test_the_problem_in_a_log(vendor: Vendor, log: str, expected: str) -> None:
+    assert find_problem(log, vendor) == expected
+
+
+def test_operations_that_are_left_have_reasons() -> None:
+    log = "INFO: [a.cc:1] op type 78 is not supported\n"  # HARD_SWISH is 117, ABS is 101
+    content = written("ABS", "NEG")
+    assert list_left(content, log) == dict.fromkeys((0, 1), "the compiler leaves it to the CPU")
+    assert list_left(content, "op type 101 is not supported")[0] == "the compiler does not support ABS"
+
+
+def make_wheel(folder: Path, script: str) -> Path:
+    """Return a wheel with a tool that is a shell script."""
+    wheel = folder / "ai_edge_litert"
+    tool = wheel / "tools" / "apply_plugin_main"
+    tool.parent.mkdir(parents=True)
+    tool.write_text(f"#!/bin/sh\nfor each; do case $each in --o=*) out=${{each#--o=}};; esac; done\n{script}\n")
+    tool.chmod(0o755)
+    return wheel
+
+
+def test_operations_are_refused_one_by_one(tmp_path: Path) -> None:
+    (tmp_path / "left.tflite").write_bytes(written("ABS"))
+    compiler = VendorCompiler(SAMSUNG, make_wheel(tmp_path, f"cp {tmp_path}/left.tflite $out"))
+    model = build_chain()
+    refused = compiler.list_refusals(model, [])
+    assert refused == ["the compiler leaves it to the CPU", ""]
+    assert compiler.count_partitions(model, refused) == 1
+    assert [path.name for path in compiler.write_files(model, tmp_path / "m")] == ["m-samsung.tflite"]
+
+
+def test_a_compiler_without_a_file_says_why(tmp_path: Path) -> None:
+    compiler = VendorCompiler(SAMSUNG, make_wheel(tmp_path, 'echo "ERROR: [a.cc:1] it is too large"'))
+    with pytest.raises(NoAnswerError, match=r"^it is too large$"):
+        compiler.list_refusals(build_chain(), [])
+    with pytest.raises(NoAnswerError, match=r"^no file is compiled: it is too large$"):
+        compiler.write_files(build_chain(), tmp_path / "m")
+    assert not list(tmp_path.glob("m*"))
+
+
+def test_the_tool_gets_the_folders_of_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the library that a compiler needs, it is not asked."""
+    wheel = make_wheel(tmp_path, 'echo "ERROR: [a.cc:1] $* $LD_LIBRARY_PATH"')
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/other")
+    monkeypatch.setattr(vendor_compilers, "find_spec", lambda name: None)
+    compiler = VendorCompiler(QUALCOMM, wheel)
+    with pytest.raises(NoAnswerError, match="libQnnLpai.so is missing: pip install ai-edge-litert-sdk-qualcomm$"):
+        compiler.list_refusals(build_chain(), [])
+    (tmp_path / "libQnnLpai.so").touch()
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"/other:{tmp_path}")
+    with pytest.raises(NoAnswerError) as asked:
+        compiler.list_refusals(build_chain(), [])
+    assert str(asked.value).startswith("--cmd=partition --model=")
+    assert str(asked.value).endswith(f"--soc_manufacturer=Qualcomm --soc_model=SM8750 /other:{tmp_path}")
 
 
 def test_each_compiler_of_the_wheel_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in for LiteRT's tool prints its arguments and its search path as an error."""
-    wheel = tmp_path / "ai_edge_litert"
-    tool = wheel / "tools" / "apply_plugin_main"
-    tool.parent.mkdir(parents=True)
-    tool.write_text('#!/bin/sh\necho "ERROR: [a.cc:1] $* $LD_LIBRARY_PATH"\n')
-    tool.chmod(0o755)
+    wheel = make_wheel(tmp_path, "")
     (wheel / "vendors" / "qualcomm" / "compiler").mkdir(parents=True)
     (wheel / "__init__.py").touch()
-    libraries = tmp_path / "ai_edge_litert_sdk_qualcomm" / "data"
-    libraries.mkdir(parents=True)
-    (libraries.parent / "__init__.py").touch()
-    (libraries / "libQnnHtp.so").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
     monkeypatch.delitem(sys.modules, "ai_edge_litert", raising=False)
-    (answer,) = ask_compilers(tmp_path / "m.tflite", tmp_path / "out")
-    assert answer.name == "Qualcomm SM8750"
-    assert answer.problem.startswith(f"--cmd=partition --model={tmp_path / 'm.tflite'} ")
-    assert answer.problem.endswith(f"--soc_manufacturer=Qualcomm --soc_model=SM8750 {libraries}")
-
-
-def test_without_litert_nobody_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (compiler,) = list_compilers()
+    assert (compiler.name, compiler.source) == ("Qualcomm SM8750", "vendor's compiler, by LiteRT 7")
     monkeypatch.setattr(vendor_compilers, "find_spec", lambda name: None)
-    assert list(ask_compilers(tmp_path / "m.tflite", tmp_path / "out")) == []
+    assert list_compilers() == []

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 import nnapi
-from nnapi.cli.accelerators import Accelerator, DeviceAccelerator, Xnnpack
+from nnapi.cli.accelerators import NPUS, Accelerator, Answer, DeviceAccelerator, NoAnswerError, Xnnpack
 from nnapi.cli.command import refuse_options
 from nnapi.cli.export import need_other_file
 from nnapi.cli.failure import ExitCode, describe_failure, fail, name_in_failure, warn
@@ -22,7 +22,7 @@ from nnapi.cli.options import Json, ModelFiles, Names, Page, Seed, device_option
 from nnapi.cli.printing import console, indent, print_json, table
 from nnapi.cli.progress import progress
 from nnapi.cli.suggested_edits import list_edits
-from nnapi.cli.vendor_compilers import Answer, ask_compilers
+from nnapi.cli.vendor_compilers import list_compilers
 from nnapi.errors import Mistake, NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
@@ -88,8 +88,9 @@ def migrate(
     if all(file.suffix == EXAMPLES for file in models):
         refuse_options(["seed"], "a recording contains its inputs")
     _need_other_names(models, output)
-    gpu = [each.name for each in nnapi.devices() if each.name == GPU]
-    accelerators: list[Accelerator] = [Xnnpack(), *map(DeviceAccelerator, dict.fromkeys([*gpu, *(device or ())]))]
+    asked = [each.name for each in nnapi.devices() if each.name in (GPU, *NPUS)]
+    devices = map(DeviceAccelerator, dict.fromkeys([*asked, *(device or ())]))
+    accelerators: list[Accelerator] = [Xnnpack(), *devices, *list_compilers()]
     terminal = console()
     output.mkdir(parents=True, exist_ok=True)
     subjects = [subject for file in models for subject in _read(file, seed, is_only=len(models) == 1)]
@@ -173,33 +174,55 @@ def _migrate(
             f"each operation has the same result in LiteRT within rounding; the whole model is off by {off}"
         )
     parts = [part for _, part in each_alone(model, inputs)]
-    refusals = {each.name: each.list_refusals(model, list(map(build, parts))) for each in accelerators}
-    migration.accelerators = [
-        Answer(each.name, refused.count(""), len(refused), each.count_partitions(model, refused))
-        for each, refused in zip(accelerators, refusals.values(), strict=True)
-    ]
-    migration.accelerators += ask_compilers(file, file.with_suffix(".partitioned"))
-    file.with_suffix(".partitioned").unlink(missing_ok=True)
-    migration.operations = list(_describe(found, parts, accelerators, refusals))
+    refusals: dict[str, list[str]] = {}
+    for each in accelerators:
+        migration.accelerators.append(_ask(each, model, parts, file.with_suffix(""), refusals))
+    answered = [each for each in accelerators if each.name in refusals]
+    migration.operations = list(_describe(found, parts, answered, refusals))
+
+
+def _ask(
+    accelerator: Accelerator, model: Model, parts: Sequence[Example], start: Path, refusals: dict[str, list[str]]
+) -> Answer:
+    """Return the answer of an accelerator, and add the reasons of its refusals; ``start`` begins names of files."""
+    name, source = accelerator.name, accelerator.source
+    try:
+        refused = refusals[name] = accelerator.list_refusals(model, list(map(build, parts)))
+    except (NoAnswerError, NnapiError) as error:
+        return Answer(name, source, problem=str(error))
+    taken, files, note = refused.count(""), list[Path](), ""
+    try:
+        files = accelerator.write_files(model, start) if taken else []
+    except NoAnswerError as error:
+        note = str(error)
+    partitions = accelerator.count_partitions(model, refused)
+    return Answer(name, source, taken, len(refused), partitions, files=tuple(map(str, files)), note=note)
 
 
 def _describe(
     found: Divergence, parts: Sequence[Example], accelerators: Sequence[Accelerator], refusals: dict[str, list[str]]
 ) -> Iterator[Operation]:
+    tried: dict[tuple[str, str, str], list[str]] = {}
     for index, (step, part) in enumerate(zip(found.steps, parts, strict=True)):
         call = f"{step.operation} (#{step.number})"
         refused = {
             name: reasons[index].removeprefix(call).lstrip(": ") for name, reasons in refusals.items() if reasons[index]
         }
-        edited = list(list_edits(part)) if refused else []
-        edits = {
-            each.name: [
-                words for words, model in edited if not any(each.list_refusals(model, [model] * len(model.operations)))
-            ]
-            for each in accelerators
-            if each.name in refused
-        }
+        edits = dict[str, list[str]]()
+        for each in accelerators:
+            if each.name in refused:
+                key = each.name, step.operation, refused[each.name] if each.is_slow else call
+                edits[each.name] = tried[key] = tried[key] if key in tried else _list_helpful(each, part)
         yield Operation(step.number, step.operation, str(step.verdict), step.reason, refused, edits)
+
+
+def _list_helpful(accelerator: Accelerator, part: Example) -> list[str]:
+    """Return the edits after which an accelerator takes an operation."""
+
+    def takes(model: Model) -> bool:
+        return not any(accelerator.list_refusals(model, [model] * len(model.operations)))
+
+    return [words for words, model in list_edits(part) if takes(model)]
 
 
 def _show(out: Console, migration: Migration) -> None:
@@ -207,10 +230,10 @@ def _show(out: Console, migration: Migration) -> None:
         out.print(Text(f"{migration.model}: not migrated: {migration.problem}", "yellow"))
         return
     out.print(Text(f"{migration.file}: {format_bytes(migration.bytes)}, {migration.summary}", "bold"))
-    rows = table("accelerator", "takes", "partitions", "", right=["takes", "partitions"])
+    rows = table("accelerator", "takes", "partitions", "answer of", "", right=["takes", "partitions"])
     for each in migration.accelerators:
         counts = (f"{each.taken} of {each.total}", str(each.partitions)) if not each.problem else ("", "")
-        rows.add_row(each.name, *counts, Text(each.problem))
+        rows.add_row(each.name, *counts, Text(each.source), Text(each.problem or each.note or ", ".join(each.files)))
     out.print(indent(rows))
     if migration.problem:
         out.print(Text(f"  {migration.problem}", "yellow"))

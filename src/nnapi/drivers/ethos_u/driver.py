@@ -16,9 +16,9 @@ from nnapi.contract.driver import (
     Verdict,
 )
 from nnapi.contract.substitutes import FOREMOST
-from nnapi.drivers.ethos_u.lowering import VelaConversion
 from nnapi.drivers.ethos_u.vela import Report, run_vela
 from nnapi.errors import OpFailedError
+from nnapi.exporters.tflite.numbered import NumberedConversion
 from nnapi.model.model import Model, OperationCall
 from nnapi.store.directories import RecordKind
 from nnapi.store.records import keep_record, recall_record
@@ -67,10 +67,10 @@ class EthosUDriver(HostMemory):
 
     def _ask_whole(self, model: Model) -> tuple[Report, Sequence[Verdict]]:
         """Return Vela's answer, and the verdicts of the lowering before it."""
-        lowered = VelaConversion(model).run()
+        lowered = NumberedConversion(model).run()
         return self._ask(lowered, lowered.list_supported()), lowered.verdicts
 
-    def _ask(self, lowered: VelaConversion, numbers: Collection[int]) -> Report:
+    def _ask(self, lowered: NumberedConversion, numbers: Collection[int]) -> Report:
         """Ask about some operations in one file; if Vela fails, about each alone. Answers are recorded on disk."""
         if not numbers:
             return Report()
@@ -84,7 +84,7 @@ class EthosUDriver(HostMemory):
             keep_record(RecordKind.PROBES, key, _write(known), model=lowered.model.name, device=self.info.name)
         return known
 
-    def _ask_each(self, lowered: VelaConversion, numbers: Collection[int], failure: str) -> Report:
+    def _ask_each(self, lowered: NumberedConversion, numbers: Collection[int], failure: str) -> Report:
         if len(numbers) == 1:
             return Report(dict.fromkeys(numbers, failure))
         refusals, cycles = dict[int, str](), dict[int, int]()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from nnapi.drivers.ethos_u.lowering import PREFIX
+from nnapi.exporters.tflite.numbered import PREFIX
 from nnapi.printable import format_bytes
 from nnapi.store.temporary import temporary_folder
 

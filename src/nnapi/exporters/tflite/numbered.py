@@ -1,4 +1,4 @@
-"""Lowering to .tflite files for Vela, in which the names of tensors tell the operations."""
+"""Files for the compilers of NPUs, in which the names of tensors tell the operations."""
 
 from collections.abc import Collection
 
@@ -9,9 +9,10 @@ from nnapi.formats.tflite.writer import serialize
 from nnapi.model.model import Model, OperationCall
 
 PREFIX = "op"
+"""The beginning of the name of each result; the number of its operation follows."""
 
 
-class VelaConversion(Conversion):
+class NumberedConversion(Conversion):
     """A conversion that knows the operation of each operator. Dynamic dimensions are 1."""
 
     def __init__(self, model: Model, shapes: object = None) -> None:

@@ -1,12 +1,12 @@
-"""The .tflite files that Vela gets."""
+"""The .tflite files that compilers of NPUs get."""
 
-from nnapi.drivers.ethos_u.lowering import VelaConversion
+from nnapi.exporters.tflite.numbered import NumberedConversion
 from nnapi.formats.tflite.reader import File, Subgraph
 from tests.drivers.ethos_u.ethos_u_cases import build_network
 
 
 def written(*numbers: int) -> Subgraph:
-    return File(memoryview(VelaConversion(build_network()).run().write(numbers))).subgraph(0)
+    return File(memoryview(NumberedConversion(build_network()).run().write(numbers))).subgraph(0)
 
 
 def test_names_tell_the_operations() -> None:
