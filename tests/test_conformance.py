@@ -12,8 +12,9 @@ import pytest
 from nnapi.drivers.isolated import Isolated
 from nnapi.model.operation import REGISTRY
 from nnapi.runtime.device import Device
-from nnapi.testing.conformance import Result, Status, run
+from nnapi.testing.conformance import run
 from nnapi.testing.corpus import Corpus, Entry
+from nnapi.testing.suite.result import Result, Status
 from nnapi.testing.variants import VARIANTS
 
 PARTS = {"AIDL_V2": 1, "AIDL_V3": 1, "V1_0": 1, "V1_1": 1, "V1_2": 10, "V1_3": 5, "V1_3_cts_only": 1}

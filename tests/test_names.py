@@ -19,6 +19,7 @@ WITHOUT_A_PACKAGE = {"benchmarks", "clients", "clients/tflite_delegate", "docs",
 """Folders of tests of what is not in src/nnapi."""
 
 TESTED_BY = {
+    "testing/suite/tables.py": "cli/test_check_lists.py",
     "closeable.py": "runtime/test_closing.py",
     "drivers/openvino/control_flow.py": "drivers/test_whole_control_flow.py",
     "drivers/openvino/timings.py": "contract/test_timings.py",
@@ -33,6 +34,7 @@ TESTED_BY = {
     "capi/diagnostics.py": "clients/test_clients.py",
     "capi/call_text.py": "capi/test_strace.py",
     "capi/support_library.py": "clients/test_clients.py",
+    "cli/check_page.py": "cli/test_check_diff.py",
     "cli/array_inputs.py": "cli/test_inputs.py",
     "cli/option_meanings.py": "tools/test_automation.py",
     "cli/lib.py": "capi/test_installation.py",

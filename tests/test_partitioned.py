@@ -7,8 +7,9 @@ import pytest
 from nnapi import Device, DeviceTypeCode, device
 from nnapi.drivers.limited import Limited
 from nnapi.model.model import Model, OperationCall
-from nnapi.testing.conformance import Status, run
+from nnapi.testing.conformance import run
 from nnapi.testing.corpus import Corpus
+from nnapi.testing.suite.result import Status
 
 PARTS = 8
 

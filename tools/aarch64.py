@@ -28,8 +28,9 @@ from pathlib import Path
 
 from nnapi import Device
 from nnapi.drivers.foreign.driver import list_devices
-from nnapi.testing.conformance import Status, run
+from nnapi.testing.conformance import run
 from nnapi.testing.corpus import PUBLISHED, Corpus, Entry
+from nnapi.testing.suite.result import Status
 from tests.drivers.foreign.agent_cases import is_listening
 from tests.waiting import comes_true
 from tools.debian import Packages, codename

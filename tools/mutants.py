@@ -121,8 +121,9 @@ def conformance(path: Path) -> int:
     """Run examples of the operations that a module names, or of all, on its driver's device or on the reference."""
     from nnapi.codes import OperationCode
     from nnapi.runtime.device import Device
-    from nnapi.testing.conformance import Status, run
+    from nnapi.testing.conformance import run
     from nnapi.testing.corpus import open_published
+    from nnapi.testing.suite.result import Status
 
     module = ".".join(path.relative_to("src").with_suffix("").parts)
     drivers = [point for point in entry_points(group="nnapi.drivers") if module.startswith(f"{point.module}.")]

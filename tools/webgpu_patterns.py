@@ -39,9 +39,10 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.testing.build import build
 from nnapi.testing.compare import compare, tolerance_for
-from nnapi.testing.conformance import Result, Status, check
+from nnapi.testing.conformance import check
 from nnapi.testing.corpus import open_published
 from nnapi.testing.example import Criterion
+from nnapi.testing.suite.result import Result, Status
 from nnapi.testing.variants import VARIANTS, Setting
 from tools import size
 from tools.webgpu_models import draw_inputs, make_models

@@ -19,8 +19,9 @@ from nnapi.cli import app
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, BadStateError, OutputInsufficientSizeError
 from nnapi.model.operand import OperandType, tensor
-from nnapi.testing.conformance import Status, run
+from nnapi.testing.conformance import run
 from nnapi.testing.corpus import Corpus
+from nnapi.testing.suite.result import Status
 
 pytestmark = pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
 

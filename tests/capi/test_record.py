@@ -18,9 +18,10 @@ from nnapi.cli import app
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import tensor
-from nnapi.testing.conformance import Status, run
+from nnapi.testing.conformance import run
 from nnapi.testing.corpus import Corpus
 from nnapi.testing.record import example_of
+from nnapi.testing.suite.result import Status
 
 built = pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
 

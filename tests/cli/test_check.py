@@ -12,7 +12,15 @@ from typer.testing import CliRunner
 
 from nnapi.cli import app
 from nnapi.testing.corpus import INDEX, write
-from nnapi.testing.example import Example, ExampleGraph, Harness, OperandSource, OperandSpec, OperationSpec
+from nnapi.testing.example import (
+    Example,
+    ExampleGraph,
+    Harness,
+    OperandSource,
+    OperandSpec,
+    OperationSpec,
+)
+from tests.testing.flawed_device_cases import perform_here
 
 
 def relu(name: str, *expected: float) -> Example:
@@ -24,6 +32,11 @@ def relu(name: str, *expected: float) -> Example:
     main = ExampleGraph(operands, (OperationSpec("RELU", (0,), (1,)),), (0,), (1,))
     outputs = {1: np.array(expected, np.float32)}
     return Example(name, main, {0: np.array([-1, 2], np.float32)}, outputs, harness=Harness(dynamic_output_shape=True))
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    perform_here(monkeypatch)
 
 
 @pytest.fixture
@@ -65,14 +78,14 @@ def test_failure_names_the_first_difference(wrong: Path) -> None:
     result = call(wrong, "--variants", "plain")
     said = result.stdout
     assert result.exit_code == 1, result.output
-    assert "relu_off, plain: output 0 (subgraph_output)[1] is 2, expected 2.5" in said
+    assert "relu_off/plain: output 0 (subgraph_output)[1] is 2, expected 2.5" in said
     assert row(said, "plain") == ["2", "1", "1"]
     assert "1 run failed" in said
 
 
 def test_progress_counts_failures(wrong: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
-    monkeypatch.setattr("nnapi.cli.check.progress", lambda out, total: nullcontext(shown.append))
+    monkeypatch.setattr("nnapi.cli.check_examples.progress", lambda out, total: nullcontext(shown.append))
     write(wrong.with_name("zero.npz"), [relu("relu_last", 0, 2)])
     call(wrong.parent, "--variants", "plain")
     assert shown == ["relu_one", "relu_off", "relu_last, 1 failed"]
@@ -82,8 +95,14 @@ def test_json(wrong: Path, tmp_path: Path) -> None:
     file = tmp_path / "out.json"
     assert call(wrong, "--device", "nnapi-reference", "--variants", "plain,dynamic", "--output", file).exit_code == 1
     said = json.loads(file.read_text())
-    counts = {"total": 2, "passed": 1, "failed": 1, "skipped": 0}
-    failures = said.pop("failures")
+    counts = {"total": 2, "passed": 1, "failed": 1, "skipped": 0, "crashed": 0, "timed out": 0, "flaky": 0}
+    failures, results = said.pop("failures"), said.pop("results")
+    assert [(each["test"], each["status"], each["operations"], each["type"]) for each in results] == [
+        ("relu_one/plain", "passed", ["RELU"], "TENSOR_FLOAT32"),
+        ("relu_one/dynamic", "passed", ["RELU"], "TENSOR_FLOAT32"),
+        ("relu_off/plain", "failed", ["RELU"], "TENSOR_FLOAT32"),
+        ("relu_off/dynamic", "failed", ["RELU"], "TENSOR_FLOAT32"),
+    ]
     assert said == {
         "format": "nnapi-check",
         "version": 1,
@@ -147,11 +166,11 @@ def write_index(folder: Path, names: list[str]) -> None:
 def test_an_index_in_another_order_than_its_files(jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_index(tmp_path, ["relu_off", "relu_two", "relu_one"])
     shown: list[str] = []
-    monkeypatch.setattr("nnapi.cli.check.progress", lambda out, total: nullcontext(shown.append))
+    monkeypatch.setattr("nnapi.cli.check_examples.progress", lambda out, total: nullcontext(shown.append))
     done = call(tmp_path, "--variants", "plain", "--jobs", jobs)
     assert done.exit_code == 1
     assert row(done.output, "plain") == ["3", "2", "1"]
-    assert shown == ["relu_one", "relu_two", "relu_off"]
+    assert sorted(text.partition(",")[0] for text in shown) == ["relu_off", "relu_one", "relu_two"]
 
 
 def test_an_index_that_lists_what_its_file_does_not_have(tmp_path: Path) -> None:

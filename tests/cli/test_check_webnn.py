@@ -7,11 +7,17 @@ import pytest
 from typer.testing import CliRunner
 
 from nnapi.cli import app
+from tests.testing.flawed_device_cases import install, perform_here, write_device
 from tests.testing.webnn.webnn_cases import described, tensor, write_tests
 
 pytest.importorskip("onnx")
 
 ON = ["--device", "nnapi-reference"]
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    perform_here(monkeypatch)
 
 
 @pytest.fixture
@@ -48,3 +54,33 @@ def test_options_of_other_examples_are_refused(path: Path) -> None:
     result = CliRunner().invoke(app, ["check", str(path), "--filter", "nothing"])
     assert result.exit_code == 2
     assert "no test is named nothing" in " ".join(result.output.split())
+
+
+def test_lists_and_files(path: Path, tmp_path: Path) -> None:
+    files = ["--junit", str(tmp_path / "out.xml"), "--csv", str(tmp_path / "out.csv"), "-o", str(tmp_path / "out.json")]
+    base = str(tmp_path / "base.csv")
+    assert CliRunner().invoke(app, ["check", str(path), *ON, "--save-baseline", base]).exit_code == 1
+    result = CliRunner().invoke(app, ["check", str(path), *ON, "--baseline", base, *files])
+    assert result.exit_code == 0, result.output
+    assert "all tests are as the baseline expects" in result.output
+    results = json.loads((tmp_path / "out.json").read_text())["results"]
+    assert [(each["test"], each["operations"], each["type"], each["status"], each["outcome"]) for each in results] == [
+        ("right relu", ["relu"], "float32", "passed", "bit-equal"),
+        ("wrong abs", ["abs"], "float32", "failed", "wrong"),
+        ("refused cell", ["gruCell"], "float32", "skipped", "refused"),
+    ]
+    assert (tmp_path / "out.csv").read_text().count("\n") == 4
+    assert (tmp_path / "out.xml").read_text().count("<skipped") == 2
+
+
+def test_a_crash_costs_one_test(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch)
+    device = write_device(tmp_path / "device.flawed", RELU="crashes", ABS="hangs")
+    (tmp_path / "skips.txt").write_text("gruCell\n")
+    options = ["-d", str(device), "--skip", str(tmp_path / "skips.txt"), "-o", str(tmp_path / "out.json")]
+    assert CliRunner().invoke(app, ["check", str(path), *options]).exit_code == 1
+    results = json.loads((tmp_path / "out.json").read_text())["results"]
+    assert [(each["test"], each["status"]) for each in results] == [
+        ("right relu", "crashed"),
+        ("wrong abs", "timed out"),
+    ]

@@ -10,15 +10,23 @@ from typer.testing import CliRunner
 import nnapi
 from nnapi.cli import app
 from tests.disk_cases import full_disk
+from tests.testing.flawed_device_cases import perform_here, write_examples
 from tools.automation import list_options, name_option
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
 REFERENCE = "-d nnapi-reference"
+CHECK = f"check @e.npz --variants plain {REFERENCE}"
 LINES = {
     ("bench run", "--csv"): f"bench @m.tflite {REFERENCE} --against none --rounds 1 --only-latency --csv @out.csv",
     ("bench run", "--html"): f"bench @m.tflite {REFERENCE} --against none --rounds 1 --only-latency --html @out.html",
     ("bench run", "--output"): f"bench @m.tflite {REFERENCE} --against none --rounds 1 --only-latency -o @out.json",
-    ("check", "--output"): f"check --filter RELU6 --variants plain {REFERENCE} -o @out.json",
+    ("check run", "--csv"): f"{CHECK} --csv @out.csv",
+    ("check run", "--html"): f"{CHECK} --html @out.html",
+    ("check run", "--junit"): f"{CHECK} --junit @out.xml",
+    ("check run", "--output"): f"{CHECK} -o @out.json",
+    ("check run", "--resume"): f"{CHECK} --resume @out.jsonl",
+    ("check run", "--save-baseline"): f"{CHECK} --save-baseline @out.csv",
+    ("check page", "--output"): "check page @c.json -o @out.html",
     ("compare", "--html"): f"compare @m.tflite {REFERENCE} --html @out.html",
     ("devices", "--save-profile"): "devices --matrix @m.csv --save-profile @out.toml",
     ("explain", "--html"): f"explain @m.tflite {REFERENCE} --html @out.html",
@@ -32,7 +40,8 @@ LINES = {
     ("trace record", "--output"): f"trace @m.tflite {REFERENCE} -o @out.html --runs 1",
 }
 ELSEWHERE = {
-    ("check", "--failures"): "it is written as all examples are",
+    ("check run", "--failures"): "it is written as all examples are",
+    **dict.fromkeys([("check run", f"--{name}") for name in ("baseline", "flakes", "skip")], "it is read"),
     ("migrate", "--html"): "it needs LiteRT; it is written as all pages are",
     ("migrate", "--output"): "tests/cli/test_migrate.py",
     ("phone push", "--binary"): "it is read",
@@ -50,6 +59,8 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "m.tflite").write_bytes(DIGITS.read_bytes())
     np.save(tmp_path / "x.npy", np.zeros((1, 8, 8, 1), np.int8))
     (tmp_path / "m.csv").write_text("operation,type,supported\nCONV_2D,TENSOR_FLOAT32,yes\n")
+    write_examples(tmp_path / "e.npz", "RELU")
+    (tmp_path / "c.json").write_text('{"format": "nnapi-check", "device": null, "results": []}')
     from PIL import Image
 
     Image.new("L", (8, 8)).save(tmp_path / "x.png")
@@ -62,7 +73,8 @@ def test_every_option_that_names_a_file_is_tested() -> None:
 
 
 @pytest.mark.parametrize("line", LINES.values(), ids=map(" ".join, LINES))
-def test_a_full_disk(line: str, folder: Path) -> None:
+def test_a_full_disk(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    perform_here(monkeypatch)
     before = {path for path in folder.rglob("*") if path.is_file()}
     words = [word.replace("@", f"{folder}/") for word in line.split()]
     with nnapi.settings(tuning=False), full_disk():

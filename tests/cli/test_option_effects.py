@@ -16,11 +16,16 @@ from typer.testing import CliRunner
 import nnapi
 from nnapi.capi import installation
 from nnapi.cli import app
+from nnapi.cli.printing import write_json
+from nnapi.testing.suite.expectations import Judged
+from nnapi.testing.suite.record import describe_judged
+from nnapi.testing.suite.result import Result, Status, Verdict
 from tools.automation import list_options, name_option
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
 ON = "-d nnapi-reference"
 BENCH = f"bench @m.tflite {ON} --against none --rounds 1"
+TWO = f"{ON} -d arm_nn.toml"
 CHECK = f"check --filter RELU6 --variants plain {ON}"
 
 
@@ -38,7 +43,7 @@ class Effect(NamedTuple):
 SESSION = "nnapi.cli.bench._Session"
 QUANTIZE = "quantize @f.tflite -o @out.tflite --data @set --samples 1"
 QUANTIZE_FILE = "nnapi.cli.quantize.quantize_file"
-RUN_EXAMPLES = "nnapi.cli.check.run nnapi.cli.check.check_random"
+RUN_EXAMPLES = "nnapi.cli.check.check_examples nnapi.cli.check.check_random"
 MIGRATE = "~nnapi.cli.migrate._migrate"
 SERVICE = "nnapi.cli.serve.Service"
 LOAD = "nnapi.load"
@@ -89,7 +94,12 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--limit": Effect("cache prune @set", "--limit 1MB", "!nnapi.cli.cache.remove"),
         "--json": Effect("cache prune @set", "--json"),
     },
-    "check": {
+    "check diff": {
+        "--all": Effect("check diff @c.json @d.json", "--all"),
+        "--json": Effect("check diff @c.json @d.json", "--json"),
+    },
+    "check page": {"--output": Effect("check page @c.json", "-o @out.html")},
+    "check run": {
         "--device": Effect("check --filter RELU6", ON, RUN_EXAMPLES),
         "--profile": Effect("check --filter RELU6", "--profile arm_nn", RUN_EXAMPLES),
         "--variants": Effect("check --filter RELU6", "--variants plain", RUN_EXAMPLES),
@@ -97,8 +107,18 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--jobs": Effect(CHECK, "-j 2", RUN_EXAMPLES),
         "--strict": Effect(CHECK, "--strict", RUN_EXAMPLES),
         "--via-c": Effect(CHECK, "--via-c", RUN_EXAMPLES),
-        "--json": Effect(CHECK, "--json"),
-        "--output": Effect(CHECK, "-o @out.json"),
+        "--baseline": Effect(CHECK, "--baseline @list", RUN_EXAMPLES),
+        "--save-baseline": Effect(CHECK, "--save-baseline @out.csv", RUN_EXAMPLES),
+        "--flakes": Effect(CHECK, "--flakes @list", RUN_EXAMPLES),
+        "--skip": Effect(CHECK, "--skip @list", RUN_EXAMPLES),
+        "--shard": Effect(CHECK, "--shard 1/2", RUN_EXAMPLES),
+        "--resume": Effect(CHECK, "--resume @out.jsonl", RUN_EXAMPLES),
+        "--timeout": Effect(CHECK, "--timeout 3", RUN_EXAMPLES),
+        "--json": Effect(CHECK, "--json", RUN_EXAMPLES),
+        "--output": Effect(CHECK, "-o @out.json", RUN_EXAMPLES),
+        "--html": Effect(CHECK, "--html @out.html", RUN_EXAMPLES),
+        "--junit": Effect(CHECK, "--junit @out.xml", RUN_EXAMPLES),
+        "--csv": Effect(CHECK, "--csv @out.csv", RUN_EXAMPLES),
         "--random": Effect(f"check --filter RELU6 {ON}", "--random", RUN_EXAMPLES),
         "--seconds": Effect("check --random", "--seconds 3", RUN_EXAMPLES),
         "--seed": Effect("check --random", "--seed 3", RUN_EXAMPLES),
@@ -286,6 +306,13 @@ REFUSED = [
     "check -v",
     "check --random --strict",
     "check --random --variants plain",
+    f"check --random {TWO} --baseline @list",
+    f"check --random {TWO} --save-baseline @out.csv",
+    f"check --random {TWO} --resume @out.jsonl",
+    "check --shard 2",
+    "check --html @out.txt",
+    "check diff @c.json @d.json --json --all",
+    "check page @c.json -o @out.txt",
     "bench @m.tflite --labels @l.txt",
     "bench @m.tflite --only-latency --requests 3",
     "bench @m.tflite --html @out.txt",
@@ -333,6 +360,12 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Image.new("L", (8, 8)).save(folder / "set" / letter / "x.png")
     for line in (f"{BENCH} --only-latency -o @b.json", f"trace @m.tflite -o @t.json {ON} --runs 2"):
         assert invoke(line, folder).exit_code == 0
+    (folder / "list").write_text("")
+    for name, reason in (("c", "no"), ("d", "never")):
+        judged = Judged(
+            Result("", "relu", ("RELU",), "plain", Status.FAILED, reason), Verdict.REGRESSION, Status.PASSED
+        )
+        write_json(folder / f"{name}.json", "check", {"device": None, "results": describe_judged([judged])})
     return folder
 
 

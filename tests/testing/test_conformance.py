@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 from nnapi.errors import UnavailableDeviceError
-from nnapi.testing.conformance import Result, Status, check, match_name, run
+from nnapi.testing.conformance import ExampleSuite, check, match_name, run
 from nnapi.testing.corpus import Corpus, Entry, write
+from nnapi.testing.suite.pipeline import Plan
+from nnapi.testing.suite.pipeline import run as run_suite
+from nnapi.testing.suite.result import Result, Status
 from nnapi.testing.variants import Setting, Skip, Variant
 from tests.testing.testing_cases import EVERYTHING, REFERENCE, add, relu, spoilt
 
@@ -61,9 +64,15 @@ def test_devices_may_be_named_given_or_left_to_the_runtime(corpus: Corpus) -> No
 
 
 def test_processes_give_the_same_results(corpus: Corpus) -> None:
-    here = said(list(run(corpus, ["nnapi-reference"], ["plain", "dynamic"])))
-    assert said(list(run(corpus, ["nnapi-reference"], ["plain", "dynamic"], jobs=2))) == here
-    assert len(here) == 6
+    here = list(run(corpus, ["nnapi-reference"], ["plain", "signed"]))
+    suite = ExampleSuite(corpus, corpus.entries, ("plain", "signed"), ("nnapi-reference",), batch=1)
+    apart = [result for _, results in run_suite(suite, Plan(), jobs=2) for result in results]
+    assert sorted(said(apart)) == sorted(said(here))
+    assert {(each.operations, each.type) for each in apart} == {
+        (("ADD",), "TENSOR_FLOAT32"),
+        (("RELU",), "TENSOR_QUANT8_ASYMM"),
+        (("RELU",), "TENSOR_QUANT8_ASYMM_SIGNED"),
+    }
 
 
 def test_mistakes_are_raised_before_anything_runs(corpus: Corpus) -> None:

@@ -2,15 +2,16 @@
 
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
-from nnapi.cli.failure import ExitCode
+from nnapi.cli.check_lists import Lists, Outputs, exit_if_unexpected, print_unexpected, print_verdicts
+from nnapi.cli.command import refuse_options
 from nnapi.cli.file_driver import READ_AGAIN, SUFFIXES, open_engine
-from nnapi.cli.printing import console, count_table, duration, print_json, write_json
+from nnapi.cli.printing import console, count_table, duration
 from nnapi.cli.progress import progress
 from nnapi.errors import Mistake
 from nnapi.model.operation import REGISTRY, Operation
@@ -21,44 +22,78 @@ from nnapi.runtime.device import devices as all_devices
 from nnapi.testing.random.child import Find
 from nnapi.testing.random.failure_description import describe
 from nnapi.testing.random.judging import Outcome
-from nnapi.testing.random.session import VALUES, Failure, Report, run
+from nnapi.testing.random.session import VALUES, Failure, RandomSuite, Report, run
+from nnapi.testing.suite.journal import read_run
+from nnapi.testing.suite.pipeline import Plan
+from nnapi.testing.suite.record import DeviceRun, describe_judged
+from nnapi.testing.suite.result import Verdict
 
 REASONS = 10
 
 
+@dataclass(frozen=True)
+class RandomModels:
+    """The random models to run, and the folder for failures."""
+
+    seconds: float
+    seed: int | None
+    values: str
+    operation: str | None
+    folder: Path
+    against: str | None = None
+
+
 def check_random(
     names: Sequence[str] | None,
-    seconds: float,
-    seed: int | None,
-    values: str,
-    operation: str | None,
-    folder: Path,
+    models: RandomModels,
+    jobs: int,
+    patience: float,
     verbose: bool,
-    as_json: bool,
-    output: Path | None,
-    against: str | None = None,
+    lists: Lists,
+    outputs: Outputs,
 ) -> None:
-    if values not in VALUES:
-        raise Mistake(f"there is no kind of values {values}; there are: {', '.join(VALUES)}")
-    only = _operations(operation)
-    chosen, find = _choose(names, against)
-    seed = secrets.randbelow(2**32) if seed is None else seed
+    if models.values not in VALUES:
+        raise Mistake(f"there is no kind of values {models.values}; there are: {', '.join(VALUES)}")
+    only = _operations(models.operation)
+    chosen, find = _choose(names, models.against)
+    if len(chosen) > 1:
+        refuse_options(["baseline", "save_baseline", "resume"], "it needs one device, and --random tests several")
+    seed = _choose_seed(models.seed, lists.resume)
+    plan = lists.read({"device": chosen[0], "seed": seed, "values": models.values, "operation": models.operation})
     out = console()
     reports = []
     for name in chosen:
-        with progress(out, int(seconds)) as step:
-            reporter = _reporter(out, step)
-            report = run(name, seed, seconds, values=values, only=only, folder=folder, progress=reporter, find=find)
-        if not as_json:
-            _print(out, report, verbose)
+        suite = RandomSuite(
+            name,
+            seed,
+            models.seconds,
+            values=models.values,
+            only=only,
+            folder=models.folder,
+            find=find,
+            patience=patience,
+        )
+        with progress(out, int(models.seconds)) as step:
+            report = run(suite, plan, jobs, _reporter(out, step))
+        if not outputs.as_json:
+            _print(out, report, plan, verbose)
         reports.append(report)
-    found = {"devices": [describe_report(report, values) for report in reports]}
-    if output:
-        write_json(output, "check-random", found)
-    if as_json:
-        print_json("check-random", found)
-    if any(report.failures for report in reports):
-        raise typer.Exit(ExitCode.DIFFERENT)
+    judged = [list(map(plan.expectations.judge, report.results)) for report in reports]
+    described = [
+        {**describe_report(report, models.values), "results": describe_judged(results)}
+        for report, results in zip(reports, judged, strict=True)
+    ]
+    runs = [DeviceRun(report.device, results) for report, results in zip(reports, judged, strict=True)]
+    outputs.write("check-random", {"devices": described}, runs, plan)
+    exit_if_unexpected([each for results in judged for each in results])
+
+
+def _choose_seed(seed: int | None, resumed: Path | None) -> int:
+    """Return the given seed, else that of the run to resume, else a random one."""
+    if seed is not None:
+        return seed
+    before = None if resumed is None else read_run(resumed)
+    return int(before["seed"]) if before and "seed" in before else secrets.randbelow(2**32)
 
 
 def _choose(names: Sequence[str] | None, against: str | None) -> tuple[Sequence[str], Find]:
@@ -110,7 +145,7 @@ def _print_failure(out: Console, failure: Failure) -> None:
     out.print(Text(f"  {where}, after {duration(failure.seconds)}; {failure.file}"))
 
 
-def _print(out: Console, report: Report, verbose: bool) -> None:
+def _print(out: Console, report: Report, plan: Plan, verbose: bool) -> None:
     if verbose:
         out.print(count_table("operation", dict(sorted(report.by_operation.items())), Outcome))
         for reason, count in report.reasons.most_common(REASONS):
@@ -118,6 +153,10 @@ def _print(out: Console, report: Report, verbose: bool) -> None:
     counts = ", ".join(f"{report.counts[each]} {each}" for each in Outcome)
     models = pluralize(report.cases, "model")
     out.print(f"{report.device}, seed {report.seed}: {models} in {duration(report.seconds)}, {counts}")
+    judged = list(map(plan.expectations.judge, report.results))
+    if any(each.verdict is not Verdict.EXPECTED for each in judged) or plan.expectations.baseline is not None:
+        print_unexpected(out, judged)
+        print_verdicts(out, judged, plan, "model")
 
 
 def describe_report(report: Report, values: str) -> dict[str, object]:

@@ -6,40 +6,46 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
-from nnapi.cli.failure import ExitCode
-from nnapi.cli.printing import console, count_table, print_json, write_json
-from nnapi.cli.progress import progress
+from nnapi.cli.check_examples import collect
+from nnapi.cli.check_lists import Lists, Outputs, exit_if_unexpected, print_unexpected, print_verdicts
+from nnapi.cli.printing import console, count_table
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize
-from nnapi.runtime.device import device as find_device
+from nnapi.runtime.device import device
+from nnapi.testing.suite.expectations import Judged
+from nnapi.testing.suite.pipeline import Plan
+from nnapi.testing.suite.record import DeviceRun, describe_judged, name_devices
+from nnapi.testing.suite.result import Result
 from nnapi.testing.webnn.cases import Case, read_cases
-from nnapi.testing.webnn.verdicts import Outcome, WebnnVerdict, run
+from nnapi.testing.webnn.verdicts import WebnnSuite, WebnnVerdict
 
 
-def check_webnn(path: Path, devices: list[str] | None, pattern: str | None, as_json: bool, output: Path | None) -> None:
+def check_webnn(
+    path: Path,
+    devices: list[str] | None,
+    pattern: str | None,
+    jobs: int,
+    patience: float,
+    lists: Lists,
+    outputs: Outputs,
+) -> None:
     for name in devices or ():
-        find_device(name)
+        device(name)
     cases = [case for case in read_cases(path) if pattern is None or _matches(case, pattern)]
     if not cases:
         raise Mistake(f"{path}: no test is named {pattern}")
-    outcomes = []
-    with progress(console(), len(cases)) as step:
-        for outcome in run(cases, devices):
-            step(outcome.case.name)
-            outcomes.append(outcome)
-    found = describe_outcomes(outcomes, path, devices)
-    if output:
-        write_json(output, "check-webnn", found)
-    if as_json:
-        print_json("check-webnn", found)
-    else:
-        _print(console(), outcomes)
-    if any(outcome.verdict == WebnnVerdict.WRONG for outcome in outcomes):
-        raise typer.Exit(ExitCode.DIFFERENT)
+    plan = lists.read({"tests": str(path.absolute()), "device": devices})
+    suite = WebnnSuite(cases, None if devices is None else tuple(devices), patience)
+    judged = collect(suite, plan, jobs, len(cases))
+    found = describe_outcomes([each.result for each in judged], path, devices)
+    found["results"] = describe_judged(judged)
+    outputs.write("check-webnn", found, [DeviceRun(name_devices(devices), judged)], plan)
+    if not outputs.as_json:
+        _print(console(), judged, plan)
+    exit_if_unexpected(judged)
 
 
 def _matches(case: Case, pattern: str) -> bool:
@@ -48,42 +54,38 @@ def _matches(case: Case, pattern: str) -> bool:
     return pattern == case.operator or pattern in case.name
 
 
-def count_by_operator(outcomes: Sequence[Outcome]) -> dict[str, Counter[WebnnVerdict]]:
+def _count_by_operator(results: Sequence[Result]) -> dict[str, Counter[WebnnVerdict]]:
     counts: defaultdict[str, Counter[WebnnVerdict]] = defaultdict(Counter)
-    for outcome in outcomes:
-        counts[outcome.case.operator][outcome.verdict] += 1
+    for result in results:
+        counts[result.operations[0]][WebnnVerdict(result.outcome)] += 1
     return dict(sorted(counts.items()))
 
 
-def describe_outcomes(outcomes: Sequence[Outcome], path: Path, devices: list[str] | None) -> dict[str, Any]:
+def describe_outcomes(results: Sequence[Result], path: Path, devices: list[str] | None) -> dict[str, Any]:
     """Return the outcomes as JSON; ``device`` is null if the runtime chose the devices."""
     return {
         "device": ",".join(devices) if devices else None,
         "corpus": str(path),
         "operators": {
             name: {"total": count.total(), **{str(verdict): count[verdict] for verdict in WebnnVerdict}}
-            for name, count in count_by_operator(outcomes).items()
+            for name, count in _count_by_operator(results).items()
         },
         "failures": [
-            {"name": outcome.case.name, "verdict": str(outcome.verdict), "reason": outcome.reason}
-            for outcome in outcomes
-            if outcome.reason
+            {"name": result.example, "verdict": result.outcome, "reason": result.reason}
+            for result in results
+            if result.reason
         ],
     }
 
 
-def _print(out: Console, outcomes: Sequence[Outcome]) -> None:
-    counts = count_by_operator(outcomes)
-    total = sum(counts.values(), Counter[WebnnVerdict]())
-    out.print(count_table("operator", {**counts, "all": total}, WebnnVerdict))
+def _print(out: Console, judged: Sequence[Judged], plan: Plan) -> None:
+    results = [each.result for each in judged]
+    counts = _count_by_operator(results)
+    out.print(count_table("operator", {**counts, "all": sum(counts.values(), Counter[WebnnVerdict]())}, WebnnVerdict))
     out.print()
-    reasons = Counter(
-        f"{outcome.case.operator}: {outcome.reason}" for outcome in outcomes if outcome.verdict == WebnnVerdict.REFUSED
-    )
+    refused = [result for result in results if result.outcome == WebnnVerdict.REFUSED]
+    reasons = Counter(f"{result.operations[0]}: {result.reason}" for result in refused)
     for reason, count in reasons.most_common():
         out.print(Text(f"{pluralize(count, 'test')} refused, {reason}", "yellow"))
-    for outcome in outcomes:
-        if outcome.verdict == WebnnVerdict.WRONG:
-            out.print(Text.assemble((f"{outcome.case.name}: ", "bold red"), outcome.reason))
-    wrong = total[WebnnVerdict.WRONG]
-    out.print(f"[red]{pluralize(wrong, 'test')} wrong[/]" if wrong else "[green]no test wrong[/]")
+    print_unexpected(out, judged)
+    print_verdicts(out, judged, plan, "test", "wrong")

@@ -41,8 +41,8 @@ class ExitCode(IntEnum):
 
 MEANINGS = {
     ExitCode.SUCCESS: "All work was done, and no result differs.",
-    ExitCode.DIFFERENT: "Results differ by more than rounding, a conformance example or random model failed, or a "
-    "benchmark became worse.",
+    ExitCode.DIFFERENT: "Results differ by more than rounding, a conformance example or random model failed or is "
+    "not as its baseline expects, or a benchmark or test became worse.",
     ExitCode.BAD_INPUT: "The call is wrong: an option or argument; a file or folder that is missing, or that cannot be "
     "opened, read or written; an optional library that is missing.",
     ExitCode.REFUSED: "nnapi refused the content of a file, such as a model with an operation that NNAPI lacks or a "

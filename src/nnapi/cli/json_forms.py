@@ -49,9 +49,10 @@ FORMS = {
             "nested",
         ),
     ),
-    "check": Form("check", ("device", "corpus", "variants", "failures")),
-    "check-webnn": Form("check FILE.json", ("device", "corpus", "operators", "failures")),
-    "check-random": Form("check --random", ("devices",)),
+    "check": Form("check run", ("device", "corpus", "variants", "failures", "results")),
+    "check-webnn": Form("check run FILE.json", ("device", "corpus", "operators", "failures", "results")),
+    "check-random": Form("check run --random", ("devices",)),
+    "check-diff": Form("check diff", ("worse", "better", "others", "compared", "removed", "added")),
     "compare": Form("compare", ("model", "devices", "first", "failure", "file", "operations")),
     "compare-recording": Form("compare --against RECORDING.npz", ("model", "recording", "device", "runs")),
     "compare-quantized": Form(

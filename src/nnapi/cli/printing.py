@@ -103,7 +103,8 @@ def table(
     return made
 
 
-def count_table(heading: str, counts: Mapping[str, Counter[Any]], kinds: type[StrEnum]) -> Table:
+def count_table(heading: str, counts: Mapping[str, Counter[Any]], kinds: Iterable[StrEnum]) -> Table:
+    kinds = list(kinds)
     rows = table(heading, "total", *kinds, right=["total", *kinds])
     for name, count in counts.items():
         style = "red" if count["failed"] else ""

@@ -142,6 +142,11 @@ class Example:
         return tuple(sorted({operand.type for graph in self.graphs for operand in graph.operands}))
 
     @property
+    def input_type(self) -> str:
+        """Return the type of the first input, or of the first operand if there are no inputs."""
+        return self.main.operands[self.main.inputs[0] if self.main.inputs else 0].type
+
+    @property
     def level(self) -> int | None:
         """Return the feature level of the stated version, or of the folder; None if neither states one."""
         folder = Path(self.file).parent.name.removesuffix("_cts_only")

@@ -19,8 +19,9 @@ from nnapi.drivers.isolated.probing import Unusable
 from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError
 from nnapi.runtime.verdicts import exclusions
 from nnapi.runtime.verdicts.verdicts import find_verdicts
-from nnapi.testing.conformance import Status, match_name, run
+from nnapi.testing.conformance import match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
+from nnapi.testing.suite.result import Status
 from tests.drivers.delegate.delegate_cases import COMPILER, build
 from tests.waiting import count_descriptors
 

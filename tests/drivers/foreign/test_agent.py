@@ -31,9 +31,10 @@ from nnapi.errors import (
 )
 from nnapi.host.adb import LOCAL as AGENT
 from nnapi.model.operation import REGISTRY
-from nnapi.testing.conformance import Status, match_name, run
+from nnapi.testing.conformance import match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
 from nnapi.testing.device_survey import survey_device
+from nnapi.testing.suite.result import Status
 from tests.drivers.foreign.agent_cases import LIMIT, add_constant, load_driver, needs_agent, prepare, serve, serve_tcp
 from tests.drivers.foreign.library_cases import (
     FUNCTIONS,

@@ -14,8 +14,9 @@ from nnapi.drivers.foreign import find_drivers
 from nnapi.drivers.foreign.driver import list_devices, read_level
 from nnapi.drivers.isolated.probing import Unusable
 from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError
-from nnapi.testing.conformance import Status, match_name, run
+from nnapi.testing.conformance import match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
+from nnapi.testing.suite.result import Status
 from nnapi.trace import Layer, spans
 from tests.drivers.foreign.agent_cases import load_driver, needs_agent
 from tests.drivers.foreign.library_cases import (

@@ -25,8 +25,9 @@ from nnapi.drivers.isolated import Isolated
 from nnapi.errors import BadDataError, DeadObjectError, MissedDeadlinePersistentError, NnapiError, OpFailedError
 from nnapi.host.installed_packages import Entry
 from nnapi.model.memory import mappings
-from nnapi.testing.conformance import Status, run
+from nnapi.testing.conformance import run
 from nnapi.testing.corpus import Corpus
+from nnapi.testing.suite.result import Status
 from tests.drivers.isolated import isolated_cases
 from tests.drivers.isolated.isolated_cases import (
     Changing,

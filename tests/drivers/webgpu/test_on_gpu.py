@@ -13,8 +13,9 @@ from nnapi import Builder, Compilation, Device, Model, compile, device, tensor
 from nnapi.contract.driver import REFERENCE, Capabilities, Performance
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.limited import Limited
-from nnapi.testing.conformance import Status, run
+from nnapi.testing.conformance import run
 from nnapi.testing.corpus import Corpus
+from nnapi.testing.suite.result import Status
 from tests.drivers.webgpu.gpu_cases import Ending, open_device
 
 pytestmark = [pytest.mark.gpu, pytest.mark.engine]

@@ -12,12 +12,13 @@ from nnapi.contract.driver import Verdict
 from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
-from nnapi.testing.conformance import Status, check
+from nnapi.testing.conformance import check
 from nnapi.testing.example import Example, ExampleGraph, OperandSource, OperationSpec
 from nnapi.testing.random import judging
 from nnapi.testing.random.deviation import ROUNDS, Computation
 from nnapi.testing.random.judging import Outcome, judge
 from nnapi.testing.random.session import replayable
+from nnapi.testing.suite.result import Status
 from nnapi.testing.variants import VARIANTS, Setting
 from tests.testing.testing_cases import (
     F32,

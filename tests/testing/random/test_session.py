@@ -8,13 +8,13 @@ import pytest
 
 from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY
-from nnapi.testing.conformance import Status
 from nnapi.testing.conformance import run as replay
 from nnapi.testing.corpus import Corpus
 from nnapi.testing.random import session
 from nnapi.testing.random.child import Child
 from nnapi.testing.random.judging import Judgement, Outcome, judge
-from nnapi.testing.random.session import example_of, run
+from nnapi.testing.random.session import RandomSuite, example_of, run
+from nnapi.testing.suite.result import Status
 from tests.testing.testing_cases import spoilt
 
 RELU = (REGISTRY[OperationCode.RELU],)
@@ -40,7 +40,7 @@ def test_examples_are_single_operations_and_graphs() -> None:
 
 
 def test_the_reference_agrees_on_random_examples() -> None:
-    report = run("nnapi-reference", 12, 600, cases=25)
+    report = run(RandomSuite("nnapi-reference", 12, cases=25))
     assert report.cases == 25
     assert [failure.reason for failure in report.failures] == []
     assert report.by_operation
@@ -49,7 +49,7 @@ def test_the_reference_agrees_on_random_examples() -> None:
 def test_failures_are_shrunk_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     device = spoilt(3)
     monkeypatch.setattr(Child, "judge", lambda self, example: judge(example, device))
-    report = run("nnapi-reference", 5, 600, only=RELU, cases=2, folder=tmp_path)
+    report = run(RandomSuite("nnapi-reference", 5, only=RELU, cases=2, folder=tmp_path))
     assert report.counts[Outcome.FAILED] == len(report.failures) > 0
     for failure in report.failures:
         assert failure.operation == "RELU"
@@ -65,7 +65,7 @@ def test_failures_of_a_profiles_device_are_written_into_the_folder(
 ) -> None:
     device = spoilt(3)
     monkeypatch.setattr(Child, "judge", lambda self, example: judge(example, device))
-    report = run("profiles/phone.toml", 5, 600, only=RELU, cases=2, folder=tmp_path)
+    report = run(RandomSuite("profiles/phone.toml", 5, only=RELU, cases=2, folder=tmp_path))
     assert report.failures
     for failure in report.failures:
         assert failure.file.parent == tmp_path
@@ -76,7 +76,7 @@ def test_an_error_while_shrinking_is_part_of_the_reason(monkeypatch: pytest.Monk
     monkeypatch.setattr(session, "shrink", lambda example, fails, limit: (example, "TypeError: unhashable"))
     failed = lambda self, example: Judgement(Outcome.FAILED, "no", "RELU", example)  # noqa: E731
     monkeypatch.setattr(Child, "judge", failed)
-    (failure,) = run("nnapi-reference", 5, 600, only=RELU, cases=1).failures
+    (failure,) = run(RandomSuite("nnapi-reference", 5, only=RELU, cases=1)).failures
     assert failure.reason == "no (shrinking it raised TypeError: unhashable)"
 
 
@@ -85,7 +85,7 @@ def test_a_failure_that_recurs_is_made_small_only_so_often(monkeypatch: pytest.M
     monkeypatch.setattr(session, "shrink", lambda example, fails, limit: limits.append(limit) or (example, ""))
     failed = lambda self, example: Judgement(Outcome.FAILED, "no", "RELU", example)  # noqa: E731
     monkeypatch.setattr(Child, "judge", failed)
-    run("nnapi-reference", 5, 600, only=RELU, cases=session.OFTEN + 2)
+    run(RandomSuite("nnapi-reference", 5, only=RELU, cases=session.OFTEN + 2))
     assert [limit > 0 for limit in limits] == [True] * session.OFTEN + [False] * 2
 
 

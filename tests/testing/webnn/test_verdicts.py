@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nnapi.importers import load
+from nnapi.operation_codes import NAMES
+from nnapi.testing.suite.result import Result
 from nnapi.testing.webnn.cases import read_cases
 from nnapi.testing.webnn.conversion import UnmappedError, convert
 from nnapi.testing.webnn.tolerances import FAR, ulp_distance
-from nnapi.testing.webnn.verdicts import Outcome, WebnnVerdict, run
+from nnapi.testing.webnn.verdicts import WebnnVerdict, check
 from tests.testing.webnn.webnn_cases import described, tensor, write_tests
 
 pytest.importorskip("onnx")
@@ -17,9 +20,9 @@ pytest.importorskip("onnx")
 REFERENCE = ["nnapi-reference"]
 
 
-def judge(tmp_path: Path, *test: Any) -> Outcome:
-    (outcome,) = run(read_cases(write_tests(tmp_path / "test.json", described(*test))), REFERENCE)
-    return outcome
+def judge(tmp_path: Path, *test: Any) -> Result:
+    (case,) = read_cases(write_tests(tmp_path / "test.json", described(*test)))
+    return check(case, REFERENCE)
 
 
 X = {"x": tensor([1, -2, 3, -4], 2, 2)}
@@ -63,29 +66,29 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("test", EXAMPLES, ids=lambda test: test[0])
 def test_right_results(test: Any, tmp_path: Path) -> None:
-    outcome = judge(tmp_path, *test)
-    assert (outcome.verdict, outcome.reason) in ((WebnnVerdict.EQUAL, ""), (WebnnVerdict.CLOSE, ""))
+    result = judge(tmp_path, *test)
+    assert (result.outcome, result.reason) in ((WebnnVerdict.EQUAL, ""), (WebnnVerdict.CLOSE, ""))
 
 
 def test_a_wrong_result_is_found(tmp_path: Path) -> None:
-    outcome = judge(tmp_path, "abs", X, {"input": "x"}, tensor([1, 2, 3, 4.000001], 2, 2))
-    assert (outcome.verdict, outcome.reason) == (WebnnVerdict.WRONG, "y: 2 ULP off, 0 allowed")
+    result = judge(tmp_path, "abs", X, {"input": "x"}, tensor([1, 2, 3, 4.000001], 2, 2))
+    assert (result.outcome, result.reason) == (WebnnVerdict.WRONG, "y: 2 ULP off, 0 allowed")
 
 
 def test_a_tolerance_counts_the_summands(tmp_path: Path) -> None:
     close = tensor(float(np.nextafter(np.float32(30), np.float32(31))))
-    assert judge(tmp_path, "reduceSumSquare", X, {"input": "x"}, close).verdict == WebnnVerdict.CLOSE
+    assert judge(tmp_path, "reduceSumSquare", X, {"input": "x"}, close).outcome == WebnnVerdict.CLOSE
     assert judge(tmp_path, "tanh", X, {"input": "x"}, tensor([0.7616, -0.9640, 0.9951, -0.9993], 2, 2)).reason == ""
 
 
 def test_a_value_beyond_int32_is_refused_by_its_name(tmp_path: Path) -> None:
-    outcome = judge(tmp_path, "abs", UNSIGNED, {"input": "x"}, tensor([0, 3], 2, type="uint32"))
-    assert (outcome.verdict, outcome.reason) == (WebnnVerdict.REFUSED, "x holds uint32 values beyond int32")
+    result = judge(tmp_path, "abs", UNSIGNED, {"input": "x"}, tensor([0, 3], 2, type="uint32"))
+    assert (result.outcome, result.reason) == (WebnnVerdict.REFUSED, "x holds uint32 values beyond int32")
 
 
 def test_an_operator_without_rule_is_refused(tmp_path: Path) -> None:
-    outcome = judge(tmp_path, "gruCell", X, {"input": "x"}, tensor(0))
-    assert (outcome.verdict, outcome.reason) == (WebnnVerdict.REFUSED, "no rule converts gruCell")
+    result = judge(tmp_path, "gruCell", X, {"input": "x"}, tensor(0))
+    assert (result.outcome, result.reason) == (WebnnVerdict.REFUSED, "no rule converts gruCell")
     (case,) = read_cases(tmp_path)
     with pytest.raises(UnmappedError):
         convert(case)
@@ -93,9 +96,10 @@ def test_an_operator_without_rule_is_refused(tmp_path: Path) -> None:
 
 def test_a_test_of_constants_only_is_computed_by_the_device(tmp_path: Path) -> None:
     constant = {"x": tensor([1, -2], 2, constant=True)}
-    outcome = judge(tmp_path, "neg", constant, {"input": "x"}, tensor([-1, 2], 2))
-    assert outcome.verdict == WebnnVerdict.EQUAL
-    assert outcome.operations == ("NEG",)
+    result = judge(tmp_path, "neg", constant, {"input": "x"}, tensor([-1, 2], 2))
+    assert result.outcome == WebnnVerdict.EQUAL
+    (case,) = read_cases(tmp_path)
+    assert [NAMES[operation.code] for operation in load(convert(case).model()).operations] == ["NEG"]
 
 
 def test_distances() -> None:
@@ -112,5 +116,5 @@ def test_no_test_of_the_w3c_is_wrong_on_the_reference(shared: Path) -> None:
     folder = shared / "w3c"
     if not folder.is_dir():
         pytest.skip(f"needs the W3C's tests of WebNN in {folder}")
-    outcomes = list(run(read_cases(folder), REFERENCE))
-    assert [(each.case.name, each.reason) for each in outcomes if each.verdict == WebnnVerdict.WRONG] == []
+    results = [check(case, REFERENCE) for case in read_cases(folder)]
+    assert [(each.example, each.reason) for each in results if each.outcome == WebnnVerdict.WRONG] == []

@@ -20,6 +20,7 @@ from nnapi.testing.example import Example, OperandSpec, with_expected
 from nnapi.testing.random.deviation import Computation, Expectation
 from nnapi.testing.random.equivalents import equivalent_variants
 from nnapi.testing.random.subgraphs import keep_operations
+from nnapi.testing.suite.result import Status
 
 REFERENCE = "nnapi-reference"
 CAREFUL = 64
@@ -38,12 +39,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """The outcome of an example. ``example`` is the part that ran, with expected outputs."""
+    """The outcome of an example. ``example`` is the part that ran, with expected outputs; ``end`` is how the process
+    ended, if it did."""
 
     outcome: Outcome
     reason: str = ""
     operation: str = ""
     example: Example | None = None
+    end: Status | None = None
 
 
 def judge(example: Example, device: Device, *, special: bool = False) -> Judgement:

@@ -1,8 +1,9 @@
 """Run a session of random examples: count outcomes, and write failures to files."""
 
+import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -25,6 +26,10 @@ from nnapi.testing.random.graphs import (
 )
 from nnapi.testing.random.judging import Judgement, Outcome
 from nnapi.testing.random.shrinking import LIMIT, shrink
+from nnapi.testing.suite.pipeline import Plan, Test
+from nnapi.testing.suite.pipeline import run as run_suite
+from nnapi.testing.suite.result import Result, Status
+from nnapi.testing.suite.worker import PATIENCE
 
 VALUES = {"ordinary": 0.0, "non-finite": 0.1}
 """Kinds of values, with the probability that an element is infinite, NaN, denormal or near overflow."""
@@ -48,8 +53,11 @@ class Failure:
 
 @dataclass
 class Report:
+    """The results of a session on one device; ``failures`` are those that this session has shrunk."""
+
     seed: int
     device: str
+    results: list[Result] = field(default_factory=list)
     counts: Counter[Outcome] = field(default_factory=Counter)
     by_operation: defaultdict[str, Counter[Outcome]] = field(default_factory=lambda: defaultdict(Counter))
     reasons: Counter[str] = field(default_factory=Counter)
@@ -59,6 +67,15 @@ class Report:
     @property
     def cases(self) -> int:
         return self.counts.total()
+
+    def add(self, result: Result) -> None:
+        outcome = Outcome(result.outcome)
+        self.results.append(result)
+        self.counts[outcome] += 1
+        for name in result.operations:
+            self.by_operation[name][outcome] += 1
+        if outcome == Outcome.REFUSED:
+            self.reasons[result.reason] += 1
 
 
 def example_of(seed: int, number: int, values: str = "ordinary", only: tuple[Operation, ...] = ()) -> Example | None:
@@ -76,55 +93,99 @@ def example_of(seed: int, number: int, values: str = "ordinary", only: tuple[Ope
             example = random_example(rng, VALUES[values], only)
     except NoCall:
         return None
-    return replace(example, name=f"random_{seed}_{number}", spec=f"random_{seed}_{number}")
+    return replace(example, name=name_example(seed, number), spec=name_example(seed, number))
+
+
+def name_example(seed: int, number: int) -> str:
+    return f"random_{seed}_{number}"
+
+
+STATUSES = {
+    Outcome.AGREED: Status.PASSED,
+    Outcome.INVALID: Status.PASSED,
+    Outcome.REFUSED: Status.SKIPPED,
+    Outcome.FAILED: Status.FAILED,
+}
+
+
+@dataclass
+class RandomSuite:
+    """The random examples of a seed, judged on the device that ``find`` returns for a name; shrunk failures are written
+    to ``folder``. The tests end after ``seconds`` or ``cases``."""
+
+    device: str
+    seed: int
+    seconds: float = math.inf
+    cases: int | None = None
+    values: str = "ordinary"
+    only: tuple[Operation, ...] = ()
+    folder: Path | None = None
+    find: Find = find_device
+    patience: float = PATIENCE
+    batch: int = 1
+    failures: list[Failure] = field(default_factory=list)
+    _begin: float = field(default_factory=time.monotonic)
+    _judgements: dict[str, Judgement] = field(default_factory=dict)
+    """The judgments of failed examples, until these are shrunk."""
+
+    @property
+    def tests(self) -> Iterator[Test]:
+        for number in count() if self.cases is None else range(self.cases):
+            if self.elapsed >= self.seconds:
+                break
+            yield Test(name_example(self.seed, number), task=number)
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self._begin
+
+    def open_worker(self) -> Child:
+        return Child(self.device, special=VALUES[self.values] > 0, patience=self.patience, find=self.find)
+
+    def complete(self, test: Test) -> Test | None:
+        example = example_of(self.seed, test.task, self.values, self.only)
+        return None if example is None else replace(test, operations=example.operations, task=(test.task, example))
+
+    def perform(self, worker: Child, test: Test, variant: str) -> Result:
+        _, example = test.task
+        begin = time.perf_counter()
+        judgement = worker.judge(example)
+        seconds = time.perf_counter() - begin
+        if judgement.outcome == Outcome.FAILED:
+            self._judgements[test.example] = judgement
+        status = judgement.end or STATUSES[judgement.outcome]
+        ran = judgement.example or example
+        reason, outcome = judgement.reason, str(judgement.outcome)
+        return Result("", test.example, ran.operations, variant, status, reason, seconds, ran.input_type, outcome)
+
+    def explain(self, worker: Child, test: Test, result: Result) -> Result:
+        """Shrink a failed example and write it to a file that runs by itself."""
+        judgement = self._judgements.pop(test.example, None)
+        if judgement is None:
+            return result
+        number, example = test.task
+        found = self.elapsed
+        known = sum(failure.operation == judgement.operation for failure in self.failures)
+        smallest, latest = _shrink(worker, example, judgement, LIMIT if known < OFTEN else 0)
+        file = _write(smallest, self.device, self.folder)
+        self.failures.append(Failure(self.seed, number, latest.operation, latest.reason, smallest, file, found))
+        return replace(result, reason=latest.reason, file=str(file or ""))
 
 
 def run(
-    device: str,
-    seed: int,
-    seconds: float,
-    *,
-    values: str = "ordinary",
-    only: tuple[Operation, ...] = (),
-    folder: Path | None = None,
-    cases: int | None = None,
+    suite: RandomSuite,
+    plan: Plan | None = None,
+    jobs: int = 1,
     progress: Callable[[Report], None] = lambda report: None,
-    find: Find = find_device,
 ) -> Report:
-    """Judge random examples for ``seconds`` or ``cases``; call ``progress`` after each, and write shrunk failures.
-
-    ``find`` returns the device with the name ``device``.
-    """
-    report = Report(seed, device)
-    begin = time.monotonic()
-    with Child(device, special=VALUES[values] > 0, find=find) as child:
-        for number in count() if cases is None else range(cases):
-            if time.monotonic() >= begin + seconds:
-                break
-            example = example_of(seed, number, values, only)
-            if example is None:
-                continue
-            judgement = child.judge(example)
-            _count(report, example, judgement)
-            if judgement.outcome == Outcome.FAILED:
-                found = time.monotonic() - begin
-                known = sum(failure.operation == judgement.operation for failure in report.failures)
-                limit = LIMIT if known < OFTEN else 0
-                smallest, latest = _shrink(child, example, judgement, limit)
-                file = _write(smallest, device, folder)
-                report.failures.append(Failure(seed, number, latest.operation, latest.reason, smallest, file, found))
-            report.seconds = time.monotonic() - begin
-            progress(report)
+    """Judge the random examples of a suite; call ``progress`` after each."""
+    report = Report(suite.seed, suite.device, failures=suite.failures)
+    for _, results in run_suite(suite, plan or Plan(), jobs):
+        for result in results:
+            report.add(result)
+        report.seconds = suite.elapsed
+        progress(report)
     return report
-
-
-def _count(report: Report, example: Example, judgement: Judgement) -> None:
-    report.counts[judgement.outcome] += 1
-    ran = judgement.example or example
-    for name in ran.operations:
-        report.by_operation[name][judgement.outcome] += 1
-    if judgement.outcome == Outcome.REFUSED:
-        report.reasons[judgement.reason] += 1
 
 
 def _shrink(child: Child, example: Example, judgement: Judgement, limit: float) -> tuple[Example, Judgement]:

@@ -1,9 +1,10 @@
 """Run tests of WebNN operators on a device, and judge the results by the W3C's tolerances."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -12,7 +13,10 @@ from nnapi.errors import BadDataError, NnapiError
 from nnapi.importers import load
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
-from nnapi.operation_codes import NAMES
+from nnapi.runtime.device import device
+from nnapi.testing.suite.pipeline import Test
+from nnapi.testing.suite.result import Result, Status
+from nnapi.testing.suite.worker import PATIENCE, Perform, Worker, WorkerEndedError
 from nnapi.testing.webnn.cases import Case
 from nnapi.testing.webnn.conversion import UnmappedError, convert
 from nnapi.testing.webnn.tolerances import describe_difference
@@ -25,45 +29,80 @@ class WebnnVerdict(StrEnum):
     REFUSED = "refused"
 
 
+STATUSES = {
+    WebnnVerdict.EQUAL: Status.PASSED,
+    WebnnVerdict.CLOSE: Status.PASSED,
+    WebnnVerdict.WRONG: Status.FAILED,
+    WebnnVerdict.REFUSED: Status.SKIPPED,
+}
+
+
+def check(case: Case, devices: Sequence[str] | None = None) -> Result:
+    """Run a test on ``devices`` together, by default on those that the runtime chooses. ``outcome`` is the verdict."""
+    begin = time.perf_counter()
+    try:
+        verdict, reason = _judge(case, devices)
+    except Exception as error:
+        verdict, reason = WebnnVerdict.WRONG, f"{type(error).__name__}: {error}"
+    return _describe(case, STATUSES[verdict], reason, verdict, time.perf_counter() - begin)
+
+
+def _describe(case: Case, status: Status, reason: str, verdict: WebnnVerdict, seconds: float = 0.0) -> Result:
+    type = next((str(array.dtype) for array in case.inputs.values()), "")
+    return Result(case.file, case.name, (case.operator,), "", status, reason, seconds, type, str(verdict))
+
+
 @dataclass(frozen=True)
-class Outcome:
-    """The verdict on a test; ``reason`` explains why it is wrong or refused."""
+class WebnnSuite:
+    """Tests of WebNN's operators, run on ``devices`` together, in processes that find them by name."""
 
-    case: Case
-    verdict: WebnnVerdict
-    reason: str = ""
-    seconds: float = 0.0
-    operations: tuple[str, ...] = ()
-    """The operations of the model."""
+    cases: Sequence[Case]
+    devices: tuple[str, ...] | None = None
+    patience: float = PATIENCE
+    batch: int = 1
+
+    @cached_property
+    def tests(self) -> Sequence[Test]:
+        return [Test(case.name, (case.operator,), case) for case in self.cases]
+
+    def open_worker(self) -> Worker:
+        return Worker(partial(_prepare, self.devices), self.patience)
+
+    def complete(self, test: Test) -> Test:
+        return test
+
+    def perform(self, worker: Worker, test: Test, variant: str) -> Result | None:
+        try:
+            result: Result = worker.do(test.task)
+        except WorkerEndedError as ended:
+            return _describe(test.task, ended.status, ended.reason, WebnnVerdict.WRONG)
+        return result
+
+    def explain(self, worker: Worker, test: Test, result: Result) -> Result:
+        return result
 
 
-def run(cases: Iterable[Case], devices: Sequence[str] | None = None) -> Iterator[Outcome]:
-    """Run each test on ``devices`` together, by default on those that the runtime chooses."""
-    for case in cases:
-        begin = time.perf_counter()
-        verdict, reason, operations = _judge(case, devices)
-        yield Outcome(case, verdict, reason, time.perf_counter() - begin, operations)
+def _prepare(devices: Sequence[str] | None) -> Perform:
+    for name in devices or ():
+        device(name)
+    return partial(check, devices=devices)
 
 
-def _judge(case: Case, devices: Sequence[str] | None) -> tuple[WebnnVerdict, str, tuple[str, ...]]:
+def _judge(case: Case, devices: Sequence[str] | None) -> tuple[WebnnVerdict, str]:
     try:
         converter = convert(case)
         model = load(converter.model())
-    except (UnmappedError, BadDataError) as error:
-        return WebnnVerdict.REFUSED, str(error), ()
-    operations = tuple(dict.fromkeys(NAMES[operation.code] for operation in model.operations))
-    try:
         compiled = compile(model, devices) if devices else compile(model)
-    except BadDataError as error:
-        return WebnnVerdict.REFUSED, str(error), operations
+    except (UnmappedError, BadDataError) as error:
+        return WebnnVerdict.REFUSED, str(error)
     try:
         inputs = converter.run_inputs()
         results = compiled.run(*(_fit(array, name, model, i) for i, (name, array) in enumerate(inputs.items())))
     except NnapiError as error:
-        return WebnnVerdict.WRONG, str(error), operations
+        return WebnnVerdict.WRONG, str(error)
     except OverflowError as error:
-        return WebnnVerdict.REFUSED, str(error), operations
-    return (*_compare(case, [np.asarray(each) for each in results]), operations)
+        return WebnnVerdict.REFUSED, str(error)
+    return _compare(case, [np.asarray(each) for each in results])
 
 
 def _compare(case: Case, results: Sequence[Array]) -> tuple[WebnnVerdict, str]:

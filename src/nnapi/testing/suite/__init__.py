@@ -1,0 +1,1 @@
+"""Suites of tests: select tests, run each in a process, judge the results against a baseline, record them."""
