@@ -72,3 +72,9 @@ def test_signed_changes_constants_but_nothing_of_another_type() -> None:
     floats = as_signed(add())
     assert [operand.type for operand in floats.main.operands] == [operand.type for operand in add().main.operands]
     assert floats.outputs[3].tolist() == [11, 22]
+
+
+def test_the_input_type_is_that_of_the_tested_operation() -> None:
+    assert relu().input_type == "TENSOR_QUANT8_ASYMM"
+    assert as_signed(relu()).input_type == "TENSOR_QUANT8_ASYMM_SIGNED"
+    assert endless().input_type == "TENSOR_BOOL8"

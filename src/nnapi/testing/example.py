@@ -143,8 +143,10 @@ class Example:
 
     @property
     def input_type(self) -> str:
-        """Return the type of the first input, or of the first operand if there are no inputs."""
-        return self.main.operands[self.main.inputs[0] if self.main.inputs else 0].type
+        """Return the type of the last operation's first tensor, or of its first input if it has none. In examples with
+        several operations, the last one is tested."""
+        types = [self.main.operands[index].type for index in self.main.operations[-1].inputs]
+        return next((type for type in types if type.startswith("TENSOR_")), types[0])
 
     @property
     def level(self) -> int | None:

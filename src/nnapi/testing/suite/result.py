@@ -51,7 +51,7 @@ class Result:
     reason: str = ""
     seconds: float = 0.0
     type: str = ""
-    """The type of the example's first input."""
+    """The type of the tested operation's first input."""
     outcome: str = ""
     """The suite's own word for the status, such as ``bit-equal``."""
 
