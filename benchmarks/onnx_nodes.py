@@ -215,7 +215,10 @@ constant expressions while it reads the file. It converts int64 to int32 and flo
 `Model.notes`. An index out of range is an error: of the import if it is constant, else of the run.
 
 Dynamic dimensions stay dynamic if NNAPI can express the operators with them. Otherwise nnapi compiles the model for the
-shapes of each run and keeps compilations up to 1 GB of weights; `explain()` lists the time of each compilation.
+shapes of each run and keeps compilations up to 1 GB; `explain()` lists the time of each compilation. When compilations
+have taken 0.1 s, a device that takes dynamic dimensions (openvino-cpu) compiles the model once for all other shapes. A
+shape whose runs then take longer than that compilation gets its own. `explain()` names the device and the dimensions,
+or why no device takes them.
 nnapi imports the file once for all shapes; `explain()` says if other shapes took another import. Some inputs
 grow by one element at each run, for example a decoder's past keys. nnapi pads such inputs to a multiple of 64 if the
 padding changes no result. To test this, nnapi pads with large random values. With padding, a decoder that generates 64

@@ -200,15 +200,16 @@ def test_the_seconds_of_padded_runs_are_added_under_a_lock() -> None:
     assert all(locked)
 
 
-def test_specializations_are_explained_as_they_were_at_one_moment() -> None:
-    class Growing(dict[Any, Any]):
-        def items(self) -> Any:
-            assert found._lock.locked(), "another thread may add one"
-            return super().items()
-
+def test_specializations_are_explained_as_they_were_at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     found = make_specializations()
     found.run([np.ones(1, np.float32)])
-    found._made = Growing(found._made)
+    items = found._made.items
+
+    def list_items() -> Any:
+        assert found._lock.locked(), "another thread may add one"
+        return items()
+
+    monkeypatch.setattr(found._made, "items", list_items)
     assert "inputs [1]: compiled" in found.explain()
 
 

@@ -9,11 +9,13 @@ import pytest
 
 import nnapi
 from nnapi.contract import shape_cache
-from nnapi.contract.driver import Bound
+from nnapi.contract.driver import Bound, Outcome, PrepareOptions, Request
 from nnapi.contract.shape_cache import LEAST_SHAPES, OVERHEAD, VALUES
 from nnapi.errors import BadDataError
+from nnapi.model.dynamic_model import SizedModel
 from nnapi.runtime.padded_lengths import BUCKET
 from nnapi.runtime.specializations import Specializations
+from nnapi.shapes.symbols import Symbols
 
 
 class Compiled:
@@ -246,3 +248,86 @@ def test_a_few_shapes_of_a_large_model_are_kept(made: list[Any]) -> None:
         found.at(((size,),))
     found.at(((99,),))
     assert len(found) == LEAST_SHAPES
+
+
+class Clocked:
+    """A clock, and compilations of a function that take a second; for all sizes too, whose runs take 0.1 seconds."""
+
+    def __init__(self, function: Any, monkeypatch: pytest.MonkeyPatch, cost: float = 1.0) -> None:
+        self.now, self.cost, self.function, self.broken = 0.0, cost, function, False
+        self.log: list[Any] = []
+        monkeypatch.setattr(time, "perf_counter", lambda: self.now)
+        symbols = Symbols()
+        sized = SizedModel(nnapi.Model(), symbols, lambda shapes: [], lambda shapes: "")
+        self.found = Specializations(self.compile, describe_sized=lambda shapes: sized)
+
+    def compile(self, shapes: Any, device: str | None, is_cached: bool) -> Any:
+        self.now += self.cost
+        self.log.append(shapes[0])
+        compiled: Any = Compiled(self.function)
+        compiled.candidates = [SimpleNamespace(name="all-sizes", driver=self)]
+        compiled.options = PrepareOptions()
+        return compiled
+
+    def prepare_dynamic(self, model: Any, options: PrepareOptions) -> Any:
+        self.now += self.cost
+        self.log.append("all sizes")
+        return self
+
+    def execute(self, request: Request) -> Outcome:
+        self.now += 0.1
+        if self.broken:
+            raise RuntimeError("not this shape")
+        return Outcome([self.function(*request.inputs)])
+
+    def run(self, *sizes: int) -> None:
+        for size in sizes:
+            array = np.arange(1, size + 1, dtype=np.float32)
+            np.testing.assert_array_equal(self.found.run([array])[0], self.function(array))
+
+
+def test_other_shapes_run_on_a_preparation_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocked = Clocked(np.negative, monkeypatch)
+    clocked.run(5, *range(9, 70, 2), 5)
+    assert clocked.log == [(5,), "all sizes"]
+    assert "dynamic dimensions on all-sizes: compiled in 1.00 s, 31 runs" in clocked.found.explain()
+    clocked.found.clear()
+    clocked.run(9, 7)
+    assert clocked.log[2:] == [(9,), "all sizes"]
+
+
+def test_a_shape_that_runs_for_long_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocked = Clocked(np.negative, monkeypatch)
+    clocked.run(5, *[9] * 11)
+    assert clocked.log == [(5,), "all sizes"]
+    clocked.run(*[9] * 5, 13)
+    assert clocked.log == [(5,), "all sizes", (9,)]
+
+
+def test_growing_lengths_are_padded_once_that_takes_less_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocked = Clocked(np.negative, monkeypatch)
+    clocked.run(5, *range(20, 30))
+    assert clocked.log == [(5,), "all sizes"]
+    clocked.run(*range(30, 64), *range(20, 64))
+    assert clocked.log == [(5,), "all sizes", (128,)]
+
+
+def test_lengths_that_cannot_be_padded_stay_with_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocked = Clocked(np.sum, monkeypatch)
+    clocked.run(5, *range(20, 64), *range(20, 64))
+    assert clocked.log == [(5,), "all sizes", (128,)], "padding was tried once"
+
+
+def test_compilations_that_take_little_time_are_made_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocked = Clocked(np.negative, monkeypatch, cost=0.03)
+    clocked.run(1, 3, 5, 7, 9, 11)
+    assert clocked.log == [(1,), (3,), (5,), (7,), "all sizes"]
+
+
+def test_a_preparation_for_all_sizes_that_fails_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocked = Clocked(np.negative, monkeypatch)
+    clocked.run(5, 9)
+    clocked.broken = True
+    clocked.run(12, 14, 12)
+    assert clocked.log == [(5,), "all sizes", (12,), (14,)]
+    assert clocked.found.explain().endswith("other shapes are compiled each: all-sizes: not this shape")

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from nnapi.shapes.size import drop_ones, is_same
 from nnapi.shapes.symbols import Substitution, Symbols
 
 
@@ -54,3 +55,23 @@ def test_a_size_that_divides_must_not_be_0() -> None:
     a = symbols.add(3, "s")
     with pytest.raises(ZeroDivisionError):
         _ = 5 // (a - 3)
+
+
+def test_a_shape_of_another_rank_is_another_shape_whatever_its_sizes() -> None:
+    symbols = Symbols()
+    a = symbols.add(5, "s")
+    assert not is_same((1, a, 3), (a, 3))
+    assert not symbols.guards
+    assert not is_same((1, a, 3), (a, 1, 3))
+    assert symbols.find_broken(Substitution([1]))
+
+
+def test_a_size_that_may_be_1_stretches_to_itself() -> None:
+    symbols = Symbols()
+    a, b = symbols.add(5, "s"), symbols.add(5, "t")
+    assert [each is a for each in drop_ones((1, a, a))] == [True, True]
+    assert drop_ones((1, 7, 1)) == [7]
+    assert drop_ones((1, 1)) == []
+    assert not symbols.guards
+    assert len(drop_ones((a, b))) == 2
+    assert symbols.find_broken(Substitution([1, 5]))

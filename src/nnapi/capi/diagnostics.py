@@ -125,7 +125,7 @@ class Diagnostics:
     def _notify(self, which: int, compilation: Compilation, code: int, mode: Mode, times: Sequence[int]) -> None:
         """Call the registered callbacks: those for compilations (``which`` 0) or executions (1)."""
         kind = ("Compilation", "Execution")[which]
-        devices = compilation.devices or compilation._candidates
+        devices = compilation.devices or compilation.candidates
         names = ffi.new("char[]", ",".join(f"{device.name}={device.version}" for device in devices).encode())
         model = compilation.model
         described = self._described[model] = self._described.get(model) or describe(model)

@@ -305,6 +305,16 @@ class Precise(Protocol):
 
 
 @runtime_checkable
+class TakesDynamic(Protocol):
+    """A driver whose engine takes dynamic dimensions as they are."""
+
+    def prepare_dynamic(self, model: Model, options: PrepareOptions) -> Prepared:
+        """Prepare a model whose dimensions are sizes (:mod:`nnapi.shapes`) once; raise OpFailedError with the reason if
+        that is impossible. Sizes that are compared or converted record guards, which all inputs keep."""
+        ...
+
+
+@runtime_checkable
 class Exact(Protocol):
     """A Prepared that may compute in float32, because the engine refused the precision that the driver offered."""
 

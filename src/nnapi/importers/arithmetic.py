@@ -9,6 +9,7 @@ from nnapi.importers.graph import BOOL8, Value
 from nnapi.importers.node import Node
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType, Shape
+from nnapi.shapes.size import drop_ones, is_same
 
 
 def add(node: Node, x: Value, y: Value) -> Value:
@@ -41,7 +42,7 @@ def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
     rank = max(len(shape) for shape in shapes)
     found = []
     for sizes in zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True):
-        wide = [size for size in sizes if size != 1]
+        wide = drop_ones(sizes)
         closed = [size for size in wide if size != 0]
         is_same = all(size == closed[0] for size in closed[1:])
         expressible(is_same, f"shapes {[list(shape) for shape in shapes]} do not stretch to each other")
@@ -50,7 +51,7 @@ def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
 
 
 def broadcast(node: Node, value: Value, shape: Shape) -> Value:
-    if value.shape == shape:
+    if is_same(value.shape, shape):
         return value
     expressible(0 not in shape, f"{value.name or 'a constant'} is repeated along dynamic dimensions")
     own = (1,) * (len(shape) - value.rank) + node.static_shape_of(value)

@@ -11,6 +11,7 @@ from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import OperandType, Shape
 from nnapi.operation_codes import Code
 from nnapi.ops.shapes import axis_of
+from nnapi.shapes.size import is_same
 
 FLOAT16 = OperandCode.TENSOR_FLOAT16
 I32, FLAG, REAL = OperandCode.INT32, OperandCode.BOOL, OperandCode.FLOAT32
@@ -137,7 +138,7 @@ class Node(ABC):
 
     def reshape(self, value: Value, shape: Sequence[int], to: Value | None = None) -> Value:
         """Reshape a value; one dimension may be dynamic (0)."""
-        if to is None and tuple(shape) == value.shape:
+        if to is None and is_same(shape, value.shape):
             return value
         if list(shape).count(0) > 1:
             raise Refused(f"several dimensions of {list(shape)} are dynamic")

@@ -10,8 +10,11 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape, check_type
 from nnapi.model.parameter import Several, TensorParameter, ValuesParameter
 from nnapi.shapes.array import SymbolicArray, is_symbolic
+from nnapi.shapes.rebinding import Rebinding
 from nnapi.shapes.symbols import Substitution, Symbols
 
+SMALL, MOST_CACHED = 1 << 16, 1024
+"""Bytes of a run's further inputs that are cached, and for how many sizes."""
 Further = Callable[[Mapping[str, Sequence[int]]], list[Array]]
 
 
@@ -109,14 +112,51 @@ class SymbolicModel:
             operands[index] = Operand(index, old.type, old.name, Lifetime.INPUT)
         made = model.with_operands(operands)
         made.inputs, made.origin = (*model.inputs, *data), None
-        arrays = [self._symbols.arrays[index] for index in data]
+        return made, self._evaluate([self._symbols.arrays[index] for index in data])
 
-        def find_further(shapes: Mapping[str, Sequence[int]]) -> list[Array]:
+    def _evaluate(self, arrays: Sequence[SymbolicArray]) -> Further:
+        """Return a function that returns the arrays for the shapes of a run; OtherImportError if they break a guard.
+
+        Small arrays are cached, as the lengths of a text recur in the next one.
+        """
+        cached: dict[tuple[int, ...], list[Array]] = {}
+
+        def evaluate(shapes: Mapping[str, Sequence[int]]) -> list[Array]:
             sizes = self._substitution(shapes)
-            need(not self._symbols.find_broken(sizes), "the sizes of the run break a guard", OtherImportError)
-            return [sizes.array(array) for array in arrays]
+            key = tuple(sizes.numbers)
+            found = cached.get(key)
+            if found is None:
+                need(not self._symbols.find_broken(sizes), "the sizes of the run break a guard", OtherImportError)
+                found = [sizes.array(array) for array in arrays]
+                if sum(array.nbytes for array in found) <= SMALL and len(cached) < MOST_CACHED:
+                    cached[key] = found
+            return found
 
-        return made, find_further
+        return evaluate
+
+    def describe_sized(self) -> tuple[Model, Symbols, Further]:
+        """Return the model whose dimensions are sizes, their symbols, which record guards of their own, and a function
+        that returns the model's further inputs: the constants that depend on sizes."""
+        rebinding, base = Rebinding(self._symbols), self._model
+        data = {index: self._symbols.arrays[index] for index in list_data(base) if index in self._symbols.arrays}
+        operands = list(base.operands)
+        for index, type in self._symbols.types.items():
+            old = base.operands[index]
+            lifetime = Lifetime.INPUT if index in data else old.lifetime
+            type = type.replace(dimensions=rebinding.shape(type.dimensions))
+            made = operands[index] = Operand(index, type, old.name, lifetime)
+            if index in self._symbols.arrays and index not in data:
+                made.value = rebinding.array(self._symbols.arrays[index])
+        model = base.with_operands(operands)
+        model.inputs, model.origin = (*base.inputs, *data), None
+        return model, rebinding.symbols, self._evaluate(list(data.values()))
+
+    def find_broken_by(self, symbols: Symbols, shapes: Mapping[str, Sequence[int]]) -> str:
+        """Return the guard of the import or of other ``symbols`` that these shapes of inputs break; empty if none."""
+        sizes = self._substitution(shapes)
+        if 0 in sizes.numbers:
+            return "an input has no elements"
+        return self._symbols.find_broken(sizes) or symbols.find_broken(sizes)
 
     def _substitution(self, shapes: Mapping[str, Sequence[int]]) -> Substitution:
         return Substitution([shapes[name][axis] for name, axis in self._symbols.axes])

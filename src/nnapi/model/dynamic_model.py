@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from nnapi.errors import BadDataError
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.precision import Precision
+from nnapi.shapes.symbols import Symbols
 
 Shapes = tuple[Shape, ...]
 PaddedModel = tuple[Model, Callable[[Shapes], list[Array]]]
@@ -16,6 +17,23 @@ PaddedModel = tuple[Model, Callable[[Shapes], list[Array]]]
 
 DescribePadded = Callable[[Shapes, Shapes], PaddedModel | None]
 """Returns the model for padded shapes and those of a run; None if it has no further inputs."""
+
+
+class SizedModel(NamedTuple):
+    """A model whose dimensions are sizes (:mod:`nnapi.shapes`), for all sizes that keep guards."""
+
+    model: Model
+    """Its further inputs are the constants that depend on sizes."""
+    symbols: Symbols
+    """Record the guards of a driver."""
+    find_further: Callable[[Shapes], list[Array]]
+    """Returns the further inputs for the shapes of a run."""
+    find_broken: Callable[[Shapes], str]
+    """Returns the guard that the shapes of a run break, of the import or of a driver; empty if none."""
+
+
+DescribeSized = Callable[[Shapes], SizedModel | None]
+"""Returns the model that holds for the shapes of a run and others; None if there is none."""
 
 
 class OtherImportError(BadDataError):
@@ -41,6 +59,7 @@ class DynamicModel(LazyModel):
         outputs: Sequence[tuple[str, OperandType]],
         describe: Callable[[Shapes], Model],
         describe_padded: DescribePadded = lambda padded, run: None,
+        describe_sized: DescribeSized = lambda run: None,
     ) -> None:
         ends = [
             Operand(index, type, each, Lifetime.INPUT if index < len(inputs) else Lifetime.OUTPUT)
@@ -53,6 +72,8 @@ class DynamicModel(LazyModel):
         self.describe_padded = describe_padded
         """Returns the model for padded inputs, with the constants that padding must not change as further inputs; None
         if it has none."""
+        self.describe_sized = describe_sized
+        """Returns the model whose dimensions are sizes; None if it has none."""
         self.reimports: Sequence[str] = ()
         """Why an import for some sizes did not hold for others."""
         self.load_for: Callable[[Shapes, Callable[[], Model]], Model] = lambda shapes, read: read()

@@ -70,7 +70,7 @@ class InferenceSession:
         self._compiler = _Compiler(self._file, self._options, devices, cache)
         bucketed = declared if dynamic == "bucket" else None
         padded = partial(compile_padded, self._file.describe_padded, self._compiler.compile_model)
-        self._specializations = Specializations(self._compiler.compile, bucketed, padded)
+        self._specializations = Specializations(self._compiler.compile, bucketed, padded, self._file.describe_sized)
         self._chosen: dict[tuple[int, ...], Specializations] | None = None
         """The compilations by the values that choose branches; None while the file needs no values to be expressed."""
         if all(is_static(argument) for argument in self._file.inputs):

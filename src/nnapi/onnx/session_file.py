@@ -18,7 +18,7 @@ from nnapi.importers.onnx.maps import Keys, list_map_keys, list_texts
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.tensors import DTYPES, NAMES
 from nnapi.importers.refusals import UnsupportedOperationsError
-from nnapi.model.dynamic_model import PaddedModel
+from nnapi.model.dynamic_model import PaddedModel, SizedModel
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
@@ -134,6 +134,10 @@ class SessionFile:
         """Return the model for the padded inputs of a run, with further inputs that padding must not change; None
         without any."""
         return self._imports.read_padded([argument.name for argument in self.inputs], padded, run)
+
+    def describe_sized(self, run: tuple[Shape, ...]) -> SizedModel | None:
+        """Return the model whose dimensions are sizes, which holds for the shapes of a run; None if there is none."""
+        return self._imports.read_sized([argument.name for argument in self.inputs], run)
 
     @property
     def reimports(self) -> Sequence[str]:

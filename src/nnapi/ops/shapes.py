@@ -7,6 +7,7 @@ from nnapi.codes import PaddingCode
 from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import OperandType, Shape
 from nnapi.model.operation import Arguments
+from nnapi.shapes.size import drop_ones
 
 Pair = tuple[int, int]
 """(height, width)."""
@@ -17,16 +18,17 @@ PAD_NAMES = (("pad_top", "pad_bottom"), ("pad_left", "pad_right"))
 
 def broadcast(names: tuple[str, str], a: Shape, b: Shape) -> Shape:
     """Return the shape that two shapes broadcast to, aligned at the last axis; raise OpFailedError if there is none."""
-    if a == b:
+    if a is b:
         return a
     rank = max(len(a), len(b))
     long, short = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
-    if not all(x == y or 1 in (x, y) for x, y in zip(long, short, strict=True)):
+    wide = [drop_ones(sizes) for sizes in zip(long, short, strict=True)]
+    if not all(sizes == [sizes[0]] * len(sizes) for sizes in wide if sizes):
         raise OpFailedError(
             f"{names[0]} of shape {list(a)} and {names[1]} of shape {list(b)} do not broadcast: from the last axis on, "
             "dimensions must be equal or 1"
         )
-    return tuple(y if x == 1 else x for x, y in zip(long, short, strict=True))
+    return tuple([sizes[0] if sizes else 1 for sizes in wide])
 
 
 def same_shape(input: OperandType, **others: Any) -> Shape:

@@ -81,7 +81,7 @@ class Compilation(Closeable, NotebookDisplay):
         if not model.is_finished:
             raise BadStateError(f"{model!r} is not finished: finish() it first")
         self.model = model
-        self._candidates = candidates
+        self.candidates = candidates
         self._preference = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
         self._priority = PriorityCode.PRIORITY_MEDIUM
         self._timeout = 0
@@ -156,8 +156,8 @@ class Compilation(Closeable, NotebookDisplay):
         mode = Partitioning.WITHOUT_FALLBACK if self.is_explicit else partitioning()
         if self._cache is not None:
             self._cache.threads = self._threads
-        asked = self._preference, self._priority, deadline, self._threads, self._attributes
-        question = Question(self.model, self._candidates, PrepareOptions(*asked), self._cache)
+        self.options = PrepareOptions(self._preference, self._priority, deadline, self._threads, self._attributes)
+        question = Question(self.model, self.candidates, self.options, self._cache)
         with translate_errors(f"{self.model.name} cannot be prepared"):
             spare = Spare(question, mode)
             ready, knowledge = prepare(question, spare)
@@ -191,7 +191,7 @@ class Compilation(Closeable, NotebookDisplay):
         with self._preparing:
             single, active = self._single, self.active
             if single is not None and active is not None:
-                single.change(active.ready, self._candidates)
+                single.change(active.ready, self.candidates)
 
     def pin(self) -> None:
         """Keep the active plan from now on: end its trial."""
@@ -243,7 +243,7 @@ class Compilation(Closeable, NotebookDisplay):
 
     def compile_again(self, model: Model, variant: bytes = b"") -> Compilation:
         """Compile another model with the same devices and options. It is cached if it is a ``variant`` with a name."""
-        devices = self._candidates if self.is_explicit else None
+        devices = self.candidates if self.is_explicit else None
         return compile_with(model, devices, self._options, locate_variant(self._cache, variant), self._attributes)
 
     def run_many(
@@ -265,7 +265,7 @@ class Compilation(Closeable, NotebookDisplay):
             with self._preparing:
                 if self._threads is None and self._single is None:
                     options = PrepareOptions(self._preference, self._priority, None, 1, self._attributes)
-                    self._single = prepare_single(self.need_active().ready, self._candidates, options)
+                    self._single = prepare_single(self.need_active().ready, self.candidates, options)
                 single = self._single
         return start(inputs, single or self, self.run if single else None, count, progress)
 
@@ -295,7 +295,7 @@ class Compilation(Closeable, NotebookDisplay):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the model, the names of chosen devices and the options; unpickling compiles again."""
         self.need_active()
-        names = [device.name for device in self._candidates] if self.is_explicit else None
+        names = [device.name for device in self.candidates] if self.is_explicit else None
         cache = False if self._cache is None or self._cache.is_own else (self._cache.directory, self._cache.token)
         return compile_with, (self.model, names, self._options, cache, self._attributes)
 
@@ -316,13 +316,13 @@ class Compilation(Closeable, NotebookDisplay):
     def devices(self) -> list[Device]:
         """The devices in the plan; empty before finish has succeeded."""
         names = self.active.ready.plan.devices if self.active else ()
-        return [device for device in self._candidates if device.name in names]
+        return [device for device in self.candidates if device.name in names]
 
     def devices_of(self, role: str, index: int) -> list[Device]:
         """Return the devices whose steps use an operand, by ``role`` (``"input"`` or ``"output"``) and index."""
         indices = self.model.inputs if role == "input" else self.model.outputs
         names = self.plan.devices_of(indices[index])
-        return [device for device in self._candidates if device.name in names]
+        return [device for device in self.candidates if device.name in names]
 
     def preferred_memory_alignment_for_input(self, index: int) -> int:
         """Alignment in bytes for the address of an input (``..._getPreferredMemoryAlignmentForInput``)."""
@@ -363,7 +363,7 @@ class Compilation(Closeable, NotebookDisplay):
 
     def need_one_device(self, what: str) -> None:
         """Raise BadDataError unless the compilation is for exactly one chosen device; ``what`` begins the message."""
-        one = self.is_explicit and len(self._candidates) == 1
+        one = self.is_explicit and len(self.candidates) == 1
         need(one, f"{what} only for a compilation for exactly one chosen device: name it", BadDataError)
 
     def need_active(self) -> ActivePlan:

@@ -35,9 +35,13 @@ class DynamicCompilation(Compilation):
                 return compile(model.specialize(shapes, is_cached=is_cached), device)
             return compile(model, device)
 
-        describe = model.describe_padded if isinstance(model, DynamicModel) else lambda padded, run: None
-        padded = partial(compile_padded, describe, compile)
-        self._specializations = Specializations(compile_for, declared if in_buckets else None, padded)
+        if isinstance(model, DynamicModel):
+            padded = partial(compile_padded, model.describe_padded, compile)
+            self._specializations = Specializations(
+                compile_for, declared if in_buckets else None, padded, model.describe_sized
+            )
+        else:
+            self._specializations = Specializations(compile_for, declared if in_buckets else None)
         self.state.value = "ready"
 
     def at(self, shapes: Shapes) -> Compilation:

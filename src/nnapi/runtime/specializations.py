@@ -2,14 +2,15 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from nnapi.contract.shape_cache import ShapeCache, estimate_size
 from nnapi.errors import BadDataError, NnapiError, need_value
 from nnapi.locks import make_lock
-from nnapi.model.dynamic_model import DescribePadded, OtherImportError
+from nnapi.model.dynamic_model import DescribePadded, DescribeSized, OtherImportError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.printable import pluralize
@@ -28,6 +29,7 @@ from nnapi.runtime.padded_lengths import (
     shorten,
     try_padding,
 )
+from nnapi.runtime.sized_runs import SizedCache, SizedRuns
 
 Shapes = tuple[Shape, ...]
 
@@ -36,6 +38,8 @@ CompilePadded = Callable[[Shapes, Shapes, str | None], "tuple[Compilation, Furth
 model has none."""
 SIMILAR = 4
 """Inputs whose numbers of elements differ by at most this factor are assumed to run best on the same device."""
+WORTHWHILE = 0.1
+"""Seconds of compilations, after which a device that takes dynamic dimensions is preferred to another compilation."""
 UNMASKED = 'dynamic="bucket" changes results: no input masks the padding of inputs'
 
 
@@ -47,6 +51,14 @@ class Specialization:
     seconds: float
     runs: int = 0
     padded: Padded | None = None
+
+
+class Choice(NamedTuple):
+    """A run, and what its time is counted for: None if nothing was compiled that takes less."""
+
+    run: Run
+    counted: Hashable = None
+    sized: SizedRuns | None = None
 
 
 class Specializations:
@@ -62,15 +74,19 @@ class Specializations:
         compile: Callable[[Shapes, str | None, bool], Compilation],
         bucketed: Shapes | None = None,
         compile_padded: CompilePadded = lambda padded, shapes, device: None,
+        describe_sized: DescribeSized = lambda shapes: None,
     ) -> None:
         self._compile, self._bucketed, self._compile_padded = compile, bucketed, compile_padded
         self._proven: Padded | None = None
         self._made = ShapeCache[Shapes, Specialization](_estimate)
         self._unpaddable: set[tuple[object, ...]] = set()
+        self._sized = SizedCache(describe_sized)
         self._last: Shapes | None = None
-        self._spent: dict[Shapes, float] = {}
-        """Seconds of padded runs by shapes, without the first in a row; beyond those of a compilation, the shapes get
-        a compilation."""
+        self._compiling = 0.0
+        """Seconds of all compilations."""
+        self._spent: dict[Hashable, float] = {}
+        """Seconds of padded runs and runs with dynamic dimensions: by shapes, without the first in a row, or by growing
+        axes. Beyond those of a compilation, there is one for the shapes or the axes."""
         self._spending = make_lock()
         """Held while ``_spent`` changes; ``_lock`` may be held during a compilation."""
         self._lock = make_lock()
@@ -83,71 +99,99 @@ class Specializations:
             return self._find(shapes).compilation
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        """Run on the compilation for the arrays' shapes, or on one for a longer length if padding is exact."""
+        """Run on the compilation for the arrays' shapes, on one for a longer length if padding is exact, or on one for
+        all sizes."""
         shapes = tuple(array.shape for array in arrays)
         with self._lock:
             choose = self._choose if self._bucketed is None else self._choose_bucket
-            found, length = choose(shapes, arrays)
-            found.runs += 1
+            choice = choose(shapes, arrays)
             is_repeated, self._last = self._last == shapes, shapes
-        if found.padded is None or length is None:
-            return found.compilation.run(*arrays)
+        if choice.counted is None:
+            return choice.run(arrays)
         begin = time.perf_counter()
         try:
-            results = found.padded.run(arrays, length)
+            results = choice.run(arrays)
         except OtherImportError:
             return self.at(shapes).run(*arrays)
-        if not is_repeated:  # as the lengths of a text
+        except NnapiError:
+            raise
+        except Exception as error:
+            if choice.sized is None:
+                raise
+            with self._lock:
+                self._sized.refuse(choice.sized, error)
+            return self.at(shapes).run(*arrays)
+        if choice.counted == shapes and not is_repeated:  # as the lengths of a text
             return results
         with self._spending:
-            self._spent[shapes] = self._spent.get(shapes, 0.0) + time.perf_counter() - begin
+            self._spent[choice.counted] = self._spent.get(choice.counted, 0.0) + time.perf_counter() - begin
         return results
 
     def clear(self) -> None:
         with self._lock:
             self._made.clear()
             self._spent.clear()
+            self._compiling = 0.0
             self._unpaddable.clear()
+            self._sized.clear()
             self._proven = None
 
     def explain(self) -> str:
         """Explain each specialization: seconds to compile, number of runs, and its plan."""
         with self._lock:
-            made = list(self._made.items())
+            made, sized = list(self._made.items()), self._sized.explain()
         return "\n\n".join(
-            f"inputs {', '.join(str(list(shape)) for shape in shapes)}: compiled in {each.seconds:.2f} s, "
-            f"{pluralize(each.runs, 'run')}{_describe(each.padded)}\n{each.compilation.explain()}"
-            for shapes, each in made
+            [
+                *(
+                    f"inputs {', '.join(str(list(shape)) for shape in shapes)}: compiled in {each.seconds:.2f} s, "
+                    f"{pluralize(each.runs, 'run')}{_describe(each.padded)}\n{each.compilation.explain()}"
+                    for shapes, each in made
+                ),
+                *sized,
+            ]
         )
 
-    def _choose(self, shapes: Shapes, arrays: Sequence[Array]) -> tuple[Specialization, int | None]:
-        """Return the specialization to run, and the length of a padded run, else None."""
-        if shapes not in self._made:
-            for wide, each in self._made.items():
-                length = None if each.padded is None else each.padded.length_of(shapes)
-                if length is not None and self._spent.get(shapes, 0.0) <= each.seconds:
-                    return self._keep(wide, each), length
-            found = self._widen(shapes)
-            if found is not None and found.padded is not None:
-                return found, found.padded.length_of(shapes)
-            last = None if self._last is None else self._made.get(self._last)
-            growth = None if self._last is None else find_growth(self._last, shapes)
-            if growth is not None and last is not None and growth.axes not in self._unpaddable:
-                found = self._pad(growth, last, arrays)
-                if found is not None:
-                    return found, growth.length_of(shapes)
-        found = self._find(shapes)
-        return found, None if found.padded is None else found.padded.length_of(shapes)
+    def _choose(self, shapes: Shapes, arrays: Sequence[Array]) -> Choice:
+        if shapes in self._made:
+            return self._use(self._find(shapes), shapes)
+        for wide, each in self._made.items():
+            length = None if each.padded is None else each.padded.length_of(shapes)
+            if length is not None and self._spent.get(shapes, 0.0) <= each.seconds:
+                return self._use(self._keep(wide, each), shapes)
+        growth = None if self._last is None else find_growth(self._last, shapes)
+        counted: Hashable = shapes if growth is None else growth.axes
+        sized = self._sized.find(shapes)
+        if sized is None or self._spent.get(counted, 0.0) > sized.seconds:
+            found = self._widen(shapes) or (None if growth is None else self._pad_from_last(growth, arrays))
+            if found is not None:
+                return self._use(found, shapes)
+            if sized is None and self._compiling > WORTHWHILE:
+                sized = self._sized.make(shapes, self._latest)
+            elif counted == shapes:
+                sized = None
+        if sized is None:
+            return self._use(self._find(shapes), shapes)
+        sized.runs += 1
+        return Choice(sized.run, counted, sized)
 
-    def _choose_bucket(self, shapes: Shapes, arrays: Sequence[Array]) -> tuple[Specialization, int | None]:
-        """Return the specialization for the next multiple of BUCKET, and the length. Whether padding is exact is tried
-        once; BadDataError if not."""
+    def _use(self, found: Specialization, shapes: Shapes) -> Choice:
+        """Return the run of a specialization: padded if it is for a longer length."""
+        found.runs += 1
+        length = None if found.padded is None else found.padded.length_of(shapes)
+        if found.padded is None or length is None:
+            return Choice(lambda arrays: found.compilation.run(*arrays))
+        padded = found.padded
+        return Choice(lambda arrays: padded.run(arrays, length), shapes)
+
+    def _choose_bucket(self, shapes: Shapes, arrays: Sequence[Array]) -> Choice:
+        """Choose the specialization for the next multiple of BUCKET. Whether padding is exact is tried once;
+        BadDataError if not."""
         assert self._bucketed is not None
         growth = find_lengths(self._bucketed, shapes)
         length = need_value(growth.length_of(shapes), "the lengths of the inputs differ")
         capacity = -(-length // BUCKET) * BUCKET
         if capacity == length and self._proven is None:
-            return self._find(shapes), None
+            return self._use(self._find(shapes), shapes)
         found = self._find(growth.at(capacity), is_cached=True)
         if found.padded is None:
             bind = _binds(found)
@@ -156,7 +200,7 @@ class Specializations:
                 tried = try_padding(growth, arrays, exact, bind, capacity)
                 self._proven = need_value(tried, f"{UNMASKED} {list(map(list, shapes))} to {capacity}", BadDataError)
             found.padded = self._proven.widen(capacity, bind)
-        return found, length
+        return self._use(found, shapes)
 
     def _find(self, shapes: Shapes, like: Compilation | None = None, *, is_cached: bool = False) -> Specialization:
         found = self._made.get(shapes)
@@ -165,6 +209,7 @@ class Specializations:
             similar = like or self._find_similar(shapes)
             compilation = self._compile_like(similar, shapes, is_cached or similar is None)
             found = Specialization(compilation, time.perf_counter() - begin)
+            self._compiling += found.seconds
         return self._keep(shapes, found)
 
     def _compile_like(self, like: Compilation | None, shapes: Shapes, is_cached: bool) -> Compilation:
@@ -180,19 +225,31 @@ class Specializations:
         similar = [each.compilation for own, each in self._made.items() if 1 / SIMILAR <= _count(own) / size <= SIMILAR]
         return similar[-1] if similar else None
 
-    def _pad(self, growth: Growth, exact: Specialization, arrays: Sequence[Array]) -> Specialization | None:
-        """Return one specialization for all lengths of a growth; None if padding is not exact or fails."""
+    @property
+    def _latest(self) -> Compilation:
+        return self._made.values()[-1].compilation
+
+    def _pad_from_last(self, growth: Growth, arrays: Sequence[Array]) -> Specialization | None:
+        """Return one specialization for all lengths of a growth that began with the last run; None if padding is not
+        exact or fails."""
+        if growth.axes in self._unpaddable or self._last is None:
+            return None
+        last, sized = self._made.get(self._last), self._sized.find(self._last)
+        if last is not None and last.padded is None:
+            return self._pad(growth, last.compilation, _runs_pinned(last), arrays)
+        return None if sized is None else self._pad(growth, self._latest, sized.run, arrays)
+
+    def _pad(self, growth: Growth, like: Compilation, exact: Run, arrays: Sequence[Array]) -> Specialization | None:
         length = growth.length_of(growth.shapes)
         assert length is not None
-        if exact.padded is not None or length < 2:
+        if length < 2:
             return None
         capacity = bucket_for(length)
         wide = growth.at(capacity)
         try:
-            exact.compilation.pin()
             short = shorten(growth, arrays)
-            found, bind, further = self._find_wide(wide, tuple(array.shape for array in short), exact.compilation)
-            found.padded = try_padding(growth, short, _runs(exact), bind, capacity, further)
+            found, bind, further = self._find_wide(wide, tuple(array.shape for array in short), like)
+            found.padded = try_padding(growth, short, exact, bind, capacity, further)
         except OtherImportError:  # the first token may be the only one that needs it
             return None
         except Exception:  # fails for the padded length: compile for the inputs' length
@@ -211,6 +268,7 @@ class Specializations:
             return found, _binds(found), no_further
         compilation, further = made
         found = Specialization(compilation, time.perf_counter() - begin)
+        self._compiling += found.seconds
         more = tuple(array.shape for array in further(wide))
         key = (*wide, *more)  # the number of inputs differs from that of a run's shapes
         return self._keep(key, found), lambda shapes: compilation.burst().bind(*shapes, *more), further
@@ -256,6 +314,16 @@ def compile_padded(
 
 def _runs(found: Specialization) -> Run:
     return lambda inputs: found.compilation.run(*inputs)
+
+
+def _runs_pinned(found: Specialization) -> Run:
+    """Return the runs of a plan that no trial replaces, as results are compared with them."""
+
+    def run(inputs: Sequence[Array]) -> list[Array]:
+        found.compilation.pin()
+        return found.compilation.run(*inputs)
+
+    return run
 
 
 def _binds(found: Specialization) -> Bind:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeGuard, cast
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from nnapi.shapes.size import Size
+from nnapi.shapes.size import Size, drop_ones
 from nnapi.shapes.symbols import Substitution, Symbols
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -221,7 +221,7 @@ def broadcast(shapes: Any) -> tuple[int, ...] | None:
     rank = max(map(len, shapes), default=0)
     found: list[int] = []
     for sizes in zip(*[(1,) * (rank - len(shape)) + shape for shape in shapes], strict=True):
-        wide = [size for size in sizes if size != 1]
+        wide = drop_ones(sizes)
         if any(size != wide[0] for size in wide[1:]):
             return None
         found.append(wide[0] if wide else 1)

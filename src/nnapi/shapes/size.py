@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import add, mul, sub
 from typing import Any, Protocol
 
@@ -13,6 +13,8 @@ from nnapi.shapes.expression import Expression
 
 class Decides(Protocol):
     """The symbols of an import, as far as sizes need them."""
+
+    nodes: dict[Expression, Any]
 
     def decide(self, expression: Expression, relation: str) -> bool: ...
     def find_number(self, expression: Expression) -> int: ...
@@ -170,6 +172,20 @@ class Size:
 def number_of(size: int) -> int:
     """Return the number of a size without fixing it."""
     return size.number if isinstance(size, Size) else size
+
+
+def is_same(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Return whether two shapes are equal. Shapes of different rank differ whatever their sizes are: no guard."""
+    return len(a) == len(b) and tuple(a) == tuple(b)
+
+
+def drop_ones(sizes: Sequence[int]) -> list[int]:
+    """Return the sizes that are not 1. One size that may be 1 stays, if all others are 1 or equal to it: it is then the
+    size to which all of them broadcast, and no guard is needed."""
+    wide = [size for size in sizes if isinstance(size, Size) or size != 1]
+    if all(isinstance(size, Size) and size.expression == _read(wide[0]) for size in wide):
+        return wide
+    return [size for size in wide if size != 1]
 
 
 def _read(value: Any) -> Expression | None:

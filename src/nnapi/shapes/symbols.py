@@ -72,6 +72,8 @@ class Symbols:
         self.tests: list[tuple[Callable[[Substitution], object], object]] = []
         """Functions of the sizes, and the results that they must have."""
         self.own = Substitution(self.numbers)
+        self.nodes: dict[Expression, Any] = {}
+        """Nodes that compute sizes in an engine's graph, while a driver lowers a model."""
 
     def add(self, number: int, name: str) -> int:
         """Return a new symbol as a size."""
@@ -95,6 +97,16 @@ class Symbols:
         answer = value == 0 if relation == "==" else value < 0
         self.guards[expression, relation] = answer
         return answer
+
+    def find_fixed(self) -> dict[Symbol, int]:
+        """Return the symbols that a guard fixes, with their numbers."""
+        fixed = {}
+        for (expression, relation), answer in self.guards.items():
+            atoms = [product[0] for product in expression.terms if len(product) == 1]
+            is_one = len(atoms) == 1 and expression.terms.keys() <= {(), (atoms[0],)}
+            if answer and relation == "==" and is_one and isinstance(atoms[0], Symbol):
+                fixed[atoms[0]] = self.numbers[atoms[0].position]
+        return fixed
 
     def test(self, function: Callable[[Substitution], T]) -> T:
         """Return the function's value for the import's sizes, which other sizes must give too."""

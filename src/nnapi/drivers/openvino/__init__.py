@@ -92,6 +92,10 @@ class OpenVinoDriver(HostMemory):
         prepared: Prepared = _engine().prepare(model, self._device, options, self._threads or options.threads)
         return prepared
 
+    def prepare_dynamic(self, model: Model, options: PrepareOptions) -> Prepared:
+        prepared: Prepared = _engine().prepare_dynamic(model, self._device, options, self._threads or options.threads)
+        return prepared
+
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         entry: bytes | None = _engine().dump(prepared)
         return entry

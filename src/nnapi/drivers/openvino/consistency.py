@@ -24,7 +24,10 @@ def _find_contradictions(compiled: Any) -> Iterator[tuple[str, list[int], list[i
     """Yield the name of each such node, and the dimensions of its input and of its result."""
     for node in compiled.get_runtime_model().get_ops():
         if _kind(node) in MOVING and node.get_output_size():
-            given, made = (list(end.get_shape()) for end in (node.input(0), node.output(0)))
+            ends = node.input(0), node.output(0)
+            if any(end.get_partial_shape().is_dynamic for end in ends):
+                continue
+            given, made = (list(end.get_shape()) for end in ends)
             if prod(given) != prod(made):
                 yield node.get_friendly_name(), given, made
 

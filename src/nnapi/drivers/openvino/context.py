@@ -1,13 +1,14 @@
 """The context of a lowering rule: the call that is being lowered, and conversions that rules share."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.indices import LOWEST, IndexSource, find_range, find_source
+from nnapi.drivers.openvino.sizes import integers, reshape
 from nnapi.drivers.openvino.value import STEPS, Node, Value, encode, node_of, number
 from nnapi.lowering import lower as lowering
 from nnapi.lowering.refusal import Unsupported, require
@@ -79,6 +80,7 @@ class Context(lowering.Context):
 
         Refuse other computed indices, unless their operators keep them in range.
         """
+        limit = int(limit)  # tests of indices have no dynamic limits
         first = -limit if from_end else 0
         if value.array is not None:
             _require_constants(name, value.array, limit, first)
@@ -92,6 +94,7 @@ class Context(lowering.Context):
 
     def require_coordinates(self, name: str, value: Value, limits: Sequence[int], *, from_end: bool) -> None:
         """Check the coordinates in the last axis like :meth:`require_range`, each against the size of its axis."""
+        limits = list(map(int, limits))
         least = [-limit if from_end else 0 for limit in limits]
         if value.array is not None:
             for column, limit in enumerate(limits):
@@ -193,7 +196,7 @@ def _of_rank(value: Value, rank: int, first: bool) -> Node:
     shape = (1,) * (rank - value.type.rank) + value.type.dimensions
     if value.array is not None and not value.type.channel:
         return Value(value.type.with_dimensions(shape), value.name, value.array.reshape(shape)).real(first)
-    node = op.reshape(value.real(), integers(shape), False)
+    node = reshape(value.real(), shape)
     return op.transpose(node, integers(NHWC_TO_NCHW)) if first else node
 
 
@@ -279,8 +282,3 @@ def computes_in_nchw(*values: Value) -> bool:
 def position_of_axis(first: bool, axis: int) -> int:
     """Return the position in the graph of an axis of the model; ``first`` means NCHW."""
     return FIRST[axis] if first else axis
-
-
-def integers(values: Any) -> Node:
-    """Return an int64 constant: a list of axes, dimensions or indices."""
-    return op.constant(np.asarray(values, np.int64))

@@ -17,8 +17,9 @@ from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.consistency import need_consistent
 from nnapi.drivers.openvino.context import Bounds
+from nnapi.drivers.openvino.dynamic import PreparedDynamic
 from nnapi.drivers.openvino.forks import LOST, engine_threads
-from nnapi.drivers.openvino.lowering import lower_model
+from nnapi.drivers.openvino.lowering import Lowered, lower_model
 from nnapi.drivers.openvino.precision import HINTS, offer_precision
 from nnapi.drivers.openvino.prepared import PreparedOpenVino, mark_nodes, measure
 from nnapi.drivers.openvino.value import SHARED
@@ -30,7 +31,7 @@ from nnapi.model.model import Model, constants
 from nnapi.model.operand import Shape
 from nnapi.ops.shapes import Pair
 
-__all__ = ["dump", "list_devices", "load", "lower_model", "prepare", "verdicts"]
+__all__ = ["dump", "list_devices", "load", "lower_model", "prepare", "prepare_dynamic", "verdicts"]
 
 
 @cache
@@ -69,6 +70,34 @@ def prepare(model: Model, device: str, options: PrepareOptions, threads: int | N
     return PreparedPerShapes(model, compile_for, tuple(shapes))
 
 
+def prepare_dynamic(model: Model, device: str, options: PrepareOptions, threads: int | None) -> Prepared:
+    """Compile a model whose dimensions are sizes once; raise OpFailedError with the reasons where it has to know them.
+
+    Loops have limits that depend on shapes, and other devices than the CPU were never tried.
+    """
+    engine_threads.need()
+    need(device == "CPU", f"openvino-{device.lower()} takes no dynamic dimensions", OpFailedError)
+    result = lower_model(model)
+    need_supported(result.verdicts)
+    need(not result.turn_models, "a WHILE has no dynamic dimensions", OpFailedError)
+    hint = HINTS[offer_precision(device, model).choose(options.variant)]
+    compiled = _compile_graph(result, device, choose_properties(device, options, threads, hint))
+    prepared = PreparedDynamic(compiled, result.bounds)
+    prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)
+    return prepared
+
+
+def _compile_graph(result: Lowered, device: str, properties: Mapping[str, Any]) -> Any:
+    try:
+        alone = {"SNIPPETS_MODE": "DISABLE"} if result.is_large and device == "CPU" else {}
+        compiled = core().compile_model(result.graph(), device, {**properties, **alone})
+    except RuntimeError as error:
+        raise OpFailedError(f"OpenVINO cannot compile it: {str(error).strip().splitlines()[-1]}") from error
+    if device == "CPU":  # other devices have memory of their own
+        need_consistent(compiled)
+    return compiled
+
+
 def _find_tiles(device: str, model: Model, options: PrepareOptions) -> Mapping[int, Pair]:
     if not is_winograd(options.variant):
         return {}
@@ -84,18 +113,12 @@ def _compile(
     model.need_mapped()  # at a run, the model's files may have changed
     result = lower_model(model, shapes, tiles)
     need_supported(result.verdicts)
-    try:
-        alone = {"SNIPPETS_MODE": "DISABLE"} if result.is_large and device == "CPU" else {}
-        compiled = core().compile_model(result.graph(), device, {**properties, **alone})
-    except RuntimeError as error:
-        raise OpFailedError(f"OpenVINO cannot compile it: {str(error).strip().splitlines()[-1]}") from error
+    compiled = _compile_graph(result, device, properties)
     for index, output in zip(model.outputs, compiled.outputs, strict=False):  # after them, turns that are left
         right, given = result.values[index].type.dimensions, tuple(output.shape)
         need(
             given == right, f"OpenVINO gives {model.operands[index]} the dimensions {given}, not {right}", OpFailedError
         )
-    if device == "CPU":  # other devices have memory of their own
-        need_consistent(compiled)
     turns = [choose_first_turns(*models) for models in result.turn_models]
     prepared = _make_prepared(model, shapes, device, properties, compiled, result.bounds, turns, tiles)
     prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)

@@ -9,8 +9,9 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.contract.workload import find_work
 from nnapi.drivers.openvino.api import op, ov
-from nnapi.drivers.openvino.context import RULES, Bounds, Context, integers
+from nnapi.drivers.openvino.context import RULES, Bounds, Context
 from nnapi.drivers.openvino.control_flow import GraphLowering
+from nnapi.drivers.openvino.sizes import declare, integers, partial_shape
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, round_half
 from nnapi.lowering.lower import assume_shapes, name_of
 from nnapi.lowering.refusal import Unsupported, require
@@ -118,7 +119,8 @@ class Lowered(GraphLowering):
         type = self.types.get(operand.index)
         is_given = operand.index in self.values or operand.index in self.constants
         if type is not None and type.code in ELEMENTS and not is_given:
-            parameter = op.parameter(list(type.dimensions), ELEMENTS[OperandCode(type.code)])
+            parameter = op.parameter(partial_shape(type.dimensions), ELEMENTS[OperandCode(type.code)])
+            declare(parameter, type.dimensions)
             self.parameters[operand.index] = parameter
             self.values[operand.index] = Value.of(parameter, type, "stored", name=name_of(operand))
 

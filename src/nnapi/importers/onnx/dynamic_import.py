@@ -20,7 +20,7 @@ from nnapi.importers.onnx.tensors import (
 )
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.importers.symbolic_model import InputSymbols, SymbolicModel
-from nnapi.model.dynamic_model import DynamicModel
+from nnapi.model.dynamic_model import DynamicModel, SizedModel
 from nnapi.model.dynamic_model import Shapes as InputShapes
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
@@ -51,8 +51,14 @@ def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperat
     inputs = [_describe(info, shapes) for info in file.inputs]
     outputs = _describe_outputs(file.proto.graph)
     names = [name for name, _ in inputs]
-    describe, describe_padded = partial(imports.read_inputs, names), partial(imports.read_padded, names)
-    model = DynamicModel(os.path.splitext(os.path.basename(path))[0], inputs, outputs, describe, describe_padded)
+    model = DynamicModel(
+        os.path.splitext(os.path.basename(path))[0],
+        inputs,
+        outputs,
+        partial(imports.read_inputs, names),
+        partial(imports.read_padded, names),
+        partial(imports.read_sized, names),
+    )
     imports.reasons.clear()  # of the guesses
     model.reimports = imports.reasons
     return model
@@ -114,6 +120,20 @@ class Imports:
             return None
         model, further = whole.specialize_padded(given, self._name(names, run))
         return None if len(model.inputs) == len(names) else (model, lambda inputs: further(self._name(names, inputs)))
+
+    def read_sized(self, names: Sequence[str], run: InputShapes) -> SizedModel | None:
+        """Return the model whose dimensions are sizes, of the import that holds for the shapes of a run."""
+        given = self._name(names, run)
+        whole = self._find(given) or self._import(given)
+        if whole is None:
+            return None
+        model, symbols, find_further = whole.describe_sized()
+        return SizedModel(
+            model,
+            symbols,
+            lambda shapes: find_further(self._name(names, shapes)),
+            lambda shapes: whole.find_broken_by(symbols, self._name(names, shapes)),
+        )
 
     def _name(self, names: Sequence[str], inputs: InputShapes) -> Shapes:
         pairs = zip(names, inputs, strict=True)

@@ -10,6 +10,7 @@ from nnapi.codes import FuseCode, OperationCode
 from nnapi.importers.graph import FLOAT32, Step, Value
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.model.operand import Array, OperandType
+from nnapi.shapes.array import is_symbolic
 
 
 class Linear(NamedTuple):
@@ -85,7 +86,9 @@ def _split(step: Step) -> tuple[Value | None, Array | None]:
     x, y = step.inputs[:2]
     if x.array is not None and step.code in (OperationCode.ADD, OperationCode.MUL):
         x, y = y, x
-    if y.array is None or y.type.code != FLOAT32 or x.array is not None or step.outputs[0].shape != x.shape:
+    if y.array is None or is_symbolic(y.array) or y.type.code != FLOAT32 or x.array is not None:
+        return None, None  # an array that depends on sizes has no numbers to fold
+    if step.outputs[0].shape != x.shape:
         return None, None
     return x, y.array.reshape(-1) if y.array.size in (1, y.array.shape[-1]) else None
 

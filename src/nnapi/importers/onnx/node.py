@@ -23,6 +23,7 @@ from nnapi.model.call import UNKNOWN, NotYetKnown
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY
 from nnapi.operation_codes import Code, CompositeCode
+from nnapi.shapes.size import is_same
 
 if TYPE_CHECKING:
     from nnapi.formats.onnx import messages as onnx
@@ -220,7 +221,7 @@ class Node(AnyNode):
         return results
 
     def reshape(self, value: Value, shape: Sequence[int], to: Value | None = None) -> Value:
-        if to is None and tuple(shape) == value.shape:
+        if to is None and is_same(shape, value.shape):
             return value
         if to is None and value.array is not None and DYNAMIC not in shape and not value.type.channel:
             expressible(math.prod(shape) == value.array.size, f"{value.name} does not reshape to {list(shape)}")

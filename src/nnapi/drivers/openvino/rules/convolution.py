@@ -13,7 +13,8 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, integers, lower
+from nnapi.drivers.openvino.context import Context, lower
+from nnapi.drivers.openvino.sizes import integers
 from nnapi.drivers.openvino.value import Node, Value, constant, decode_exactly, node_of, number
 from nnapi.lowering.refusal import require
 from nnapi.lowering.windows import explain_too_wide, limit_steps
@@ -88,10 +89,11 @@ def _windows(
     """
     dimensions, size = input.type.dimensions[1:3], filter.type.dimensions[1:3]
     require(not explain_too_wide(padding), explain_too_wide(padding))
-    starts = np.arange(context.type().dimensions[1]) * stride[0] - padding[0][0]
-    rows = starts[:, None] + np.arange(size[0]) * dilation[0]
-    is_reached = ((rows >= 0) & (rows < dimensions[0])).any(1).all()
-    require(is_reached or not context.is_quantized, "a window lies above or below the image: the engine crashes")
+    if context.is_quantized:
+        starts = np.arange(context.type().dimensions[1]) * stride[0] - padding[0][0]
+        rows = starts[:, None] + np.arange(size[0]) * dilation[0]
+        is_reached = ((rows >= 0) & (rows < dimensions[0])).any(1).all()
+        require(is_reached, "a window lies above or below the image: the engine crashes")
     stride, dilation = limit_steps((dimensions[0], dimensions[1]), (size[0], size[1]), stride, padding, dilation)
     steps, behind, kept = list(stride), [after for _, after in padding], list(dimensions)
     for axis, (before, _) in enumerate(padding):

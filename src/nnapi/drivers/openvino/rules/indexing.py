@@ -8,8 +8,9 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, align, integers, lower
+from nnapi.drivers.openvino.context import Context, align, lower
 from nnapi.drivers.openvino.rules.movement import reverse_axis
+from nnapi.drivers.openvino.sizes import integers, reshape
 from nnapi.drivers.openvino.value import Node, Value
 from nnapi.lowering.refusal import require
 from nnapi.operation_codes import Code
@@ -56,7 +57,7 @@ def gather_nd(context: Context, input: Value, indices: Value, batch_dims: int, f
     sizes = input.type.dimensions[batch_dims : batch_dims + indices.type.dimensions[-1]]
     context.require_coordinates("indices", indices, sizes, from_end=from_end)
     shape, at = context.type().dimensions, indices.node("stored")
-    return context.move(input, lambda x: op.reshape(op.gather_nd(x, at, batch_dims), integers(shape), False))
+    return context.move(input, lambda x: reshape(op.gather_nd(x, at, batch_dims), shape))
 
 
 REDUCTIONS = {
@@ -88,7 +89,7 @@ def scatter_nd(context: Context, input: Value, indices: Value, updates: Value, r
         at = op.reshape(at, integers([1, depth]), False)
 
     def write(x: Node, y: Node) -> Node:
-        return op.scatter_nd_update(x, at, y if outer else op.reshape(y, integers(rows), False), way)
+        return op.scatter_nd_update(x, at, y if outer else reshape(y, rows), way)
 
     return _scatter(context, input, updates, write)
 
@@ -112,7 +113,7 @@ def find_extreme(context: Context, input: Value, axis: int) -> Value:
     _need_comparable(input)
     x, along = _line_up(input, axis_of(axis, input.type.rank))
     found = op.topk(x, op.constant(np.int32(1)), along, MODES[context.code], "value", "i32", stable=True)
-    positions = op.reshape(found.output(1), integers(context.type().dimensions), False)
+    positions = reshape(found.output(1), context.type().dimensions)
     return Value.of(positions, context.type(), "stored")
 
 
@@ -125,7 +126,7 @@ def _line_up(input: Value, axis: int) -> tuple[Node, int]:
     if not input.is_channels_first or axis != 3:
         return input.real(), axis
     images, rows, columns, channels = input.type.dimensions
-    return op.reshape(input.real(first=True), integers([images, channels, rows * columns]), False), 1
+    return reshape(input.real(first=True), [images, channels, rows * columns]), 1
 
 
 @lower(Op.TOPK_V2)

@@ -2,8 +2,9 @@
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op, ov
-from nnapi.drivers.openvino.context import Context, integers, lower
+from nnapi.drivers.openvino.context import Context, lower
 from nnapi.drivers.openvino.rules.convolution import make_bias, make_exact, make_weights, rescale
+from nnapi.drivers.openvino.sizes import reshape
 from nnapi.drivers.openvino.value import Node, Value, node_of, number
 from nnapi.lowering.refusal import require
 from nnapi.ops.signature_types import INT32
@@ -17,7 +18,7 @@ def fully_connected(context: Context, input: Value, weights: Value, bias: Value)
     input, weights, scales = make_exact(context, input, weights, units)
     x = input.before_rounding() if _sums_are_coarse(context, input, weights) else input.real()
     if input.type.dimensions[1:] != (width,):
-        x = op.reshape(x, integers([input.type.size // width, width]), False)
+        x = reshape(x, [input.type.size // width, width])
     if input.array is None:
         factors = make_weights(weights, (units, width), (0, 1), (-1, 1), scales is None and weights.type.size > 1)
     else:

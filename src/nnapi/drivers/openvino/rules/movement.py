@@ -8,7 +8,9 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import FLOATS, Context, computes_in_nchw, integers, lower, position_of_axis
+from nnapi.drivers.openvino.context import FLOATS, Context, computes_in_nchw, lower, position_of_axis
+from nnapi.drivers.openvino.sizes import integers
+from nnapi.drivers.openvino.sizes import reshape as to_shape
 from nnapi.drivers.openvino.value import Kind, Node, Value, node_of, number, round_to_quantized
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.operation_codes import Code
@@ -23,7 +25,7 @@ BLOCKS: dict[Code, Any] = {Op.DEPTH_TO_SPACE: op.depth_to_space, Op.SPACE_TO_DEP
 
 @lower(Op.RESHAPE, Op.SQUEEZE, Op.EXPAND_DIMS)
 def reshape(context: Context, input: Value, **how: Any) -> Value:
-    return context.move(input, lambda x: op.reshape(x, integers(context.type().dimensions), False))
+    return context.move(input, lambda x: to_shape(x, context.type().dimensions))
 
 
 @lower(Op.TRANSPOSE)
@@ -96,7 +98,7 @@ def strided_slice(context: Context, input: Value, shrink_axis_mask: int, **bound
 
     def cut(x: Node) -> Node:
         kept = _slice(x, dimensions, starts, ends, strides_taken)
-        return op.reshape(kept, integers(context.type().dimensions), False)
+        return to_shape(kept, context.type().dimensions)
 
     return context.move(input, cut)
 
@@ -170,8 +172,8 @@ def _exchange(x: Node, parts: Sequence[int], order: Sequence[int], shape: Sequen
     The engine's operators for batches and blocks take two to four times as long, and never finish compiling for a
     rounded constant.
     """
-    y = op.transpose(op.reshape(x, integers(parts), False), integers(order))
-    return op.reshape(y, integers(shape), False)
+    y = op.transpose(to_shape(x, parts), integers(order))
+    return to_shape(y, shape)
 
 
 @lower(Op.PAD)

@@ -7,7 +7,8 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, align, integers, lower, position_of_axis
+from nnapi.drivers.openvino.context import Context, align, lower, position_of_axis
+from nnapi.drivers.openvino.sizes import integers, reshape
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.lowering.refusal import require
 from nnapi.operation_codes import CompositeCode as Composite
@@ -64,7 +65,7 @@ def local_response_normalization(
     column = integers([1, math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])])
     squares = op.reshape(op.multiply(x, x), column, False)
     mean = op.avg_pool(squares, [1, 1], [radius, 0], [radius, 0], [size, 1], False)
-    sums = op.multiply(op.reshape(mean, integers(shape), False), number(alpha * size))
+    sums = op.multiply(reshape(mean, shape), number(alpha * size))
     return context.result(op.multiply(x, op.power(op.add(sums, number(bias)), number(-beta))))
 
 

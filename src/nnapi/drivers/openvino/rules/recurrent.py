@@ -8,8 +8,9 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, integers, lower
+from nnapi.drivers.openvino.context import Context, lower
 from nnapi.drivers.openvino.rules.recurrent_loop import Step, gru_step, lstm_step, multiply, repeat, rnn_step
+from nnapi.drivers.openvino.sizes import integers
 from nnapi.drivers.openvino.value import Node, Value, constant
 from nnapi.lowering.refusal import require
 from nnapi.operation_codes import CompositeCode as Composite

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nnapi.drivers.openvino.api import op, ov
-from nnapi.drivers.openvino.context import integers
+from nnapi.drivers.openvino.sizes import integers
 from nnapi.drivers.openvino.value import Node, constant
 from nnapi.model.operand import Array
 

@@ -11,10 +11,10 @@ from nnapi.drivers.openvino.context import (
     Function,
     find_maximum,
     find_minimum,
-    integers,
     lower,
     position_of_axis,
 )
+from nnapi.drivers.openvino.sizes import integers, reshape
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, number
 from nnapi.model.operand import Array
 from nnapi.operation_codes import Code
@@ -63,7 +63,7 @@ def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value
         return Value.of(y, context.type(), "real", first=first)
     quantized = op.convert(input.node("stored"), "f32")
     kept = function(quantized, integers(reduced_axes(input.type.rank, axes)), True)
-    y = op.reshape(kept, integers(context.type().dimensions), False)
+    y = reshape(kept, context.type().dimensions)
     return Value.of(op.convert(y, ELEMENTS[OperandCode(input.type.code)].get_type_name()), context.type(), "stored")
 
 
@@ -83,7 +83,7 @@ def _reduce(context: Context, input: Value, axes: Array, function: Function) -> 
         return y, first and not are_dropped
     if first:
         y = op.transpose(y, integers([0, 2, 3, 1]))
-    return op.reshape(y, integers(context.type().dimensions), False), False
+    return reshape(y, context.type().dimensions), False
 
 
 @lower(Composite.CUMSUM)

@@ -4,7 +4,8 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, integers, lower
+from nnapi.drivers.openvino.context import Context, lower
+from nnapi.drivers.openvino.sizes import integers
 from nnapi.drivers.openvino.value import Node, Value
 from nnapi.lowering.refusal import require
 from nnapi.model.operand import Array

@@ -6,7 +6,8 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, integers, lower
+from nnapi.drivers.openvino.context import Context, lower
+from nnapi.drivers.openvino.sizes import reshape
 from nnapi.drivers.openvino.value import Value, number
 from nnapi.operation_codes import Code
 from nnapi.operation_codes import CompositeCode as Composite
@@ -34,8 +35,8 @@ def absolute(context: Context, input: Value) -> Value:
     """Compute ABS of rank 1 in rank 2: else the engine moves it before a concatenation that also has other readers."""
     if input.type.rank != 1:
         return context.map(op.abs, input)
-    row = op.reshape(input.real(), integers([1, input.type.size]), False)
-    return context.result(op.reshape(op.abs(row), integers([input.type.size]), False))
+    row = reshape(input.real(), [1, input.type.size])
+    return context.result(reshape(op.abs(row), [input.type.size]))
 
 
 @lower(Op.EXP)

@@ -1,0 +1,100 @@
+"""Models that OpenVINO compiles once for all sizes, beside the reference at each size."""
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi.contract.driver import PrepareOptions, Request
+from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
+from nnapi.model.dynamic_model import DynamicModel, SizedModel
+
+pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
+pytest.importorskip("onnx", reason="onnx is not installed")
+
+from nnapi.drivers.openvino import OpenVinoDriver
+from tests.importers.onnx.symbolic_cases import CASES, make_heads, make_positions
+
+pytestmark = pytest.mark.engine
+OPTIONS = PrepareOptions(threads=1)
+
+
+def load(content: bytes) -> DynamicModel:
+    model = nnapi.load(content)
+    assert isinstance(model, DynamicModel)
+    return model
+
+
+def describe(model: DynamicModel, shapes: Any) -> SizedModel:
+    found = model.describe_sized(shapes)
+    assert found is not None
+    return found
+
+
+def order(model: DynamicModel, shapes: Any) -> Any:
+    return tuple(shapes[model.operands[index].name] for index in model.inputs)
+
+
+def draw(model: DynamicModel, shapes: Any, rng: Any) -> list[Any]:
+    is_float = [model.operands[index].name not in ("ids", "mask") for index in model.inputs]
+    return [
+        rng.normal(size=shape).astype(np.float32) if real else rng.integers(0, 30, shape).astype(np.int32)
+        for shape, real in zip(shapes, is_float, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "heads"])
+def test_one_compilation_computes_all_sizes(name: str) -> None:
+    make, choose = CASES[name]
+    rng, model = np.random.default_rng(5), load(make())
+    sized = describe(model, order(model, choose(rng)))
+    prepared = OpenVinoDriver(threads=1).prepare_dynamic(sized.model, OPTIONS)
+    computed = 0
+    for _ in range(12):
+        shapes = order(model, choose(rng))
+        if sized.find_broken(shapes):
+            continue
+        computed += 1
+        inputs = draw(model, shapes, rng)
+        found = prepared.execute(Request([*inputs, *sized.find_further(shapes)])).outputs
+        right = nnapi.compile(model.specialize(shapes, is_cached=False), "nnapi-reference").run(*inputs)
+        for ours, theirs in zip(found, right, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+    assert computed > 6, "most sizes keep the guards"
+
+
+def test_sizes_that_break_guards_are_refused() -> None:
+    """A GATHER's limit of indices is a number: the engine does not test them, and its rule does."""
+    model = load(make_heads())
+    sized = describe(model, ((2, 3, 8),))
+    assert sized.find_broken(((2, 9, 8),)) == ""
+    assert sized.find_broken(((1, 9, 8),)) == "the earlier import holds only where x[0] - 1 ≠ 0"
+    assert sized.find_broken(((0, 9, 8),)) == "an input has no elements"
+    OpenVinoDriver(threads=1).prepare_dynamic(sized.model, OPTIONS)
+    assert "24*x[0]*x[1]" in sized.find_broken(((2, 9, 8),))
+
+
+def test_runs_are_checked() -> None:
+    model = load(make_positions())
+    sized = describe(model, ((1, 1), (1, 1, 4, 8)))
+    prepared = OpenVinoDriver(threads=1).prepare_dynamic(sized.model, OPTIONS)
+    shapes = (1, 1), (1, 1, 6, 8)
+    past, further = np.zeros(shapes[1], np.float32), sized.find_further(shapes)
+    with pytest.raises(nnapi.OpFailedError, match=r"indices ids are in 30..30, must be in -30..29"):
+        prepared.execute(Request([np.full(shapes[0], 30, np.int32), past, *further]))
+    late = Request([np.zeros(shapes[0], np.int32), past, *further], deadline=time.monotonic_ns() - 1)
+    with pytest.raises(MissedDeadlinePersistentError):
+        prepared.execute(late)
+    with pytest.raises(OpFailedError, match="an input is omitted"):
+        prepared.execute(late._replace(inputs=[None, past, *further], deadline=None))
+    prepared.close()
+    with pytest.raises(OpFailedError, match="closed"):
+        prepared.execute(late._replace(deadline=None))
+
+
+def test_other_devices_than_the_processor_take_none() -> None:
+    model = load(make_heads())
+    with pytest.raises(OpFailedError, match="openvino-gpu takes no dynamic dimensions"):
+        OpenVinoDriver("GPU").prepare_dynamic(describe(model, ((2, 3, 8),)).model, OPTIONS)
