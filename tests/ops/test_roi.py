@@ -1,4 +1,4 @@
-"""ROI_ALIGN and ROI_POOLING."""
+"""ROI_ALIGN, ROI_POOLING and ROI_ALIGN_V2."""
 
 import math
 from typing import Any
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
+from nnapi.operation_codes import CompositeCode
 from tests.ops.detection_cases import FAMILIES, assert_close, stored
 from tests.single import run_single, scalar
 
@@ -212,3 +213,69 @@ def test_values_are_refused_when_computing(code: OperationCode) -> None:
 def test_align_refuses_a_negative_number_of_samples() -> None:
     with pytest.raises(OpFailedError, match="height_samples is -1, must not be negative"):
         run(ALIGN, FLOAT, RAMP, [[0, 0, 1, 1]], [0], samples=(-1, 0))
+
+
+def align_v2(
+    x: Any, rois: Any, batch: Any, out: Any, scale: float, samples: int, half_pixel: bool, maximum: bool
+) -> Any:
+    x, rois = np.asarray(x, np.float32), np.asarray(rois, np.float32)
+    inputs = [(tensor("float32", x.shape), x), (tensor("float32", rois.shape), rois)]
+    inputs += [(tensor("int32", (len(rois),)), np.asarray(batch, np.int32))]
+    inputs += [scalar(OperandCode.INT32, size) for size in out]
+    inputs += [scalar(OperandCode.FLOAT32, scale), scalar(OperandCode.INT32, samples)]
+    inputs += [scalar(OperandCode.BOOL, flag) for flag in (half_pixel, maximum)]
+    result = tensor("float32", (len(rois), *out, x.shape[3]))
+    return run_single(CompositeCode.ROI_ALIGN_V2, inputs, [result])[0]
+
+
+def test_align_v2_literal() -> None:
+    roi = [[0.5, 0.5, 2.5, 1.5]]
+    assert align_v2(RAMP, roi, [0], (1, 2), 1, 1, False, False).tolist() == [[[[5 / 16], [6 / 16]]]]
+    # Half a cell to the left and above: samples at x = 0.5 and 1.5, y = 0.5.
+    assert align_v2(RAMP, roi, [0], (1, 2), 1, 1, True, False).tolist() == [[[[2.5 / 16], [3.5 / 16]]]]
+    # The largest weighted cell: a quarter of cells 1, 2, 5 and 6, without an average.
+    assert align_v2(RAMP, roi, [0], (1, 2), 1, 1, True, True).tolist() == [[[[5 / 64], [6 / 64]]]]
+    # More than a cell outside the image.
+    assert align_v2(RAMP, [[-9, -9, -5, -5]], [0], (1, 1), 1, 1, False, False).tolist() == [[[[0]]]]
+
+
+def weigh(image: Any, y: float, x: float) -> list[Any]:
+    """The four cells around a position times their weights, by the definition of ONNX."""
+    height, width, _ = image.shape
+    if not (-1 <= y <= height and -1 <= x <= width):
+        return [np.zeros(image.shape[2])] * 4
+    y, x = min(max(y, 0), height - 1), min(max(x, 0), width - 1)
+    top, left = int(y), int(x)
+    bottom, right = min(top + 1, height - 1), min(left + 1, width - 1)
+    down, across = y - top, x - left
+    rows, columns = ((top, 1 - down), (bottom, down)), ((left, 1 - across), (right, across))
+    return [image[row, column] * v * u for row, v in rows for column, u in columns]
+
+
+@pytest.mark.parametrize("maximum", [False, True])
+@pytest.mark.parametrize("half_pixel", [False, True])
+@pytest.mark.parametrize("samples", [0, 1, 3])
+def test_align_v2_beside_loops(samples: int, half_pixel: bool, maximum: bool) -> None:
+    """Some regions lie partly outside, some end before they start."""
+    random = np.random.default_rng(samples)
+    images = random.standard_normal((2, 6, 5, 3)).astype(np.float32)
+    rois, batch = (random.random((9, 4)) * 16 - 4).astype(np.float32), random.integers(0, 2, 9)
+    found, scale, (rows, columns) = (
+        align_v2(images, rois, batch, (2, 3), 0.5, samples, half_pixel, maximum),
+        0.5,
+        (2, 3),
+    )
+    for n, (roi, at) in enumerate(zip(rois.astype(float) * scale - half_pixel / 2, batch, strict=True)):
+        size = roi[2:] - roi[:2] if half_pixel else np.maximum(roi[2:] - roi[:2], 1)
+        wide, high = size / (columns, rows)
+        across, down = (samples or max(math.ceil(each), 0) for each in (wide, high))
+        for i in range(rows):
+            for j in range(columns):
+                cells = [
+                    weigh(images[at], roi[1] + high * (i + (k + 0.5) / down), roi[0] + wide * (j + (m + 0.5) / across))
+                    for k in range(down)
+                    for m in range(across)
+                ]
+                whole = np.array(cells).reshape(-1, 3) if cells else np.zeros((1, 3))
+                right = whole.max(0) if maximum else whole.sum(0) / max(down * across, 1)
+                np.testing.assert_allclose(found[n, i, j], right, atol=2e-5)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nnapi import Builder, compile
 from nnapi.errors import NnapiError
 from nnapi.model.operand import tensor
 from tests.ops.composite_cases import WAYS, model_of, run
@@ -66,3 +67,20 @@ def test_refusals(axis: int, k: int, message: str) -> None:
     with pytest.raises(NnapiError) as caught:
         found("float32", np.zeros((2, 3), np.float32), axis, k, True, "nnapi-reference")
     assert message in str(caught.value)
+
+
+def test_a_computed_k() -> None:
+    b = Builder()
+    x, k = b.input(tensor("float32", (2, 4))), b.input(tensor("int32", (1,)))
+    values, indices = b.top_k(x, -1, k, True)
+    b.output(values, indices)
+    compiled = compile(b.finish())
+    given = np.array([[3, 1, 4, 1], [5, 9, 2, 6]], np.float32)
+    for count, right in ((1, [[2], [1]]), (3, [[2, 0, 1], [1, 3, 0]])):
+        values, indices = compiled.run(given, np.array([count], np.int32))
+        assert indices.tolist() == right
+        np.testing.assert_array_equal(values, np.take_along_axis(given, indices, -1))
+    with pytest.raises(NnapiError, match="k is 5, must not be above 4"):
+        compiled.run(given, np.array([5], np.int32))
+    with pytest.raises(NnapiError, match="k is 0, must be above 0"):
+        compiled.run(given, np.array([0], np.int32))

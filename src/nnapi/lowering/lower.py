@@ -84,11 +84,14 @@ def match_of(call: OperationCall) -> Match:
     return call.match
 
 
-def normalize_call(model: Model, call: OperationCall, types: KnownTypes, value_of: Callable[[int], Any]) -> Call:
-    """Return the call in normal form, by the types and values known so far; raise the errors of :func:`normalize`."""
+def normalize_call(
+    model: Model, call: OperationCall, types: KnownTypes, value_of: Callable[[int], Any], *, any_size: bool = False
+) -> Call:
+    """Return the call in normal form, by the types and values known so far; raise the errors of :func:`normalize`. With
+    ``any_size``, every operation accepts tensors without elements."""
     match = match_of(call)
     declared = tuple([model.operands[index].type for index in call.outputs])
-    operation = REGISTRY[call.code]
+    operation = REGISTRY[call.code].for_any_size if any_size else REGISTRY[call.code]
     return normalize(operation, match, call.inputs, call.outputs, declared, types.__getitem__, value_of)
 
 

@@ -2629,6 +2629,27 @@ class Operations:
         Outputs:
             samples: TENSOR_INT32 (level 3)
         """
+    def range(
+        self,
+        start: Tensor | ArrayLike,
+        limit: Tensor | ArrayLike,
+        delta: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """RANGE: the numbers from a start in equal steps, before a limit.
+
+        Operands:
+            start: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_INT32 (level 3) of rank 1
+            limit: of the type of start of rank 1
+            delta: of the type of start of rank 1
+
+        Outputs:
+            out: of the type of start
+        """
     def rank(
         self,
         input: Tensor | ArrayLike,
@@ -3098,6 +3119,39 @@ class Operations:
         Outputs:
             out: of the type of feature_map
         """
+    def roi_align_v2(
+        self,
+        feature_map: Tensor | ArrayLike,
+        rois: Tensor | ArrayLike,
+        batch_index: Tensor | ArrayLike,
+        out_height: Tensor | Whole,
+        out_width: Tensor | Whole,
+        spatial_scale: Tensor | Number,
+        samples: Tensor | Whole,
+        half_pixel: Tensor | bool,
+        maximum: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """ROI_ALIGN_V2: as ROI_ALIGN, by averages or maxima; regions may lie partly or wholly outside the image.
+
+        Operands:
+            feature_map: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 4
+            rois: of the type of feature_map of rank 2
+            batch_index: TENSOR_INT32 of rank 1
+            out_height: INT32 (level 3)
+            out_width: INT32 (level 3)
+            spatial_scale: FLOAT32 (level 3)
+            samples: INT32 (level 3)
+            half_pixel: BOOL (level 3)
+            maximum: BOOL (level 3)
+
+        Outputs:
+            out: of the type of feature_map
+        """
     def roi_pooling(
         self,
         feature_map: Tensor | ArrayLike,
@@ -3258,6 +3312,23 @@ class Operations:
 
         Outputs:
             out: of the type of a
+        """
+    def shape(
+        self,
+        input: Tensor | ArrayLike,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """SHAPE: the dimensions.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3), TENSOR_BOOL8 (level 3)
+
+        Outputs:
+            out: TENSOR_INT32 (level 3)
         """
     def sign(
         self,
@@ -3614,7 +3685,7 @@ class Operations:
         self,
         input: Tensor | ArrayLike,
         axis: Tensor | Whole,
-        k: Tensor | Whole,
+        k: Tensor | Number,
         largest: Tensor | bool,
         *,
         out: Out = None,
@@ -3627,7 +3698,7 @@ class Operations:
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
             axis: INT32 (level 3)
-            k: INT32 (level 3)
+            k: INT32 (level 3), TENSOR_INT32 (level 3)
             largest: BOOL (level 3)
 
         Outputs:

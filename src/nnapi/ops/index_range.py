@@ -42,9 +42,11 @@ def check_range(
     parameter: str, indices: Array, limit: int, *, from_end: bool = False, column: int | None = None
 ) -> None:
     """Raise BadIndexError unless all indices are in ``0..limit - 1``, with ``from_end`` in ``-limit..limit - 1``."""
-    low, high, least = indices.min(initial=0), indices.max(initial=0), -limit if from_end else 0
+    if not indices.size:
+        return
+    low, high, least = int(indices.min()), int(indices.max()), -limit if from_end else 0
     if low < least or high >= limit:
-        raise BadIndexError(parameter, int(indices.min()), int(indices.max()), limit, least, column=column)
+        raise BadIndexError(parameter, low, high, limit, least, column=column)
 
 
 def check_coordinates(parameter: str, coordinates: Array, limits: Sequence[int], *, from_end: bool = False) -> None:

@@ -127,7 +127,7 @@ TOP_K = Operation(
     inputs=(
         Tensor("input", numbers(3, int32=3)),
         Scalar("axis", OperandCode.INT32, since=3),
-        Scalar("k", OperandCode.INT32, since=3, check=positive),
+        Scalar("k", {OperandCode.INT32: 3, INT32: 3}),  # a tensor of one element may be computed
         Scalar("largest", OperandCode.BOOL, since=3),
     ),
     outputs=(Tensor("values", like="input", quant="input"), Tensor("indices", INT32, since=3)),
@@ -137,7 +137,9 @@ TOP_K = Operation(
 @TOP_K.shape
 def infer_top_k_along(input: OperandType, axis: int, k: int, largest: bool) -> list[Shape]:
     axis = axis_of(axis, input.rank)
-    need(k <= input.shape[axis], f"k is {k}, must not be above {input.shape[axis]}, dimension {axis} of input")
+    size = input.shape[axis]
+    need(k > 0 or k == size, f"k is {k}, must be above 0")
+    need(k <= size, f"k is {k}, must not be above {size}, dimension {axis} of input")
     return [(*input.shape[:axis], k, *input.shape[axis + 1 :])] * 2
 
 

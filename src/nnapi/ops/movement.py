@@ -4,7 +4,10 @@ TRANSPOSE: the tensor with its axes in another order.
 REVERSE: the elements along an axis in reverse order.
 TILE: the tensor repeated along each axis.
 FILL: a tensor of the given shape with one value.
+RANGE: the numbers from a start in equal steps, before a limit.
 """
+
+import math
 
 import numpy as np
 
@@ -12,12 +15,14 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.call import Call
 from nnapi.model.facts import Facts, Kind, Trait
-from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import HIGH, Levels, Scalar, Tensor, Values, upto
 from nnapi.model.proposal import Draw, Proposal
+from nnapi.operation_codes import CompositeCode
 from nnapi.ops.quantized_values import need_alike
-from nnapi.ops.signature_types import FLOAT16, FLOAT32, INT32, numbers, reals
+from nnapi.ops.shapes import need_shape
+from nnapi.ops.signature_types import FLOAT16, FLOAT32, INT32, floats, numbers, reals
 
 TRANSPOSE = Operation(
     OperationCode.TRANSPOSE,
@@ -107,6 +112,35 @@ def fill(call: Call, dims: Array, value: float) -> Array:
     return np.full(dims, value, call.results[0].dtype)
 
 
+RANGE = Operation(
+    CompositeCode.RANGE,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.ORDERS),
+    inputs=(
+        Tensor("start", floats(3) | {INT32: 3}, rank=1, late_rank=True),
+        Tensor("limit", like="start", rank=1, late_rank=True),
+        Tensor("delta", like="start", rank=1, late_rank=True),
+    ),
+    outputs=(Tensor("out", like="start", since=3),),
+)
+
+
+@RANGE.shape
+def infer_range_shape(**numbers: OperandType) -> tuple[int | None, ...]:
+    for name, type in numbers.items():
+        need_shape(name, type, (1,))
+    return (None,)
+
+
+@RANGE.kernel(kind="raw")
+def number_range(start: Array, limit: Array, delta: Array) -> Array:
+    """Return ``start + i * delta``. The kernel rounds once: the count and the numbers are computed in float64."""
+    first, end, step = (each.astype(np.float64).item() for each in (start, limit, delta))
+    need(step != 0, "delta is 0")
+    count = max(math.ceil((end - first) / step), 0)
+    need(count * start.itemsize <= MAX_BYTES, f"it gives {count} numbers")
+    return (first + np.arange(count) * step).astype(start.dtype)
+
+
 @REVERSE.proposal
 def propose_reverse(draw: Draw) -> Proposal:
     shape = draw.shape()
@@ -128,3 +162,10 @@ def propose_tile(draw: Draw) -> Proposal:
 @FILL.proposal
 def propose_fill(draw: Draw) -> Proposal:
     return Proposal(numbers={"dims": draw.bound(tuple(draw.dimension(64) for _ in range(draw.pick(1, 2, 3, 4))))})
+
+
+@RANGE.proposal
+def propose_range(draw: Draw) -> Proposal:
+    start, count, delta = draw.upto(20) - 10, draw.dimension(33), draw.pick(1, 2, -3)
+    numbers = {"start": [start], "limit": [start + count * delta], "delta": [delta]}
+    return Proposal(dict.fromkeys(numbers, (1,)), {}, numbers)

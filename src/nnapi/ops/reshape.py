@@ -1,9 +1,10 @@
-"""Change the dimensions of a tensor but not its elements, or count the dimensions.
+"""Change the dimensions of a tensor but not its elements, or return the dimensions.
 
 RESHAPE: the same elements under another shape.
 SQUEEZE: the tensor without axes of size 1.
 EXPAND_DIMS: the tensor with an axis of size 1 inserted.
 RANK: the number of dimensions.
+SHAPE: the dimensions.
 """
 
 import math
@@ -17,8 +18,9 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import HIGH, Scalar, Tensor, Values, upto
 from nnapi.model.proposal import Draw, Proposal, propose_equal_shapes
+from nnapi.operation_codes import CompositeCode
 from nnapi.ops.shapes import axis_of
-from nnapi.ops.signature_types import BOOL8, PER_CHANNEL, QUANT8_SYMM, QUANT16, QUANT16_SYMM, numbers, reals
+from nnapi.ops.signature_types import BOOL8, INT32, PER_CHANNEL, QUANT8_SYMM, QUANT16, QUANT16_SYMM, numbers, reals
 
 RESHAPE = Operation(
     OperationCode.RESHAPE,
@@ -112,6 +114,25 @@ def rank(input: Array) -> Array:
     return np.array(input.ndim, np.int32)
 
 
+SHAPE = Operation(
+    CompositeCode.SHAPE,
+    facts=Facts(traits=Trait.CHOOSES),
+    inputs=(Tensor("input", numbers(3, int32=3) | {BOOL8: 3}),),
+    outputs=(Tensor("out", INT32, since=3),),
+    zero_sized=True,
+)
+
+
+@SHAPE.shape
+def infer_shape_shape(input: OperandType) -> Shape:
+    return (input.rank,)
+
+
+@SHAPE.kernel(kind="raw")
+def shape(input: Array) -> Array:
+    return np.array(input.shape, np.int32)
+
+
 @EXPAND_DIMS.proposal
 def propose_new_axis(draw: Draw) -> Proposal:
     shape = draw.shape(1, 2, 3)
@@ -143,3 +164,4 @@ def propose_squeeze(draw: Draw) -> Proposal:
 
 
 RANK.proposal(propose_equal_shapes)
+SHAPE.proposal(propose_equal_shapes)

@@ -2,22 +2,25 @@
 
 ROI_ALIGN: regions of an image resized to one size by averages of interpolated samples.
 ROI_POOLING: regions of an image resized to one size by maxima.
+ROI_ALIGN_V2: as ROI_ALIGN, by averages or maxima; regions may lie partly or wholly outside the image.
 """
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from nnapi.codes import OperationCode
+from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
 from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Quantization, Scalar, Slot, Tensor, not_negative, positive
 from nnapi.model.proposal import Draw, Proposal
+from nnapi.operation_codes import CompositeCode
 from nnapi.ops.boxes import BESIDE, check_eighths, check_images, check_upright, int_scalar
 from nnapi.ops.shapes import need_shape
-from nnapi.ops.signature_types import FLOAT_SCALAR, INT32, reals
+from nnapi.ops.signature_types import FLOAT_SCALAR, INT32, floats, reals
 
 
 def _declare(
@@ -67,6 +70,33 @@ ROI_ALIGN = _declare(
 )
 ROI_POOLING = _declare(OperationCode.ROI_POOLING, Facts(traits=Trait.CHOOSES | Trait.ORDERS), quant="feature_map")
 
+ROI_ALIGN_V2 = Operation(
+    CompositeCode.ROI_ALIGN_V2,
+    facts=Facts(traits=Trait.ORDERS),
+    inputs=(
+        Tensor("feature_map", floats(3), rank=4, late_rank=True),
+        Tensor("rois", like="feature_map", rank=2, late_rank=True, since=3),
+        Tensor("batch_index", INT32, rank=1, late_rank=True),
+        int_scalar("out_height", check=positive),
+        int_scalar("out_width", check=positive),
+        Scalar("spatial_scale", OperandCode.FLOAT32, since=3, check=positive),
+        int_scalar("samples", check=not_negative),
+        Scalar("half_pixel", OperandCode.BOOL, since=3),
+        Scalar("maximum", OperandCode.BOOL, since=3),
+    ),
+    outputs=(Tensor("out", like="feature_map", since=3),),
+    zero_sized=True,
+)
+
+
+@ROI_ALIGN_V2.shape
+def infer_align_shape(
+    feature_map: OperandType, rois: OperandType, batch_index: OperandType, out_height: int, out_width: int, **rest: Any
+) -> Shape:
+    need(rois.shape[1] == 4, f"rois has {rois.shape[1]} columns, must have 4")
+    need_shape("batch_index", batch_index, rois.shape[:1])
+    return rois.shape[0], out_height, out_width, feature_map.shape[3]
+
 
 @ROI_ALIGN.kernel(scaled=("feature_map",))
 def roi_align(
@@ -107,6 +137,48 @@ def roi_pooling(
     return np.where(empty[..., None], 0, most)
 
 
+@ROI_ALIGN_V2.kernel(kind="raw")
+def roi_align_v2(
+    feature_map: Array,
+    rois: Array,
+    batch_index: Array,
+    out_height: int,
+    out_width: int,
+    spatial_scale: float,
+    samples: int,
+    half_pixel: bool,
+    maximum: bool,
+) -> Array:
+    """Without ``half_pixel``, regions are at least one cell wide and high. A maximum is that of the weighted cells
+    around all samples. A sample that lies more than a cell outside the image is 0."""
+    image = check_images(batch_index, len(feature_map))
+    corners = rois.astype(np.float32) * np.float32(spatial_scale) - np.float32(half_pixel / 2)
+    least = -np.inf if half_pixel else 1
+    rows, row_counts = _sample(corners[:, 1], corners[:, 3], out_height, samples, least)
+    columns, column_counts = _sample(corners[:, 0], corners[:, 2], out_width, samples, least)
+    empty = (row_counts == 0) | (column_counts == 0)
+    total = np.full((len(rois), out_height, out_width, feature_map.shape[3]), -np.inf if maximum else 0, np.float32)
+    for i, j in product(range(rows.shape[2]), range(columns.shape[2])):
+        weighted = _weigh(feature_map, image, rows[:, :, i], columns[:, :, j])
+        found = np.maximum(total, np.max(weighted, 0)) if maximum else total + sum(weighted)
+        has_sample = (i < row_counts) & (j < column_counts)
+        total = np.where(has_sample[:, None, None, None], found, total)
+    total[empty] = 0
+    counts = 1 if maximum else np.maximum(row_counts * column_counts, 1)[:, None, None, None]
+    return (total / counts).astype(feature_map.dtype)
+
+
+def _weigh(feature_map: Array, image: Array, rows: Array, columns: Array) -> list[Array]:
+    """Return the four cells around each position, [region, row, column, depth], times their bilinear weights."""
+    _, height, width, _ = feature_map.shape
+    inside = ((rows >= -1) & (rows <= height))[:, :, None] & ((columns >= -1) & (columns <= width))[:, None]
+    (y0, y1, dy), (x0, x1, dx) = _between(np.maximum(rows, 0), height), _between(np.maximum(columns, 0), width)
+    return [
+        feature_map[image[:, None, None], y[:, :, None], x[:, None]] * (v[:, :, None] * u[:, None] * inside)[..., None]
+        for (y, v), (x, u) in product(((y0, 1 - dy), (y1, dy)), ((x0, 1 - dx), (x1, dx)))
+    ]
+
+
 def _locate(
     feature_map: Array, rois: Array, batch_index: Array, height_ratio: float, width_ratio: float
 ) -> tuple[Array, Array]:
@@ -121,14 +193,15 @@ def _locate(
     return check_images(batch_index, images), corners
 
 
-def _sample(start: Array, end: Array, bins: int, samples: int) -> tuple[Array, Array]:
+def _sample(start: Array, end: Array, bins: int, samples: int, least: float = 1) -> tuple[Array, Array]:
     """Return the sample positions of each bin along one axis, [region, bin, sample], and their counts, [region].
 
-    If ``samples`` is 0, a bin has one sample per cell. Positions beyond a region's count are undefined.
+    A region has at least ``least`` cells. If ``samples`` is 0, a bin has one sample per cell. Positions beyond a
+    region's count are undefined.
     """
-    step = np.maximum(end - start, 1) / np.float32(bins)
-    counts = np.full(len(step), samples) if samples else np.ceil(step).astype(np.intp)
-    pitch = (step / counts.astype(np.float32))[:, None, None]
+    step = np.maximum(end - start, np.float32(least)) / np.float32(bins)
+    counts = np.full(len(step), samples) if samples else np.maximum(np.ceil(step), 0).astype(np.intp)
+    pitch = (step / np.maximum(counts, 1).astype(np.float32))[:, None, None]
     first = step[:, None, None] * np.arange(bins, dtype=np.float32)[:, None] + start[:, None, None]
     return first + pitch / 2 + pitch * np.arange(counts.max(initial=0), dtype=np.float32), counts
 
@@ -170,3 +243,13 @@ def propose_roi(draw: Draw) -> Proposal:
     proposal.scalars |= {name: draw.pick(1, 2, 3, 7) for name in ("out_height", "out_width")}
     proposal.scalars |= {name: draw.pick(1.0, 2.0, 0.5, 0.1) for name in ("height_ratio", "width_ratio")}
     return proposal
+
+
+@ROI_ALIGN_V2.proposal
+def propose_any_regions(draw: Draw) -> Proposal:
+    images, count = draw.pick(1, 2), draw.dimension(8)
+    shapes: dict[str, Shape] = {"feature_map": (images, draw.dimension(17), draw.dimension(17), draw.dimension(8))}
+    shapes |= {"rois": (count, 4), "batch_index": (count,)}
+    scalars: dict[str, Any] = {name: draw.pick(1, 2, 3, 7) for name in ("out_height", "out_width")}
+    scalars |= {"spatial_scale": draw.pick(1.0, 2.0, 0.5, 0.1), "samples": draw.pick(0, 1, 2)}
+    return Proposal(shapes, scalars, {"batch_index": [draw.upto(images - 1) for _ in range(count)]})

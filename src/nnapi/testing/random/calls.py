@@ -166,8 +166,10 @@ class _Draft:
         value = random_scalar(parameter, code, self.rng)
         if name in self.proposal.scalars:
             value = np.array(self.proposal.scalars[name], value.dtype)
-        operand = OperandSpec(type_name(code), name=name)
-        if not self.scalars_are_inputs:
+        is_tensor = code == OperandCode.TENSOR_INT32  # of one element
+        value = value.reshape((1,) * is_tensor)
+        operand = OperandSpec(type_name(code), value.shape, name=name)
+        if not (self.scalars_are_inputs or is_tensor):
             return self._add(replace(operand, lifetime=OperandSource.CONSTANT_COPY, data=value), value)
         return self._add(replace(operand, lifetime=OperandSource.SUBGRAPH_INPUT), value)
 
