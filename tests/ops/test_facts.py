@@ -61,6 +61,9 @@ TRAITS = {
     Trait.DRAWS: """
         RANDOM_MULTINOMIAL
     """,
+    Trait.SCALES: "RESIZE_BILINEAR",
+    Trait.DIVIDES: "DIV",
+    Trait.RAISES: "POW",
 }
 """The operations with each trait."""
 
