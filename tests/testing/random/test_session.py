@@ -41,7 +41,7 @@ def test_examples_are_single_operations_and_graphs() -> None:
 
 def test_the_reference_agrees_on_random_examples() -> None:
     report = run(RandomSuite("nnapi-reference", 12, cases=25))
-    assert report.cases == 25
+    assert report.cases == sum(example_of(12, number) is not None for number in range(25)) > 20
     assert [failure.reason for failure in report.failures] == []
     assert report.by_operation
 
