@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nnapi.importers.arithmetic import broadcast_shape
+from nnapi.importers.broadcasting import broadcast_shape
 from nnapi.importers.graph import Value
 from nnapi.importers.movement import collapse
 from nnapi.importers.onnx.images import IMAGES, TO_LAST, image_shape, to_nhwc

@@ -9,7 +9,6 @@ import numpy as np
 from nnapi.codes import FuseCode, OperationCode
 from nnapi.errors import NnapiError
 from nnapi.formats.onnx.messages import attribute_value, make_node
-from nnapi.importers.formulas import SIGNED
 from nnapi.importers.graph import BOOL8, QUANT8, Value, normalize_call
 from nnapi.importers.input_shapes import describe_shape
 from nnapi.importers.node import Node as AnyNode
@@ -19,6 +18,7 @@ from nnapi.importers.onnx.schemas import Schema
 from nnapi.importers.onnx.scope import Scope
 from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
+from nnapi.importers.terms import SIGNED
 from nnapi.model.call import UNKNOWN, NotYetKnown
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY

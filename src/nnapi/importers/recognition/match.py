@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.codes import FuseCode
-from nnapi.importers.formulas import FUSING
 from nnapi.importers.graph import Step, Value
+from nnapi.importers.terms import FUSING
 
 Bound = Value | float
 MOST_STEPS = 48

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode
-from nnapi.importers.formulas import Term, choose, error_function, exp, gelu, relu, softplus
 from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.fusion import ACTIVATIONS
 from nnapi.importers.onnx.layout import align, align_from, real_input
@@ -16,6 +15,7 @@ from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, choose, error_function, exp, gelu, relu, softplus
 
 DIRECT = {"Sigmoid": OperationCode.LOGISTIC, "Tanh": OperationCode.TANH, "HardSwish": OperationCode.HARD_SWISH}
 

@@ -4,7 +4,6 @@ from functools import reduce
 from operator import add
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.importers.formulas import Term, as_bytes, divide_towards_zero
 from nnapi.importers.graph import BOOL8, FLOATS, INT32, Value
 from nnapi.importers.onnx.layout import Layout, align, align_from
 from nnapi.importers.onnx.node import Node
@@ -12,6 +11,7 @@ from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.tensors import BOOL, BYTES, FLOAT, Tensor
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, as_bytes, divide_towards_zero
 from nnapi.model.operand import OperandType
 from nnapi.operation_codes import CompositeCode
 

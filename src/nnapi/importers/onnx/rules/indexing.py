@@ -6,8 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import broadcast_shape
-from nnapi.importers.formulas import Term, choose, select
+from nnapi.importers.broadcasting import broadcast_shape
 from nnapi.importers.graph import BOOL8, INT32, Value
 from nnapi.importers.movement import need_inside, take
 from nnapi.importers.onnx.layout import align, read_as_stored, view_around
@@ -15,6 +14,7 @@ from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import BOOL, DYNAMIC, INT64, Tensor
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, choose, select
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.operation_codes import Code, CompositeCode
 from nnapi.shapes.array import as_integers

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperationCode, PaddingCode
-from nnapi.importers.arithmetic import add, broadcast, broadcast_shape, multiply, times
+from nnapi.importers.broadcasting import broadcast, broadcast_shape
 from nnapi.importers.graph import QUANT8, Value
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
@@ -20,6 +20,7 @@ from nnapi.importers.onnx.rules.quantized_operands import (
 )
 from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term
 from nnapi.model.operand import ChannelQuantization, OperandType, Shape
 
 
@@ -146,7 +147,7 @@ def gemm(node: Node) -> Tensor:
         flags = node.flag(transposes_a), node.flag(transposes_b)
         product = _times(node, node.apply(OperationCode.BATCH_MATMUL, x, node.input(1), *flags), alpha)
     if node.has(2) and bias is None and beta != 0:
-        product = add(node, product, _times(node, node.input(2), beta))
+        product = (Term(node, product) + Term(node, _times(node, node.input(2), beta))).value
     return node.result(product, shape)
 
 
@@ -167,7 +168,7 @@ def _times(node: Node, value: Value, factor: float) -> Value:
     if factor == 1:
         return value
     expressible(value.is_float or factor == int(factor), f"it multiplies integers by {factor:g}")
-    return times(node, value, factor)
+    return (Term(node, value) * factor).value
 
 
 @rule("Einsum")
@@ -224,7 +225,8 @@ def _contract(node: Node, values: Sequence[tuple[Value, str]], right: str, sizes
     batch, inner = [each for each in both if each in right], [each for each in both if each not in right]
     rows, columns = [each for each in a if each not in b], [each for each in b if each not in a]
     if not inner and not rows and not columns:
-        return multiply(node, _lay(node, x, a, sizes, a), _lay(node, y, b, sizes, a)), a
-    first, second = _lay(node, x, a, sizes, batch, rows, inner), _lay(node, y, b, sizes, batch, inner, columns)
-    product = node.apply(OperationCode.BATCH_MATMUL, first, second, node.flag(False), node.flag(False))
+        first, second = (Term(node, _lay(node, value, letters, sizes, a)) for value, letters in values)
+        return (first * second).value, a
+    matrices = _lay(node, x, a, sizes, batch, rows, inner), _lay(node, y, b, sizes, batch, inner, columns)
+    product = node.apply(OperationCode.BATCH_MATMUL, *matrices, node.flag(False), node.flag(False))
     return product, "".join((*batch, *rows, *columns))

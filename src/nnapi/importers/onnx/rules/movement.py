@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.importers.arithmetic import broadcast
-from nnapi.importers.formulas import Term, choose, select
+from nnapi.importers.broadcasting import broadcast
 from nnapi.importers.graph import FLOATS, INT32, Value
 from nnapi.importers.movement import collapse, concatenate, merge_axes, pad_by_concatenation, pick_rows, take, transpose
 from nnapi.importers.onnx.images import TO_FIRST
@@ -16,6 +15,7 @@ from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import BYTES, DTYPES, DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, choose, select
 from nnapi.model.operand import OperandType, Shape
 from nnapi.shapes.array import broadcast as broadcast_shapes
 from nnapi.shapes.array import number_elements

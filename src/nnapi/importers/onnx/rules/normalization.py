@@ -5,8 +5,6 @@ import math
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import add, multiply
-from nnapi.importers.formulas import Term, choose, in_float32, sqrt
 from nnapi.importers.graph import FLOAT32, INT32, Value
 from nnapi.importers.movement import transpose
 from nnapi.importers.node import REAL
@@ -18,6 +16,7 @@ from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.rules.reduction import reduce_axes
 from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, choose, in_float32, sqrt
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.operation_codes import CompositeCode
 
@@ -45,12 +44,12 @@ def _by_channel(node: Node, factor: Array | Value, summand: Array | Value) -> Te
         if len(shape) > 2:
             x, lying = node.view(x, (*shape[:2], DYNAMIC if DYNAMIC in shape[2:] else math.prod(shape[2:]))), [-1, 1]
 
-    def beside(each: Array | Value) -> Value:
+    def beside(each: Array | Value) -> Term:
         if isinstance(each, Value):
-            return node.view(each, [each.shape[0], *lying[1:]])
-        return node.constant(each.reshape(lying), x)
+            return Term(node, node.view(each, [each.shape[0], *lying[1:]]))
+        return Term(node, node.constant(each.reshape(lying), x))
 
-    result = add(node, multiply(node, x, beside(factor)), beside(summand))
+    result = (Term(node, x) * beside(factor) + beside(summand)).value
     return from_image(node, result) if is_image else node.result(result, shape)
 
 
@@ -61,8 +60,8 @@ def instance_normalization(node: Node) -> Tensor:
     x = image(node, 0)
     scalars = [node.real(number, x) for number in (1.0, 0.0, float(node.attribute("epsilon")))]
     flat = node.apply(OperationCode.INSTANCE_NORMALIZATION, x, *scalars, node.flag(False))
-    scaled = multiply(node, flat, node.input(1))
-    return from_image(node, add(node, scaled, node.input(2)))
+    scaled = Term(node, flat) * Term(node, node.input(1))
+    return from_image(node, (scaled + Term(node, node.input(2))).value)
 
 
 @rule("LRN")
@@ -149,7 +148,7 @@ def layer_normalization(node: Node) -> list[Tensor]:
         found = node.apply(CompositeCode.LAYER_NORM, x, *factors, *scalars, shape=x.shape)
     else:
         found = node.apply(CompositeCode.RMS_NORM, x, gamma, *scalars, shape=x.shape)
-        found = add(node, found, *beta) if beta else found
+        found = (Term(node, found) + Term(node, beta[0])).value if beta else found
     small = (*shape[:axis], *(1 for _ in shape[axis:]))
     statistics = _find_statistics(node, node.view(x, flat), epsilon) if node.wants(1) or node.wants(2) else []
     return [node.result(found, shape, elem=tensor.elem), *(node.result(each.value, small) for each in statistics)]

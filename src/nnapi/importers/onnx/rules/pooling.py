@@ -6,7 +6,6 @@ from functools import reduce
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import times
 from nnapi.importers.graph import FLOAT32, FLOATS, Value
 from nnapi.importers.onnx.layout import from_image, image, stored_image
 from nnapi.importers.onnx.node import Node
@@ -17,6 +16,7 @@ from nnapi.importers.onnx.rules.movement import pad_with
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.tensors import DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term
 
 POOLS = {"AveragePool": OperationCode.AVERAGE_POOL_2D, "MaxPool": OperationCode.MAX_POOL_2D}
 GLOBAL = {"GlobalAveragePool": OperationCode.MEAN, "GlobalMaxPool": OperationCode.REDUCE_MAX}
@@ -107,8 +107,9 @@ def lp_pool(node: Node) -> Tensor:
     raised = node.apply(OperationCode.POW, node.apply(OperationCode.ABS, x), node.like(x, p))
     raised = pad_with(node, raised, [(0, 0), *window.pads, (0, 0)], 0.0)
     bare = window._replace(pads=((0, 0), (0, 0)))
-    total = times(node, apply_pool(node, OperationCode.AVERAGE_POOL_2D, raised, bare), math.prod(window.size))
-    return from_image(node, node.cast(node.apply(OperationCode.POW, total, node.like(x, 1 / p)), given.type.code))
+    mean = Term(node, apply_pool(node, OperationCode.AVERAGE_POOL_2D, raised, bare))
+    root = (mean * math.prod(window.size)).apply(OperationCode.POW, 1 / p)
+    return from_image(node, node.cast(root.value, given.type.code))
 
 
 @rule(*GLOBAL)

@@ -3,8 +3,6 @@
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.importers.arithmetic import multiply, subtract
-from nnapi.importers.formulas import Term, nearest_integer
 from nnapi.importers.graph import INT32, QUANT8, Value
 from nnapi.importers.onnx.fusion import quantized_type
 from nnapi.importers.onnx.layout import read_as_stored, real_input
@@ -26,6 +24,7 @@ from nnapi.importers.onnx.tensors import (
     constant,
 )
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, nearest_integer
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 
 LIMITS = {UINT8: (0, 255), INT8: (-128, 127), UINT16: (0, 65535), INT16: (-32768, 32767)}
@@ -128,11 +127,12 @@ def _as_quantized(node: Node, value: Value, type: OperandType) -> Value | None:
 def _dequantize_by_arithmetic(node: Node) -> Tensor:
     shape = node.shape(0)
     expressible(len(shape) <= HIGHEST_RANK, f"its input has rank {len(shape)}, NNAPI computes at most {HIGHEST_RANK}")
-    whole = as_int32(node, node.stored(0))
+    whole = Term(node, as_int32(node, node.stored(0)))
     if node.has(2):
-        whole = subtract(node, whole, as_int32(node, _along(node, 2, shape)))
-    scale = _along(node, 1, shape)
-    return node.result(multiply(node, node.cast(whole, scale.type.code), scale), shape)
+        whole = whole - Term(node, as_int32(node, _along(node, 2, shape)))
+    scale = Term(node, _along(node, 1, shape))
+    real = Term(node, node.cast(whole.value, scale.value.type.code))
+    return node.result((real * scale).value, shape)
 
 
 def _dequantize_constant(node: Node, values: Array, point: Tensor | None) -> Tensor:

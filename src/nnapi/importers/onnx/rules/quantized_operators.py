@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nnapi.importers.arithmetic import subtract
 from nnapi.importers.graph import FLOAT32, INT32, QUANT8, Value
 from nnapi.importers.onnx.fusion import quantized_type
 from nnapi.importers.onnx.node import Node
@@ -15,6 +14,7 @@ from nnapi.importers.onnx.rules.quantization import as_int32, quantize_to
 from nnapi.importers.onnx.tensors import FLOAT, INT8, UINT8, Tensor, constant
 from nnapi.importers.onnx.tensors import INT32 as ELEM_INT32
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term
 
 
 def _dequantize(node: Node, i: int, axis: int = 1) -> Tensor:
@@ -130,4 +130,5 @@ def _whole(node: Node, i: int, *, ones_behind: int = 0) -> Value:
     if not node.has(i + 2):
         return whole
     zero = as_int32(node, node.stored(i + 2))
-    return subtract(node, whole, zero if zero.shape == (1,) else node.view(zero, (*zero.shape, *(1,) * ones_behind)))
+    beside = zero if zero.shape == (1,) else node.view(zero, (*zero.shape, *(1,) * ones_behind))
+    return (Term(node, whole) - Term(node, beside)).value

@@ -5,8 +5,6 @@ from functools import partial
 from typing import NamedTuple
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import multiply
-from nnapi.importers.formulas import Term, exp, in_float32, log, sqrt
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
 from nnapi.importers.movement import collapse, take
 from nnapi.importers.onnx.layout import read_as_stored, view_around
@@ -15,6 +13,7 @@ from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.movement import concatenate_values
 from nnapi.importers.onnx.tensors import BYTES, Tensor
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, exp, in_float32, log, sqrt
 from nnapi.operation_codes import CompositeCode
 
 Formula = Callable[[Term], Term]
@@ -144,7 +143,7 @@ def cumulative_product(node: Node) -> Tensor:
     if node.attribute("exclusive"):
         laid = _move_along(node, laid, 1, is_reverse)
     while distance < laid.shape[1]:
-        laid = multiply(node, laid, _move_along(node, laid, distance, is_reverse))
+        laid = (Term(node, laid) * Term(node, _move_along(node, laid, distance, is_reverse))).value
         distance *= 2
     return node.result(laid, node.shape(0), elem=elem)
 

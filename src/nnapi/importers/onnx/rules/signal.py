@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.codes import OperationCode, PaddingCode
-from nnapi.importers.arithmetic import multiply
 from nnapi.importers.graph import Value
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term
 from nnapi.model.operand import Array
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.dft import LARGEST_MATRIX, make_matrix
@@ -81,5 +81,5 @@ def _transform_frames(node: Node, frames: _Frames) -> Value:
     gathered = node.apply(OperationCode.GATHER, node.input(0), node.i32(1), node.graph.ints(indices.reshape(-1)))
     x = node.view(gathered, (batch, count, frames.length, parts))
     if node.has(2):
-        x = multiply(node, x, node.view(node.input(2), (frames.length, 1)))
+        x = (Term(node, x) * node.view(node.input(2), (frames.length, 1))).value
     return _transform(node, x, 2, 0, inverse=False, onesided=frames.onesided)

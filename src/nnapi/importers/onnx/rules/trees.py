@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import add
-from nnapi.importers.formulas import Term
 from nnapi.importers.graph import INT32, Value
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.operators import Result, rule
@@ -17,6 +15,7 @@ from nnapi.importers.onnx.rule_results import compose
 from nnapi.importers.onnx.rules.estimators import as_float, choose_label, floats, integer_labels, transform
 from nnapi.importers.onnx.tensors import FLOAT, INT64, Tensor
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term
 from nnapi.model.operand import Array, OperandType
 
 COMPARISONS = {
@@ -253,10 +252,10 @@ def _descend(node: Node, forest: Forest, flat: Value, rows: int, features: int) 
     count = rows * len(forest.roots)
     node.graph.reserve(8 * count)
     current: Value | Array = np.tile(forest.roots, rows)
-    begins = node.graph.ints(np.repeat(np.arange(rows, dtype=np.int32) * features, len(forest.roots)))
+    begins = Term(node, node.graph.ints(np.repeat(np.arange(rows, dtype=np.int32) * features, len(forest.roots))))
     for _ in range(forest.depth):
-        positions = add(node, _gather(node, forest.features, current), begins)
-        value = Term(node, node.apply(OperationCode.GATHER, flat, node.i32(0), positions))
+        positions = Term(node, _gather(node, forest.features, current)) + begins
+        value = Term(node, node.apply(OperationCode.GATHER, flat, node.i32(0), positions.value))
         threshold = Term(node, _gather(node, forest.thresholds, current))
         is_true = value.compare(forest.comparison, threshold).value
         yes, no = (_gather(node, table, current) for table in (forest.yes, forest.no))

@@ -7,7 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.importers.formulas import (
+from nnapi.importers.graph import BOOL8, FLOATS, INT32
+from nnapi.importers.onnx.layout import real_input
+from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.operators import rule
+from nnapi.importers.onnx.tensors import BOOL, BYTES, Tensor
+from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import (
     Term,
     as_bytes,
     ceil,
@@ -22,12 +28,6 @@ from nnapi.importers.formulas import (
     sin,
     sqrt,
 )
-from nnapi.importers.graph import BOOL8, FLOATS, INT32
-from nnapi.importers.onnx.layout import real_input
-from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.operators import rule
-from nnapi.importers.onnx.tensors import BOOL, BYTES, Tensor
-from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType
 
 LARGEST = {OperandCode.TENSOR_FLOAT32: float(np.finfo(np.float32).max), OperandCode.TENSOR_FLOAT16: 65504.0}

@@ -5,10 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import add
-from nnapi.importers.formulas import Term, ceil, cosine, divide_towards_zero, floor, gelu, nearest_integer, sign
 from nnapi.importers.graph import INT32
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, ceil, cosine, divide_towards_zero, floor, gelu, nearest_integer, sign
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
@@ -67,13 +66,12 @@ def leaky_relu(node: TfliteNode) -> None:
 
 @rule("ADD_N")
 def add_n(node: TfliteNode) -> None:
-    total, *rest = node.inputs
+    first, *rest = node.inputs
     if not rest:
-        node.bind(0, total)
+        node.bind(0, first)
         return
-    for value in rest[:-1]:
-        total = add(node, total, value)
-    node.emit(OperationCode.ADD, total, rest[-1], node.i32(0))
+    total = sum((Term(node, value) for value in rest[:-1]), Term(node, first))
+    node.emit(OperationCode.ADD, total.value, rest[-1], node.i32(0))
 
 
 def _floor_quotient(x: Term, y: Term) -> Term:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import add, broadcast, choose, compare, subtract
+from nnapi.importers.broadcasting import broadcast
 from nnapi.importers.graph import BOOL8, INT32, QUANT8, Value
 from nnapi.importers.movement import check_indices, need_inside, pick_rows, take, without_axis
 from nnapi.importers.node import LIMIT
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, choose
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType, Shape
@@ -191,15 +192,15 @@ def reverse_sequence(node: TfliteNode) -> None:
     expressible((o.batch_dim, o.seq_dim) == (0, 1), "its rows do not lie along axis 1 of batches along axis 0")
     batch, dimension, *rest = node.static_shape_of(x)
     node.graph.reserve(4 * dimension + 4 * batch)
-    positions = node.graph.ints(np.arange(dimension).reshape(1, dimension))
+    positions = Term(node, node.graph.ints(np.arange(dimension).reshape(1, dimension)))
     at_least_0 = node.apply(OperationCode.MAXIMUM, lengths, node.like(lengths, 0), shape=lengths.shape)
     at_least_0.name = lengths.name
-    ends = node.reshape(check_indices(node, at_least_0, dimension + 1), (batch, 1))
-    mirrored = subtract(node, ends, node.graph.ints(np.arange(1, dimension + 1).reshape(1, dimension)))
-    past = compare(node, OperationCode.LESS, mirrored, node.like(mirrored, 0))
-    own = add(node, positions, node.graph.full(OperandType(INT32, (batch, 1))))
-    begins = node.graph.ints(np.arange(batch).reshape(batch, 1) * dimension)
-    flat = node.reshape(add(node, choose(node, past, own, mirrored), begins), (batch * dimension,))
+    ends = Term(node, node.reshape(check_indices(node, at_least_0, dimension + 1), (batch, 1)))
+    mirrored = ends - Term(node, node.graph.ints(np.arange(1, dimension + 1).reshape(1, dimension)))
+    is_past = mirrored < 0
+    own = positions + Term(node, node.graph.full(OperandType(INT32, (batch, 1))))
+    begins = Term(node, node.graph.ints(np.arange(batch).reshape(batch, 1) * dimension))
+    flat = node.reshape((choose(is_past, own, mirrored) + begins).value, (batch * dimension,))
     laid = node.reshape(x, (batch * dimension, *rest))
     node.reshape(pick_rows(node, laid, flat), x.shape, to=node.output)
 
@@ -270,9 +271,10 @@ def unsorted_segment_sum(node: TfliteNode) -> None:
     shape = node.static_shape_of(ids)
     raised = node.apply(OperationCode.MAXIMUM, ids, node.like(ids, 0), shape=shape)
     raised.name = ids.name
-    is_negative = compare(node, OperationCode.LESS, ids, node.like(ids, 0))
-    last = node.graph.full(OperandType(INT32, shape), count)
-    sums = _add_segments(node, choose(node, is_negative, last, check_indices(node, raised, count)), data, count + 1)
+    is_negative = Term(node, ids) < 0
+    last = Term(node, node.graph.full(OperandType(INT32, shape), count))
+    rows = choose(is_negative, last, Term(node, check_indices(node, raised, count)))
+    sums = _add_segments(node, rows.value, data, count + 1)
     node.deliver(take(node, sums, [0] * sums.rank, [count, *sums.shape[1:]]))
 
 
@@ -319,33 +321,32 @@ def dynamic_update_slice(node: TfliteNode) -> None:
     x, update, start = node.input(0), node.input(1), node.input(2)
     shape = node.static_shape_of(x)
     expressible(update.rank == x.rank, f"its update has rank {update.rank}, its input {x.rank}")
-    mask: Value | None = None
+    mask: Term | None = None
     for axis, (dimension, width) in enumerate(zip(shape, node.static_shape_of(update), strict=True)):
         expressible(width <= dimension, f"its update has {width} elements along axis {axis}, its input {dimension}")
         if width == dimension:
             continue
         node.graph.reserve(4 * dimension)
         begin = node.apply(OperationCode.SLICE, start, node.graph.ints([axis]), node.graph.ints([1]), shape=(1,))
-        begin = _clamp(node, begin, 0, dimension - width)
-        positions = subtract(node, node.graph.ints(np.arange(dimension)), begin)
-        source = _clamp(node, positions, 0, width - 1)
+        begin_inside = _clamp(Term(node, begin), 0, dimension - width)
+        positions = Term(node, node.graph.ints(np.arange(dimension))) - begin_inside
+        source = _clamp(positions, 0, width - 1)
         stretched = (*update.shape[:axis], dimension, *update.shape[axis + 1 :])
-        update = node.apply(OperationCode.GATHER, update, node.i32(axis), source, shape=stretched)
-        inside = compare(node, OperationCode.EQUAL, positions, source)
-        inside = node.reshape(inside, [dimension if i == axis else 1 for i in range(x.rank)])
-        mask = inside if mask is None else compare(node, OperationCode.LOGICAL_AND, mask, inside)
+        update = node.apply(OperationCode.GATHER, update, node.i32(axis), source.value, shape=stretched)
+        along = [dimension if i == axis else 1 for i in range(x.rank)]
+        inside = Term(node, node.reshape(positions.compare(OperationCode.EQUAL, source).value, along))
+        mask = inside if mask is None else mask.compare(OperationCode.LOGICAL_AND, inside)
     if mask is None:
         node.deliver(update)
         return
     node.graph.reserve(math.prod(shape))
-    whole = node.graph.constant(np.ones(shape, np.bool_))
-    node.deliver(choose(node, compare(node, OperationCode.LOGICAL_AND, mask, whole), update, x))
+    whole = mask.compare(OperationCode.LOGICAL_AND, Term(node, node.graph.constant(np.ones(shape, np.bool_))))
+    node.deliver(choose(whole, Term(node, update), Term(node, x)).value)
 
 
-def _clamp(node: TfliteNode, value: Value, low: int, high: int) -> Value:
-    assert value.type.code == INT32
-    raised = node.apply(OperationCode.MAXIMUM, value, node.like(value, low))
-    return node.apply(OperationCode.MINIMUM, raised, node.like(value, high))
+def _clamp(term: Term, low: int, high: int) -> Term:
+    assert term.value.type.code == INT32
+    return term.apply(OperationCode.MAXIMUM, low).apply(OperationCode.MINIMUM, high)
 
 
 @rule("SELECT", "SELECT_V2", "STABLEHLO_SELECT")
@@ -361,7 +362,7 @@ def select(node: TfliteNode) -> None:
         shape = np.broadcast_shapes(*known)
         condition, x, y = (broadcast(node, value, shape) for value in (condition, x, y))
     if x.type.code == BOOL8:
-        chosen = choose(node, condition, node.graph.bytes(x), node.graph.bytes(y))
-        node.emit(OperationCode.NOT_EQUAL, chosen, node.graph.full(OperandType(QUANT8, (1,), 1.0, 0)))
+        chosen = choose(Term(node, condition), *(Term(node, node.graph.bytes(value)) for value in (x, y)))
+        node.emit(OperationCode.NOT_EQUAL, chosen.value, node.graph.full(OperandType(QUANT8, (1,), 1.0, 0)))
         return
     node.emit(OperationCode.SELECT, condition, x, y)

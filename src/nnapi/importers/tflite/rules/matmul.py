@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from nnapi.codes import OperationCode, PaddingCode
-from nnapi.importers.arithmetic import broadcast
+from nnapi.importers.broadcasting import broadcast
 from nnapi.importers.graph import Value
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.importers.tflite.node import TfliteNode

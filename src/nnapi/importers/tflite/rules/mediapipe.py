@@ -1,17 +1,17 @@
 """Custom operators of MediaPipe's networks, composed of NNAPI's operations. Landmark operators are of version 2."""
 
 import math
-from functools import partial, reduce
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode, PaddingCode
-from nnapi.importers.arithmetic import add, multiply, subtract, times
-from nnapi.importers.formulas import Term, choose, floor, sqrt
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
 from nnapi.importers.movement import concatenate, pick_rows, split, take
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, choose, floor, sqrt
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.detection import Parameters
@@ -107,7 +107,7 @@ def transform_landmarks(node: TfliteNode) -> None:
     affine, rows = read_affine(node, 1), node.reshape(points, shape[1:])
     flat = take(node, rows, [0, 0], [shape[1], 2])
     moved = multiply_matrices(node, flat, affine.factors, is_transposed=True)
-    moved = add(node, moved, node.reshape(affine.added, (1, 2)))
+    moved = (Term(node, moved) + Term(node, node.reshape(affine.added, (1, 2)))).value
     if size == 3:
         moved = concatenate(node, [moved, take(node, rows, [0, 2], [shape[1], 1])], 1)
     node.deliver(node.reshape(moved, shape))
@@ -127,17 +127,17 @@ def transform_bilinear(node: TfliteNode) -> None:
     grid = np.stack(np.meshgrid(np.arange(out[1]), np.arange(out[0]))).reshape(2, count).astype(np.float32) + 0.5
     affine = read_affine(node, 1)
     there = multiply_matrices(node, affine.factors, node.graph.constant(grid))
-    shift = add(node, affine.added, node.like(there, -0.5))
-    positions = (Term(node, each) for each in split(node, add(node, there, shift), 0, 2))
+    shift = Term(node, affine.added) + -0.5
+    positions = (Term(node, each) for each in split(node, (Term(node, there) + shift).value, 0, 2))
     x, y = (Side(each, length) for each, length in zip(positions, (width, height), strict=True))
     pixels, parts = node.reshape(image, (height * width, c)), []
     for row, row_weight in ((y.before, y.rest), (y.behind, y.over)):
         for column, column_weight in ((x.before, x.rest), (x.behind, x.over)):
             index = node.reshape((row * width + column).value, (count,))
             whole = node.apply(OperationCode.CAST, index, shape=(count,), type=OperandType(INT32))
-            weight = node.reshape((row_weight * column_weight).value, (count, 1))
-            parts.append(multiply(node, pick_rows(node, pixels, whole), weight))
-    node.deliver(node.reshape(reduce(partial(add, node), parts), (1, *out, c)))
+            weight = Term(node, node.reshape((row_weight * column_weight).value, (count, 1)))
+            parts.append(Term(node, pick_rows(node, pixels, whole)) * weight)
+    node.deliver(node.reshape(reduce(add, parts).value, (1, *out, c)))
 
 
 class Side:
@@ -166,7 +166,7 @@ class Turn(NamedTuple):
 
 def read_turn(node: TfliteNode, left: Value, right: Value, target: float) -> Turn:
     """Return the rotation that turns the line from ``left`` to ``right`` to the angle ``target``, in radians."""
-    along, up = (Term(node, each) for each in split(node, subtract(node, right, left), 1, 2))
+    along, up = (Term(node, each) for each in split(node, (Term(node, right) - Term(node, left)).value, 1, 2))
     length = sqrt(along * along + up * up).apply(OperationCode.MAXIMUM, LEAST)
     cos, sin = along / length, up / length
     return Turn(cos * math.cos(target) + sin * math.sin(target), cos * math.sin(target) + sin * -math.cos(target))
@@ -178,12 +178,12 @@ def read_box(node: TfliteNode, points: Value, turn: Turn) -> tuple[list[Term], l
     rotation = concatenate(node, [concatenate(node, [each.value for each in row], 1) for row in rows], 0)
     upright = multiply_matrices(node, points, rotation, is_transposed=True)
     low, high = (
-        node.apply(code, upright, node.graph.ints([0]), node.flag(True))
+        Term(node, node.apply(code, upright, node.graph.ints([0]), node.flag(True)))
         for code in (OperationCode.REDUCE_MIN, OperationCode.REDUCE_MAX)
     )
-    middle, size = times(node, add(node, low, high), 0.5), subtract(node, high, low)
-    center = multiply_matrices(node, middle, rotation)
-    extent, position = ([Term(node, each) for each in split(node, pair, 1, 2)] for pair in (size, center))
+    middle, size = (low + high) * 0.5, high - low
+    center = multiply_matrices(node, middle.value, rotation)
+    extent, position = ([Term(node, each) for each in split(node, pair, 1, 2)] for pair in (size.value, center))
     return extent, position
 
 

@@ -7,10 +7,11 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
-from nnapi.importers.arithmetic import broadcast, choose, compare, multiply
+from nnapi.importers.broadcasting import broadcast
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
 from nnapi.importers.movement import concatenate, pad_by_concatenation, split, take, transpose, without_axis
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, choose
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.tensors import COMPLEX
@@ -272,7 +273,7 @@ def one_hot(node: TfliteNode) -> None:
     axis = node.axis(node.options.axis, rank)
     positions = np.arange(depth, dtype=np.int32).reshape([-1 if i == axis else 1 for i in range(rank)])
     spread = indices if scalar else node.apply(OperationCode.EXPAND_DIMS, indices, node.i32(axis), shape=())
-    hot = compare(node, OperationCode.EQUAL, spread, node.graph.constant(positions))
+    hot = Term(node, spread).compare(OperationCode.EQUAL, Term(node, node.graph.constant(positions))).value
     on, off = node.input(2), node.input(3)
     if node.output.type.code == BOOL8:
         switched = (on.array is not None and bool(on.array.all()), off.array is not None and not off.array.any())
@@ -289,7 +290,7 @@ def matrix_diag(node: TfliteNode) -> None:
     n = node.static_shape_of(x)[-1]
     rows = node.reshape(x, (*x.shape[:-1], 1, n))
     node.graph.reserve(4 * n * n)
-    node.deliver(multiply(node, rows, node.graph.constant(np.eye(n, dtype=x.type.dtype))))
+    node.deliver((Term(node, rows) * Term(node, node.graph.constant(np.eye(n, dtype=x.type.dtype)))).value)
 
 
 @rule("MATRIX_SET_DIAG")
@@ -302,12 +303,12 @@ def matrix_set_diag(node: TfliteNode) -> None:
     spread = np.zeros((min(rows, columns), columns), x.type.dtype)
     np.fill_diagonal(spread, 1)
     along = node.reshape(diagonal, (*batch, min(rows, columns), 1))
-    lines = multiply(node, along, node.graph.constant(spread))
+    lines = (Term(node, along) * Term(node, node.graph.constant(spread))).value
     if rows > columns:
         missing = node.graph.full(x.type.with_dimensions((*batch, rows - columns, columns)))
         lines = concatenate(node, [lines, missing], len(batch))
     mask = broadcast(node, node.graph.constant(eye), shape)
-    node.deliver(choose(node, mask, lines, x))
+    node.deliver(choose(Term(node, mask), Term(node, lines), Term(node, x)).value)
 
 
 # StableHLO

@@ -1,8 +1,8 @@
 """LOCAL_RESPONSE_NORMALIZATION, L2_NORMALIZATION, SOFTMAX and LOG_SOFTMAX."""
 
 from nnapi.codes import OperationCode
-from nnapi.importers.formulas import Term
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.importers.arithmetic import add, multiply
 from nnapi.importers.graph import FLOAT32, INT32, Value
 from nnapi.importers.movement import split
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, logistic, tanh
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.convolution import keep_weights, with_type
@@ -80,12 +80,11 @@ def basic_lstm(node: TfliteNode) -> None:
     gates = node.apply(
         OperationCode.FULLY_CONNECTED, both, weights, bias, node.i32(0), shape=(x.shape[0], weights.shape[0])
     )
-    entry, candidate, forget, output = split(node, gates, 1, 4)
-    logistic, tanh = partial(node.apply, OperationCode.LOGISTIC), partial(node.apply, OperationCode.TANH)
-    gained = multiply(node, logistic(entry), tanh(candidate))
-    memory = add(node, gained, multiply(node, logistic(forget), state))
-    hidden = multiply(node, logistic(output), tanh(memory))
-    for i, value in enumerate((hidden, memory, both, gates)[: len(node.outputs)]):
+    entry, candidate, forget, output = (Term(node, gate) for gate in split(node, gates, 1, 4))
+    gained = logistic(entry) * tanh(candidate)
+    memory = gained + logistic(forget) * Term(node, state)
+    hidden = logistic(output) * tanh(memory)
+    for i, value in enumerate((hidden.value, memory.value, both, gates)[: len(node.outputs)]):
         node.deliver(value, i)
 
 

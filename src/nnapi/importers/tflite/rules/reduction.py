@@ -3,9 +3,9 @@
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import choose, compare
 from nnapi.importers.graph import FLOAT32, INT32
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, choose
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
@@ -37,10 +37,11 @@ def bucketize(node: TfliteNode) -> None:
     shape = node.static_shape_of(x)
     real = x if x.type.code == FLOAT32 else node.apply(OperationCode.CAST, x, type=OperandType(FLOAT32))
     limits = node.graph.constant(np.asarray(boundaries, np.float32))
-    reached = compare(node, OperationCode.GREATER_EQUAL, node.reshape(real, (*shape, 1)), limits)
+    column = Term(node, node.reshape(real, (*shape, 1)))
+    reached = column.compare(OperationCode.GREATER_EQUAL, Term(node, limits))
     one, zero = (node.graph.full(OperandType(FLOAT32, (*shape, len(boundaries))), number) for number in (1, 0))
-    counted = choose(node, reached, one, zero)
-    total = node.apply(OperationCode.REDUCE_SUM, counted, node.graph.ints([x.rank]), node.flag(False))
+    counted = choose(reached, Term(node, one), Term(node, zero))
+    total = node.apply(OperationCode.REDUCE_SUM, counted.value, node.graph.ints([x.rank]), node.flag(False))
     node.emit(OperationCode.CAST, total)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from nnapi.importers.arithmetic import broadcast_shape
+from nnapi.importers.broadcasting import broadcast_shape
 from nnapi.importers.refusals import Refused
 
 

@@ -1,40 +1,15 @@
-"""Arithmetic for rules of every format, as operations of NNAPI."""
+"""Broadcast values, which some operations of NNAPI do not do."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.graph import BOOL8, Value
+from nnapi.importers.graph import Value
 from nnapi.importers.node import Node
 from nnapi.importers.refusals import expressible
-from nnapi.model.operand import OperandType, Shape
+from nnapi.model.operand import Shape
 from nnapi.shapes.size import drop_ones, is_same
-
-
-def add(node: Node, x: Value, y: Value) -> Value:
-    return node.apply(OperationCode.ADD, x, y, node.i32(0))
-
-
-def subtract(node: Node, x: Value, y: Value) -> Value:
-    return node.apply(OperationCode.SUB, x, y, node.i32(0))
-
-
-def multiply(node: Node, x: Value, y: Value) -> Value:
-    return node.apply(OperationCode.MUL, x, y, node.i32(0))
-
-
-def times(node: Node, x: Value, number: float) -> Value:
-    return multiply(node, x, node.like(x, number))
-
-
-def compare(node: Node, code: OperationCode, x: Value, y: Value) -> Value:
-    return node.apply(code, x, y, type=OperandType(BOOL8))
-
-
-def choose(node: Node, condition: Value, x: Value, y: Value) -> Value:
-    """Select x where the condition is true, else y; all three have the same shape."""
-    return node.apply(OperationCode.SELECT, condition, x, y, type=x.type)
 
 
 def broadcast_shape(shapes: Sequence[Shape]) -> Shape:

@@ -1,4 +1,4 @@
-"""Formulas: values with Python's operators, each of which appends an operation of NNAPI."""
+"""Terms: values with Python's operators, each of which appends an operation of NNAPI."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as O
-from nnapi.importers.arithmetic import broadcast, broadcast_shape
+from nnapi.importers.broadcasting import broadcast, broadcast_shape
 from nnapi.importers.graph import BOOL8, FLOAT32, Value
 from nnapi.importers.node import FLOAT16, Node
 from nnapi.model.operand import OperandType, Shape
@@ -73,7 +73,8 @@ def _function(code: Code) -> Callable[[Term], Term]:
     return lambda x: x.apply(code)
 
 
-exp, log, sqrt, sin, tanh, floor, relu = map(_function, (O.EXP, O.LOG, O.SQRT, O.SIN, O.TANH, O.FLOOR, O.RELU))
+exp, log, sqrt, sin, floor = map(_function, (O.EXP, O.LOG, O.SQRT, O.SIN, O.FLOOR))
+logistic, relu, tanh = map(_function, (O.LOGISTIC, O.RELU, O.TANH))
 ceil, nearest_integer, sign, error_function, softplus, mish = map(
     _function,
     (
