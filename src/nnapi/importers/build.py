@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from nnapi.codes import OperationCode
+from nnapi.dataflow import select_needed
 from nnapi.importers.graph import Graph, Step, Value
 from nnapi.importers.recognition import recognize
 from nnapi.importers.symbolic_model import InputSymbols
@@ -35,7 +36,7 @@ def build(
     indices = {value: describe(value) for value in inputs}
     for value in before:
         indices[value] = describe(value)
-    for step in _select_needed(graph, written):
+    for step in select_needed(graph.steps, written):
         for value in (*step.inputs, *step.outputs):
             if value not in indices:
                 indices[value] = describe(value)
@@ -65,16 +66,6 @@ def _write_outputs(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Valu
         taken.add(value)
         written.append(value)
     return written
-
-
-def _select_needed(graph: Graph, outputs: Sequence[Value]) -> list[Step]:
-    wanted = set(outputs)
-    needed = []
-    for step in reversed(graph.steps):
-        if not wanted.isdisjoint(step.outputs):
-            wanted.update(step.inputs)
-            needed.append(step)
-    return needed[::-1]
 
 
 def _make_static(step: Step, known: KnownMatch, model: Model, indices: Mapping[Value, int]) -> KnownMatch | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.dataflow import find_makers
 from nnapi.model.facts import Trait
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Array
@@ -75,7 +76,7 @@ def class_count(model: Model) -> int | None:
 
 def walk_back(model: Model, index: int) -> Iterator[tuple[int, OperationCall]]:
     """Yield (operand, operation that computes it), from an operand back along the first inputs."""
-    writers = {index: call for call in model.operations for index in call.outputs}
+    writers = find_makers(model.operations)
     while call := writers.get(index):
         yield index, call
         index = call.inputs[0]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nnapi.dataflow import select_needed
 from nnapi.exporters.onnx.graph import Graph, Node, Value, constant
 
 Order = tuple[int, ...]
@@ -131,9 +132,4 @@ def remove_unread(nodes: Sequence[Node], outputs: Sequence[Value]) -> list[Node]
             same[node.output] = given
         else:
             kept.append(node)
-    needed, result = set(outputs), []
-    for node in reversed(kept):
-        if not needed.isdisjoint(node.outputs):
-            result.append(node)
-            needed.update(node.read())
-    return result[::-1]
+    return select_needed(kept, outputs, Node.read)

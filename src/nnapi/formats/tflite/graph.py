@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from nnapi.dataflow import select_needed
 from nnapi.model.operand import Array, Shape
 
 DTYPES: dict[str, np.dtype[Any]] = {
@@ -172,13 +173,7 @@ class Graph:
 
 def remove_dead_operators(graph: Graph) -> Graph:
     """Return the graph without operators whose results are unused."""
-    read: set[Tensor | None] = set(graph.outputs)
-    live = []
-    for operator in reversed(graph.operators):
-        if not read.isdisjoint(operator.outputs):
-            read.update(operator.inputs)
-            live.append(operator)
-    return graph.with_operators(live[::-1])
+    return graph.with_operators(select_needed(graph.operators, graph.outputs))
 
 
 def constant(values: Any, type: str = "i32", name: str = "") -> Tensor:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode
+from nnapi.dataflow import find_makers
 from nnapi.importers.graph import FLOAT32, Step, Value
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.model.operand import Array, OperandType
@@ -38,7 +39,7 @@ WHOLE = 2**23
 class FoldingIntoFilters:
     def __init__(self, graph: OnnxGraph, outputs: Collection[Value]) -> None:
         self.graph = graph
-        self.makers = {value: step for step in graph.steps for value in step.outputs}
+        self.makers = find_makers(graph.steps)
         self.counts: dict[Value, int] = defaultdict(int)
         for value in (*outputs, *(value for step in graph.steps for value in step.inputs)):
             self.counts[value] += 1

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.codes import FuseCode
+from nnapi.dataflow import find_makers
 from nnapi.importers.graph import Step, Value
 from nnapi.importers.terms import FUSING
 
@@ -23,7 +24,7 @@ class Makers(dict[Value, Step]):
     """The step that writes each value, and in ``plain`` the same without steps that fuse an activation."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
-        super().__init__((value, step) for step in steps for value in step.outputs)
+        super().__init__(find_makers(steps))
         self.plain = {value: step for value, step in self.items() if not _fuses(step)}
 
 

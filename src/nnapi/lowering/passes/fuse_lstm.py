@@ -3,8 +3,7 @@
 Models with single-step cells split the sequence, compute the steps in order, and pack their outputs.
 """
 
-from collections import defaultdict
-
+from nnapi.dataflow import find_makers, find_readers
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
 STEP, SEQUENCE = "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"
@@ -25,11 +24,8 @@ class _Joining:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.position = {operator: position for position, operator in enumerate(graph.operators)}
-        self.maker = {tensor: operator for operator in graph.operators for tensor in operator.outputs}
-        self.readers: dict[Tensor | None, list[Operator]] = defaultdict(list)
-        for operator in graph.operators:
-            for tensor in dict.fromkeys(operator.inputs):
-                self.readers[tensor].append(operator)
+        self.maker = find_makers(graph.operators)
+        self.readers = find_readers(graph.operators)
         self.outside = set(graph.outputs)
         self.instead: dict[Operator, list[Operator]] = {}
 

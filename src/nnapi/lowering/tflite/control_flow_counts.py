@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nnapi.dataflow import find_makers
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
 MOST = int(np.iinfo(np.int32).max)
@@ -48,7 +49,7 @@ class Counted(NamedTuple):
 
 def find_counted(condition: Graph, body: Graph) -> Counted | None:
     """Return how a loop counts; None if it does not."""
-    made = {tensor: operator for operator in body.operators for tensor in operator.outputs}
+    made = find_makers(body.operators)
     changed, constant = condition.inputs[: len(body.outputs)], condition.inputs[len(body.outputs) :]
     for less in _list_comparisons(condition):
         low, high = (less.input(1), less.input(0)) if less.kind == "GREATER" else (less.input(0), less.input(1))
@@ -65,7 +66,7 @@ def find_counted(condition: Graph, body: Graph) -> Counted | None:
 
 def _list_comparisons(condition: Graph) -> Iterator[Operator]:
     """Return the comparisons that must all be true for the condition to be true."""
-    made = {tensor: operator for operator in condition.operators for tensor in operator.outputs}
+    made = find_makers(condition.operators)
     waiting = [condition.outputs[0]]
     while waiting:
         operator = made.get(waiting.pop())

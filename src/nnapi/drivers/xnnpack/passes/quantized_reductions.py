@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from nnapi.dataflow import find_makers
 from nnapi.drivers.litert.rules.reduction import LONGEST_ROW, count_row
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
@@ -15,7 +16,7 @@ Makers = Mapping["Tensor | None", Operator]
 
 
 def reduce_quantized(graph: Graph) -> Graph:
-    makers: Makers = {output: operator for operator in graph.operators for output in operator.outputs}
+    makers: Makers = find_makers(graph.operators)
     operators: list[Operator] = []
     for operator in graph.operators:
         operators += _fuse(operator, makers) or _swap(operator, makers) or [operator]

@@ -1,11 +1,11 @@
 """Compute the channels of depthwise filters with outliers separately, in float32, if they are few."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice
 
 import numpy as np
 
+from nnapi.dataflow import find_makers, find_readers
 from nnapi.drivers.xnnpack.passes import cost_model
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers, gather
 from nnapi.formats.tflite.convolutions import Conv
@@ -26,11 +26,7 @@ def split_depthwise(graph: Graph, outliers: Outliers) -> Graph:
 
 def _choose(graph: Graph, outliers: Outliers) -> dict[Tensor, list[int]]:
     """Return the channels to compute in float32, by the input of each depthwise operator to split."""
-    writers = {tensor: operator for operator in graph.operators for tensor in operator.outputs}
-    readers: dict[Tensor, list[Operator]] = defaultdict(list)
-    for operator in graph.operators:
-        for tensor in filter(None, operator.inputs):
-            readers[tensor].append(operator)
+    writers, readers = find_makers(graph.operators), find_readers(graph.operators)
     ends = {*graph.inputs_and_outputs}
     chosen: dict[Tensor, list[int]] = {}
     for operator in graph.operators:
