@@ -263,7 +263,7 @@ ONNX Runtime.
 | networks that generate pictures: ESPCN, DCGAN, a diffusion U-Net | right |
 | depth, segmentation, detection: DPT, SegFormer, DeepLabv3, FCN, LR-ASPP, YOLOS, DETR | right |
 | video: R3D | refused: a convolution of rank 5 |
-| detection that suppresses boxes: SSDlite, RetinaNet | not measured since NonZero and NonMaxSuppression are read |
+| detection that suppresses boxes: SSDlite, RetinaNet, Faster R-CNN | right |
 
 The next table counts the tests of operators in onnx {version} on `nnapi-reference`. A test is *passed* if it passes
 unchanged. It is *frozen* if it passes after its parameters (shapes, axes, weights of recurrent cells, scales) were

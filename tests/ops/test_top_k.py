@@ -77,9 +77,9 @@ def test_a_computed_k() -> None:
     compiled = compile(b.finish())
     given = np.array([[3, 1, 4, 1], [5, 9, 2, 6]], np.float32)
     for count, right in ((1, [[2], [1]]), (3, [[2, 0, 1], [1, 3, 0]])):
-        values, indices = compiled.run(given, np.array([count], np.int32))
-        assert indices.tolist() == right
-        np.testing.assert_array_equal(values, np.take_along_axis(given, indices, -1))
+        found, at = compiled.run(given, np.array([count], np.int32))
+        assert at.tolist() == right
+        np.testing.assert_array_equal(found, np.take_along_axis(given, at, -1))
     with pytest.raises(NnapiError, match="k is 5, must not be above 4"):
         compiled.run(given, np.array([5], np.int32))
     with pytest.raises(NnapiError, match="k is 0, must be above 0"):

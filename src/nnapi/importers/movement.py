@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.graph import INT32, Value
+from nnapi.importers.graph import FLOAT32, INT32, Value
 from nnapi.importers.node import Node
 from nnapi.importers.refusals import expressible
-from nnapi.model.operand import Array, Shape
+from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.shapes.array import is_symbolic
 
 MOST_PIECES = 1024
@@ -36,11 +36,14 @@ def transpose(node: Node, value: Value, order: Sequence[int], to: Value | None =
 def concatenate(node: Node, values: Sequence[Value], axis: int, to: Value | None = None) -> Value:
     if to is None:
         shape = list(values[0].shape)
-        shape[axis] = sum(value.shape[axis] for value in values)
+        sizes = [value.shape[axis] for value in values]
+        shape[axis] = sum(sizes) if all(sizes) else 0
         to = node.temporary(values[0].type.with_dimensions(shape), "joined")
     if values[0].type.code != INT32:
         return node.emit(OperationCode.CONCATENATION, *values, node.i32(axis), to=to)
-    widths = [node.static_shape_of(value)[axis] for value in values]
+    if not all(value.type.is_known for value in values):
+        return _concatenate_halves(node, values, axis, to)
+    widths = [value.shape[axis] for value in values]
     shape = list(values[0].shape)
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
     shape[axis] = sum(widths)
@@ -51,6 +54,24 @@ def concatenate(node: Node, values: Sequence[Value], axis: int, to: Value | None
     stacked = (outer, len(pieces), width, inner)
     whole = node.apply(OperationCode.PACK, node.i32(1), *pieces, shape=stacked, type=values[0].type)
     return node.reshape(whole, shape, to=to)
+
+
+def _concatenate_halves(node: Node, values: Sequence[Value], axis: int, to: Value) -> Value:
+    """Concatenate int32 of dynamic dimensions: as the upper and the lower 16 bits, which float32 holds exactly."""
+    halves: list[Value] = []
+    base, floats = node.graph.ints([1 << 16]), OperandType(FLOAT32, ())
+    for is_upper in (True, False):
+        parts = []
+        for value in values:
+            upper = node.apply(OperationCode.DIV, value, base, node.i32(0), shape=value.shape)
+            if not is_upper:
+                whole = node.apply(OperationCode.MUL, upper, base, node.i32(0), shape=value.shape)
+                upper = node.apply(OperationCode.SUB, value, whole, node.i32(0), shape=value.shape)
+            parts.append(node.apply(OperationCode.CAST, upper, shape=value.shape, type=floats))
+        whole = node.apply(OperationCode.CONCATENATION, *parts, node.i32(axis), shape=to.shape)
+        halves.append(node.apply(OperationCode.CAST, whole, shape=to.shape, type=OperandType(INT32)))
+    upper = node.apply(OperationCode.MUL, halves[0], base, node.i32(0), shape=to.shape)
+    return node.emit(OperationCode.ADD, upper, halves[1], node.i32(0), to=to)
 
 
 def split(node: Node, value: Value, axis: int, count: int) -> list[Value]:

@@ -144,12 +144,6 @@ def test_at_most_256_steps_are_inlined(steps: int, is_while: bool) -> None:
     assert (OperationCode.WHILE in codes(nodes, {"x": PAIR}, constants)) is is_while
 
 
-def test_results_of_more_steps_are_not_collected() -> None:
-    constants = {**STATE, "n": np.array(257), "last": np.array(999)}
-    found = reasons([node("Loop", "n - x b", "a c y", body=STEPS)], {"x": np.ones(1, np.float32)}, constants)
-    assert found == ["it has scan outputs, and its 257 steps are too many to unroll"]
-
-
 @pytest.mark.parametrize("going", ["-", "yes"])
 @pytest.mark.parametrize("limit", [2**63 - 1, 2**31 - 1])
 def test_an_endless_count_leaves_the_end_to_the_condition(limit: int, going: str) -> None:
@@ -229,12 +223,6 @@ def test_a_loop_without_a_limit() -> None:
     body = subgraph([node("Add", "a one", "a2"), node("Less", "a2 top", "on2")], "i on a", "on2 a2")
     constants = {"one": np.array([1], np.float32), "top": np.array([90], np.float32)}
     assert results([node("Loop", "- - x", body=body)], {"x": np.array([10], np.float32)}, constants) == [[90]]
-
-
-def test_the_end_of_a_loop_that_collects_results_must_be_known() -> None:
-    constants = {"axes": np.array([1]), "last": np.array(5)}
-    found = reasons([node("Loop", "n - x b", "a c y", body=STEPS)], {"x": PAIR, "b": PAIR, "n": np.array(2)}, constants)
-    assert found == ["it has scan outputs, but its number of iterations is not constant"]
 
 
 def test_the_state_of_a_loop_keeps_its_type() -> None:

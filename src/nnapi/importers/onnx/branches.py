@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.build import build
 from nnapi.importers.graph import Value
+from nnapi.importers.movement import concatenate
+from nnapi.importers.onnx.computed_sizes import capture_shape, fill
 from nnapi.importers.onnx.convert import Conversion, nested_conversion
 from nnapi.importers.onnx.graph import OnnxGraph
-from nnapi.importers.onnx.node import value_in_file_order
+from nnapi.importers.onnx.node import Node, identity, value_in_file_order
 from nnapi.importers.onnx.scope import Scope
-from nnapi.importers.onnx.tensors import Tensor
-from nnapi.importers.refusals import expressible
+from nnapi.importers.onnx.tensors import DTYPES, DYNAMIC, Tensor, constant
+from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
+from nnapi.operation_codes import CompositeCode
+from nnapi.ops.coordinates import Reduction
 
 if TYPE_CHECKING:
     from nnapi.formats.onnx import messages as onnx
@@ -36,15 +42,25 @@ class Branch:
         self.outer = outer
         self.conversion = Conversion(outer.state, OnnxGraph(outer.state.allowance), outer.opsets, outer.depth + 1)
         self.captured: dict[Tensor, Tensor] = {}
+        self.shapes: dict[Tensor, Tensor] = {}
         self.own = [self._input(tensor, info.name) for tensor, info in zip(like, graph.input, strict=True)]
         self.conversion.tensors = _Scope(self)
         self.results = self.conversion.run_subgraph(graph, self.own)
+        if any(tensor.is_refused for tensor in self.results):
+            raise Refused("its subgraph reads a tensor of a refused operation")
         self.values: list[Value] = []
 
     def capture(self, name: str) -> Tensor:
         tensor = self.outer.tensors[name]
+        if tensor.compute is not None:
+            if tensor not in self.shapes:
+                self.shapes[tensor] = capture_shape(tensor, lambda outer: self._capture(outer, outer.name))
+            return self.shapes[tensor]
         if tensor.array is not None or tensor.is_refused:
             return tensor
+        return self._capture(tensor, name)
+
+    def _capture(self, tensor: Tensor, name: str) -> Tensor:
         if tensor not in self.captured:
             self.captured[tensor] = self._input(tensor, name)
         return self.captured[tensor]
@@ -52,6 +68,42 @@ class Branch:
     def _input(self, tensor: Tensor, name: str) -> Tensor:
         value = value_in_file_order(self.outer, tensor)
         return Tensor(name, tensor.elem, tensor.dims, value=Value(value.type, name))
+
+    def accumulate(self, count: int, limit: Tensor | None) -> list[Tensor]:
+        """Make the last ``count`` results states of a loop, which each step extends; return their initial values.
+
+        With a ``limit``, their first dimension is the limit, and each step writes its row. Else they grow.
+        """
+        initial = []
+        for i in range(len(self.results) - count, len(self.results)):
+            result = self.results[i]
+            expressible(DYNAMIC not in result.dims, f"its scan output {result.name} has dynamic dimensions")
+            node, value = identity(self.conversion, result), value_in_file_order(self.conversion, result)
+            row, empty = node.view(value, (1, *result.dims)), np.zeros((0, *result.dims), DTYPES[result.elem])
+            first = constant(f"{result.name}:none", empty)
+            if limit is not None:
+                first = self._allocate(limit, first)
+            initial.append(first)
+            before = Value(value.type.with_dimensions(first.dims), f"{result.name}:before")
+            self.own.append(Tensor(before.name, result.elem, first.dims, value=before))
+            after = concatenate(node, [before, row], 0) if limit is None else self._write_row(node, before, row)
+            self.results[i] = Tensor(result.name, result.elem, first.dims, value=after)
+        return initial
+
+    def _allocate(self, limit: Tensor, empty: Tensor) -> Tensor:
+        """Return, in the outer graph, zeros in as many rows as the loop may have steps."""
+        node, rows = identity(self.outer, empty), value_in_file_order(self.outer, limit)
+        least = node.apply(OperationCode.MAXIMUM, rows, node.like(rows, 0), shape=(1,))
+        sizes = [least, node.graph.ints(empty.dims[1:])] if empty.rank > 1 else [least]
+        dims = concatenate(node, sizes, 0) if empty.rank > 1 else least
+        shape = (int(least.array.item()) if least.array is not None else DYNAMIC, *empty.dims[1:])
+        value = fill(node, dims, np.zeros(1, DTYPES[empty.elem]), shape)
+        return Tensor(f"{empty.name}:rows", empty.elem, shape, value=value)
+
+    def _write_row(self, node: Node, rows: Value, row: Value) -> Value:
+        at = node.view(self.own[0].materialize(), (1, 1))
+        options = node.i32(Reduction.NONE), node.flag(False)
+        return node.apply(CompositeCode.SCATTER_ND, rows, at, row, *options, shape=rows.shape)
 
     def model(self, captured: Sequence[Tensor], results: Sequence[Tensor], *, counts: bool = False) -> Value:
         """Return the model; its inputs are the subgraph's, then ``captured``. With ``counts`` it is a loop's body."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.onnx import functions
+from nnapi.importers.onnx.computed_sizes import defer_computation, join_sizes, with_computed_shapes
 from nnapi.importers.onnx.dynamic_quantization import join_products
 from nnapi.importers.onnx.folding import KNOWN, compute_constants
 from nnapi.importers.onnx.fusion import Readers
@@ -106,7 +107,12 @@ class Conversion(Scope):
                 self._find_method(node, domain)
             self._examine_subgraphs(proto)
             return
-        results = self._compute_constants(node, domain) or self._find_method(node, domain)(node)
+        results = self._compute_constants(node, domain)
+        if results:
+            defer_computation(node, results)
+        else:
+            node.tensors = with_computed_shapes(node.tensors)
+            results = self._find_method(node, domain)(node)
         for name, result in zip(proto.output, results, strict=False):
             if name:
                 need(name not in self.tensors, f"{name} is written twice", BadDataError)
@@ -128,7 +134,8 @@ class Conversion(Scope):
     def _compute_constants(self, node: Node, domain: str) -> Sequence[Result | None] | None:
         if domain or (node.proto.domain, node.kind) in self.state.functions:
             return None
-        return compute_constants(self.state.file, node.proto, self.opsets[""], node.tensors)
+        tensors = join_sizes(node)
+        return compute_constants(self.state.file, node.proto, self.opsets[""], tensors)
 
     def _find_method(self, node: Node, domain: str) -> Method:
         """Return the function that converts a node: by a function of the file, a rule, or ONNX's own function."""

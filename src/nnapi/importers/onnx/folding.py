@@ -45,8 +45,10 @@ def can_fold(kind: str, tensors: Sequence[Tensor | None]) -> bool:
     """Return whether a node can be folded; raise Refused if it computes with dynamic dimensions."""
     if kind in NEVER or any(tensor is not None and tensor.array is None for tensor in tensors):
         return False
-    if any(tensor is not None and tensor.is_dynamic_shape for tensor in tensors):
-        expressible(kind in MOVES, DYNAMIC_SHAPES)
+    dynamic = [(i, tensor) for i, tensor in enumerate(tensors) if tensor is not None and tensor.is_dynamic_shape]
+    if any(kind not in MOVES or (i and kind != "Concat") for i, _ in dynamic):
+        expressible(all(tensor.compute for _, tensor in dynamic), DYNAMIC_SHAPES)
+        return False
     arrays = [tensor.array for tensor in tensors if tensor is not None and tensor.array is not None]
     return _largest(kind, arrays) <= MOST
 
@@ -135,11 +137,12 @@ def compute_constants(
     """Return the results of a node that is a constant, reads dimensions or can be folded; else None."""
     name = next(iter(proto.output), "")
     attributes = {each.name: each for each in proto.attribute}
-    if proto.op_type in ("Shape", "Size") and tensors[0] is not None and tensors[0].array is None:
-        shape = as_integers([each or -1 for each in tensors[0].dims], np.int64)
+    first = tensors[0] if tensors else None
+    if proto.op_type in ("Shape", "Size") and first is not None and (first.array is None or first.is_dynamic_shape):
+        shape = as_integers([each or -1 for each in first.dims], np.int64)
         if proto.op_type == "Size":
-            expressible(tensors[0].is_known, "it depends on dimensions that only a run knows")
-            return [constant(name, as_integers([math.prod(tensors[0].dims)], np.int64).reshape(()))]
+            expressible(first.is_known, "it depends on dimensions that only a run knows")
+            return [constant(name, as_integers([math.prod(first.dims)], np.int64).reshape(()))]
         begin, end = (attributes[key].i if key in attributes else None for key in ("start", "end"))
         part = shape[begin:end]
         return [constant(name, part, is_dynamic_shape=bool((part < 0).any()))]

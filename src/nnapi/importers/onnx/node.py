@@ -1,22 +1,23 @@
 """One node of an ONNX file during its import."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnapi.codes import FuseCode, OperationCode
+from nnapi.codes import FuseCode, OperandCode, OperationCode
 from nnapi.errors import NnapiError
 from nnapi.formats.onnx.messages import attribute_value, make_node
-from nnapi.importers.graph import BOOL8, QUANT8, Value, normalize_call
+from nnapi.importers.graph import BOOL8, FLOATS, INT32, QUANT8, Step, Value, normalize_call
 from nnapi.importers.input_shapes import describe_shape
+from nnapi.importers.movement import concatenate
 from nnapi.importers.node import Node as AnyNode
 from nnapi.importers.onnx.fusion import Fusion
 from nnapi.importers.onnx.images import to_nchw
 from nnapi.importers.onnx.schemas import Schema
 from nnapi.importers.onnx.scope import Scope
-from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor, constant
+from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor, constant, operand_type
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.importers.terms import SIGNED
 from nnapi.model.call import UNKNOWN, NotYetKnown
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from nnapi.formats.onnx import messages as onnx
 
 
+FILLED = {INT32: OperandCode.INT32, FLOATS[0]: OperandCode.FLOAT32, FLOATS[1]: OperandCode.FLOAT16}
+"""The types that FILL makes, and the type of its scalar."""
 HIGHEST_RANK = 4
 """The highest rank of NNAPI's operations; further axes are merged."""
 
@@ -227,7 +230,29 @@ class Node(AnyNode):
             expressible(math.prod(shape) == value.array.size, f"{value.name} does not reshape to {list(shape)}")
             type = value.type.with_dimensions(tuple(shape))
             return Value(type, value.name, value.array.reshape(shape), value.in_file)
+        if list(shape).count(DYNAMIC) > 1 and self.conversion.state.sizes_depend_on_data:
+            return self._move_ones(value, shape, to)
         return super().reshape(value, shape, to)
+
+    def _move_ones(self, value: Value, shape: Sequence[int], to: Value | None) -> Value:
+        """Insert or remove axes of size 1 between dimensions that depend on data."""
+        kept = [axis for axis, size in enumerate(value.shape) if size != 1]
+        places = [i for i, size in enumerate(shape) if size != 1]
+        fits = [value.shape[axis] for axis in kept] == [shape[i] for i in places]
+        expressible(fits, f"several dimensions of {list(shape)} depend on data")
+        return self.reshape_by_own(value, shape, dict(zip(places, kept, strict=True)), to)
+
+    def reshape_by_own(
+        self, value: Value, shape: Sequence[int], sources: Mapping[int, int], to: Value | None = None
+    ) -> Value:
+        """Reshape a value to ``shape``; at the keys of ``sources``, to the dimensions that a run finds at these axes of
+        the value."""
+        own = self.apply(CompositeCode.SHAPE, value, type=OperandType(INT32), shape=(value.rank,))
+        sizes = concatenate(self, [own, self.graph.ints([size or -1 for size in shape])], 0)
+        positions = self.graph.ints([sources.get(i, value.rank + i) for i in range(len(shape))])
+        wanted = self.apply(OperationCode.GATHER, sizes, self.i32(0), positions, shape=(len(shape),))
+        result = to or self.temporary(value.type.with_dimensions(tuple(shape)))
+        return self.emit(OperationCode.RESHAPE, value, wanted, to=result)
 
     def cast(self, value: Value, code: int) -> Value:
         """Cast a value; integers keep their lowest bits, floats are rounded towards zero, and bytes are plain."""
@@ -257,11 +282,26 @@ def identity(scope: Scope, tensor: Tensor) -> Node:
 
 def value_in_file_order(scope: Scope, tensor: Tensor) -> Value:
     """Return the value of a tensor in the file's axis order, with its dimensions up to NNAPI's rank."""
+    if tensor.array is not None and not tensor.array.size:
+        return _make_empty(scope, tensor)
     value = tensor.materialize()
     if not tensor.is_nhwc:
         return value
     if tensor not in scope.in_file_order:
         scope.in_file_order[tensor] = to_nchw(identity(scope, tensor), value, tensor.dims)
+    return scope.in_file_order[tensor]
+
+
+def _make_empty(scope: Scope, tensor: Tensor) -> Value:
+    """Return a value without elements, which a run makes: in NNAPI's constants, 0 is an unknown dimension."""
+    if tensor not in scope.in_file_order:
+        node, type = identity(scope, tensor), operand_type(tensor.elem, tensor.constant.shape, tensor.name)
+        code = OperandCode(type.code) if type.code in FILLED else INT32
+        made = Value(OperandType(code, type.dimensions), f"{tensor.name}:empty")
+        dims = node.graph.constant(np.array(type.dimensions, np.int32))
+        node.graph.steps.append(Step(OperationCode.FILL, [dims, node.graph.scalar(FILLED[code], 0)], [made]))
+        node.graph.written.add(made)
+        scope.in_file_order[tensor] = node.apply(CompositeCode.CONVERT, made, type=type, shape=type.dimensions)
     return scope.in_file_order[tensor]
 
 

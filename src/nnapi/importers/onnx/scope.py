@@ -37,6 +37,8 @@ class ImportState:
         self.nodes_left = MOST_NODES
         self.numbers = count()
         """Numbers that distinguish the names of composed nodes."""
+        self.sizes_depend_on_data = True
+        """Whether no input of the model has a dynamic dimension, so that all dynamic dimensions depend on data."""
         self.dynamic_range = False
         """Whether the file has products that quantize their inputs at each run."""
 

@@ -21,6 +21,7 @@ from nnapi.importers.onnx.scope import ImportState, Scope
 from nnapi.importers.onnx.tensors import (
     BYTES,
     CODES,
+    DYNAMIC,
     NAMES,
     NARROWED,
     WIDENED,
@@ -143,6 +144,8 @@ def _read_input(scope: Scope, info: onnx.ValueInfoProto) -> Tensor:
         wanted = fix_shape(info.name, shape, tuple(map(int, scope.state.shapes[info.name])))
         symbols = scope.state.symbols
         shape = wanted if symbols is None or shape is None else symbols.declare(info.name, shape, wanted)
+    if shape is None or DYNAMIC in shape:
+        scope.state.sizes_depend_on_data = False
     _note_type(scope, declared.elem_type)
     type = operand_type(declared.elem_type, shape or (1,), info.name)
     if shape is None:
@@ -170,7 +173,9 @@ def _read_outputs(scope: Scope, graph: onnx.GraphProto) -> list[Value]:
 
 
 def _find_result(scope: Scope, tensor: Tensor) -> Value:
-    expressible(not tensor.is_dynamic_shape, "it depends on dimensions that only a run knows")
+    expressible(not tensor.is_dynamic_shape or tensor.compute, "it depends on dimensions that only a run knows")
+    if tensor.compute:
+        tensor = tensor.compute()
     value = value_in_file_order(scope, tensor)
     if tensor.elem not in BYTES:
         value = scope.graph.real(value)

@@ -1,6 +1,8 @@
 """Tensors of an ONNX file: constants in the file's types, and values of the graph."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +64,8 @@ class Tensor:
     ``array`` is a constant in the file's type. ``value`` is the operand in the graph, made on demand for a constant;
     its dimensions may differ from ``shape``. ``is_nhwc``: the operand is NHWC, while the file's tensor is NCHW.
     ``is_dynamic_shape``: the array is a shape, with -1 for dynamic dimensions. ``is_refused``: NNAPI cannot express
-    the tensor. ``quantized``: the stored values of a float constant.
+    the tensor. ``quantized``: the stored values of a float constant. ``compute`` returns a shape whose dimensions
+    depend on data as a tensor that a run computes; its ``known_sizes`` are those known before, else -1.
     """
 
     name: str
@@ -75,6 +78,8 @@ class Tensor:
     is_dynamic_shape: bool = False
     is_refused: bool = False
     quantized: Value | None = None
+    compute: Callable[[], Tensor] | None = None
+    known_sizes: Array | None = None
 
     @property
     def rank(self) -> int:
@@ -101,6 +106,7 @@ class Tensor:
     def materialize(self) -> Value:
         if self.value is None:
             expressible(self.constant.size, f"{self.name} has no elements")
+            expressible(not self.is_dynamic_shape, f"{self.name} depends on dimensions that only a run knows")
             type = operand_type(self.elem, self.constant.shape, self.name)
             array = as_stored(self.constant, type, self.name)
             frozen = array.reshape(type.dimensions)

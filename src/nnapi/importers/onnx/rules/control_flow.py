@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.graph import Value
+from nnapi.importers.graph import INT32, Value
 from nnapi.importers.onnx.branches import Branch, inline_graph, loop_condition
 from nnapi.importers.onnx.distances import compute_distances
 from nnapi.importers.onnx.layout import view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node, value_in_file_order
 from nnapi.importers.onnx.operators import Result, rule
 from nnapi.importers.onnx.rules.movement import concatenate_values, split_by_sizes
-from nnapi.importers.onnx.tensors import Tensor, constant
+from nnapi.importers.onnx.tensors import DYNAMIC, Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
+from nnapi.model.operand import OperandType, Shape
+from nnapi.operation_codes import CompositeCode
 
 MOST_STEPS = 256
 """The largest number of inlined passes of a loop, and of unrolled time steps."""
@@ -34,7 +36,24 @@ def if_(node: Node) -> Sequence[Result | None]:
     captured = list(dict.fromkeys(tensor for each in inner for tensor in each.captured)) or [condition]
     models = [each.model(captured, each.results) for each in inner]
     values = [value_in_file_order(node.conversion, tensor) for tensor in captured]
-    return apply_models(node, OperationCode.IF, [node.view(node.input(0), (1,)), *models, *values], inner[0])
+    first, second = inner
+    results = [
+        node.result(node.temporary(_common_type(a, b), f"result {i}"), _common_shape(x.dims, y.dims), elem=x.elem)
+        for i, (a, b, x, y) in enumerate(zip(first.values, second.values, first.results, second.results, strict=True))
+    ]
+    inputs = [node.view(node.input(0), (1,)), *models, *values]
+    node.graph.emit(OperationCode.IF, inputs, [each.materialize() for each in results])
+    return results
+
+
+def _common_type(first: Value, second: Value) -> OperandType:
+    return first.type.with_dimensions(_common_shape(first.shape, second.shape))
+
+
+def _common_shape(first: Shape, second: Shape) -> Shape:
+    """Return the dimensions that two branches' results have in common, DYNAMIC for others."""
+    expressible(len(first) == len(second), f"its branches give results of shapes {list(first)} and {list(second)}")
+    return tuple(a if a == b else DYNAMIC for a, b in zip(first, second, strict=True))
 
 
 def _convert_branches(node: Node, graphs: Sequence[Any]) -> list[Branch]:
@@ -50,15 +69,6 @@ def _convert_branches(node: Node, graphs: Sequence[Any]) -> list[Branch]:
     return found
 
 
-def apply_models(node: Node, code: OperationCode, inputs: Sequence[Value], branch: Branch) -> list[Tensor]:
-    results = [node.temporary(value.type, f"result {i}") for i, value in enumerate(branch.values)]
-    node.graph.emit(code, inputs, results)
-    return [
-        node.result(value, tensor.shape, elem=tensor.elem)
-        for value, tensor in zip(results, branch.results, strict=False)
-    ]
-
-
 @rule("Loop")
 def loop(node: Node) -> Sequence[Result | None]:
     """Inline a loop with a static number of steps; lower other loops to WHILE."""
@@ -68,16 +78,11 @@ def loop(node: Node) -> Sequence[Result | None]:
     carried = [node.tensor(i) for i in range(2, node.count)]
     expressible(len(body.input) == len(carried) + 2, "its body takes other inputs")
     expressible(len(body.output) > len(carried), "its body gives other results")
-    scans = len(body.output) - len(carried) - 1
     if limit and limit.array is not None and (going is None or going.array is not None):
         steps = int(limit.array.reshape(())) if going is None or going.constant.all() else 0
-        expressible(
-            steps <= MOST_STEPS or not scans, f"it has scan outputs, and its {steps} steps are too many to unroll"
-        )
         results = _unroll(node, body, steps, carried) if steps <= MOST_STEPS else None
         if results is not None:
             return results
-    expressible(not scans, "it has scan outputs, but its number of iterations is not constant")
     return _while(node, body, limit, going, carried)
 
 
@@ -117,13 +122,18 @@ def _stack(node: Node, tensors: Sequence[Tensor], axis: int) -> Tensor:
 def _while(
     node: Node, body: Any, limit: Tensor | None, going: Tensor | None, carried: Sequence[Tensor]
 ) -> list[Tensor]:
-    """Lower to WHILE. The state holds step, continuation flag, carried tensors, captured tensors and step limit."""
+    """Lower to WHILE. The state holds step, continuation flag, carried tensors, scan outputs, captured tensors and step
+    limit."""
     step = constant("step", np.array(0, np.int64))
     on = going or constant("going", np.array(True))
     bound = limit or constant("limit", np.array(ENDLESS, np.int64))
     if bound.array is not None:
         bound = constant("limit", np.minimum(bound.array, ENDLESS))
     inner = Branch(node.conversion, body, [step, on, *carried])
+    is_endless = bound.array is not None and int(bound.array.item()) == ENDLESS
+    rows = inner.accumulate(len(body.output) - 1 - len(carried), None if is_endless else bound)
+    may_end = (going is not None and going.array is None) or inner.results[0].value is not inner.own[1].value
+    count, carried = len(carried), [*carried, *rows]
     kept = [*inner.captured, bound]
     states = [value_in_file_order(node.conversion, tensor) for tensor in (step, on, *carried, *kept)]
     body_model = inner.model(kept, inner.results, counts=True)
@@ -132,13 +142,25 @@ def _while(
         node.restate(state, own.type.scale, own.type.zero_point)
         for state, own in zip(states, inner.values, strict=True)
     ]
-    results = apply_models(
-        node, OperationCode.WHILE, [loop_condition(node.conversion, states), body_model, *states], inner
-    )
-    return [
-        node.result(result.materialize(), tensor.shape, elem=tensor.elem)
+    results = [node.temporary(value.type, f"result {i}") for i, value in enumerate(inner.values)]
+    inputs = [loop_condition(node.conversion, states), body_model, *states]
+    node.graph.emit(OperationCode.WHILE, inputs, results)
+    found = [
+        node.result(result, tensor.shape, elem=tensor.elem)
         for result, tensor in zip(results[2 : 2 + len(carried)], carried, strict=True)
     ]
+    if may_end and not is_endless:
+        found[count:] = [_cut(node, each, results[0]) for each in found[count:]]
+    return found
+
+
+def _cut(node: Node, rows: Tensor, count: Value) -> Tensor:
+    """Return the first rows, whose number is computed."""
+    shape, type = (DYNAMIC, *rows.dims[1:]), OperandType(INT32, (DYNAMIC,))
+    bounds = node.graph.ints([0]), count, node.graph.ints([1])
+    indices = node.apply(CompositeCode.RANGE, *bounds, type=type, shape=type.dimensions)
+    value = node.apply(OperationCode.GATHER, rows.materialize(), node.i32(0), indices, shape=shape)
+    return node.result(value, shape, elem=rows.elem)
 
 
 @rule("Scan")

@@ -1,11 +1,13 @@
-"""NonMaxSuppression."""
+"""NonMaxSuppression and RoiAlign."""
 
 from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import INT32
 from nnapi.importers.node import REAL
+from nnapi.importers.onnx.layout import image
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import DYNAMIC, INT64, Tensor
+from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType
 from nnapi.operation_codes import CompositeCode
 
@@ -31,6 +33,29 @@ def non_max_suppression(node: Node) -> Tensor:
         shape=type.dimensions,
     )
     return node.result(found, (DYNAMIC, 3), elem=INT64)
+
+
+@rule("RoiAlign")
+def roi_align(node: Node) -> Tensor:
+    mode, layout = node.attribute("mode"), node.attribute("coordinate_transformation_mode", "output_half_pixel")
+    expressible(mode in ("avg", "max"), f"its mode is {mode}, must be avg or max")
+    legal = layout in ("half_pixel", "output_half_pixel")
+    expressible(legal, f"its coordinate_transformation_mode is {layout}, must be half_pixel or output_half_pixel")
+    sizes = [int(node.attribute(name)) for name in ("output_height", "output_width")]
+    x, rois = image(node, 0), node.input(1)
+    found = node.apply(
+        CompositeCode.ROI_ALIGN_V2,
+        x,
+        rois,
+        node.cast(node.input(2), INT32),
+        *map(node.i32, sizes),
+        node.graph.scalar(REAL, float(node.attribute("spatial_scale"))),
+        node.i32(int(node.attribute("sampling_ratio"))),
+        node.flag(layout == "half_pixel"),
+        node.flag(mode == "max"),
+        shape=(rois.shape[0], *sizes, x.shape[3]),
+    )
+    return node.result(found, (node.shape(1)[0], node.shape(0)[1], *sizes), elem=node.tensor(0).elem, is_nhwc=True)
 
 
 def _read_number(node: Node, i: int, default: float) -> float:

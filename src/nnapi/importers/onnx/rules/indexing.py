@@ -9,6 +9,7 @@ from nnapi.codes import OperationCode
 from nnapi.importers.broadcasting import broadcast_shape
 from nnapi.importers.graph import BOOL8, INT32, Value
 from nnapi.importers.movement import need_inside, take
+from nnapi.importers.onnx.computed_sizes import read_size
 from nnapi.importers.onnx.layout import align, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
@@ -19,16 +20,22 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.operation_codes import Code, CompositeCode
 from nnapi.shapes.array import as_integers
 
+ENDLESS = 2**31 - 1
+
 
 @rule("Slice")
 def slice_axes(node: Node) -> Tensor:
     tensor = node.tensor(0)
+    if not all(each is None or each.array is not None for each in node.tensors[1:]):
+        return _slice_at_run(node)
     value, axis_of, is_nhwc = read_as_stored(node, 0)
     shape = list(tensor.dims)
     chosen: dict[int, range] = {}
     for axis, part in _parts(node, tensor.rank).items():
         if (part.start, part.stop, part.step) == (0, None, 1):
             continue
+        if tensor.dims[axis] == DYNAMIC and node.conversion.state.sizes_depend_on_data:
+            return _slice_at_run(node)
         chosen[axis] = range(*part.indices(node.static_size(0, axis)))
         expressible(len(chosen[axis]), "its result has no elements")
         shape[axis] = len(chosen[axis])
@@ -40,6 +47,45 @@ def slice_axes(node: Node) -> Tensor:
     else:
         value = _slice_along(node, value, {axis_of[axis]: each for axis, each in chosen.items()})
     return node.result(value, tuple(shape), elem=tensor.elem, is_nhwc=is_nhwc)
+
+
+def _slice_at_run(node: Node) -> Tensor:
+    """Slice between computed bounds, or of dimensions that depend on data: by the indices from each start to its end.
+
+    A bound beyond an end is this end, as in Python.
+    """
+    tensor = node.tensor(0)
+    value, axis_of, is_nhwc = read_as_stored(node, 0)
+    (count,) = node.static_shape(1)
+    axes = node.integers(3, "axes") or list(range(count))
+    steps = node.integers(4, "steps") or [1] * count
+    shape = list(tensor.dims)
+    for k, (axis, step) in enumerate(zip(axes, steps, strict=True)):
+        expressible(step, "its step is 0")
+        axis = node.axis(axis, tensor.rank)
+        size = read_size(node, 0, axis)
+        bounds = [_clamp_bound(node, i, k, Term(node, size), step).value for i in (1, 2)]
+        type = OperandType(INT32, (DYNAMIC,))
+        delta = node.graph.ints([step])
+        indices = node.apply(CompositeCode.RANGE, *bounds, delta, shape=type.dimensions, type=type)
+        value = node.apply(OperationCode.GATHER, value, node.i32(axis_of[axis]), indices)
+        shape[axis] = DYNAMIC
+    return node.result(value, tuple(shape), elem=tensor.elem, is_nhwc=is_nhwc)
+
+
+def _clamp_bound(node: Node, i: int, k: int, size: Term, step: int) -> Term:
+    """Return bound ``k`` of input ``i``; a negative one counts from the end."""
+    low, high = (0, size) if step > 0 else (-1 if i == 2 else 0, size - 1)
+    given = node.tensor(i)
+    if given.array is not None:
+        bound = int(given.array.reshape(-1)[k])
+        if bound >= 0:
+            return high.apply(OperationCode.MINIMUM, min(bound, ENDLESS))
+        return (size + max(bound, -ENDLESS)).apply(OperationCode.MAXIMUM, low)
+    bounds = node.cast(node.input(i), INT32)
+    computed = Term(node, node.apply(OperationCode.GATHER, bounds, node.i32(0), node.graph.ints([k])))
+    positive = choose(computed < 0, computed + size, computed)
+    return positive.apply(OperationCode.MAXIMUM, low).apply(OperationCode.MINIMUM, high)
 
 
 def _slice_along(node: Node, value: Value, chosen: Mapping[int, range]) -> Value:
@@ -127,7 +173,7 @@ def count_from_start(indices: Array, sizes: int | Array) -> Array:
 
 @rule("GatherElements")
 def gather_elements(node: Node) -> Tensor:
-    tensor, own, shape = node.tensor(0), node.static_shape(0), node.static_shape(1)
+    tensor, own, shape = node.tensor(0), node.shape(0), node.shape(1)
     axis, value = node.axis(int(node.attribute("axis", 0)), tensor.rank), node.stored(0)
     if len(own) > HIGHEST_RANK and len(shape) == len(own):
         for k, (size, count) in enumerate(zip(own, shape, strict=True)):
@@ -149,13 +195,14 @@ def read_lines(node: Node, i: int, own: Shape, axis: int) -> tuple[Shape, int, V
     Beyond NNAPI's rank, axes are merged. Return None if that is not possible, because constant indices do not cover the
     other axes; raise Refused if they are computed.
     """
-    shape = node.static_shape(i)
+    shape = node.static_shape(i) if len(own) > HIGHEST_RANK else node.shape(i)
     fits = len(shape) == len(own) and all(
-        here <= there for k, (here, there) in enumerate(zip(shape, own, strict=True)) if k != axis
+        here <= there or there == DYNAMIC for k, (here, there) in enumerate(zip(shape, own, strict=True)) if k != axis
     )
     expressible(fits, f"indices of {list(shape)} for {list(own)}")
     along = axis
     if len(own) > HIGHEST_RANK:
+        own = node.static_shape(0)
         if shape[:axis] != own[:axis] or shape[axis + 1 :] != own[axis + 1 :]:
             is_constant = node.tensor(i).array is not None
             expressible(is_constant, f"its computed indices {list(shape)} do not cover {list(own)}")
@@ -172,7 +219,9 @@ def read_coordinates(node: Node, i: int, sizes: Shape, shape: Shape) -> tuple[Va
         indices = node.view(node.input(i), shape)
         indices.name = node.tensor(i).name
         return indices, node.flag(True)
-    found = count_from_start(node.array(i).reshape(shape or (1,)), np.array(sizes))
+    array = node.array(i)
+    expressible(DYNAMIC not in sizes or not array.size or array.min() >= 0, "indices count from a dynamic end")
+    found = count_from_start(array.reshape(shape or (1,)), np.array([size or ENDLESS for size in sizes]))
     return node.constant(found.astype(np.int32)), node.flag(False)
 
 
@@ -187,6 +236,7 @@ def flatten_elements(node: Node, i: int, own: Shape, axis: int) -> Value:
 
 def view_coordinates(own: Shape, depth: int) -> Shape:
     """Return a shape of at most NNAPI's rank, in which ``depth`` coordinates select the same slices."""
+    expressible(len(own) <= HIGHEST_RANK or DYNAMIC not in own, f"rank {len(own)} with dynamic dimensions")
     merged = own if len(own) <= HIGHEST_RANK else (*own[:depth], math.prod(own[depth:]))
     expressible(len(merged) <= HIGHEST_RANK, f"it has {depth} indices for rank {len(own)}")
     return merged
@@ -194,7 +244,7 @@ def view_coordinates(own: Shape, depth: int) -> Shape:
 
 @rule("GatherND")
 def gather_nd(node: Node) -> Tensor:
-    own, outer = node.static_shape(0), node.shape(1)[:-1]
+    own, outer = node.shape(0), node.shape(1)[:-1]
     depth = node.static_size(1, -1) if node.tensor(1).array is None else node.shape(1)[-1]
     batch = int(node.attribute("batch_dims", 0))
     expressible(0 < depth <= len(own) - batch, f"it has {depth} indices for rank {len(own)}")
@@ -226,14 +276,22 @@ def arg(node: Node) -> Tensor:
 def top_k(node: Node) -> list[Tensor]:
     tensor, shape = node.tensor(0), node.shape(0)
     axis = node.axis(node.attribute("axis"), len(shape))
+    k, size = _read_k(node)
+    x, types = node.input(0), (node.input(0).type.with_dimensions(()), OperandType(INT32))
+    arguments = [x, node.i32(axis), k, node.flag(node.attribute("largest", 1))]
+    values, positions = node.several(CompositeCode.TOP_K, arguments, types)
+    result = (*shape[:axis], size, *shape[axis + 1 :])
+    return [node.result(values, result, elem=tensor.elem), node.result(positions, result, elem=INT64)]
+
+
+def _read_k(node: Node) -> tuple[Value, int]:
+    """Return the operand k of TOP_K, and the dimension of its results."""
+    if node.since >= 10 and node.tensor(1).array is None:
+        return node.view(node.cast(node.input(1), INT32), (1,)), DYNAMIC
     given = node.array(1) if node.since >= 10 else np.array(node.attribute("k"))
     k = int(given.reshape(())) if given.size == 1 else 0
     expressible(k > 0, f"k is {k}, must be at least 1")
-    x, types = node.input(0), (node.input(0).type.with_dimensions(()), OperandType(INT32))
-    arguments = [x, node.i32(axis), node.i32(k), node.flag(node.attribute("largest", 1))]
-    values, positions = node.several(CompositeCode.TOP_K, arguments, types)
-    result = (*shape[:axis], k, *shape[axis + 1 :])
-    return [node.result(values, result, elem=tensor.elem), node.result(positions, result, elem=INT64)]
+    return node.i32(k), k
 
 
 @rule("OneHot")

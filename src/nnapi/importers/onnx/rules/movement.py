@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.importers.broadcasting import broadcast
 from nnapi.importers.graph import FLOATS, INT32, Value
 from nnapi.importers.movement import collapse, concatenate, merge_axes, pad_by_concatenation, pick_rows, take, transpose
+from nnapi.importers.onnx.computed_sizes import read_size, read_sizes
 from nnapi.importers.onnx.images import TO_FIRST
 from nnapi.importers.onnx.layout import flatten_shape, from_image, read_as_stored, stored_image, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
@@ -17,7 +17,6 @@ from nnapi.importers.onnx.tensors import BYTES, DTYPES, DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, choose, select
 from nnapi.model.operand import OperandType, Shape
-from nnapi.shapes.array import broadcast as broadcast_shapes
 from nnapi.shapes.array import number_elements
 
 Widths = list[tuple[int, int]]
@@ -30,13 +29,18 @@ def reshape_input(node: Node, shape: Shape) -> Tensor:
 @rule("Reshape")
 def reshape(node: Node) -> Tensor:
     """Lower Reshape. 0 keeps a dimension; -1 is inferred, or dynamic."""
-    tensor = node.tensor(0)
-    if node.tensor(1).array is None:
+    tensor, given = node.tensor(0), node.tensor(1)
+    known = given.array if given.known_sizes is None else given.known_sizes
+    if known is None or (given.array is None and (known < 0).sum() > 1):
         return _reshape_at_run(node, tensor)
-    shape: list[int] = node.tensor(1).constant.reshape(-1).tolist()
+    shape: list[int] = known.reshape(-1).tolist()
     if not node.attribute("allowzero"):
         expressible(all(each or i < tensor.rank for i, each in enumerate(shape)), "a 0 beyond the input's rank")
         shape = [each or (tensor.dims[i] or -1) for i, each in enumerate(shape)]
+    if shape.count(-1) > 1 and node.conversion.state.sizes_depend_on_data:
+        sources = {i: i for i, each in enumerate(known.reshape(-1).tolist()) if each == 0}
+        dims = tuple(max(each, DYNAMIC) for each in shape)
+        return node.result(node.reshape_by_own(node.stored(0), dims, sources), dims, elem=tensor.elem)
     expressible(0 not in shape, "its result has no elements")
     if tensor.is_known and shape.count(-1) == 1:
         rest = -math.prod(shape)
@@ -49,10 +53,11 @@ def reshape(node: Node) -> Tensor:
 def _reshape_at_run(node: Node, tensor: Tensor) -> Tensor:
     """Reshape to dimensions that only a run knows."""
     (rank,) = node.static_shape(1)
-    expressible(rank <= HIGHEST_RANK, f"its result has {rank} dimensions, NNAPI's operations at most {HIGHEST_RANK}")
-    value, shape, wanted = node.stored(0), (DYNAMIC,) * rank, node.cast(node.input(1), INT32)
-    if tensor.is_known and not node.attribute("allowzero"):
-        given, kept = Term(node, wanted), node.graph.ints([*tensor.dims, *shape][:rank])
+    value, shape, wanted = node.stored(0), read_sizes(node.tensor(1), rank), node.cast(node.input(1), INT32)
+    if node.attribute("allowzero") or node.tensor(1).known_sizes is not None:
+        pass  # sizes of other tensors: none is a 0 that stands for a dimension of the input
+    elif tensor.is_known:
+        given, kept = Term(node, wanted), node.graph.ints([*tensor.dims, *[0] * rank][:rank])
         wanted = choose(given.compare(OperationCode.EQUAL, 0), Term(node, kept), given).value
     else:
         node.note("a computed shape must not have 0, which keeps a dimension in ONNX")
@@ -64,7 +69,13 @@ def _reshape_at_run(node: Node, tensor: Tensor) -> Tensor:
 @rule("Flatten")
 def flatten(node: Node) -> Tensor:
     shape, axis = node.shape(0), int(node.attribute("axis"))
-    return reshape_input(node, flatten_shape(shape, axis + len(shape) if axis < 0 else axis))
+    axis = axis + len(shape) if axis < 0 else axis
+    flat = flatten_shape(shape, axis)
+    if flat.count(DYNAMIC) > 1 and node.conversion.state.sizes_depend_on_data:
+        sizes = [Term(node, read_size(node, 0, i)) for i in range(axis)]
+        wanted = concatenate(node, [math.prod(sizes[1:], start=sizes[0]).value, node.graph.ints([-1])], 0)
+        return node.result(node.apply(OperationCode.RESHAPE, node.stored(0), wanted, shape=flat), flat)
+    return reshape_input(node, flat)
 
 
 @rule("Squeeze")
@@ -202,21 +213,6 @@ def split_by_sizes(node: Node, value: Value, axis: int, sizes: Sequence[int]) ->
     return pieces
 
 
-@rule("Expand")
-def expand(node: Node) -> Tensor:
-    own, wanted = node.static_shape(0), tuple(node.array(1).reshape(-1).tolist())
-    expressible(0 not in wanted, "its result has no elements")
-    found = broadcast_shapes([own, wanted])
-    expressible(found is not None, f"{list(own)} does not stretch to {list(wanted)}")
-    shape = found or ()
-    padded, whole = (1,) * (len(shape) - len(own)) + own, shape or (1,)
-    if len(shape) > HIGHEST_RANK:
-        kinds = [have == want for have, want in zip(padded, shape, strict=True)]
-        padded, whole = collapse(padded, kinds)[0], collapse(shape, kinds)[0]
-    value = broadcast(node, node.view(node.stored(0), padded), whole)
-    return node.result(value, shape, elem=node.tensor(0).elem)
-
-
 @rule("Tile")
 def tile(node: Node) -> Tensor:
     tensor, counts = node.tensor(0), node.array(1).reshape(-1).tolist()
@@ -233,25 +229,6 @@ def tile(node: Node) -> Tensor:
             math.prod(count for at, count in zip(positions, counts, strict=True) if at == i) for i in range(len(laid))
         ]
     return node.result(node.apply(OperationCode.TILE, value, node.graph.ints(counts)), shape, elem=tensor.elem)
-
-
-@rule("ConstantOfShape")
-def constant_of_shape(node: Node) -> Tensor:
-    shape = tuple(node.array(0).reshape(-1).tolist())
-    expressible(0 not in shape, "its result has no elements")
-    value = node.attribute("value")
-    number = node.conversion.state.file.array(value)[0] if value is not None else np.zeros(1, np.float32)
-    node.graph.reserve(number.itemsize * math.prod(shape))
-    return node.constant_result(np.full(shape, number.reshape(-1)[0]))
-
-
-@rule("EyeLike")
-def eye_like(node: Node) -> Tensor:
-    rows, columns = node.static_shape(0)
-    elem = int(node.attribute("dtype", node.tensor(0).elem))
-    expressible(elem in DTYPES, f"it is of type {elem}, which NNAPI does not have")
-    node.graph.reserve(8 * rows * columns)
-    return node.constant_result(np.eye(rows, columns, int(node.attribute("k", 0)), DTYPES[elem]))
 
 
 @rule("Trilu")
@@ -315,6 +292,8 @@ def pad(node: Node) -> Tensor:
         mode in ("constant", "reflect", "edge", "wrap"), f"its mode is {mode}, must be constant, reflect, edge or wrap"
     )
     expressible(tensor.rank <= HIGHEST_RANK, f"NNAPI does not pad tensors of rank {tensor.rank}")
+    if node.has(1) and node.tensor(1).array is None and mode == "constant":
+        return _pad_at_run(node)
     widths = _widths(node, tensor.rank)
     shape = tuple(size and size + sum(width) for size, width in zip(tensor.dims, widths, strict=True))
     value, axis_of, is_nhwc = read_as_stored(node, 0)
@@ -331,6 +310,24 @@ def pad(node: Node) -> Tensor:
     else:
         value = _pad_by_mode(node, value, along, mode)
     return node.result(value, shape, elem=tensor.elem, is_nhwc=is_nhwc)
+
+
+def _pad_at_run(node: Node) -> Tensor:
+    """Pad with computed numbers of elements, which the file lists first before, then behind each axis."""
+    tensor, value = node.tensor(0), node.input(0)
+    expressible(value.is_float, f"NNAPI pads no {value.type.name} with computed widths")
+    expressible(not node.has(3), "its axes are given, and its widths are computed")
+    order = np.arange(2 * tensor.rank).reshape(2, -1).T.reshape(-1)
+    pads = node.apply(OperationCode.GATHER, node.cast(node.input(1), INT32), node.i32(0), node.graph.ints(order))
+    known = node.tensor(1).known_sizes
+    widths = np.full((tensor.rank, 2), -1) if known is None else known[order].reshape(-1, 2)
+    shape = tuple(
+        size + int(sum(each)) if size and min(each) >= 0 else DYNAMIC
+        for size, each in zip(tensor.dims, widths, strict=True)
+    )
+    number = node.real(_number(node), value)
+    found = node.apply(OperationCode.PAD_V2, value, node.view(pads, (tensor.rank, 2)), number, shape=shape)
+    return node.result(found, shape, elem=tensor.elem)
 
 
 def _widths(node: Node, rank: int) -> Widths:

@@ -3,7 +3,7 @@
 import math
 
 from nnapi.importers.graph import Value
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.indexing import flatten_elements, read_coordinates, read_lines, view_coordinates
 from nnapi.importers.onnx.tensors import Tensor
@@ -16,7 +16,7 @@ REDUCTIONS = {each.name.lower(): each for each in Reduction}
 
 @rule("ScatterElements", "Scatter")
 def scatter_elements(node: Node) -> Tensor:
-    own, axis = node.static_shape(0), node.axis(int(node.attribute("axis", 0)), node.tensor(0).rank)
+    own, axis = node.shape(0), node.axis(int(node.attribute("axis", 0)), node.tensor(0).rank)
     if 0 in node.shape(1) and node.tensor(1).array is not None:
         return node.result(node.stored(0), own, elem=node.tensor(0).elem)
     lines = read_lines(node, 1, own, axis)
@@ -25,7 +25,9 @@ def scatter_elements(node: Node) -> Tensor:
         data, updates = node.view(node.stored(0), (math.prod(own),)), node.view(node.stored(2), (count,))
         return _scatter_nd(node, data, (at, node.flag(False)), updates)
     shape, along, indices, is_from_end = lines
-    data, updates = node.view(node.stored(0), shape), node.view(node.stored(2), indices.shape)
+    data, updates = node.view(node.stored(0), shape), node.stored(2)
+    if len(own) > HIGHEST_RANK:
+        updates = node.view(updates, indices.shape)
     arguments = data, node.i32(along), indices, updates, _reduction(node), is_from_end
     written = node.apply(CompositeCode.SCATTER_ELEMENTS, *arguments, shape=shape)
     return node.result(written, own, elem=node.tensor(0).elem)
@@ -33,7 +35,7 @@ def scatter_elements(node: Node) -> Tensor:
 
 @rule("ScatterND")
 def scatter_nd(node: Node) -> Tensor:
-    own, (*outer, depth) = node.static_shape(0), node.static_shape(1)
+    own, (*outer, depth) = node.shape(0), node.shape(1)
     expressible(0 < depth <= len(own), f"it has {depth} indices for rank {len(own)}")
     count = math.prod(outer)
     shape, at = view_coordinates(own, depth), read_coordinates(node, 1, own[:depth], (count, depth))
@@ -44,7 +46,7 @@ def _scatter_nd(node: Node, data: Value, at: tuple[Value, Value], updates: Value
     """Append SCATTER_ND; ``at`` are the indices and whether they count from the end."""
     arguments = data, at[0], updates, _reduction(node), at[1]
     written = node.apply(CompositeCode.SCATTER_ND, *arguments, shape=data.shape)
-    return node.result(written, node.static_shape(0), elem=node.tensor(0).elem)
+    return node.result(written, node.shape(0), elem=node.tensor(0).elem)
 
 
 def _reduction(node: Node) -> Value:

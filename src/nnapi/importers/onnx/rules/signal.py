@@ -81,5 +81,5 @@ def _transform_frames(node: Node, frames: _Frames) -> Value:
     gathered = node.apply(OperationCode.GATHER, node.input(0), node.i32(1), node.graph.ints(indices.reshape(-1)))
     x = node.view(gathered, (batch, count, frames.length, parts))
     if node.has(2):
-        x = (Term(node, x) * node.view(node.input(2), (frames.length, 1))).value
+        x = (Term(node, x) * Term(node, node.view(node.input(2), (frames.length, 1)))).value
     return _transform(node, x, 2, 0, inverse=False, onesided=frames.onesided)
