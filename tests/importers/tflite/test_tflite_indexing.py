@@ -57,6 +57,10 @@ GATHERS = [
     ),
     case("ARG_MAX", [a, const(-1)], T("INT64", (4, 5)), "ArgMaxOptions", OutputType=4, label="int64"),
     case("TOPK_V2", [f32(3, 7), const(2)], [f32(3, 2), i32(3, 2)], "TopKV2Options"),
+    case("TOPK_V2", [f32(3, 7), i32()], [f32(3, 0), i32(3, 0)], "TopKV2Options", low=2, high=5, label="computed k"),
+    *(case("WHERE", [x], T("INT64", (0, len(x.shape)))) for x in (flags(3, 4), i32(2, 3, 3), f32(4, 5), flags(6))),
+    case("RANGE", [const(1), i32(), const(2)], i32(0), low=7, high=9, label="computed"),
+    case("RANGE", [f32(), const(-8.0, "FLOAT32"), const(-0.75, "FLOAT32")], f32(0), label="computed"),
     case("EMBEDDING_LOOKUP", [i32(3), f32(6, 2, 2).of(rng.uniform(-1, 1, (6, 2, 2)))], f32(3, 2, 2), low=0, high=5),
     case(
         "EMBEDDING_LOOKUP", [i32(3), s8(6, 4, zero_point=0).of(rng.integers(-9, 9, (6, 4)))], f32(3, 4), low=0, high=5

@@ -18,17 +18,17 @@ from nnapi.importers.tflite.rules import RULES
 from nnapi.importers.tflite.rules.inexpressible import REASONS
 from nnapi.model.model import Lifetime
 from tests.importers.tflite.against_litert import case, loaded, run
-from tests.tflite_writer import Graph, T, const, f32, i32, s8, single, u8, write
+from tests.tflite_writer import Graph, T, const, f32, flags, i32, s8, single, u8, write
 
 
 def named(name: str, *shape: int, type: str = "FLOAT32") -> T:
     return T(type, shape or (2,), name=name)
 
 
-def _largest_of_a_computed_number() -> Graph:
-    x, k, twice, outputs = f32(5), i32(1), i32(1), [f32(2), i32(2)]
-    graph = Graph().operator("ADD", [k, k], [twice], "AddOptions")
-    return graph.operator("TOPK_V2", [x, twice], outputs, "TopKV2Options").between([x, k], outputs)
+def _suppress(limit: T, overlap: T, *sigma: T) -> bytes:
+    kind = "NON_MAX_SUPPRESSION_V5" if sigma else "NON_MAX_SUPPRESSION_V4"
+    outputs = [i32(3), *(f32(3) for _ in sigma), i32()]
+    return single(kind, [f32(5, 4), f32(5), limit, overlap, const(0.0, "FLOAT32"), *sigma], outputs)
 
 
 def test_every_operation_is_listed_with_count_names_and_reason(tmp_path: Path) -> None:
@@ -78,10 +78,6 @@ def test_a_refused_operation_is_named_by_its_output_though_that_is_tensor_0(tmp_
             single("CONV_2D", [f32(1, 4, 4, 2), f32(3, 1, 2, 2, 2)], f32(1, 4, 4, 3), "Conv2DOptions"),
             "its input and filter are not of rank 4",
         ),
-        (
-            write(_largest_of_a_computed_number()),
-            "is computed or read by other operators, NNAPI needs a scalar",
-        ),
         (single("TOPK_V2", [f32(5), i32(2)], [f32(2), i32(2)], "TopKV2Options"), "is not one number"),
         (single("DIV", [f32(2), f32(3)], f32(2), "DivOptions"), "do not broadcast"),
         (single("GATHER", [f32(5), i32(2)], f32(2), "GatherOptions", Axis=3), "axis 3 is outside rank 1"),
@@ -90,7 +86,14 @@ def test_a_refused_operation_is_named_by_its_output_though_that_is_tensor_0(tmp_
             "its fused activation 5 is not one of NNAPI's",
         ),
         (single("REDUCE_MAX", [f32(3), const([4])], f32(), "ReducerOptions"), "REDUCE_MAX"),
-        (single("RANGE", [const(0), i32(), const(1)], i32(3)), "its length depends on the data"),
+        (single("WHERE", [flags()], T("INT64", (0, 0))), "its input is a scalar"),
+        (_suppress(const(0), const([0.5, 0.1], "FLOAT32")), "it keeps 0 boxes, must be at least 1"),
+        (_suppress(i32(), const(0.5, "FLOAT32")), "is computed, NNAPI needs a constant"),
+        (_suppress(const(3), const([0.5, 0.1], "FLOAT32")), "its thresholds are not one number each"),
+        (
+            _suppress(const(3), const(0.5, "FLOAT32"), const(0.5, "FLOAT32")),
+            "it lowers scores by a soft suppression, NNAPI has none",
+        ),
         (
             single("ONE_HOT", [i32(2), const(10**9), const(1), const(0)], i32(2, 1), "OneHotOptions"),
             "it would take 4000000000 bytes of constants",

@@ -196,16 +196,6 @@ class Conversion:
             self._weights[index] = value
         return value
 
-    def read_scalar(self, index: int) -> Value:
-        """Return an int32 input of the model, which then is a scalar; raise Refused if it is read otherwise."""
-        value, tensor = self.read(index), self.subgraph.tensors[index]
-        readers = [operator for operator in self.subgraph.operators if index in operator.inputs]
-        is_alone = index in self.subgraph.inputs and len(readers) == 1 and index not in self.subgraph.outputs
-        expressible(is_alone, f"{tensor} is computed or read by other operators, NNAPI needs a scalar")
-        expressible(value.shape in ((), (1,)), f"{tensor} is not one number")
-        value.type = OperandType(OperandCode.INT32)
-        return value
-
     def make_output(self, index: int) -> Value:
         need(index >= 0, "an operator leaves out an output", BadDataError)
         tensor = self.subgraph.tensors[index]

@@ -1,8 +1,10 @@
-"""The last step of single-shot detectors, a custom operation."""
+"""Suppression of overlapping boxes: by indices, or as the last step of single-shot detectors, a custom operation."""
 
 from typing import Any
 
-from nnapi.codes import OperationCode
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.formats.tflite.flexbuffer import read_map
 from nnapi.formats.tflite.schema import DETECTION
@@ -11,6 +13,8 @@ from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
+from nnapi.operation_codes import CompositeCode
+from nnapi.ops.coordinates import Reduction
 
 
 @rule(DETECTION)
@@ -51,6 +55,43 @@ def detection_postprocess(node: TfliteNode) -> None:
     )
     node.emit(OperationCode.CAST, labels, to=classes_out)
     node.emit(OperationCode.CAST, count, to=count_out)
+
+
+@rule("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")
+def suppress(node: TfliteNode) -> None:
+    """Lower the suppression of one class: indices, in V5 their scores, and their number; lists are padded with 0."""
+    boxes, scores, limit = node.graph.real(node.input(0)), node.graph.real(node.input(1)), node.number(2)
+    expressible(limit > 0, f"it keeps {limit} boxes, must be at least 1")
+    numbers = [node.input(i).constant for i in range(3, node.count)]
+    expressible(all(each.size == 1 for each in numbers), "its thresholds are not one number each")
+    thresholds = [float(each.item()) for each in numbers]
+    expressible(not any(thresholds[2:]), "it lowers scores by a soft suppression, NNAPI has none")
+    count = node.static_shape_of(scores)[0]
+    lines = node.reshape(boxes, (1, count, 4)), node.reshape(scores, (1, 1, count))
+    thresholds[0] = float(np.nextafter(np.float32(thresholds[0]), np.float32(-np.inf)))  # it drops equal overlaps too
+    scalars = [node.graph.scalar(OperandCode.FLOAT32, each) for each in thresholds[:2]]
+    rows = node.apply(
+        CompositeCode.NON_MAX_SUPPRESSION,
+        *lines,
+        node.i32(limit),
+        *scalars,
+        node.flag(False),
+        type=OperandType(INT32),
+        shape=(0, 3),
+    )
+    column = node.apply(OperationCode.GATHER, rows, node.i32(1), node.graph.ints([2]), shape=(0, 1))
+    indices = node.reshape(column, (0,))
+    found = node.apply(CompositeCode.SHAPE, indices, shape=(1,))
+    bounds = node.graph.ints([0]), found, node.graph.ints([1])
+    positions = node.apply(CompositeCode.RANGE, *bounds, type=OperandType(INT32), shape=(0,))
+    lists = [indices]
+    if node.kind == "NON_MAX_SUPPRESSION_V5":
+        lists.append(node.apply(OperationCode.GATHER, scores, node.i32(0), indices, shape=(0,)))
+    for i, values in enumerate(lists):
+        zeros = node.graph.full(values.type.with_dimensions((limit,)))
+        arguments = zeros, node.i32(0), positions, values, node.i32(Reduction.NONE), node.flag(False)
+        node.deliver(node.apply(CompositeCode.SCATTER_ELEMENTS, *arguments, shape=(limit,)), i)
+    node.deliver(found, len(lists))
 
 
 class Parameters:

@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.importers.broadcasting import broadcast
 from nnapi.importers.graph import BOOL8, INT32, QUANT8, Value
-from nnapi.importers.movement import check_indices, need_inside, pick_rows, take, without_axis
+from nnapi.importers.movement import check_indices, need_inside, pick_rows, take, transpose, without_axis
 from nnapi.importers.node import LIMIT
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, choose
@@ -213,12 +213,24 @@ def arg(node: TfliteNode) -> None:
 
 @rule("TOPK_V2")
 def top_k(node: TfliteNode) -> None:
-    """Lower TOPK_V2. A computed k is a scalar input of the model."""
     x, is_constant = node.input(0), node.input(1).array is not None
-    k = node.i32(node.number(1)) if is_constant else node.scope.read_scalar(node.index(1))
+    k = node.i32(node.number(1)) if is_constant else node.input(1)
+    expressible(is_constant or k.shape == (1,), f"{node.tensor(1)} is not one number")
     for value in () if is_constant else node.outputs:
         value.type = value.type.with_dimensions((*x.shape[:-1], 0))
     node.emit(CompositeCode.TOP_K, x, node.i32(-1), k, node.flag(True), to=node.outputs)
+
+
+@rule("WHERE")
+def where(node: TfliteNode) -> None:
+    """Lower WHERE of one input: the positions of its true elements, one row for each."""
+    x = node.input(0)
+    expressible(node.count == 1, f"it has {node.count} inputs, must have 1")
+    expressible(not node.is_scalar(0), "its input is a scalar")
+    type = OperandType(INT32, (x.rank, 0))
+    positions = node.apply(CompositeCode.NONZERO, x, type=type, shape=type.dimensions)
+    node.output.type = type.with_dimensions((0, x.rank))
+    transpose(node, positions, [1, 0], to=node.output)
 
 
 @rule("EMBEDDING_LOOKUP")

@@ -3,8 +3,7 @@
 from nnapi.formats.tflite.operators import OPERATORS
 
 BY_REASON = {
-    "the dimensions of its result depend on the data": "WHERE UNIQUE",
-    "NNAPI's suppression of boxes gives boxes, not their indices": "NON_MAX_SUPPRESSION_V4 NON_MAX_SUPPRESSION_V5",
+    "the dimensions of its result depend on the data": "UNIQUE",
     "NNAPI models keep nothing between runs": " ".join(row.name for row in OPERATORS if row.persistent),
     "NNAPI has no scatter other than by adding": "UNSORTED_SEGMENT_PROD UNSORTED_SEGMENT_MAX UNSORTED_SEGMENT_MIN "
     "STABLEHLO_SCATTER STABLEHLO_DYNAMIC_UPDATE_SLICE",

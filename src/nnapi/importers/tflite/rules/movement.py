@@ -15,6 +15,7 @@ from nnapi.importers.terms import Term, choose
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.tensors import COMPLEX
+from nnapi.operation_codes import CompositeCode
 
 
 @rule("RESHAPE")
@@ -250,7 +251,10 @@ def zeros_like(node: TfliteNode) -> None:
 @rule("RANGE")
 def number_range(node: TfliteNode) -> None:
     parts = [node.input(i).array for i in range(3)]
-    expressible(all(part is not None for part in parts), "its length depends on the data")
+    if any(part is None for part in parts):
+        node.output.type = node.output.type.with_dimensions((0,))
+        node.emit(CompositeCode.RANGE, *(node.reshape(node.input(i), (1,)) for i in range(3)))
+        return
     start, limit, step = (part.reshape(-1)[0].item() for part in parts if part is not None)
     count = math.ceil((limit - start) / step)
     expressible(count > 0, f"it gives {count} numbers")
