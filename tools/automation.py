@@ -62,6 +62,10 @@ before the measurement. It also has the versions of Python, nnapi, NumPy and the
 For a recording of several models, `info` prints `format`, `version` and `models`, a list. Each entry has the other keys
 of `nnapi-info`, and `runs`. If nnapi cannot build a model, the entry has only `model` and `refused`.
 
+`results` of `check` has an object for each test: its name (`test`, of the parts `example` and `variant`), `operations`,
+`type`, `status`, `reason` and `seconds`, the `expected` status and the `verdict`.
+[Test a driver in CI](driver-teams.md) explains statuses and verdicts.
+
 `run --jsonl FILE` writes one line per run. Each line is the JSON object of the run, with `model` and `files`. A failed
 run has `error` instead of results, with `--json` too.
 

@@ -39,6 +39,8 @@ LINES = {
     "cache list": "cache list",
     "cache prune": "cache prune",
     "check": "check --filter RELU6 -d nnapi-reference -o OUT.json",
+    "check diff": "check diff c.json c.json",
+    "check page": "check page c.json -o OUT.html",
     "check --random": "check --random --seconds 5 -d nnapi-reference -v -o OUT.json",
     "compare": "compare m.tflite -d nnapi-reference -d nnapi-reference --all --html OUT.html",
     "devices": "devices --costs",
@@ -103,6 +105,7 @@ def prepare(folder: Path) -> None:
     (folder / "m.csv").write_text("operation,type,supported\nCONV_2D,TENSOR_FLOAT32,yes\n")
     for line in (
         "bench m.tflite -d nnapi-reference --against none --rounds 1 --only-latency -o b.json",
+        "check --filter RELU6 --variants plain -d nnapi-reference -o c.json",
         "trace m.tflite -o t.html",
     ):
         subprocess.run(command(line), cwd=folder, capture_output=True, check=True)

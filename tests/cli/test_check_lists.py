@@ -134,7 +134,7 @@ def test_a_failing_example_runs_again(check: Callable[..., Any], folder: Path) -
 
 
 def test_known_flakes_are_named(check: Callable[..., Any], folder: Path) -> None:
-    (folder / "flakes.txt").write_text("relu\nab*/plain\n")
+    (folder / "flakes.txt").write_text("RELU\nab*/plain\n")
     result = check("--flakes", "flakes.txt", "-o", "out.json", RELU="flickers", ABS="crashes")
     assert result.exit_code == 0, result.output
     found = statuses(folder / "out.json")

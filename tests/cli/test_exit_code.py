@@ -22,7 +22,9 @@ def test_every_exit_code_has_a_meaning() -> None:
 def test_every_form_is_described() -> None:
     commands = (ROOT / "src" / "nnapi" / "cli").rglob("*.py")
     printed = {
-        name for file in commands for name in re.findall(r"(?:print|to)_json\(\s*\"([a-z-]+)\"", file.read_text())
+        name
+        for file in commands
+        for name in re.findall(r"(?:print_json|to_json|outputs\.write)\(\s*\"([a-z-]+)\"", file.read_text())
     }
     assert printed == set(FORMS)
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from nnapi.cli import app, check_random
+from nnapi.cli import app, check_examples, check_random
 from nnapi.cli.options import add_profile
 from nnapi.errors import Mistake
-from nnapi.testing import conformance
-from nnapi.testing.random.session import Report
+from nnapi.testing.conformance import ExampleSuite
+from nnapi.testing.random.session import RandomSuite, Report
 
 MODEL = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
 PROFILE = """
@@ -75,13 +75,13 @@ def test_check_is_run_so(phone: Path) -> None:
 def test_processes_of_a_check_are_told_the_name_that_they_know(phone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    def run_in_processes(entries: Any, jobs: int, chunk: Any) -> Iterator[Any]:
-        asked.append(chunk.args[2])
+    def run(suite: ExampleSuite, *_: object) -> Iterator[Any]:
+        asked.append(suite.devices)
         return iter(())
 
-    monkeypatch.setattr(conformance, "_run_in_processes", run_in_processes)
+    monkeypatch.setattr(check_examples, "run", run)
     assert call("check", "--filter", "add_*", "--jobs", 2, "--profile", phone).exit_code == 0
-    assert asked == [[str(phone), "nnapi-reference"]]
+    assert asked == [(str(phone), "nnapi-reference")]
 
 
 def test_random_models_are_judged_by_the_name_that_other_processes_know(
@@ -89,9 +89,9 @@ def test_random_models_are_judged_by_the_name_that_other_processes_know(
 ) -> None:
     names: list[str] = []
 
-    def run(name: str, seed: int, *_: object, **__: object) -> Report:
-        names.append(name)
-        return Report(seed, name)
+    def run(suite: RandomSuite, *_: object) -> Report:
+        names.append(suite.device)
+        return Report(suite.seed, suite.device)
 
     monkeypatch.setattr(check_random, "run", run)
     assert call("check", "--random", "--seconds", 0, "--profile", phone).exit_code == 0

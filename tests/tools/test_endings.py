@@ -8,7 +8,8 @@ from tools.automation import list_commands
 
 def test_every_command_is_ended() -> None:
     lines = [line.split() for line in endings.LINES.values()]
-    named = {" ".join(words[:count]) for words in lines for count in (1, 2)} | {"bench run", "trace record"}
+    named = {" ".join(words[:count]) for words in lines for count in (1, 2)}
+    named |= {"bench run", "check run", "trace record"}
     without = {"phone disconnect", "phone push", "phone remove"}  # as phone connect
     assert set(list_commands()) - without <= named
 

@@ -15,7 +15,7 @@ from nnapi.errors import Mistake
 from nnapi.garbage_collection import pause_collecting
 
 COMMANDS = {
-    "check": "Run conformance examples, and list the failed ones with the first wrong value.",
+    "check": "Run conformance examples; show results as a page; compare two runs.",
     "compare": "Find the first operation whose result differs between two devices on equal inputs.",
     "devices": "List the devices, and the drivers that cannot be used, with reasons.",
     "explain": "Show the plan for a model: its partitions, and the device, costs and reasons of each operation.",

@@ -32,15 +32,11 @@ class _Check(TyperGroup):
     """A group in which ``nnapi check [CORPUS]`` means ``nnapi check run [CORPUS]``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        is_named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        is_named = bool(args) and args[0] in self.commands
         return super().parse_args(ctx, args if is_named else [EXAMPLES, *args])
 
 
-app = typer.Typer(
-    cls=_Check,
-    help="Run conformance examples, the W3C's tests or random models (`nnapi check [CORPUS]`); show the results of "
-    "several runs as a page; compare two runs.",
-)
+app = typer.Typer(cls=_Check, help="Run conformance examples; show results as a page; compare two runs.")
 
 
 @app.command(EXAMPLES, cls=Command)
@@ -129,10 +125,11 @@ def check(
 ) -> None:
     """Run conformance examples, and list the failed ones with the first wrong value.
 
-    Each example runs in a process, so a crash or a hang of a device costs one example. docs/driver-teams.md describes
-    the lists and files. With --random, compare random models of one or several operations of all types, overloads and
-    shapes with the reference. Failures are shrunk and written; `nnapi check FILE` repeats one. The same seed gives the
-    same models.
+    Examples run in a process of their own, so a crash or a hang of a device costs one example. `nnapi check page` makes
+    a page of the results of several runs; `nnapi check diff` compares two runs.
+
+    With --random, compare random models of one or several operations of all types, overloads and shapes with the
+    reference. Failures are shrunk and written; `nnapi check FILE` repeats one. The same seed gives the same models.
     """
     device = add_profile(profile, device)
     lists = Lists(baseline, flakes, skip, shard, resume)

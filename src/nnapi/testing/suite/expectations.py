@@ -50,7 +50,7 @@ class Expectations:
         return Judged(result, self._compare(result, expected), expected)
 
     def _compare(self, result: Result, expected: Status) -> Verdict:
-        is_known = self.flakes is not None and self.flakes.match(result.example, result.variant, ())
+        is_known = self.flakes is not None and self.flakes.match(result.example, result.variant, result.operations)
         if result.status is Status.FLAKY:
             return Verdict.KNOWN_FLAKE if is_known else Verdict.FLAKE
         if result.status is expected or (self.baseline is None and result.status is Status.SKIPPED):
