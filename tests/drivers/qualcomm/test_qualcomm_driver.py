@@ -2,7 +2,9 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -62,6 +64,40 @@ def test_a_killed_process_is_replaced(htp: Device) -> None:
         with pytest.raises(nnapi.DeadObjectError, match="SIGKILL"):
             compiled.run(IMAGE)
         np.testing.assert_array_equal(compiled.run(IMAGE)[0], expected)
+
+
+class Endless(QualcommDriver):
+    """A driver whose compiler hangs."""
+
+    patience = 1.0
+
+    def _compile(self, content: bytes) -> Compiled:
+        while True:
+            time.sleep(60)
+
+
+def test_a_compiler_that_hangs_is_ended() -> None:
+    driver = Endless(CHIPS["SM8650"], "of a test that hangs")
+    with Device(_apart(driver, Entry("qualcomm", "nnapi.drivers.qualcomm:find_drivers"))) as device:
+        with pytest.raises(nnapi.DeadObjectError, match="1 s"):
+            device.driver.verdicts(build_network())
+        assert isinstance(device.driver, Isolated)
+        assert device.driver.pid is None
+
+
+def test_two_models_run_at_once(htp: Device) -> None:
+    other = nnapi.Builder("other")
+    x = other.input(nnapi.tensor("uint8", (1, 8, 8, 3), 0.02, 128))
+    other.output(other.reshape(other.max_pool_2d(x, "valid", 2, 2, 2, 2), [1, 48]))
+    compiled = [nnapi.compile(model, htp) for model in (build_network(), other.finish())]
+    expected = [each.run(IMAGE)[0] for each in compiled]
+
+    def run(number: int) -> None:
+        for _ in range(10):
+            np.testing.assert_array_equal(compiled[number % 2].run(IMAGE)[0], expected[number % 2])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(run, range(4)))
 
 
 def test_answers_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,8 @@
 """The ONNX graphs that Qualcomm's compiler gets."""
 
+import pytest
+
+import nnapi
 from nnapi.drivers.qualcomm.lowering import CONVERSIONS, HtpConversion
 from nnapi.exporters.onnx.graph import Graph
 from nnapi.lowering.lower import assume_shapes
@@ -36,3 +39,13 @@ def test_a_part_has_inputs_and_outputs_of_its_own() -> None:
     assert (given.shape, made.shape) == ((1, 8, 8, 4), (1, 256))
     assert [node.kind for node in lower(1).nodes] == ["DequantizeLinear", "Reshape", "QuantizeLinear"]
     assert [value.shape for value in lower(0).outputs] == [(1, 8, 8, 4)]
+
+
+@pytest.mark.parametrize(("type", "steps"), [("int32", 1), ("float16", 1), ("float32", 2)])
+def test_a_cast_reads_stored_values(type: str, steps: int) -> None:
+    net = nnapi.Builder("casts")
+    net.output(net.cast(net.input(nnapi.tensor("uint8", (4,), 0.5, 3)), out=nnapi.tensor(type, (4,))))
+    model = net.finish()
+    graph = HtpConversion(model, assume_shapes(model)).run().make_graph({0})
+    assert [node.kind for node in graph.nodes] == ["Cast"] * steps
+    assert graph.nodes[-1].output.element == type

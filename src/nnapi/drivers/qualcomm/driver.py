@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 LIMIT = 300.0
 """Maximum seconds of a compilation or a run. Then the process is ended."""
+LEFT = "assigned to the default CPU EP"
+"""Part of the message if the compiler does not take an operation, and gives no reason."""
 TOGETHER = "QNN accepts it by itself, not in this model"
 
 
@@ -163,7 +165,8 @@ class QualcommDriver(HostMemory):
         if found := {n: said for n, said in read_refusals(compiled.log, results).items() if n in numbers}:
             return found
         if len(numbers) == 1:
-            return dict.fromkeys(numbers, f"QNN fails: {compiled.failure}")
+            is_left = LEFT in compiled.failure
+            return dict.fromkeys(numbers, "QNN leaves it to the CPU" if is_left else f"QNN fails: {compiled.failure}")
         alone = [self._ask(lowered, {number}) for number in sorted(numbers)]
         found = {number: reason for answer in alone for number, reason in answer.items()}
         return found or dict.fromkeys(numbers, f"{TOGETHER}: {compiled.failure}")

@@ -13,6 +13,8 @@ from nnapi.model.call import Call
 from nnapi.model.model import OperationCall
 
 CONVERSIONS = ("QuantizeLinear", "DequantizeLinear")
+CAST = "Cast"
+"""The operator that reads and writes stored values."""
 
 
 class HtpContext(Context):
@@ -70,6 +72,9 @@ def surround(graph: Graph) -> Graph:
         if node.kind in CONVERSIONS:
             nodes.append(node)
             continue
+        if node.kind == CAST:
+            nodes += _cast(node)
+            continue
         inputs = [_dequantize(value, node, nodes) for value in node.inputs]
         outputs = [value if value.quantized is None else value.like(element=np.float32) for value in node.outputs]
         nodes.append(Node(node.kind, inputs, outputs, node.attributes, node.origin))
@@ -82,6 +87,16 @@ def surround(graph: Graph) -> Graph:
             if value not in kept:
                 value.name = f"op{node.origin}"
     return Graph(nodes, graph.inputs, graph.outputs, graph.name)
+
+
+def _cast(node: Node) -> list[Node]:
+    """Return a cast in one or two steps: HTP's cast of uint8 to float32 gives 1 for all values but 0."""
+    (given,), made = node.inputs, node.output
+    if given is None or given.element != np.uint8 or made.element != np.float32:
+        return [node]
+    wide = made.like(element=np.int32)
+    first = Node(CAST, [given], [wide], {"to": np.dtype(np.int32)}, node.origin)
+    return [first, Node(CAST, [wide], [made], node.attributes, node.origin)]
 
 
 def _dequantize(value: Value | None, node: Node, nodes: list[Node]) -> Value | None:
