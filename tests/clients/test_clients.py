@@ -86,13 +86,19 @@ def test_sections_come_out_in_a_trace(tmp_path: Path) -> None:
     assert sum(event["name"] == "check" for event in events) == 3
 
 
-@pytest.mark.slow
-def test_sanitizers(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The programs with sanitizers, which take seconds to compile."""
+    folder = tmp_path_factory.mktemp("sanitized")
     try:
-        programs = [compiled(program, tmp_path, *SANITIZERS) for program in PROGRAMS]
+        return {program: compiled(program, folder, *SANITIZERS) for program in PROGRAMS}
     except subprocess.CalledProcessError:
         pytest.skip("the compiler has no sanitizers")
-    for program in programs:
+
+
+@pytest.mark.slow
+def test_sanitizers(sanitized: dict[str, Path]) -> None:
+    for program in sanitized.values():
         # The interpreter is never finished; and a dlopen that is intercepted does not see the program's rpath.
         done = run(program, ASAN_OPTIONS="detect_leaks=0", **installation.environment())
         assert done.returncode == 0, done.stderr
@@ -100,18 +106,14 @@ def test_sanitizers(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_sanitizers_with_drivers_in_their_own_processes(tmp_path: Path) -> None:
+def test_sanitizers_with_drivers_in_their_own_processes(sanitized: dict[str, Path], tmp_path: Path) -> None:
     """All of the programs, and one that tells by its trace that there was a way to another process."""
     apart = {"NNAPI_ISOLATED": "all,nnapi-reference", "ASAN_OPTIONS": "detect_leaks=0", **installation.environment()}
-    try:
-        programs = {name: compiled(name, tmp_path, *SANITIZERS) for name in PROGRAMS}
-    except subprocess.CalledProcessError:
-        pytest.skip("the compiler has no sanitizers")
-    for name, program in programs.items():
+    for name, program in sanitized.items():
         done = run(program, *([str(tmp_path)] if name == "run" else []), **apart)
         assert done.returncode == 0, done.stderr
         assert "Sanitizer" not in done.stderr
-    done = run(programs["sections"], "traced", NNAPI_TRACE=str(tmp_path / "trace.json"), **apart)
+    done = run(sanitized["sections"], "traced", NNAPI_TRACE=str(tmp_path / "trace.json"), **apart)
     assert done.returncode == 0, done.stderr
     times = parse_file(tmp_path / "trace.json").runs[0].statistics.times
     assert times[Phase.EXECUTION][Layer.IPC] > 0
