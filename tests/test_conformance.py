@@ -13,7 +13,7 @@ import pytest
 from nnapi.drivers.isolated import Isolated
 from nnapi.model.operation import REGISTRY
 from nnapi.runtime.device import Device, device
-from nnapi.testing.conformance import Result, Status, check, run
+from nnapi.testing.conformance import check, run
 from nnapi.testing.corpus import Corpus, Entry, by_file
 from nnapi.testing.example import Example
 from nnapi.testing.suite.result import Result, Status

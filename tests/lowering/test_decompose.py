@@ -70,8 +70,8 @@ def test_basic_operations_compute_the_examples_of_90_operations(corpus: Corpus) 
     taken: set[str] = set()
     failed: set[str] = set()
     wrong = []
-    for file, names in by_file.items():
-        for example in corpus.load(file, names):
+    for file, wanted in by_file.items():
+        for example in corpus.load(file, wanted):
             if computes_parameters(example):
                 continue
             example = fix_parameters(example)

@@ -71,7 +71,7 @@ class Endless(QualcommDriver):
 
     patience = 1.0
 
-    def _compile(self, content: bytes) -> Compiled:
+    def _compile(self, content: bytes) -> CompiledContext:
         while True:
             time.sleep(60)
 
