@@ -51,12 +51,13 @@ operations with the reasons.
   float32. It rounds them to float16 before operations whose results jump, such as comparisons. The states of recurrent
   cells become TFLite variables. Each run first sets these variables to the states that the model has as inputs or
   constants, so no state remains from the previous run. If the model permits quantized weights in operations on floats,
-  the file has TFLite's dynamic-range operators.
+  the file has TFLite's dynamic-range operators. RMS_NORM and GROUP_NORM of float32 become a
+  STABLEHLO_COMPOSITE, whose subgraph is the decomposition.
 - A model that several IF or WHILE refer to is one subgraph of a .tflite file for each shape of its inputs. In .onnx,
   each reference is a copy: at most 100,000 operations more, and 20 levels of models within models. These limits also
   hold in a .tflite file if a dynamic dimension could be taken for a static one.
-- If a format lacks a recurrent operation on floats, the exporter decomposes it into products and sums. It refuses more
-  than 256 time steps.
+- If a format lacks a recurrent operation on floats, the exporter decomposes it into products and sums. More than
+  256 time steps become a WHILE (a Loop in ONNX).
 - `NNAPI_RECORD` records the models that an application builds. `nnapi export RECORDING.npz -o FOLDER [--format onnx]`
   writes these models, and lists the models that cannot be written.
 """

@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 
 import nnapi
+from nnapi.exporters.tflite.composites import NAMES
+from nnapi.formats.tflite.flexbuffer import read_map
+from nnapi.formats.tflite.reader import File
+from nnapi.importers.tflite.rules.composites import NAMED
 from nnapi.operation_codes import CompositeCode as C
 from tests.importers.tflite.against_litert import litert
 from tests.ops.kernel_cases import build, normal
@@ -82,6 +86,76 @@ def test_integers_and_bits_in_other_runtimes(suffix: str, make: Any, x: Any, kin
         nnapi.export(model, path)
         (found,) = litert(path.read_bytes(), [x])
     np.testing.assert_array_equal(found, expected)
+
+
+def read_composites(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    file = File(memoryview(path.read_bytes()))
+    operators = [each for each in file.subgraph(0).operators if each.kind == "STABLEHLO_COMPOSITE"]
+    return [(name, read_map(content)) for name, content in (each.composite() for each in operators)]
+
+
+IMAGE = normal(1, 4, 5, 8)
+GROUPS = "odml.group_norm", {"num_groups": 2, "epsilon": 0.25, "channel_axis": 3}
+
+
+def test_the_importer_takes_all_names_of_the_exporter() -> None:
+    assert set(NAMES) == {C.RMS_NORM, C.GROUP_NORM}
+    assert {"odml.rms_norm", "odml.group_norm"} <= set(NAMED)
+
+
+@pytest.mark.parametrize(
+    ("make", "x", "named"),
+    [
+        (lambda b, x: b.rms_norm(x, GAMMA, 2, 0.25), X, ("odml.rms_norm", {"epsilon": 0.25})),
+        (lambda b, x: b.group_norm(x, GAMMA, BETA, 2, 0.25), IMAGE, GROUPS),
+        (lambda b, x: b.rms_norm(x, None, 2, 0.25), X, None),
+        (lambda b, x: b.rms_norm(x, normal(3, 8), 1, 0.25), X, None),
+        (lambda b, x: b.group_norm(x, GAMMA, None, 2, 0.25), IMAGE, None),
+        (
+            lambda b, x: b.group_norm(x, GAMMA.astype(np.float16), BETA.astype(np.float16), 2, 0.25),
+            np.float16(IMAGE),
+            GROUPS,
+        ),
+    ],
+    ids=["root mean square", "groups", "without scale", "several axes", "without bias", "float16"],
+)
+def test_tflite_files_name_normalizations(make: Any, x: Any, named: Any, tmp_path: Path) -> None:
+    """LiteRT runs the subgraph of the composite, in float32."""
+    model, path = build(lambda b, x: b.neg(make(b, x)), [x]), tmp_path / "model.tflite"
+    nnapi.export(model, path)
+    assert read_composites(path) == ([named] if named else [])
+    (expected,) = nnapi.compile(model, "nnapi-reference").run(x)
+    again = nnapi.load(path)
+    if named and x.dtype == np.float32:
+        assert [call.name for call in again.operations] == [call.name for call in model.operations]
+    tolerance = 1e-2 if x.dtype == np.float16 else 5e-6
+    np.testing.assert_allclose(nnapi.compile(again, "nnapi-reference").run(x)[0], expected, tolerance, tolerance)
+    litert = pytest.importorskip("ai_edge_litert.interpreter", reason="LiteRT is not installed")
+    interpreter = litert.Interpreter(str(path))
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    np.testing.assert_allclose(found, expected, tolerance, tolerance)
+
+
+def test_a_named_composite_keeps_a_dynamic_dimension(tmp_path: Path) -> None:
+    b = nnapi.Builder()
+    rows = b.input(nnapi.tensor("float32", (0, 3, 8)), "rows")
+    b.output(b.rms_norm(b.relu(rows), GAMMA, -1, 1e-5))
+    model, path = b.finish(), tmp_path / "model.tflite"
+    nnapi.export(model, path)
+    assert [name for name, _ in read_composites(path)] == ["odml.rms_norm"]
+    x = normal(5, 3, 8)
+    (expected,) = nnapi.compile(model, "nnapi-reference").run(x)
+    litert = pytest.importorskip("ai_edge_litert.interpreter", reason="LiteRT is not installed")
+    interpreter = litert.Interpreter(str(path))
+    interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], x.shape)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    np.testing.assert_allclose(found, expected, 5e-6, 5e-6)
 
 
 @pytest.mark.parametrize(

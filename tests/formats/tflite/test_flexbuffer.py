@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.errors import BadDataError
-from nnapi.formats.tflite.flexbuffer import read_map
+from nnapi.formats.tflite.flexbuffer import read_map, write_map
 
 values = st.one_of(
     st.booleans(),
@@ -101,3 +101,13 @@ def test_vectors_of_numbers(numbers: list[float], is_typed: bool) -> None:
 def test_vectors_of_something_else_are_refused() -> None:
     with pytest.raises(BadDataError, match="a vector has elements that are not numbers"):
         read_map(bytes(flexbuffers.Dumps({"v": ["a", "b"]})))
+
+
+@given(st.dictionaries(names, st.one_of(st.integers(-(2**31), 2**31 - 1), st.floats(width=32, allow_nan=False))))
+@settings(max_examples=50, deadline=None)
+def test_a_written_map_is_read_by_flatbuffers(found: dict[str, int | float]) -> None:
+    content = write_map(found)
+    assert read_map(content) == flexbuffers.Loads(content) == found
+    assert {name: type(value) for name, value in read_map(content).items()} == {
+        name: type(value) for name, value in found.items()
+    }

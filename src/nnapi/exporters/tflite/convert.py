@@ -7,7 +7,9 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.exporters.nested import FileLowering, need_few_copies
+from nnapi.exporters.tflite.composites import NAMES, isolate, name_composite
 from nnapi.exporters.tflite.context import RULES, Context
+from nnapi.formats.tflite.flexbuffer import write_map
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant, remove_dead_operators
 from nnapi.formats.tflite.operators import row_of
 from nnapi.lowering.lower import assume_shapes, name_of
@@ -18,7 +20,7 @@ from nnapi.lowering.refusal import Unsupported
 from nnapi.lowering.tflite.context import tensor_of
 from nnapi.lowering.tflite.control_flow import SubgraphLowering, make_cast
 from nnapi.model.call import Call
-from nnapi.model.model import Model, Operand
+from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Shape
 
 
@@ -33,6 +35,7 @@ class Conversion(SubgraphLowering[Context], FileLowering[Tensor, Context]):
     def __init__(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> None:
         super().__init__(model, assume_shapes(model) if shapes is None else shapes)
         self._given: dict[int, Tensor] = {}
+        self._names_composites = True
 
     @classmethod
     def lower_copies(cls, model: Model, shapes: Sequence[Shape] | None = None) -> Self:
@@ -78,6 +81,20 @@ class Conversion(SubgraphLowering[Context], FileLowering[Tensor, Context]):
         if 0 in declared and len(declared) == len(tensor.shape):
             tensor.signature = tuple(size or -1 for size in declared)
         return tensor
+
+    def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:
+        """Lower a composite that files name as an operator that refers to a subgraph, its decomposition."""
+        named = name_composite(self._normalize(call)) if self._names_composites and call.code in NAMES else None
+        if named is None:
+            super()._lower_as_parts(call, refusal)
+            return
+        alone, tensors = isolate(self.model, call)
+        inner = type(self)(alone, [type.dimensions for type in self.given_types(tensors)])
+        inner._names_composites = False
+        inner._share_file(self)
+        number = inner.run().require_all().add_subgraph(None)
+        options = {"decomposition_subgraph_index": number, "name": named.name, "content": write_map(named.attributes)}
+        self._refer("STABLEHLO_COMPOSITE", call, tensors, inner.result_types(), options, [])
 
     def finish(self) -> Graph:
         inputs = [self._given.get(index) or self.value(index) for index in self.model.inputs]

@@ -1,9 +1,10 @@
-"""Read the parameters of custom operations: a FlexBuffer whose root maps names to numbers, strings and vectors.
+"""Parameters of operations: a FlexBuffer whose root maps names to numbers, strings and vectors.
 
 A FlexBuffer is read from its end: the root's width in bytes, its packed type (type and width), its value. Offsets point
 backwards. The offset of a map's keys, their width and the map's size precede its values; the types follow the values.
 """
 
+from collections.abc import Mapping
 from struct import Struct
 
 from nnapi.errors import BadDataError, need
@@ -21,6 +22,8 @@ STORED = {
     FLOAT: {2: Struct("<e"), 4: Struct("<f"), 8: Struct("<d")},
 }
 READS_PER_BYTE = 4
+WIDTH, PACKED = 4, 2
+"""The width of written numbers in bytes, and its code in a packed type."""
 
 
 def read_map(content: bytes) -> dict[str, Value]:
@@ -94,3 +97,27 @@ class _Buffer:
         if not 0 <= start <= end <= len(self.content) or self._left < 0:
             raise BadDataError("a text lies outside, or texts overlap too often")
         return self.content[start:end].decode("utf-8", "replace")
+
+
+def write_map(numbers: Mapping[str, int | float]) -> bytes:
+    """Return a FlexBuffer whose root maps names to numbers of 4 bytes."""
+    names = sorted(numbers)
+    texts = [name.encode() + b"\0" for name in names]
+    keys = sum(map(len, texts))
+    keys += -keys % WIDTH + WIDTH
+    size = _pack(len(names))
+    starts = [sum(map(len, texts[:position])) for position in range(len(names))]
+    offsets = b"".join(_pack(keys + WIDTH * position - start) for position, start in enumerate(starts))
+    values = keys + len(offsets) + 3 * WIDTH
+    kinds = [FLOAT if isinstance(numbers[name], float) else INT for name in names]
+    stored = b"".join(STORED[kind][WIDTH].pack(numbers[name]) for kind, name in zip(kinds, names, strict=True))
+    types = bytes(kind << 2 | PACKED for kind in kinds)
+    types += bytes(-len(types) % WIDTH)
+    root = values + len(stored) + len(types)
+    text = b"".join(texts).ljust(keys - WIDTH, b"\0")
+    head = _pack(values - 3 * WIDTH - keys) + _pack(WIDTH) + size
+    return text + size + offsets + head + stored + types + _pack(root - values) + bytes((MAP << 2 | PACKED, WIDTH))
+
+
+def _pack(number: int) -> bytes:
+    return STORED[UINT][WIDTH].pack(number)

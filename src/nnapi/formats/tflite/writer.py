@@ -51,6 +51,10 @@ _OPTIONS = {"builtin_options_type": "b", "builtin_options": R}
 OPERATOR_WITH_OPTIONS = layout_of(schema.Operator, **_OPERATOR, **_OPTIONS)
 OPERATOR_WITH_INTERMEDIATES = layout_of(schema.Operator, **_OPERATOR, **_OPTIONS, intermediates=R)
 CUSTOM_OPERATOR = layout_of(schema.Operator, **_OPERATOR, custom_options=R)
+COMPOSITE_OPERATOR = layout_of(schema.Operator, **_OPERATOR, builtin_options_2_type="b", builtin_options_2=R)
+_COMPOSITE = {"name": R, "decomposition_subgraph_index": "i", "composite_attributes": R}
+COMPOSITE_OPTIONS = layout_of(schema.StableHLOCompositeOptions, **_COMPOSITE)
+COMPOSITE = "STABLEHLO_COMPOSITE"
 EMPTY_BUFFER, BUFFER = Layout({}), layout_of(schema.Buffer, data=R)
 CODES = {row.name: number for number, row in enumerate(OPERATORS)}
 PLACEHOLDER = CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
@@ -266,7 +270,9 @@ def _operators(
             numbers.append(offset + record.options - record.inner)
             numbers += map(operator.options.get, record.names, record.defaults)
         writer.out += record.pack(*numbers)
-        if content:
+        if operator.kind == COMPOSITE:
+            _composite_options(writer, offset + COMPOSITE_OPERATOR.at["builtin_options_2"], **operator.options)
+        elif content:
             writer.raw(offset + CUSTOM_OPERATOR.at["custom_options"], content, len(content))
     return offsets
 
@@ -315,8 +321,10 @@ class Record(NamedTuple):
 def _record(writer: Writer, operator: Operator, kinds: Mapping[str, int]) -> Record:
     options, defaults = options_layout(operator.kind) or (None, ())
     content = operator.options.get("content")
-    assert operator.options.keys() <= {"content", *(options.names if options else ())}, operator
     layout = OPERATOR_WITH_OPTIONS if options else CUSTOM_OPERATOR if content else OPERATOR
+    if is_composite := operator.kind == COMPOSITE:
+        layout = COMPOSITE_OPERATOR
+    assert is_composite or operator.options.keys() <= {"content", *(options.names if options else ())}, operator
     counts = {"inputs": len(operator.inputs), "outputs": len(operator.outputs)}
     if operator.intermediates:
         layout, counts["intermediates"] = OPERATOR_WITH_INTERMEDIATES, len(operator.intermediates)
@@ -327,12 +335,22 @@ def _record(writer: Writer, operator: Operator, kinds: Mapping[str, int]) -> Rec
         format += f"I{count}i"
         at += 4 + 4 * count
     fields["opcode_index"] = kinds[operator.kind]
+    if is_composite:
+        fields["builtin_options_2_type"] = options_table(operator.kind).member
     if options:
         fields["builtin_options_type"] = options_table(operator.kind).member
         fields["builtin_options"] = at - layout.at["builtin_options"]
         format += options.format
     head = [fields[name] for name in layout.names]
     return Record(struct.Struct(f"<{format}").pack, vtable, head, at, inner, options.names if options else (), defaults)
+
+
+def _composite_options(writer: Writer, field: int, name: str, content: bytes, **numbers: int) -> None:
+    """Append the options of a composite for ``field``; ``content`` is a FlexBuffer with its attributes."""
+    table = writer.table(COMPOSITE_OPTIONS, **numbers)
+    writer.child(field, table)
+    writer.text(table + COMPOSITE_OPTIONS.at["name"], name)
+    writer.raw(table + COMPOSITE_OPTIONS.at["composite_attributes"], content, len(content))
 
 
 def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor], tail: bytes) -> bytes:

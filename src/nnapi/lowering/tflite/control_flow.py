@@ -178,7 +178,7 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
         call: OperationCall,
         given: Sequence[int],
         types: Sequence[OperandType],
-        options: dict[str, int],
+        options: dict[str, Any],
         turns: Sequence[Tensor],
     ) -> tuple[Sequence[Tensor], list[Tensor]]:
         """Append an operator that refers to subgraphs; return its results, and what is left of ``turns``. Convert

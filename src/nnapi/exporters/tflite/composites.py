@@ -1,0 +1,67 @@
+"""Composites that .tflite files name: an operator refers to the subgraph of their decomposition.
+
+Readers that know the name take the composite whole; all others run the subgraph.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from nnapi.codes import OperandCode
+from nnapi.model.call import Call
+from nnapi.model.model import Model, OperationCall
+from nnapi.model.operand import OperandType
+from nnapi.operation_codes import CompositeCode
+from nnapi.ops.shapes import axis_of
+
+Attributes = Mapping[str, int | float]
+
+
+class Named(NamedTuple):
+    """The name of a composite in files, and its attributes."""
+
+    name: str
+    attributes: Attributes
+
+
+def _name_rms_norm(input: OperandType, gamma: OperandType | None, axis: int, epsilon: float) -> Named | None:
+    is_last = axis_of(axis, input.rank) == input.rank - 1
+    is_plain = is_last and gamma is not None and gamma.shape == input.shape[-1:]
+    return Named("odml.rms_norm", {"epsilon": epsilon}) if is_plain else None
+
+
+def _name_group_norm(
+    input: OperandType, gamma: OperandType | None, beta: OperandType | None, groups: int, epsilon: float
+) -> Named | None:
+    if gamma is None or beta is None:
+        return None
+    attributes = {"num_groups": groups, "epsilon": epsilon, "channel_axis": input.rank - 1}
+    return Named("odml.group_norm", attributes)
+
+
+NAMES: Mapping[int, Callable[..., Named | None]] = {
+    CompositeCode.RMS_NORM: _name_rms_norm,
+    CompositeCode.GROUP_NORM: _name_group_norm,
+}
+
+
+def name_composite(call: Call) -> Named | None:
+    """Return the name of a composite of float32 tensors in files; None if files have none for it."""
+    name = NAMES.get(call.operation.code)
+    is_float = name is not None and call.results[0].code == OperandCode.TENSOR_FLOAT32
+    return name(**call.arguments) if name is not None and is_float else None
+
+
+def isolate(model: Model, call: OperationCall) -> tuple[Model, list[int]]:
+    """Return a model of one call, and the operands that are its inputs: all tensors, constant ones too."""
+    alone = Model(f"{model.name}: {call.name}")
+    operands = [model.operands[index] for index in dict.fromkeys(call.inputs)]
+    own = {operand.index: alone.add_operand(operand.type, operand.name) for operand in operands}
+    for operand in operands:
+        if operand.type.is_scalar:
+            alone.set_operand_value(own[operand.index], operand.value)
+    tensors = [operand.index for operand in operands if not operand.type.is_scalar]
+    results = [alone.add_operand(model.operands[index].type, model.operands[index].name) for index in call.outputs]
+    alone.add_operation(call.code, [own[index] for index in call.inputs], results)
+    alone.identify_inputs_and_outputs([own[index] for index in tensors], results)
+    alone.finish()
+    return alone, tensors
