@@ -68,6 +68,7 @@ TESTED_BY = {
     "torch": "torch",
     "ops/cell_proposals.py": "model/test_proposal.py",
     "ops/window_proposals.py": "model/test_proposal.py",
+    "ops/volume_proposals.py": "model/test_proposal.py",
     "model/facts.py": "ops/test_new_operation.py",
     "model/permissions.py": "model/test_pickling.py",
     "model/result_types.py": "model/test_matching.py",

@@ -45,7 +45,9 @@ This page lists the inputs and outputs of NNAPI's {count} operations.
   level of B is omitted if it is not above the level of A.
 - **Kinds.** An image is a tensor in NHWC order, or in NCHW order if the input `layout` is true.
 - **Ranks.** An empty cell sets no limit. nnapi checks a rank when the operation is added to a model. It checks a rank
-  marked *late* only when the operation is computed.
+  marked *late* only when the operation is computed. Ranks marked *beyond* are not NNAPI's: only models of the Builder
+  and of importers may have them. Drivers that list the extension `nnapi.composites` compute them. The C API, other
+  drivers and exports refuse them.
 - **Inputs (7 or 8)** is the permitted number of inputs. Inputs with a default may be left out at the end of the list.
   An input that *may be omitted* keeps its position in the list, without a value.
 
@@ -201,7 +203,8 @@ def _pair_types(parameter: Parameter, operation: Operation) -> Iterator[str]:
 def _rank(parameter: Parameter) -> str:
     if not isinstance(parameter, TensorParameter) or parameter.rank is None:
         return ""
-    return _ranks(parameter.rank) + (", *late*" if parameter.late_rank else "")
+    high = f", *beyond* {_ranks(parameter.high)}" if parameter.high else ""
+    return _ranks(parameter.rank) + high + (", *late*" if parameter.late_rank else "")
 
 
 def _ranks(ranks: Ranks) -> str:

@@ -67,7 +67,8 @@ Operation code 25, from level 1 on. Accepts inputs without elements.
 
 | input | kind | types | rank | default |
 | --- | --- | --- | --- | --- |
-| `input` | tensor | FLOAT32 (1), FLOAT16 (3), QUANT8_ASYMM (1), QUANT8_ASYMM_SIGNED (4) | 2 or 4; 1 or 3 (3) |  |
+| `input` | tensor | FLOAT32 (1), FLOAT16 (3), QUANT8_ASYMM (1), QUANT8_ASYMM_SIGNED (4) | \
+2 or 4; 1 or 3 (3), *beyond* 5 or 6 |  |
 | `beta` | scalar | beside `input`: FLOAT32, QUANT8_ASYMM, QUANT8_ASYMM_SIGNED → FLOAT32; FLOAT16 → FLOAT16 |  |  |
 | `axis` | scalar | INT32 (3) |  | -1 |
 

@@ -176,6 +176,29 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor: ...
+    def average_pool_3d(
+        self,
+        input: Tensor | ArrayLike,
+        paddings: Tensor | ArrayLike | Sequence[int],
+        strides: Tensor | ArrayLike | Sequence[int],
+        size: Tensor | ArrayLike | Sequence[int],
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """AVERAGE_POOL_3D: the mean of each window of a volume.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 5
+            paddings: TENSOR_INT32 (level 3) (a list of numbers) of rank 2
+            strides: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            size: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+
+        Outputs:
+            out: of the type of input
+        """
     def axis_aligned_bbox_transform(
         self,
         rois: Tensor | ArrayLike,
@@ -710,6 +733,37 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor: ...
+    def conv_3d(
+        self,
+        input: Tensor | ArrayLike,
+        filter: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike,
+        paddings: Tensor | ArrayLike | Sequence[int],
+        strides: Tensor | ArrayLike | Sequence[int],
+        dilations: Tensor | ArrayLike | Sequence[int],
+        groups: Tensor | Whole,
+        activation: FuseCode | int | str = ...,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """CONV_3D: a volume convolved with filters in groups of channels, plus bias and activation.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 5
+            filter: of the type of input of rank 5
+            bias: of the type of input of rank 1
+            paddings: TENSOR_INT32 (level 3) (a list of numbers) of rank 2
+            strides: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            dilations: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            groups: INT32 (level 3)
+            activation: INT32 (level 3) (none, relu, relu1, relu6), none by default
+
+        Outputs:
+            out: of the type of input
+        """
     def cumsum(
         self,
         input: Tensor | ArrayLike,
@@ -2056,6 +2110,29 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor: ...
+    def max_pool_3d(
+        self,
+        input: Tensor | ArrayLike,
+        paddings: Tensor | ArrayLike | Sequence[int],
+        strides: Tensor | ArrayLike | Sequence[int],
+        size: Tensor | ArrayLike | Sequence[int],
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """MAX_POOL_3D: the largest element of each window of a volume.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 5
+            paddings: TENSOR_INT32 (level 3) (a list of numbers) of rank 2
+            strides: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            size: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+
+        Outputs:
+            out: of the type of input
+        """
     def mean(
         self,
         input: Tensor | ArrayLike,
@@ -3785,6 +3862,33 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor: ...
+    def transpose_conv_3d(
+        self,
+        input: Tensor | ArrayLike,
+        filter: Tensor | ArrayLike,
+        bias: Tensor | ArrayLike,
+        paddings: Tensor | ArrayLike | Sequence[int],
+        strides: Tensor | ArrayLike | Sequence[int],
+        activation: FuseCode | int | str = ...,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """TRANSPOSE_CONV_3D: the transpose of a convolution of a volume, plus bias and activation.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 5
+            filter: of the type of input of rank 5
+            bias: of the type of input of rank 1
+            paddings: TENSOR_INT32 (level 3) (a list of numbers) of rank 2
+            strides: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            activation: INT32 (level 3) (none, relu, relu1, relu6), none by default
+
+        Outputs:
+            out: of the type of input
+        """
     def unidirectional_sequence_lstm(
         self,
         input: Tensor | ArrayLike,

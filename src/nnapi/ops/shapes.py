@@ -5,7 +5,7 @@ from typing import Any
 
 from nnapi.codes import PaddingCode
 from nnapi.errors import OpFailedError, need
-from nnapi.model.operand import OperandType, Shape
+from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Arguments
 from nnapi.shapes.size import drop_ones
 
@@ -79,6 +79,31 @@ def count_windows_of_image(
             f"{image[1]} cells with {describe_padding(padding)}"
         )
     return rows, columns
+
+
+def need_numbers(name: str, numbers: Array, shape: Shape, *, least: int | None = None) -> None:
+    need(numbers.shape == shape, f"{name} has shape {list(numbers.shape)}, must be {list(shape)}")
+    if least is not None:
+        need(bool((numbers >= least).all()), f"{name} {numbers.tolist()} must be at least {least}")
+
+
+def count_windows_of_volume(
+    volume: Sequence[int], size: Sequence[int], paddings: Array, strides: Array, dilations: Array
+) -> Shape:
+    """Return the number of windows along the three axes of a volume.
+
+    Padding as large as the window is refused, because a window would hold only padding.
+    """
+    need(len(size) == 3 and min(size) > 0, f"size {list(size)} must be three numbers above 0")
+    need_numbers("paddings", paddings, (3, 2), least=0)
+    for name, numbers in (("strides", strides), ("dilations", dilations)):
+        need_numbers(name, numbers, (3,), least=1)
+    reach = tuple(map(_reach, size, dilations.tolist()))
+    narrow = all(max(pair) < most for pair, most in zip(paddings.tolist(), reach, strict=True))
+    need(narrow, f"paddings {paddings.tolist()} must be below the {list(reach)} cells that the window reaches")
+    out = tuple(map(count_windows, volume, size, strides.tolist(), paddings.tolist(), dilations.tolist()))
+    need(all(out), f"no window of {list(reach)} fits input of {list(volume)} cells with paddings {paddings.tolist()}")
+    return out
 
 
 def _reach(size: int, dilation: int) -> int:

@@ -177,10 +177,10 @@ def test_a_computed_scale_has_the_normalized_axes_or_one_element(axes: list[int]
 REFUSED: list[tuple[str, Any, tuple[Any, ...], dict[str, Any], str]] = [
     ("BatchNormalization", X, (S, B, M, V), {"training_mode": 1}, "NNAPI has no training"),
     ("InstanceNormalization", X[:, :, 0, 0], (S, B), {}, "NNAPI has it for images, the input is of rank 2"),
-    ("InstanceNormalization", X[..., None], (S, B), {}, "NNAPI has it for images, the input is of rank 5"),
+    ("InstanceNormalization", X[..., None, None], (S, B), {}, "NNAPI has it for images, the input is of rank 6"),
     ("LRN", X, (), {"size": 4}, "it adds up 4 channels"),
     ("LpNormalization", X, (), {"p": 3}, "its p is 3, its rank 4"),
-    ("LpNormalization", X[..., None], (), {}, "its p is 2, its rank 5"),
+    ("LpNormalization", X[..., None, None, None], (), {}, "its p is 2, its rank 7"),
     ("LayerNormalization", (10 * X).astype(np.int32), (ROW,), {}, "NNAPI normalizes floats only"),
 ]
 

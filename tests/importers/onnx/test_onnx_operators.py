@@ -333,12 +333,15 @@ def test_an_image_of_the_file_is_resized_by_one_operation() -> None:
     assert computed(model).shape == (2, 3, 8, 10)
 
 
-def test_rank_4_is_padded_rank_5_is_refused() -> None:
+def test_rank_5_is_padded_rank_7_is_refused() -> None:
     node = helper.make_node("Pad", ["x", "widths"], ["y"])
     widths = np.array([0, 0, 0, 1, 0, 0, 0, 0], np.int64)
     np.testing.assert_array_equal(computed(loaded([node], {"widths": widths})), np.pad(X, [(0, 0)] * 3 + [(1, 0)]))
-    with pytest.raises(UnsupportedOperationsError, match="NNAPI does not pad tensors of rank 5"):
-        loaded([node], {"widths": np.array([0, 0, 0, 0, 1] + [0] * 5, np.int64)}, x=X[None])
+    widths = np.array([0, 0, 0, 0, 1] + [0] * 5, np.int64)
+    deep = computed(loaded([node], {"widths": widths}, x=X[None]), X[None])
+    np.testing.assert_array_equal(deep, np.pad(X[None], [(0, 0)] * 4 + [(1, 0)]))
+    with pytest.raises(UnsupportedOperationsError, match="it pads a tensor of rank 7, operations at most 6"):
+        loaded([node], {"widths": np.array([1] + [0] * 13, np.int64)}, x=X[None, None, None])
 
 
 @pytest.mark.parametrize(

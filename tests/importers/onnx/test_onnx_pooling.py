@@ -10,7 +10,17 @@ from onnx import helper  # noqa: E402
 
 import nnapi  # noqa: E402
 from nnapi.errors import BadDataError  # noqa: E402
-from tests.importers.onnx.operator_cases import QUANTIZE, X, chain, compare, loaded, reference, single, step  # noqa: E402
+from tests.importers.onnx.operator_cases import (  # noqa: E402
+    QUANTIZE,
+    X,
+    chain,
+    compare,
+    computed,
+    loaded,
+    reference,
+    single,
+    step,
+)
 
 LINE, WIDE = X[:, :, 0], np.concatenate([X, X[:, :, ::-1] + 1, X - 1], 2)
 """Images of one row, and of 12 rows and 5 columns."""
@@ -107,16 +117,22 @@ def test_quantized_images_are_pooled_whole(kind: str, scale: float, operations: 
 
 
 @pytest.mark.parametrize(
-    ("kind", "options", "reason"),
+    ("kind", "options"),
     [
-        ("AveragePool", {"dilations": [2, 1]}, "NNAPI's average has no dilation"),
-        ("LpPool", {"dilations": [1, 2]}, "NNAPI's average has no dilation"),
-        ("MaxPool", {"kernel_shape": [2, 2, 2]}, "its windows have 3"),
+        ("AveragePool", {"dilations": [2, 1]}),
+        ("AveragePool", {"dilations": [2, 2], "pads": [1, 0, 1, 1], "strides": [1, 2]}),
+        ("AveragePool", {"dilations": [1, 2], "pads": [1, 0, 0, 1], "count_include_pad": 1}),
+        ("LpPool", {"dilations": [1, 2], "pads": [0, 1, 1, 0]}),
     ],
 )
-def test_other_pools_are_refused(kind: str, options: Any, reason: str) -> None:
-    with pytest.raises(BadDataError, match=reason):
-        nnapi.load(single(kind, X, opset=19, **({"kernel_shape": [2, 2]} | options)))
+def test_dilated_means(kind: str, options: Any) -> None:
+    content = single(kind, X, opset=19, kernel_shape=[2, 2], **options)
+    np.testing.assert_allclose(computed(nnapi.load(content)), reference(content, X), 1e-5, 1e-6)
+
+
+def test_windows_have_the_dimensions_of_the_image() -> None:
+    with pytest.raises(BadDataError, match="its windows have 3 dimensions, its image 2"):
+        nnapi.load(single("MaxPool", X, opset=19, kernel_shape=[2, 2, 2]))
 
 
 def test_indices_of_the_largest_values_are_refused() -> None:

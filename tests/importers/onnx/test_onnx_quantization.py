@@ -168,7 +168,7 @@ def test_values_are_quantized_and_dequantized(kind: str, x: Any, constants: Any,
         (Q, VALUES, (THREE[:2],), {}, r"it has 2 scales, axis 1 of shape \[2, 3, 4, 5\] needs 3"),
         (Q, VALUES, (THREE[:, None],), {}, "its scales have several axes"),
         (Q, VALUES, (THREE[:, None],), {"block_size": 2}, "it has a scale for each block"),
-        (DQ, BYTES[..., None], (THREE,), {}, "its input has rank 5, NNAPI computes at most 4"),
+        (DQ, BYTES[..., None, None, None], (THREE,), {}, "its input has rank 7, operations at most 6"),
         ("Cast", BYTES, (), {"to": TensorProto.STRING}, "is of type STRING, which NNAPI does not have"),
     ],
 )

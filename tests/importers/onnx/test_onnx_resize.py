@@ -94,7 +94,7 @@ def test_a_row_of_pixels_is_resized() -> None:
 
 
 REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], str]] = [
-    (X[..., None], (None, np.ones(5, np.float32)), {}, "images of two dimensions, the input is of rank 5"),
+    (X[..., None, None, None], (None, np.ones(7, np.float32)), {}, "resizes a tensor of rank 7, operations at most 6"),
     (X, (None, WIDER[1:]), {}, "3 scales for 4 axes"),
     (X, (None, WIDER), {"axes": [2, 3]}, "4 scales for 2 axes"),
     (X, (WIDER, WIDER), {}, "4 roi for 4 axes"),

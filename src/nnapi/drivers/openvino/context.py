@@ -9,18 +9,15 @@ from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.indices import LOWEST, IndexSource, find_range, find_source
 from nnapi.drivers.openvino.sizes import integers, reshape
-from nnapi.drivers.openvino.value import STEPS, Node, Value, encode, node_of, number
+from nnapi.drivers.openvino.value import STEPS, Node, Value, encode, find_order, node_of, number
 from nnapi.lowering import lower as lowering
 from nnapi.lowering.refusal import Unsupported, require
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
-from nnapi.model.parameter import NHWC_TO_NCHW
 from nnapi.ops.index_range import BadIndexError
 from nnapi.ops.quantized_values import BOUNDS, quantized_range
 from nnapi.rule_table import LoweringRules
 
-FIRST = {axis: position for position, axis in enumerate(NHWC_TO_NCHW)}
-"""The position in NCHW of each axis of NHWC."""
 FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
 MARGIN = 0.25
 """Quantization steps that are added to a clamp's bound, so that the engine rounds it to the intended value."""
@@ -172,7 +169,7 @@ def align(values: Sequence[Value]) -> tuple[list[Node], bool]:
     constant per channel in the node of a reduction of rank 3, with the wrong elements of the constant.
     """
     rank = max(value.type.rank for value in values)
-    first = rank == 4 and computes_in_nchw(*values)
+    first = computes_in_nchw(*values)
     nodes = [_of_rank(value, rank, first) for value in values]
     if rank == 3 and any(value.array is not None and value.type.dimensions[-2:-1] > (1,) for value in values):
         nodes = [op.maximum(node, node) if _is_reduced(node) else node for node in nodes]
@@ -197,7 +194,7 @@ def _of_rank(value: Value, rank: int, first: bool) -> Node:
     if value.array is not None and not value.type.channel:
         return Value(value.type.with_dimensions(shape), value.name, value.array.reshape(shape)).real(first)
     node = reshape(value.real(), shape)
-    return op.transpose(node, integers(NHWC_TO_NCHW)) if first else node
+    return op.transpose(node, integers(find_order(rank, True))) if first else node
 
 
 def activate(real: Node, activation: FuseCode, type: OperandType) -> Node:
@@ -275,10 +272,11 @@ def _is_bounded(x: Node) -> bool:
 
 
 def computes_in_nchw(*values: Value) -> bool:
-    """Return whether an operation without axes works in NCHW: if one of its inputs of rank 4 is computed so."""
-    return any(value.is_channels_first and value.type.rank == 4 for value in values)
+    """Return whether an operation without axes has the channels first: if one of its inputs of the highest rank has."""
+    rank = max(value.type.rank for value in values)
+    return any(value.is_channels_first and value.type.rank == rank for value in values)
 
 
-def position_of_axis(first: bool, axis: int) -> int:
-    """Return the position in the graph of an axis of the model; ``first`` means NCHW."""
-    return FIRST[axis] if first else axis
+def position_of_axis(first: bool, axis: int, rank: int) -> int:
+    """Return the position in the graph of an axis of the model; ``first`` means that channels are."""
+    return find_order(rank, True).index(axis) if first else axis

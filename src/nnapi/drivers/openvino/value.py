@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.model.operand import Array, OperandType
-from nnapi.model.parameter import NCHW_TO_NHWC, NHWC_TO_NCHW, nchw_to_nhwc, nhwc_to_nchw
+from nnapi.model.parameter import NCHW_TO_NHWC, nchw_to_nhwc, nhwc_to_nchw
 from nnapi.ops.quantized_values import dequantize, same_quantization
 
 Node: TypeAlias = Any
@@ -18,7 +18,7 @@ Kind = Literal["stored", "real", "raw"]
 """``stored``: as NNAPI stores it (quantized values, bytes, float16). ``real``: dequantized, as float32, int32 or
 boolean. ``raw``: a float32 result that has yet to be quantized."""
 Face = tuple[Kind, bool]
-"""A kind, and whether an image is NCHW, as the engine computes it, or NHWC."""
+"""A kind, and whether an image is NCHW, as the engine computes it, or NHWC; so for volumes of rank 5."""
 
 ELEMENTS = {
     OperandCode.TENSOR_FLOAT32: ov.Type.f32,
@@ -57,6 +57,11 @@ def make_shareable(array: Array) -> Array:
 def constant(array: Array) -> Node:
     """Return a constant node; a large one shares the array's memory."""
     return op.constant(make_shareable(array), shared_memory=array.nbytes > SHARED)
+
+
+def find_order(rank: int, first: bool) -> list[int]:
+    """Return the order of axes that moves the channels of an image or a volume behind the batches, or to the end."""
+    return [0, rank - 1, *range(1, rank - 1)] if first else [0, *range(2, rank), 1]
 
 
 def node_of(value: Any) -> Node:
@@ -133,7 +138,7 @@ class Value:
         limits = np.iinfo(self.type.dtype)
         quantized = op.clamp(op.convert(parameter, "f32"), float(limits.min), float(limits.max))
         real = _scale(quantized, self.type)  # clamps nothing, but makes the engine dequantize before it transposes
-        return op.transpose(real, list(NHWC_TO_NCHW)) if first else real
+        return op.transpose(real, find_order(self.type.rank, True)) if first else real
 
     def before_rounding(self, first: bool = False) -> Node:
         """Return the float values, for quantization at once. Otherwise the engine may crash on dequantized values of a
@@ -174,12 +179,13 @@ class Value:
 
     def _constant(self, kind: Kind, first: bool) -> Node:
         assert self.array is not None
-        array = self.array.transpose(NHWC_TO_NCHW) if first else self.array
+        order = find_order(self.type.rank, first)
+        array = self.array.transpose(order) if first else self.array
         if kind == "stored":
             return constant(array)
         if self.type.is_quantized:
             if first and self.type.channel:
-                array = dequantize(self.type, self.array).transpose(NHWC_TO_NCHW)
+                array = dequantize(self.type, self.array).transpose(order)
             else:
                 array = dequantize(self.type, array)
         elif self.type.code == OperandCode.TENSOR_BOOL8:
@@ -203,7 +209,7 @@ class Value:
         if (kind, order) not in self._faces:
             self._faces[kind, order] = _convert(node, native, kind, self.type)
         node = self._faces[kind, order]
-        return node if order == first else op.transpose(node, list(NHWC_TO_NCHW if first else NCHW_TO_NHWC))
+        return node if order == first else op.transpose(node, find_order(self.type.rank, first))
 
 
 def _convert(node: Node, native: Kind, kind: Kind, type: OperandType) -> Node:

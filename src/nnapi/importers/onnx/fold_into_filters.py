@@ -11,6 +11,7 @@ from nnapi.dataflow import find_makers
 from nnapi.importers.graph import FLOAT32, Step, Value
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.model.operand import Array, OperandType
+from nnapi.operation_codes import CompositeCode
 from nnapi.shapes.array import is_symbolic
 
 
@@ -28,6 +29,8 @@ LINEAR: dict[int, Linear] = {
     OperationCode.TRANSPOSE_CONV_2D: Linear(9, 0),
     OperationCode.GROUPED_CONV_2D: Linear(10, 0, is_ordered=True),
     OperationCode.DEPTHWISE_CONV_2D: Linear(10, 3, is_ordered=True),
+    CompositeCode.CONV_3D: Linear(7, 0, is_ordered=True),
+    CompositeCode.TRANSPOSE_CONV_3D: Linear(5, 0),
 }
 """Linear operations, in the overloads with explicit padding."""
 SUMS: dict[int, int] = {OperationCode.ADD: 1, OperationCode.SUB: -1}

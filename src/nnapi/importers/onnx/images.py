@@ -1,29 +1,39 @@
-"""Images: NCHW in the file, NHWC in the graph. An NCW tensor is an image of height 1."""
+"""Images: NCHW in the file, NHWC in the graph. An NCW tensor is an image of height 1. Volumes have a depth, too."""
 
 from nnapi.importers.graph import Value
 from nnapi.importers.movement import transpose
 from nnapi.importers.node import Node
 from nnapi.model.operand import Shape
 
-TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+TO_FIRST = (0, 3, 1, 2)
 IMAGES = (3, 4)
 """Ranks of images in the file."""
+VOLUME = 5
+"""The rank of volumes."""
+
+
+def channels_last(rank: int) -> tuple[int, ...]:
+    """Return the order of axes that moves the channels of an image or a volume to the end."""
+    return (0, *range(2, rank), 1)
 
 
 def image_shape(shape: Shape, is_nhwc: bool) -> Shape:
     n, c, *size = shape
-    height, width = size if len(size) == 2 else (1, *size)
-    return (n, height, width, c) if is_nhwc else (n, c, height, width)
+    size = size if len(size) > 1 else [1, *size]
+    return (n, *size, c) if is_nhwc else (n, c, *size)
 
 
 def to_nhwc(node: Node, value: Value, shape: Shape) -> Value:
     if _order_matters(shape):
-        return transpose(node, node.reshape(value, image_shape(shape, is_nhwc=False)), TO_LAST)
+        first = image_shape(shape, is_nhwc=False)
+        return transpose(node, node.reshape(value, first), channels_last(len(first)))
     return node.reshape(value, image_shape(shape, is_nhwc=True))
 
 
 def to_nchw(node: Node, value: Value, shape: Shape) -> Value:
-    return node.reshape(transpose(node, value, TO_FIRST) if _order_matters(shape) else value, shape)
+    last = value.rank - 1
+    moved = transpose(node, value, (0, last, *range(1, last))) if _order_matters(shape) else value
+    return node.reshape(moved, shape)
 
 
 def _order_matters(shape: Shape) -> bool:

@@ -13,8 +13,8 @@ import numpy as np
 from nnapi.importers.broadcasting import broadcast_shape
 from nnapi.importers.graph import Value
 from nnapi.importers.movement import collapse
-from nnapi.importers.onnx.images import IMAGES, TO_LAST, image_shape, to_nhwc
-from nnapi.importers.onnx.node import HIGHEST_RANK, Node
+from nnapi.importers.onnx.images import IMAGES, VOLUME, channels_last, image_shape, to_nhwc
+from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, Node
 from nnapi.importers.onnx.tensors import DYNAMIC, Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Shape
@@ -29,15 +29,15 @@ class Layout:
         return node.result(value, self.shape, elem=elem, is_nhwc=self.is_nhwc)
 
 
-def image(node: Node, i: int) -> Value:
+def image(node: Node, i: int, *, volumes: bool = False) -> Value:
     """Return input ``i`` as an NHWC image of float values."""
-    return node.dequantize_unless_bytes(i, stored_image(node, i))
+    return node.dequantize_unless_bytes(i, stored_image(node, i, volumes=volumes))
 
 
-def stored_image(node: Node, i: int) -> Value:
-    """Return input ``i`` as an NHWC image, which may be quantized."""
+def stored_image(node: Node, i: int, *, volumes: bool = False) -> Value:
+    """Return input ``i`` as an NHWC image, which may be quantized, or as a volume if the rule has ``volumes``."""
     tensor = node.tensor(i)
-    if tensor.rank not in IMAGES:
+    if tensor.rank not in IMAGES and not (volumes and tensor.rank == VOLUME):
         raise Refused(f"NNAPI has images of two dimensions, the input is of rank {tensor.rank}")
     if tensor.nhwc is not None:
         return tensor.nhwc
@@ -50,8 +50,8 @@ def stored_image(node: Node, i: int) -> Value:
 def from_image(node: Node, value: Value) -> Tensor:
     """Return an NHWC image as a result whose shape in the file has the rank of input 0."""
     rank = node.tensor(0).rank
-    n, height, width, c = value.shape if value.rank == 4 else (DYNAMIC,) * 4
-    return node.result(value, (n, c, height, width) if rank == 4 else (n, c, width), is_nhwc=True)
+    n, *size, c = value.shape if value.rank == max(rank, 4) else (DYNAMIC,) * max(rank, 4)
+    return node.result(value, (n, c, *size) if rank > 3 else (n, c, size[1]), is_nhwc=True)
 
 
 def flatten_shape(shape: Shape, axis: int) -> Shape:
@@ -101,7 +101,7 @@ def _broadcast_to_image(node: Node, i: int, shape: Shape, of_constants: bool) ->
     own = (1,) * (len(shape) - tensor.rank) + tensor.dims
     if tensor.array is not None and not value.is_quantized:
         first = tensor.array.reshape(image_shape(own, is_nhwc=False))
-        return node.constant(np.ascontiguousarray(first.transpose(TO_LAST)), value)
+        return node.constant(np.ascontiguousarray(first.transpose(channels_last(first.ndim))), value)
     return to_nhwc(node, value, own)
 
 
@@ -113,7 +113,7 @@ def _lower_rank(node: Node, values: Sequence[Value], shapes: Sequence[Shape], sh
     for axis, size in enumerate(shape):
         kinds.append(kinds[-1] if size == 1 and kinds else tuple(each[axis] == 1 for each in padded))
     rank = len(collapse(shape, kinds)[0])
-    expressible(rank <= HIGHEST_RANK, f"its shapes stretch along {rank} axes, NNAPI has {HIGHEST_RANK}")
+    expressible(rank <= WIDEST_RANK, f"its shapes stretch along {rank} axes, operations along at most {WIDEST_RANK}")
     return [node.view(value, collapse(own, kinds)[0]) for value, own in zip(values, padded, strict=True)]
 
 
@@ -122,7 +122,7 @@ def view_around(node: Node, value: Value, shape: Shape, axis: int) -> Value:
     return node.view(value, (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])))
 
 
-NHWC_AXES = {4: (0, 3, 1, 2), 3: (0, 3, 2)}
+NHWC_AXES = {5: (0, 4, 1, 2, 3), 4: (0, 3, 1, 2), 3: (0, 3, 2)}
 """The axis of an NHWC image for each axis in the file, by the rank in the file."""
 
 

@@ -23,6 +23,7 @@ from nnapi.importers.terms import SIGNED
 from nnapi.model.call import UNKNOWN, NotYetKnown
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY
+from nnapi.model.parameter import HIGH
 from nnapi.operation_codes import Code, CompositeCode
 from nnapi.shapes.size import is_same
 
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 FILLED = {INT32: OperandCode.INT32, FLOATS[0]: OperandCode.FLOAT32, FLOATS[1]: OperandCode.FLOAT16}
 """The types that FILL makes, and the type of its scalar."""
 HIGHEST_RANK = 4
-"""The highest rank of NNAPI's operations; further axes are merged."""
+"""The highest rank of NNAPI's operations; further axes are merged where that is exact."""
+WIDEST_RANK = HIGH[-1]
+"""The highest rank of operations beyond NNAPI's, on axes that do not merge."""
 
 
 class Node(AnyNode):

@@ -29,7 +29,12 @@ def convolve(
 def grouped_conv_2d(
     b: Decomposition, input: Tensor, filter: Tensor, bias: Tensor, num_groups: int, **window: Any
 ) -> Tensor:
-    type = b.call.results[0]
+    return convolve_by_groups(b, input, filter, bias, b.call.results[0], num_groups, **window)
+
+
+def convolve_by_groups(
+    b: Decomposition, input: Tensor, filter: Tensor, bias: Tensor, type: OperandType, num_groups: int, **window: Any
+) -> Tensor:
     depth, channels = input.shape[3] // num_groups, filter.shape[0] // num_groups
     out = type.with_dimensions((*type.dimensions[:3], channels))
     parts = []

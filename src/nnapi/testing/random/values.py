@@ -85,9 +85,9 @@ def draw_ranges(rng: np.random.Generator) -> Ranges:
         constants=pick(rng, (0.0, 0.5, 1.0)),
         integers=pick(rng, ((0, min(dimensions)), (0, 1), (-100, 100))),
         floats=pick(rng, ((-2.0, 2.0), (0.0, 2.0), (-100.0, 100.0))),
-        central=rng.random() < 0.5,
+        central=(share := rng.random()) < 0.5,
         uniform=pick(rng, (0.0, 0.0, 1.0)),
-        is_high=rng.random() < HIGH,
+        is_high=2 * share % 1 < HIGH,
     )
 
 

@@ -123,7 +123,7 @@ def _line_up(input: Value, axis: int) -> tuple[Node, int]:
     An NCHW image keeps its channels first, and its pixels become one axis. With two axes the engine would compare pixel
     by pixel, and transposing the image would take longer still.
     """
-    if not input.is_channels_first or axis != 3:
+    if not input.is_channels_first or axis != 3 or input.type.rank != 4:
         return input.real(), axis
     images, rows, columns, channels = input.type.dimensions
     return reshape(input.real(first=True), [images, channels, rows * columns]), 1

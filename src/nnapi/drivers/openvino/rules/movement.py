@@ -43,7 +43,7 @@ def concatenate(context: Context, inputs: Sequence[Value], axis: int) -> Value:
     nodes = [value.node("stored") if is_stored else _alike(value, type, first) for value in inputs]
     if not first and (not is_stored or type.code in FLOATS):
         nodes = _copy(nodes, type, axis)
-    from_end = position_of_axis(first, axis) - len(type.dimensions)  # the engine's patterns use -1 for the last axis
+    from_end = position_of_axis(first, axis, type.rank) - type.rank  # the engine's patterns use -1 for the last axis
     return Value.of(op.concat(nodes, from_end), type, "stored" if is_stored else "real", first=first)
 
 
@@ -72,7 +72,7 @@ def pack(context: Context, axis: int, inputs: Sequence[Value]) -> Value:
 @lower(Op.SPLIT)
 def split(context: Context, input: Value, axis: int, num_splits: int) -> list[Value]:
     first = input.is_channels_first
-    along = integers(position_of_axis(first, axis_of(axis, input.type.rank)))
+    along = integers(position_of_axis(first, axis_of(axis, input.type.rank), input.type.rank))
     parts = op.split(input.node(input.is_moved_as, first), along, num_splits)
     return [Value.of(parts.output(i), context.type(i), input.is_moved_as, first=first) for i in range(num_splits)]
 
@@ -208,7 +208,7 @@ def _hide(context: Context, input: Value, x: Node) -> Node:
 
 def _around(paddings: Array, first: bool) -> tuple[Node, Node]:
     """Return the padding before and after each axis, in the order of the graph's axes."""
-    order = sorted(range(len(paddings)), key=lambda axis: position_of_axis(first, axis))
+    order = sorted(range(len(paddings)), key=lambda axis: position_of_axis(first, axis, len(paddings)))
     return integers(paddings[order, 0]), integers(paddings[order, 1])
 
 

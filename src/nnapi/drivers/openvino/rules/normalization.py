@@ -23,7 +23,7 @@ IMAGE = (2, 3)
 def softmax(context: Context, input: Value, beta: float, axis: int) -> Value:
     """Subtract the maximum before multiplying by beta: products of large elements may be infinite."""
     first = input.is_channels_first
-    x, along = input.real(first), position_of_axis(first, axis_of(axis, input.type.rank))
+    x, along = input.real(first), position_of_axis(first, axis_of(axis, input.type.rank), input.type.rank)
     if abs(beta) > 1 and not input.type.is_quantized:
         x = op.subtract(x, op.reduce_max(x, integers([along]), True))
     return context.result(op.softmax(_times(x, beta), along), first=first)
@@ -34,7 +34,9 @@ def log_softmax(context: Context, input: Value, beta: float, axis: int) -> Value
     require(beta > 0, f"beta is {beta}, with which the specified arithmetic overflows and the engine's does not")
     first = input.is_channels_first
     x = _times(input.real(first), beta)
-    return context.result(op.log_softmax(x, position_of_axis(first, axis_of(axis, input.type.rank))), first=first)
+    return context.result(
+        op.log_softmax(x, position_of_axis(first, axis_of(axis, input.type.rank), input.type.rank)), first=first
+    )
 
 
 def _times(x: Node, factor: float) -> Node:
@@ -47,7 +49,7 @@ def l2_normalization(context: Context, input: Value, axis: int) -> Value:
     first = input.is_channels_first
     x = input.real(first)
     squares = op.reduce_sum(
-        op.multiply(x, x), integers([position_of_axis(first, axis_of(axis, input.type.rank))]), True
+        op.multiply(x, x), integers([position_of_axis(first, axis_of(axis, input.type.rank), input.type.rank)]), True
     )
     least = input.type.scale / 2 if input.type.is_quantized else 1e-6
     return context.result(op.divide(x, op.maximum(op.sqrt(squares), number(least))), first=first)
@@ -137,7 +139,7 @@ def _normalize_groups(
 ) -> Value:
     """Return normalize(input) · gamma + beta, in the layout of the input."""
     (x, *factors), first = align([input, *(each for each in (gamma, beta) if each is not None)])
-    axes = [position_of_axis(first, each) for each in list_axes(axis, input.type.rank)]
+    axes = [position_of_axis(first, each, input.type.rank) for each in list_axes(axis, input.type.rank)]
     y = normalize(x, axes)
     if gamma is not None:
         y = op.multiply(y, factors[0])

@@ -15,7 +15,7 @@ from nnapi.drivers.openvino.context import (
     position_of_axis,
 )
 from nnapi.drivers.openvino.sizes import integers, reshape
-from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, number
+from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, find_order, number
 from nnapi.model.operand import Array
 from nnapi.operation_codes import Code
 from nnapi.operation_codes import CompositeCode as Composite
@@ -74,15 +74,15 @@ def _reduce(context: Context, input: Value, axes: Array, function: Function) -> 
     ignores a later reshape; beside remaining dimensions of 1, it loses a later transpose.
     """
     first, along, rank = input.is_channels_first, reduced_axes(input.type.rank, axes), input.type.rank
-    left = [position_of_axis(first, axis) for axis in range(rank) if axis not in along]
+    left = [position_of_axis(first, axis, rank) for axis in range(rank) if axis not in along]
     are_dropped = context.type().rank < rank
     keeps_order = left == sorted(left) and (len(along) == 1 or left[:1] == [0])
     at_once = are_dropped and left != [] and keeps_order and 1 not in context.type().dimensions
-    y = function(input.real(first), integers([position_of_axis(first, axis) for axis in along]), not at_once)
+    y = function(input.real(first), integers([position_of_axis(first, axis, rank) for axis in along]), not at_once)
     if at_once or not are_dropped:
         return y, first and not are_dropped
     if first:
-        y = op.transpose(y, integers([0, 2, 3, 1]))
+        y = op.transpose(y, integers(find_order(rank, False)))
     return reshape(y, context.type().dimensions), False
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import QUANT8, Value
 from nnapi.importers.movement import transpose
+from nnapi.importers.onnx.images import VOLUME, channels_last
 from nnapi.importers.onnx.layout import from_image, image, stored_image
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.operators import rule
@@ -23,25 +24,27 @@ from nnapi.importers.onnx.rules.quantized_operands import (
 from nnapi.importers.onnx.tensors import DYNAMIC, Tensor
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.operation_codes import CompositeCode
 
 Pair = tuple[int, int]
 T = TypeVar("T")
 
 
 class Windows(NamedTuple):
-    """A sliding window. Pairs are (height, width); ``pads`` is ((top, bottom), (left, right))."""
+    """A sliding window along (height, width), or (depth, height, width) of a volume. ``pads`` has a pair for each."""
 
-    size: Pair
-    stride: Pair
-    dilation: Pair
-    pads: tuple[Pair, Pair]
+    size: Shape
+    stride: Shape
+    dilation: Shape
+    pads: tuple[Pair, ...]
 
     @property
-    def span(self) -> Pair:
-        return (
-            (self.size[0] - 1) * self.dilation[0] + 1,
-            (self.size[1] - 1) * self.dilation[1] + 1,
-        )
+    def span(self) -> Shape:
+        return tuple((size - 1) * gap + 1 for size, gap in zip(self.size, self.dilation, strict=True))
+
+    @property
+    def is_dilated(self) -> bool:
+        return max(self.dilation) > 1
 
 
 def find_windows(node: Node, kernel: Shape) -> Windows:
@@ -54,12 +57,13 @@ def find_windows(node: Node, kernel: Shape) -> Windows:
     elif mode == "VALID":
         around = [(0, 0) for _ in kernel]
     expressible(all(each >= 0 for pair in around for each in pair), "pads holds negative values")
-    return Windows(_two(kernel, 1), _two(stride, 1), _two(dilation, 1), _two(around, (0, 0)))
+    return Windows(_image(kernel, 1), _image(stride, 1), _image(dilation, 1), _image(around, (0, 0)))
 
 
 def _read_windows(node: Node, kernel: Shape) -> tuple[list[int], list[int], list[Pair]]:
     axes = len(kernel)
-    expressible(axes in (1, 2), f"NNAPI has images of two dimensions, its windows have {axes}")
+    fits = axes == node.tensor(0).rank - 2 and axes in (1, 2, 3)
+    expressible(fits, f"its windows have {axes} dimensions, its image {node.tensor(0).rank - 2}")
     stride, dilation = (list(node.attribute(name) or [1] * axes) for name in ("strides", "dilations"))
     pads = list(node.attribute("pads") or [0] * (2 * axes))
     expressible(len(stride) == len(dilation) == axes and len(pads) == 2 * axes, "its strides or pads do not fit")
@@ -67,8 +71,8 @@ def _read_windows(node: Node, kernel: Shape) -> tuple[list[int], list[int], list
     return stride, dilation, list(zip(pads[:axes], pads[axes:], strict=True))
 
 
-def _two(values: Sequence[T], missing: T) -> tuple[T, T]:
-    return (missing, values[0]) if len(values) == 1 else (values[0], values[1])
+def _image(values: Sequence[T], missing: T) -> tuple[T, ...]:
+    return (missing, *values) if len(values) == 1 else tuple(values)
 
 
 def same_padding(size: int, kernel: int, stride: int, dilation: int, mode: str) -> Pair:
@@ -80,6 +84,8 @@ def same_padding(size: int, kernel: int, stride: int, dilation: int, mode: str) 
 
 @rule("Conv")
 def conv(node: Node) -> Tensor:
+    if node.tensor(0).rank == VOLUME:
+        return convolve_volume(node, find_windows(node, node.shape(1)[2:]))
     if is_quantized_float(node.tensor(0)) and node.wanted is not None and node.tensor(1).rank in (3, 4):
         x = stored_image(node, 0)
         filter = filter_beside(node, x, 1)
@@ -87,7 +93,7 @@ def conv(node: Node) -> Tensor:
         if filter is not None and bias is not None and node.wanted.code == x.type.code:
             return convolve(node, x, to_ohwi(filter), bias, node.wanted)
     x, filter = image(node, 0), _filter(node, 1)
-    return convolve(node, x, filter, _bias(node, x, filter.shape[0]))
+    return convolve(node, x, filter, read_bias(node, x, filter.shape[0]))
 
 
 def convolve(node: Node, x: Value, filter: Value, bias: Value, type: OperandType | None = None) -> Tensor:
@@ -98,7 +104,7 @@ def convolve(node: Node, x: Value, filter: Value, bias: Value, type: OperandType
     units = filter.shape[0]
     pads = pad_and_stride(node, window)
     act, flag = node.activation_operand(), node.flag(False)
-    dilated = (flag, node.i32(window.dilation[1]), node.i32(window.dilation[0])) if window.dilation != (1, 1) else ()
+    dilated = (flag, node.i32(window.dilation[1]), node.i32(window.dilation[0])) if window.is_dilated else ()
     if groups == 1:
         result = node.apply(OperationCode.CONV_2D, x, filter, bias, *pads, act, *dilated, type=type)
     elif groups == channels:
@@ -129,6 +135,24 @@ def convolve_dynamic_range(node: Node, filter: Tensor) -> Tensor | None:
     return convolve(node, x, node.graph.real_at_run(to_ohwi(stored)), zeros(node, x, stored.shape[0]))
 
 
+def convolve_volume(node: Node, window: Windows) -> Tensor:
+    x, units = image(node, 0, volumes=True), node.shape(1)[0]
+    expressible(node.tensor(1).rank == VOLUME, f"its filter has rank {node.tensor(1).rank}, its input {VOLUME}")
+    array, order = node.tensor(1).array, channels_last(VOLUME)
+    filter = transpose(node, node.input(1), order) if array is None else node.constant(array.transpose(order), x)
+    more = node.graph.ints(window.dilation), node.i32(int(node.attribute("group", 1))), node.activation_operand()
+    bias = read_bias(node, x, units)
+    return from_image(
+        node, node.claim_activation(apply_to_volume(node, CompositeCode.CONV_3D, x, filter, bias, window, *more))
+    )
+
+
+def apply_to_volume(
+    node: Node, code: CompositeCode, x: Value, filter: Value, bias: Value, window: Windows, *more: Value
+) -> Value:
+    return node.apply(code, x, filter, bias, node.graph.ints(window.pads), node.graph.ints(window.stride), *more)
+
+
 def pad_and_stride(node: Node, window: Windows) -> list[Value]:
     """Return left, right, top and bottom padding, then horizontal and vertical stride."""
     (top, bottom), (left, right) = window.pads
@@ -154,7 +178,7 @@ def depthwise_filter(node: Node, filter: Value) -> Value:
     return transpose(node, filter, (3, 1, 2, 0))
 
 
-def _bias(node: Node, x: Value, units: int) -> Value:
+def read_bias(node: Node, x: Value, units: int) -> Value:
     if not node.has(2):
         return zeros(node, x, units)
     array = node.tensor(2).array
@@ -164,43 +188,46 @@ def _bias(node: Node, x: Value, units: int) -> Value:
 @rule("ConvTranspose")
 def conv_transpose(node: Node) -> Tensor:
     """Lower ConvTranspose. Filters are IOHW; a dilated filter is expanded with zeros."""
-    x = image(node, 0)
+    x = image(node, 0, volumes=True)
     window, extra = _windows_of_transpose(node)
     groups, weights = node.attribute("group"), node.array(1)
-    weights = _dilate(weights if weights.ndim == 4 else weights[:, :, None, :], window.dilation)
+    weights = _dilate(weights[:, :, None, :] if weights.ndim == 3 else weights, window.dilation)
     units = weights.shape[1] * groups
     expressible(
         groups > 0 and weights.shape[0] % groups == 0,
         f"group is {groups}, must divide the {weights.shape[0]} input channels",
     )
-    bias = _bias(node, x, units)
+    bias = read_bias(node, x, units)
     node.graph.reserve(weights.nbytes)
     parts = zip(
-        split_by_sizes(node, x, 3, [weights.shape[0] // groups] * groups),
+        split_by_sizes(node, x, x.rank - 1, [weights.shape[0] // groups] * groups),
         np.split(weights, groups),
         split_by_sizes(node, bias, 0, [units // groups] * groups),
         strict=True,
     )
     results = [_convolve_transposed(node, window, extra, *part) for part in parts]
-    return from_image(node, concatenate_values(node, results, 3))
+    return from_image(node, concatenate_values(node, results, x.rank - 1))
 
 
 def _convolve_transposed(
-    node: Node, window: Windows, extra: tuple[Pair, Pair], x: Value, weights: Array, bias: Value
+    node: Node, window: Windows, extra: tuple[Pair, ...], x: Value, weights: Array, bias: Value
 ) -> Value:
     """Lower one group. ``extra`` are elements to append where ONNX's pads are negative; only the bias applies there."""
-    filter = node.constant(weights.transpose(1, 2, 3, 0), x)
+    filter = node.constant(weights.transpose(*range(1, weights.ndim), 0), x)
     late = any(map(any, extra))
     first = zeros(node, x, weights.shape[1]) if late else bias
-    operands = (x, filter, first, *pad_and_stride(node, window), node.i32(0), node.flag(False))
-    result = node.apply(OperationCode.TRANSPOSE_CONV_2D, *operands)
+    if len(window.size) == 3:
+        result = apply_to_volume(node, CompositeCode.TRANSPOSE_CONV_3D, x, filter, first, window, node.i32(0))
+    else:
+        operands = (x, filter, first, *pad_and_stride(node, window), node.i32(0), node.flag(False))
+        result = node.apply(OperationCode.TRANSPOSE_CONV_2D, *operands)
     if not late:
         return result
     result = pad_with(node, result, [(0, 0), *extra, (0, 0)], 0.0)
     return node.apply(OperationCode.ADD, result, bias, node.i32(0))
 
 
-def _windows_of_transpose(node: Node) -> tuple[Windows, tuple[Pair, Pair]]:
+def _windows_of_transpose(node: Node) -> tuple[Windows, tuple[Pair, ...]]:
     """Return the window, and the elements to add to the result where ONNX's pads are negative."""
     size, kernel = node.shape(0)[2:], node.shape(1)[2:]
     stride, dilation, around = _read_windows(node, kernel)
@@ -219,14 +246,14 @@ def _windows_of_transpose(node: Node) -> tuple[Windows, tuple[Pair, Pair]]:
         pairs.append((before, behind))
     cut_off = [(max(a, 0), max(b, 0)) for a, b in pairs]
     extra = [(max(-a, 0), max(-b, 0)) for a, b in pairs]
-    window = Windows(_two(kernel, 1), _two(stride, 1), _two(dilation, 1), _two(cut_off, (0, 0)))
-    return window, _two(extra, (0, 0))
+    window = Windows(_image(kernel, 1), _image(stride, 1), _image(dilation, 1), _image(cut_off, (0, 0)))
+    return window, _image(extra, (0, 0))
 
 
-def _dilate(weights: Array, dilation: Pair) -> Array:
-    if dilation == (1, 1):
+def _dilate(weights: Array, dilation: Shape) -> Array:
+    if max(dilation) == 1:
         return weights
-    *outer, height, width = weights.shape
-    whole = np.zeros((*outer, (height - 1) * dilation[0] + 1, (width - 1) * dilation[1] + 1), weights.dtype)
-    whole[..., :: dilation[0], :: dilation[1]] = weights
+    spans = ((size - 1) * gap + 1 for size, gap in zip(weights.shape[2:], dilation, strict=True))
+    whole = np.zeros((*weights.shape[:2], *spans), weights.dtype)
+    whole[:, :, *(slice(None, None, gap) for gap in dilation)] = weights
     return whole

@@ -11,7 +11,7 @@ from nnapi.importers.graph import BOOL8, INT32, Value
 from nnapi.importers.movement import need_inside, take
 from nnapi.importers.onnx.computed_sizes import read_size
 from nnapi.importers.onnx.layout import align, read_as_stored, view_around
-from nnapi.importers.onnx.node import HIGHEST_RANK, Node
+from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import BOOL, DYNAMIC, INT64, Tensor
 from nnapi.importers.refusals import expressible
@@ -39,7 +39,7 @@ def slice_axes(node: Node) -> Tensor:
         chosen[axis] = range(*part.indices(node.static_size(0, axis)))
         expressible(len(chosen[axis]), "its result has no elements")
         shape[axis] = len(chosen[axis])
-    if tensor.rank > HIGHEST_RANK and value.shape != tensor.dims:
+    if tensor.rank > HIGHEST_RANK and value.shape != tensor.dims and not is_nhwc:
         sizes = list(node.static_shape(0))
         for axis, each in chosen.items():
             value = _slice_along(node, view_around(node, value, tuple(sizes), axis), {1: each})
@@ -238,7 +238,7 @@ def view_coordinates(own: Shape, depth: int) -> Shape:
     """Return a shape of at most NNAPI's rank, in which ``depth`` coordinates select the same slices."""
     expressible(len(own) <= HIGHEST_RANK or DYNAMIC not in own, f"rank {len(own)} with dynamic dimensions")
     merged = own if len(own) <= HIGHEST_RANK else (*own[:depth], math.prod(own[depth:]))
-    expressible(len(merged) <= HIGHEST_RANK, f"it has {depth} indices for rank {len(own)}")
+    expressible(len(merged) <= WIDEST_RANK, f"it has {depth} indices for rank {len(own)}")
     return merged
 
 

@@ -11,7 +11,7 @@ from nnapi.importers.movement import collapse, concatenate, merge_axes, pad_by_c
 from nnapi.importers.onnx.computed_sizes import read_size, read_sizes
 from nnapi.importers.onnx.images import TO_FIRST
 from nnapi.importers.onnx.layout import flatten_shape, from_image, read_as_stored, stored_image, view_around
-from nnapi.importers.onnx.node import HIGHEST_RANK, Node
+from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import BYTES, DTYPES, DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
@@ -53,6 +53,7 @@ def reshape(node: Node) -> Tensor:
 def _reshape_at_run(node: Node, tensor: Tensor) -> Tensor:
     """Reshape to dimensions that only a run knows."""
     (rank,) = node.static_shape(1)
+    expressible(rank <= WIDEST_RANK, f"its result has {rank} dimensions, operations at most {WIDEST_RANK}")
     value, shape, wanted = node.stored(0), read_sizes(node.tensor(1), rank), node.cast(node.input(1), INT32)
     if node.attribute("allowzero") or node.tensor(1).known_sizes is not None:
         pass  # sizes of other tensors: none is a 0 that stands for a dimension of the input
@@ -187,7 +188,7 @@ def split_axis(node: Node) -> list[Tensor]:
     expressible(fits, f"sizes {sizes} of {dimension} in {count} outputs")
     value, axis_of, is_nhwc = read_as_stored(node, 0)
     along = axis_of[axis]
-    if tensor.rank > HIGHEST_RANK:
+    if tensor.rank > HIGHEST_RANK and not is_nhwc:
         value, along = view_around(node, value, tensor.dims, axis), 1
     pieces = iter(split_by_sizes(node, value, along, [size for size in sizes if size]))
     shapes = [(*tensor.dims[:axis], size, *tensor.dims[axis + 1 :]) for size in sizes]
@@ -223,7 +224,7 @@ def tile(node: Node) -> Tensor:
     if tensor.rank > HIGHEST_RANK:
         kinds = [(i, count) if count > 1 else 1 for i, count in enumerate(counts)]
         laid, positions = collapse(node.static_shape(0), kinds)
-        expressible(len(laid) <= HIGHEST_RANK, "it repeats along too many axes")
+        expressible(len(laid) <= WIDEST_RANK, "it repeats along too many axes")
         value = node.view(value, laid)
         counts = [
             math.prod(count for at, count in zip(positions, counts, strict=True) if at == i) for i in range(len(laid))
@@ -291,12 +292,13 @@ def pad(node: Node) -> Tensor:
     expressible(
         mode in ("constant", "reflect", "edge", "wrap"), f"its mode is {mode}, must be constant, reflect, edge or wrap"
     )
-    expressible(tensor.rank <= HIGHEST_RANK, f"NNAPI does not pad tensors of rank {tensor.rank}")
+    expressible(tensor.rank <= WIDEST_RANK, f"it pads a tensor of rank {tensor.rank}, operations at most {WIDEST_RANK}")
     if node.has(1) and node.tensor(1).array is None and mode == "constant":
         return _pad_at_run(node)
     widths = _widths(node, tensor.rank)
     shape = tuple(size and size + sum(width) for size, width in zip(tensor.dims, widths, strict=True))
     value, axis_of, is_nhwc = read_as_stored(node, 0)
+    value = value if is_nhwc else node.view(value, tensor.dims)
     along = [(0, 0)] * value.rank
     for axis, width in enumerate(widths):
         along[axis_of[axis]] = width

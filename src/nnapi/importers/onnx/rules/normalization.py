@@ -8,9 +8,9 @@ from nnapi.codes import OperationCode
 from nnapi.importers.graph import FLOAT32, INT32, Value
 from nnapi.importers.movement import transpose
 from nnapi.importers.node import REAL
-from nnapi.importers.onnx.images import IMAGES
+from nnapi.importers.onnx.images import IMAGES, VOLUME
 from nnapi.importers.onnx.layout import flatten_shape, from_image, image, view_around
-from nnapi.importers.onnx.node import HIGHEST_RANK, Node
+from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.rules.reduction import reduce_axes
@@ -36,9 +36,9 @@ def batch_normalization(node: Node) -> Tensor:
 
 def _by_channel(node: Node, factor: Array | Value, summand: Array | Value) -> Tensor:
     shape = node.shape(0)
-    is_image, lying = len(shape) in IMAGES, [-1]
+    is_image, lying = len(shape) in IMAGES or node.tensor(0).is_nhwc, [-1]
     if is_image:
-        x = image(node, 0)
+        x = image(node, 0, volumes=True)
     else:
         x = node.input(0)
         if len(shape) > 2:
@@ -55,11 +55,14 @@ def _by_channel(node: Node, factor: Array | Value, summand: Array | Value) -> Te
 
 @rule("InstanceNormalization")
 def instance_normalization(node: Node) -> Tensor:
+    """Lower InstanceNormalization; the images of a volume are one image, below each other."""
     rank = node.tensor(0).rank
-    expressible(rank in (3, 4), f"NNAPI has it for images, the input is of rank {rank}")
-    x = image(node, 0)
+    expressible(rank in (*IMAGES, VOLUME), f"NNAPI has it for images, the input is of rank {rank}")
+    x = image(node, 0, volumes=True)
     scalars = [node.real(number, x) for number in (1.0, 0.0, float(node.attribute("epsilon")))]
-    flat = node.apply(OperationCode.INSTANCE_NORMALIZATION, x, *scalars, node.flag(False))
+    n, *size, width, channels = x.shape
+    whole = node.view(x, (n, math.prod(size), width, channels)) if rank == VOLUME else x
+    flat = node.view(node.apply(OperationCode.INSTANCE_NORMALIZATION, whole, *scalars, node.flag(False)), x.shape)
     scaled = Term(node, flat) * Term(node, node.input(1))
     return from_image(node, (scaled + Term(node, node.input(2))).value)
 
@@ -114,7 +117,7 @@ def hardmax(node: Node) -> Tensor:
 @rule("LpNormalization")
 def lp_normalization(node: Node) -> Tensor:
     shape, p = node.shape(0), int(node.attribute("p"))
-    expressible(len(shape) <= HIGHEST_RANK and p in (1, 2), f"its p is {p}, its rank {len(shape)}")
+    expressible(len(shape) <= WIDEST_RANK and p in (1, 2), f"its p is {p}, its rank {len(shape)}")
     axis = node.axis(int(node.attribute("axis")), len(shape))
 
     def normalize(x: Term) -> Term:
@@ -122,7 +125,7 @@ def lp_normalization(node: Node) -> Tensor:
         length = length if p == 1 else sqrt(length)
         return x / choose(length.compare(OperationCode.EQUAL, 0), 1, length)
 
-    return node.result(in_float32(normalize)(Term(node, node.input(0))).value, shape)
+    return node.result(in_float32(normalize)(Term(node, node.view(node.input(0), shape))).value, shape)
 
 
 @rule(

@@ -7,7 +7,7 @@ from nnapi.importers.graph import INT32, QUANT8, Value
 from nnapi.importers.onnx.fusion import quantized_type
 from nnapi.importers.onnx.layout import read_as_stored, real_input
 from nnapi.importers.onnx.narrowing import narrow
-from nnapi.importers.onnx.node import HIGHEST_RANK, Node
+from nnapi.importers.onnx.node import WIDEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import (
     BYTES,
@@ -126,8 +126,8 @@ def _as_quantized(node: Node, value: Value, type: OperandType) -> Value | None:
 
 def _dequantize_by_arithmetic(node: Node) -> Tensor:
     shape = node.shape(0)
-    expressible(len(shape) <= HIGHEST_RANK, f"its input has rank {len(shape)}, NNAPI computes at most {HIGHEST_RANK}")
-    whole = Term(node, as_int32(node, node.stored(0)))
+    expressible(len(shape) <= WIDEST_RANK, f"its input has rank {len(shape)}, operations at most {WIDEST_RANK}")
+    whole = Term(node, as_int32(node, node.view(node.stored(0), shape)))
     if node.has(2):
         whole = whole - Term(node, as_int32(node, _along(node, 2, shape)))
     scale = Term(node, _along(node, 1, shape))

@@ -8,7 +8,7 @@ from nnapi.codes import OperationCode
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
 from nnapi.importers.movement import collapse, take
 from nnapi.importers.onnx.layout import read_as_stored, view_around
-from nnapi.importers.onnx.node import HIGHEST_RANK, Node
+from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.movement import concatenate_values
 from nnapi.importers.onnx.tensors import BYTES, Tensor
@@ -71,9 +71,9 @@ def reduce(node: Node) -> Tensor:
     axes = {node.axis(axis, len(shape)) for axis in given or ()}
     result = tuple(1 if axis in axes else size for axis, size in enumerate(shape) if keep or axis not in axes)
     value, axis_of, is_nhwc = _input_for_axes(node, axes, keep)
-    if len(shape) > HIGHEST_RANK:
+    if len(shape) > HIGHEST_RANK and not is_nhwc:
         laid, where = collapse(node.static_shape(0), [axis in axes for axis in range(len(shape))])
-        expressible(len(laid) <= HIGHEST_RANK, "it reduces along too many axes that are not adjacent")
+        expressible(len(laid) <= WIDEST_RANK, "it reduces along too many axes that are not adjacent")
         value, axis_of = node.view(value, laid), dict(enumerate(where))
     found = _reduce(node, value, sorted({axis_of[axis] for axis in axes}))
     return node.result(found.value, result, elem=tensor.elem, is_nhwc=is_nhwc and keep)

@@ -13,8 +13,9 @@ from nnapi.codes import OperationCode
 from nnapi.formats.onnx.messages import attribute_value, make_node
 from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.folding import fold
+from nnapi.importers.onnx.images import VOLUME
 from nnapi.importers.onnx.layout import image, read_as_stored, stored_image, view_around
-from nnapi.importers.onnx.node import HIGHEST_RANK, Node
+from nnapi.importers.onnx.node import WIDEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import expressible
@@ -47,7 +48,7 @@ def resize(node: Node) -> Tensor:
     tensor = node.tensor(0)
     shape = node.static_shape(0)
     expressible(
-        tensor.rank <= HIGHEST_RANK, f"NNAPI resizes images of two dimensions, the input is of rank {tensor.rank}"
+        tensor.rank <= WIDEST_RANK, f"it resizes a tensor of rank {tensor.rank}, operations at most {WIDEST_RANK}"
     )
     arguments = _read_arguments(node)
     roi = arguments.roi
@@ -56,8 +57,9 @@ def resize(node: Node) -> Tensor:
     found = {axis: _map(node, arguments, i) for i, axis in enumerate(arguments.axes)}
     maps = {axis: each for axis, each in sorted(found.items()) if not np.array_equal(each, np.eye(shape[axis]))}
     value, axis_of, is_nhwc = read_as_stored(node, 0)
-    if not is_nhwc and tensor.rank == 4 and set(maps) <= {2, 3}:
-        value, axis_of, is_nhwc = stored_image(node, 0), {2: 1, 3: 2}, True
+    if not is_nhwc and tensor.rank in (4, VOLUME) and set(maps) <= {*range(2, tensor.rank)}:
+        value, axis_of, is_nhwc = stored_image(node, 0, volumes=True), {axis: axis - 1 for axis in maps}, True
+    value = value if is_nhwc else node.view(value, shape)
     value = _apply_maps(node, value, {axis_of[axis]: each for axis, each in maps.items()}, is_nhwc)
     result = tuple(len(maps[axis]) if axis in maps else size for axis, size in enumerate(shape))
     return node.result(value, result, elem=tensor.elem, is_nhwc=is_nhwc)
@@ -109,13 +111,26 @@ def _map(node: Node, arguments: Arguments, i: int) -> Array:
 
 
 def _apply_maps(node: Node, value: Value, maps: Mapping[int, Array], is_nhwc: bool) -> Value:
-    if is_nhwc and set(maps) <= {1, 2} and maps:
+    if is_nhwc and value.rank == VOLUME:
+        value, maps = _resize_images(node, value, maps)
+    elif is_nhwc and set(maps) <= {1, 2} and maps:
         direct = _apply_directly(node, value, maps)
         if direct is not None:
             return direct
     for axis, each in maps.items():
         value = _apply_map(node, value, axis, each)
     return value
+
+
+def _resize_images(node: Node, value: Value, maps: Mapping[int, Array]) -> tuple[Value, Mapping[int, Array]]:
+    """Resize the images of a volume, which is a stack of them, if possible. Return the maps that are left to apply."""
+    images = {axis - 1: each for axis, each in maps.items() if axis > 1}
+    n, depth, *image = value.shape
+    resized = _apply_directly(node, node.view(value, (n * depth, *image)), images) if images else None
+    if resized is None:
+        return value, maps
+    left = {axis: each for axis, each in maps.items() if axis == 1}
+    return node.view(resized, (n, depth, *resized.shape[1:])), left
 
 
 def _apply_directly(node: Node, value: Value, maps: Mapping[int, Array]) -> Value | None:
