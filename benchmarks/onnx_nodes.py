@@ -133,7 +133,7 @@ def outcome(case: NodeCase, device: str | None = None) -> Outcome:
     if found.kind != "refused":
         return found
     content, inputs = freeze_parameters(case)
-    if len(inputs) == len(case.inputs) or not inputs:
+    if len(inputs) == len(case.inputs):
         return found
     again = _try(content, inputs, case, device)
     return Outcome("frozen") if again.kind == "passed" else again

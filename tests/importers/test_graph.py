@@ -85,7 +85,7 @@ def test_a_larger_file_may_make_more_constants() -> None:
         (Value(OperandType(FLOAT32), "", omitted=True), True, False, True),
         (Value(OperandType(FLOAT32, (0,)), "", omitted=True), True, False, True),
         (Value(OperandType(FLOAT32, (0,)), "", np.ones(1)), True, False, True),
-        (Value(OperandType(FLOAT32, (0,)), "", np.ones(0)), False, False, True),
+        (Value(OperandType(FLOAT32, (0,)), "", np.ones(0)), True, False, True),
     ],
 )
 def test_what_is_known_of_a_value(value: Value, is_known: bool, is_quantized: bool, is_float: bool) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi import Memory, OperandCode, OperandType, tensor
+from nnapi import Memory, Model, OperandCode, OperandType, tensor
 from nnapi.codes import OEM_SCALAR
 from nnapi.errors import BadDataError, UnmappableError
 from nnapi.model.constant import as_bytes, bind, can_change, need_size, to_array
@@ -118,3 +118,19 @@ def test_a_memory_that_cannot_be_mapped_is_the_fault_of_the_compilation() -> Non
 def test_values_of_the_oem_have_no_array_type() -> None:
     found = to_array(operand(OperandType(OEM_SCALAR)), np.arange(3, dtype=np.uint8))
     assert (found.dtype, found.tolist(), found.flags.writeable) == (np.uint8, [0, 1, 2], False)
+
+
+def test_values_without_elements_belong_to_models_of_files() -> None:
+    """NNAPI refuses them."""
+    for is_permitted in (False, True):
+        model = Model()
+        model.empty_tensors = is_permitted
+        index = model.add_operand(tensor("float32", (0, 3)))
+        known = model.add_operand(tensor("float32", (2, 3)))
+        with pytest.raises(BadDataError, match="an empty value"):
+            model.set_operand_value(known, np.zeros((0, 3), np.float32))
+        if is_permitted:
+            model.set_operand_value(index, np.zeros((0, 3), np.float32))
+        else:
+            with pytest.raises(BadDataError, match="an empty value"):
+                model.set_operand_value(index, np.zeros((0, 3), np.float32))

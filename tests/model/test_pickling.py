@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nnapi import BadDataError, BadStateError, Builder, Model, compile, load, tensor
+from nnapi import BadDataError, BadStateError, Builder, Model, OperationCode, compile, load, tensor
 from nnapi.model.content_hash import hash_content
 from nnapi.model.pickling import build, describe
 from nnapi.model.precision import Precision
@@ -96,3 +96,18 @@ def test_what_is_permitted_goes_along() -> None:
     assert pickle.loads(pickle.dumps(model)).high_ranks  # as in all models of the Builder
     assert model.with_precision(Precision.FLOAT16).dynamic_range
     assert [each.dynamic_range for each in describe(branching())] == [False] * 3
+
+
+def test_tensors_without_elements() -> None:
+    model = Model("empty")
+    model.empty_tensors = True
+    constant, result = (model.add_operand(tensor("float32", (0, 3))) for _ in range(2))
+    model.set_operand_value(constant, np.zeros((0, 3), np.float32))
+    model.add_operation(OperationCode.CAST, [constant], [result])
+    model.assign_roles([], [result])
+    model.finish()
+    again = pickle.loads(pickle.dumps(model))
+    assert again.empty_tensors
+    assert hash_content(again) == hash_content(model)
+    for each in (model, again):
+        assert compile(each, "nnapi-reference").run()[0].shape == (0, 3)

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.errors import BadDataError
 from nnapi.model.operand import tensor
+from nnapi.model.operation import REGISTRY
 from tests.ops.tensor_cases import (
     BOOL8,
     FLOATS,
@@ -148,3 +150,26 @@ def test_levels() -> None:
     assert level(Op.MEAN, SIX, ints(0), int32(0)) == 2
     assert level(Op.MEAN, (QUANTIZED["quant8_signed"], None), ints(0), int32(0)) == 4
     assert level(Op.REDUCE_SUM, SIX, ints(0), flag(True)) == 3
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (Op.REDUCE_MAX, -np.inf),
+        (Op.REDUCE_MIN, np.inf),
+        (Op.REDUCE_SUM, 0),
+        (Op.REDUCE_PROD, 1),
+        (Op.MEAN, np.nan),
+    ],
+)
+def test_no_elements(code: Op, expected: float) -> None:
+    """NumPy warns of the mean of nothing; the kernel does not."""
+    reduce = REGISTRY[code].kernel_for(OperandCode.TENSOR_FLOAT32).function
+    found = reduce(np.zeros((2, 0), np.float32), axes=np.array([1]), keep_dims=False)
+    np.testing.assert_array_equal(found, np.full(2, expected, np.float32))
+
+
+def test_no_quantized_elements() -> None:
+    for code, limit in ((Op.REDUCE_MAX, -128), (Op.REDUCE_MIN, 127)):
+        reduce = REGISTRY[code].kernel_for(OperandCode.TENSOR_QUANT8_ASYMM_SIGNED).function
+        assert reduce(np.zeros((0, 1), np.int8), axes=np.array([0]), keep_dims=True).tolist() == [[limit]]

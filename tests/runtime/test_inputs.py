@@ -103,3 +103,16 @@ def test_the_number_of_inputs_and_their_names() -> None:
     found = check_inputs(model, [{"y": two, "x": one}])
     assert found[0] is one
     assert found[1] is two
+
+
+def test_inputs_without_elements_belong_to_models_of_files() -> None:
+    model, empty, full = taking(tensor("float32", (0, 2))), np.ones((0, 2), np.float32), np.ones((3, 2), np.float32)
+    model.empty_tensors = True
+    assert check_inputs(model, [empty])[0] is empty
+    assert check_inputs(model, [full])[0] is full
+    assert [each.shape for each in make_zeros(model)] == [(1, 2)]
+    model.empty_inputs = frozenset(model.inputs)
+    assert check_inputs(model, [empty])[0] is empty
+    assert [each.shape for each in make_zeros(model)] == [(0, 2)]
+    with pytest.raises(BadDataError, match=r"cannot take an array of shape \[3, 2\]"):
+        check_inputs(model, [full])

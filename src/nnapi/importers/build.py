@@ -30,6 +30,7 @@ def build(
     model.permit_high_ranks(graph.high_ranks)
     before = [state for state, _ in states]
     changed = [pair for pair in states if pair[1] is not pair[0]]
+    model.permit_empty_tensors(True)
     written = _write_outputs(graph, [*inputs, *before], [*outputs, *(after for _, after in changed)])
     recognize(graph, written)
     describe = partial(_describe, model, symbols)
@@ -47,7 +48,8 @@ def build(
         else:
             model.add_matched_operation(known, reads, writes)
     results = [indices[value] for value in written]
-    model.identify_inputs_and_outputs([indices[value] for value in inputs], results[: len(outputs)])
+    roles = [indices[value] for value in inputs], results[: len(outputs)]
+    (model.identify_inputs_and_outputs if inputs else model.assign_roles)(*roles)  # C models have inputs, files may not
     after = dict(zip((state for state, _ in changed), results[len(outputs) :], strict=True))
     model.states = tuple(StatePair(indices[state], after.get(state)) for state in before)
     model.finish()

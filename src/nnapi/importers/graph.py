@@ -87,7 +87,7 @@ class Value:
         """Return whether all dimensions are static."""
         dimensions = self.type.dimensions
         if dimensions:
-            return 0 not in dimensions or self.omitted or (self.array is not None and self.array.size > 0)
+            return 0 not in dimensions or self.omitted or self.array is not None
         return self.omitted or self.model is not None or self.type.is_scalar
 
 
@@ -346,7 +346,8 @@ def normalize_call(
     positions = tuple(range(count)), tuple(range(count, count + len(declared)))
     given = [None if value.omitted else type for value, type in zip(inputs, types, strict=True)]
     arrays = [value.array for value in inputs]
-    return normalize(operation, match, *positions, tuple(declared), given.__getitem__, arrays.__getitem__)
+    types_of, value_of = given.__getitem__, arrays.__getitem__
+    return normalize(operation, match, *positions, tuple(declared), types_of, value_of, empty_tensors=True)
 
 
 def _passes(operation: Operation, match: Match, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:

@@ -90,7 +90,8 @@ def load_for(memory: Memory, path: str, purpose: str, read: Callable[[], Model])
     model = _recall(file, memory, path, purpose, read)
     if model is None:
         model = read()
-        model.origin = Origin(file, path, _list_others(model), purpose)
+        if not model.empty_inputs:  # a record does not say so
+            model.origin = Origin(file, path, _list_others(model), purpose)
     return model
 
 

@@ -21,13 +21,14 @@ def need_inputs(shapes: Shapes, names: Iterable[str]) -> None:
     need(not unknown, f"it has no input {', '.join(unknown)}; its inputs are {', '.join(known)}", BadDataError)
 
 
-def fix_shape(name: str, shape: Shape | None, wanted: Shape) -> Shape:
-    """Return the dimensions ``wanted`` for an input; raise BadDataError if they contradict the file's ``shape``."""
+def fix_shape(name: str, shape: Shape | None, wanted: Shape, *, least: int = 1) -> Shape:
+    """Return the dimensions ``wanted`` for an input; raise BadDataError if they contradict the file's ``shape``, or are
+    below ``least``."""
     fits = shape is None or (
         len(shape) == len(wanted) and all(have in (DYNAMIC, want) for have, want in zip(shape, wanted, strict=True))
     )
     need(fits, f"input {name} is {describe_shape(shape or ())}, not {list(wanted)}", BadDataError)
-    need(all(each > 0 for each in wanted), f"input {name} cannot be {list(wanted)}", BadDataError)
+    need(all(each >= least for each in wanted), f"input {name} cannot be {list(wanted)}", BadDataError)
     return wanted
 
 

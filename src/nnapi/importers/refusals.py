@@ -16,6 +16,18 @@ class Refused(Exception):
         self.reasons = (reason, *further)
 
 
+class EmptyResult(Refused):
+    """The result of an operation has no elements, so no operation of NNAPI gives it."""
+
+    def __init__(self) -> None:
+        super().__init__("its result has no elements")
+
+
+def need_elements(condition: object) -> None:
+    if not condition:
+        raise EmptyResult
+
+
 def expressible(condition: object, reason: str) -> None:
     if not condition:
         raise Refused(reason)

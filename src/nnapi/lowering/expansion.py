@@ -73,7 +73,7 @@ class _Expanded:
         for call in given.operations:
             self._add(call)
         model.assign_roles(given.inputs, given.outputs)
-        model.notes = given.notes
+        model.notes, model.empty_inputs = given.notes, given.empty_inputs
         model.freeze()
         return Expansion(model, tuple(self.origins), self.refusals)
 

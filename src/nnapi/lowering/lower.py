@@ -91,8 +91,9 @@ def normalize_call(
     ``any_size``, every operation accepts tensors without elements."""
     match = match_of(call)
     declared = tuple([model.operands[index].type for index in call.outputs])
-    operation = REGISTRY[call.code].for_any_size if any_size else REGISTRY[call.code]
-    return normalize(operation, match, call.inputs, call.outputs, declared, types.__getitem__, value_of)
+    operation, known = REGISTRY[call.code], (types.__getitem__, value_of)
+    empty_tensors = any_size or model.empty_tensors
+    return normalize(operation, match, call.inputs, call.outputs, declared, *known, empty_tensors=empty_tensors)
 
 
 def check_results(model: Model, call: Call, *, lax: bool = False) -> Iterator[tuple[Operand, OperandType]]:

@@ -113,13 +113,18 @@ def normalize(
     declared: tuple[OperandType, ...],
     type_of: TypeOf,
     value_of: ValueOf,
+    *,
+    empty_tensors: bool = False,
 ) -> Call:
     """Return the normalized call for concrete types (None for an omitted operand).
 
-    ``value_of`` returns the arrays of constants. Raises NotYetKnown if a required value is unknown. Raises
-    OpFailedError, or the operation's ``failure`` if it has one, for illegal values.
+    ``value_of`` returns the arrays of constants. ``empty_tensors`` permits inputs without elements. Raises NotYetKnown
+    if a required value is unknown. Raises OpFailedError, or the operation's ``failure`` if it has one, for illegal
+    values.
     """
-    arguments, operands, activation, nchw = _normal_arguments(operation, match, inputs, type_of, value_of)
+    arguments, operands, activation, nchw = _normal_arguments(
+        operation, match, inputs, type_of, value_of, empty_tensors or operation.zero_sized
+    )
     results = _results(operation, arguments, declared)
     if activation and results and results[0].code == OperandCode.TENSOR_INT32:
         raise OpFailedError(f"activation {activation.name} cannot be fused into a result of type TENSOR_INT32")
@@ -130,12 +135,17 @@ def number_of_results(
     operation: Operation, match: Match, inputs: tuple[int, ...], type_of: TypeOf, value_of: ValueOf
 ) -> int:
     """Return the number of results, including optional ones; raises like :func:`normalize`."""
-    arguments, *_ = _normal_arguments(operation, match, inputs, type_of, value_of)
+    arguments, *_ = _normal_arguments(operation, match, inputs, type_of, value_of, operation.zero_sized)
     return len(_shapes(operation, arguments))
 
 
 def _normal_arguments(
-    operation: Operation, match: Match, inputs: tuple[int, ...], type_of: TypeOf, value_of: ValueOf
+    operation: Operation,
+    match: Match,
+    inputs: tuple[int, ...],
+    type_of: TypeOf,
+    value_of: ValueOf,
+    zero_sized: bool,
 ) -> tuple[Arguments, dict[str, tuple[int, ...]], FuseCode, bool]:
     """Return normalized arguments, the operand indices behind each, the activation, and whether images are NCHW."""
     arguments: Arguments = {}
@@ -146,7 +156,7 @@ def _normal_arguments(
             continue
         if reading == LISTED:
             operands[name] = indices = inputs[positions[0] : positions[1]]
-            arguments[name] = [_tensor(operation, slot, index, type_of, value_of) for index in indices]
+            arguments[name] = [_tensor(operation, slot, index, type_of, value_of, zero_sized) for index in indices]
             continue
         index = inputs[positions[0]]
         operands[name] = (index,)
@@ -162,7 +172,7 @@ def _normal_arguments(
                 if detail is None or detail(value) is None:
                     arguments[name] = value
                     continue
-        arguments[name] = _READERS[slot.__class__](operation, slot, index, type_of, value_of)
+        arguments[name] = _READERS[slot.__class__](operation, slot, index, type_of, value_of, zero_sized)
     if nchw := bool(arguments.get("layout", False)):
         _describe_as_nhwc(match, arguments)
     if match.overload.normal:
@@ -213,14 +223,14 @@ def _late_ranks(slot: TensorParameter) -> Sequence[int] | None:
 
 
 def _tensor(
-    operation: Operation, slot: TensorParameter, index: int, type_of: TypeOf, value_of: ValueOf
+    operation: Operation, slot: TensorParameter, index: int, type_of: TypeOf, value_of: ValueOf, zero_sized: bool
 ) -> OperandType | None:
     type = type_of(index)
     if type is None:
         if not slot.optional:
             raise (operation.failure or OpFailedError)(f"{slot.name} is omitted, but needed")
         return None
-    if 0 in type.dimensions and not operation.zero_sized:
+    if 0 in type.dimensions and not zero_sized:
         raise (operation.failure or OpFailedError)(f"{slot.name} has no elements: {type}")
     if slot.late_rank and slot.rank is not None and slot.rank_level(len(type.dimensions)) is None:
         raise OpFailedError(f"{slot.name} has rank {type.rank}, must have rank {slot.describe_ranks()}")
@@ -228,9 +238,9 @@ def _tensor(
 
 
 def _values(
-    operation: Operation, slot: ValuesParameter, index: int, type_of: TypeOf, value_of: ValueOf
+    operation: Operation, slot: ValuesParameter, index: int, type_of: TypeOf, value_of: ValueOf, zero_sized: bool
 ) -> Array | None:
-    if _tensor(operation, slot, index, type_of, value_of) is None:
+    if _tensor(operation, slot, index, type_of, value_of, zero_sized) is None:
         return None
     value: Array | None = value_of(index)
     if value is None:
@@ -238,7 +248,9 @@ def _values(
     return value
 
 
-def _scalar(operation: Operation, slot: ScalarParameter, index: int, type_of: TypeOf, value_of: ValueOf) -> Any:
+def _scalar(
+    operation: Operation, slot: ScalarParameter, index: int, type_of: TypeOf, value_of: ValueOf, zero_sized: bool
+) -> Any:
     type = type_of(index)
     if type is None:
         need(slot.optional, f"{slot.name} is omitted, but needed", operation.failure or OpFailedError)

@@ -61,6 +61,14 @@ def need_size(operand: Operand, length: int) -> None:
         raise BadDataError(f"{operand} takes {type.nbytes} bytes, got {length}")
 
 
+def need_value_size(operand: Operand, length: int, empty_tensors: bool) -> None:
+    """Raise BadDataError unless a value has the size of its operand; models of files have values without elements."""
+    is_empty = empty_tensors and not length and 0 in operand.type.dimensions
+    if not is_empty:
+        need(length, f"an empty value for {operand}", BadDataError)
+        need_size(operand, length)
+
+
 def bind(operand: Operand) -> None:
     """Convert a constant's value to an array of its type and shape; writable data is copied."""
     value = operand.value

@@ -99,6 +99,8 @@ class Graph(Protocol):
     dynamic_range: bool
     rounded_states: bool
     high_ranks: bool
+    empty_tensors: bool
+    empty_inputs: frozenset[int]
     notes: tuple[str, ...]
     states: tuple[StatePair, ...]
 

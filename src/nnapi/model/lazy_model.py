@@ -36,6 +36,7 @@ class LazyModel(Model):
         self.outputs = tuple(operand.index for operand in outputs)
         self._description = _Description(self, describe)
         self.operands = LazyOperands((*inputs, *outputs), self._description)
+        self.empty_tensors = True  # files have them
         self.state.value = "finished"
         for attribute in DESCRIBED:
             del self.__dict__[attribute]

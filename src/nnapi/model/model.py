@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.closeable import Closeable
 from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OEM_SCALAR, OperandCode
 from nnapi.errors import BadDataError, BadStateError, UnexpectedNullError, need
-from nnapi.model.constant import as_bytes, bind, can_change, map_value, need_size
+from nnapi.model.constant import as_bytes, bind, can_change, map_value, need_size, need_value_size
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.graph import Lifetime, Operand, OperationCall, Origin, Signature, StatePair, Supports, constants
 from nnapi.model.lifecycle import State
@@ -71,6 +71,8 @@ class Model(Permissions, Closeable, NotebookDisplay):
         """The operations: in the order of the addOperation calls; after finish in run order."""
         self.inputs: tuple[int, ...] = ()
         self.outputs: tuple[int, ...] = ()
+        self.empty_inputs: frozenset[int] = frozenset()
+        """Inputs whose dimensions of 0 are static: they have no elements."""
         self.notes: tuple[str, ...] = ()
         """Messages about assumptions and changes that an importer made."""
         self.states: tuple[StatePair, ...] = ()
@@ -117,9 +119,7 @@ class Model(Permissions, Closeable, NotebookDisplay):
         array = as_bytes(operand, value)
         if length is not None and length != array.nbytes:
             raise BadDataError(f"length {length} of a value of {array.nbytes} bytes")
-        if not array.nbytes:
-            raise BadDataError(f"an empty value for {operand}")
-        need_size(operand, array.nbytes)
+        need_value_size(operand, array.nbytes, self.empty_tensors)
         if array.nbytes <= MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES and can_change(array):
             array = array.copy()
         operand.lifetime, operand.in_memory, operand.value = CONSTANT, False, array
@@ -302,7 +302,7 @@ class Model(Permissions, Closeable, NotebookDisplay):
         """Return a finished model of the same operations; ``operands`` differ in dimensions and constants only."""
         made = Model(self.name)
         made.permit_as(self)
-        for name in ("notes", "states", "signature", "origin"):
+        for name in ("empty_inputs", "notes", "states", "signature", "origin"):
             setattr(made, name, getattr(self, name))
         made.inputs, made.outputs, made.operations = self.inputs, self.outputs, self.operations
         made.operands, made.known_matches = tuple(operands), []

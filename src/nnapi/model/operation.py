@@ -1,7 +1,6 @@
 """Operations: signature, shape function and reference kernels, from which everything else is derived."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
@@ -92,13 +91,6 @@ class Operation:
         """Return the names of the inputs and outputs that are images."""
         slots = (*self.outputs, *(slot for overload in self.overloads for slot in overload.inputs))
         return frozenset(slot.name for slot in slots if isinstance(slot, TensorParameter) and slot.image)
-
-    @cached_property
-    def for_any_size(self) -> "Operation":
-        """Return the operation as one that accepts inputs without elements, which NNAPI refuses but files may have."""
-        other = copy(self)
-        other.zero_sized = True
-        return other
 
     def does(self, trait: Trait) -> bool:
         return self.facts.traits._value_ & trait._value_ != 0  # operators of Flag take ten times as long

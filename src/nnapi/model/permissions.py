@@ -1,4 +1,4 @@
-"""What a model permits devices to do: lower precision, dynamic range, rounded states, and ranks beyond NNAPI's."""
+"""What a model permits devices to do: lower precision, dynamic range, rounded states, high ranks, empty tensors."""
 
 from typing import Protocol
 
@@ -11,6 +11,7 @@ class Permitted(Protocol):
     dynamic_range: bool
     rounded_states: bool
     high_ranks: bool
+    empty_tensors: bool
 
 
 class Permissions:
@@ -24,6 +25,7 @@ class Permissions:
         self.dynamic_range = False
         self.rounded_states = False
         self.high_ranks = False
+        self.empty_tensors = False
 
     def permit_as(self, other: Permitted) -> None:
         """Permit what another model permits."""
@@ -31,6 +33,7 @@ class Permissions:
         self.permit_dynamic_range(other.dynamic_range)
         self.permit_rounded_states(other.rounded_states)
         self.permit_high_ranks(other.high_ranks)
+        self.permit_empty_tensors(other.empty_tensors)
 
     def relax_computation_float32_to_float16(self, allow: bool) -> None:
         """Permit float32 to be computed as float16 (``..._relaxComputationFloat32toFloat16``); devices need not."""
@@ -67,3 +70,8 @@ class Permissions:
         """
         self.state.need("building", to="change the ranks")
         self.high_ranks = bool(allow)
+
+    def permit_empty_tensors(self, allow: bool) -> None:
+        """Permit tensors without elements, as files have them; most of NNAPI's operations refuse them."""
+        self.state.need("building", to="permit empty tensors")
+        self.empty_tensors = bool(allow)

@@ -28,6 +28,8 @@ class Description(NamedTuple):
     rounded_states: bool = False
     states: tuple[StatePair, ...] = ()
     high_ranks: bool = False
+    empty_tensors: bool = False
+    empty_inputs: frozenset[int] = frozenset()
 
 
 def describe(model: Graph) -> list[Description]:
@@ -50,6 +52,8 @@ def describe(model: Graph) -> list[Description]:
             each.rounded_states,
             each.states,
             each.high_ranks,
+            each.empty_tensors,
+            each.empty_inputs,
         )
         for each in models
     ]
@@ -94,6 +98,7 @@ def build(make: Callable[[str], M], descriptions: Sequence[Description]) -> M:
         model.assign_roles(description.inputs, description.outputs)  # a partition of a plan may lack inputs
         model.finish()
         model.notes, model.states = description.notes, description.states
+        model.empty_inputs = description.empty_inputs
         models.append(model)
     last: M = models[-1]
     return last

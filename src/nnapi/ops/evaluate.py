@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.model.call import Call
+from nnapi.model.call import UNKNOWN, Call
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Kernel
 from nnapi.ops.quantized_values import (
@@ -43,6 +43,8 @@ class Step:
 
 def specialize(call: Call, constants: Mapping[int, Array]) -> Step:
     """Return the Step that computes a call on stored arrays; constants, conversions and clamps are prepared once."""
+    if call.results and all(0 in type.dimensions and UNKNOWN not in type.dimensions for type in call.results):
+        return Step(call, (), call.outputs, partial(_make_empty, call.requantized_results()))
     kernel = find_kernel(call)
     return _specialize(call, kernel, constants, _storers(call, kernel))
 
@@ -71,6 +73,11 @@ def _specialize(call: Call, kernel: Kernel, constants: Mapping[int, Array], stor
     if kernel.kind == "pointwise" and inputs and _is_eight_bit(call.arguments[slots[0][0]]):
         run = _tabulate(run, call.arguments[slots[0][0]].dtype)
     return Step(call, tuple(inputs), call.outputs, run)
+
+
+def _make_empty(types: Sequence[OperandType]) -> Sequence[Array]:
+    """Return results without elements, which no kernel needs to compute."""
+    return [np.zeros(type.dimensions, type.dtype) for type in types]
 
 
 def _constant(array: Array, convert: Convert | None) -> Array:

@@ -85,6 +85,7 @@ def _position(code: OperationCode, function: Callable[..., Any]) -> Operation:
     @operation.shape
     def infer_shape(input: OperandType, axis: int) -> Shape:
         axis = axis_of(axis, input.rank)
+        need(input.shape[axis], f"input has no elements along axis {axis}: {input}", BadDataError)
         return (*input.shape[:axis], *input.shape[axis + 1 :]) or (1,)
 
     @operation.kernel(kind="raw")

@@ -11,6 +11,7 @@ REDUCE_SUM: the sum along axes.
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,22 @@ def reduced_axes(rank: int, axes: Array) -> tuple[int, ...]:
     return tuple(sorted({axis_of(int(axis), rank, "axes") for axis in axes}))
 
 
+def _mean(input: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
+    """Return the mean; NaN without elements."""
+    if input.size:
+        return np.mean(input, axis, keepdims=keepdims)
+    return np.full_like(input.sum(axis, keepdims=keepdims), np.nan)
+
+
+def _extreme(function: Callable[..., Array], sign: int, input: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
+    """Return the largest or smallest element; without elements, the value that leaves all others as they are."""
+    if input.size:
+        return function(input, axis, keepdims=keepdims)
+    limits = np.iinfo(input.dtype) if input.dtype.kind in "iu" else None
+    least = -sign * np.inf if limits is None else limits.min if sign > 0 else limits.max
+    return function(input, axis, keepdims=keepdims, initial=least)
+
+
 def _mean_quantized(input: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
     """Return the mean rounded down, as in the conformance examples."""
     count = math.prod(input.shape[i] for i in axis)
@@ -75,16 +92,13 @@ def _mean_quantized(input: Array, axis: tuple[int, ...], keepdims: bool) -> Arra
 
 CHOOSING = Facts(Kind.REDUCTION, Trait.CHOOSES)
 
-MEAN = _reduction(OperationCode.MEAN, Facts(Kind.REDUCTION, rounded_first=1.0), np.mean, reals(2), failure=BadDataError)
+MEAN = _reduction(OperationCode.MEAN, Facts(Kind.REDUCTION, rounded_first=1.0), _mean, reals(2), failure=BadDataError)
 MEAN.kernel(kind="raw", types=(QUANT8, QUANT8_SIGNED))(_along_axes(_mean_quantized))
 REDUCE_ALL = _reduction(OperationCode.REDUCE_ALL, CHOOSING, np.all, {BOOL8: 3})
 REDUCE_ANY = _reduction(OperationCode.REDUCE_ANY, CHOOSING, np.any, {BOOL8: 3})
-REDUCE_MAX = _reduction(
-    OperationCode.REDUCE_MAX, Facts(Kind.REDUCTION, Trait.FOLDS | Trait.CHOOSES), np.max, reals(3), kind="raw"
-)
-REDUCE_MIN = _reduction(
-    OperationCode.REDUCE_MIN, Facts(Kind.REDUCTION, Trait.FOLDS | Trait.CHOOSES), np.min, reals(3), kind="raw"
-)
+EXTREME = Facts(Kind.REDUCTION, Trait.FOLDS | Trait.CHOOSES)
+REDUCE_MAX = _reduction(OperationCode.REDUCE_MAX, EXTREME, partial(_extreme, np.max, 1), reals(3), kind="raw")
+REDUCE_MIN = _reduction(OperationCode.REDUCE_MIN, EXTREME, partial(_extreme, np.min, -1), reals(3), kind="raw")
 REDUCE_PROD = _reduction(OperationCode.REDUCE_PROD, Facts(Kind.REDUCTION, Trait.FOLDS), np.prod, floats(3))
 REDUCE_SUM = _reduction(OperationCode.REDUCE_SUM, Facts(Kind.REDUCTION, Trait.FOLDS), np.sum, floats(3))
 

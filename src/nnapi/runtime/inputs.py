@@ -24,12 +24,12 @@ def check_inputs(model: Model, inputs: Sequence[Any]) -> list[Array | None]:
         raise BadDataError(f"{model.name} takes {pluralize(len(model.inputs), 'input')}, got {len(inputs)}")
     operands = model.operands
     try:
-        return [_check_input(operands[index], value) for index, value in zip(model.inputs, inputs, strict=True)]
+        return [_check_input(operands[index], value, model) for index, value in zip(model.inputs, inputs, strict=True)]
     except MemoryError as error:
         raise wrap_error(error, f"the inputs of {model.name}") from error
 
 
-def _check_input(operand: Operand, value: Any) -> Array | None:
+def _check_input(operand: Operand, value: Any, model: Model) -> Array | None:
     type = operand.type
     is_plain = isinstance(value, np.ndarray) and value.dtype == DTYPES.get(type.code) and value.shape == type.dimensions
     if is_plain and type.dimensions and 0 not in type.dimensions:
@@ -51,7 +51,8 @@ def _check_input(operand: Operand, value: Any) -> Array | None:
     if type.is_scalar:
         need(array.size == 1, f"{operand.label} is a scalar, got {list(array.shape)}", BadDataError)
         return array.reshape(())
-    if array.ndim == 0 or 0 in array.shape or combine(type.dimensions, array.shape) != array.shape:
+    fits = array.ndim and combine(type.dimensions, array.shape) == array.shape
+    if not fits or not (array.size or model.empty_tensors) or (array.size and operand.index in model.empty_inputs):
         raise BadDataError(f"{_describe(operand)} cannot take an array of shape {list(array.shape)}")
     return array
 
@@ -71,7 +72,12 @@ def make_zeros(model: Model, shapes: Sequence[Shape] | None = None) -> list[Arra
     """Return zeros for each input, of ``shapes`` or the declared shapes."""
     types = [model.operands[index].type for index in model.inputs]
     if shapes is None:
-        shapes = [tuple(dimension or ASSUMED_DIMENSION for dimension in type.dimensions) for type in types]
+        shapes = [
+            tuple(
+                dimension or (0 if index in model.empty_inputs else ASSUMED_DIMENSION) for dimension in type.dimensions
+            )
+            for index, type in zip(model.inputs, types, strict=True)
+        ]
     count = len(types)
     need(len(shapes) == count, f"{model.name} takes {pluralize(count, 'input')}, got {len(shapes)}", BadDataError)
     return [np.zeros(shape, type.dtype) for shape, type in zip(shapes, types, strict=True)]

@@ -93,7 +93,7 @@ def test_an_open_batch_stays_open_and_can_be_fixed() -> None:
     [
         ({"y": (1,)}, "it has no input y; its inputs are x"),
         ({"x": (1, 4, 8, 8)}, "input x is [?, 3, 8, 8], not [1, 4, 8, 8]"),
-        ({"x": (0, 3, 8, 8)}, "input x cannot be [0, 3, 8, 8]"),
+        ({"x": (-1, 3, 8, 8)}, "input x cannot be [-1, 3, 8, 8]"),
     ],
 )
 def test_shapes_that_do_not_fit(shapes: Any, message: Any) -> None:

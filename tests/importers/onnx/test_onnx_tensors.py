@@ -97,8 +97,7 @@ def test_what_is_known_of_a_tensor() -> None:
         _ = plain.constant
     empty = tensors.constant("w", np.zeros((0, 2), np.float32))
     assert empty.is_known
-    with pytest.raises(Refused, match="w has no elements"):
-        empty.materialize()
+    assert empty.materialize().shape == (0, 2)
 
 
 @pytest.mark.parametrize(("dtype", "in_file"), [(np.float32, True), (np.float64, False)])

@@ -213,3 +213,12 @@ def test_a_device_that_fails_when_it_is_asked_is_planned_around(
     assert f"failing runs no operations of levels, because its support query fails: {said}" in caplog.text
     with pytest.raises(type(raised) if raised else OpFailedError, match=said.partition(": ")[2]):
         compile(model, failing)
+
+
+def test_a_model_with_an_input_without_elements_runs_on_the_cpu_only() -> None:
+    model = levels()
+    assert any(verdict.supported for verdict in find_verdicts(Old(6), model))
+    model.empty_inputs = frozenset(model.inputs[:1])
+    refused = find_verdicts(Old(6), model)
+    assert not any(verdict.supported for verdict in refused)
+    assert "has no elements; such models run on the CPU only" in refused[0].reason

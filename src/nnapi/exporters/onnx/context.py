@@ -60,7 +60,7 @@ class Context(lowering.Context):
 
     def result(self, position: int = 0) -> Value:
         """Return a new value with the type of a result, as NHWC."""
-        return value_of(self.call.results[position], f"output {position}")
+        return value_of(self.call.results[position], f"output {position}", is_static=True)
 
     # Nodes
 

@@ -33,7 +33,8 @@ class Conversion(FileLowering[Value, Context]):
         type = self.types.get(operand.index, operand.type)
         if type is None:
             raise Unsupported(f"{name_of(operand)} is omitted")
-        return self.name_value(value_of(type, name_of(operand), self.constants.get(operand.index)), operand)
+        data = self.constants.get(operand.index)
+        return self.name_value(value_of(type, name_of(operand), data, is_static=data is not None), operand)
 
     def name_value(self, value: Value, operand: Operand) -> Value:
         value.name = operand.name

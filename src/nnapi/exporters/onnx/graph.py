@@ -55,11 +55,12 @@ class Value:
         return value
 
 
-def value_of(type: OperandType, name: str, data: Array | None = None) -> Value:
+def value_of(type: OperandType, name: str, data: Array | None = None, *, is_static: bool = False) -> Value:
+    """Return a value of an operand type. If its dimensions are static, 0 is the size of an axis without elements."""
     element, shape = ELEMENTS.get(type.code), type.dimensions
     if element is None:
         raise Unsupported(f"{name} is {type.name}, which ONNX does not have")
-    if not shape or 0 in shape:
+    if not shape or (0 in shape and not is_static):
         raise Unsupported(f"{name} has unspecified dimensions: {type}")
     if data is not None:
         data = data.reshape(shape) != 0 if element == np.bool_ else data.reshape(shape).astype(element, copy=False)

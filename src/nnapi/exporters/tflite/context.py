@@ -6,12 +6,16 @@ from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite import context as canonical
 from nnapi.lowering.tflite.context import flip_sign
+from nnapi.model.operand import OperandType
 from nnapi.rule_table import LoweringRules
 
 RULES = LoweringRules(base=canonical.RULES)
 
 
 class Context(canonical.Context):
+    def tensor_of(self, type: OperandType, name: str) -> Tensor:
+        return canonical.tensor_of(type, name, is_static=True)
+
     def copy(self, tensor: Tensor) -> Tensor:
         return self.reshape(tensor, tensor.shape, tensor.like())
 

@@ -72,7 +72,7 @@ class Conversion(SubgraphLowering[Context], FileLowering[Tensor, Context]):
             real = self.name_value(tensor_of(type, name_of(operand)), operand)
             self.operators.append(Operator("DEQUANTIZE", [kept], [real]))
             return real
-        return self.name_value(tensor_of(type, name_of(operand), value), operand)
+        return self.name_value(tensor_of(type, name_of(operand), value, is_static=value is not None), operand)
 
     def name_value(self, tensor: Tensor, operand: Operand) -> Tensor:
         """Set a tensor's name and dynamic dimensions, which are 1 in the file."""

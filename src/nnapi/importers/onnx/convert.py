@@ -11,7 +11,7 @@ from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.onnx import functions
 from nnapi.importers.onnx.computed_sizes import defer_computation, join_sizes, with_computed_shapes
 from nnapi.importers.onnx.dynamic_quantization import join_products
-from nnapi.importers.onnx.folding import KNOWN, compute_constants
+from nnapi.importers.onnx.folding import KNOWN, compute_constants, compute_empty, reads_empty
 from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.node import Node
@@ -20,7 +20,7 @@ from nnapi.importers.onnx.reader import DEFAULT, INT4, UINT4
 from nnapi.importers.onnx.rule_results import as_tensor, call_rule
 from nnapi.importers.onnx.scope import MOST_NODES, ImportState, Scope
 from nnapi.importers.onnx.tensors import Tensor, constant, placeholder
-from nnapi.importers.refusals import Refused
+from nnapi.importers.refusals import EmptyResult, Refused
 
 if TYPE_CHECKING:
     from nnapi.formats.onnx import messages as onnx
@@ -112,7 +112,7 @@ class Conversion(Scope):
             defer_computation(node, results)
         else:
             node.tensors = with_computed_shapes(node.tensors)
-            results = self._find_method(node, domain)(node)
+            results = self._apply_method(node, domain)
         for name, result in zip(proto.output, results, strict=False):
             if name:
                 need(name not in self.tensors, f"{name} is written twice", BadDataError)
@@ -136,6 +136,20 @@ class Conversion(Scope):
             return None
         tensors = join_sizes(node)
         return compute_constants(self.state.file, node.proto, self.opsets[""], tensors)
+
+    def _apply_method(self, node: Node, domain: str) -> Sequence[Result | None]:
+        is_own = not domain and (node.proto.domain, node.kind) not in self.state.functions
+        if is_own and reads_empty(node.proto, node.tensors):
+            empty = compute_empty(node.proto, self.opsets[""], node.tensors)
+            if empty is not None:
+                return empty
+        try:
+            return self._find_method(node, domain)(node)
+        except EmptyResult:
+            empty = compute_empty(node.proto, self.opsets[""], node.tensors) if is_own else None
+            if empty is None:
+                raise
+            return empty
 
     def _find_method(self, node: Node, domain: str) -> Method:
         """Return the function that converts a node: by a function of the file, a rule, or ONNX's own function."""

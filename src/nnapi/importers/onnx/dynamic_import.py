@@ -16,6 +16,7 @@ from nnapi.importers.onnx.tensors import (
     FLOAT,
     INT64,
     declared_shape,
+    has_empty_axis,
     operand_type,
 )
 from nnapi.importers.refusals import UnsupportedOperationsError
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 def list_dynamic_inputs(file: File, shapes: Shapes) -> dict[str, Shape]:
     """Return the inputs with dynamic dimensions, by name, without those in ``shapes``."""
     declared = {info.name: info.type.tensor_type for info in file.inputs if info.name not in shapes}
-    found = {name: declared_shape(type) for name, type in declared.items() if type.HasField("shape")}
+    shaped = {name: type for name, type in declared.items() if type.HasField("shape") and not has_empty_axis(type)}
+    found = {name: declared_shape(type) for name, type in shaped.items()}
     return {name: shape for name, shape in found.items() if DYNAMIC in shape}
 
 
@@ -99,7 +101,8 @@ class Imports:
     def read(self, shapes: Shapes) -> Model:
         """Return the model for these shapes of dynamic inputs."""
         given = {**shapes, **self._shapes}
-        whole = self._find(given) or self._import(given)
+        is_empty = any(0 in shape for shape in given.values())
+        whole = None if is_empty else self._find(given) or self._import(given)
         if whole is not None:
             with suppress(Exception):  # a constant that cannot be computed: the import says why
                 return whole.specialize(given)

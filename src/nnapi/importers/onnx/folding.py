@@ -12,7 +12,7 @@ import numpy as np
 from nnapi.importers.onnx.numpy_folding import fold_by_numpy
 from nnapi.importers.onnx.reader import File, need_library
 from nnapi.importers.onnx.symbolic_folding import fold_symbolic
-from nnapi.importers.onnx.tensors import ELEM_OF, Tensor, constant, words
+from nnapi.importers.onnx.tensors import DTYPES, ELEM_OF, Tensor, constant, words
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array
 from nnapi.shapes.array import as_integers, is_symbolic
@@ -36,6 +36,13 @@ KNOWN = words("Constant Shape Size")
 """Operators without a rule, because the import always knows their results."""
 MOST = 1 << 24
 """The maximum number of elements of a folded result."""
+PARAMETERIZED = words(
+    "CenterCropPad Clip Concat Dropout Expand Pad Reshape Resize Scatter ScatterElements ScatterND Slice Split Squeeze "
+    "Tile TopK Unsqueeze Upsample"
+)
+"""Operators whose inputs behind the first are parameters or other data, which may be without elements."""
+BY_VALUES = words("Compress ConstantOfShape NonMaxSuppression NonZero OneHot Range Unique")
+"""Operators whose result's shape depends on values."""
 NO_LARGER = words("Cast Flatten Identity Reshape Slice Split Squeeze Transpose Trilu Unsqueeze")
 """Operators whose results have at most as many elements as their first input."""
 DYNAMIC_SHAPES = "it computes with dimensions that only a run knows; fix them by load(shapes=…) or --shape"
@@ -94,6 +101,41 @@ def _estimate_shape(kind: str, arrays: Sequence[Array]) -> list[int]:
     if kind == "OneHot" and arrays[1].size == 1:
         return [arrays[0].size, abs(int(arrays[1].reshape(-1)[0]))]
     return [MOST + 1]
+
+
+def compute_empty(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]) -> list[Tensor | None] | None:
+    """Return the results of a node if none has elements, by the static shapes of its inputs; None for other nodes."""
+    computed = [i for i, tensor in enumerate(tensors) if tensor is not None and tensor.array is None]
+    known = [None if tensor is None else _zeros(tensor) for tensor in tensors]
+    is_lost = any(tensor is not None and zeros is None for tensor, zeros in zip(tensors, known, strict=True))
+    depends = proto.op_type in BY_VALUES or (_has_parameters(proto.op_type) and max(computed, default=0) > 0)
+    if is_lost or depends or proto.op_type in NEVER:
+        return None
+    try:
+        found = dict(zip(proto.output, fold(proto, opset, known), strict=True))
+    except Refused:
+        return None
+    if any(np.size(array) for name, array in found.items() if name):
+        return None
+    return [constant(name, np.asarray(array)) if name else None for name, array in found.items()]
+
+
+def _zeros(tensor: Tensor) -> Tensor | None:
+    """Return zeros of a computed tensor's shape; None if they are too many. A constant is returned itself."""
+    if tensor.array is not None:
+        return tensor
+    is_small = tensor.is_known and math.prod(tensor.dims) <= MOST
+    return constant("", np.zeros(tensor.dims, DTYPES[tensor.elem])) if is_small else None
+
+
+def reads_empty(proto: onnx.NodeProto, tensors: Sequence[Tensor | None]) -> bool:
+    """Return whether a node reads data without elements."""
+    data = tensors[:1] if _has_parameters(proto.op_type) else tensors
+    return any(tensor is not None and tensor.array is not None and not tensor.array.size for tensor in data)
+
+
+def _has_parameters(kind: str) -> bool:
+    return kind in PARAMETERIZED or kind.startswith("Reduce")
 
 
 def fold(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]) -> list[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.codes import FuseCode, OperandCode, OperationCode
 from nnapi.errors import NnapiError
 from nnapi.formats.onnx.messages import attribute_value, make_node
-from nnapi.importers.graph import BOOL8, FLOATS, INT32, QUANT8, Step, Value, normalize_call
+from nnapi.importers.graph import BOOL8, FLOATS, INT32, QUANT8, Value, normalize_call
 from nnapi.importers.input_shapes import describe_shape
 from nnapi.importers.movement import concatenate
 from nnapi.importers.node import Node as AnyNode
@@ -17,7 +17,7 @@ from nnapi.importers.onnx.fusion import Fusion
 from nnapi.importers.onnx.images import to_nchw
 from nnapi.importers.onnx.schemas import Schema
 from nnapi.importers.onnx.scope import Scope
-from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor, constant, operand_type
+from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.importers.terms import SIGNED
 from nnapi.model.call import UNKNOWN, NotYetKnown
@@ -285,26 +285,11 @@ def identity(scope: Scope, tensor: Tensor) -> Node:
 
 def value_in_file_order(scope: Scope, tensor: Tensor) -> Value:
     """Return the value of a tensor in the file's axis order, with its dimensions up to NNAPI's rank."""
-    if tensor.array is not None and not tensor.array.size:
-        return _make_empty(scope, tensor)
     value = tensor.materialize()
     if not tensor.is_nhwc:
         return value
     if tensor not in scope.in_file_order:
         scope.in_file_order[tensor] = to_nchw(identity(scope, tensor), value, tensor.dims)
-    return scope.in_file_order[tensor]
-
-
-def _make_empty(scope: Scope, tensor: Tensor) -> Value:
-    """Return a value without elements, which a run makes: in NNAPI's constants, 0 is an unknown dimension."""
-    if tensor not in scope.in_file_order:
-        node, type = identity(scope, tensor), operand_type(tensor.elem, tensor.constant.shape, tensor.name)
-        code = OperandCode(type.code) if type.code in FILLED else INT32
-        made = Value(OperandType(code, type.dimensions), f"{tensor.name}:empty")
-        dims = node.graph.constant(np.array(type.dimensions, np.int32))
-        node.graph.steps.append(Step(OperationCode.FILL, [dims, node.graph.scalar(FILLED[code], 0)], [made]))
-        node.graph.written.add(made)
-        scope.in_file_order[tensor] = node.apply(CompositeCode.CONVERT, made, type=type, shape=type.dimensions)
     return scope.in_file_order[tensor]
 
 

@@ -39,6 +39,8 @@ class ImportState:
         """Numbers that distinguish the names of composed nodes."""
         self.sizes_depend_on_data = True
         """Whether no input of the model has a dynamic dimension, so that all dynamic dimensions depend on data."""
+        self.empty: set[Value] = set()
+        """The model's inputs without elements."""
         self.dynamic_range = False
         """Whether the file has products that quantize their inputs at each run."""
 

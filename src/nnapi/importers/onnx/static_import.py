@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.build import build
@@ -21,6 +23,7 @@ from nnapi.importers.onnx.scope import ImportState, Scope
 from nnapi.importers.onnx.tensors import (
     BYTES,
     CODES,
+    DTYPES,
     DYNAMIC,
     NAMES,
     NARROWED,
@@ -29,6 +32,7 @@ from nnapi.importers.onnx.tensors import (
     Values,
     constant,
     declared_shape,
+    has_empty_axis,
     operand_type,
     placeholder,
 )
@@ -80,7 +84,10 @@ def _import(file: File, name: str, shapes: Shapes, values: Values, symbols: Inpu
     model = Model(os.path.splitext(name)[0])
     model.notes = tuple(state.notes)
     model.permit_dynamic_range(state.dynamic_range)
-    return build(conversion.graph, model, inputs, outputs, symbols=symbols)
+    build(conversion.graph, model, inputs, outputs, symbols=symbols)
+    taken = zip(model.inputs, inputs, strict=True)
+    model.empty_inputs = frozenset(index for index, value in taken if value in state.empty)
+    return model
 
 
 def need_defined(graph: onnx.GraphProto, outside: Set[str] = frozenset()) -> None:
@@ -127,6 +134,8 @@ def _read_inputs(conversion: Conversion, graph: onnx.GraphProto) -> list[Value]:
         with conversion.refusing("model input", info.name):
             tensor = _read_input(conversion, info)
         inputs.append(tensor.materialize())
+        if tensor.array is not None:
+            conversion.state.empty.add(inputs[-1])
         if info.name in conversion.state.values:
             tensor = constant(info.name, conversion.state.values[info.name])
         conversion.tensors[info.name] = tensor
@@ -138,10 +147,8 @@ def _read_input(scope: Scope, info: onnx.ValueInfoProto) -> Tensor:
     expressible(kind == "tensor_type", f"it is of type {str(kind).removesuffix('_type')}, NNAPI has tensors only")
     declared = info.type.tensor_type
     shape = declared_shape(declared) if declared.HasField("shape") else None
-    empty = any(each.HasField("dim_value") and each.dim_value == 0 for each in declared.shape.dim)
-    expressible(not empty, "it has no elements")
     if info.name in scope.state.shapes:
-        wanted = fix_shape(info.name, shape, tuple(map(int, scope.state.shapes[info.name])))
+        wanted = fix_shape(info.name, shape, tuple(map(int, scope.state.shapes[info.name])), least=0)
         symbols = scope.state.symbols
         shape = wanted if symbols is None or shape is None else symbols.declare(info.name, shape, wanted)
     if shape is None or DYNAMIC in shape:
@@ -150,7 +157,9 @@ def _read_input(scope: Scope, info: onnx.ValueInfoProto) -> Tensor:
     type = operand_type(declared.elem_type, shape or (1,), info.name)
     if shape is None:
         type = type.with_dimensions(())
-    return Tensor(info.name, declared.elem_type, shape, value=Value(type, info.name))
+    is_empty = has_empty_axis(declared) or 0 in scope.state.shapes.get(info.name, ())
+    empty = np.zeros(shape or (), DTYPES[declared.elem_type]) if is_empty else None
+    return Tensor(info.name, declared.elem_type, shape, empty, Value(type, info.name))
 
 
 def _read_outputs(scope: Scope, graph: onnx.GraphProto) -> list[Value]:

@@ -57,6 +57,11 @@ def declared_shape(type: Any) -> Shape:
     return tuple(max(each.dim_value, DYNAMIC) if each.HasField("dim_value") else DYNAMIC for each in type.shape.dim)
 
 
+def has_empty_axis(type: Any) -> bool:
+    """Return whether a TypeProto.Tensor declares a dimension of 0, so that the tensor has no elements."""
+    return any(each.HasField("dim_value") and each.dim_value == 0 for each in type.shape.dim)
+
+
 @dataclass(eq=False, slots=True)
 class Tensor:
     """A tensor of the file.
@@ -105,7 +110,6 @@ class Tensor:
 
     def materialize(self) -> Value:
         if self.value is None:
-            expressible(self.constant.size, f"{self.name} has no elements")
             expressible(not self.is_dynamic_shape, f"{self.name} depends on dimensions that only a run knows")
             type = operand_type(self.elem, self.constant.shape, self.name)
             array = as_stored(self.constant, type, self.name)

@@ -44,12 +44,14 @@ RULES = LoweringRules("nnapi.lowering.tflite")
 lower = RULES.register
 
 
-def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tensor:
-    """Return the tensor of an operand type, with its quantization; raise Unsupported if TensorFlow Lite has none."""
+def tensor_of(type: OperandType, name: str, value: Array | None = None, *, is_static: bool = False) -> Tensor:
+    """Return the tensor of an operand type, with its quantization; raise Unsupported if TensorFlow Lite has none.
+
+    If its dimensions are static, 0 is the size of an axis without elements."""
     element, shape = TYPES.get(type.code), type.dimensions
     if element is None:
         raise Unsupported(f"TensorFlow Lite has no {type.name}, which {name} is")
-    if not shape or 0 in shape:
+    if not shape or (0 in shape and not is_static):
         raise Unsupported(f"{name} has dimensions that are not known before the run: {type}")
     data = None if value is None else value.astype(DTYPES[element], copy=False).reshape(shape)
     if type.channel:

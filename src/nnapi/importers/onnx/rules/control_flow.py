@@ -16,7 +16,7 @@ from nnapi.importers.onnx.node import HIGHEST_RANK, Node, value_in_file_order
 from nnapi.importers.onnx.operators import Result, rule
 from nnapi.importers.onnx.rules.movement import concatenate_values, split_by_sizes
 from nnapi.importers.onnx.tensors import DYNAMIC, Tensor, constant
-from nnapi.importers.refusals import Refused, expressible
+from nnapi.importers.refusals import Refused, expressible, need_elements
 from nnapi.model.operand import OperandType, Shape
 from nnapi.operation_codes import CompositeCode
 
@@ -108,7 +108,7 @@ def _collect(steps: Sequence[Sequence[Tensor]], count: int) -> list[list[Tensor]
 
 
 def _stack(node: Node, tensors: Sequence[Tensor], axis: int) -> Tensor:
-    expressible(tensors, "its result has no elements")
+    need_elements(tensors)
     if all(tensor.array is not None for tensor in tensors):
         return node.constant_result(np.stack([tensor.array for tensor in tensors if tensor.array is not None], axis))
     shape = tensors[0].dims
@@ -185,7 +185,7 @@ def scan(node: Node) -> Sequence[Result | None]:
         results = inline_graph(node.conversion, body, [*states, *step])
         states, scanned = results[: len(states)], [*scanned, results[len(states) :]]
     count = len(body.output) - len(states)
-    expressible(scanned or not count, "its result has no elements")
+    need_elements(scanned or not count)
     out_axes = node.attribute("scan_output_axes") or [0] * count
     reversed_ = node.attribute("scan_output_directions") or [0] * count
     outputs = [

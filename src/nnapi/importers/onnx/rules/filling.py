@@ -11,7 +11,7 @@ from nnapi.importers.onnx.computed_sizes import fill, read_sizes, repeat
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import DTYPES, DYNAMIC, ELEM_OF, Tensor
-from nnapi.importers.refusals import expressible
+from nnapi.importers.refusals import expressible, need_elements
 from nnapi.importers.terms import Term
 from nnapi.operation_codes import CompositeCode
 from nnapi.shapes.array import broadcast as broadcast_shapes
@@ -22,7 +22,7 @@ def expand(node: Node) -> Tensor:
     if node.tensor(1).array is None or not node.tensor(0).is_known:
         return _expand_at_run(node)
     own, wanted = node.static_shape(0), tuple(node.array(1).reshape(-1).tolist())
-    expressible(0 not in wanted, "its result has no elements")
+    need_elements(0 not in wanted)
     found = broadcast_shapes([own, wanted])
     expressible(found is not None, f"{list(own)} does not stretch to {list(wanted)}")
     shape = found or ()
@@ -60,7 +60,6 @@ def constant_of_shape(node: Node) -> Tensor:
     if node.tensor(0).array is None:
         return _fill_at_run(node)
     shape = tuple(node.array(0).reshape(-1).tolist())
-    expressible(0 not in shape, "its result has no elements")
     value = node.attribute("value")
     number = node.conversion.state.file.array(value)[0] if value is not None else np.zeros(1, np.float32)
     node.graph.reserve(number.itemsize * math.prod(shape))

@@ -14,7 +14,7 @@ from nnapi.importers.onnx.layout import align, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import BOOL, DYNAMIC, INT64, Tensor
-from nnapi.importers.refusals import expressible
+from nnapi.importers.refusals import expressible, need_elements
 from nnapi.importers.terms import Term, choose, select
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.operation_codes import Code, CompositeCode
@@ -37,7 +37,7 @@ def slice_axes(node: Node) -> Tensor:
         if tensor.dims[axis] == DYNAMIC and node.conversion.state.sizes_depend_on_data:
             return _slice_at_run(node)
         chosen[axis] = range(*part.indices(node.static_size(0, axis)))
-        expressible(len(chosen[axis]), "its result has no elements")
+        need_elements(len(chosen[axis]))
         shape[axis] = len(chosen[axis])
     if tensor.rank > HIGHEST_RANK and value.shape != tensor.dims and not is_nhwc:
         sizes = list(node.static_shape(0))

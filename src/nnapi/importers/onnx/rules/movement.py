@@ -14,7 +14,7 @@ from nnapi.importers.onnx.layout import flatten_shape, from_image, read_as_store
 from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import BYTES, DTYPES, DYNAMIC, Tensor
-from nnapi.importers.refusals import expressible
+from nnapi.importers.refusals import expressible, need_elements
 from nnapi.importers.terms import Term, choose, select
 from nnapi.model.operand import OperandType, Shape
 from nnapi.shapes.array import number_elements
@@ -41,7 +41,7 @@ def reshape(node: Node) -> Tensor:
         sources = {i: i for i, each in enumerate(known.reshape(-1).tolist()) if each == 0}
         dims = tuple(max(each, DYNAMIC) for each in shape)
         return node.result(node.reshape_by_own(node.stored(0), dims, sources), dims, elem=tensor.elem)
-    expressible(0 not in shape, "its result has no elements")
+    need_elements(0 not in shape)
     if tensor.is_known and shape.count(-1) == 1:
         rest = -math.prod(shape)
         count = math.prod(tensor.dims)
@@ -218,7 +218,7 @@ def split_by_sizes(node: Node, value: Value, axis: int, sizes: Sequence[int]) ->
 def tile(node: Node) -> Tensor:
     tensor, counts = node.tensor(0), node.array(1).reshape(-1).tolist()
     expressible(len(counts) == tensor.rank, f"{len(counts)} repeats for rank {tensor.rank}")
-    expressible(all(count > 0 for count in counts), "its result has no elements")
+    need_elements(all(count > 0 for count in counts))
     shape = tuple(size * count for size, count in zip(tensor.dims, counts, strict=True))
     value = node.stored(0)
     if tensor.rank > HIGHEST_RANK:
@@ -356,7 +356,7 @@ def _crop(node: Node, value: Value, along: Widths) -> Value:
     size = [
         have + min(low, 0) + min(high, 0) for have, (low, high) in zip(node.static_shape_of(value), along, strict=True)
     ]
-    expressible(min(size) > 0, "its result has no elements")
+    need_elements(min(size) > 0)
     return take(node, value, begin, size)
 
 
