@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.importers.emitter import Emitter
 from nnapi.importers.graph import Value
-from nnapi.importers.node import Node
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Shape
 from nnapi.shapes.size import drop_ones, is_same
@@ -25,13 +25,13 @@ def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
     return tuple(found)
 
 
-def broadcast(node: Node, value: Value, shape: Shape) -> Value:
+def broadcast(emitter: Emitter, value: Value, shape: Shape) -> Value:
     if is_same(value.shape, shape):
         return value
     expressible(0 not in shape, f"{value.name or 'a constant'} is repeated along dynamic dimensions")
-    own = (1,) * (len(shape) - value.rank) + node.static_shape_of(value)
+    own = (1,) * (len(shape) - value.rank) + emitter.static_shape_of(value)
     type = value.type.with_dimensions(shape)
-    if value.array is not None and node.graph.allowance.grants(type.nbytes):
+    if value.array is not None and emitter.graph.allowance.grants(type.nbytes):
         return Value(type, value.name, np.broadcast_to(value.array.reshape(own), shape).copy())
     counts = [want // have for want, have in zip(shape, own, strict=True)]
-    return node.apply(OperationCode.TILE, node.reshape(value, own), node.graph.ints(counts), shape=shape)
+    return emitter.apply(OperationCode.TILE, emitter.reshape(value, own), emitter.graph.ints(counts), shape=shape)

@@ -9,8 +9,8 @@ from typing import Any
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as O
 from nnapi.importers.broadcasting import broadcast, broadcast_shape
+from nnapi.importers.emitter import FLOAT16, Emitter
 from nnapi.importers.graph import BOOL8, FLOAT32, Value
-from nnapi.importers.node import FLOAT16, Node
 from nnapi.model.operand import OperandType, Shape
 from nnapi.operation_codes import Code, CompositeCode
 
@@ -20,7 +20,10 @@ SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 
 
 class Term:
-    """A value in a formula. Python numbers in the formula become constants of its type; ``node`` emits operations."""
+    """A value in a formula. Python numbers in the formula become constants of its type.
+
+    ``node`` emits operations. Rules of a format may read its attributes.
+    """
 
     def __init__(self, node: Any, value: Value) -> None:
         self.node, self.value = node, value
@@ -105,10 +108,10 @@ def choose(condition: Term, x: Term | float, y: Term) -> Term:
     return Term(node, select(node, *values, broadcast_shape([value.shape for value in values])))
 
 
-def select(node: Node, condition: Value, x: Value, y: Value, shape: Shape) -> Value:
+def select(emitter: Emitter, condition: Value, x: Value, y: Value, shape: Shape) -> Value:
     """Broadcast the three values to ``shape``, and select x where the condition is true, else y."""
-    condition, x, y = (broadcast(node, value, shape) for value in (condition, x, y))
-    return node.apply(O.SELECT, condition, x, y, type=x.type.with_dimensions(()))
+    condition, x, y = (broadcast(emitter, value, shape) for value in (condition, x, y))
+    return emitter.apply(O.SELECT, condition, x, y, type=x.type.with_dimensions(()))
 
 
 def cosine(x: Term) -> Term:
@@ -136,6 +139,6 @@ def divide_towards_zero(x: Term, y: Term) -> Term:
     return choose(differs, quotient + 1, quotient)
 
 
-def as_bytes(node: Node, value: Value, type: OperandType) -> Value:
+def as_bytes(emitter: Emitter, value: Value, type: OperandType) -> Value:
     """Return the lowest 8 bits of an int32 as plain bytes."""
-    return node.apply(CompositeCode.CONVERT, value, shape=value.shape, type=OperandType(type.code, (), 1.0, 0))
+    return emitter.apply(CompositeCode.CONVERT, value, shape=value.shape, type=OperandType(type.code, (), 1.0, 0))

@@ -56,12 +56,12 @@ class Node(AnyNode):
         wanted: OperandType | None = None,
     ) -> None:
         super().__init__(conversion.graph, kind or proto.op_type, [])
+        self.name = next((name for name in proto.output if name), proto.name or proto.op_type)
         self.conversion = conversion
         self.proto = proto
         self.tensors = tensors
         self.since = schema.since_version if schema else 1
         self.schema = schema
-        self.name = next((name for name in proto.output if name), proto.name or proto.op_type)
         self._attributes = {each.name: each for each in proto.attribute}
         self._fusion = None if wanted is None else Fusion(FuseCode.FUSED_NONE, wanted)
 
@@ -194,9 +194,6 @@ class Node(AnyNode):
             array = array.astype(type.dtype, copy=False)
         self.graph.reserve(array.nbytes)
         return self.graph.constant(self.conversion.state.file.order(array.reshape(shape)), type)
-
-    def temporary(self, type: OperandType, suffix: str = "step") -> Value:
-        return Value(type, f"{self.name}:{suffix}")
 
     # Results
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode as O
 from nnapi.importers.graph import Step, Value
+from nnapi.importers.movement import concatenate, transpose
 from nnapi.importers.recognition.match import Match
 from nnapi.importers.recognition.pattern import Number, Operand, Pattern, apply
 from nnapi.importers.recognition.rewriter import Replacement, Rewriter, pattern
@@ -74,7 +75,8 @@ def _transpose_back(rewriter: Rewriter, columns: Value) -> Value | None:
     if step is None or step.code != O.TRANSPOSE or rewriter.reads(columns) != 1 or step.inputs[1].array is None:
         return None
     *order, last, first = step.inputs[1].array.tolist()
-    return rewriter.transpose(step.inputs[0], [*order, first, last])
+    order += [first, last]
+    return step.inputs[0] if order == sorted(order) else transpose(rewriter, step.inputs[0], order)
 
 
 @dataclass(eq=False)
@@ -145,5 +147,4 @@ def _repeat(rewriter: Rewriter, angles: Value) -> Value:
     if angles.array is not None:
         rewriter.graph.reserve(2 * angles.array.nbytes)
         return rewriter.graph.constant(np.concatenate([angles.array] * 2, axis), name=angles.name)
-    shape = (*angles.shape[:-1], 2 * angles.shape[-1])
-    return rewriter.apply(O.CONCATENATION, [angles, angles, rewriter.i32(axis)], shape, "twice")
+    return concatenate(rewriter, [angles, angles], axis)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import NnapiError
+from nnapi.importers.emitter import Emitter
 from nnapi.importers.graph import Graph, Step, Value
 from nnapi.importers.recognition.match import Makers, Match
 from nnapi.importers.recognition.pattern import Pattern
@@ -52,11 +52,11 @@ def pattern(*forms: Pattern) -> Callable[[Replace], Replace]:
     return declare
 
 
-class Rewriter:
+class Rewriter(Emitter):
     """The rewriting of one graph. Values that other steps or the model's outputs need are never lost."""
 
     def __init__(self, graph: Graph, outputs: Collection[Value]) -> None:
-        self.graph = graph
+        super().__init__(graph, "")
         self.makers = Makers(graph.steps)
         self.counts = Counter(value for step in graph.steps for value in step.inputs)
         self.counts.update(outputs)
@@ -89,10 +89,11 @@ class Rewriter:
         matches = () if out is None else islice(form.find(out, Match(self.makers)), MOST_MATCHES)
         for match in matches:
             if self._is_closed(match, step):
+                self.name = step.outputs[0].name
                 steps, self.graph.steps = self.graph.steps, []
                 try:
                     wanted = rewrite.replace(self, **match.names)
-                    if wanted is not None and self._emit(wanted, step.outputs[0]):
+                    if wanted is not None and self._emit_replacement(wanted, step.outputs[0]):
                         return self.graph.steps, match.steps
                 except (Refused, NnapiError):
                     pass
@@ -108,7 +109,7 @@ class Rewriter:
             self.counts[value] == reads[value] for step in steps if step is not last for value in step.outputs
         )
 
-    def _emit(self, wanted: Replacement, out: Value) -> bool:
+    def _emit_replacement(self, wanted: Replacement, out: Value) -> bool:
         """Append the operation; return whether its result has the type of ``out``, which it then writes."""
         fresh = Value(out.type, out.name)
         self.graph.emit(wanted.code, wanted.inputs, [fresh])
@@ -119,27 +120,6 @@ class Rewriter:
 
     # Methods for replacements
 
-    def flag(self, value: object) -> Value:
-        return self.graph.scalar(OperandCode.BOOL, bool(value))
-
-    def i32(self, value: int) -> Value:
-        return self.graph.scalar(OperandCode.INT32, int(value))
-
-    def real(self, value: float) -> Value:
-        return self.graph.scalar(OperandCode.FLOAT32, float(value))
-
-    def apply(self, code: Code, inputs: Sequence[Value], shape: Sequence[int], name: str) -> Value:
-        """Return the result of a new step, of the type of the first input."""
-        result = Value(inputs[0].type.with_dimensions(tuple(shape)), f"{inputs[0].name}:{name}")
-        self.graph.emit(code, inputs, [result])
-        return result
-
     def reads(self, value: Value) -> int:
         """Return the number of steps and model outputs that read a value."""
         return self.counts[value]
-
-    def transpose(self, value: Value, order: Sequence[int]) -> Value:
-        if list(order) == sorted(order):
-            return value
-        shape = [value.shape[axis] for axis in order]
-        return self.apply(OperationCode.TRANSPOSE, [value, self.graph.ints(list(order))], shape, "transposed")

@@ -11,7 +11,7 @@ from nnapi.importers.node import Node
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.importers.tflite.variables import Variables
 from nnapi.model.model import Model
-from nnapi.model.operand import Array, OperandType
+from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.operation_codes import CODES, Code
 
 HIGHEST_RANK = 4
@@ -167,6 +167,10 @@ class TfliteNode(Node):
         """Apply the fused activation by an operation of its own, for operations of NNAPI that fuse none."""
         expressible(code in FUSED, f"its fused activation {code} is not one of NNAPI's")
         self._after = FUSED[code]
+
+    def apply(self, code: Code, *inputs: Value, shape: Shape | None = None, type: OperandType | None = None) -> Value:
+        """Append an operation and return its result, by default of the first input's type and the output's shape."""
+        return super().apply(code, *inputs, shape=self.output.shape if shape is None else shape, type=type)
 
     def emit(self, code: Code, *inputs: Value, to: Value | Sequence[Value] | None = None) -> Value:
         """Append an operation; if it writes the node's output, append the pending activation too."""

@@ -1,6 +1,7 @@
 """NonMaxSuppression and RoiAlign."""
 
 from nnapi.errors import BadDataError, need
+from nnapi.importers.emitter import REAL
 from nnapi.importers.graph import INT32
 from nnapi.importers.node import REAL
 from nnapi.importers.onnx.layout import image

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.importers.emitter import REAL
 from nnapi.importers.graph import FLOAT32, INT32, Value
 from nnapi.importers.movement import transpose
 from nnapi.importers.node import REAL

@@ -10,9 +10,9 @@ from nnapi.errors import BadDataError
 from nnapi.formats.tflite.flexbuffer import Value as Attribute
 from nnapi.formats.tflite.flexbuffer import read_map
 from nnapi.formats.tflite.reader import list_subgraphs
+from nnapi.importers.emitter import REAL
 from nnapi.importers.graph import Value
 from nnapi.importers.movement import transpose
-from nnapi.importers.node import REAL
 from nnapi.importers.refusals import Refused
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import rule

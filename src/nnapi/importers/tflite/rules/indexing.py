@@ -8,6 +8,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.broadcasting import broadcast
+from nnapi.importers.emitter import LIMIT
 from nnapi.importers.graph import BOOL8, INT32, QUANT8, Value
 from nnapi.importers.movement import check_indices, need_inside, pick_rows, take, transpose, without_axis
 from nnapi.importers.node import LIMIT
