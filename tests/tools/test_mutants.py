@@ -79,7 +79,7 @@ def test_survivors_meet_the_folders_of_their_tests(mutant_file: str, found: list
 
 
 def test_survivors_meet_tests_of_other_packages_that_import_the_module() -> None:
-    assert "tests/runtime/test_keeping.py" in mutants.importing_tests(Path("src/nnapi/model/graph.py"))
+    assert "tests/runtime/test_further_compilations.py" in mutants.importing_tests(Path("src/nnapi/model/graph.py"))
     assert mutants.importing_tests(Path("src/nnapi/runtime/choice/paired_times.py")) == []
 
 

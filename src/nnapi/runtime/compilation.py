@@ -40,8 +40,8 @@ from nnapi.runtime.executors.observed import Observer
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.executors.wrappers import execute
 from nnapi.runtime.extension_attributes import add_attribute
+from nnapi.runtime.further_compilations import FurtherCompilations
 from nnapi.runtime.inputs import check_inputs
-from nnapi.runtime.keeping import Keeping
 from nnapi.runtime.planning.explain import add_notes, as_data, as_text, describe_wait, summary
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.settings import Partitioning, partitioning, waits_for_trials
@@ -94,7 +94,7 @@ class Compilation(Closeable, NotebookDisplay):
         self._changing = make_lock()
         """Held while the active plan, the trial and the state change together."""
         self._is_pinned = False
-        self._keeping = Keeping(model)
+        self._further = FurtherCompilations(model)
         self._single: Single | None = None
         self._preparing = make_lock()
         """Held while ``_single`` is prepared."""
@@ -215,7 +215,7 @@ class Compilation(Closeable, NotebookDisplay):
         """
         if keep:
             self.need_active()
-            return self._keeping.run(inputs, find_computed(self.model, keep), self.compile_again)
+            return self._further.run(inputs, find_computed(self.model, keep), self.compile_again)
         active = self.active
         if active is not None and active.fast_path is not None and not spans.active:
             outputs = active.fast_path(inputs)
@@ -281,14 +281,14 @@ class Compilation(Closeable, NotebookDisplay):
         with translate_errors("the burst cannot be made"):
             from nnapi.runtime.burst import Burst
 
-            return (self._keeping.open_burst if self.model.states else Burst)(self, borrow=borrow)
+            return (self._further.open_burst if self.model.states else Burst)(self, borrow=borrow)
 
     def close(self) -> None:
         """Free the prepared plan (``ANeuralNetworksCompilation_free``) after running executions and bursts."""
         with self._changing:
             self.state.value, self.active, self._single = "closed", None, None
             trial = self._trial
-        self._keeping.clear()
+        self._further.clear()
         if trial is not None:
             trial.close()
 

@@ -16,7 +16,7 @@ from nnapi.model.graph import find_computed
 from nnapi.model.model import Model
 from nnapi.model.operand import tensor
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.keeping import Keeping
+from nnapi.runtime.further_compilations import FurtherCompilations
 
 X = np.array([1, -2], np.float32)
 
@@ -57,10 +57,10 @@ def test_what_cannot_be_kept() -> None:
 def test_threads_that_keep_the_same_operands_compile_once() -> None:
     model = chain()
     (kept,) = find_computed(model, ["doubled"])
-    keeping, compiled, found = Keeping(model), list[Model](), list[Any]()
+    further, compiled, found = FurtherCompilations(model), list[Model](), list[Any]()
 
     def run() -> None:
-        found.append(len(keeping.run([X], [kept], compile_once)))
+        found.append(len(further.run([X], [kept], compile_once)))
 
     def compile_once(described: Model) -> Compilation:
         compiled.append(described)
@@ -71,7 +71,7 @@ def test_threads_that_keep_the_same_operands_compile_once() -> None:
     run()
     other.join()
     assert (len(compiled), found) == (1, [3, 3])
-    keeping.clear()
+    further.clear()
     other = threading.Thread(target=run)
     run()
     other.join()
@@ -80,15 +80,15 @@ def test_threads_that_keep_the_same_operands_compile_once() -> None:
 
 def test_a_compilation_that_is_closed_during_the_first_run_runs_to_the_end() -> None:
     model = chain()
-    keeping = Keeping(model)
+    further = FurtherCompilations(model)
 
     class Closed:
         def __init__(self, described: Model) -> None:
-            keeping.clear()
+            further.clear()
             self._ready = compile(described, "nnapi-reference")
 
         def run(self, *inputs: Any) -> list[Any]:
-            keeping.clear()
+            further.clear()
             return self._ready.run(*inputs)
 
-    assert len(keeping.run([X], find_computed(model, ["doubled"]), Closed)) == 3
+    assert len(further.run([X], find_computed(model, ["doubled"]), Closed)) == 3

@@ -31,7 +31,7 @@ class CompilesAgain(Protocol):
     def compile_again(self, model: Model, variant: bytes) -> "Closing": ...
 
 
-class Keeping:
+class FurtherCompilations:
     """The further compilations of a model, by the outputs that they have. Several threads may run."""
 
     def __init__(self, model: Model) -> None:
