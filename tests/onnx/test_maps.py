@@ -11,7 +11,7 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import TensorProto, helper  # noqa: E402
 
 import nnapi  # noqa: E402
-from nnapi.importers.onnx.maps import list_texts  # noqa: E402
+from nnapi.importers.onnx.map_and_text_outputs import list_texts  # noqa: E402
 from tests.onnx.session_cases import session  # noqa: E402
 
 X = np.array([[0.25, 0.75], [1, 0]], np.float32)

@@ -14,7 +14,7 @@ from nnapi.exporters import export
 from nnapi.importers.import_cache import load_for
 from nnapi.importers.onnx import read_file
 from nnapi.importers.onnx.dynamic_import import Imports
-from nnapi.importers.onnx.maps import Keys, list_map_keys, list_texts
+from nnapi.importers.onnx.map_and_text_outputs import Keys, list_map_keys, list_texts
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.tensors import DTYPES, NAMES
 from nnapi.importers.refusals import UnsupportedOperationsError

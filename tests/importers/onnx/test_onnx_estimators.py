@@ -14,7 +14,7 @@ from nnapi.importers.refusals import UnsupportedOperationsError
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper  # noqa: E402
 
-from nnapi.importers.onnx.maps import list_map_keys  # noqa: E402
+from nnapi.importers.onnx.map_and_text_outputs import list_map_keys  # noqa: E402
 from nnapi.importers.onnx.scan_distances import compute_distances  # noqa: E402, F401  # tested through Scan
 from tests.importers.onnx.estimator_cases import FLOAT, INT64, X, check, graph, made, rng  # noqa: E402
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.input_shapes import DYNAMIC, Shapes, guess_shapes, refuse_dynamic
-from nnapi.importers.onnx.maps import list_map_keys, list_texts
+from nnapi.importers.onnx.map_and_text_outputs import list_map_keys, list_texts
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.static_import import read_file
 from nnapi.importers.onnx.tensors import (
