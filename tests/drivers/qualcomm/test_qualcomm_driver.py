@@ -17,6 +17,8 @@ from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.qualcomm.chips import CHIPS
 from nnapi.drivers.qualcomm.compiler import CompiledContext, compile_onnx, open_context
 from nnapi.drivers.qualcomm.driver import PreparedHtp, QualcommDriver
+from nnapi.exporters.onnx.graph import Graph, Node, Value
+from nnapi.exporters.onnx.writer import serialize
 from nnapi.host.installed_packages import Entry
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device, _apart
@@ -177,3 +179,25 @@ def test_verdicts_are_in_run_order(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = driver.verdicts(build_reversed())
     assert first == (False, "ABS (#1): no", ())
     assert second.supported
+
+
+def test_booleans_are_passed() -> None:
+    net = nnapi.Builder("choice")
+    which = net.input(nnapi.tensor("bool8", (4,)))
+    a, b = (net.input(nnapi.tensor("uint8", (4,), 0.5, 3)) for _ in range(2))
+    net.output(net.select(which, a, b, scale=0.5, zero_point=3))
+    model, driver = net.finish(), QualcommDriver(CHIPS["SM8650"], "of booleans")
+    given = np.array([1, 0, 1, 0], np.uint8), np.arange(4, dtype=np.uint8), np.arange(10, 14, dtype=np.uint8)
+    (found,) = driver.prepare(model, PrepareOptions()).execute(Request(given)).outputs
+    np.testing.assert_array_equal(found, [0, 11, 2, 13])
+
+
+def test_what_htp_computes_wrongly_is_still_wrong() -> None:
+    """If this fails, the rules of the lowering for CAST can be removed."""
+    value = Value(np.dtype(np.uint8), (4,), name="x")
+    made = value.like(element=np.float32)
+    graph = Graph([Node("Cast", [value], [made], {"to": np.dtype(np.float32)})], [value], [made], "cast")
+    content, _ = serialize(graph, "", "", {})
+    session = open_context(compile_onnx(content, CHIPS["SM8650"]).context, CHIPS["SM8650"])
+    (found,) = session.run(None, {session.get_inputs()[0].name: np.array([0, 1, 2, 255], np.uint8)})
+    np.testing.assert_allclose(found, [0, 1, 1, 1], rtol=1e-6)

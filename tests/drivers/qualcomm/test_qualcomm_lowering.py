@@ -1,5 +1,6 @@
 """The ONNX graphs that Qualcomm's compiler gets."""
 
+import numpy as np
 import pytest
 
 import nnapi
@@ -7,6 +8,7 @@ from nnapi.drivers.qualcomm.lowering import CONVERSIONS, HtpConversion
 from nnapi.exporters.onnx.graph import Graph
 from nnapi.lowering.lower import assume_shapes
 from tests.drivers.qualcomm.qualcomm_cases import build_network
+from tests.runtime.control_cases import branch
 
 
 def lower(*numbers: int) -> Graph:
@@ -49,3 +51,32 @@ def test_a_cast_reads_stored_values(type: str, steps: int) -> None:
     graph = HtpConversion(model, assume_shapes(model)).run().make_graph({0})
     assert [node.kind for node in graph.nodes] == ["Cast"] * steps
     assert graph.nodes[-1].output.element == type
+
+
+@pytest.mark.parametrize(("scale", "is_taken"), [(0.125, False), (0.1251, True), (0.25, True)])
+def test_a_prelu_that_htp_computes_wrongly_is_refused(scale: float, is_taken: bool) -> None:
+    net = nnapi.Builder("prelu")
+    x = net.input(nnapi.tensor("uint8", (1, 3), 0.25, 128))
+    alpha = net.input(nnapi.tensor("uint8", (3,), 0.5, 50))
+    net.output(net.prelu(x, alpha, scale=scale, zero_point=120))
+    model = net.finish()
+    (verdict,) = HtpConversion(model, assume_shapes(model)).run().verdicts
+    assert verdict.supported is is_taken, verdict.reason
+
+
+def test_a_transposed_convolution_is_clipped_before_it_is_quantized() -> None:
+    """After it, the compiler would drop the bounds."""
+    net = nnapi.Builder("transposed")
+    x = net.input(nnapi.tensor("uint8", (1, 2, 2, 1), 0.5, 0))
+    weights = net.constant(np.ones((1, 3, 3, 1), np.uint8), nnapi.tensor("uint8", (1, 3, 3, 1), 0.5, 0))
+    bias = net.constant(np.zeros(1, np.int32), nnapi.tensor("int32", (1,), 0.25))
+    shape = np.array([1, 5, 5, 1], np.int32)
+    net.output(net.transpose_conv_2d(x, weights, bias, shape, "valid", 2, 2, "relu6", scale=0.5, zero_point=0))
+    model = net.finish()
+    kinds = [node.kind for node in HtpConversion(model, assume_shapes(model)).run().make_graph({0}).nodes]
+    assert kinds[kinds.index("ConvTranspose") + 1] == "Clip"
+
+
+def test_control_flow_is_refused() -> None:
+    (verdict,) = HtpConversion(model := branch(), assume_shapes(model)).run().verdicts
+    assert verdict.reason.endswith("it is not written as ONNX, which Qualcomm's compiler reads")

@@ -38,6 +38,7 @@ LIMIT = 300.0
 """Maximum seconds of a compilation or a run. Then the process is ended."""
 LEFT = "assigned to the default CPU EP"
 """Part of the message if the compiler does not take an operation, and gives no reason."""
+BOOL = "tensor(bool)"
 TOGETHER = "QNN accepts it by itself, not in this model"
 
 
@@ -47,7 +48,7 @@ class PreparedHtp:
     def __init__(self, model: Model, session: Any, context: bytes) -> None:
         self.context = context
         self._session = session
-        self._names = [each.name for each in session.get_inputs()]
+        self._inputs = [(each.name, each.type == BOOL) for each in session.get_inputs()]
         self._types = [model.operands[index].type.dtype for index in model.outputs]
 
     def execute(self, request: Request) -> Outcome:
@@ -55,7 +56,10 @@ class PreparedHtp:
         check_deadline(request)
         need(self._session is not None, "the prepared model is closed", OpFailedError)
         arrays = [array for array in request.inputs if array is not None]
-        made = self._session.run(None, dict(zip(self._names, arrays, strict=True)))
+        pairs = zip(self._inputs, arrays, strict=True)
+        made = self._session.run(
+            None, {name: array.view(bool) if is_bool else array for (name, is_bool), array in pairs}
+        )
         return Outcome([array.astype(type) for array, type in zip(made, self._types, strict=True)])
 
     def close(self) -> None:

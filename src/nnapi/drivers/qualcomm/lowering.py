@@ -5,14 +5,18 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from nnapi.codes import OperationCode
 from nnapi.exporters.onnx.context import Context
 from nnapi.exporters.onnx.convert import Conversion
 from nnapi.exporters.onnx.graph import Graph, Node, Value, constant
 from nnapi.exporters.onnx.transposes import sink_transposes
+from nnapi.lowering.refusal import require
 from nnapi.model.call import Call
 from nnapi.model.model import OperationCall
 
 CONVERSIONS = ("QuantizeLinear", "DequantizeLinear")
+NEARLY = 2.0**-12
+"""The difference of a factor from 1, beyond which HTP's PRELU is right."""
 CAST = "Cast"
 """The operator that reads and writes stored values."""
 
@@ -23,7 +27,8 @@ class HtpContext(Context):
 
     def store(self, real: Value, position: int = 0) -> Value:
         type = self.call.results[position]
-        if position or not self.activation or not type.is_quantized:
+        is_fused = self.code != OperationCode.TRANSPOSE_CONV_2D  # after it, the compiler would drop the activation
+        if position or not self.activation or not type.is_quantized or not is_fused:
             return super().store(real, position)
         stored = self.quantize(real, type)
         return self.quantize(self.activate(self.real(stored), self.activation), type)
@@ -31,6 +36,9 @@ class HtpContext(Context):
 
 class HtpConversion(Conversion):
     """A conversion whose operators have the number of their operation as ``origin``."""
+
+    takes_control_flow = False
+    no_rule = "it is not written as ONNX, which Qualcomm's compiler reads"
 
     def context(self, call: Call) -> HtpContext:
         return HtpContext(call, self._transposed, is_part=self.depth > 0)
@@ -40,6 +48,15 @@ class HtpConversion(Conversion):
         super()._lower(call)
         for node in self.operators[before:]:
             node.origin = call.number
+
+    def check_call(self, call: OperationCall) -> None:
+        """Refuse a PRELU that HTP computes with the wrong sign."""
+        super().check_call(call)
+        if call.code == OperationCode.PRELU:
+            input, alpha, made = (self.types[index] for index in (*call.inputs, *call.outputs))
+            if input and alpha and made and made.is_quantized:
+                ratio = input.scale * alpha.scale / made.scale
+                require(abs(ratio - 1) > NEARLY, "HTP computes it wrongly if the output's scale is that of the product")
 
     def make_graph(self, numbers: Collection[int]) -> Graph:
         """Return the graph of some operations. What others write or read becomes its inputs and outputs."""
