@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -126,3 +127,22 @@ def test_each_compiler_of_the_wheel_is_asked(tmp_path: Path, monkeypatch: pytest
     assert (compiler.name, compiler.source) == ("Qualcomm SM8750", "vendor's compiler, by LiteRT 7")
     monkeypatch.setattr(vendor_compilers, "find_spec", lambda name: None)
     assert list_compilers() == []
+
+
+def test_installed_compilers_answer() -> None:
+    """Those of LiteRT's wheel, with the libraries that are installed."""
+    pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+    reasons = []
+    for compiler in list_compilers():
+        try:
+            reasons += compiler.list_refusals(build_chain(), [])
+        except NoAnswerError as error:
+            reasons.append(str(error))
+    known = "the vendor's library", "the compiler in LiteRT's wheel cannot be loaded", "the compiler does not support"
+    assert all(not reason or reason.startswith(known) for reason in reasons), reasons
+
+
+@pytest.mark.skipif("openvino/libs" not in os.environ.get("LD_LIBRARY_PATH", ""), reason="needs `make npu`")
+def test_intel_s_compiler_refuses_with_a_reason() -> None:
+    (intel,) = (compiler for compiler in list_compilers() if compiler.name.startswith("Intel"))
+    assert intel.list_refusals(build_chain(), []) == ["", "the compiler does not support NEG"]
