@@ -240,3 +240,14 @@ def test_mistakes_are_one_line(
     result = check(*options)
     assert (result.exit_code, result.stderr.count("\n")) == (code, 1), result.output
     assert message in result.stderr
+
+
+def test_files_may_have_examples_of_one_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    perform_here(monkeypatch)
+    (folder / "set").mkdir()
+    write_examples(folder / "set" / "a.npz", "RELU", "ABS")
+    write_examples(folder / "set" / "b.npz", "RELU")
+    words = ["check", "set", "-d", "nnapi-reference", "--variants", "plain", "-o", "out.json", "--resume", "run.jsonl"]
+    for _ in range(2):
+        CliRunner().invoke(app, words)
+        assert list(statuses(folder / "out.json")) == ["a.npz:relu", "abs", "b.npz:relu"]

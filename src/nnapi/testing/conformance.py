@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from nnapi.runtime.device import Device, device
 from nnapi.testing.corpus import Corpus, Entry, Filter, by_file, entry_of
 from nnapi.testing.example import Example, as_signed
 from nnapi.testing.runtime_classes import HERE
-from nnapi.testing.suite.pipeline import Test
+from nnapi.testing.suite.pipeline import Test, name_uniquely
 from nnapi.testing.suite.result import Result, Status
 from nnapi.testing.suite.worker import PATIENCE, Perform, Worker, WorkerEndedError
 from nnapi.testing.variants import VARIANTS, Setting, Skip, Variant
@@ -66,7 +66,11 @@ class ExampleSuite:
 
     @cached_property
     def tests(self) -> Sequence[Test]:
-        return [Test(entry.name, list_tested(entry), entry, self.variants) for entry in self.entries]
+        names = name_uniquely((entry.file, entry.name) for entry in self.entries)
+        return [
+            Test(name, list_tested(entry), entry, self.variants)
+            for name, entry in zip(names, self.entries, strict=True)
+        ]
 
     def open_worker(self) -> Worker:
         prepare = partial(_prepare, self.corpus.path, self.devices, self.strict, self.runtime)
@@ -81,8 +85,8 @@ class ExampleSuite:
             result: Result | None = worker.do((entry.file, entry.name, variant))
         except WorkerEndedError as ended:
             type = worker.do((entry.file, entry.name, None))
-            return Result(entry.file, entry.name, test.operations, variant, ended.status, ended.reason, type=type)
-        return result
+            return Result(entry.file, test.example, test.operations, variant, ended.status, ended.reason, type=type)
+        return result and replace(result, example=test.example)
 
     def explain(self, worker: Worker, test: Test, result: Result) -> Result:
         return result

@@ -2,6 +2,7 @@
 
 import queue
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -62,6 +63,13 @@ class Plan:
 
 Done = tuple[Test, Sequence[Result]]
 """A test, and the results of its variants."""
+
+
+def name_uniquely(names: Iterable[tuple[str, str]]) -> list[str]:
+    """Return names of examples for pairs of a file and a name: FILE:NAME where several files have the name."""
+    pairs = list(names)
+    counts = Counter(name for _, name in pairs)
+    return [name if counts[name] == 1 else f"{file}:{name}" for file, name in pairs]
 
 
 def run(suite: Suite, plan: Plan, jobs: int = 1) -> Iterator[Done]:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property, partial
 
@@ -14,7 +14,7 @@ from nnapi.importers import load
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.device import device
-from nnapi.testing.suite.pipeline import Test
+from nnapi.testing.suite.pipeline import Test, name_uniquely
 from nnapi.testing.suite.result import Result, Status
 from nnapi.testing.suite.worker import PATIENCE, Perform, Worker, WorkerEndedError
 from nnapi.testing.webnn.cases import Case
@@ -63,7 +63,8 @@ class WebnnSuite:
 
     @cached_property
     def tests(self) -> Sequence[Test]:
-        return [Test(case.name, (case.operator,), case) for case in self.cases]
+        names = name_uniquely((case.file, case.name) for case in self.cases)
+        return [Test(name, (case.operator,), case) for name, case in zip(names, self.cases, strict=True)]
 
     def open_worker(self) -> Worker:
         return Worker(partial(_prepare, self.devices), self.patience)
@@ -75,8 +76,8 @@ class WebnnSuite:
         try:
             result: Result = worker.do(test.task)
         except WorkerEndedError as ended:
-            return _describe(test.task, ended.status, ended.reason, WebnnVerdict.WRONG)
-        return result
+            result = _describe(test.task, ended.status, ended.reason, WebnnVerdict.WRONG)
+        return replace(result, example=test.example)
 
     def explain(self, worker: Worker, test: Test, result: Result) -> Result:
         return result

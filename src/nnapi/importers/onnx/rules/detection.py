@@ -3,7 +3,6 @@
 from nnapi.errors import BadDataError, need
 from nnapi.importers.emitter import REAL
 from nnapi.importers.graph import INT32
-from nnapi.importers.node import REAL
 from nnapi.importers.onnx.layout import image
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.operators import rule

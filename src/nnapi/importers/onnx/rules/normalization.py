@@ -8,7 +8,6 @@ from nnapi.codes import OperationCode
 from nnapi.importers.emitter import REAL
 from nnapi.importers.graph import FLOAT32, INT32, Value
 from nnapi.importers.movement import transpose
-from nnapi.importers.node import REAL
 from nnapi.importers.onnx.images import IMAGES, VOLUME
 from nnapi.importers.onnx.layout import flatten_shape, from_image, image, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, Node

@@ -11,7 +11,6 @@ from nnapi.importers.broadcasting import broadcast
 from nnapi.importers.emitter import LIMIT
 from nnapi.importers.graph import BOOL8, INT32, QUANT8, Value
 from nnapi.importers.movement import check_indices, need_inside, pick_rows, take, transpose, without_axis
-from nnapi.importers.node import LIMIT
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, choose
 from nnapi.importers.tflite.node import TfliteNode
