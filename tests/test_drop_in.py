@@ -34,6 +34,7 @@ print(type(interpreter).__mro__[1].__module__, interpreter.get_tensor(1).tolist(
 """
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 def test_a_program_for_litert_runs_unchanged(tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
@@ -45,6 +46,7 @@ def test_a_program_for_litert_runs_unchanged(tmp_path: Path) -> None:
     assert "#0 RELU" in ran.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 def test_tensorflow_that_is_installed_gets_our_interpreter_inside_too(tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
@@ -123,6 +125,7 @@ def test_a_wrong_name_is_reported(capsys: pytest.CaptureFixture[str], monkeypatc
         assert capsys.readouterr().err == f"nnapi: NNAPI_DROPIN is {word!r}, must begin with litert or onnx\n"
 
 
+@pytest.mark.slow
 def test_a_program_sees_its_arguments(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("import os, sys\nprint(__name__, sys.argv, os.environ['NNAPI_DROPIN'])\n")
     command = [sys.executable, "-m", "nnapi.onnx", "program.py", "-x", "1"]
@@ -156,6 +159,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 @pytest.mark.parametrize("is_command", [True, False])
 def test_child_processes_have_it_too(is_command: bool, tmp_path: Path) -> None:

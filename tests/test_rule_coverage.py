@@ -28,6 +28,7 @@ def test_every_rule_has_a_test_or_a_reason_not_to() -> None:
     assert all(len(reason.split()) > 5 for reason in NOT_APPLICABLE.values())
 
 
+@pytest.mark.slow
 def test_no_two_tests_of_rules_have_the_same_name() -> None:
     sources = [path.read_text() for path in (REPOSITORY / "tests").rglob("test_*.py")]
     for names in find_tests().values():
@@ -53,12 +54,14 @@ def session(folder: Path, source: str, *options: str) -> subprocess.CompletedPro
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "1"]], ids=["alone", "worker"])
 def test_what_is_raised_counts_wherever_it_runs(tmp_path: Path, workers: list[str]) -> None:
     done = session(tmp_path, RAISING, *workers)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "1"]], ids=["alone", "worker"])
 def test_a_rule_whose_error_is_not_raised_fails_the_session(tmp_path: Path, workers: list[str]) -> None:
     done = session(tmp_path, RAISING.replace("[False, True]", "[False]"), *workers)
@@ -66,11 +69,13 @@ def test_a_rule_whose_error_is_not_raised_fails_the_session(tmp_path: Path, work
     assert "rule 12: BAD_DATA was not raised" in done.stdout
 
 
+@pytest.mark.slow
 def test_an_error_that_is_made_and_not_raised_does_not_count(tmp_path: Path) -> None:
     done = session(tmp_path, RAISING.replace("if raised:", 'BadDataError("not raised")\n    if False:'))
     assert "rule 12: BAD_DATA was not raised" in done.stdout
 
 
+@pytest.mark.slow
 def test_nothing_is_said_of_a_rule_of_which_only_a_part_ran(tmp_path: Path) -> None:
     assert session(tmp_path, RAISING, "-k", "False").returncode == 0
     more = RAISING + "def test_rule_012_another():\n    raise BadDataError('too much')\n"

@@ -83,6 +83,7 @@ def test_memory_for_loading() -> None:
     assert outcome("nnapi-reference", "memory", 0, "load") == "UnmappableError"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stage", "error"), [("compile", "OutOfMemoryError"), ("run", "OpFailedError")])
 def test_memory(stage: str, error: str) -> None:
     """4 MB: enough for modules that are imported on demand, not for the reference's arena nor for a thread's stack."""

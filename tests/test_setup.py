@@ -30,6 +30,7 @@ runpy.run_path("setup.py", run_name="__main__")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("abi", "version", "has_wheels", "cffi"),
     [
@@ -55,6 +56,7 @@ def test_only_packages_that_exist_there_are_needed(
     assert "requires-dist" in metadata.get_all("Dynamic", [])  # so nobody takes an sdist's word for it
 
 
+@pytest.mark.slow
 def test_sources_that_are_used_where_they_lie_are_compiled(tmp_path: Path) -> None:
     """Else every process compiles them anew where bytecode is not written."""
     for folder in ("src/nnapi", "nnapi/capi"):  # a package of one module, and where no library is put
@@ -67,6 +69,7 @@ def test_sources_that_are_used_where_they_lie_are_compiled(tmp_path: Path) -> No
     assert Path(cache_from_source(source)).exists()
 
 
+@pytest.mark.slow
 def test_the_file_that_starts_drop_in_replacements_lies_beside_the_package(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "setup.py", "-q", "build_py", "--build-lib", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
@@ -74,6 +77,7 @@ def test_the_file_that_starts_drop_in_replacements_lies_beside_the_package(tmp_p
     assert (tmp_path / "nnapi" / "drop_in.py").is_file()
 
 
+@pytest.mark.slow
 def test_a_build_contains_nothing_of_an_earlier_one(tmp_path: Path) -> None:
     """Else a wheel that was built without gcc has the libraries of an earlier build, and removed modules stay."""
     base, chosen = tmp_path / "build", tmp_path / "chosen"
@@ -97,6 +101,7 @@ def _list_packages(base: Path, command: list[str], environment: dict[str, str]) 
     return [path.parent for path in base.glob("lib*/nnapi/__init__.py")]
 
 
+@pytest.mark.slow
 def test_the_page_of_the_package_has_no_dead_links(tmp_path: Path) -> None:
     """The index renders it elsewhere, where no file of the repository exists."""
     command = [sys.executable, "-W", "ignore", "setup.py", "-q", "egg_info", "--egg-base", str(tmp_path)]

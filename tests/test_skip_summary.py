@@ -34,6 +34,7 @@ def test_a_reason_comes_with_the_way_to_have_the_tests_run(reason: str, way: str
     assert find_way(reason) == way
 
 
+@pytest.mark.slow
 def test_the_summary_stands_at_the_end_of_a_run(tmp_path: Path) -> None:
     (tmp_path / "test_some.py").write_text(
         "import pytest\n"

@@ -53,6 +53,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Any:
     return call
 
 
+@pytest.mark.slow
 def test_the_device_is_listed_with_the_reason(command: Any) -> None:
     done = command("devices", "--json")
     assert done.returncode == 0, done.stderr
@@ -62,6 +63,7 @@ def test_the_device_is_listed_with_the_reason(command: Any) -> None:
     assert reasons["xnnpack-cpu"] == "ModuleNotFoundError: No module named 'ai_edge_litert'"
 
 
+@pytest.mark.slow
 def test_models_are_loaded_run_and_explained(command: Any) -> None:
     for words in (["info"], ["run"], ["explain"]):
         done = command(*words, DIGITS / "digits_quant.tflite")
@@ -70,12 +72,14 @@ def test_models_are_loaded_run_and_explained(command: Any) -> None:
     assert "nnapi-reference" in done.stdout
 
 
+@pytest.mark.slow
 def test_examples_pass(command: Any) -> None:
     done = command("check", "--filter", "ABS", "--variants", "plain,burst")
     assert done.returncode == 0, done.stderr
     assert "no run failed" in done.stdout
 
 
+@pytest.mark.slow
 def test_asking_for_the_device_is_one_message(command: Any) -> None:
     done = command("run", DIGITS / "digits_quant.tflite", "--device", "xnnpack-cpu")
     assert done.returncode == 4

@@ -16,6 +16,7 @@ from tools import size
 pytestmark = pytest.mark.engine
 
 
+@pytest.mark.slow
 def test_each_child_has_its_interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(single("RELU", [T("FLOAT32", (2, 2))], T("FLOAT32", (2, 2))))

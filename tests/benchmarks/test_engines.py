@@ -39,6 +39,7 @@ def test_the_commands() -> None:
     assert four.count("--device") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 def test_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")

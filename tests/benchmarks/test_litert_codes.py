@@ -28,6 +28,7 @@ def benchmark() -> ModuleType:
     return importlib.import_module("benchmarks.litert_codes")
 
 
+@pytest.mark.slow
 def test_random_models_are_within_one_code() -> None:
     code, rows = run("--models", "100", "--seed", "3")
     assert code == 0
@@ -44,6 +45,7 @@ def test_random_models_are_within_one_code() -> None:
     assert total[0] > 0.99 * total[1]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compared_is_a_failure() -> None:
     code, rows = run("--models", "2", "--device", "nowhere")
     assert code == 1

@@ -19,6 +19,7 @@ def test_every_benchmark_that_the_page_names_is_run() -> None:
     assert named <= {*(part.command[0] for part in readme.parts(DIGITS, 1.0)), *readme.NEED_LITERT}
 
 
+@pytest.mark.slow
 def test_its_parts_know_their_options() -> None:
     for part in readme.parts(DIGITS, 1.0):
         first, *rest = part.command
@@ -38,6 +39,7 @@ def test_a_folder_without_models_is_refused(tmp_path: Path) -> None:
     assert "has no .tflite files" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 def test_memory() -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")

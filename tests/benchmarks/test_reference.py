@@ -11,6 +11,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 def test_digits() -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")

@@ -113,11 +113,13 @@ print(os.waitpid(child, 0)[1])
 """
 
 
+@pytest.mark.slow
 def test_child_that_python_has_forked_goes_on() -> None:
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], capture_output=True, text=True, timeout=300)
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
+@pytest.mark.slow
 def test_a_fork_where_no_client_has_come() -> None:
     """The functions of the library can be imported by themselves, as tools do."""
     program = "import nnapi.capi.library, os\nif os.fork(): print(os.wait()[1])"
@@ -183,6 +185,7 @@ for count in (3, 2, 3):
 """
 
 
+@pytest.mark.slow
 def test_a_burst_that_is_freed_leaves_the_compilation() -> None:
     """On an engine, which has no session for open dimensions: in a process that has engines."""
     pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")

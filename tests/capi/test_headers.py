@@ -103,6 +103,7 @@ int main(void) {
     assert compile_and_run(str(COMPILER), source, "-std=gnu99") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no cc")
 def test_the_documented_line_compiles_the_agent(tmp_path: Path) -> None:
     (line,) = re.findall(r"`(cc [^`]*native/agent[^`]*)`", (REPOSITORY / "docs" / "phones.md").read_text())

@@ -73,6 +73,7 @@ def run(client: Path, package: Path, path: str = "") -> subprocess.CompletedProc
     return subprocess.run([client], env=variables, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_finds_the_environment_wherever_it_is(package: Path, client: Path, tmp_path: Path) -> None:
     made = environment(package, tmp_path / "made")
@@ -86,6 +87,7 @@ def test_finds_the_environment_wherever_it_is(package: Path, client: Path, tmp_p
     assert second.stdout == first.stdout
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_environment_of_copies(package: Path, client: Path, tmp_path: Path) -> None:
     made = environment(package, tmp_path / "made", "--copies")
@@ -93,6 +95,7 @@ def test_environment_of_copies(package: Path, client: Path, tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_folder_of_no_environment(package: Path, client: Path, tmp_path: Path) -> None:
     """As `pip install --user` and Debian lay packages out: the python is on PATH, or nowhere."""
@@ -165,6 +168,7 @@ def test_knows_nothing_of_the_machine_that_built_it(package: Path) -> None:
         assert f"{sysconfig.get_config_var('LIBDIR')}\0".encode() not in text, built
 
 
+@pytest.mark.slow
 def test_no_compiler_is_one_message(tmp_path: Path) -> None:
     printed = build(tmp_path, CC="/nowhere/cc")
     messages = [line for line in printed.splitlines() if "C compiler" in line]

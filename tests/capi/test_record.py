@@ -83,6 +83,7 @@ def recorded(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 @built
 def test_runs_again(recorded: Path) -> None:
     results = list(run(Corpus(recorded)))
@@ -95,6 +96,7 @@ def test_runs_again(recorded: Path) -> None:
     assert "cache /nowhere, token 0000" in examples["model_2_run_0"].spec
 
 
+@pytest.mark.slow
 @built
 def test_can_be_shown(recorded: Path) -> None:
     result = CliRunner().invoke(app, ["info", str(recorded)])
@@ -105,6 +107,7 @@ def test_can_be_shown(recorded: Path) -> None:
     assert [model["model"] for model in json.loads(as_json.stdout)["models"]] == [f"model_{n}" for n in range(4)]
 
 
+@pytest.mark.slow
 @built
 def test_can_leave_as_files(recorded: Path, tmp_path: Path) -> None:
     """Also the branches of an IF, which the application made first; what it did not finish is listed."""

@@ -69,6 +69,7 @@ def plant(folder: Path) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_the_caller_s_environment_has_no_effect(folder: Path) -> None:
     program, made = build(folder / "secure", installation.library()), plant(folder)
     before = {*folder.iterdir()} | {folder / "id"}
@@ -93,6 +94,7 @@ def test_the_caller_s_environment_has_no_effect(folder: Path) -> None:
     assert {*folder.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_no_python_of_the_caller_s_path_is_started(folder: Path) -> None:
     """Outside of an environment, the library searches PATH for ordinary programs only."""
     nowhere = folder.joinpath(*"abcdef") / installation.library().parent.name

@@ -86,6 +86,7 @@ def test_messages_survive() -> None:
     assert [decode(encode(begin)), decode(encode(end))] == [begin, end]
 
 
+@pytest.mark.slow
 def test_arguments_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = calls_of([sys.executable, "-c", CLIENT], monkeypatch, DEBUG_NN_CPUONLY="1")
     assert [line(call) for call in calls] == [
@@ -114,6 +115,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_calls_are_what_is_recorded(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,6 +165,7 @@ def describe_recorded(examples: list[Example]) -> Iterator[tuple[list[str], list
         yield types, sorted(operation.type for operation in graph.operations), count
 
 
+@pytest.mark.slow
 def test_a_listener_that_is_not_there(tmp_path: Path) -> None:
     """It is said once, and everything goes on without."""
     script = "from nnapi.capi.client import library; import ctypes; library().ANeuralNetworks_getDeviceCount(None)"

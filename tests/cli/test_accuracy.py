@@ -73,6 +73,7 @@ def test_models_that_do_not_fit() -> None:
         make_judge(finished_sum(), [Example(Path("x"), 1)])
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_a_detector_sees_its_own_boxes(shared: Path) -> None:
     model = nnapi.load(shared / "models" / "ssd_mobilenet_v1_coco_quant.tflite")

@@ -177,6 +177,7 @@ def test_an_interrupted_run_keeps_what_it_measured(tmp_path: Path, monkeypatch: 
     assert "was interrupted" in (tmp_path / "a.html").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("mask", ["{2}", "{}"], ids=["inside an engine", "in Python"])
 def test_a_run_that_is_interrupted_anywhere_keeps_what_it_measured(mask: str, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ def call(*arguments: object) -> Any:
     return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["bench", "diff", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_nothing_changed(runs: dict[str, Path]) -> None:
     result = call(runs["old"], runs["same"])
     assert result.exit_code == 0, result.output

@@ -130,6 +130,7 @@ def test_the_published_examples_are_run_where_none_are_named(tmp_path: Path) -> 
     assert json.loads(file.read_text())["variants"]["plain"]["passed"] == 4
 
 
+@pytest.mark.slow
 def test_filter_and_jobs(wrong: Path) -> None:
     result = call(wrong, "--filter", "one", "--variants", "plain", "--jobs", "2")
     assert result.exit_code == 0

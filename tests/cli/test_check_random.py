@@ -24,6 +24,7 @@ def call(*arguments: object) -> Any:
     return CliRunner().invoke(app, ["check", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_a_session_says_its_seed_and_what_came_of_it(tmp_path: Path) -> None:
     chosen = ("--device", "nnapi-reference", "--seed", 3, "--seconds", 3, "-v", "--filter", "RELU")
     result = call("--random", *chosen, "--failures", tmp_path / "failures", "--output", tmp_path / "out.json")
@@ -54,6 +55,7 @@ def test_mistakes(arguments: tuple[str, ...], message: str) -> None:
     assert message in " ".join(result.output.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".tflite", ".onnx"])
 def test_files_that_are_read_again_are_tested(suffix: str, tmp_path: Path) -> None:
     if suffix == ".onnx":

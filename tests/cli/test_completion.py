@@ -61,6 +61,7 @@ def test_lists() -> None:
     assert complete_list(complete_devices)("a,nnapi-ref") == ["a,nnapi-reference"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "offered"),
     [

@@ -110,6 +110,7 @@ def test_mistakes(words: list[str], message: str) -> None:
     assert (result.exit_code, result.stderr) == (2, f"nnapi: {message}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 def test_an_engine_that_greets_is_silent() -> None:
     """In a process of its own: it greets the first time."""

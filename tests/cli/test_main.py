@@ -22,6 +22,7 @@ def test_module_is_the_command() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, f"nnapi {version('nnapi')}\n", "")
 
 
+@pytest.mark.slow
 def test_mistake_in_a_process() -> None:
     done = nnapi("info", "nowhere.tflite")
     assert (done.returncode, done.stdout) == (2, "")
@@ -47,6 +48,7 @@ def test_every_command_has_a_module_of_its_name() -> None:
     assert all((folder / f"{name}.py").is_file() for name in COMMANDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "absent"),
     [(["--help"], {"numpy", "nnapi.cli.check"}), (["devices"], {"nnapi.cli.check", "nnapi.cli.costs", "scipy"})],
@@ -72,6 +74,7 @@ def test_without_arguments_shows_help() -> None:
     assert "nnapi: " not in result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "expected"), [("nnapi ru", "run"), ("nnapi run --sco", "--score")])
 def test_completion(words: str, expected: str) -> None:
     """Names of subcommands, and the options of those that are loaded only when they are called."""

@@ -44,6 +44,7 @@ def run(*words: str, command: str = "phone") -> subprocess.CompletedProcess[str]
     return subprocess.run(line, capture_output=True, text=True, check=False, env=environment)
 
 
+@pytest.mark.slow
 def test_an_agent_is_pushed_connected_and_removed(phone: Path) -> None:
     pushed = run("push", "SERIAL", "--binary", str(AGENT), "--name", "pixel")
     assert pushed.returncode == 0, pushed.stderr
@@ -59,6 +60,7 @@ def test_an_agent_is_pushed_connected_and_removed(phone: Path) -> None:
     assert "run `nnapi phone push SERIAL`" in missing.stderr
 
 
+@pytest.mark.slow
 def test_a_connected_phone_is_remembered(phone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("push", "SERIAL", "--binary", str(AGENT), "--name", "pixel").returncode == 0
     assert "pixel-adder" in run(command="devices").stdout
@@ -91,6 +93,7 @@ def test_phones_are_used_unless_the_variable_is_set(tmp_path: Path, monkeypatch:
     assert connected_phones.list_phones() == []
 
 
+@pytest.mark.slow
 def test_an_agent_that_has_ended_is_started_again(phone: Path) -> None:
     adb.push_agent("SERIAL", AGENT)
     assert load_driver("pixel", "adb:SERIAL", 0).info.name == "pixel-adder"

@@ -272,6 +272,7 @@ def test_a_recording_for_features_is_refused(shared: Path, network: str, words: 
         assert words in err
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_score(shared: Path) -> None:
     words = shared / "models-2/ssd_mobilenet_v2_fpnlite_320.tflite", shared / "images/cats_and_dogs.jpg"
@@ -315,6 +316,7 @@ def classify(shared: Path, network: str) -> list[dict[str, Any]]:
     return list(json.loads(found)["runs"])
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.parametrize("network", NETWORKS)
 def test_imagenet(shared: Path, network: str) -> None:

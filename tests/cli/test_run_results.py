@@ -49,6 +49,7 @@ def test_a_task_that_does_not_fit() -> None:
     assert (code, err) == (2, "nnapi: --as detection does not fit outputs of shape [1, 10]\n")
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.parametrize(
     ("model", "picture", "words"),

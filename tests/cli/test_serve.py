@@ -37,6 +37,7 @@ def serving(path: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
 def test_it_serves_until_it_is_ended(tmp_path: Path, end: signal.Signals) -> None:
     path = tmp_path / "socket"
@@ -54,6 +55,7 @@ def test_it_serves_until_it_is_ended(tmp_path: Path, end: signal.Signals) -> Non
         device.close()
 
 
+@pytest.mark.slow
 def test_its_limits_are_those_of_the_options(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     options = ["--applications", "8", "--memory", "512", "--models", "1", "--threads", "7", "--descriptors", "99"]

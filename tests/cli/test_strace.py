@@ -84,6 +84,7 @@ def test_filters(name: str, filters: list[str], wanted: bool) -> None:
     assert is_wanted(name, filters) == wanted
 
 
+@pytest.mark.slow
 @built
 def test_a_program_is_shown_and_its_exit_code_kept(tmp_path: Path) -> None:
     file = tmp_path / "calls.txt"
@@ -106,6 +107,7 @@ def test_a_program_that_is_killed_leaves_its_counts() -> None:
     assert result.stderr.splitlines()[1].split()[-3:] == ["2", "1", "ANeuralNetworks_getDeviceCount"]
 
 
+@pytest.mark.slow
 @built
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -159,6 +161,7 @@ def test_mistakes(tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "nnapi: no call to libneuralnetworks.so\n")
 
 
+@pytest.mark.slow
 def test_names_the_reason_where_the_library_was_not_built() -> None:
     program = "import sys; sys.modules['nnapi.capi._bridge'] = None; from nnapi.cli import main; main()"
     words = [sys.executable, "-c", program, "strace", "--", "true"]

@@ -39,18 +39,21 @@ def test_a_closed_output_is_told(arguments: str, model: Path) -> None:
     assert (done.returncode, done.stderr) == (2, b"nnapi: standard output is closed\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", ['info "$MODEL"', "--version", "info --help"])
 def test_a_full_disk_is_told_once(arguments: str, model: Path) -> None:
     done = command(f"{arguments} >/dev/full", model)
     assert (done.returncode, done.stderr) == (2, b"nnapi: standard output: No space left on device\n")
 
 
+@pytest.mark.slow
 def test_nobody_misses_messages(model: Path) -> None:
     assert command('info "$MODEL" 2>&-', model).returncode == 0
     done = command("info nosuch 2>&-", model)
     assert (done.returncode, done.stdout) == (2, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -79,18 +82,21 @@ def test_a_reader_that_wants_no_more_is_no_mistake(arguments: str, model: Path) 
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.slow
 def test_characters_that_the_locale_lacks(model: Path) -> None:
     done = command('info "$MODEL"', model, **ASCII)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"2?3" in done.stdout
 
 
+@pytest.mark.slow
 def test_json_is_whole_in_any_locale(model: Path) -> None:
     file = model.rename(model.with_name("größe.tflite"))
     done = command('info --json "$MODEL"', file, **ASCII)
     assert os.fsencode(json.loads(done.stdout)["model"]) == os.fsencode(file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -123,6 +129,7 @@ def test_names_that_are_no_text(arguments: str, tmp_path: Path) -> None:
         assert os.fsencode(json.loads(done.stdout)["model"]) == file
 
 
+@pytest.mark.slow
 def test_a_missing_file_whose_name_is_no_text(tmp_path: Path) -> None:
     done = command('info "$MODEL"', b"bad\xff.tflite")
     assert done.returncode == 2

@@ -48,6 +48,7 @@ def run(program: Path, *words: str, **variables: str) -> subprocess.CompletedPro
     return subprocess.run([str(program), *words], env=environment, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_client(program: str, tmp_path: Path) -> None:
     done = run(compiled(program, tmp_path), *([str(tmp_path)] if program == "run" else []))
@@ -57,6 +58,7 @@ def test_client(program: str, tmp_path: Path) -> None:
     assert all(line.startswith("nnapi: ") for line in done.stderr.splitlines()), done.stderr
 
 
+@pytest.mark.slow
 def test_cache_is_written_and_read(tmp_path: Path) -> None:
     program = compiled("run", tmp_path)
     cache = tmp_path / "cache"
@@ -65,11 +67,13 @@ def test_cache_is_written_and_read(tmp_path: Path) -> None:
         assert run(program, str(cache)).returncode == 0
 
 
+@pytest.mark.slow
 def test_quiet(tmp_path: Path) -> None:
     done = run(compiled("frees", tmp_path), NNAPI_QUIET="1")
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
+@pytest.mark.slow
 def test_sections_come_out_in_a_trace(tmp_path: Path) -> None:
     program, file = compiled("sections", tmp_path), tmp_path / "trace-%p.json"
     done = run(program, "traced", NNAPI_TRACE=str(file))

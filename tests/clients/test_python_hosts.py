@@ -99,6 +99,7 @@ def test_what_is_constant_is_answered_under_a_guard(function: str, answer: int |
     assert answer is None or int(done.stdout) == answer
 
 
+@pytest.mark.slow
 def test_frees_at_the_end_are_silent(tmp_path: Path) -> None:
     done = python(EXIT, str(built(LATE, tmp_path)))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

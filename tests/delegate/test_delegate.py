@@ -339,6 +339,7 @@ print("done")
 """A program that forks, and ends with everything alive."""
 
 
+@pytest.mark.slow
 def test_forks_and_exits(tmp_path: Path) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(cases.convolution())

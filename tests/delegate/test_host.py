@@ -21,6 +21,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_the_delegate_in_c(tmp_path: Path) -> None:
     assert COMPILER
     options = ("-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{NATIVE}", f"-I{CLIENTS}")

@@ -49,6 +49,7 @@ def read_by_the_delegate(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tu
     return seen
 
 
+@pytest.mark.slow
 def test_parameters_are_the_files(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = set()
     for path in (path for name, path in find_networks(shared).items() if name not in LEFT_OUT):

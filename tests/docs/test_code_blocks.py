@@ -205,6 +205,7 @@ def write_program(pages: Sequence[str]) -> str:
     return "".join([*parts, f"int main(void) {{\n{calls}    return 0;\n}}\n"])
 
 
+@pytest.mark.slow
 def test_blocks_of_c_run(folder: Path) -> None:
     """In one process, which starts Python once."""
     skip_without_c()

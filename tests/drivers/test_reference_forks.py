@@ -4,6 +4,8 @@ import subprocess
 import sys
 import threading
 
+import pytest
+
 from nnapi.drivers.reference.forks import Kernels
 from tests.waiting import comes_true
 
@@ -42,6 +44,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_runs_of_other_threads_survive_forks() -> None:
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", CODE], capture_output=True, text=True, timeout=240)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

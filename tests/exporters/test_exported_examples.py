@@ -15,6 +15,7 @@ MODULES = {"nnapi, .onnx": "onnx"} | ENGINES
 """The modules that run or read files."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "way", [pytest.param(way, marks=[pytest.mark.engine] if way in ENGINES else []) for way in WAYS]
 )

@@ -26,6 +26,7 @@ def results(path: Path) -> list[list[float]]:
         return [compiled.run(flag, X)[0].tolist() for flag in (TRUE, FALSE)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_a_deep_nest_is_a_small_file(tmp_path: Path, is_shared: bool) -> None:
     """With shared models, each level refers to the next one twice: 2¹⁵⁰⁰ copies, or one subgraph for each level."""

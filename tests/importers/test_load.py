@@ -141,6 +141,7 @@ def litert(path: Path, model: Model) -> tuple[list[np.ndarray[Any, Any]], list[n
     return inputs, outputs, between
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 @pytest.mark.parametrize("name", FLOATS)
 def test_float_networks_agree_with_litert(name: str, shared: Path) -> None:
@@ -240,6 +241,7 @@ def test_short_quantized_networks_agree_as_a_whole(name: str, within: int, share
         assert np.abs(ours.astype(int) - theirs.astype(int)).max() <= within
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 def test_int64_classes_of_a_segmentation_are_the_same(shared: Path) -> None:
     path = file(shared, "deeplabv3_mnv2_dm05_quant")
@@ -250,6 +252,7 @@ def test_int64_classes_of_a_segmentation_are_the_same(shared: Path) -> None:
     assert np.mean(ours == expected) > 0.99
 
 
+@pytest.mark.slow
 def test_every_network_is_a_model(shared: Path) -> None:
     for name, path in find_networks(shared).items():
         if name in INEXPRESSIBLE:

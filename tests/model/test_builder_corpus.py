@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
 from nnapi import ChannelQuantization, OperandType
 from nnapi.model.builder import Builder, Tensor
@@ -53,6 +54,7 @@ def written(example: Example) -> list[Tensor]:
     return results
 
 
+@pytest.mark.slow
 def test_one_example_of_every_operation(corpus: Corpus) -> None:
     first: dict[str, Any] = {}
     for entry in corpus.entries:

@@ -1,5 +1,7 @@
 """Models that refer to models, deeper than calls of Python go."""
 
+import pytest
+
 from nnapi.model.nesting import depths, inner_first, list_nested, paths
 from tests.nest_cases import DEEP, nest
 
@@ -20,6 +22,7 @@ def test_a_nest_is_counted() -> None:
     assert depths(model)[model] == 3
 
 
+@pytest.mark.slow
 def test_a_deep_nest_tells_its_level_and_why() -> None:
     model = nest(DEEP)
     assert model.feature_level == 4

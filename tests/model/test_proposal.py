@@ -59,6 +59,7 @@ def test_convolutions_have_odd_windows() -> None:
     assert {s.get("layout") for s in scalars} == {0, 1, None}
 
 
+@pytest.mark.slow
 def test_quantized_pairs_have_constants_of_one_number_and_zero_points_at_the_ends() -> None:
     drawn = [
         operand for call in calls("MUL", 600) for operand in call.main.operands if operand.type == "TENSOR_QUANT8_ASYMM"

@@ -363,6 +363,7 @@ def test_the_version_is_that_of_the_interface() -> None:
     assert ours.__version__ == ours.get_version_string() == "1.23.0"
 
 
+@pytest.mark.slow
 def test_a_program_for_onnx_runtime_runs_unchanged(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(dense())
     (tmp_path / "program.py").write_text(

@@ -114,6 +114,7 @@ def expected(
     return rows, race.margin
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from(sorted(FAMILIES)),

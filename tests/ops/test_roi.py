@@ -149,6 +149,7 @@ def pool(image: Any, roi: Any, out: Any, ratio: Any, samples: Any) -> Any:
     return grid
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([(ALIGN, align), (POOLING, pool)]),

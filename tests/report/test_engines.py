@@ -112,12 +112,14 @@ def test_a_process_of_its_own_imports_nothing_large(tmp_path: Path) -> None:
     assert not {"nnapi", "pathlib", "importlib.metadata", "zipfile"} & set(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_tells_its_peak(tmp_path: Path) -> None:
     peak = script(tmp_path, ALL[0], SCAN)["peak"]  # type: ignore[arg-type]
     assert isinstance(peak, int)
     assert 15e6 < peak < 500e6
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_tells_what_is_wrong(tmp_path: Path) -> None:
     assert "cannot take an array of shape [1, 3, 3, 1]" in str(
         script(tmp_path, ALL[0], np.zeros((1, 3, 3, 1), np.int8))["reason"]  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 import re
 from itertools import combinations, pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ def ends(path: str) -> tuple[tuple[float, float], tuple[float, float]]:
     return first, (x, y)
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 14).flatmap(
         lambda count: st.tuples(

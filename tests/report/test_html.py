@@ -14,7 +14,6 @@ from nnapi.report.timeline import timeline_data
 from tests.report.browser import ask
 from tests.report.report_cases import REASON, graph, spans, whole
 
-pytestmark = pytest.mark.slow
 PAGE = benchmark_page(whole())
 EXPLAINED = explain_page(graph())
 

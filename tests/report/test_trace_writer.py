@@ -35,6 +35,7 @@ def test_written_at_the_end(suffix: str, tmp_path: Path) -> None:
     assert run.is_complete
 
 
+@pytest.mark.slow
 def test_each_process_may_have_its_own(tmp_path: Path) -> None:
     fork = "\nif not os.fork():\n    with trace.section('[NN_LA_PO]child'): pass\nelse: os.wait()"
     ran(tmp_path / "trace-%p.json", fork)
@@ -42,12 +43,14 @@ def test_each_process_may_have_its_own(tmp_path: Path) -> None:
     assert marks == {"work", "child"}
 
 
+@pytest.mark.slow
 def test_children_do_not_overwrite_it(tmp_path: Path) -> None:
     ran(tmp_path / "trace.json", "\nif os.fork(): os.wait()")
     (run,) = parse_file(tmp_path / "trace.json").runs
     assert run.mark.endswith("[NN_LA_PO]work")
 
 
+@pytest.mark.slow
 def test_a_mistake_is_told_and_harms_nothing(tmp_path: Path) -> None:
     said = ran(tmp_path / "trace.pdf", traced=False).stderr
     assert said == "nnapi: NNAPI_TRACE: trace.pdf must end in .html, .json, .txt\n"

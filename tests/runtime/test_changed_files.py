@@ -70,6 +70,7 @@ def truncated(path: Path, device: str, when: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", WHEN)
 def test_a_truncated_file_on_the_reference(when: str, path: Path) -> None:
     assert "UnmappableError a mapped file was truncated: it has 0 bytes" in truncated(path, "nnapi-reference", when)
@@ -86,6 +87,7 @@ def test_a_truncated_file_on_openvino(when: str, path: Path) -> None:
     assert "UnmappableError a mapped file was truncated: it has 0 bytes" in truncated(path, "openvino-cpu", when)
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 @pytest.mark.parametrize("when", WHEN)
 def test_a_truncated_file_on_xnnpack(when: str, path: Path) -> None:

@@ -94,6 +94,7 @@ def test_a_compilation_travels_with_its_options(tmp_path: Path) -> None:
     assert again.__reduce__()[1][1:] == compilation.__reduce__()[1][1:]
 
 
+@pytest.mark.slow
 def test_a_compilation_travels_to_another_process() -> None:
     pickled = pickle.dumps(compile(doubled()))
     program = "import pickle, sys, numpy as np; print(pickle.load(sys.stdin.buffer).run(np.ones(3, 'f4'))[0].tolist())"

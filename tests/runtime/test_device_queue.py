@@ -245,6 +245,7 @@ os._exit(0)
 """One execution holds the only place, one waits for it, and somebody has the lock: none of them is in the child."""
 
 
+@pytest.mark.slow
 def test_a_forked_child_finds_every_place_free() -> None:
     words = [sys.executable, "-W", "ignore", "-c", "import tests.conftest\n" + FORK]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)

@@ -22,6 +22,7 @@ TRUE, FALSE = np.array([1], np.uint8), np.array([0], np.uint8)
 X = np.array([-1, 2], np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [None, "nnapi-reference"])
 def test_a_deep_nest_is_compiled_and_run(devices: str | None, tmp_path: Path) -> None:
     compilation = nnapi.compile(nest(DEEP), devices, cache=tmp_path)
@@ -57,6 +58,7 @@ def test_costs_of_a_nest_of_shared_models_are_finite() -> None:
     assert 0 < seconds < 2 * MOST
 
 
+@pytest.mark.slow
 def test_deep_nests_that_differ_inside_have_different_digests() -> None:
     assert hash_content(nest(DEEP)) != hash_content(nest(DEEP, is_shared=True))
 

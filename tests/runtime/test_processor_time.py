@@ -42,6 +42,7 @@ print((time.process_time() - all) / (time.thread_time() - mine))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
 @pytest.mark.parametrize("device", ENGINES, ids=[name or "default" for name in ENGINES])

@@ -39,6 +39,7 @@ def child() -> Any:
         each.close()
 
 
+@pytest.mark.slow
 def test_a_child_leaves_with_its_parent_and_removes_its_folders(child: Any) -> None:
     process, pipe, writer = child
     folder = Path(pipe.recv())
@@ -49,6 +50,7 @@ def test_a_child_leaves_with_its_parent_and_removes_its_folders(child: Any) -> N
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_a_child_is_not_interrupted(child: Any) -> None:
     process, pipe, _ = child
     os.kill(process.pid, signal.SIGINT)

@@ -63,6 +63,7 @@ def test_devices_may_be_named_given_or_left_to_the_runtime(corpus: Corpus) -> No
     assert said(list(run(corpus, [spoilt(50)], ["plain"], match_name("relu")))) == [("relu", "plain", "failed")]
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_results(corpus: Corpus) -> None:
     here = list(run(corpus, ["nnapi-reference"], ["plain", "signed"]))
     suite = ExampleSuite(corpus, corpus.entries, ("plain", "signed"), ("nnapi-reference",), batch=1)

@@ -177,6 +177,7 @@ def test_published_files_survive_being_written_again(corpus: Corpus, tmp_path: P
     assert plain(list(Corpus(tmp_path / "copy.npz").examples())) == plain(original)
 
 
+@pytest.mark.slow
 def test_the_published_index_agrees_with_its_files(corpus: Corpus) -> None:
     entries = corpus.select(lambda entry: entry.file.startswith("V1_3/w"))
     assert len(corpus.entries) == 9374

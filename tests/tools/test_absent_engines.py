@@ -24,6 +24,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("column", "name"), [(2, "ADD"), (3, "RESIZE_BILINEAR")])
 def test_the_files_of_an_operation_are_those_of_contributing(column: int, name: str) -> None:
     command = [sys.executable, "-c", WITHOUT_ENGINES, name]

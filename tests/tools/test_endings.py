@@ -22,6 +22,7 @@ def test_a_command_ends_as_it_should(capsys: pytest.CaptureFixture[str], interru
     assert err == "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
 def test_a_wrong_ending_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(endings, "DELAYS", ())

@@ -34,6 +34,7 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> dict[str, exits.State]:
     return {state.name: state for state in exits.list_states(program)}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "on_exit"), reason="only glibc tells handlers the exit status")
 @pytest.mark.parametrize("name", sorted(STATES))
 def test_a_program_ends_with_its_status(name: str, states: dict[str, exits.State]) -> None:

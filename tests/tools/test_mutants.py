@@ -78,6 +78,7 @@ def test_survivors_meet_the_folders_of_their_tests(mutant_file: str, found: list
     assert mutants.folders_of_tests(Path("src/nnapi", mutant_file)) == found
 
 
+@pytest.mark.slow
 def test_survivors_meet_tests_of_other_packages_that_import_the_module() -> None:
     assert "tests/runtime/test_further_compilations.py" in mutants.importing_tests(Path("src/nnapi/model/graph.py"))
     assert mutants.importing_tests(Path("src/nnapi/runtime/choice/paired_times.py")) == []

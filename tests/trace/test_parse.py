@@ -143,6 +143,7 @@ EVENTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(EVENTS)
 def test_any_order_of_marks_gives_something(events: list[tuple[int, int, str | None, int]]) -> None:
     lines = [
@@ -156,6 +157,7 @@ def test_any_order_of_marks_gives_something(events: list[tuple[int, int, str | N
     assert json.dumps(list_runs(found, total_times=True), allow_nan=False)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_damaged_text_gives_something_or_is_refused(data: st.DataObject) -> None:
     text = list(trace("0 5/5 B HIDL::IDevice::execute::server\n0.5 5 E" + RUN + "9 1 B [NN_LR_PP]x"))
@@ -181,6 +183,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JSON | st.builds(lambda events: {"traceEvents": events}, st.lists(JSON)) | st.text())
 def test_any_json_gives_something_or_is_refused(data: object) -> None:
     try:

@@ -162,6 +162,7 @@ def test_what_it_said_before_it_died_is_the_reason(small: str, mode: str) -> Non
         found.driver.verdicts(make_model())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("kept")
 def test_what_kills_it_when_it_is_asked_is_remembered(small: str, capfd: pytest.CaptureFixture[str]) -> None:
     """By later processes too; what it takes beside that it computes."""
@@ -272,6 +273,7 @@ def test_a_file_that_is_no_library(tmp_path: Path) -> None:
     assert explain_loading("libx.so", "odd") == "libx.so cannot be loaded: odd"
 
 
+@pytest.mark.slow
 def test_devices_that_cannot_be_used_are_named(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
     said = f"npu={small}, gone=/none/libx.so, =x, dies={small}?mode=abort"
     monkeypatch.setenv("NNAPI_DELEGATES", said)
@@ -349,6 +351,7 @@ def test_examples_pass_by_own_delegate(own: Device, pattern: str) -> None:
     assert Status.PASSED in {result.status for result in results}
 
 
+@pytest.mark.slow
 @needs_own
 def test_own_delegate_says_what_it_lacks() -> None:
     device = Isolated(DelegateDevice("own", str(installation.delegate()), (("speed", "high"),)))

@@ -51,6 +51,7 @@ X = np.arange(64, dtype=np.float32)
 EXCLUSIVE = OpenOptions(exclusive=True)
 
 
+@pytest.mark.slow
 @needs_library
 @pytest.mark.parametrize("transport", ["unix", "tcp"])
 def test_our_own_library_passes_examples(tmp_path: Path, transport: str) -> None:
@@ -63,6 +64,7 @@ def test_our_own_library_passes_examples(tmp_path: Path, transport: str) -> None
     assert not [result for result in results if result.status is not Status.PASSED]
 
 
+@pytest.mark.slow
 @needs_library
 @pytest.mark.engine
 def test_a_profile_saved_through_an_agent_is_the_local_one(tmp_path: Path) -> None:
@@ -104,6 +106,7 @@ def make():
 """
 
 
+@pytest.mark.slow
 @needs_library
 def test_a_profile_of_a_restricted_device_is_the_local_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other process finds the device by an entry point; its limits are found as well as here."""
@@ -134,6 +137,7 @@ def test_constants_are_sent_once(taking: str, monkeypatch: pytest.MonkeyPatch) -
     assert sent == [2], "the constant and the activation"
 
 
+@pytest.mark.slow
 def test_the_oldest_unused_constants_are_dropped() -> None:
     numbers = iter(range(9))
     constants, large = Constants(), np.zeros(KEPT // 2 + 1, np.uint8)
@@ -339,6 +343,7 @@ def test_compilations_of_one_model_have_one_caching_token(tmp_path: Path) -> Non
     assert len(content) == 96
 
 
+@pytest.mark.slow
 def test_constants_that_are_placed_are_not_dropped_meanwhile() -> None:
     """A finalizer may end the use of others in any thread, also in this one."""
     numbers = iter(range(9))

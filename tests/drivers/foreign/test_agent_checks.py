@@ -111,6 +111,7 @@ def test_a_device_that_does_not_exist(client: RawClient, device: int) -> None:
     assert client.refuse(Ask.COMPILE, compilation(number, device)) == "there is no such model or device"
 
 
+@pytest.mark.slow
 def test_a_client_has_at_most_65536_objects(client: RawClient) -> None:
     for _ in range(64):  # the answers fit into the socket's buffer
         client.socket.sendall(struct.pack("<IIQ", Ask.CONSTANTS, 0, 0) * (MOST_OBJECTS // 64))

@@ -117,6 +117,7 @@ def impatient(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_agent(COMPILER, tmp_path_factory.mktemp("agent") / "nnapi-agent", "-DGREETING_MS=300")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drips", [True, False])
 def test_a_greeting_has_one_deadline(tmp_path: Path, library: str, impatient: Path, drips: bool) -> None:
     """Bytes that come one by one do not prolong it."""
@@ -222,6 +223,7 @@ def test_a_client_that_reads_nothing_does_not_stop_the_agent(address: str, tmp_p
             assert other.ask(Ask.DEVICES)[0] is Told.ANSWER
 
 
+@pytest.mark.slow
 def test_a_process_whose_client_has_left_is_ended_although_others_come_and_go(tmp_path: Path) -> None:
     """Each of them wakes the agent before the two seconds are over."""
     hanging = build(tmp_path, count="for (;;) pause();", **TAKING)

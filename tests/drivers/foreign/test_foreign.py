@@ -130,6 +130,7 @@ def test_what_the_library_refuses_keeps_its_result_code(own: Device) -> None:
         compiled.run(np.zeros((2, 3), np.float32), np.array([7], np.int32))
 
 
+@pytest.mark.slow
 @needs_library
 def test_a_device_whose_process_was_closed_is_there_again(own: Device) -> None:
     compiled = compile(make_model(), [own])

@@ -51,6 +51,7 @@ def test_a_user_counts_as_three_processes(tmp_path: Path) -> None:
     service.run()
 
 
+@pytest.mark.slow
 def test_a_process_that_comes_and_goes_waits_and_others_do_not(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path, "rate=0.0001") as process:
@@ -66,6 +67,7 @@ def test_a_process_that_comes_and_goes_waits_and_others_do_not(tmp_path: Path) -
         assert process.poll() is None
 
 
+@pytest.mark.slow
 def test_connections_that_wait_are_bounded(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path, "rate=0.0001"):
@@ -82,6 +84,7 @@ def test_connections_that_wait_are_bounded(tmp_path: Path) -> None:
             each.close()
 
 
+@pytest.mark.slow
 def test_waiting_connections_get_in_when_they_are_due(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path, "rate=20") as process:

@@ -67,6 +67,7 @@ def watched(tmp_path: Path) -> Iterator[Path]:
         assert process.poll() is None
 
 
+@pytest.mark.slow
 def test_a_page_that_can_be_cut_off_is_refused(watched: Path) -> None:
     client = RawClient(watched)
     plain, small = os.memfd_create("page", os.MFD_ALLOW_SEALING), shared_file(SIZE - 1, "page")
@@ -78,6 +79,7 @@ def test_a_page_that_can_be_cut_off_is_refused(watched: Path) -> None:
     client.close()
 
 
+@pytest.mark.slow
 def test_constants_that_are_cut_off_end_their_own_worker(watched: Path, tmp_path: Path) -> None:
     file = tmp_path / "constants"
     file.write_bytes(np.ones(4096, np.float32).tobytes())
@@ -94,6 +96,7 @@ def test_constants_that_are_cut_off_end_their_own_worker(watched: Path, tmp_path
             prepared.execute(Request([given]))
 
 
+@pytest.mark.slow
 def test_descriptors_do_not_leak(watched: Path) -> None:
     null = [os.open(os.devnull, os.O_RDONLY) for _ in range(60)]
     for _ in range(5):
@@ -111,6 +114,7 @@ def test_descriptors_do_not_leak(watched: Path) -> None:
         os.close(descriptor)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "packet",
     [
@@ -135,6 +139,7 @@ def test_noise_ends_its_own_connection(watched: Path, packet: bytes) -> None:
     client.close()
 
 
+@pytest.mark.slow
 def test_what_only_an_own_process_may_be_told(watched: Path) -> None:
     """A pickle, a path of modules, an entry point: nothing of that is read."""
     client = RawClient(watched, "")
@@ -146,6 +151,7 @@ def test_what_only_an_own_process_may_be_told(watched: Path) -> None:
     client.close()
 
 
+@pytest.mark.slow
 def test_a_message_is_bounded(watched: Path) -> None:
     client = RawClient(watched)
     channel = client.channel()
@@ -160,6 +166,7 @@ def test_a_message_is_bounded(watched: Path) -> None:
     os.close(file)
 
 
+@pytest.mark.slow
 def test_a_run_that_takes_too_long_is_ended_and_told(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path, "seconds=1", harm="hang", phase="execute") as process, application(path) as honest:
@@ -172,6 +179,7 @@ def test_a_run_that_takes_too_long_is_ended_and_told(tmp_path: Path) -> None:
         assert comes_true(lambda: workers(process.pid) == [pid_of(honest)])
 
 
+@pytest.mark.slow
 def test_an_endless_run_ends_with_its_application(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path, harm="hang", phase="prepare") as process:
@@ -183,6 +191,7 @@ def test_an_endless_run_ends_with_its_application(tmp_path: Path) -> None:
         assert comes_true(lambda: not is_running(pid))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_exchanged", [False, True], ids=["own", "exchanged"])
 def test_a_worker_ends_with_its_application_although_it_holds_the_connection(watched: Path, is_exchanged: bool) -> None:
     """An application passes its end of the connection, or another's, as a channel's socket, and exits."""
@@ -203,6 +212,7 @@ def suppress_all(prepare: object) -> None:
         prepare(model())  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_limits_of_one_application(watched: Path) -> None:
     client = RawClient(watched)
     channels = [client.channel() for _ in range(4)]
@@ -235,6 +245,7 @@ def test_limits_of_one_application(watched: Path) -> None:
     client.close()
 
 
+@pytest.mark.slow
 def test_descriptors_of_one_application(watched: Path) -> None:
     client = RawClient(watched)
     channel = client.channel()
@@ -248,6 +259,7 @@ def test_descriptors_of_one_application(watched: Path) -> None:
     client.close()
 
 
+@pytest.mark.slow
 def test_memory_of_one_application(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path, f"memory={64 << 20}"), application(path) as device:
@@ -280,6 +292,7 @@ def test_a_channel_without_memory_for_a_message(monkeypatch: pytest.MonkeyPatch)
     ours.close()
 
 
+@pytest.mark.slow
 def test_extensions_are_each_application_s_own(watched: Path) -> None:
     """One may describe what another has described otherwise."""
     name = "test.of.services"
@@ -306,6 +319,7 @@ def test_extensions_are_each_application_s_own(watched: Path) -> None:
     second.close()
 
 
+@pytest.mark.slow
 def test_a_service_that_is_full_says_so(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path, "applications=4") as process, application(path) as first:
@@ -326,6 +340,7 @@ def test_a_service_that_is_full_says_so(tmp_path: Path) -> None:
         assert comes_true(lambda: len(workers(process.pid)) == 1)
 
 
+@pytest.mark.slow
 def test_a_service_without_descriptors_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path) as process, application(path) as first:

@@ -108,6 +108,7 @@ def test_bursts_that_nobody_closes_leave_nothing(own: Isolated) -> None:
     assert comes_true(lambda: count_descriptors() <= before and threads_of(own) <= threads)
 
 
+@pytest.mark.slow
 def test_a_process_that_has_ended_leaves_nothing(own: Isolated) -> None:
     """Though a model and a burst that it knew are still there."""
     compiled = compile(model(), Device(own))
@@ -131,6 +132,7 @@ def test_a_process_that_has_ended_leaves_nothing(own: Isolated) -> None:
     burst.close()
 
 
+@pytest.mark.slow
 def test_it_starts_when_it_is_needed_and_ends_when_it_is_closed() -> None:
     driver = Isolated(Misbehaving("abort", "never"))
     device = Device(driver)
@@ -194,6 +196,7 @@ def test_a_mistake_of_the_driver() -> None:
         compile(model(), Device(Isolated(Misbehaving("raise", "prepare"))))
 
 
+@pytest.mark.slow
 def test_memories_and_a_cache(tmp_path: Path) -> None:
     device = Device(Isolated(Misbehaving("abort", "never")))
     with device:
@@ -225,6 +228,7 @@ def test_constants_of_a_file_are_not_copied(tmp_path: Path, own: Isolated) -> No
     assert np.array_equal(compiled.run(np.ones(1 << 20, np.float32))[0], np.arange(1 << 20) + np.float32(1))
 
 
+@pytest.mark.slow
 def test_what_nobody_needs_is_given_back(own: Isolated) -> None:
     device = Device(own)
 
@@ -266,6 +270,7 @@ def test_threads_share_it(isolated: Isolated) -> None:
     assert all(right)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # of os.fork
 def test_a_forked_process_has_one_of_its_own(own: Isolated) -> None:
     compiled = compile(model(), Device(own))
@@ -281,6 +286,7 @@ def test_a_forked_process_has_one_of_its_own(own: Isolated) -> None:
     assert compiled.run(X)[0].tolist() == [1, 2, 3, 4], "the first one is untouched"
 
 
+@pytest.mark.slow
 def test_a_burst_s_memory_is_the_arena(own: Isolated) -> None:
     with compile(model(), Device(own)).burst() as burst:
         (given,), run = burst.bind(X.shape)
@@ -339,6 +345,7 @@ def test_a_process_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> No
         Isolated("nnapi-reference").wait()
 
 
+@pytest.mark.slow
 def test_a_driver_that_has_become_another_is_invalid(tmp_path: Path) -> None:
     version = tmp_path / "version"
     version.write_text("1")
@@ -389,6 +396,7 @@ def test_devices_named_in_the_environment(
     assert told == (["NNAPI_ISOLATED names other, which is not a device here"] if "other" in named else [])
 
 
+@pytest.mark.slow
 def test_a_driver_asks_for_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nnapi.runtime.device._found", None)
     entry = Entry("asking", "tests.drivers.isolated.isolated_cases:asking")

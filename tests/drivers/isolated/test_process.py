@@ -40,6 +40,7 @@ def test_one_thread_starts_all_processes() -> None:
     assert all(thread.daemon for thread in threading.enumerate() if thread.name == "nnapi-drivers")
 
 
+@pytest.mark.slow
 def test_memory_that_preparing_frees_goes_back() -> None:
     def resident(pid: int | None) -> int:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * mmap.PAGESIZE

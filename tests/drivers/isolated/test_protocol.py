@@ -94,6 +94,7 @@ def test_a_body_in_a_file_that_is_none(pair: Pair) -> None:
     assert comes_true(lambda: count_descriptors() <= before)
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=100), st.booleans())
 def test_nothing_but_violations_comes_of_noise(noise: bytes, has_header: bool) -> None:
     one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

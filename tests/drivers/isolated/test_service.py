@@ -46,6 +46,7 @@ def path(tmp_path: Path) -> Iterator[Path]:
 # What applications have of it
 
 
+@pytest.mark.slow
 def test_each_application_has_a_worker(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path) as process:
@@ -64,6 +65,7 @@ def test_each_application_has_a_worker(tmp_path: Path) -> None:
         assert comes_true(lambda: counted(process.pid) == before)
 
 
+@pytest.mark.slow
 def test_a_worker_s_end_is_an_error_once_and_says_why(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path, harm="fault", phase="execute"), application(path) as honest:
@@ -105,6 +107,7 @@ class Asked(Misbehaving):
         raise OpFailedError("a driver that fails is served nevertheless")
 
 
+@pytest.mark.slow
 def test_priorities_are_the_system_s(path: Path) -> None:
     """So that a run of low priority gives way in the midst of it; preparing engines' threads takes part."""
     with application(path) as device:
@@ -123,6 +126,7 @@ def test_priorities_are_the_system_s(path: Path) -> None:
     assert comes_true(lambda: not any(map(is_running, pids))), "all of them end with the device"
 
 
+@pytest.mark.slow
 def test_devices_of_a_service_by_the_environment(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
     monkeypatch.setattr("nnapi.runtime.device._found", None)
     monkeypatch.setenv("NNAPI_SERVICE", str(path))
@@ -132,6 +136,7 @@ def test_devices_of_a_service_by_the_environment(monkeypatch: pytest.MonkeyPatch
         assert pid_of(found) not in (0, os.getpid())
 
 
+@pytest.mark.slow
 def test_a_cached_model_is_restored(tmp_path: Path) -> None:
     """Where the service wrote the entry itself, and for the same model; else it is prepared anew."""
     path, cache = tmp_path / "socket", tmp_path / "cache"
@@ -159,10 +164,12 @@ def test_a_cached_model_is_restored(tmp_path: Path) -> None:
 # The socket
 
 
+@pytest.mark.slow
 def test_permissions_are_those_of_the_file(path: Path) -> None:
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
 
 
+@pytest.mark.slow
 def test_who_is_not_there(path: Path, tmp_path: Path) -> None:
     with pytest.raises(UnavailableDeviceError, match="other is not served; there are: nnapi-reference"):
         Device(Isolated("other", service=path))
@@ -188,6 +195,7 @@ def test_a_service_that_lets_nobody_in(tmp_path: Path) -> None:
     assert where.exists()
 
 
+@pytest.mark.slow
 def test_only_sockets_are_replaced(path: Path, tmp_path: Path) -> None:
     with pytest.raises(OSError, match="in use"):
         Service(path, {})
@@ -219,6 +227,7 @@ def test_limits_that_let_nothing_run(tmp_path: Path) -> None:
         Service(tmp_path / "socket", {}, allowance=Allowance(models=0))
 
 
+@pytest.mark.slow
 def test_the_end_of_a_service_is_an_error_once(tmp_path: Path) -> None:
     where = tmp_path / "socket"
     with serving(where) as process:

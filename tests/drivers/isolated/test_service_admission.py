@@ -157,6 +157,7 @@ def test_at_most_sixty_four_connections_of_one_user_wait(service: Service, clock
         os.close(number)
 
 
+@pytest.mark.slow
 def test_a_connection_whose_process_has_ended_does_not_wait(
     service: Service, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

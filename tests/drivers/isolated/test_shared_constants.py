@@ -37,6 +37,7 @@ def constants_of(pid: int) -> set[str]:
     return set(re.findall(r"(\d+) +/memfd:nnapi-constants", Path(f"/proc/{pid}/maps").read_text()))
 
 
+@pytest.mark.slow
 def test_equal_constants_are_mapped_once(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path) as process:
@@ -55,6 +56,7 @@ def test_equal_constants_are_mapped_once(tmp_path: Path) -> None:
         assert comes_true(lambda: counted(process.pid) == before)
 
 
+@pytest.mark.slow
 def test_constants_that_are_released_are_not_kept_open(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path) as process, application(path) as device:

@@ -90,6 +90,7 @@ def executions(recorder: trace.Recorder, pid: int) -> int:
     return len([s for s in recorder.spans() if s.process == pid and s.label.phase is Phase.EXECUTION])
 
 
+@pytest.mark.slow
 def test_what_a_dead_process_recorded_is_lost(found: Device) -> None:
     compiled = compile(model(), found)
     with trace.recording() as recorder:

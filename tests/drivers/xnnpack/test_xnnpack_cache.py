@@ -156,6 +156,7 @@ print(*sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_a_warm_start_imports_nothing_that_lowers(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "DEBUG_NN_CPUONLY"}
     command = [sys.executable, "-c", WARM, str(tmp_path)]

@@ -55,6 +55,7 @@ def scalars(activation: int = TANH, cell_clip: float = 0.0, proj_clip: float = 0
     return {"activation": activation, "cell_clip": cell_clip, "proj_clip": proj_clip}
 
 
+@pytest.mark.slow
 @SAME
 @given(KINDS, st.sampled_from([RELU, RELU6, TANH]), st.sampled_from([0.0, 0.3]), st.sampled_from([0.0, 0.2]), SEEDS)
 def test_lstm(kind: Any, activation: int, cell_clip: float, proj_clip: float, seed: int) -> None:
@@ -66,6 +67,7 @@ def test_lstm(kind: Any, activation: int, cell_clip: float, proj_clip: float, se
     run(Op.LSTM, inputs, [FLOAT] * 4)
 
 
+@pytest.mark.slow
 @SAME
 @given(KINDS, st.booleans(), st.booleans(), SEEDS)
 def test_unidirectional_sequence_lstm(kind: Any, time_major: bool, with_states: bool, seed: int) -> None:
@@ -78,6 +80,7 @@ def test_unidirectional_sequence_lstm(kind: Any, time_major: bool, with_states: 
     run(Op.UNIDIRECTIONAL_SEQUENCE_LSTM, inputs, [FLOAT] * (3 if with_states else 1))
 
 
+@pytest.mark.slow
 @SAME
 @given(KINDS, st.sampled_from(["none", "parallel", "cross"]), st.booleans(), st.booleans(), st.booleans(), SEEDS)
 def test_bidirectional_sequence_lstm(
@@ -153,6 +156,7 @@ def test_svdf(rank: int, memory: int, with_bias: bool, activation: int) -> None:
     run(Op.SVDF, inputs, [FLOAT] * 2)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(KINDS, st.sampled_from([1, BATCH]), st.sampled_from([20, 127]), st.sampled_from([None, 0.5, 3.0]), SEEDS)
 def test_quantized_lstm_is_the_same_code_for_code(

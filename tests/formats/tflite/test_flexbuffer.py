@@ -39,6 +39,7 @@ def written(found: dict[str, Any], *, indirect: bool = False) -> bytes:
     return bytes(b.Finish())
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(maps, st.booleans())
 def test_what_is_written_is_read(found: dict[str, Any], indirect: bool) -> None:
@@ -48,6 +49,7 @@ def test_what_is_written_is_read(found: dict[str, Any], indirect: bool) -> None:
     assert {name: type(value) for name, value in read.items()} == {name: type(value) for name, value in found.items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(maps, st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=4), st.integers(0, 40))
 def test_damage_is_refused_or_read(found: dict[str, Any], changes: list[tuple[int, int]], cut: int) -> None:

@@ -236,6 +236,7 @@ def test_models_of_the_builder_are_not_rewritten() -> None:
     assert codes(b.finish()) == [O.MUL, O.MEAN, O.ADD, O.RSQRT, O.MUL]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [O.MUL, O.ADD, O.NEG, O.SQRT, O.POW])
 def test_long_chains_of_operations_are_no_patterns(code: O) -> None:
     spelling = Spelling({}, {}, 0)

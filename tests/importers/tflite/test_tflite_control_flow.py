@@ -180,6 +180,7 @@ DEEP = 1200
 """Deeper than calls of Python go."""
 
 
+@pytest.mark.slow
 def test_branches_within_branches_are_read_at_any_depth(tmp_path: Path) -> None:
     graphs = []
     for number in range(1, DEEP + 1):

@@ -66,6 +66,7 @@ def test_cut_off(length: int) -> None:
 changes = st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(changes)
 @example([(0, 255), (1, 255), (2, 255), (3, 255)])

@@ -311,11 +311,13 @@ def results(process: "subprocess.Popen[str]") -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in (line.split() for line in out.splitlines())]
 
 
+@pytest.mark.slow
 def test_another_process_prepares_nothing(tmp_path: Path) -> None:
     assert results(start(tmp_path)) == [(1, 0)]
     assert results(start(tmp_path)) == [(0, 1)]
 
 
+@pytest.mark.slow
 def test_processes_at_the_same_time_do_not_harm_one_another(tmp_path: Path) -> None:
     processes = [start(tmp_path, 4) for _ in range(3)]
     for process in processes:

@@ -67,6 +67,7 @@ def test_a_plan_that_is_five_percent_slower_does_not_take_over(noise: float, is_
     assert found.count(Standing.FASTER) <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.02, 0.3])
 def test_equal_plans_rarely_change_over(noise: float) -> None:
     random = np.random.default_rng(3)

@@ -12,6 +12,7 @@ from tests.tflite_writer import f32, single
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits_float.tflite"
 
 
+@pytest.mark.slow
 def test_a_model_that_is_known_needs_nothing_that_chooses(tmp_path: Path) -> None:
     """Compiling what earlier compilations chose for loads no planner, no calibration, no comparison."""
     code = """
@@ -41,6 +42,7 @@ print(*sys.modules)
     assert not {"choice.predict", "choice.trial", "choice.tuner", "planning.planner"} & runtime
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["EXP", "ABS", "digits"])
 def test_a_choice_that_was_only_predicted_needs_nothing_that_chooses(kind: str, tmp_path: Path) -> None:
     """Processes that end before there is time to compare do not price and plan over and over, nor read the file if an
@@ -72,6 +74,7 @@ print(*sys.modules)
     assert not needless & {*loaded.split()}, needless & {*loaded.split()}
 
 
+@pytest.mark.slow
 def test_a_file_that_is_known_needs_no_declarations(tmp_path: Path) -> None:
     """Nor logging, nor the rest of what takes milliseconds to import, from the second process on."""
     pytest.importorskip("ai_edge_litert")

@@ -46,6 +46,7 @@ def run(code: str, delay: float = 0.0) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_a_process_ends_though_a_challenger_takes_for_ever_to_prepare() -> None:
     assert run("assert begun.wait(60)") == (0, "[2.0, 2.0]\n", "")
 
@@ -72,10 +73,12 @@ def test_only_a_c_program_limits_the_wait_for_the_thread(monkeypatch: pytest.Mon
     assert not exits.may_join()
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_at_once_prepares_nothing() -> None:
     assert run("assert not begun.is_set()\n", delay=1e6) == (0, "[2.0, 2.0]\n", "")
 
 
+@pytest.mark.slow
 def test_a_child_has_no_thread() -> None:
     code = """
 assert begun.wait(60)

@@ -141,6 +141,7 @@ def test_a_plan_that_a_cache_keeps_tells_the_same(machine: list[Device], tmp_pat
     assert slow.count == 2
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 def test_engines_that_are_not_needed_are_not_imported(tmp_path: Path) -> None:
     """One of several engines takes the model: the other is not even loaded."""

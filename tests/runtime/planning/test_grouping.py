@@ -46,6 +46,7 @@ def test_the_owner_that_gets_furthest_goes_on(seed: int) -> None:
     assert not waiting
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_changing_owners_is_put_in_order() -> None:
     b = Builder("chain")
     x = b.input(tensor("float32", (2,)))

@@ -4,6 +4,8 @@ import os
 import time
 from typing import Any
 
+import pytest
+
 from nnapi.runtime.device import Device, device
 from nnapi.testing.example import Example
 from nnapi.testing.random.child import Child
@@ -27,6 +29,7 @@ def like(kind: type[Example]) -> Example:
     return kind(**{name: getattr(add(), name) for name in ("name", "main", "inputs", "outputs")})
 
 
+@pytest.mark.slow
 def test_the_end_of_the_process_is_a_failure_and_the_next_goes_on() -> None:
     with Child("nnapi-reference") as child:
         judgement = child.judge(like(Deadly))

@@ -25,6 +25,7 @@ def calls(code: str, count: int = 25) -> list[Example]:
     return [random_call(REGISTRY[CODES[code]], np.random.default_rng([seed, 5])) for seed in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ["CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "GROUPED_CONV_2D"])
 def test_what_is_said_otherwise_means_the_same(code: str) -> None:
     drawn = calls(code)

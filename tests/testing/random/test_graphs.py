@@ -1,6 +1,7 @@
 """Patterns that random graphs contain often enough."""
 
 import numpy as np
+import pytest
 
 from nnapi.testing.example import Example, ExampleGraph, OperationSpec
 from nnapi.testing.random.calls import NoCall
@@ -19,6 +20,7 @@ from nnapi.testing.random.judging import Outcome, judge
 from tests.testing.testing_cases import F32, REFERENCE, changed, constant, given, relu, taken, tensor
 
 
+@pytest.mark.slow
 def test_codes_that_mean_0_reach_functions_that_end_there() -> None:
     """An engine that dequantized 0 to -1e-5 was not found out for want of them."""
     graphs = [random_graph(np.random.default_rng([5, number]), 2) for number in range(300)]
@@ -36,6 +38,7 @@ def _takes_roots_of_zero(example: Example) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_views_of_values_that_others_read_are_shown() -> None:
     """An engine that computes such a view in the memory of what a convolution reads was not found without them."""
     graphs = [random_graph(np.random.default_rng([6, number]), 3) for number in range(200)]
@@ -56,6 +59,7 @@ def test_every_pair_of_operations_takes_its_turn() -> None:
     assert len(found) == len(JOINABLE) ** 2
 
 
+@pytest.mark.slow
 def test_several_operations_read_one_result() -> None:
     counts = []
     for turn in range(60):
@@ -70,6 +74,7 @@ def test_several_operations_read_one_result() -> None:
     assert sum(count > 2 for count in counts) > 20
 
 
+@pytest.mark.slow
 def test_images_of_a_pooling_are_normalized_as_nchw_beside_quantized_values() -> None:
     """Every turn of an operation offers its result to all operations that have a layout."""
     turn = next(turn for turn, each in enumerate(JOINABLE) if each.name == "MAX_POOL_2D")
@@ -133,6 +138,7 @@ def test_what_follows_a_nan_is_not() -> None:
     assert judge(example, changed(lambda y: np.nan_to_num(y))).outcome == Outcome.AGREED
 
 
+@pytest.mark.slow
 def test_chains_pad_before_strided_windows_of_one_element() -> None:
     """An engine that moved such strides over the padding was not found without them."""
     chains = [random_image_chain(np.random.default_rng([9, number])) for number in range(150)]

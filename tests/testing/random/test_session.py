@@ -28,17 +28,20 @@ def told(seed: int, number: int, values: str = "ordinary") -> Any:
     return [(o.type, o.dimensions, o.scale, o.lifetime) for o in example.main.operands], example.main.operations, inputs
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_examples_again() -> None:
     assert [told(1, number) for number in range(15)] == [told(1, number) for number in range(15)]
     assert [told(1, number) for number in range(15)] != [told(2, number) for number in range(15)]
 
 
+@pytest.mark.slow
 def test_examples_are_single_operations_and_graphs() -> None:
     counts = [len(example.main.operations) for n in range(40) if (example := example_of(3, n)) is not None]
     assert 1 in counts
     assert max(counts) > 3
 
 
+@pytest.mark.slow
 def test_the_reference_agrees_on_random_examples() -> None:
     report = run(RandomSuite("nnapi-reference", 12, cases=25))
     assert report.cases == sum(example_of(12, number) is not None for number in range(25)) > 20
@@ -89,6 +92,7 @@ def test_a_failure_that_recurs_is_made_small_only_so_often(monkeypatch: pytest.M
     assert [limit > 0 for limit in limits] == [True] * session.OFTEN + [False] * 2
 
 
+@pytest.mark.slow
 def test_special_values() -> None:
     drawn = [example_of(1, n, "non-finite") for n in range(60)]
     arrays = [a for e in drawn if e is not None for a in e.inputs.values() if a is not None and a.dtype.kind == "f"]

@@ -100,6 +100,7 @@ def test_nobody_says_where_anchors_are() -> None:
         view_outputs(model, outputs, Task.DETECTION, Hints(None, None, one), None)
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.engine
 def test_a_face(shared: Path, tmp_path: Path) -> None:
@@ -147,6 +148,7 @@ def test_the_slim_face_detector() -> None:
     np.testing.assert_allclose((top, bottom), (y - height / 2, y + height / 2), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.parametrize(
     ("network", "words"),
@@ -162,6 +164,7 @@ def test_faces_of_a_group(shared: Path, network: str, words: str) -> None:
     assert result.stdout.startswith(f"face.jpg: {words}  ")
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_a_person(shared: Path) -> None:
     file, photograph = shared / "models-2/blazepose_detection.tflite", shared / "images/grace_hopper.bmp"

@@ -43,6 +43,7 @@ def test_key_points_are_those_of_the_picture_between_the_bars() -> None:
     assert (person["points"][0]["y"], person["points"][0]["x"]) == (0.5, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_shoulders_of_a_portrait(shared: Path) -> None:
     file, photograph = shared / "models/movenet_lightning_ptq.tflite", shared / "images/grace_hopper.bmp"
@@ -70,6 +71,7 @@ def test_points_have_names() -> None:
     assert view_outputs(model, [maps], Task.POSE, Hints(), None).words == "2 of 14 key points: top of head, neck"
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.parametrize("network", ["cpm_pose_float", "hourglass_pose_float"])
 def test_a_portrait(shared: Path, network: str) -> None:

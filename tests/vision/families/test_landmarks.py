@@ -48,6 +48,7 @@ def test_a_hand() -> None:
     assert view_outputs(model, [rows, absent], Task.LANDMARKS, Hints(None, 0.01), None).words.startswith("hand (5 %)")
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_a_face(shared: Path, tmp_path: Path) -> None:
     """Grace Hopper's face alone: the left eye's corner, the chin and the tip of the nose are where they are."""
@@ -63,6 +64,7 @@ def test_a_face(shared: Path, tmp_path: Path) -> None:
     assert right_eye[0] < nose[0] < left_eye[0]
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_a_person_with_the_hips_in_the_middle(shared: Path, tmp_path: Path) -> None:
     """Grace Hopper's portrait in the upper half of a larger picture: her hips are at its lower edge."""

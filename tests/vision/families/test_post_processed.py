@@ -65,6 +65,7 @@ def test_score_and_data() -> None:
     assert [(box["label"], box["place"]) for box in found.data["boxes"]][:1] == [("dog", [0.5, 0.25, 1, 0.75])]
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.engine
 def test_a_photograph_of_cats_and_dogs(shared: Path, tmp_path: Path) -> None:

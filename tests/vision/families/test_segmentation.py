@@ -59,6 +59,7 @@ def test_a_mask_of_one_channel_is_compared_with_a_half() -> None:
     assert view_outputs(model, [mask], Task.SEGMENTATION, Hints(["person"], 0.3), None).words == "person 50 %"
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.parametrize(
     ("network", "picture", "label", "inside", "outside", "share"),

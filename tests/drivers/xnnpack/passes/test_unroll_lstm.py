@@ -70,6 +70,7 @@ def _given(net: Net, type: Any, value: Any) -> int:
     return index
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(
     st.booleans(),

@@ -97,6 +97,7 @@ def test_a_border_becomes_part_of_it(border: tuple[int, ...], pads: int) -> None
     assert agrees(model, random)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_random_ones_agree(seed: int) -> None:

@@ -113,6 +113,7 @@ def test_a_chain_of_them_agrees(always: None) -> None:
     assert chain.agrees(6)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_random_chains_agree(seed: int) -> None:

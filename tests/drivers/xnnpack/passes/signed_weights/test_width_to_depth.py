@@ -68,6 +68,7 @@ def test_a_depthwise_filter_is_dense_with_zeros() -> None:
     assert second == [[0, 2], [0, 4]]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.sampled_from([SAME, VALID]))
 def test_results_agree(seed: int, kind: OperationCode, padding: int) -> None:
