@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from nnapi.operation_codes import FAMILIES
 from nnapi.testing.corpus import Corpus
 from tests.exporters.exported_cases import WAYS, outcome, run_network, run_operations
+from tests.first_examples import load_first
 
 STEP = 211
 """Every so manieth example is tried; benchmarks/exported.py tries all."""
@@ -30,6 +32,21 @@ def test_examples_compute_the_same_as_files(way: str, corpus: Corpus, tmp_path: 
     }
     assert not {name: each.reason for name, each in found.items() if each.kind == "wrong"}
     assert Counter(each.kind for each in found.values())["passed"] > len(found) // 2
+
+
+REFUSED = {"FILL", "LOG_SOFTMAX", "RSQRT"}
+"""Operations whose first examples the importer refuses or the exporter cannot know, although they have rules."""
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_first_examples_are_read_again(family: str, corpus: Corpus, tmp_path: Path) -> None:
+    """Each rule of the exporter runs."""
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    for example in load_first(corpus, family):
+        found = outcome(example, "nnapi, .onnx", tmp_path)
+        assert found.kind != "wrong", f"{example.name}: {found.reason}"
+        if found.kind == "refused" and example.operations[0] not in REFUSED:
+            assert found.reason.endswith("the ONNX exporter has no rule for it"), example.name
 
 
 @pytest.mark.parametrize(

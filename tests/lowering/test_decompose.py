@@ -18,11 +18,12 @@ from nnapi.errors import NnapiError
 from nnapi.lowering import decompose  # noqa: F401  (registers the rules)
 from nnapi.lowering.decomposition_builder import RULES
 from nnapi.model.facts import Kind
-from nnapi.operation_codes import FAMILY_OF
+from nnapi.operation_codes import FAMILIES, FAMILY_OF
 from nnapi.rule_table import LoweringRules
 from nnapi.testing.build import build
 from nnapi.testing.corpus import Corpus, Entry
 from nnapi.testing.variants import VARIANTS, Setting, Skip
+from tests.first_examples import load_first
 from tests.lowering.basic_driver import BASIC, Basic, Rewriting, pass_through
 from tests.lowering.fixed_examples import computes_parameters, fix_parameters
 
@@ -85,6 +86,21 @@ def test_basic_operations_compute_the_examples_of_90_operations(corpus: Corpus) 
                 wrong.append(f"{example.name}: {difference}")
     assert wrong == []
     assert len(taken - failed) >= ENOUGH, sorted(failed)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_basic_operations_compute_the_first_examples(family: str, corpus: Corpus) -> None:
+    setting = Setting((Device(Basic()),))
+    for example in load_first(corpus, family):
+        if computes_parameters(example) or not {operand.type for operand in example.main.operands} <= TYPES:
+            continue
+        example = fix_parameters(example)
+        try:
+            difference = VARIANTS["plain"].check(example, setting)
+        except (Skip, NnapiError):
+            assert find_refused(build(example)), example.name
+        else:
+            assert difference is None, f"{example.name}: {difference}"
 
 
 # Integers to the bit

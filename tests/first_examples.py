@@ -1,0 +1,33 @@
+"""The first public example of each operation with each kind of numbers: enough to run each rule once, in seconds."""
+
+from collections.abc import Iterator
+from functools import cache
+
+from nnapi.operation_codes import CODES, FAMILIES, FAMILY_OF
+from nnapi.testing.corpus import Corpus, Entry, by_file
+from nnapi.testing.example import Example
+
+KINDS = "TENSOR_FLOAT32", "TENSOR_QUANT8_ASYMM", "TENSOR_INT32", "TENSOR_BOOL8"
+"""The first of these types that an example has is its kind."""
+DERIVED = "relaxed", "internal", "as_inputs", "zero_sized", "unknown"
+"""Parts of the names of examples that the generator derived from others, or whose sizes only a run knows."""
+
+
+def load_first(corpus: Corpus, family: str) -> Iterator[Example]:
+    """Yield the first examples of a family's operations."""
+    for file, names in by_file(_find_first(corpus)[family]):
+        yield from corpus.load(file, names)
+
+
+@cache
+def _find_first(corpus: Corpus) -> dict[str, list[Entry]]:
+    first: dict[tuple[str, str], Entry] = {}
+    for entry in corpus.entries:
+        kind = next((kind for kind in KINDS if kind in entry.types), None)
+        is_own = not any(part in entry.name for part in DERIVED)
+        if kind and is_own and len(set(entry.ops)) == 1 and not entry.expect_failure:
+            first.setdefault((entry.ops[0], kind), entry)
+    found: dict[str, list[Entry]] = {family: [] for family in FAMILIES}
+    for (operation, _), entry in first.items():
+        found[FAMILY_OF[CODES[operation]]].append(entry)
+    return {family: sorted(entries, key=lambda entry: entry.file) for family, entries in found.items()}
