@@ -62,10 +62,10 @@ def test_basic_operations_compute_the_examples_of_90_operations(corpus: Corpus) 
     """All of an operation's examples count: those without dimensions or parameters that only a run decides. Those with
     relaxed float32 count once, because no decomposition and no kernel reads this flag."""
     assert len(BASIC) == 25
-    names = {entry.name for entry in corpus.entries}
+    known = {entry.name for entry in corpus.entries}
     by_file: dict[str, list[str]] = defaultdict(list)
     for entry in filter(is_of_basic_types, corpus.entries):
-        if "_relaxed" not in entry.name or entry.name.replace("_relaxed", "") not in names:
+        if "_relaxed" not in entry.name or entry.name.replace("_relaxed", "") not in known:
             by_file[entry.file].append(entry.name)
     setting = Setting((Device(Basic()),))
     taken: set[str] = set()
