@@ -79,3 +79,13 @@ def test_random_boxes_beside_loops(centered: bool) -> None:
 def test_shapes_that_do_not_fit(boxes: Any, scores: Any, message: str) -> None:
     with pytest.raises(NnapiError, match=message):
         run(np.zeros(boxes, np.float32), np.zeros(scores, np.float32), 1, 0.5, 0)
+
+
+@pytest.mark.parametrize("most", [3, 300, 10_000])
+def test_many_boxes_beside_loops(most: int) -> None:
+    """More boxes than are compared at once; some overlap none, some lie in each other."""
+    rng = np.random.default_rng(8)
+    corners = rng.random((1, 600, 2)).astype(np.float32) * 12
+    boxes = np.concatenate([corners, corners + rng.random((1, 600, 2)).astype(np.float32)], -1)
+    scores = rng.random((1, 1, 600)).astype(np.float32)
+    assert run(boxes, scores, most, 0.1, 0.05).tolist() == select_by_loops(boxes, scores, most, 0.1, 0.05)

@@ -14,9 +14,11 @@ from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, not_negative
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
-from nnapi.ops.boxes import int_scalar, sort_by_score, suppress
+from nnapi.ops.boxes import int_scalar, iou
 from nnapi.ops.shapes import need_shape
 from nnapi.ops.signature_types import INT32, floats
+
+BLOCK = 256
 
 NON_MAX_SUPPRESSION = Operation(
     CompositeCode.NON_MAX_SUPPRESSION,
@@ -45,14 +47,32 @@ def infer_shape(boxes: OperandType, scores: OperandType, max_boxes: int, **optio
 def non_max_suppression(
     boxes: Array, scores: Array, max_boxes: int, iou_threshold: float, score_threshold: float, centered: bool
 ) -> Array:
-    upright = _find_corners(boxes, centered)[:, np.newaxis]
-    candidates = scores > np.float32(score_threshold)
-    _, chosen = suppress(
-        scores, upright, candidates, lambda each, overlap: (each, ~(overlap > iou_threshold)), max_boxes
-    )
-    order = sort_by_score(scores, chosen)
-    batch, category, rank = np.nonzero(np.take_along_axis(chosen, order, -1))
-    return np.stack([batch, category, order[batch, category, rank]], -1).astype(np.int32)
+    upright, rows = _find_corners(boxes, centered), []
+    for batch, category in np.ndindex(scores.shape[:2]):
+        own = scores[batch, category]
+        candidates = np.flatnonzero(own > np.float32(score_threshold))
+        order = candidates[np.argsort(-own[candidates], kind="stable")]
+        rows += [(batch, category, order[i]) for i in _suppress(upright[batch, order], iou_threshold, max_boxes)]
+    return np.array(rows, np.int32).reshape(-1, 3)
+
+
+def _suppress(boxes: Array, iou_threshold: float, limit: int) -> list[int]:
+    """Return the indices of the boxes that overlap no kept box before them by more than the threshold.
+
+    Overlaps are computed for a block of boxes at once, because a call of NumPy takes longer than a few hundred of them.
+    """
+    kept: list[int] = []
+    for start in range(0, len(boxes), BLOCK):
+        block = boxes[start : start + BLOCK]
+        left = ~(iou(boxes[kept, np.newaxis], block) > iou_threshold).any(0)
+        apart = ~(iou(block[:, np.newaxis], block) > iou_threshold)
+        for i in range(len(block)):
+            if len(kept) == limit:
+                return kept
+            if left[i]:
+                kept.append(start + i)
+                left &= apart[i]
+    return kept
 
 
 def _find_corners(boxes: Array, centered: bool) -> Array:
