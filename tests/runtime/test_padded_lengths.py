@@ -72,6 +72,11 @@ def test_other_changes_are_not_growth(now: Any) -> None:
     assert find_growth(((5, 4),), now) is None
 
 
+def test_a_batch_is_not_a_length() -> None:
+    assert find_growth(((5, 4), (5, 3)), ((6, 4), (6, 3))) is None
+    assert find_growth(((5, 4), (5,)), ((6, 4), (6,))) is not None
+
+
 def test_a_mask_makes_padding_exact() -> None:
     growth = find_growth(shapes(step(5)), shapes(step(6)))
     assert growth is not None

@@ -241,3 +241,71 @@ def test_options_are_what_torch_compile_takes() -> None:
     assert options("a")["devices"] == ["a"]
     with pytest.raises(BadDataError, match="threads is 50000, must be from 1 to 1024"):
         CompiledGraph(None, [], None, options(threads=50000))
+
+
+@pytest.fixture
+def exported(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The names of dynamic dimensions of each export."""
+    made: list[Any] = []
+
+    def note(graph: Any, inputs: Any, live: Any, dynamic: Any) -> Any:
+        made.append({axis for axes in dynamic.names.values() for axis in axes})
+        return export_graph(graph, inputs, live, dynamic)
+
+    monkeypatch.setattr(backend, "export_graph", note)
+    return made
+
+
+def pixels() -> Any:
+    return nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3))
+
+
+def test_graphs_for_one_size_each_share_exports(exported: list[Any]) -> None:
+    """The second size makes the dimensions dynamic that differ."""
+    module = pixels().eval()
+    fast = torch.compile(module, backend="nnapi", options=REFERENCE, dynamic=False)
+    with torch.no_grad():
+        for rows, size in ((2, 8), (3, 8), (5, 8), (1, 8), (2, 9), (2, 12), (4, 7)):
+            x = torch.randn(rows, 2, size, size)
+            agree(fast(x), module(x))
+    assert exported == [set(), {0}, {0, 2, 3}]
+
+
+def test_graphs_of_other_weights_are_exported_anew(exported: list[Any]) -> None:
+    with torch.no_grad():
+        for _ in range(2):
+            module, x = network(), torch.randn(2, 3)
+            agree(compiled(module)(x), module(x))
+            torch._dynamo.reset()
+    assert len(exported) == 2
+
+
+def test_dynamic_graphs_take_python_s_floats(exported: list[Any]) -> None:
+    """PyTorch passes the epsilon of a normalization as a tensor."""
+    module = nn.Sequential(pixels(), nn.LayerNorm(3)).eval()
+    fast = torch.compile(module, backend="nnapi", options=REFERENCE, dynamic=True)
+    with torch.no_grad():
+        for rows, size in ((4, 8), (3, 9), (5, 8)):
+            x = torch.randn(rows, 2, size, size)
+            agree(fast(x), module(x))
+    assert len(exported) == 1
+    assert exported[0] >= {0, 2, 3}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_encoder_layers_run_and_print_nothing(dynamic: bool, capfd: pytest.CaptureFixture[str]) -> None:
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    module = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+    fast = torch.compile(module, backend="nnapi", options=REFERENCE, dynamic=dynamic)
+    with torch.no_grad():
+        for length in (5, 7):
+            x = torch.randn(2, length, 16)
+            agree(fast(x), module(x))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_graph_that_is_not_exported_is_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    with torch.no_grad():
+        compiled(spectrum, strict=False)(torch.ones(3))
+    found = capfd.readouterr()
+    assert "graph(" not in found.out + found.err

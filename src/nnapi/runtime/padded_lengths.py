@@ -66,7 +66,10 @@ class Growth:
 
 
 def find_growth(before: Shapes, now: Shapes) -> Growth | None:
-    """Return the growth between two runs, if each axis that differs has grown by one; else None."""
+    """Return the growth between two runs, if each axis that differs has grown by one; else None.
+
+    A batch, whose axes are all the first of several, is not padded: a run would compute many times as much.
+    """
     if [len(shape) for shape in before] != [len(shape) for shape in now]:
         return None
     pairs = [
@@ -75,7 +78,8 @@ def find_growth(before: Shapes, now: Shapes) -> Growth | None:
         for axis, (was, size) in enumerate(zip(old, new, strict=True))
         if size != was
     ]
-    if not pairs or any(step != 1 for *_, step in pairs):
+    is_batch = all(axis == 0 and len(now[i]) > 1 for i, axis, *_ in pairs)
+    if is_batch or any(step != 1 for *_, step in pairs):
         return None
     length = min(size for _, _, size, _ in pairs)
     return Growth(tuple(Axis(i, axis, size - length) for i, axis, size, _ in pairs), now)

@@ -1,8 +1,9 @@
 """Export a graph of PyTorch to ONNX for the shapes of its inputs, and run it in a session."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -15,12 +16,14 @@ from nnapi.onnx.options import SessionOptions
 from nnapi.onnx.session import InferenceSession
 from nnapi.runtime.thread_counts import read_threads
 from nnapi.torch.export import ALL_STATIC, DynamicDimensions, export_graph, find_dynamic_dimensions
+from nnapi.torch.rewriting import rewrite
 
 log = logging.getLogger("nnapi.torch")
 ROUNDING = 1e-3
 """Tolerated difference of a dynamic graph from PyTorch's result."""
 
 Tensors = Sequence[Any]
+Shapes = Mapping[int, tuple[int, ...]]
 Run = Callable[[Tensors], tuple[Any, ...]]
 
 
@@ -34,7 +37,8 @@ class Made(NamedTuple):
 def compile_graph(graph: Any, examples: Tensors, *, options: Mapping[str, Any] | None = None) -> Callable[..., Any]:
     """Return a callable that compiles the graph at its first call, and again for other shapes."""
     weights = [is_weight(each) for each in examples]
-    return CompiledGraph(graph, weights, find_dynamic_dimensions(graph), options or {})
+    dynamic = find_dynamic_dimensions(graph)
+    return CompiledGraph(graph, weights, dynamic, options or {}, rewrite(graph))
 
 
 def is_weight(tensor: Any) -> bool:
@@ -43,22 +47,67 @@ def is_weight(tensor: Any) -> bool:
     return isinstance(tensor, torch.nn.Parameter) or (isinstance(tensor, torch.Tensor) and is_static)
 
 
+class Exports:
+    """The exports of graphs of the same code with the same weights, as PyTorch compiles one for each size.
+
+    ``dynamic`` names the dimensions that have differed so far; ``session`` is that of the graph with these dimensions.
+    """
+
+    def __init__(self, weights: Tensors, shapes: Shapes) -> None:
+        self._weights = [(each, _count_changes(each)) for each in weights]
+        self.shapes = shapes
+        self.dynamic = ALL_STATIC
+        self.session: InferenceSession | None = None
+        self.is_checked, self.is_wrong = False, False
+        """Whether the graph is known to be suitable; whether its results with dynamic dimensions were wrong."""
+
+    def holds(self, weights: Tensors) -> bool:
+        pairs = zip(self._weights, weights, strict=True)
+        return all(own is each and changes == _count_changes(each) for (own, changes), each in pairs)
+
+    def widen(self, shapes: Shapes, dynamic: DynamicDimensions) -> None:
+        """Make all dimensions dynamic that are so in the graph, or that differ from those of the first call."""
+        names = {index: dict(axes) for index, axes in self.dynamic.names.items()}
+        for index, axes in dynamic.names.items():
+            names.setdefault(index, {}).update(axes)
+        for index, shape in shapes.items():
+            for axis, (first, size) in enumerate(zip(self.shapes[index], shape, strict=True)):
+                if first != size:
+                    names.setdefault(index, {}).setdefault(axis, f"d{index}_{axis}")
+        widened = DynamicDimensions(names, dynamic.sizes)
+        if widened != self.dynamic:
+            self.dynamic, self.session = widened, None
+
+
+_exports: WeakValueDictionary[Any, Exports] = WeakValueDictionary()
+"""By code, options and the types of inputs."""
+
+
 class CompiledGraph:
     """A graph with its runs, cached by the shapes of inputs and the versions of weights."""
 
     def __init__(
-        self, graph: Any, weights: Sequence[bool], dynamic: DynamicDimensions | None, options: Mapping[str, Any]
+        self,
+        graph: Any,
+        weights: Sequence[bool],
+        dynamic: DynamicDimensions | None,
+        options: Mapping[str, Any],
+        floats: Collection[int] = (),
     ) -> None:
-        self._graph, self._weights, self._dynamic = graph, weights, dynamic
+        """``floats`` are the positions of inputs that the graph takes as floats, and callers pass as tensors."""
+        self._graph, self._weights, self._floats = graph, weights, floats
+        self._dynamic = ALL_STATIC if dynamic is None else dynamic
         self._session_options = SessionOptions(intra_op_num_threads=read_threads(options.get("threads") or None) or 0)
         self._devices, self._cache = options.get("devices"), options.get("cache")
         self._is_strict = bool(options.get("strict"))
+        self._code = getattr(graph, "code", id(graph)), repr(sorted(options.items()))
+        self._exports: Exports | None = None
         self._runs = ShapeCache[Any, Made](lambda key, made: made.size)
-        self._dynamic_session: tuple[Any, InferenceSession] | None = None
-        """The versions of weights, and the session with dynamic dimensions for them."""
         self._lock = make_lock()
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        if self._floats:
+            inputs = tuple(each.item() if index in self._floats else each for index, each in enumerate(inputs))
         key = tuple(map(_identify, inputs, self._weights))
         with self._lock:
             made = self._runs.get(key)
@@ -69,8 +118,12 @@ class CompiledGraph:
 
     def _make(self, inputs: Tensors) -> Made:
         try:
-            need_inference(self._graph, inputs)
-            dynamic = self._make_dynamic(inputs)
+            need_no_gradients(inputs)
+            exports = self._find_exports(inputs)
+            if not exports.is_checked:
+                need_inference(self._graph, inputs)
+                exports.is_checked = True
+            dynamic = self._make_dynamic(exports, inputs)
             if dynamic is not None:
                 return Made(dynamic)
             content = self._export(inputs, ALL_STATIC)
@@ -81,33 +134,40 @@ class CompiledGraph:
             log.warning("a graph is left to PyTorch: %s", error if str(error) else type(error).__name__)
             return Made(lambda inputs: tuple(self._graph(*inputs)))
 
-    def _make_dynamic(self, inputs: Tensors) -> Run | None:
+    def _find_exports(self, inputs: Tensors) -> Exports:
+        """Return the exports for these weights, of this graph or of another one of the same code."""
+        weights = [each for each, is_fixed in zip(inputs, self._weights, strict=True) if is_fixed]
+        shapes = {index: tuple(inputs[index].shape) for index in self._list_live(inputs)}
+        sizes = self._dynamic.sizes
+        types = [each if index not in sizes else None for index, each in enumerate(map(_describe, inputs))]
+        key = *self._code, repr(types)
+        found = _exports.get(key)
+        if found is None or not found.holds(weights):
+            found = _exports[key] = Exports(weights, shapes)
+        self._exports = found
+        return found
+
+    def _make_dynamic(self, exports: Exports, inputs: Tensors) -> Run | None:
         """Return a run of the graph with dynamic dimensions, exported once for all sizes.
 
         Return None if no dimension is dynamic, or once results have differed from PyTorch's, because the exporter makes
         constants of values that Python computes from sizes.
         """
-        if self._dynamic is None:
+        exports.widen({index: tuple(inputs[index].shape) for index in self._list_live(inputs)}, self._dynamic)
+        if exports.is_wrong or not any(exports.dynamic.names.values()):
             return None
-        state = [self._identify_dynamic(index, each) for index, each in enumerate(inputs)]
         try:
-            if self._dynamic_session is None or self._dynamic_session[0] != state:
-                self._dynamic_session = state, self._open(self._export(inputs, self._dynamic))
-            run = self._bind(self._dynamic_session[1], inputs)
+            if exports.session is None:
+                exports.session = self._open(self._export(inputs, exports.dynamic))
+            run = self._bind(exports.session, inputs)
             if all(map(_is_close, run(inputs), self._graph(*inputs))):
                 return run
             reason = "the exporter made a constant of a size"
         except Exception as error:
             reason = str(error)
         log.debug("exported for each size alone: %s", reason)
-        self._dynamic = self._dynamic_session = None
+        exports.is_wrong, exports.session = True, None
         return None
-
-    def _identify_dynamic(self, index: int, value: Any) -> Any:
-        assert self._dynamic is not None
-        if self._weights[index] or not (isinstance(value, torch.Tensor) or index in self._dynamic.sizes):
-            return _identify(value, self._weights[index])
-        return getattr(value, "dtype", None)
 
     def _export(self, inputs: Tensors, dynamic: DynamicDimensions) -> bytes:
         return export_graph(self._graph, inputs, self._list_live(inputs), dynamic)
@@ -130,12 +190,21 @@ class CompiledGraph:
         return run
 
 
+def _count_changes(weight: Any) -> int:
+    changes: int = 0 if weight.is_inference() else weight._version
+    return changes
+
+
+def _describe(value: Any) -> Any:
+    return (value.dtype, value.ndim) if isinstance(value, torch.Tensor) else value
+
+
 def _identify(value: Any, is_fixed: bool) -> Any:
     """Return a cache key: a weight's version, a tensor's shape and type, or a scalar's value."""
     if not isinstance(value, torch.Tensor):
         return value
     if is_fixed:
-        return value.data_ptr(), 0 if value.is_inference() else value._version
+        return value.data_ptr(), _count_changes(value)
     return tuple(value.shape), value.dtype, value.requires_grad and torch.is_grad_enabled()
 
 
@@ -169,15 +238,19 @@ def _is_without_dropout(function: Any, args: Sequence[Any], named: Mapping[str, 
     return False
 
 
-def need_inference(graph: Any, inputs: Sequence[Any]) -> None:
-    """Raise UnsuitableError if a graph is trained, changes its inputs, draws random numbers, or returns non-tensors.
-    Compute nothing."""
+def need_no_gradients(inputs: Sequence[Any]) -> None:
+    """Raise UnsuitableError if gradients are wanted, or a tensor is not in the processor's memory."""
     tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
     if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
         raise UnsuitableError("gradients are wanted: call it under torch.no_grad()")
     elsewhere = {str(each.device) for each in tensors} - {"cpu"}
     if elsewhere:
         raise UnsuitableError(f"its tensors lie on {', '.join(sorted(elsewhere))}, not on the processor")
+
+
+def need_inference(graph: Any, inputs: Sequence[Any]) -> None:
+    """Raise UnsuitableError if a graph changes its inputs, draws random numbers, or returns non-tensors. Compute
+    nothing."""
     fakes = FakeTensorMode(allow_non_fake_inputs=True)
     with torch.inference_mode(False), torch.no_grad(), fakes, _Random():
         given = [fakes.from_tensor(each) if isinstance(each, torch.Tensor) else each for each in inputs]

@@ -76,12 +76,15 @@ def export_graph(
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
+    """Let the exporter print and log nothing. It switches on the library's own log, which has graphs that fail."""
     noisy = logging.getLogger("torch.onnx")
-    level = noisy.level
+    level, print_graph = noisy.level, torch._C._jit_onnx_log
     noisy.setLevel(logging.ERROR)
+    torch._C._jit_onnx_log = lambda *graphs: None
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:
         noisy.setLevel(level)
+        torch._C._jit_onnx_log = print_graph
