@@ -1,17 +1,19 @@
 """Load, compare, export and time public architectures with random weights that PyTorch exports.
 
-    python -m benchmarks.architectures [NAME…]
+    python -m benchmarks.architectures [NAME… | --seed NUMBER]
 
 The program needs torch and onnxruntime. It omits the architectures of torchvision, timm and transformers if these are
 not installed. Each architecture runs in a process of its own. ``ratio`` is nnapi's time of a run divided by ONNX
-Runtime's, both with two threads and both the minimum of 20 turns of ten runs. The last line is a decoder that generates
-64 tokens with past keys.
+Runtime's, both with two threads and both the minimum of 20 turns of ten runs. ``first``, ``memory`` and ``new_shape``
+are ratios of :mod:`benchmarks.session_costs` on one thread; the batch of their file is dynamic. The last architecture
+is a decoder that generates 64 tokens with past keys. ``--seed`` chooses 20 architectures at random.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import random
 import subprocess
 import sys
 import tempfile
@@ -24,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import session_costs
 from benchmarks.networks import NETWORKS
 from nnapi.importers.import_cache import SETTLED
 
@@ -37,6 +40,8 @@ VISION = {
 """Image classifiers by library."""
 TEXT = "Bert Roberta DistilBert Electra Albert MobileBert GPT2 MPNet SqueezeBert ConvBert Deberta"
 """Encoders and decoders of transformers, four layers each."""
+SAMPLE = 20
+"""Number of architectures that a seed chooses."""
 TIMEOUT, TURNS, RUNS_PER_TURN = 600, 20, 10
 """Seconds that an architecture may take, turns of each engine, and runs in a turn."""
 PAUSE = 20e-3
@@ -98,17 +103,21 @@ def wrap_text(model: Any) -> Any:
     return Wrapped()
 
 
-def save(module: Any, inputs: Sequence[Any], path: Path) -> None:
+def save(module: Any, inputs: Sequence[Any], path: Path, *, dynamic: bool = False) -> None:
+    """Export a module; with ``dynamic``, for batches of any size."""
     import torch
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         logging.disable(logging.WARNING)
         names = [f"input{i}" for i in range(len(inputs))]
-        options = {"input_names": names, "opset_version": 17, "dynamo": False}
+        options: dict[str, Any] = {"input_names": names, "opset_version": 17, "dynamo": False}
+        axes = {name: {0: "batch"} for name in names} if dynamic else None
         try:
-            torch.onnx.export(module.eval(), tuple(inputs), str(path), **options)
+            torch.onnx.export(module.eval(), tuple(inputs), str(path), dynamic_axes=axes, **options)
         except Exception:  # the older exporter cannot trace it
+            if dynamic:
+                raise
             options |= {"opset_version": 18, "dynamo": True, "verbose": False}
             torch.onnx.export(module.eval(), tuple(inputs), str(path), **options)
 
@@ -139,6 +148,12 @@ def try_one(name: str, folder: Path) -> dict[str, Any]:
     ours = [array.astype(np.int32) if array.dtype == np.int64 else array for array in arrays]
     found["error"] = distance(compiled.run(*ours), theirs)
     found["ratio"] = round(best(lambda: compiled.run(*ours), lambda: session.run(None, feed)), 2)
+    print(json.dumps(found), flush=True)
+    try:
+        save(module, inputs, folder / "dynamic.onnx", dynamic=True)
+        found |= session_costs.compare(folder / "dynamic.onnx", arrays)
+    except Exception as error:
+        found["first"] = f"not measured: {str(error).strip()[:60]}"
     print(json.dumps(found), flush=True)
     for suffix, run in ((".onnx", run_onnxruntime), (".tflite", run_litert)):
         try:
@@ -273,6 +288,9 @@ def generate(folder: Path, layers: int = 4, heads: int = 4, width: int = 256, to
 
 
 def main(names: Sequence[str]) -> None:
+    if names[:1] == ["--seed"]:
+        names = random.Random(int(names[1])).sample(list_names(), SAMPLE)
+    results = []
     for name in names or list_names():
         command = [sys.executable, "-m", "benchmarks.architectures", "--one", name]
         try:
@@ -282,11 +300,13 @@ def main(names: Sequence[str]) -> None:
         except subprocess.TimeoutExpired:
             lines, status, reason = [], -1, f"longer than {TIMEOUT} s"
         found = json.loads(lines[-1]) if lines else {"name": name}
+        results.append({key: value for key, value in found.items() if not isinstance(value, str)})
         if status:
             found["failed"] = reason[:160]
         print(
             "  ".join(f"{key} {value}" if key != "name" else f"{value:32}" for key, value in found.items()), flush=True
         )
+    print(session_costs.summarize(results))
 
 
 if __name__ == "__main__":
