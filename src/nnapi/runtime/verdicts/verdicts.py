@@ -75,8 +75,8 @@ def _ask_about(driver: Driver, model: Model) -> list[Verdict]:
 
 def _refuse_unseen(driver: Driver, model: Model) -> dict[int, Verdict]:
     if model.empty_inputs and driver.info.type != DeviceTypeCode.DEVICE_CPU:
-        reason = f"{model.operands[min(model.empty_inputs)]} has no elements; such models run on the CPU only"
-        return {call.number: Verdict(False, reason) for call in model.operations}
+        empty = f"{model.operands[min(model.empty_inputs)]} has no elements; such models run on the CPU only"
+        return {call.number: Verdict(False, empty) for call in model.operations}
     level, known = driver.info.feature_level, exclusions_of(driver)
     hidden = _refuse_beyond_level(driver, model, level) if level < HIGHEST_LEVEL else {}
     if not takes_composites(driver) and any(each.high_ranks for each in list_nested(model)):
