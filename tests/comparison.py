@@ -11,6 +11,7 @@ from nnapi.errors import NnapiError
 from nnapi.model.operand import Array
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device
+from nnapi.runtime.verdicts.verdicts import find_verdicts
 from nnapi.testing.build import build
 from nnapi.testing.compare import judge
 from nnapi.testing.example import Example, with_expected
@@ -38,7 +39,7 @@ def compare_devices(device_a: Device, device_b: Device, example: Example) -> Com
     """
     model = build(example)
     for device in (device_a, device_b):
-        refused = [verdict.reason for verdict in device.driver.verdicts(model) if not verdict.supported]
+        refused = [verdict.reason for verdict in find_verdicts(device.driver, model) if not verdict.supported]
         if refused:
             return Comparison(example, Agreement.UNSUPPORTED, f"{device.name}: {refused[0]}")
     right, other = (_outcome(device, example) for device in (device_a, device_b))

@@ -63,6 +63,7 @@ class Rewriting(Lowering[int, Context]):
     def __init__(self, model: Model, shapes: Sequence[Shape | None], written: Model | None = None) -> None:
         super().__init__(model, shapes)
         self.written = written or Model(model.name)
+        self.written.permit_high_ranks(True)  # decompositions may have them, and the reference takes them
         self.calls: list[tuple[int, list[int], list[int]]] = []
 
     def finish(self) -> Model:

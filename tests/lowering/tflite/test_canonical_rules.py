@@ -96,6 +96,9 @@ EXAMPLES = [
     two("MINIMUM", "MINIMUM", PLAIN, SQUARE, SQUARE[1], [[1, 2], [3, 4]]),
     two("EQUAL", "EQUAL", PLAIN, SQUARE, SQUARE[0], [[True, True], [False, False]]),
     two("NOT_EQUAL", "NOT_EQUAL", PLAIN, SQUARE, SQUARE[0], [[False, False], [True, True]]),
+    two("BITWISE_XOR", "BITWISE_XOR", PLAIN, i32([12, 5]), i32([10, 3]), [6, 6]),
+    one("RIGHT_SHIFT", "RIGHT_SHIFT", lambda b, x: b.right_shift(x, i32([1, 2])), i32([-8, 9]), [-4, 2]),
+    one("MOD", "FLOOR_MOD", lambda b, x: b.mod(x, f32([2]), False), ROW, [0, 1.5, 0, 0.5, 0]),
     two("LESS", "LESS", PLAIN, SQUARE, SQUARE[1], [[True, True], [False, False]]),
     two("LESS_EQUAL", "CAST CAST LESS_EQUAL", PLAIN, TRUTH, TRUTH[::-1], [False, True]),
     two("GREATER", "GREATER", PLAIN, SQUARE, SQUARE[0], [[False, False], [True, True]]),
@@ -390,6 +393,13 @@ EXAMPLES = [
         lambda b, x: b.convert(x, out=nnapi.tensor("bool8", (5,))),
         ROW,
         [True, True, False, True, True],
+    ),
+    one(
+        "BITCAST",
+        "BITCAST",
+        lambda b, x: b.bitcast(x, out=nnapi.tensor("int32", (2,))),
+        f32([0.5, -2]),
+        [63 << 24, -1 << 30],
     ),
     one("CAST", "CAST", lambda b, x: b.cast(x, out=nnapi.tensor("int32", (2, 2))), 2 * SQUARE, [[2, 4], [6, 8]]),
 ]
