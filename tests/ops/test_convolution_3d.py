@@ -94,8 +94,12 @@ def test_convolutions(
 @pytest.mark.parametrize("way", WAYS)
 def test_a_computed_filter(way: str) -> None:
     x, w, bias = whole(1, 3, 4, 3, 2), whole(2, 2, 2, 2, 2), whole(2)
-    settings = NONE, ONES, ONES, 1
-    model = model_of(lambda b: b.conv_3d(*(b.input(tensor("float32", each.shape)) for each in (x, w, bias)), *settings))
+    settings: Any = (NONE, ONES, ONES, 1)
+
+    def make(b: Any) -> Any:
+        return b.conv_3d(*(b.input(tensor("float32", each.shape)) for each in (x, w, bias)), *settings)
+
+    model = model_of(make)
     np.testing.assert_array_equal(run(model, way, x, w, bias)[0], convolved(x, w, bias, *settings))
 
 
@@ -126,7 +130,8 @@ def test_float16(way: str) -> None:
     model = model_of(lambda b: b.conv_3d(b.input(tensor("float16", x.shape)), w, zeros, NONE, ONES, ONES, 1))
     (found,) = run(model, way, x)
     assert found.dtype == np.float16
-    np.testing.assert_array_equal(found, convolved(*(a.astype(np.float32) for a in (x, w, zeros)), NONE, ONES, ONES, 1))
+    real = [each.astype(np.float32) for each in (x, w, zeros)]
+    np.testing.assert_array_equal(found, convolved(real[0], real[1], real[2], NONE, ONES, ONES, 1))
 
 
 def build(

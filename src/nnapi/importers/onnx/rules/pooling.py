@@ -70,7 +70,7 @@ def _given_windows(node: Node) -> Windows:
 
 def apply_pool(node: Node, code: OperationCode, x: Value, window: Windows) -> Value:
     if len(window.size) == 3:
-        numbers = map(node.graph.ints, (window.pads, window.stride, window.size))
+        numbers = node.graph.ints(window.pads), node.graph.ints(window.stride), node.graph.ints(window.size)
         return node.apply(OF_VOLUMES[code], x, *numbers)
     return node.apply(code, x, *pad_and_stride(node, window), *map(node.i32, (*window.size[::-1], 0)))
 
