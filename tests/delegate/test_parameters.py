@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ cases = pytest.importorskip("tests.delegate.delegate_cases", reason="ai-edge-lit
 pytest.importorskip("nnapi.capi._bridge", reason=str(installation.library_problem()))
 from nnapi.delegate import delegate as room  # noqa: E402
 from nnapi.delegate.graph import LiteRtGraph  # noqa: E402
-from nnapi.delegate.parameters import can_read_parameters, size_of  # noqa: E402
+from nnapi.delegate.parameters import can_read_parameters, read_parameters, size_of  # noqa: E402
 from nnapi.delegate.partition import NodeSubset, NotClaimed  # noqa: E402
 
 pytestmark = [*cases.pytestmark, pytest.mark.shared]
@@ -88,3 +89,15 @@ def test_parameters_of_all_operators_can_be_read_but_pointers_and_those_of_stabl
     unreadable = {row.name for row in OPERATORS if not can_read_parameters(row.name)}
     assert unreadable == UNREADABLE | {row.name for row in OPERATORS if options_table(row.name).is_second}
     assert can_read_parameters("CUSTOM:mine")
+
+
+@pytest.mark.parametrize("kind", ["CONV_3D", "CONV_3D_TRANSPOSE"])
+def test_structs_of_volumes_have_their_own_order(kind: str) -> None:
+    """Padding, then the strides and dilations of width, height and depth, and the activation."""
+    found = vars(read_parameters(kind, struct.pack("@8i", 2, 3, 4, 5, 6, 7, 8, 1)))
+    strides, dilations = (
+        {f"{name}_{axis}": found[f"{name}_{axis}"] for axis in "whd"} for name in ("stride", "dilation")
+    )
+    assert (found["padding"], found["activation"]) == (1, 1)
+    assert list(strides.values()) == [3, 4, 5]
+    assert list(dilations.values()) == [6, 7, 8]

@@ -1,5 +1,5 @@
-"""Parameters of operators (``builtin_data``): C structs with the fields of the schema's options table, in order. LiteRT
-only appends fields, so this layout fits every version."""
+"""Parameters of operators (``builtin_data``): C structs with the fields of the schema's options table, mostly in its
+order. LiteRT only appends fields, so this layout fits every version."""
 
 import struct
 from functools import cache
@@ -14,6 +14,12 @@ FROM_ONE = "padding", "mode"
 """Enumerations that start at 1 in LiteRT's structs, where 0 is an unknown value, and at 0 in the schema."""
 UNREAD = {"ARG_MAX": ("type",), "ARG_MIN": ("type",), "CAST": ("source", "target")}
 """Element types by operator, not read because LiteRT's numbers differ from the schema's."""
+OF_VOLUMES = (
+    *("padding", "stride_w", "stride_h", "stride_d", "dilation_w", "dilation_h", "dilation_d"),
+    "activation",
+)
+ORDERS = {"CONV_3D": OF_VOLUMES, "CONV_3D_TRANSPOSE": OF_VOLUMES}
+"""The fields of structs that have another order than the schema's table."""
 VECTOR = 8
 """Maximum length of an integer vector in a struct; the vector's length follows it."""
 
@@ -28,7 +34,8 @@ def _structure(kind: str) -> tuple[struct.Struct, list[tuple[str, int]]] | None:
     if not fields or table.is_second or is_other:
         return None
     format, members = "@", []
-    for name, field in fields.items():
+    for name in ORDERS.get(kind, fields):
+        field = fields[name]
         format += f"{VECTOR}ii" if field.is_vector else field.code.replace("b", "i")  # enumerations are int in C
         members += [(name, VECTOR), ("length", 1)] if field.is_vector else [(name, 1)]
     return struct.Struct(format), members

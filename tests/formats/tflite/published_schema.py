@@ -8,6 +8,7 @@ SHORTENED = {
     "activation": "fused_activation_function",
     "dilation_w": "dilation_w_factor",
     "dilation_h": "dilation_h_factor",
+    "dilation_d": "dilation_d_factor",
     "multiplier": "depth_multiplier",
     "filter_w": "filter_width",
     "filter_h": "filter_height",

@@ -59,10 +59,12 @@ class Import:
         dynamic_range: bool = False,
         static_shapes: bool = False,
         merges_axes: bool = False,
+        high_ranks: bool = False,
     ) -> None:
         """``keeps_state``: variables become inputs and outputs behind the model's own; they may be rounded.
         ``static_shapes``: refuse operators whose result's shape depends on values that only a run knows.
-        ``merges_axes``: the model's inputs have at most NNAPI's rank; their first axes are merged."""
+        ``merges_axes``: the model's inputs have at most NNAPI's rank; their first axes are merged. ``high_ranks``:
+        operations may have ranks beyond NNAPI's, and no axes are merged."""
         self.file = file
         self.name = name
         self.refusals: list[Refusal] = []
@@ -73,7 +75,7 @@ class Import:
         self.keeps_state = keeps_state
         self.dynamic_range = dynamic_range
         self.static_shapes = static_shapes
-        self.merges_axes = merges_axes
+        self.merges_axes, self.high_ranks = merges_axes, high_ranks
         self.coarsest = 0.0
         """The largest scale of dequantized 16-bit values."""
         self._models: dict[int, Model | None] = {}
@@ -159,7 +161,7 @@ class Conversion:
         """Whether the subgraph initializes variables, for CALL_ONCE."""
         self.keeps_weights = whole.dynamic_range
         self.subgraph = subgraph
-        self.graph = Graph(whole.allowance) if graph is None else graph
+        self.graph = Graph(whole.allowance, whole.high_ranks) if graph is None else graph
         self._values: dict[int, Value] = {}
         self._weights: dict[int, Value] = {}
         self.states: Mapping[int, Value] = {}
@@ -282,7 +284,8 @@ class Conversion:
         """Return whether an operator needs the rules for high ranks, and all its inputs are available as rows."""
         tensors = self.subgraph.tensors
         used = [index for index in (*operator.inputs, *operator.outputs) if index >= 0]
-        if not row_of(operator.kind).high_rank or all(len(tensors[index].shape) <= HIGHEST_RANK for index in used):
+        is_read = self.whole.high_ranks or not row_of(operator.kind).high_rank
+        if is_read or all(len(tensors[index].shape) <= HIGHEST_RANK for index in used):
             return False
         values = [self._values.get(index) for index in operator.inputs]
         return all(

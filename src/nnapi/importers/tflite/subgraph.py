@@ -8,7 +8,8 @@ from nnapi.model.model import Model
 
 
 def import_subgraph(file: File, name: str, index: int = 0, **options: bool) -> Model:
-    """Return a subgraph as a model. If NNAPI cannot express it only because of inputs of high ranks, merge their axes.
+    """Return a subgraph as a model. If NNAPI cannot express its high ranks, merge axes of its inputs, or else use ranks
+    beyond NNAPI's.
 
     ``options`` are those of :class:`Import`.
     """
@@ -16,10 +17,17 @@ def import_subgraph(file: File, name: str, index: int = 0, **options: bool) -> M
         return Import(file, name, **options).model(index)
     except UnsupportedOperationsError:
         graph = file.subgraph(index)
-        if all(len(graph.tensors[each].shape) <= HIGHEST_RANK for each in graph.inputs):
-            raise
-        try:
-            return Import(file, name, merges_axes=True, **options).model(index)
-        except UnsupportedOperationsError:
-            pass
+        is_input_high = any(len(graph.tensors[each].shape) > HIGHEST_RANK for each in graph.inputs)
+        if is_input_high and (merged := _try_import(file, name, index, merges_axes=True, **options)):
+            return merged
+        is_high = any(len(tensor.shape) > HIGHEST_RANK for tensor in graph.tensors)
+        if is_high and (found := _try_import(file, name, index, high_ranks=True, **options)):
+            return found
         raise
+
+
+def _try_import(file: File, name: str, index: int, **options: bool) -> Model | None:
+    try:
+        return Import(file, name, **options).model(index)
+    except UnsupportedOperationsError:
+        return None

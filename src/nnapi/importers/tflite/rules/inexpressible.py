@@ -7,7 +7,6 @@ BY_REASON = {
     "NNAPI models keep nothing between runs": " ".join(row.name for row in OPERATORS if row.persistent),
     "NNAPI has no scatter other than by adding": "UNSORTED_SEGMENT_PROD UNSORTED_SEGMENT_MAX UNSORTED_SEGMENT_MIN "
     "STABLEHLO_SCATTER STABLEHLO_DYNAMIC_UPDATE_SLICE",
-    "NNAPI has no images of rank 5": "CONV_3D CONV_3D_TRANSPOSE",
     "NNAPI's only random operation is RANDOM_MULTINOMIAL": "RANDOM_STANDARD_NORMAL RANDOM_UNIFORM "
     "STABLEHLO_RNG_BIT_GENERATOR",
     "NNAPI has no inverse trigonometric function": "ATAN2",

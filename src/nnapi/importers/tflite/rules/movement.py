@@ -128,7 +128,11 @@ def split_unevenly(node: TfliteNode) -> None:
 
 @rule("BROADCAST_TO")
 def broadcast_to(node: TfliteNode) -> None:
-    node.deliver(broadcast(node, node.input(0), tuple(node.numbers(1))))
+    value, shape = node.input(0), tuple(node.numbers(1))
+    own = (1,) * (len(shape) - value.rank) + value.shape
+    fits = len(own) == len(shape) and all(have in (0, 1, want) for have, want in zip(own, shape, strict=True))
+    expressible(fits, f"{list(value.shape)} does not stretch to {list(shape)}")
+    node.deliver(broadcast(node, value, shape))
 
 
 @rule("REVERSE_V2")
