@@ -134,3 +134,41 @@ def test_refusals(image: Any, grid: Any, mode: int, padding: int, message: str) 
 def test_integers_are_not_mixed() -> None:
     with pytest.raises(NnapiError, match="input is TENSOR_INT32, which only the nearest mode takes"):
         sampled(tensor("int32"), np.zeros((1, 2, 2, 1)), np.zeros((1, 1, 1, 2)), 1, 0, False, "nnapi-reference")
+
+
+@pytest.mark.parametrize(("mode", "padding", "aligned"), [each for each in CASES if each[0] != Mode.CUBIC])
+def test_volumes_agree_with_loops(mode: Mode, padding: Padding, aligned: bool) -> None:
+    """Each location is mixed from the eight cells around it, or is the nearest one."""
+    random = np.random.default_rng(CASES.index((mode, padding, aligned)))
+    x = random.normal(size=(2, 3, 4, 5, 2)).astype(np.float32)
+    grid = random.uniform(-1.6, 1.6, (2, 2, 3, 2, 3)).astype(np.float32)
+    found = sampled(tensor("float32"), x, grid, mode, padding, aligned, "nnapi-reference")
+
+    def cell(position: float, size: int) -> int | None:
+        low, high = (0.0, size - 1.0) if aligned else (-0.5, size - 0.5)
+        if padding == Padding.REFLECTION:
+            while not low <= position <= high:
+                position = 2 * low - position if position < low else 2 * high - position
+        if padding != Padding.ZEROS:
+            position = min(max(position, 0), size - 1)
+        return int(position) if 0 <= position <= size - 1 else None
+
+    for at in np.ndindex(*grid.shape[:-1]):
+        sizes = x.shape[3:0:-1]
+        centers = [
+            (g + 1) * (n - 1) / 2 if aligned else ((g + 1) * n - 1) / 2 for g, n in zip(grid[at], sizes, strict=True)
+        ]
+        expected = np.zeros(2)
+        nearest = [[(np.rint(each), 1.0)] for each in centers]
+        around = [[(np.floor(c), 1 - c + np.floor(c)), (np.floor(c) + 1, c - np.floor(c))] for c in centers]
+        for taps in itertools.product(*(nearest if mode == Mode.NEAREST else around)):
+            cells = [cell(position, size) for (position, _), size in zip(taps, sizes, strict=True)]
+            if None not in cells:
+                expected += x[at[0], cells[2], cells[1], cells[0]] * np.prod([weight for _, weight in taps])
+        np.testing.assert_allclose(found[at], expected, 1e-4, 1e-4)
+
+
+def test_the_cubic_mode_takes_no_volumes() -> None:
+    x, grid = np.zeros((1, 2, 2, 2, 1), np.float32), np.zeros((1, 1, 1, 1, 3), np.float32)
+    with pytest.raises(NnapiError, match="input is a volume, which the cubic mode does not take"):
+        sampled(tensor("float32"), x, grid, Mode.CUBIC, Padding.ZEROS, False, "nnapi-reference")

@@ -1330,11 +1330,11 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """GRID_SAMPLE: pixels of an image at computed locations, interpolated.
+        """GRID_SAMPLE: pixels of an image or a volume at computed locations, interpolated.
 
         Operands:
-            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3) of rank 4
-            grid: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 4
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3) of rank 4 or 5
+            grid: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 4 or 5
             mode: INT32 (level 3)
             padding: INT32 (level 3)
             align_corners: BOOL (level 3)

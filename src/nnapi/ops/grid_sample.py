@@ -1,7 +1,8 @@
-"""GRID_SAMPLE: pixels of an image at computed locations, interpolated.
+"""GRID_SAMPLE: pixels of an image or a volume at computed locations, interpolated.
 
-The grid has x and y of each location: -1 and 1 are the centers of the outer pixels with ``align_corners``, else their
-outer edges. Pixels outside the image are zeros, the nearest pixel of the border, or those reflected at the border.
+The grid has x and y of each location, and z in a volume: -1 and 1 are the centers of the outer pixels with
+``align_corners``, else their outer edges. Pixels outside are zeros, the nearest pixel of the border, or those reflected
+at the border.
 """
 
 from collections.abc import Iterator
@@ -40,8 +41,8 @@ GRID_SAMPLE = Operation(
     CompositeCode.GRID_SAMPLE,
     facts=Facts(Kind.RESIZE),
     inputs=(
-        Tensor("input", numbers(3, int32=3), rank=4, late_rank=True),
-        Tensor("grid", floats(3), rank=4, late_rank=True),
+        Tensor("input", numbers(3, int32=3), rank=(4, 5), late_rank=True),
+        Tensor("grid", floats(3), rank=(4, 5), late_rank=True),
         Scalar("mode", OperandCode.INT32, since=3, check=one_of(*Mode)),
         Scalar("padding", OperandCode.INT32, since=3, check=one_of(*Padding)),
         Scalar("align_corners", OperandCode.BOOL, since=3),
@@ -52,31 +53,39 @@ GRID_SAMPLE = Operation(
 
 @GRID_SAMPLE.shape
 def infer_shape(input: OperandType, grid: OperandType, mode: int, padding: int, align_corners: bool) -> Shape:
-    count, _, _, depth = need_image("input", input)
-    need((grid.shape[0], grid.shape[3]) == (count, 2), f"grid has shape {list(grid.shape)}, must be [{count}, …, …, 2]")
+    count, *size, depth = need_image("input", input)
+    fits = grid.rank == input.rank and (grid.shape[0], grid.shape[-1]) == (count, len(size))
+    need(fits, f"grid has shape {list(grid.shape)}, must be [{count}, {'…, ' * len(size)}{len(size)}]")
     need(mode == Mode.NEAREST or input.code != INT32, "input is TENSOR_INT32, which only the nearest mode takes")
-    return (*grid.shape[:3], depth)
+    need(mode != Mode.CUBIC or len(size) == 2, "input is a volume, which the cubic mode does not take")
+    return (*grid.shape[:-1], depth)
 
 
 @GRID_SAMPLE.kernel
 def grid_sample(input: Array, grid: Array, mode: int, padding: int, align_corners: bool) -> Array:
-    sizes = np.array([input.shape[2], input.shape[1]], np.float32)
+    sizes = np.array(input.shape[-2:0:-1], np.float32)
     location = (grid + 1) * ((sizes - align_corners) / 2)
     location = location if align_corners else location - np.float32(0.5)
     taps = list(_find_taps(location, mode))
+
+    def mix(chosen: tuple[Array, ...]) -> Array:
+        """Mix the pixels along the axes that have no ``chosen`` position yet, the outermost axis first."""
+        axis = len(sizes) - 1 - len(chosen)
+        if axis < 0:
+            return _read_pixels(input, chosen, padding, align_corners)
+        total = np.zeros((*grid.shape[:-1], input.shape[-1]), np.float32)
+        for position, weight in taps:
+            total += mix((*chosen, position[..., axis])) * weight[..., axis : axis + 1]
+        return total
+
     if mode == Mode.NEAREST:
-        return _read_pixels(input, taps[0][0], taps[0][0], padding, align_corners)
-    out = np.zeros((*grid.shape[:3], input.shape[3]), np.float32)
-    for row, row_weight in taps:
-        line = np.zeros_like(out)
-        for column, weight in taps:
-            line += _read_pixels(input, column, row, padding, align_corners) * weight[..., :1]
-        out += line * row_weight[..., 1:]
-    return out
+        nearest = np.moveaxis(taps[0][0], -1, 0)[::-1]
+        return _read_pixels(input, tuple(nearest), padding, align_corners)
+    return mix(())
 
 
 def _find_taps(location: Array, mode: int) -> Iterator[tuple[Array, Array]]:
-    """Yield the pixels near each location, x and y, with their weights along both axes."""
+    """Yield the pixels near each location, by coordinate, with their weights along each axis."""
     if mode == Mode.NEAREST:
         yield np.rint(location), location
         return
@@ -96,16 +105,15 @@ def _weigh_cubic(distance: Array) -> Array:
     return np.where(distance <= 1, near, far).astype(np.float32)
 
 
-def _read_pixels(input: Array, column: Array, row: Array, padding: int, align_corners: bool) -> Array:
-    """Return the pixels at the x of ``column`` and the y of ``row``."""
-    count, height, width, _ = input.shape
-    x, y = column[..., 0], row[..., 1]
+def _read_pixels(input: Array, positions: tuple[Array, ...], padding: int, align_corners: bool) -> Array:
+    """Return the pixels at ``positions``, one for each axis between batches and channels."""
+    count, *sizes, _ = input.shape
     if padding == Padding.REFLECTION:
-        x, y = _reflect(x, width, align_corners), _reflect(y, height, align_corners)
-    first = np.arange(count).reshape(-1, 1, 1)
-    pixels: Array = input[first, _clip(y, height), _clip(x, width)]
+        positions = tuple(_reflect(each, size, align_corners) for each, size in zip(positions, sizes, strict=True))
+    first = np.arange(count).reshape(-1, *[1] * len(sizes))
+    pixels: Array = input[first, *map(_clip, positions, sizes)]
     if padding == Padding.ZEROS:
-        is_inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+        is_inside = np.logical_and.reduce([(at >= 0) & (at < size) for at, size in zip(positions, sizes, strict=True)])
         pixels = np.where(is_inside[..., np.newaxis], pixels, pixels.dtype.type(0))
     return pixels
 

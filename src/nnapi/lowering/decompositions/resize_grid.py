@@ -30,6 +30,7 @@ class Tap(NamedTuple):
 
 @decomposition(Composite.GRID_SAMPLE)
 def grid_sample(b: Decomposition, input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
+    require(len(input.shape) == 4, "it samples a volume")
     count, *sizes, depth = input.shape
     edge = int(padding == Padding.ZEROS)  # padding around the image, read for locations outside
     height, width = (size + 2 * edge for size in sizes)

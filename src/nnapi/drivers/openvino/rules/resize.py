@@ -69,6 +69,7 @@ MODES = {Mode.NEAREST: "nearest", Mode.LINEAR: "bilinear", Mode.CUBIC: "bicubic"
 @lower(Composite.GRID_SAMPLE)
 def grid_sample(context: Context, input: Value, grid: Value, mode: int, padding: int, align_corners: bool) -> Value:
     require(input.type.code != INT32, "the engine samples integers as float32")
+    require(input.type.rank == 4, "the engine samples no volumes")
     names = {"mode": MODES[Mode(mode)], "padding_mode": Padding(padding).name.lower()}
     sampled = op.grid_sample(input.real(first=True), grid.real(), {"align_corners": align_corners, **names})
     return context.result(sampled, first=True)

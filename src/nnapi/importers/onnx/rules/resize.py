@@ -166,18 +166,17 @@ PADDINGS = {each.name.lower(): each for each in Padding}
 
 @rule("GridSample")
 def grid_sample(node: Node) -> Tensor:
-    rank = node.tensor(0).rank
-    expressible(rank == 4, f"NNAPI has images of two dimensions, the input is of rank {rank}")
     (count, depth, *_), grid = node.static_shape(0), node.static_shape(1)
+    images, axes = image(node, 0, volumes=True), node.tensor(0).rank - 2
     expressible(
-        len(grid) == 4 and (grid[0], grid[3]) == (count, 2),
-        f"its grid has shape {list(grid)}, must be [{count}, height, width, 2]",
+        axes in (2, 3) and len(grid) == axes + 2 and (grid[0], grid[-1]) == (count, axes),
+        f"its grid has shape {list(grid)}, must be [{count}, {'depth, ' * (axes == 3)}height, width, {axes}]",
     )
     mode, padding = str(node.attribute("mode", "linear")), str(node.attribute("padding_mode", "zeros"))
     expressible(mode in MODES, f"its mode is {mode}, must be nearest, linear or cubic")
     expressible(padding in PADDINGS, f"its padding mode is {padding}, must be {', '.join(PADDINGS)}")
-    images = image(node, 0)
+    expressible(MODES[mode] != Mode.CUBIC or axes == 2, "the cubic mode takes no volumes")
     expressible(MODES[mode] == Mode.NEAREST or images.type.code in FLOATS, "NNAPI mixes no integers")
     attributes = node.i32(MODES[mode]), node.i32(PADDINGS[padding]), node.flag(node.attribute("align_corners", 0))
     sampled = node.apply(CompositeCode.GRID_SAMPLE, images, node.view(node.input(1), grid), *attributes)
-    return node.result(sampled, (count, depth, *grid[1:3]), elem=node.tensor(0).elem, is_nhwc=True)
+    return node.result(sampled, (count, depth, *grid[1:-1]), elem=node.tensor(0).elem, is_nhwc=True)
