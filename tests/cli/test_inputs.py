@@ -292,6 +292,7 @@ def test_seed_and_operand_decide_random_values() -> None:
 
 def test_random_values_of_open_dimensions_and_rank() -> None:
     assert random_input(operand("float32", 0, 4), 1).array.shape == (1, 4)
+    assert random_input(operand("float32", 0, 4), 1, is_empty=True).array.shape == (0, 4)
     with pytest.raises(Mistake, match="unknown rank: give a .npy file"):
         random_input(operand("float32"), 1)
 

@@ -62,7 +62,7 @@ def assign_to_runs(model: Model, files: Sequence[Path]) -> list[list[Path]]:
 def read_inputs(model: Model, files: Sequence[Path], pixels: Pixels = PLAIN, seed: int = 0) -> list[InputValue]:
     operands = input_operands(model)
     if not files:
-        return [random_input(operand, seed) for operand in operands]
+        return [random_input(each, seed, is_empty=each.index in model.empty_inputs) for each in operands]
     return [read_input(file, operand, pixels) for file, operand in zip(files, operands, strict=True)]
 
 
@@ -100,13 +100,14 @@ def read_input(file: Path, operand: Operand, pixels: Pixels) -> InputValue:
     return InputValue(array, file.name, conversion, file, not is_array and not is_recording)
 
 
-def random_input(operand: Operand, seed: int) -> InputValue:
-    """Return values that depend only on the seed, the operand and NumPy; unspecified dimensions become 1."""
+def random_input(operand: Operand, seed: int, *, is_empty: bool = False) -> InputValue:
+    """Return values that depend only on the seed, the operand and NumPy. Unspecified dimensions become 1; with
+    ``is_empty``, they are 0."""
     type = operand.type
     if not type.is_scalar and not type.rank:
         raise Mistake(f"{operand.label} has unknown rank: give a .npy file")
     generator = np.random.default_rng([seed, operand.index])
-    shape = tuple(dimension or 1 for dimension in type.dimensions)
+    shape = tuple(dimension or int(not is_empty) for dimension in type.dimensions)
     if type.dtype.kind == "f":
         array, conversion = generator.uniform(-1, 1, shape).astype(type.dtype), "values from -1 to 1"
     elif type.code in BOOLEANS:

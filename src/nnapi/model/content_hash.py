@@ -61,8 +61,8 @@ def _describe(model: Model, known: Mapping[Model, bytes]) -> Any:
     inner = [known[each] for each in list_references(model)]
     operations = [(*_describe_code(call.code), call.inputs, call.outputs) for call in model.operations]
     permitted = model.precision.value, model.dynamic_range, model.rounded_states, model.empty_tensors
-    permitted += (sorted(model.empty_inputs),)
-    return model.inputs, model.outputs, *permitted, operands, inner, operations
+    empty = sorted(model.empty_inputs)
+    return model.inputs, model.outputs, *permitted, empty, operands, inner, operations
 
 
 def _describe_type(type: OperandType) -> tuple[Any, ...]:

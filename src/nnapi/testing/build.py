@@ -72,12 +72,14 @@ class _Builder:
         model: Model = self.classes.Model(graph.name or self.example.name)
         if self.example.high_ranks:
             model.permit_high_ranks(True)
+        model.permit_empty_tensors(graph.empty_tensors)
         for operand in graph.operands:
             index = model.add_operand(operand.operand_type, operand.name)
             quant = operand.channel_quant
             if quant and not quant.hide:
                 model.set_operand_symm_per_channel_quant_params(index, quant.channel_dim, quant.scales)
-            if operand.lifetime == OperandSource.CONSTANT_COPY:
+            is_empty = operand.data is not None and not operand.data.nbytes
+            if operand.lifetime == OperandSource.CONSTANT_COPY or is_empty:
                 model.set_operand_value(index, operand.data)
             elif operand.lifetime == OperandSource.CONSTANT_REFERENCE and operand.data is not None:
                 offset = self._offsets[id(operand)]

@@ -80,6 +80,8 @@ class ExampleGraph:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     name: str | None = None
+    empty_tensors: bool = False
+    """Whether operations take tensors without elements, as in models of files."""
 
 
 def find_operands(operands: Sequence[OperandSpec], lifetime: OperandSource) -> tuple[int, ...]:

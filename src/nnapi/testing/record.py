@@ -58,6 +58,7 @@ def _graph(model: Model, positions: Mapping[int, int]) -> ExampleGraph:
         model.inputs,
         model.outputs,
         model.name,
+        model.empty_tensors,
     )
 
 

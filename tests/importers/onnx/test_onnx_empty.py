@@ -1,5 +1,6 @@
 """Tensors without elements, files of constants only, and dimensions of 0, beside ONNX's reference."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,15 @@ from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 import nnapi  # noqa: E402
 from nnapi.errors import BadDataError  # noqa: E402
+from nnapi.runtime.device import device as named  # noqa: E402
+from nnapi.testing.divergence import find_divergence  # noqa: E402
 
 node = helper.make_node
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 Dims = tuple[int | str, ...]
 
 
-def made(nodes: list[Any], inputs: dict[str, tuple[Any, Dims]], outputs: str = "y", **constants: Any) -> Any:
+def made(nodes: list[Any], inputs: Mapping[str, tuple[Any, Dims]], outputs: str = "y", **constants: Any) -> Any:
     """A file. ``outputs`` are single letters, floats unless they are in capitals, which are int64."""
     infos = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
@@ -76,7 +79,7 @@ def test_inputs_without_elements(nodes: list[Any]) -> None:
     read = {name for each in nodes for name in each.input}
     inputs = {name: (FLOAT, shape) for name, shape in {"x": (0, 3), "z": (1, 3)}.items() if name in read}
     arrays = {"x": np.zeros((0, 3), FLOAT), "z": X[:1]}
-    known = {name: array for name, array in constants.items() if name in read}
+    known: dict[str, Any] = {name: array for name, array in constants.items() if name in read}
     compare(made(nodes, inputs, **known), *(arrays[name] for name in inputs))
 
 
@@ -133,7 +136,7 @@ def test_operations_behind_results_of_unknown_size(kind: str, count: int) -> Non
     x = np.zeros((2, 3)[-rank:], FLOAT)
     x.reshape(-1)[:count] = 1
     read = {name for each in nodes for name in each.input}
-    known = {name: value for name, value in VALUES.items() if name in read}
+    known: dict[str, Any] = {name: value for name, value in VALUES.items() if name in read}
     with np.errstate(all="ignore"):
         if kind == "ReduceMean" and count == 0:
             (found,) = nnapi.compile(
@@ -149,7 +152,7 @@ def test_files_of_constants_only() -> None:
     compare(made([node("Add", ["a", "b"], ["y"])], {}, a=X, b=X))
     compare(made([node("HannWindow", ["n"], ["y"])], {}, n=np.int64(8)))
     mel = node("MelWeightMatrix", ["bins", "length", "rate", "low", "high"], ["y"])
-    bounds = {"low": FLOAT(0), "high": FLOAT(4000)}
+    bounds: dict[str, Any] = {"low": FLOAT(0), "high": FLOAT(4000)}
     compare(made([mel], {}, bins=np.int64(5), length=np.int64(64), rate=np.int64(8000), **bounds))
     model = compare(made([node("Add", ["a", "a"], ["y"])], {}, a=np.zeros((0, 3), FLOAT)))
     assert (model.inputs, len(model.outputs)) == ((), 1)
@@ -172,8 +175,8 @@ def test_a_batch_of_0(is_symbolic: bool) -> None:
     proto = made(nodes, {"x": (FLOAT, ("batch", 3))})
     compiled = nnapi.compile(nnapi.load(proto.SerializeToString()), "nnapi-reference")
     for count in (2, 0, 4):
-        (expected,) = ReferenceEvaluator(proto).run(None, {"x": X[:count]})  # type: ignore[misc]
-        np.testing.assert_array_equal(compiled.run(X[:count])[0], expected)
+        expected: Any = ReferenceEvaluator(proto).run(None, {"x": X[:count]})
+        np.testing.assert_array_equal(compiled.run(X[:count])[0], expected[0])
     compare(proto, X[:0], x=(0, 3))
 
 
@@ -202,6 +205,16 @@ def test_exported_files(suffix: str, tmp_path: Path) -> None:
     for empty, doubled in found:
         assert empty.shape == (0, 3)
         np.testing.assert_array_equal(doubled, X + X)
+
+
+def test_devices_are_compared() -> None:
+    nodes = [node("Slice", ["x", "a", "a"], ["y"])]
+    nodes += [node("NonZero", ["x"], ["n"]), node("Cast", ["n"], ["f"], to=1), node("Exp", ["f"], ["t"])]
+    model = nnapi.load(made(nodes, {"x": (FLOAT, X.shape)}, "yt", a=[1]).SerializeToString())
+    reference = named("nnapi-reference")
+    found = find_divergence(model, [np.zeros_like(X)], reference, reference, lambda call: None)
+    assert found.is_complete
+    assert found.first is None
 
 
 def test_the_drop_in_takes_and_gives_no_elements() -> None:

@@ -35,7 +35,8 @@ def part_of(example: Example, number: int) -> OperationExample:
     operands = [_in_part(example.main.operands[old], old in operation.outputs) for old in order]
     inputs = tuple(old for old, o in zip(order, operands, strict=True) if o.lifetime == OperandSource.SUBGRAPH_INPUT)
     call = renumber(operation, positions)
-    graph = ExampleGraph(tuple(operands), (call,), tuple(positions[i] for i in inputs), call.outputs)
+    taken, may_be_empty = tuple(positions[i] for i in inputs), example.main.empty_tensors
+    graph = ExampleGraph(tuple(operands), (call,), taken, call.outputs, empty_tensors=may_be_empty)
     return OperationExample(replace(example, main=graph, inputs={}, outputs={}), inputs, operation.outputs)
 
 
@@ -89,4 +90,5 @@ def keep_operations(example: Example, numbers: Collection[int], values: Mapping[
         find_operands(operands, each) for each in (OperandSource.SUBGRAPH_INPUT, OperandSource.SUBGRAPH_OUTPUT)
     )
     given = {i: values[order[i]] for i in inputs}
-    return replace(example, main=ExampleGraph(tuple(operands), calls, inputs, outputs), inputs=given, outputs={})
+    kept = ExampleGraph(tuple(operands), calls, inputs, outputs, empty_tensors=main.empty_tensors)
+    return replace(example, main=kept, inputs=given, outputs={})
