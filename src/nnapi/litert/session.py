@@ -161,6 +161,8 @@ class Session:
     def _prepare_later(self, graph: Subgraph, model: Model, variables: Sequence[int]) -> Callable[[], CompiledSubgraph]:
         """Return a function that compiles a model, without a reference to the session, which keeps the function."""
         settings = self._settings
+        empty = [0 in self._shapes[index] for index in graph.inputs]
+        model.empty_inputs = frozenset(index for index, is_empty in zip(model.inputs, empty, strict=False) if is_empty)
         inputs = self._list(graph, (*graph.inputs, *variables))
         outputs = self._list(graph, (*self._list_outputs(graph), *variables))
         return lambda: CompiledSubgraph(settings.compile(model), inputs, outputs)

@@ -21,19 +21,20 @@ from nnapi.operation_codes import CompositeCode
 @rule("RESHAPE")
 def reshape(node: TfliteNode) -> None:
     x, parts = node.input(0), [2] if node.tensor(0).type == COMPLEX else []
+    is_empty = node.output.shape == (0,)
     if node.has(1):
         shape = node.input(1)
         is_constant = shape.array is not None and not shape.is_dynamic_shape
         expressible(is_constant or not parts, f"{shape.name} is computed, NNAPI needs a constant")
-        wanted = node.graph.ints(_dimensions(node.numbers(1)) + parts) if is_constant else shape
+        wanted = node.graph.ints(_dimensions(node.numbers(1), is_empty) + parts) if is_constant else shape
     else:
-        wanted = node.graph.ints(_dimensions(node.options.new_shape) + parts)
+        wanted = node.graph.ints(_dimensions(node.options.new_shape, is_empty) + parts)
     node.emit(OperationCode.RESHAPE, x, wanted)
 
 
-def _dimensions(shape: Sequence[int]) -> list[int]:
-    """Return a shape as a list; [], in old files [0], means one element."""
-    return [1] if list(shape) in ([], [0]) else list(shape)
+def _dimensions(shape: Sequence[int], is_empty: bool) -> list[int]:
+    """Return a shape as a list; [] means one element, and [0] too in old files unless the result has shape [0]."""
+    return [1] if not shape or (list(shape) == [0] and not is_empty) else list(shape)
 
 
 @rule("SQUEEZE")
