@@ -64,17 +64,22 @@ def test_a_prelu_that_htp_computes_wrongly_is_refused(scale: float, is_taken: bo
     assert verdict.supported is is_taken, verdict.reason
 
 
-def test_a_transposed_convolution_is_clipped_before_it_is_quantized() -> None:
-    """After it, the compiler would drop the bounds."""
+@pytest.mark.parametrize(("activation", "kinds"), [("relu", ["Relu"]), ("relu6", ["Max", "Min"])])
+def test_bounds_after_a_transposed_convolution(activation: str, kinds: list[str]) -> None:
+    """The compiler would drop a Clip."""
     net = nnapi.Builder("transposed")
     x = net.input(nnapi.tensor("uint8", (1, 2, 2, 1), 0.5, 0))
     weights = net.constant(np.ones((1, 3, 3, 1), np.uint8), nnapi.tensor("uint8", (1, 3, 3, 1), 0.5, 0))
     bias = net.constant(np.zeros(1, np.int32), nnapi.tensor("int32", (1,), 0.25))
     shape = np.array([1, 5, 5, 1], np.int32)
-    net.output(net.transpose_conv_2d(x, weights, bias, shape, "valid", 2, 2, "relu6", scale=0.5, zero_point=0))
+    net.output(net.transpose_conv_2d(x, weights, bias, shape, "valid", 2, 2, activation, scale=0.5, zero_point=3))
     model = net.finish()
-    kinds = [node.kind for node in HtpConversion(model, assume_shapes(model)).run().make_graph({0}).nodes]
-    assert kinds[kinds.index("ConvTranspose") + 1] == "Clip"
+    nodes = HtpConversion(model, assume_shapes(model)).run().make_graph({0}).nodes
+    made = [node.kind for node in nodes if node.kind not in (*CONVERSIONS, "Transpose", "Reshape")]
+    assert made == ["ConvTranspose", *kinds]
+    given = [value for node in nodes for value in node.inputs if value.data is not None]
+    limits = [value.data.item() for value in given if value.shape == (1, 1, 1, 1)]
+    assert limits == ([3, 15] if activation == "relu6" else [])
 
 
 def test_control_flow_is_refused() -> None:

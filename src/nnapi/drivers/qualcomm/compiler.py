@@ -1,6 +1,7 @@
 """Compile ONNX graphs with Qualcomm's compiler, through ONNX Runtime."""
 
 import os
+import re
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from nnapi.store.temporary import temporary_folder
 
 PROVIDER = "QNNExecutionProvider"
 VERBOSE, ERRORS = 0, 3
+PREFIX = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ")
 
 
 class CompiledContext(NamedTuple):
@@ -36,7 +38,7 @@ def compile_onnx(content: bytes, chip: Chip) -> CompiledContext:
             try:
                 onnxruntime.InferenceSession(content, options)
             except Exception as error:  # of ONNX Runtime, whose classes have no public base
-                failure = str(error).splitlines()[0]
+                failure = PREFIX.sub("", str(error).splitlines()[0])
         if not failure:
             with open(path, "rb") as file:
                 context = file.read()

@@ -5,14 +5,16 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from nnapi.codes import OperationCode
+from nnapi.codes import FuseCode, OperationCode
 from nnapi.exporters.onnx.context import Context
 from nnapi.exporters.onnx.convert import Conversion
-from nnapi.exporters.onnx.graph import Graph, Node, Value, constant
+from nnapi.exporters.onnx.graph import Graph, Node, Value, constant, value_of
 from nnapi.exporters.onnx.transposes import sink_transposes
 from nnapi.lowering.refusal import require
 from nnapi.model.call import Call
 from nnapi.model.model import OperationCall
+from nnapi.model.operand import OperandType
+from nnapi.ops.quantized_values import BOUNDS, quantize
 
 CONVERSIONS = ("QuantizeLinear", "DequantizeLinear")
 NEARLY = 2.0**-12
@@ -27,11 +29,20 @@ class HtpContext(Context):
 
     def store(self, real: Value, position: int = 0) -> Value:
         type = self.call.results[position]
-        is_fused = self.code != OperationCode.TRANSPOSE_CONV_2D  # after it, the compiler would drop the activation
-        if position or not self.activation or not type.is_quantized or not is_fused:
+        if position or not self.activation or not type.is_quantized:
             return super().store(real, position)
         stored = self.quantize(real, type)
+        if self.code == OperationCode.TRANSPOSE_CONV_2D and self.activation != FuseCode.FUSED_RELU:
+            return self._bound(stored, type)
         return self.quantize(self.activate(self.real(stored), self.activation), type)
+
+    def _bound(self, value: Value, type: OperandType) -> Value:
+        """Apply the bounds of an activation by Max and Min: the compiler drops a Clip after ConvTranspose."""
+        for kind, bound in zip(("Max", "Min"), BOUNDS[self.activation], strict=True):
+            limit = quantize(type, np.full((1,) * len(value.shape), bound))
+            pair = [self.real(value), self.real(value_of(type.with_dimensions(limit.shape), "a bound", limit))]
+            value = self.quantize(self.emit(kind, pair, pair[0].like()), type)
+        return value
 
 
 class HtpConversion(Conversion):
