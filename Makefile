@@ -62,11 +62,14 @@ mutants: $(READY)
 	$(PIP) -e '.[mutants]' --no-build-isolation
 	$(BIN)/python -m tools.mutants --number $(or $(NUMBER),200) --seed $(or $(SEED),0) --jobs $(JOBS) $(if $(COVERAGE),--coverage $(COVERAGE))
 
-# Only this target needs uv, which can write one file for all Pythons and platforms.
+# Only this target needs uv, which can write one file for all Pythons and platforms. Hashes in constraints.txt would make
+# pip refuse the checkout itself, so only the packages that build a release have them, in a file of their own.
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet --upgrade uv
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra dev --extra docs --extra mutants --extra openvino \
 		--no-annotate --no-emit-index-url --custom-compile-command "make lock" pyproject.toml -o constraints.txt
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --group release --generate-hashes \
+		--no-annotate --no-emit-index-url --custom-compile-command "make lock" -o release-lock.txt
 
 # Write the generated files, by default those that need only the repository; the others are listed with their needs.
 # PAGES names some, as in make pages PAGES=docs/export.md

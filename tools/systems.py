@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools import release_lock
 from tools.environment import FailedError, output
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -79,8 +80,12 @@ class System:
         source = Path(shutil.copy(sdist, workspace))
         environment = self.inside(workspace / "build")
         self.run(self.python, "-m", "venv", environment)
-        words = ["wheel", "--quiet", "--no-deps", "--wheel-dir", self.inside(workspace / "raw"), self.inside(source)]
-        self.run(f"{environment}/bin/python", "-m", "pip", *words)
+        python = f"{environment}/bin/python"
+        has_cffi = self.run(python, "-c", release_lock.HAS_CFFI).strip() == "True"
+        lock = release_lock.write_build_lock(workspace / "build-lock.txt", has_cffi)
+        self.run(python, "-m", "pip", "install", "--quiet", "--require-hashes", "--requirement", self.inside(lock))
+        words = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", self.inside(workspace / "raw")]
+        self.run(python, "-m", "pip", "wheel", *words, self.inside(source))
         (built,) = (workspace / "raw").glob("*.whl")
         return built
 

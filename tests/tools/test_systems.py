@@ -67,7 +67,9 @@ def test_a_wheel_is_built_from_a_copy_and_proved_with_the_examples(
         assert commands[-1] == (
             "/usr/bin/python3.14", "-m", "tools.proofs", f"{there}/{wheel.name}", f"{there}/{examples.name}"
         )  # fmt: skip
-        assert commands[1][-1] == f"{there}/{sdist.name}"
+        assert [words[-1] for words in commands[2:4]] == [f"{there}/build-lock.txt", f"{there}/{sdist.name}"]
+        assert "--require-hashes" in commands[2]
+        assert "--no-build-isolation" in commands[3]
 
 
 def test_a_program_sees_the_system_alone(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
