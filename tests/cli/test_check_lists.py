@@ -183,6 +183,9 @@ def test_a_run_is_resumed(check: Callable[..., Any], folder: Path) -> None:
     result = check("--resume", journal, "--strict")
     assert result.exit_code == 3
     assert "run.jsonl cannot be resumed: it is a run with strict False" in result.stderr
+    journal.write_text(journal.read_text().replace('"1"', '"0.9"', 1))
+    result = check("--resume", journal)
+    assert f"it is a run with device {{'{folder / 'device.flawed'}': '0.9'}}" in result.stderr
 
 
 def test_junit_and_csv(check: Callable[..., Any], folder: Path) -> None:

@@ -9,12 +9,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from nnapi.cli.check_lists import Lists, Outputs, exit_if_unexpected, print_unexpected, print_verdicts
+from nnapi.cli.check_lists import (
+    Lists,
+    Outputs,
+    exit_if_unexpected,
+    find_versions,
+    print_unexpected,
+    print_verdicts,
+)
 from nnapi.cli.printing import console, count_table, duration, table
 from nnapi.cli.progress import progress
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize
-from nnapi.runtime.device import device
 from nnapi.testing.conformance import ExampleSuite, match_name
 from nnapi.testing.corpus import Corpus
 from nnapi.testing.suite.expectations import Judged
@@ -43,9 +49,7 @@ def check_examples(
     entries = examples.select(match_name(pattern) if pattern else None)
     if not entries:
         raise Mistake(f"{corpus}: no example is named {pattern}")
-    for name in devices or ():
-        device(name)
-    described = {"corpus": str(corpus.absolute()), "device": devices, "variants": list(variants)}
+    described = {"corpus": str(corpus.absolute()), "device": find_versions(devices), "variants": list(variants)}
     plan = lists.read(described | {"strict": strict, "runtime": runtime})
     names = None if devices is None else tuple(devices)
     suite = ExampleSuite(examples, entries, tuple(variants), names, strict, runtime, patience)

@@ -15,6 +15,7 @@ from nnapi.cli.options import need_page
 from nnapi.cli.printing import print_json, write_json
 from nnapi.printable import pluralize
 from nnapi.report.html import render
+from nnapi.runtime.device import device
 from nnapi.store.files import write_text
 from nnapi.testing.suite.expectations import Expectations, Judged, read_baseline, write_baseline
 from nnapi.testing.suite.journal import Journal
@@ -85,6 +86,11 @@ class Outputs:
             write_baseline(self.save_baseline, results, plan.expectations.baseline)
         if self.as_json:
             print_json(form, found)
+
+
+def find_versions(devices: Sequence[str] | None) -> dict[str, str] | None:
+    """Return the versions of the named devices; raise UnavailableDeviceError if there is no such device."""
+    return None if devices is None else {name: device(name).version for name in devices}
 
 
 def results_page(runs: Sequence[DeviceRun]) -> str:

@@ -8,7 +8,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from nnapi.cli.check_lists import Lists, Outputs, exit_if_unexpected, print_unexpected, print_verdicts
+from nnapi.cli.check_lists import (
+    Lists,
+    Outputs,
+    exit_if_unexpected,
+    find_versions,
+    print_unexpected,
+    print_verdicts,
+)
 from nnapi.cli.command import refuse_options
 from nnapi.cli.file_driver import READ_AGAIN, SUFFIXES, open_engine
 from nnapi.cli.printing import console, count_table, duration
@@ -59,7 +66,8 @@ def check_random(
     if len(chosen) > 1:
         refuse_options(["baseline", "save_baseline", "resume"], "it needs one device, and --random tests several")
     seed = _choose_seed(models.seed, lists.resume)
-    plan = lists.read({"device": chosen[0], "seed": seed, "values": models.values, "operation": models.operation})
+    tested = models.against or find_versions(chosen)
+    plan = lists.read({"device": tested, "seed": seed, "values": models.values, "operation": models.operation})
     out = console()
     reports = []
     for name in chosen:
@@ -99,8 +107,6 @@ def _choose_seed(seed: int | None, resumed: Path | None) -> int:
 def _choose(names: Sequence[str] | None, against: str | None) -> tuple[Sequence[str], Find]:
     """Return the names of what is tested, and the function that returns the device for a name."""
     if against is None:
-        for name in names or ():
-            find_device(name)
         return names or [each.name for each in all_devices()], find_device
     if names:
         raise Mistake("--against tests files, not devices: omit --device")

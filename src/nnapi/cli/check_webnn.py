@@ -10,11 +10,17 @@ from rich.console import Console
 from rich.text import Text
 
 from nnapi.cli.check_examples import collect
-from nnapi.cli.check_lists import Lists, Outputs, exit_if_unexpected, print_unexpected, print_verdicts
+from nnapi.cli.check_lists import (
+    Lists,
+    Outputs,
+    exit_if_unexpected,
+    find_versions,
+    print_unexpected,
+    print_verdicts,
+)
 from nnapi.cli.printing import console, count_table
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize
-from nnapi.runtime.device import device
 from nnapi.testing.suite.expectations import Judged
 from nnapi.testing.suite.pipeline import Plan
 from nnapi.testing.suite.record import DeviceRun, describe_judged, name_devices
@@ -32,12 +38,11 @@ def check_webnn(
     lists: Lists,
     outputs: Outputs,
 ) -> None:
-    for name in devices or ():
-        device(name)
+    versions = find_versions(devices)
     cases = [case for case in read_cases(path) if pattern is None or _matches(case, pattern)]
     if not cases:
         raise Mistake(f"{path}: no test is named {pattern}")
-    plan = lists.read({"tests": str(path.absolute()), "device": devices})
+    plan = lists.read({"tests": str(path.absolute()), "device": versions})
     suite = WebnnSuite(cases, None if devices is None else tuple(devices), patience)
     judged = collect(suite, plan, jobs, len(cases))
     found = describe_outcomes([each.result for each in judged], path, devices)
