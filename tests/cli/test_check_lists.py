@@ -99,6 +99,8 @@ def test_regressions_and_improvements_are_unexpected(check: Callable[..., Any], 
     assert "relu/plain: passed, expected: failed" in result.output
     assert "abs/plain: skipped: the device lacks it" in result.output
     assert "1 regression, 2 improvements" in result.output
+    result = check("--baseline", "base.csv", RELU="lies", RELU1="crashes", FLOOR="lies")
+    assert "floor/plain: failed, expected: skipped: output 0 (subgraph_output)[0] is 0, expected -1" in result.output
 
 
 def test_a_better_device_alone_is_unexpected(check: Callable[..., Any]) -> None:

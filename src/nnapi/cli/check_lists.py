@@ -26,7 +26,7 @@ from nnapi.testing.suite.result import Status, Verdict
 from nnapi.testing.suite.selection import Patterns, read_patterns, read_shard
 from nnapi.testing.suite.tables import describe_status, write_csv, write_junit
 
-PLURALS = {
+NOUNS = {
     Verdict.REGRESSION: "regression",
     Verdict.IMPROVEMENT: "improvement",
     Verdict.FLAKE: "flake",
@@ -100,24 +100,27 @@ def results_page(runs: Sequence[DeviceRun]) -> str:
 
 def print_unexpected(out: Console, results: Sequence[Judged]) -> None:
     """Print each result that is not as expected, with its reason."""
-    unexpected = [each for each in results if each.verdict is not Verdict.EXPECTED]
-    for verdict in PLURALS:
-        for each in unexpected:
-            if each.verdict is verdict:
-                is_failure = verdict is Verdict.REGRESSION and each.result.status == "failed"
-                said = [] if is_failure else [describe_status(each)]
-                said = [": ".join(filter(None, [*said, each.result.reason]))]
-                kind = "" if verdict in COLORS else f"{verdict}, "
-                out.print(Text.assemble((f"{each.result.test}: ", COLORS.get(verdict, "bold yellow")), kind, *said))
+    unexpected = [each for verdict in NOUNS for each in results if each.verdict is verdict]
+    for each in unexpected:
+        color = COLORS.get(each.verdict, "bold yellow")
+        out.print(Text.assemble((f"{each.result.test}: ", color), _describe_unexpected(each)))
     if unexpected:
         out.print()
+
+
+def _describe_unexpected(judged: Judged) -> str:
+    status, reason = describe_status(judged), judged.result.reason
+    if judged.verdict is Verdict.REGRESSION and status == Status.FAILED and reason:
+        return reason
+    kind = "" if judged.verdict in COLORS else f"{judged.verdict}, "
+    return kind + ": ".join(filter(None, (status, reason)))
 
 
 def print_verdicts(out: Console, results: Sequence[Judged], plan: Plan, noun: str, failure: str = "failed") -> None:
     """Print the number of failed tests or, with a baseline, of those that are not as expected."""
     counts = Counter(each.verdict for each in results)
     failed = counts[Verdict.REGRESSION]
-    words = [pluralize(counts[verdict], name) for verdict, name in PLURALS.items() if counts[verdict]]
+    words = [pluralize(counts[verdict], name) for verdict, name in NOUNS.items() if counts[verdict]]
     if plan.expectations.baseline is None:
         out.print(f"[red]{pluralize(failed, noun)} {failure}[/]" if failed else f"[green]no {noun} {failure}[/]")
         words = words[bool(failed) :]

@@ -1,5 +1,6 @@
 """The pipeline of a suite, with tests that are performed here; tests/cli/test_check_lists.py has that of devices."""
 
+import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -86,14 +87,28 @@ def test_unexpected_results_are_repeated_once() -> None:
     assert (suite.performed.count("n1/a"), suite.performed.count("n2/a"), suite.performed.count("n3/a")) == (2, 1, 2)
 
 
+def record(file: Path, number: int, skip: Patterns | None = None) -> None:
+    """Record the first tests; the workers have recorded more of them."""
+    take(Numbers(), Plan(skip=skip or Patterns(), journal=Journal(file, {})), number)
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[: number + 1]))
+
+
 def test_recorded_tests_are_not_performed_again(tmp_path: Path) -> None:
-    first, second = Numbers(), Numbers()
-    take(first, Plan(journal=Journal(tmp_path / "j", {})), 3)
+    second = Numbers()
+    record(tmp_path / "j", 3)
     assert named(take(second, Plan(journal=Journal(tmp_path / "j", {})), 4)) == named(take(Numbers(), Plan(), 4))
     assert "n0/a" not in second.performed
     assert "n3/a" in second.performed
     skip = Patterns(frozenset({"n1"}))
     assert named(take(Numbers(), Plan(skip=skip, journal=Journal(tmp_path / "j", {})), 3)) == ["n0/a", "n2/a"]
+
+
+def test_a_skipped_variant_runs_when_the_list_becomes_shorter(tmp_path: Path) -> None:
+    skip = Patterns(frozenset({"n1/a", "n3"}))
+    record(tmp_path / "j", 2, skip)
+    recorded = [json.loads(line).get("example") for line in (tmp_path / "j").read_text().splitlines()]
+    assert recorded == [None, "n0", "n2"]
+    assert named(take(Numbers(), Plan(journal=Journal(tmp_path / "j", {})), 4)) == named(take(Numbers(), Plan(), 4))
 
 
 @pytest.mark.parametrize("batch", [1, 4])

@@ -1,6 +1,7 @@
 """Journals: files that record the results of a run as they come, so that an interrupted run can be resumed."""
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ class Journal:
     """
 
     def __init__(self, file: Path, run: Mapping[str, Any]) -> None:
-        self._file = file
+        self._file, self._lock = file, threading.Lock()
         lines = read_complete_lines(file)
         self._results = _read(file, lines[1:])
         before, now = read_run(file), json.loads(json.dumps(run))
@@ -31,7 +32,10 @@ class Journal:
         return self._results.get(example)
 
     def add(self, example: str, results: Sequence[Result]) -> None:
-        append_line(self._file, json.dumps({"example": example, "results": list(map(describe_result, results))}))
+        """Record the results of all variants of an example; any thread may call this."""
+        line = json.dumps({"example": example, "results": list(map(describe_result, results))})
+        with self._lock:
+            append_line(self._file, line)
 
 
 def read_run(file: Path) -> Any:

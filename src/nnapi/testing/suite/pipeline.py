@@ -78,10 +78,7 @@ def run(suite: Suite, plan: Plan, jobs: int = 1) -> Iterator[Done]:
     One process runs the tests in order. Variants to skip have no results, and do not change shards.
     """
     workers = [suite.open_worker() for _ in range(jobs)]
-    for test, results in _share(plan.shard.take(suite.tests), workers, suite, plan):
-        if plan.journal is not None and plan.journal.find(test.example) is None:
-            plan.journal.add(test.example, results)
-        yield test, results
+    return _share(plan.shard.take(suite.tests), workers, suite, plan)
 
 
 def _share(tests: Iterator[Test], workers: Sequence[Worker], suite: Suite, plan: Plan) -> Iterator[Done]:
@@ -135,8 +132,11 @@ def _perform(suite: Suite, worker: Worker, test: Test, plan: Plan) -> Sequence[R
     if complete is None:
         return []
     variants = [each for each in test.variants if not plan.skip.match(test.example, each, complete.operations)]
-    found = (_perform_variant(suite, worker, complete, variant, plan.expectations) for variant in variants)
-    return [result for result in found if result is not None]
+    found = [_perform_variant(suite, worker, complete, variant, plan.expectations) for variant in variants]
+    results = [result for result in found if result is not None]
+    if plan.journal is not None and len(variants) == len(test.variants):
+        plan.journal.add(test.example, results)
+    return results
 
 
 def _perform_variant(
