@@ -72,6 +72,20 @@ def test_other_files_are_refused(tmp_path: Path, files: tuple[Path, Path]) -> No
     assert "x.json: not results of nnapi check, as --output writes them" in result.stderr
 
 
+def test_the_page_shows_only_the_rows_that_are_sought(files: tuple[Path, Path], tmp_path: Path) -> None:
+    assert call("page", *files, "-o", tmp_path / "out.html").exit_code == 0
+    script = """
+        const input = document.querySelector("[data-filter]");
+        return ["", "fault", "float32 fault ab", "quant8"].map(words => {
+            input.value = words;
+            input.dispatchEvent(new Event("input"));
+            return [...document.querySelectorAll(".matrix tbody tr:not([hidden])")].map(row => row.cells[0].innerText);
+        });
+    """
+    found = ask((tmp_path / "out.html").read_text(), script, tmp_path)
+    assert found == [["ABS", "ADD", "MUL", "NEG", "RELU"], ["ABS", "NEG"], ["ABS"], []]
+
+
 def test_the_page_leads_from_each_cell_to_its_reasons(files: tuple[Path, Path], tmp_path: Path) -> None:
     gpu = record(tmp_path / "g.json", "<gpu>", relu="skipped: rank > 4", abs="passed")
     page = tmp_path / "out.html"

@@ -36,6 +36,14 @@
     });
   }
 
+  for (const input of document.querySelectorAll("[data-filter]")) {
+    const rows = [...document.getElementById(input.dataset.filter).tBodies[0].rows];
+    input.addEventListener("input", () => {
+      const words = input.value.toLowerCase().split(/\s+/);
+      for (const row of rows) row.hidden = !words.every((word) => row.dataset.words.toLowerCase().includes(word));
+    });
+  }
+
   for (const label of document.querySelectorAll(".zoom")) {
     const around = label.nextElementSibling, timeline = around.firstElementChild;
     label.firstElementChild.addEventListener("input", (event) => {
