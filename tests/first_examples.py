@@ -15,12 +15,19 @@ DERIVED = "relaxed", "internal", "as_inputs", "zero_sized", "unknown"
 
 def load_first(corpus: Corpus, family: str) -> Iterator[Example]:
     """Yield the first examples of a family's operations."""
-    for file, names in by_file(_find_first(corpus)[family]):
+    for file, names in by_file(find_first(corpus)[family]):
         yield from corpus.load(file, names)
 
 
+def kind_of(example: Example) -> object:
+    """The operations of an example, and all of its operands but values and sizes."""
+    operands = ((o.type, o.lifetime, len(o.dimensions), 0 in o.dimensions) for o in example.main.operands)
+    return example.operations, tuple(operands), len(example.referenced), example.harness
+
+
 @cache
-def _find_first(corpus: Corpus) -> dict[str, list[Entry]]:
+def find_first(corpus: Corpus) -> dict[str, list[Entry]]:
+    """The first examples of each family's operations."""
     first: dict[tuple[str, str], Entry] = {}
     for entry in corpus.entries:
         kind = next((kind for kind in KINDS if kind in entry.types), None)

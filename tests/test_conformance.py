@@ -4,6 +4,7 @@ Split into parts of about the same size, so that several processes can share the
 reading one takes as long as running some of its examples.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -15,15 +16,17 @@ from nnapi.model.operation import REGISTRY
 from nnapi.runtime.device import Device, device
 from nnapi.testing.conformance import check, run
 from nnapi.testing.corpus import Corpus, Entry, by_file
-from nnapi.testing.example import Example
 from nnapi.testing.suite.result import Result, Status
 from nnapi.testing.variants import VARIANTS, Setting
+from tests.first_examples import find_first, kind_of
 
 PARTS = {"AIDL_V2": 1, "AIDL_V3": 1, "V1_0": 1, "V1_1": 1, "V1_2": 10, "V1_3": 5, "V1_3_cts_only": 1}
 ENGINES = {"xnnpack": 4, "openvino": 12}
 """How many parts each engine's run has."""
-ISOLATED = {"nnapi-reference": 8, "xnnpack-cpu": 8, "openvino-cpu": 24}
-"""One in how many examples goes to a device in a process of its own; ``NNAPI_ISOLATED=all nnapi check`` gives all."""
+ISOLATED = "nnapi-reference", "xnnpack-cpu", "openvino-cpu"
+STEP = 48
+"""Beside the first examples, one in so many goes to a device in a process of its own. ``nnapi check`` gives all with
+``NNAPI_ISOLATED=all``."""
 OTHER_CALLS = {"memory", "fenced", "async", "burst", "cached"}
 """Variants that run the model of ``plain`` by other calls. What they do depends on its operations and operands but not
 on values, so one example of each kind is run. ``nnapi check`` runs all."""
@@ -43,12 +46,6 @@ def known(corpus: Corpus) -> list[Entry]:
 def take_part(entries: Sequence[Entry], part: int, parts: int) -> list[Entry]:
     files = set(sorted({entry.file for entry in entries})[part::parts])
     return [entry for entry in entries if entry.file in files]
-
-
-def kind_of(example: Example) -> object:
-    """The operations of an example, and all of its operands but values and sizes."""
-    operands = ((o.type, o.lifetime, len(o.dimensions), 0 in o.dimensions) for o in example.main.operands)
-    return example.operations, tuple(operands), len(example.referenced), example.harness
 
 
 def run_on_the_reference(corpus: Corpus, entries: Iterable[Entry]) -> Iterator[Result]:
@@ -116,7 +113,7 @@ def test_nothing_fails_in_a_process_of_its_own(corpus: Corpus, name: str) -> Non
     if name != "nnapi-reference":
         engine(name.removesuffix("-cpu"))
     with Device(Isolated(name)) as device:
-        entries = corpus.entries[:: ISOLATED[name]]
+        entries = itertools.chain(corpus.entries[::STEP], *find_first(corpus).values())
         results = without_failures(corpus, entries, device, strict=name == "nnapi-reference")
         assert device.driver.pid is not None  # type: ignore[attr-defined]
     assert sum(result.status is Status.PASSED for result in results) > len(results) / 2
