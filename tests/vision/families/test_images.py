@@ -54,7 +54,7 @@ def test_a_portrait_enlarged(shared: Path, tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed, and the reference takes half a minute")
     file, photograph = shared / "models/edsr_f32b5_float.tflite", shared / "images/grace_hopper.bmp"
     assert find_limits(nnapi.load(file)) == (0, 255)
-    words = ["run", file, photograph, "-d", "xnnpack-cpu", "--picture", tmp_path / "large.png"]
+    words = ["run", str(file), str(photograph), "-d", "xnnpack-cpu", "--picture", str(tmp_path / "large.png")]
     there = os.environ | {"COLUMNS": "200", "DEBUG_NN_CPUONLY": "0"}
     command = [sys.executable, "-m", "nnapi", *words]
     result = subprocess.run(command, env=there, capture_output=True, text=True, check=False)
