@@ -21,5 +21,5 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     monkeypatch.setattr(stopwatch, "read_waited", lambda: 0.0)
     silent = tuner.Tuner()
     monkeypatch.setattr("threading.Thread.start", lambda thread: None)
-    monkeypatch.setattr(tuner, "_tuner", silent)
+    monkeypatch.setattr(tuner, "TUNER", silent)
     return Machine(clock)

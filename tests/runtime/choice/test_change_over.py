@@ -22,7 +22,7 @@ def test_a_burst_with_bound_memory_changes_over(machine: Machine) -> None:
         machine.clock.now += 1
         for number in range(80):
             if number % 4 == 0:
-                tuner._tuner.step()
+                tuner.TUNER.step()
             (burst.run(X) if number % 2 else bound.run())
         assert compilation.plan.devices == ("second",)
         first, second = machine.first.runs, machine.second.runs
@@ -45,7 +45,7 @@ def test_many_runs_and_executions_change_over(machine: Machine) -> None:
     for number, (result,) in enumerate(results):
         np.testing.assert_array_equal(result, EXPECTED)
         if number % 5 == 0:
-            tuner._tuner.step()
+            tuner.TUNER.step()
     assert compilation.plan.devices == ("second",)
     first = machine.first.runs
     execution.compute()

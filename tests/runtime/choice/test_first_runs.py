@@ -39,4 +39,4 @@ def test_a_plan_of_an_earlier_process_that_drifts_much_later_is_tried_again(mach
         machine.clock.now += tuner.WATCH + 1
         machine.use(again, 100)
     assert again.plan.devices == ("first",)
-    assert [pair[0]() for pair in tuner._tuner._trials].count(machine.trial(again)) == 1
+    assert [pair[0]() for pair in tuner.TUNER._trials].count(machine.trial(again)) == 1

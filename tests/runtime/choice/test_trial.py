@@ -122,8 +122,8 @@ def test_runs_beside_preparations_decide_nothing(machine: Machine) -> None:
     compilation = machine.compile()
     compilation.run(X)
     machine.clock.now += 1
-    tuner._tuner.step()
-    tuner._tuner.step()
+    tuner.TUNER.step()
+    tuner.TUNER.step()
     found = machine.trial(compilation)
     assert len(found.challengers) == 1
     machine.first.seconds = 9e-3
@@ -143,7 +143,7 @@ def test_gaps_between_runs_are_used(machine: Machine) -> None:
         compilation.run(X)
         assert machine.second.runs == runs  # the caller waits for nothing
         machine.clock.now += 0.1
-        tuner._tuner.step()
+        tuner.TUNER.step()
         runs = machine.second.runs
     assert compilation.plan.devices == ("second",)
 
@@ -210,7 +210,7 @@ def test_a_compilation_that_is_closed_or_gone_is_left_alone(machine: Machine) ->
     compilation = machine.compile()
     found = weakref.ref(machine.begin(compilation))
     compilation.close()
-    tuner._tuner.step()
+    tuner.TUNER.step()
     del compilation
     gc.collect()
     assert found() is None
@@ -218,7 +218,7 @@ def test_a_compilation_that_is_closed_or_gone_is_left_alone(machine: Machine) ->
     other.run(X)
     del other
     gc.collect()
-    assert tuner._tuner.step() == tuner.WATCH
+    assert tuner.TUNER.step() == tuner.WATCH
 
 
 def test_a_challenger_that_fails_is_excluded(machine: Machine) -> None:
@@ -279,12 +279,12 @@ def test_dynamic_shapes_are_compared_run_by_run(machine: Machine) -> None:
         compilation.run(np.ones((rows, 2), np.float32))
     machine.clock.now += 1
     for _ in range(4):
-        tuner._tuner.step()
+        tuner.TUNER.step()
     for number in range(80):
         rows = number % 3 + 1
         np.testing.assert_array_equal(compilation.run(np.ones((rows, 2), np.float32))[0], np.repeat(X[:1], rows, 0))
         if number % 5 == 0:
-            tuner._tuner.step()
+            tuner.TUNER.step()
     assert compilation.plan.devices == ("second",)
 
 
@@ -297,7 +297,7 @@ def test_a_device_that_becomes_slow_is_replaced(machine: Machine) -> None:
     assert compilation.plan.devices == ("first",)
     machine.first.seconds = 5e-3
     machine.clock.now += tuner.WATCH + 1
-    tuner._tuner.step()
+    tuner.TUNER.step()
     machine.use(compilation, 20)
     machine.clock.now += 1
     machine.use(compilation, 100)
@@ -309,7 +309,7 @@ def test_a_plan_that_takes_as_long_as_ever_is_watched_for_a_moment(machine: Mach
     machine.begin(compilation)
     machine.use(compilation)
     machine.clock.now += tuner.WATCH + 1
-    tuner._tuner.step()
+    tuner.TUNER.step()
     assert compilation.need_active().observer is not None
     machine.use(compilation, 20)
     assert compilation.need_active().observer is None
@@ -381,7 +381,7 @@ def test_nothing_is_tried_where_there_is_no_choice(machine: Machine, monkeypatch
 def test_a_forked_child_tries_nothing(machine: Machine) -> None:
     compilation = machine.compile()
     found = machine.begin(compilation)
-    tuner._tuner.forget()
+    tuner.TUNER.forget()
     runs = machine.second.runs
     machine.use(compilation)
     assert (found.stage, machine.second.runs) == (Stage.OVER, runs)

@@ -49,10 +49,10 @@ def wait_for(compilation: Compilation, machine: Machine) -> Trial:
 def assert_is_closed(trial: Trial, machine: Machine) -> None:
     """The trial is over, and no step of the tuner runs anything."""
     runs = [(device.runs, device.prepared) for device in (machine.first, machine.second)]
-    assert tuner._tuner.step() == tuner.WATCH
+    assert tuner.TUNER.step() == tuner.WATCH
     assert [(device.runs, device.prepared) for device in (machine.first, machine.second)] == runs
     assert trial.stage is Stage.CLOSED
-    assert not tuner._tuner._trials
+    assert not tuner.TUNER._trials
 
 
 @pytest.mark.usefixtures("silent")
@@ -64,8 +64,8 @@ def test_a_trial_ends_while_a_challenger_is_prepared(
     trial, prepare = wait_for(compilation, machine), machine.second.prepare
     stop = once(getattr(compilation, end))
     monkeypatch.setattr(machine.second, "prepare", lambda *given: (stop(), prepare(*given))[1])
-    tuner._tuner.step()
-    tuner._tuner.step()
+    tuner.TUNER.step()
+    tuner.TUNER.step()
     assert machine.second.prepared == 1
     assert not trial.challengers
     assert_is_closed(trial, machine)
@@ -78,7 +78,7 @@ def test_a_trial_ends_while_challengers_are_listed(machine: Machine, monkeypatch
     compilation = machine.compile()
     trial, list_all, stop = wait_for(compilation, machine), predict.list_challengers, once(compilation.close)
     monkeypatch.setattr(predict, "list_challengers", lambda *given: (stop(), list_all(*given))[1])
-    tuner._tuner.step()
+    tuner.TUNER.step()
     assert machine.second.prepared == 0
     assert_is_closed(trial, machine)
 
@@ -94,7 +94,7 @@ def test_a_trial_ends_while_results_are_compared(machine: Machine, monkeypatch: 
     work.results.extend(list(work.results) * 2)
     stop = once(compilation.close)
     monkeypatch.setattr("nnapi.runtime.choice.third_opinion.find_fault", lambda *_: stop())
-    tuner._tuner.step()
+    tuner.TUNER.step()
     assert_is_closed(trial, machine)
 
 
@@ -190,7 +190,7 @@ def test_the_tuner_goes_on_though_an_owner_fails_twice(
     trial.stop()
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
-            tuner._tuner.step()
+            tuner.TUNER.step()
     assert caplog.text.count("a trial of network ends: RuntimeError: unexpected") == 1
 
 
@@ -202,11 +202,11 @@ def test_a_trial_that_begins_again_waits_for_a_run(machine: Machine) -> None:
     machine.use(compilation, 200)
     machine.first.seconds = 5e-3
     machine.clock.now += tuner.WATCH + 1
-    tuner._tuner.step()
+    tuner.TUNER.step()
     for _ in range(10):
         compilation.run(X)
     for _ in range(3):
-        tuner._tuner.step()
+        tuner.TUNER.step()
     assert trial.stage is Stage.WAITING
     machine.begin(compilation)
     assert trial.stage is Stage.COMPARING
@@ -244,7 +244,7 @@ def test_a_driver_that_fails_after_the_end_excludes_nothing(machine: Machine, mo
         raise OpFailedError("gone")
 
     monkeypatch.setattr(machine.second, "prepare", fail)
-    tuner._tuner.step()
-    tuner._tuner.step()
+    tuner.TUNER.step()
+    tuner.TUNER.step()
     assert not trial.challengers
     assert_is_closed(trial, machine)

@@ -21,7 +21,7 @@ def test_both_branches_of_control_flow_are_right_during_a_trial_and_after(machin
         np.testing.assert_array_equal(found, np.abs(x) if is_first else -x)
         machine.clock.now += number == 0
         if number % 5 == 0:
-            tuner._tuner.step()
+            tuner.TUNER.step()
         if number == 10:
             assert machine.trial(compilation).stage is Stage.COMPARING
     assert compilation.plan.devices == ("second",)
@@ -44,7 +44,7 @@ def test_executions_of_the_c_library_take_part_in_a_trial(machine: Machine, monk
         runs.append(machine.first.runs)
         machine.clock.now += number == 0
         if number % 5 == 0:
-            tuner._tuner.step()
+            tuner.TUNER.step()
     assert runs[0] == 1
     assert runs[-20] == runs[-1]
     assert machine.second.runs > 50

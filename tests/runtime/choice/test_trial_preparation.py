@@ -105,7 +105,7 @@ def test_a_challenger_that_is_far_ahead_takes_over_before_another_is_prepared(ma
     machine.clock.now += 1
     changed: list[tuple[str, int]] = []
     for _ in range(12):
-        tuner._tuner.step()
+        tuner.TUNER.step()
         changed.append((compilation.plan.devices[0], third.prepared))  # type: ignore[attr-defined]
         compilation.run(X)
     assert ("second", 0) in changed
@@ -113,7 +113,7 @@ def test_a_challenger_that_is_far_ahead_takes_over_before_another_is_prepared(ma
     runs = machine.first.runs
     assert runs <= 5
     for _ in range(100):
-        tuner._tuner.step()
+        tuner.TUNER.step()
         compilation.run(X)
     assert machine.first.runs == runs
     assert compilation.plan.devices == ("third",)
@@ -127,7 +127,7 @@ def test_a_process_that_ends_after_a_change_over_leaves_the_new_plan(machine: Ma
     compilation.run(X)
     machine.clock.now += 1
     while compilation.plan.devices == ("first",):
-        tuner._tuner.step()
+        tuner.TUNER.step()
         compilation.run(X)
     record = recall(machine)
     assert (record.state, record.device) == ("predicted", "second")

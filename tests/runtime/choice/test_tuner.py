@@ -84,7 +84,7 @@ def test_a_child_has_no_thread() -> None:
 assert begun.wait(60)
 child = os.fork()
 if not child:
-    assert tuner._tuner._thread is None
+    assert tuner.TUNER._thread is None
     print(compilation.run(np.ones(2, np.float32))[0].tolist(), flush=True)
     os._exit(threading.active_count() - 1)
 print(os.waitpid(child, 0)[1])
@@ -106,7 +106,7 @@ def test_nothing_is_read_once_the_client_has_taken_its_memory_back(machine: Mach
     compilation.model.borrowed.revoke()
     machine.clock.now += 1
     prepared = machine.second.prepared
-    tuner._tuner.step()
+    tuner.TUNER.step()
     assert machine.trial(compilation).stage is Stage.OVER
     assert machine.second.prepared == prepared
     compilation.run(X)
@@ -124,7 +124,7 @@ def test_a_trial_ends_quietly_when_the_client_takes_its_memory_back(
     machine.clock.now += 10.0
     runs = machine.first.runs
     memory.revoke()
-    tuner._tuner.step()
+    tuner.TUNER.step()
     assert (found.stage, machine.first.runs) == (Stage.OVER, runs)
     assert not caplog.records
 

@@ -100,7 +100,7 @@ class Machine:
         self.clock.now += 1
         found = self.trial(compilation)
         for _ in range(4):
-            tuner._tuner.step()
+            tuner.TUNER.step()
         assert found.stage is not Stage.WAITING
         return found
 
@@ -109,7 +109,7 @@ class Machine:
         for number in range(runs):
             compilation.run(X)
             if number % 5 == 4:
-                tuner._tuner.step()
+                tuner.TUNER.step()
 
 
 def network() -> Model:

@@ -162,7 +162,8 @@ def advance(trial: Trial, owner: Owner, now: float, *, is_time_to_watch: bool = 
         owner.use(ready, None)
 
 
-_tuner = Tuner()
+TUNER = Tuner()
+"""The tuner of this process."""
 
 
 def begin(
@@ -176,27 +177,27 @@ def begin(
 
         return decide_at_once(question, ready, record, spare.cover), None
     reference = weakref.ref(owner)
-    return ready, Trial(question, ready, record, spare.cover, lambda trial: _tuner.add(trial, reference))
+    return ready, Trial(question, ready, record, spare.cover, lambda trial: TUNER.add(trial, reference))
 
 
 def watch(question: Question, ready: ReadyPlan, seconds: Sequence[float], owner: Owner, spare: Spare) -> None:
     """Watch a recorded plan for drift. Begin a trial at once if the first runs, ``seconds``, differ from the recorded
     time."""
     reference, recorded = weakref.ref(owner), ready.plan.measured
-    trial = Trial(question, ready, None, spare.cover, lambda trial: _tuner.add(trial, reference))
+    trial = Trial(question, ready, None, spare.cover, lambda trial: TUNER.add(trial, reference))
     if recorded and has_drifted(sorted(seconds)[len(seconds) // 2], recorded):
         owner.use(ready, trial, trial)
         return
     trial.conclude_as_recorded(recorded)
     owner.use(ready, None, trial)
-    _tuner.add(trial, reference)
+    TUNER.add(trial, reference)
 
 
 def _end() -> None:
     """Stop the tuner at exit, before engines are unloaded."""
-    if _tuner._thread is not None:
+    if TUNER._thread is not None:
         sys.unraisablehook = _report_unraisable
-    _tuner.stop(may_join)
+    TUNER.stop(may_join)
 
 
 def _report_unraisable(unraisable: sys.UnraisableHookArgs, /) -> None:
@@ -206,4 +207,4 @@ def _report_unraisable(unraisable: sys.UnraisableHookArgs, /) -> None:
 
 
 atexit.register(_end)
-os.register_at_fork(after_in_child=_tuner.forget)
+os.register_at_fork(after_in_child=TUNER.forget)
