@@ -87,7 +87,7 @@ def match_of(call: OperationCall) -> Match:
 def normalize_call(
     model: Model, call: OperationCall, types: KnownTypes, value_of: Callable[[int], Any], *, any_size: bool = False
 ) -> Call:
-    """Return the call in normal form, by the types and values known so far; raise the errors of :func:`normalize`. With
+    """Return the call in normal form, by what is known so far, or raise the errors of :func:`normalize`. With
     ``any_size``, every operation accepts tensors without elements."""
     match = match_of(call)
     declared = tuple([model.operands[index].type for index in call.outputs])
@@ -195,7 +195,8 @@ class Lowering(ABC, Generic[V, C]):
 
     def continue_after(self, call: OperationCall) -> None:
         """Declare the results of a refused call as known, so that the calls that read them get verdicts too."""
-        for index in call.outputs:
+        known = [index for index in call.outputs if self.model.operands[index].type.is_known]
+        for index in known:
             self.types.setdefault(index, self.model.operands[index].type)
 
     def make_part(self, model: Model, origins: Mapping[int, int]) -> Self:

@@ -29,7 +29,7 @@ class Description(NamedTuple):
     states: tuple[StatePair, ...] = ()
     high_ranks: bool = False
     empty_tensors: bool = False
-    empty_inputs: frozenset[int] = frozenset()
+    empty_inputs: tuple[int, ...] = ()
 
 
 def describe(model: Graph) -> list[Description]:
@@ -53,7 +53,7 @@ def describe(model: Graph) -> list[Description]:
             each.states,
             each.high_ranks,
             each.empty_tensors,
-            each.empty_inputs,
+            tuple(sorted(each.empty_inputs)),
         )
         for each in models
     ]
@@ -98,7 +98,7 @@ def build(make: Callable[[str], M], descriptions: Sequence[Description]) -> M:
         model.assign_roles(description.inputs, description.outputs)  # a partition of a plan may lack inputs
         model.finish()
         model.notes, model.states = description.notes, description.states
-        model.empty_inputs = description.empty_inputs
+        model.empty_inputs = frozenset(description.empty_inputs)
         models.append(model)
     last: M = models[-1]
     return last

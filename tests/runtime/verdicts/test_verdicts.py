@@ -222,3 +222,20 @@ def test_a_model_with_an_input_without_elements_runs_on_the_cpu_only() -> None:
     refused = find_verdicts(Old(6), model)
     assert not any(verdict.supported for verdict in refused)
     assert "has no elements; such models run on the CPU only" in refused[0].reason
+
+
+def _count(dimensions: tuple[int, int]) -> Model:
+    b = Builder("positions")
+    b.output(b.abs(b.cast(b.nonzero(b.abs(b.input(tensor("float32", dimensions)))), out=tensor("float32"))))
+    return b.finish()
+
+
+def test_dimensions_that_depend_on_data_are_for_the_cpu() -> None:
+    """An engine would compile anew for each size. Unknown inputs have the sizes of a run, which may be the same."""
+    driver = Old(8)
+    answers = find_verdicts(driver, _count((2, 3)))
+    assert [each.supported for each in answers] == [True, True, False, False]
+    assert answers[2].reason.startswith("CAST (#2): the dimensions of ")
+    assert "depend on data" in answers[2].reason
+    assert all(each.supported for each in find_verdicts(driver, _count((0, 3))))
+    assert all(each.supported for each in find_verdicts(REFERENCE.driver, _count((2, 3))))

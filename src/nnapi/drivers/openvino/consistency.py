@@ -23,10 +23,10 @@ def need_consistent(compiled: Any) -> None:
 def _find_contradictions(compiled: Any) -> Iterator[tuple[str, list[int], list[int]]]:
     """Yield the name of each such node, and the dimensions of its input and of its result."""
     for node in compiled.get_runtime_model().get_ops():
-        if _kind(node) in MOVING and node.get_output_size():
-            ends = node.input(0), node.output(0)
-            if any(end.get_partial_shape().is_dynamic for end in ends):
-                continue
+        if _kind(node) not in MOVING or not node.get_output_size():
+            continue
+        ends = node.input(0), node.output(0)
+        if all(end.get_partial_shape().is_static for end in ends):  # others depend on data
             given, made = (list(end.get_shape()) for end in ends)
             if prod(given) != prod(made):
                 yield node.get_friendly_name(), given, made

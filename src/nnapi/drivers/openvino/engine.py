@@ -26,6 +26,7 @@ from nnapi.drivers.openvino.value import SHARED
 from nnapi.errors import OpFailedError, need, need_value
 from nnapi.lowering.lower import assume_shapes, need_supported
 from nnapi.model.borrowed_memory import hold
+from nnapi.model.call import UNKNOWN
 from nnapi.model.memory import mappings
 from nnapi.model.model import Model, constants
 from nnapi.model.operand import Shape
@@ -115,7 +116,10 @@ def _compile(
     need_supported(result.verdicts)
     compiled = _compile_graph(result, device, properties)
     for index, output in zip(model.outputs, compiled.outputs, strict=False):  # after them, turns that are left
-        right, given = result.values[index].type.dimensions, tuple(output.shape)
+        right = result.values[index].type.dimensions
+        given = tuple(size.get_length() if size.is_static else UNKNOWN for size in output.partial_shape)
+        if UNKNOWN in right and len(given) == len(right):  # the engine may know more
+            right = tuple(b if a == UNKNOWN else a for a, b in zip(right, given, strict=True))
         need(
             given == right, f"OpenVINO gives {model.operands[index]} the dimensions {given}, not {right}", OpFailedError
         )

@@ -20,12 +20,15 @@ from nnapi.model.facts import Kind
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
 from nnapi.model.parameter import NHWC_TO_NCHW
-from nnapi.operation_codes import COMPOSITE_CODES, FAMILY_OF
+from nnapi.operation_codes import COMPOSITE_CODES, FAMILY_OF, CompositeCode
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import Pair
 
 LARGE = 200
 """Maximum number of elementwise operations in a chain, or on one value. Known networks have fewer."""
+OF_ANY_SIZE = (CompositeCode.NON_MAX_SUPPRESSION, CompositeCode.NONZERO, CompositeCode.UNIQUE)
+"""Operations with results whose size depends on the data. What reads these results is lowered for static sizes only, so
+another device computes it."""
 ELEMENTWISE = (Kind.ELEMENTWISE, Kind.TRANSCENDENTAL)
 CONVERSIONS, RESHAPES = ("Convert", "FakeQuantize"), ("Reshape", "Squeeze", "Unsqueeze")
 """Types of nodes that the engine may compute in the memory of their input."""
@@ -55,6 +58,7 @@ class Lowered(GraphLowering):
         super().__init__(model, [shape if shape and all(shape) else () for shape in shapes])
         self.parameters: dict[int, Any] = {}
         self.bounds: list[Bounds] = []
+        self._gives_any_size = False
         self._is_quantized = any(operand.type.is_quantized for operand in model.operands)
 
     def graph(self) -> ov.Model:
@@ -152,8 +156,13 @@ class Lowered(GraphLowering):
         self.bounds += context.bounds
         return kept
 
+    def _normalize(self, call: OperationCall) -> Call:
+        self._gives_any_size = call.code in OF_ANY_SIZE and not self.depth and not self.is_nested
+        return super()._normalize(call)
+
     def check_result(self, operand: Operand, type: OperandType) -> None:
-        require(UNKNOWN not in type.dimensions, f"the dimensions of {name_of(operand)} depend on the data")
+        is_known = UNKNOWN not in type.dimensions or self._gives_any_size
+        require(is_known, f"the dimensions of {name_of(operand)} depend on the data")
         require(0 not in type.dimensions, f"{name_of(operand)} has no elements: {list(type.dimensions)}")
 
     def continue_after(self, call: OperationCall) -> None:

@@ -218,6 +218,7 @@ class _Run:
         self._invoke = partial(unwrapped.infer, {}, True, False)
         self._limits = limits
         inputs = [_view(request.get_input_tensor(i)) for i in range(len(compiled.inputs))]
+        self._of_any_size = [i for i, port in enumerate(compiled.outputs) if port.get_partial_shape().is_dynamic]
         outputs = [_view(request.get_output_tensor(i)) for i in range(len(compiled.outputs))]
         loops = len(inputs) - len(shapes)
         self._turns, self._turns_left = inputs[len(shapes) :], outputs[len(outputs) - loops :]
@@ -232,6 +233,7 @@ class _Run:
         self._outputs = [own if own.nbytes <= COPIED else None for own in outputs]
         self._small = [own for own in outputs if own.nbytes <= COPIED]
         self._large = [(position, own.shape, own.dtype) for position, own in enumerate(outputs) if own.nbytes > COPIED]
+        self._is_static = not self._large and not self._of_any_size
 
     def __call__(
         self, inputs: Sequence[Array], section: Section | EngineTimer, request: Request | None = None
@@ -241,7 +243,7 @@ class _Run:
             put(array)
         for bounds, indices in self._indices:
             bounds.check(_as_unsigned(indices.shared) if isinstance(indices, _Shared) else indices)
-        if not self._large:
+        if self._is_static:
             with section:
                 self._infer(request)
             return [own.copy() for own in self._small]
@@ -251,7 +253,12 @@ class _Run:
             self._request.set_output_tensor(position, ov.Tensor(results[position], shared_memory=True))
         with section:
             self._infer(request)
-        return [results[position] if own is None else own.copy() for position, own in enumerate(self._outputs)]
+        for position in self._of_any_size:
+            results[position] = _view(self._request.get_output_tensor(position)).copy()
+        return [
+            results[position] if position in results else own.copy()  # type: ignore[union-attr]
+            for position, own in enumerate(self._outputs)
+        ]
 
     def _infer(self, request: Request | None) -> None:
         if not self._turns:

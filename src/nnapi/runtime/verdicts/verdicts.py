@@ -8,6 +8,7 @@ from nnapi.contract.driver import Driver, DriverDiedError, Verdict
 from nnapi.errors import need
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.nesting import list_call_references, list_nested
+from nnapi.operation_codes import COMPOSITE_CODES
 from nnapi.runtime.verdicts.composites import ask_about_parts, show_model, takes_composites
 from nnapi.runtime.verdicts.exclusions import exclusions_of, note_death_when_asked
 from nnapi.runtime.verdicts.submodel import make_submodel
@@ -47,6 +48,8 @@ def _need_verdicts(driver: Driver, model: Model) -> list[Verdict]:
         if not note_death_when_asked(driver, model, shown, error):
             raise
         verdicts = _ask(driver, model, _refuse_unseen(driver, model))
+    if driver.info.type != DeviceTypeCode.DEVICE_CPU and has_sizes_of_data(model):
+        verdicts = [_refuse_sizes_of_data(model, *pair) for pair in zip(model.operations, verdicts, strict=True)]
     if not _may_refuse(driver, model):
         return verdicts
     return [
@@ -96,6 +99,24 @@ def _refuse_high_ranks(driver: Driver, model: Model) -> dict[int, Verdict]:
         if beyond := next((each.match.beyond for each in calls if each.match and each.match.beyond), ""):
             refusals[call.number] = Verdict(False, f"{call}: {beyond} on {driver.info.name}")
     return refusals
+
+
+def has_sizes_of_data(model: Model) -> bool:
+    """Return whether unknown dimensions depend on data: the inputs are known, and a composite has results of unknown
+    size. Engines would compile what reads these results anew at each run."""
+    if not all(model.operands[index].type.is_known for index in model.inputs):
+        return False
+    composites = [call for call in model.operations if call.code in COMPOSITE_CODES]
+    return any(not model.operands[index].type.is_known for call in composites for index in call.outputs)
+
+
+def _refuse_sizes_of_data(model: Model, call: OperationCall, verdict: Verdict) -> Verdict:
+    read = (model.operands[index] for index in call.inputs)
+    unknown = [each for each in read if each.lifetime == Lifetime.TEMPORARY and not each.type.is_known]
+    if not verdict.supported or not unknown:
+        return verdict
+    why = f"the dimensions of {unknown[0]} depend on data, so that each run would compile the operation"
+    return Verdict(False, f"{call}: {why}")
 
 
 def has_dynamic_control_flow(model: Model, call: OperationCall) -> bool:

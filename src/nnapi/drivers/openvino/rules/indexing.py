@@ -152,5 +152,23 @@ def top_k_along(context: Context, input: Value, axis: int, k: int, largest: bool
     ]
 
 
+@lower(Composite.NONZERO)
+def nonzero(context: Context, input: Value) -> Value:
+    return Value.of(op.non_zero(input.real(), "i32").output(0), context.type(), "stored")
+
+
+@lower(Composite.UNIQUE)
+def unique(context: Context, input: Value, axis: int, sorted: bool) -> list[Value]:
+    """Convert bytes to int32: the engine finds wrong positions of bytes."""
+    require(sorted, "the engine finds wrong slices in the order of their first positions")
+    node = input.node("stored")
+    type = node.get_element_type()
+    wide = node if type.size > 1 else op.convert(node, "i32")
+    along = op.constant(np.int32(axis_of(axis, input.type.rank)))
+    found = op.unique(wide, axis=along, sorted=True, index_element_type="i32", count_element_type="i32").outputs()
+    found[0] = found[0] if type.size > 1 else op.convert(found[0], type)
+    return [Value.of(each, context.type(i), "stored") for i, each in enumerate(found)]
+
+
 def _need_comparable(input: Value) -> None:
     require(input.type.code != INT32, f"{input.name} is TENSOR_INT32, which the engine compares as float32")

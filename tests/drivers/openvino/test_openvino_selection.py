@@ -1,0 +1,88 @@
+"""Operations whose results depend on data in size: OpenVINO's operators beside the reference."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nnapi import Builder, compile
+from nnapi.errors import BadDataError
+from nnapi.model.operand import tensor
+
+pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
+
+from nnapi.drivers.openvino import OpenVinoDriver
+from nnapi.runtime.device import Device, device
+
+pytestmark = pytest.mark.engine
+
+ENGINE, REFERENCE = Device(OpenVinoDriver(threads=1)), device("nnapi-reference")
+
+
+def compare(build: Any, *requests: Any) -> None:
+    """Compare the results of several requests: each has its own sizes."""
+    b = Builder()
+    types = [tensor("bool8" if each.dtype == np.bool_ else each.dtype.name, each.shape) for each in requests[0]]
+    made = build(b, *map(b.input, types))
+    b.output(*(made if isinstance(made, list | tuple) else [made]))
+    model = b.finish()
+    ours, right = (compile(model, [each]) for each in (ENGINE, REFERENCE))
+    for inputs in requests:
+        for found, expected in zip(ours.run(*inputs), right.run(*inputs), strict=True):
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("type", ["float32", "float16", "int32", "bool"])
+@pytest.mark.parametrize("shape", [(7,), (3, 4), (2, 3, 2, 3)])
+def test_positions(type: str, shape: tuple[int, ...]) -> None:
+    random = np.random.default_rng(1)
+    drawn = [random.integers(0, 2, shape).astype(type) for _ in range(3)]
+    compare(lambda b, x: b.nonzero(x), *([each] for each in (*drawn, np.zeros(shape, type))))
+
+
+def test_positions_behind_other_operations() -> None:
+    random = np.random.default_rng(2)
+    drawn = [random.standard_normal((5, 300)).astype(np.float32) for _ in range(2)]
+    compare(lambda b, x: (b.nonzero(b.relu(b.add(x, x, 0))), b.abs(x)), *([each] for each in (*drawn, -abs(drawn[0]))))
+
+
+@pytest.mark.parametrize("type", ["float32", "float16", "int32", "bool"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_sorted_slices(type: str, axis: int) -> None:
+    x = np.random.default_rng(3).integers(0, 2, (5, 3, 3)).astype(type)
+    x = np.concatenate([x, x.take([1, 0], axis)], axis)
+    compare(lambda b, x: b.unique(x, axis, True), [x], [np.zeros_like(x)])
+
+
+def test_slices_in_the_order_of_their_positions_are_refused() -> None:
+    b = Builder()
+    b.output(*b.unique(b.input(tensor("float32", (4,))), 0, False))
+    with pytest.raises(BadDataError, match="wrong slices in the order of their first positions"):
+        compile(b.finish(), [ENGINE])
+
+
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize(("most", "overlap", "least"), [(5, 0.3, 0.1), (40, 0.5, 0.0), (40, 0.0, -1.0), (40, 1.0, 0.5)])
+def test_boxes(most: int, overlap: float, least: float, centered: bool) -> None:
+    """Corners in any order, equal scores, and an overlap equal to a threshold."""
+    random = np.random.default_rng(4)
+    requests = []
+    for _ in range(3):
+        boxes, scores = random.random((2, 30, 4)), random.integers(0, 12, (2, 3, 30)) / 12
+        boxes[:, 10:12] = np.array([[0, 0, 1, 1], [0, 0, 1, 0.5]])
+        requests.append([boxes.astype(np.float32), scores.astype(np.float32)])
+    compare(lambda b, x, s: b.non_max_suppression(x, s, most, overlap, least, centered), *requests)
+
+
+def test_what_reads_positions_runs_elsewhere() -> None:
+    b = Builder()
+    x = b.input(tensor("float32", (3, 40)))
+    b.output(b.gather(b.nonzero(b.relu(x)), 0, [1]))
+    model = b.finish()
+    with pytest.raises(BadDataError, match="GATHER"):
+        compile(model, [ENGINE])
+    compiled = compile(model, [ENGINE, REFERENCE])
+    for seed in range(2):
+        given = np.random.default_rng(seed).standard_normal((3, 40)).astype(np.float32)
+        assert compiled.run(given)[0].tolist() == [np.nonzero(given > 0)[1].tolist()]
