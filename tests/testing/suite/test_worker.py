@@ -1,10 +1,12 @@
 """Processes that perform tests: they end, hang and raise, and the next test runs."""
 
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +28,8 @@ def perform(task: str) -> Any:
     match task:
         case "process":
             return os.getpid()
+        case "folder":
+            return tempfile.mkdtemp()
         case "abort":
             os.abort()
         case "exit":
@@ -61,7 +65,10 @@ def ended(worker: Worker, task: str) -> tuple[Status, str]:
 def test_a_crash_costs_one_test(worker: Worker) -> None:
     first = worker.do("process")
     assert first == worker.do("process") != os.getpid()
+    folder = Path(worker.do("folder"))
+    assert folder.is_dir()
     status, reason = ended(worker, "abort")
+    assert not folder.exists()
     assert (status, reason.startswith("the process ended: SIGABRT, after ")) == (Status.CRASHED, True)
     assert worker.do("process") != first
     assert "the process ended: exit status 7, after " in ended(worker, "exit")[1]

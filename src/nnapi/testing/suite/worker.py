@@ -2,15 +2,17 @@
 
 import pickle
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
 from typing import Any, Self
 
 from nnapi.errors import UnavailableDeviceError
+from nnapi.store.temporary import temporary_folder
 from nnapi.testing.child_processes import leave_with, starting_children
 from nnapi.testing.suite.result import Status
 
@@ -42,6 +44,7 @@ class Worker:
         self.prepare, self.patience = prepare, patience
         self._lock = threading.Lock()
         self._is_stopped = False
+        self._files = ExitStack()
         self._process: Any = None
         self._pipe: Connection | None = None
 
@@ -81,7 +84,8 @@ class Worker:
             if self._is_stopped:
                 raise WorkerStoppedError
             self._pipe, other = context.Pipe()
-            self._process = context.Process(target=_serve, args=(other, self.prepare), daemon=True)
+            folder = self._files.enter_context(temporary_folder("check"))
+            self._process = context.Process(target=_serve, args=(other, self.prepare, folder), daemon=True)
             with starting_children():
                 self._process.start()
         other.close()
@@ -93,6 +97,7 @@ class Worker:
         if self._pipe is not None:
             self._pipe.close()
         self._process = self._pipe = None
+        self._files.close()
 
     def stop(self) -> None:
         """End the process for good, while another thread may wait for its answer; this thread gets an exception."""
@@ -119,8 +124,10 @@ def _describe_end(code: int | None) -> str:
     return f"exit status {code}"
 
 
-def _serve(pipe: Connection, prepare: Callable[[], Perform]) -> None:
-    """Answer each task until the pipe is closed; the first task is to prepare."""
+def _serve(pipe: Connection, prepare: Callable[[], Perform], folder: str) -> None:
+    """Answer each task until the pipe is closed; the first task is to prepare. Temporary files are in ``folder``, which
+    the parent removes, because a crash leaves them."""
+    tempfile.tempdir = folder
     parent = parent_process()
     assert parent is not None  # this runs in a child
     leave_with(parent.sentinel)
