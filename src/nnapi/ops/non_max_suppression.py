@@ -64,7 +64,7 @@ def _suppress(boxes: Array, iou_threshold: float, limit: int) -> list[int]:
     kept: list[int] = []
     for start in range(0, len(boxes), BLOCK):
         block = boxes[start : start + BLOCK]
-        left: Array = ~(iou(boxes[kept, np.newaxis], block) > iou_threshold).any(0)
+        left = np.asarray(~(iou(boxes[kept, np.newaxis], block) > iou_threshold).any(0))
         apart = ~(iou(block[:, np.newaxis], block) > iou_threshold)
         for i in range(len(block)):
             if len(kept) == limit:
