@@ -8,7 +8,7 @@ import pytest
 from nnapi import Device, DeviceTypeCode, device
 from nnapi.drivers.limited import Limited
 from nnapi.model.model import Model, OperationCall
-from nnapi.testing.conformance import Status, check
+from nnapi.testing.conformance import check
 from nnapi.testing.corpus import Corpus
 from nnapi.testing.suite.result import Status
 from nnapi.testing.variants import VARIANTS, Setting

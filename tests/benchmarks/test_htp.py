@@ -26,7 +26,7 @@ from nnapi.contract.driver import Prepared, Request, Verdict
 from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.testing.corpus import Entry
-from nnapi.testing.example import Example, Graph, OperandSpec, OperationSpec, Source
+from nnapi.testing.example import Example, ExampleGraph, OperandSource, OperandSpec, OperationSpec
 from tests.cli.test_check import relu
 from tests.runtime.device_cases import Scripted
 
@@ -52,9 +52,9 @@ def quantized() -> Example:
     """RELU of two quantized values."""
     operands = tuple(
         OperandSpec("TENSOR_QUANT8_ASYMM", (2,), 0.5, 100, lifetime)
-        for lifetime in (Source.SUBGRAPH_INPUT, Source.SUBGRAPH_OUTPUT)
+        for lifetime in (OperandSource.SUBGRAPH_INPUT, OperandSource.SUBGRAPH_OUTPUT)
     )
-    main = Graph(operands, (OperationSpec("RELU", (0,), (1,)),), (0,), (1,))
+    main = ExampleGraph(operands, (OperationSpec("RELU", (0,), (1,)),), (0,), (1,))
     return Example("relu_quant8", main, {0: np.array([90, 110], np.uint8)}, {1: np.array([100, 110], np.uint8)})
 
 

@@ -41,5 +41,5 @@ def test_medians_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_summary_has_medians_and_the_worst() -> None:
-    found = [{"first": 2.0, "memory": 1.0}, {"first": 5.0}, {"first": 1.0, "name": "x"}]
+    found: list[dict[str, Any]] = [{"first": 2.0, "memory": 1.0}, {"first": 5.0}, {"first": 1.0, "name": "x"}]
     assert summarize(found) == "first: median 2.00, worst 5.00 of 3\nmemory: median 1.00, worst 1.00 of 1"

@@ -56,7 +56,8 @@ def plant(rng: np.random.Generator, model: Model, inputs: list[Array | None]) ->
     given = [inputs[model.inputs.index(index)] for index in call.inputs if index in model.inputs]
     if any(array is not None and not np.isfinite(array).all() for array in (*values, *given)):
         return None
-    if call.code == OperationCode.REDUCE_PROD:  # the bound of a long product may exceed any fault
+    # the bound of a long product may exceed any fault, and a hash may change with the last bit of a float
+    if call.code in (OperationCode.REDUCE_PROD, OperationCode.LSH_PROJECTION):
         return None
     coarse = model.operands[call.inputs[0]].type.scale
     right = dict(zip(call.outputs, values, strict=False))

@@ -113,7 +113,7 @@ def ask(device: Device, operation: Operation, draws: int = DRAWS) -> list[Answer
     asked: Counter[tuple[int, int]] = Counter()
     for _ in range(ALIKE if is_control_flow(operation) else draws):
         try:
-            model = build(random_call(operation, rng, ATTEMPTS))
+            model = build(random_call(operation, rng, ATTEMPTS, is_high=False))
         except (NoCall, NnapiError):
             continue
         call = model.operations[-1]

@@ -27,7 +27,7 @@ def conv_3d(node: TfliteNode) -> None:
     if _is_same(node):
         sizes = node.static_shape_of(x)[1:4], filter.shape[1:4], strides, dilations
         paddings = [same_padding(*each) for each in zip(*sizes, strict=True)]
-    numbers = map(node.graph.ints, (np.array(paddings), strides, dilations))
+    numbers = [node.graph.ints(each) for each in (np.array(paddings), strides, dilations)]
     groups, activation = node.i32(depth // own), node.activation(o.activation)
     node.emit(CompositeCode.CONV_3D, x, filter, bias, *numbers, groups, activation)
 
