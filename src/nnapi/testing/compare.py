@@ -88,7 +88,8 @@ def compare(actual: Array, expected: Array, tolerance: Tolerance | None, label: 
 
 def as_double(array: Array) -> Array:
     """Return the elements as float64; booleans become 0 and 1."""
-    return np.asarray(array.view(np.uint8) if array.dtype == np.bool_ else array, np.float64)
+    with np.errstate(invalid="ignore"):  # a NaN of any bits may signal
+        return np.asarray(array.view(np.uint8) if array.dtype == np.bool_ else array, np.float64)
 
 
 def _show(value: Any) -> str:

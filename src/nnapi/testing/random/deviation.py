@@ -389,9 +389,9 @@ def _without_denormals(array: Array | None) -> Array | None:
 
 
 def _shift(value: Array, by: Array) -> Array:
-    moved = as_double(value) + np.where(np.isfinite(by), by, 0)
-    if value.dtype.kind == "f":
-        with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # a NaN of any bits may signal
+        moved = as_double(value) + np.where(np.isfinite(by), by, 0)
+        if value.dtype.kind == "f":
             return np.asarray(moved, value.dtype)
     limits = np.iinfo(value.dtype)
     return np.asarray(np.clip(np.round(moved), limits.min, limits.max), value.dtype)

@@ -228,7 +228,8 @@ def _find_change(example: Example, outputs: Mapping[int, Array], device: Device)
     for (index, first), position, other in zip(outputs.items(), example.main.outputs, others, strict=True):
         exact: Any = 0 if first.dtype.kind != "f" else (HALF if example.tolerance.float == "fp16" else SINGLE).rtol
         size = np.abs(as_double(first))
-        allowance = np.where(np.isfinite(size), exact * 16 * size + (0 if not exact else 1e-5), np.inf)
+        known = np.nan_to_num(size, nan=0.0, posinf=0.0)
+        allowance = np.where(np.isfinite(size), exact * 16 * known + (0 if not exact else 1e-5), np.inf)
         expected = Expectation(first, allowance)
         if violation := _violation(example.main.operands[position], index, other, expected):
             return violation
