@@ -72,6 +72,12 @@ class WithoutMul:
         return [call.code != OperationCode.MUL for call in model.operations]
 
 
+def test_devices_that_must_be_named_are_no_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings({})
+    monkeypatch.setattr(Device, "is_by_name", True)
+    assert settings.list_engines() == []
+
+
 def test_what_only_the_reference_takes_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DelegateSettings, "list_engines", lambda settings: [WithoutMul()])
     x, y, z = f32(2, 3), f32(2, 3), f32(2, 3)

@@ -300,3 +300,10 @@ def test_threads_come_from_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
     options.cpu_options.num_threads = 50000
     with pytest.raises(RuntimeError, match="num_threads is 50000, must be from 1 to 1024"):
         CompiledModel.from_buffer(two_steps(), options=options)
+
+
+@pytest.mark.usefixtures("accelerators")
+def test_devices_that_must_be_named_are_no_accelerators(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Device, "is_by_name", property(lambda found: found.name == "npu"))
+    model = CompiledModel.from_buffer(two_steps(), NPU | CPU)
+    assert "NPU alone does not run the model: there is no such device" in model.explain()

@@ -359,6 +359,12 @@ def test_providers_are_devices() -> None:
     assert ours.get_available_providers()[-1] == ours.get_all_providers()[-1] == "CPUExecutionProvider"
 
 
+def test_devices_that_must_be_named_are_not_available_providers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nnapi.runtime.device.Device.is_by_name", True)
+    assert ours.get_available_providers() == ["CPUExecutionProvider"]
+    assert choose(["nnapi-reference"]).devices == ["nnapi-reference"]
+
+
 def test_the_version_is_that_of_the_interface() -> None:
     assert ours.__version__ == ours.get_version_string() == "1.23.0"
 

@@ -25,7 +25,7 @@ from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import REQUIRED, Several
 from nnapi.trace import Layer
 from tests.graphs import finished_sum
-from tests.runtime.device_cases import REFERENCE, limited
+from tests.runtime.device_cases import REFERENCE, Scripted, as_it_is, limited
 from tests.runtime.execution_cases import ONES, blank, prepared
 
 
@@ -189,6 +189,18 @@ def test_rule_090_properties_that_choose_devices(
     found = nnapi.devices()
     assert {device.name for device in found} == names
     assert found[-1].name == "nnapi-reference"
+
+
+def test_devices_that_must_be_named_come_after_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that takes the first device gets one that computes."""
+    drivers = [Scripted(as_it_is, "alpha"), Scripted(as_it_is, "beta"), REFERENCE.driver]
+    drivers[0].is_by_name = True  # type: ignore[attr-defined]
+    monkeypatch.setattr("nnapi.runtime.device.find_entries", lambda group: [Entry("drivers", "a:b")])
+    monkeypatch.setattr(Entry, "load", lambda entry: lambda: drivers)
+    monkeypatch.delenv("DEBUG_NN_CPUONLY", raising=False)
+    monkeypatch.setattr("nnapi.runtime.device._found", None)
+    assert nnapi.unavailable_devices() == []
+    assert [device.name for device in nnapi.devices()] == ["beta", "alpha", "nnapi-reference"]
 
 
 # P. Feature levels

@@ -7,7 +7,7 @@ from nnapi.compiling import compile
 from nnapi.errors import BadDataError, need
 from nnapi.model.model import Model
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.device import Device, device, devices
+from nnapi.runtime.device import Device, device, list_candidates
 from nnapi.runtime.thread_counts import read_threads
 
 OPTIONS = "devices", "threads", "cache", "explain", "dynamic"
@@ -35,7 +35,9 @@ class DelegateSettings:
 
     def list_engines(self) -> list[Device]:
         """Return the devices that may be faster than LiteRT: all but the reference; none if ``devices`` names any."""
-        return [] if self.devices else [each for each in devices() if each.type != DeviceTypeCode.DEVICE_CPU]
+        return (
+            [] if self.devices else [each for each in list_candidates(None) if each.type != DeviceTypeCode.DEVICE_CPU]
+        )
 
     def compile(self, model: Model, threads: int | None) -> Compilation:
         return compile(model, self.devices, threads=self.threads or threads, cache=self.cache)

@@ -15,7 +15,7 @@ from nnapi.litert.interpreter import Interpreter
 from nnapi.litert.session import Session
 from nnapi.litert.tensor_buffer import ArrayBuffer, describe_array, find_elements
 from nnapi.model.operand import Array
-from nnapi.runtime.device import Device, devices
+from nnapi.runtime.device import Device, list_candidates
 
 PLACEHOLDER = "<placeholder signature>"
 """LiteRT's signature key for a model without signatures."""
@@ -276,7 +276,7 @@ def _resolve(options: Options | None, accelerators: HardwareAccelerator | None) 
 
 def _list_devices(accelerators: HardwareAccelerator, names: Sequence[str] | None = None) -> list[str]:
     """Return the names of the devices of these accelerators, limited to ``names`` if given."""
-    found = [device.name for device in devices() if _find_accelerator(device) in accelerators]
+    found = [device.name for device in list_candidates(None) if _find_accelerator(device) in accelerators]
     return [name for name in found if names is None or name in names]
 
 

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from nnapi.runtime.device import devices
+from nnapi.runtime.device import devices, list_candidates
 
 CPU = "CPUExecutionProvider"
 """Stands for any device if it is the only provider, else for the reference."""
@@ -21,8 +21,8 @@ class Choice(NamedTuple):
 
 
 def get_available_providers() -> list[str]:
-    """Return the names of nnapi's devices, and CPUExecutionProvider."""
-    return [*(device.name for device in devices()), CPU]
+    """Return the names of the devices that nnapi may choose, and CPUExecutionProvider."""
+    return [*(device.name for device in list_candidates(None)), CPU]
 
 
 get_all_providers = get_available_providers

@@ -263,7 +263,7 @@ def _discover() -> tuple[list[Device], list[Unavailable]]:
                         broken.append(_explain(getattr(driver, "name", entry.name), error))
             for name in sorted(_isolated_names() - {"all", *(device.name for device in available)}):
                 log.warning("NNAPI_ISOLATED names %s, which is not a device here", name)
-            available.sort(key=lambda device: device.name == REFERENCE)
+            available.sort(key=lambda device: (device.name == REFERENCE, device.is_by_name))
             _found = available, broken
         return _found
 
@@ -272,7 +272,8 @@ EXTENSIONS.discover = _discover
 
 
 def devices() -> list[Device]:
-    """Return all devices, the CPU reference last (``ANeuralNetworks_getDeviceCount``, ``_getDevice``)."""
+    """Return all devices: those that must be named after the others, the CPU reference last
+    (``ANeuralNetworks_getDeviceCount``, ``_getDevice``)."""
     return list(_discover()[0])
 
 
