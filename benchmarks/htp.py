@@ -68,7 +68,10 @@ error.
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of an example: ``steps`` is the largest difference of a quantized output."""
+    """The result of an example: ``steps`` is the largest difference of a quantized output.
+
+    ``operations`` are those that are refused, else those that the example is about.
+    """
 
     name: str
     operations: tuple[str, ...]
@@ -92,9 +95,9 @@ def check(example: Example, engine: Device) -> Outcome:
     names = names or (COPYING,)
     try:
         model = build(example)
-        refusals = [verdict.reason for verdict in need_verdicts(engine.driver, model) if not verdict.supported]
-        if refusals:
-            return Outcome(example.name, names, REFUSED, reason=generalize(refusals[0]))
+        verdicts = zip(model.operations, need_verdicts(engine.driver, model), strict=True)
+        if refusals := {call.name: verdict.reason for call, verdict in verdicts if not verdict.supported}:
+            return Outcome(example.name, tuple(refusals), REFUSED, reason=generalize(next(iter(refusals.values()))))
         found = run_example(example, engine)
     except NnapiError as error:
         return Outcome(example.name, names, FAILED, reason=generalize(str(error)))

@@ -7,6 +7,7 @@ import nnapi
 from nnapi.drivers.qualcomm.lowering import CONVERSIONS, HtpConversion
 from nnapi.exporters.onnx.graph import Graph
 from nnapi.lowering.lower import assume_shapes
+from nnapi.model.operand import ChannelQuantization
 from tests.drivers.qualcomm.qualcomm_cases import build_network
 from tests.runtime.control_cases import branch
 
@@ -85,3 +86,16 @@ def test_bounds_after_a_transposed_convolution(activation: str, kinds: list[str]
 def test_control_flow_is_refused() -> None:
     (verdict,) = HtpConversion(model := branch(), assume_shapes(model)).run().verdicts
     assert verdict.reason.endswith("it is not written as ONNX, which Qualcomm's compiler reads")
+
+
+def test_values_with_a_scale_per_channel_are_moved_as_they_are() -> None:
+    net = nnapi.Builder("channels")
+    x = net.input(nnapi.tensor("uint8", (1, 4, 4, 2), 0.5, 0))
+    channels = ChannelQuantization(0, (0.5, 0.75, 1.0))
+    filter = net.input(nnapi.tensor("quant8_symm_per_channel", (3, 1, 1, 2), channel=channels))
+    bias = net.constant(np.zeros(3, np.int32), nnapi.tensor("int32", (3,)))
+    net.output(net.conv_2d(x, filter, bias, "same", 1, 1, scale=1.0, zero_point=0))
+    model = net.finish()
+    nodes = HtpConversion(model, assume_shapes(model)).run().make_graph({0}).nodes
+    scales = [node.inputs[1].data for node in nodes if node.kind == "QuantizeLinear"]
+    assert all(scale.item() == 1.0 for scale in scales)

@@ -104,7 +104,7 @@ def surround(graph: Graph) -> Graph:
             nodes += _cast(node)
             continue
         inputs = [_dequantize(value, node, nodes) for value in node.inputs]
-        outputs = [value if value.quantized is None else value.like(element=np.float32) for value in node.outputs]
+        outputs = [value.like(element=np.float32) if _has_one_scale(value) else value for value in node.outputs]
         nodes.append(Node(node.kind, inputs, outputs, node.attributes, node.origin))
         for real, value in zip(outputs, node.outputs, strict=True):
             if real is not value:
@@ -128,11 +128,15 @@ def _cast(node: Node) -> list[Node]:
 
 
 def _dequantize(value: Value | None, node: Node, nodes: list[Node]) -> Value | None:
-    if value is None or value.quantized is None or value.quantized.channel is not None:
+    if value is None or not _has_one_scale(value):
         return value
     real = value.like(element=np.float32)
     nodes.append(Node("DequantizeLinear", [value, *_parameters(value)], [real], origin=node.origin))
     return real
+
+
+def _has_one_scale(value: Value) -> bool:
+    return value.quantized is not None and value.quantized.channel is None
 
 
 def _parameters(value: Value) -> Sequence[Value]:
