@@ -86,7 +86,7 @@ class SymbolicModel:
         for index, type in self._symbols.types.items():
             old = base.operands[index]
             made = operands[index] = Operand(index, _substitute(type, sizes), old.name, old.lifetime)
-            made.in_memory = old.in_memory
+            made.in_memory, made.value = old.in_memory, old.value  # its sizes may be fixed
         for index, array in self._symbols.arrays.items():
             value = sizes.array(array)
             value.flags.writeable = False
@@ -147,6 +147,8 @@ class SymbolicModel:
             made = operands[index] = Operand(index, type, old.name, lifetime)
             if index in self._symbols.arrays and index not in data:
                 made.value = rebinding.array(self._symbols.arrays[index])
+            elif lifetime is Lifetime.CONSTANT:
+                made.in_memory, made.value = old.in_memory, old.value
         model = base.with_operands(operands)
         model.inputs, model.origin = (*base.inputs, *data), None
         return model, rebinding.symbols, self._evaluate(list(data.values()))

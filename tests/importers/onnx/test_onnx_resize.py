@@ -175,3 +175,9 @@ def test_the_nearest_pixels_are_of_any_type(dtype: Any) -> None:
 def test_other_grids_are_refused(grid: Any, options: Any, reason: str) -> None:
     with pytest.raises(BadDataError, match=reason):
         loaded([helper.make_node("GridSample", ["i", "x"], ["y"], **options)], {"i": X}, 20, grid)
+
+
+def test_a_result_without_elements() -> None:
+    x = np.zeros((1, 1, 1, 3), np.float32)
+    compiled = nnapi.compile(nnapi.load(single("Resize", x, None, LESS, opset=18)), "nnapi-reference")
+    assert compiled.run(x)[0].shape == (1, 1, 0, 1)

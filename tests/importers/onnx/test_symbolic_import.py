@@ -19,8 +19,10 @@ from tests.importers.onnx.symbolic_cases import (
     CASES,
     Shapes,
     choose_step,
+    make,
     make_heads,
     make_positions,
+    node,
 )
 
 
@@ -92,6 +94,14 @@ def test_sizes_that_break_a_guard_are_imported_again_and_explained(imports: list
         compiled.run(np.zeros((1, 3, 8), np.float32))
         reason = "the earlier import holds only where x[0] - 1 ≠ 0"
         assert f"imported again, because {reason}" in compiled.explain()
+
+
+def test_constants_whose_sizes_are_fixed_keep_their_values() -> None:
+    content = make([node("LpNormalization", "x", "y", p=1, axis=-1)], {"x": ["a", "b", "c"]}, {})
+    model = load(content)
+    for sizes in ((4, 4, 6), (4, 4, 3), (4, 5, 3)):
+        shapes: Shapes = {"x": sizes}
+        assert hash_content(specialize(model, shapes)) == hash_content(nnapi.load(content, shapes=shapes))
 
 
 def test_a_file_that_symbols_cannot_express_is_imported_for_each_size(

@@ -18,7 +18,7 @@ from nnapi.importers.onnx.layout import image, read_as_stored, stored_image, vie
 from nnapi.importers.onnx.node import WIDEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import Tensor, constant
-from nnapi.importers.refusals import expressible
+from nnapi.importers.refusals import expressible, need_elements
 from nnapi.model.operand import Array
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.grid_sample import Mode, Padding
@@ -111,6 +111,7 @@ def _map(node: Node, arguments: Arguments, i: int) -> Array:
 
 
 def _apply_maps(node: Node, value: Value, maps: Mapping[int, Array], is_nhwc: bool) -> Value:
+    need_elements(all(map(len, maps.values())))
     if is_nhwc and value.rank == VOLUME:
         value, maps = _resize_images(node, value, maps)
     elif is_nhwc and set(maps) <= {1, 2} and maps:
