@@ -148,10 +148,12 @@ def check_all(examples: Iterable[Example], jobs: int, note: Callable[[Outcome], 
                 note(outcome)
 
 
-def page(outcomes: Sequence[Outcome], release: str) -> str:
+def page(outcomes: Sequence[Outcome], release: str, total: int) -> str:
+    """Return the page about the results of ``total`` examples, as far as they have run."""
     counts = Counter(classify(each) for each in outcomes)
+    ran = f"{len(outcomes):,}" if len(outcomes) == total else f"{len(outcomes):,} of {total:,}"
     lines = [INTRODUCTION, f"The examples ran with onnxruntime-qnn {release} for the chip {CHIP}.\n\n"]
-    lines += _table(["examples", *COLUMNS], [[str(len(outcomes)), *(str(counts[name]) for name in COLUMNS)]])
+    lines += _table(["examples", *COLUMNS], [[ran, *(str(counts[name]) for name in COLUMNS)]])
     kinds = ["kind", "examples", "largest difference", "operations"]
     lines += ["\n## What differs\n\n", *_table(kinds, _list_kinds(outcomes))]
     lines += ["\n## Operations\n\n", *_table(["operation", *COLUMNS, "main reason of refusal"], _list_rows(outcomes))]
@@ -186,7 +188,7 @@ def find_kind(outcome: Outcome) -> str:
             "coarser scale"
         )
     if outcome.steps:
-        return "rounding: HTP requantizes a result with a factor of fewer bits"
+        return "rounding of results"
     return "values that are not quantized: HTP computes float32 in float16"
 
 
@@ -229,7 +231,7 @@ def main() -> None:
             return is_quantized(entry) and is_copy(entry) is are_copies and entry.name not in done
 
         check_all(corpus.examples(is_next), options.jobs, note)
-    print(page(outcomes, version("onnxruntime-qnn")), end="")
+    print(page(outcomes, version("onnxruntime-qnn"), len(corpus.select(is_quantized))), end="")
 
 
 if __name__ == "__main__":

@@ -101,8 +101,9 @@ def test_the_page_counts() -> None:
         Outcome("c", ("CONV_2D",), "beyond", 7, "differs", has_wide_weights=True),
         Outcome("d", ("ADD", "RELU"), "refused", reason="no | kernel"),
     ]
-    text = page(found, "7")
+    text = page(found, "7", 4)
     assert "| 4 | 1 | 1 | 0 | 1 | 0 | 1 | 0 |\n" in text
     assert "| [RELU](operations.md#relu) | 1 | 1 |  |  |  | 1 |  | no \\| kernel |\n" in text
     assert "coarser scale | 1 | 7 steps | CONV_2D |\n" in text
     assert "onnxruntime-qnn 7" in text
+    assert "| 4 of 9 | 1 |" in page(found, "7", 9)
