@@ -73,7 +73,7 @@ class WithoutMul:
 
 
 def test_devices_that_must_be_named_are_no_engines(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = Settings({})
+    settings = DelegateSettings({})
     monkeypatch.setattr(Device, "is_by_name", True)
     assert settings.list_engines() == []
 
