@@ -12,6 +12,7 @@ from nnapi.lowering.expansion import expand
 from nnapi.model.builder import Builder
 from nnapi.model.operand import tensor
 from nnapi.operation_codes import CompositeCode
+from tests.ops.kernel_cases import ENGINES, build, engine, normal
 from tests.single import run_single, scalar
 
 
@@ -51,3 +52,14 @@ def test_infinite_numbers_and_those_of_the_decomposition(fmod: bool) -> None:
     b.output(b.mod(b.input(tensor("float32", x.shape)), b.input(tensor("float32", y.shape)), fmod))
     found = nnapi.compile(expand(b.finish()).model, "nnapi-reference").run(x, y)[0]
     np.testing.assert_array_equal(found, np.array(expected, np.float32))
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", ENGINES)
+def test_equal_numbers_leave_nothing_on_engines(name: str) -> None:
+    """OpenVINO multiplies by 1 / y, so that the quotient of equal numbers may lie below 1."""
+    x = normal(1000)
+    for fmod in (False, True):
+        model = build(lambda b, x, y, fmod=fmod: b.mod(x, y, fmod), [x, x])
+        (found,) = nnapi.compile(model, [engine(name)]).run(x, x.copy())
+        assert not found.any()

@@ -253,6 +253,11 @@ EXAMPLES = [
         f32([[[[1], [3]]]]),
         [[[[0], [2]]]],
     ),
+    # integers and bits
+    two("MOD", "FLOOR_MOD", lambda b, x, y: b.mod(x, y, False), f32([-7.5, 7.5]), f32([2, -2]), [0.5, -0.5]),
+    two("BITWISE_XOR", "BITWISE_XOR", PLAIN, i32([12, -1]), i32([10, 1]), [6, -2]),
+    one("RIGHT_SHIFT", "RIGHT_SHIFT", lambda b, x: b.right_shift(x, i32([1, 3])), i32([-8, 17]), [-4, 2]),
+    one("BITCAST", "BITCAST", lambda b, x: b.bitcast(x, out=nnapi.tensor("int32", (2,))), f32([1, 0]), [0x3F800000, 0]),
     # reduction
     one("CUMSUM", "CUMSUM", lambda b, x: b.cumsum(x, 0, False, False), SQUARE, [[1, 2], [4, 6]]),
     one("CUMSUM", "CUMSUM", lambda b, x: b.cumsum(x, 1, True, True), SQUARE, [[2, 0], [4, 0]]),

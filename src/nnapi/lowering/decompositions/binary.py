@@ -45,6 +45,8 @@ def mod(b: Decomposition, x: Tensor, y: Tensor, fmod: bool) -> Tensor:
     times = b.floor(b.div(size, divisor, 0))
     is_whole = b.equal(times, b.number(times, 0))  # 0 times an infinite divisor would be NaN
     left = b.select(is_whole, size, b.sub(size, b.mul(times, divisor, 0), 0))
+    is_short = b.greater_equal(left, divisor)  # an engine may round the quotient of a multiple down
+    left = b.select(is_short, b.sub(left, divisor, 0), left)
     rest = b.select(b.less(x, b.number(x, 0)), b.neg(left), left)
     return rest if fmod else b.select(_differ_in_sign(b, rest, y), b.add(rest, y, 0), rest)
 
