@@ -2,13 +2,9 @@
 
 from types import SimpleNamespace
 
-import numpy as np
-import pytest
-
-from nnapi import tensor
 from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode, PriorityCode, ResultCode
 from nnapi.contract import driver as contract
-from nnapi.contract import earlier_forms
+from nnapi.contract import earlier_forms, host_memory
 from nnapi.contract.driver import (
     ENGINE,
     Allocates,
@@ -19,7 +15,6 @@ from nnapi.contract.driver import (
     Driver,
     DriverDiedError,
     Exact,
-    HostMemory,
     OpenOptions,
     Opens,
     Outcome,
@@ -35,20 +30,19 @@ from nnapi.contract.driver import (
     Verdict,
 )
 from nnapi.drivers import base as public
-from nnapi.errors import OpFailedError
 
 
 def test_drivers_outside_of_the_package_import_the_contract_as_before() -> None:
     own = {
         name
-        for module in (contract, earlier_forms)
+        for module in (contract, earlier_forms, host_memory)
         for name, each in vars(module).items()
         if getattr(each, "__module__", "") == module.__name__ and not name.startswith("_")
     }
     constants = {name for name in vars(contract) if name.isupper() and name != "TYPE_CHECKING"}
     types = {"Attribute", "Extension", "ExtensionType", "Inference"}
     assert set(public.__all__) == (own | constants | types) - {"DescribedDevices"}, "only nnapi's own describe devices"
-    known = {**vars(contract), **vars(earlier_forms)}
+    known = {**vars(contract), **vars(earlier_forms), **vars(host_memory)}
     assert all(getattr(public, name) is known[name] for name in public.__all__)
 
 
@@ -89,21 +83,6 @@ def test_defaults_of_the_contract() -> None:
     assert Outcome([]) == ([], None, None)
     assert Verdict(True) == (True, "", ())
     assert DeviceInfo("a", "1", DeviceTypeCode.DEVICE_CPU, 8).extensions == ()
-
-
-def test_a_buffer_of_the_host() -> None:
-    buffer = HostMemory().allocate(tensor("float32", (2,)))
-    with pytest.raises(OpFailedError, match="^the buffer holds no data$"):
-        buffer.load()
-    assert not buffer.has_data
-    stored = np.zeros(2, np.float32)
-    buffer.store(stored)
-    assert buffer.has_data
-    assert buffer.load() is stored
-    buffer.clear()
-    assert not buffer.has_data
-    with pytest.raises(OpFailedError, match="^no memory is allocated for unknown dimensions: "):
-        HostMemory().allocate(tensor("float32", (0,)))
 
 
 def test_protocols_are_told_apart_by_their_methods() -> None:

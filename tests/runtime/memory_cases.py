@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from nnapi import Compilation, DeviceMemory, MemoryDesc, Model, OperandType
-from nnapi.contract.driver import HostBuffer, Verdict
+from nnapi.contract.driver import Verdict
+from nnapi.contract.host_memory import HostBuffer
 from nnapi.errors import ResourceExhaustedPersistentError
 from tests.runtime.device_cases import Scripted, as_it_is
 

@@ -18,7 +18,7 @@ from nnapi import (
     device,
     tensor,
 )
-from nnapi.contract.driver import HostBuffer
+from nnapi.contract.host_memory import HostBuffer
 from nnapi.errors import BadDataError, OpFailedError
 from tests.graphs import finished_sum
 from tests.runtime.device_cases import GIVEN, chain

@@ -17,7 +17,8 @@ from nnapi import (
     compile,
     copy_memory,
 )
-from nnapi.contract.driver import HostBuffer, Outcome, Prepared, Request
+from nnapi.contract.driver import Outcome, Prepared, Request
+from nnapi.contract.host_memory import HostBuffer
 from tests.graphs import FLOATS, finished
 from tests.runtime.device_cases import GIVEN, REFERENCE, chained, limited
 from tests.runtime.execution_cases import ONES, blank

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode, PriorityCode
-from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, need
+from nnapi.errors import DeadObjectError, MissedDeadlineTransientError
 from nnapi.model.extension import COMPOSITE_OPERATIONS as COMPOSITE_OPERATIONS
 from nnapi.model.extension import Extension as Extension
 from nnapi.model.extension import ExtensionType as ExtensionType
@@ -353,36 +353,6 @@ class DescribedDevices(Protocol):
         this machine's devices. ``find_driver`` returns the driver of such a device, or raises
         UnavailableDeviceError."""
         ...
-
-
-class HostMemory:
-    """Base class of drivers whose buffers lie in host memory."""
-
-    def allocate(self, type: OperandType) -> HostBuffer:
-        need(type.is_known, f"no memory is allocated for unknown dimensions: {type}", OpFailedError)
-        return HostBuffer()
-
-
-class HostBuffer:
-    """A buffer that holds the stored array itself, without a copy."""
-
-    def __init__(self) -> None:
-        self._array: Array | None = None
-
-    @property
-    def has_data(self) -> bool:
-        return self._array is not None
-
-    def load(self) -> Array:
-        if self._array is None:
-            raise OpFailedError("the buffer holds no data")
-        return self._array
-
-    def store(self, array: Array) -> None:
-        self._array = array
-
-    def clear(self) -> None:
-        self._array = None
 
 
 @runtime_checkable

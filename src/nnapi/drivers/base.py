@@ -22,8 +22,6 @@ from nnapi.contract.driver import (
     Extension,
     ExtensionType,
     Handle,
-    HostBuffer,
-    HostMemory,
     Inference,
     LoopTimeoutError,
     OpenOptions,
@@ -42,6 +40,7 @@ from nnapi.contract.driver import (
     Verdict,
 )
 from nnapi.contract.earlier_forms import Binds, Direct, Sessions
+from nnapi.contract.host_memory import HostBuffer, HostMemory
 
 __all__ = [
     "COMPOSITE_OPERATIONS",

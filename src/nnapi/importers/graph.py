@@ -345,9 +345,8 @@ def normalize_call(
     count = len(inputs)
     positions = tuple(range(count)), tuple(range(count, count + len(declared)))
     given = [None if value.omitted else type for value, type in zip(inputs, types, strict=True)]
-    arrays = [value.array for value in inputs]
-    types_of, value_of = given.__getitem__, arrays.__getitem__
-    return normalize(operation, match, *positions, tuple(declared), types_of, value_of, empty_tensors=True)
+    known = given.__getitem__, [value.array for value in inputs].__getitem__
+    return normalize(operation, match, *positions, tuple(declared), *known, empty_tensors=True)
 
 
 def _passes(operation: Operation, match: Match, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:

@@ -91,9 +91,8 @@ def normalize_call(
     ``any_size``, every operation accepts tensors without elements."""
     match = match_of(call)
     declared = tuple([model.operands[index].type for index in call.outputs])
-    operation, known = REGISTRY[call.code], (types.__getitem__, value_of)
-    empty_tensors = any_size or model.empty_tensors
-    return normalize(operation, match, call.inputs, call.outputs, declared, *known, empty_tensors=empty_tensors)
+    known, empty = (types.__getitem__, value_of), any_size or model.empty_tensors
+    return normalize(REGISTRY[call.code], match, call.inputs, call.outputs, declared, *known, empty_tensors=empty)
 
 
 def check_results(model: Model, call: Call, *, lax: bool = False) -> Iterator[tuple[Operand, OperandType]]:

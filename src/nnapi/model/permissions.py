@@ -1,4 +1,4 @@
-"""What a model permits devices to do: lower precision, dynamic range, rounded states, high ranks, empty tensors."""
+"""The permissions of a model: lower precision, dynamic range, rounded states, high ranks, empty tensors."""
 
 from typing import Protocol
 

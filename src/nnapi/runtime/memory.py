@@ -10,7 +10,8 @@ from enum import IntEnum
 import numpy as np
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.contract.driver import Allocates, Buffer, HostBuffer
+from nnapi.contract.driver import Allocates, Buffer
+from nnapi.contract.host_memory import HostBuffer
 from nnapi.errors import (
     BadDataError,
     BadStateError,

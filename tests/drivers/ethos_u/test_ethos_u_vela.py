@@ -1,4 +1,4 @@
-"""What is read from Vela's output, and how it is run."""
+"""Vela's output as it is read, and the command that makes it."""
 
 import subprocess
 from pathlib import Path

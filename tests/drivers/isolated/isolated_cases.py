@@ -19,7 +19,6 @@ from nnapi.contract.driver import (
     Capabilities,
     DeviceInfo,
     Driver,
-    HostBuffer,
     Outcome,
     Performance,
     Prepared,
@@ -27,6 +26,7 @@ from nnapi.contract.driver import (
     Request,
     Verdict,
 )
+from nnapi.contract.host_memory import HostBuffer
 from nnapi.model.operand import OperandType
 
 

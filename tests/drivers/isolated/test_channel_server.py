@@ -1,6 +1,7 @@
 """The driver's side of a channel: the answer to each message, and runs without one."""
 
 import os
+import socket
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,17 +10,20 @@ import pytest
 
 from nnapi import Builder, Model, tensor
 from nnapi.contract.driver import CacheEntry, Handle, LoopTimeoutError, OpenOptions, Outcome, Request
-from nnapi.drivers.isolated import channel_server, plain_values
+from nnapi.drivers.isolated import channel_server, plain_values, protocol
+from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.arena import Arena
-from nnapi.drivers.isolated.channel import DONE, FAILED, STATUS
-from nnapi.drivers.isolated.channel_server import ChannelServer
-from nnapi.drivers.isolated.descriptors import memory_file
+from nnapi.drivers.isolated.channel import DONE, FAILED, SIZE, STATUS
+from nnapi.drivers.isolated.channel_server import ChannelServer, make_channel
+from nnapi.drivers.isolated.descriptors import memory_file, shared_file
 from nnapi.drivers.isolated.protocol import Body
+from nnapi.drivers.isolated.session import Session
 from nnapi.errors import NnapiError, OpFailedError
 from nnapi.model.operand import Array
 from tests.drivers.isolated.channel_server_cases import OPTIONS, X, adopt, ask, bind, in_arena, send_model
 from tests.drivers.isolated.isolated_cases import Misbehaving, model
 from tests.drivers.isolated.loopback_cases import Bare, BarePrepared
+from tests.drivers.isolated.service_cases import SPANS, error_of
 from tests.waiting import count_descriptors
 
 pytestmark = pytest.mark.usefixtures("collect_nothing")
@@ -305,3 +309,24 @@ def test_a_loop_has_no_fast_path(server: ChannelServer) -> None:
     body = {"kind": "bind", "prepared": number, "locations": locations, "size": 192}
     assert ask(server, body, [arena])[0] == {"binding": None}
     os.close(arena)
+
+
+def test_a_channel_without_memory_for_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is closed with an error, and nothing is printed."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    bells = [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(2)]
+    session = Session(Allowance(threads=1))
+    channel = make_channel(theirs, [shared_file(SIZE, "page"), *bells])
+
+    def fail(_: socket.socket) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(channel_server, "receive", fail)
+    protocol.send(ours, SPANS)
+    ChannelServer(session, channel).run()
+    answer = protocol.receive(ours)
+    assert answer is not None
+    assert "(nnapi serve --memory)" in error_of(answer.body)
+    assert answer.body["closed"]
+    assert session.enter_channel(print) == 0, "its slot is free again"
+    ours.close()

@@ -15,7 +15,7 @@ import pytest
 import nnapi
 from nnapi import Builder, compile, tensor
 from nnapi.contract.driver import Outcome, PrepareOptions, Request
-from nnapi.drivers.isolated import channel_server, protocol
+from nnapi.drivers.isolated import protocol
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.channel import DONE, FAILED, SIZE, STATUS
 from nnapi.drivers.isolated.channel_server import ChannelServer, make_channel
@@ -269,27 +269,6 @@ def test_memory_of_one_application(tmp_path: Path) -> None:
         with pytest.raises(OutOfMemoryError, match=r"allows an application 64 MiB \(nnapi serve --memory\)"):
             prepared.execute(Request([np.array([1 << 27], np.int32)]))
         assert compile(model(), device).run(X)[0].tolist() == Y, "it goes on"
-
-
-def test_a_channel_without_memory_for_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is closed with an error, and nothing is printed."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    bells = [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(2)]
-    session = Session(Allowance(threads=1))
-    channel = make_channel(theirs, [shared_file(SIZE, "page"), *bells])
-
-    def fail(_: socket.socket) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr(channel_server, "receive", fail)
-    protocol.send(ours, SPANS)
-    ChannelServer(session, channel).run()
-    answer = protocol.receive(ours)
-    assert answer is not None
-    assert "(nnapi serve --memory)" in error_of(answer.body)
-    assert answer.body["closed"]
-    assert session.enter_channel(print) == 0, "its slot is free again"
-    ours.close()
 
 
 @pytest.mark.slow

@@ -16,14 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import nnapi
 from nnapi import Builder, Compilation, Device, Execution, Memory, Model, compile, tensor
 from nnapi.contract.driver import Allocates, Caches, Driver, OpenOptions, PrepareOptions, Request
 from nnapi.contract.handles import open_handle
 from nnapi.drivers.faulty import Faulty
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import BadDataError, DeadObjectError, MissedDeadlinePersistentError, NnapiError, OpFailedError
-from nnapi.host.installed_packages import Entry
 from nnapi.model.memory import mappings
 from nnapi.testing.conformance import run
 from nnapi.testing.corpus import Corpus
@@ -377,32 +375,3 @@ def test_public_examples(isolated: Isolated, corpus: Corpus) -> None:
     results = list(run(corpus, [Device(isolated)], filter=chosen.__contains__, strict=True))
     assert [(result.example, result.reason) for result in results if result.status is Status.FAILED] == []
     assert sum(result.status is Status.PASSED for result in results) > len(chosen)
-
-
-@pytest.mark.parametrize(
-    ("named", "is_isolated"), [("", False), ("all", False), ("other, nnapi-reference", True), ("nnapi-reference", True)]
-)
-def test_devices_named_in_the_environment(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, named: str, is_isolated: bool
-) -> None:
-    """All means all but the reference, which is what others fall back on."""
-    monkeypatch.setattr("nnapi.runtime.device._found", None)
-    monkeypatch.setenv("NNAPI_ISOLATED", named)
-    found = nnapi.device("nnapi-reference")
-    assert isinstance(found.driver, Isolated) is is_isolated
-    with found:
-        assert compile(model(), found).run(X)[0].tolist() == [1, 2, 3, 4]
-    told = [record.message for record in caplog.records if "NNAPI_ISOLATED" in record.message]
-    assert told == (["NNAPI_ISOLATED names other, which is not a device here"] if "other" in named else [])
-
-
-@pytest.mark.slow
-def test_a_driver_asks_for_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nnapi.runtime.device._found", None)
-    entry = Entry("asking", "tests.drivers.isolated.isolated_cases:asking")
-    monkeypatch.setattr("nnapi.runtime.device.find_entries", lambda group: [entry])
-    monkeypatch.delenv("DEBUG_NN_CPUONLY")
-    with nnapi.device("misbehaving") as found:
-        assert compile(model(), found).run(X)[0].tolist() == [1, 2, 3, 4]
-        assert isinstance(found.driver, Isolated)
-        assert found.driver.pid is not None

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nnapi
 import nnapi.drivers.isolated as isolated_module
-from nnapi import PriorityCode, tensor
+from nnapi import PriorityCode, compile, tensor
 from nnapi.contract.driver import CacheEntry, Driver, PrepareOptions, Request
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.isolated.connection import Connection
 from nnapi.errors import BadDataError, DeadObjectError, OpFailedError
+from nnapi.host.installed_packages import Entry
 from tests.drivers.isolated.isolated_cases import Misbehaving, Unimportable, asking, model, reference
 from tests.drivers.isolated.loopback_cases import Bare, Loopback
 
@@ -308,3 +310,32 @@ def test_a_preparation_has_its_deadline(start: Start, monkeypatch: pytest.Monkey
     made.restore(kept, CacheEntry(b"kept"), PrepareOptions(deadline=1 << 61))
     assert deadlines == [("model", None), ("prepare", 1 << 62), ("restore", 1 << 61)]
     made.close()
+
+
+@pytest.mark.parametrize(
+    ("named", "is_isolated"), [("", False), ("all", False), ("other, nnapi-reference", True), ("nnapi-reference", True)]
+)
+def test_devices_named_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, named: str, is_isolated: bool
+) -> None:
+    """All means all but the reference, which is what others fall back on."""
+    monkeypatch.setattr("nnapi.runtime.device._found", None)
+    monkeypatch.setenv("NNAPI_ISOLATED", named)
+    found = nnapi.device("nnapi-reference")
+    assert isinstance(found.driver, Isolated) is is_isolated
+    with found:
+        assert compile(model(), found).run(X)[0].tolist() == [1, 2, 3, 4]
+    told = [record.message for record in caplog.records if "NNAPI_ISOLATED" in record.message]
+    assert told == (["NNAPI_ISOLATED names other, which is not a device here"] if "other" in named else [])
+
+
+@pytest.mark.slow
+def test_a_driver_asks_for_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nnapi.runtime.device._found", None)
+    entry = Entry("asking", "tests.drivers.isolated.isolated_cases:asking")
+    monkeypatch.setattr("nnapi.runtime.device.find_entries", lambda group: [entry])
+    monkeypatch.delenv("DEBUG_NN_CPUONLY")
+    with nnapi.device("misbehaving") as found:
+        assert compile(model(), found).run(X)[0].tolist() == [1, 2, 3, 4]
+        assert isinstance(found.driver, Isolated)
+        assert found.driver.pid is not None

@@ -13,11 +13,11 @@ from nnapi.contract.driver import (
     Capabilities,
     DeviceInfo,
     Driver,
-    HostMemory,
     Prepared,
     PrepareOptions,
     Verdict,
 )
+from nnapi.contract.host_memory import HostMemory
 from nnapi.model.extension import COMPOSITES, EXTENSIONS
 from nnapi.model.model import Model
 from nnapi.model.operation import REGISTRY

@@ -9,12 +9,12 @@ from nnapi.contract.driver import (
     COMPOSITE_OPERATIONS,
     Capabilities,
     DeviceInfo,
-    HostMemory,
     Outcome,
     PrepareOptions,
     Request,
     Verdict,
 )
+from nnapi.contract.host_memory import HostMemory
 from nnapi.contract.substitutes import FOREMOST
 from nnapi.drivers.ethos_u.vela import Report, run_vela
 from nnapi.errors import OpFailedError

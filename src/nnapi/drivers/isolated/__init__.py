@@ -9,16 +9,8 @@ from typing import Any
 
 from nnapi.codes import PriorityCode
 from nnapi.contract.ahead_of_time import CompilesAhead
-from nnapi.contract.driver import (
-    CacheEntry,
-    Capabilities,
-    DeviceInfo,
-    Driver,
-    HostBuffer,
-    Prepared,
-    PrepareOptions,
-    Verdict,
-)
+from nnapi.contract.driver import CacheEntry, Capabilities, DeviceInfo, Driver, Prepared, PrepareOptions, Verdict
+from nnapi.contract.host_memory import HostBuffer
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.constants import map_file

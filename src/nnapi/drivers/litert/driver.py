@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from nnapi.contract.driver import CacheEntry, HostMemory, Prepared, PrepareOptions
+from nnapi.contract.driver import CacheEntry, Prepared, PrepareOptions
+from nnapi.contract.host_memory import HostMemory
 from nnapi.contract.prepared import PreparedPerShapes, Shapes
 from nnapi.drivers.litert.artifact import SerializedGraph, unpack
 from nnapi.model.model import Model

@@ -15,12 +15,12 @@ from nnapi.contract.driver import (
     CacheEntry,
     Capabilities,
     DeviceInfo,
-    HostMemory,
     Performance,
     Prepared,
     PrepareOptions,
     Verdict,
 )
+from nnapi.contract.host_memory import HostMemory
 from nnapi.contract.precision import Offer
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.forks import engine_threads

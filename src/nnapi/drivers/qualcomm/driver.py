@@ -13,13 +13,13 @@ from nnapi.contract.driver import (
     CacheEntry,
     Capabilities,
     DeviceInfo,
-    HostMemory,
     Outcome,
     Prepared,
     PrepareOptions,
     Request,
     Verdict,
 )
+from nnapi.contract.host_memory import HostMemory
 from nnapi.contract.prepared import PreparedPerShapes, Shapes, check_deadline
 from nnapi.contract.substitutes import FOREMOST
 from nnapi.drivers.qualcomm.chips import CHIPS, Chip

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.contract.driver import COMPOSITE_OPERATIONS, Capabilities, DeviceInfo, HostMemory, PrepareOptions, Verdict
+from nnapi.contract.driver import COMPOSITE_OPERATIONS, Capabilities, DeviceInfo, PrepareOptions, Verdict
+from nnapi.contract.host_memory import HostMemory
 from nnapi.model.model import Model
 
 if TYPE_CHECKING:
