@@ -70,7 +70,7 @@ error.
 class Outcome:
     """The result of an example: ``steps`` is the largest difference of a quantized output.
 
-    ``operations`` are those that are refused, else those that the example is about.
+    ``operations`` are those that the example is about, or the first one that is refused.
     """
 
     name: str
@@ -96,8 +96,9 @@ def check(example: Example, engine: Device) -> Outcome:
     try:
         model = build(example)
         verdicts = zip(model.operations, need_verdicts(engine.driver, model), strict=True)
-        if refusals := {call.name: verdict.reason for call, verdict in verdicts if not verdict.supported}:
-            return Outcome(example.name, tuple(refusals), REFUSED, reason=generalize(next(iter(refusals.values()))))
+        refusal = next(((call, verdict) for call, verdict in verdicts if not verdict.supported), None)
+        if refusal:
+            return Outcome(example.name, (refusal[0].name,), REFUSED, reason=generalize(refusal[1].reason))
         found = run_example(example, engine)
     except NnapiError as error:
         return Outcome(example.name, names, FAILED, reason=generalize(str(error)))
