@@ -45,6 +45,8 @@ from tests.drivers.isolated.service_cases import (
 from tests.waiting import comes_true
 from tools.fuzz_service import fuzz
 
+pytestmark = pytest.mark.slow
+
 X = np.array([1, -2, 3, -4], np.float32)
 Y = [1, 2, 3, 4]
 MESSAGES = 400
@@ -67,7 +69,6 @@ def watched(tmp_path: Path) -> Iterator[Path]:
         assert process.poll() is None
 
 
-@pytest.mark.slow
 def test_a_page_that_can_be_cut_off_is_refused(watched: Path) -> None:
     client = RawClient(watched)
     plain, small = os.memfd_create("page", os.MFD_ALLOW_SEALING), shared_file(SIZE - 1, "page")
@@ -79,7 +80,6 @@ def test_a_page_that_can_be_cut_off_is_refused(watched: Path) -> None:
     client.close()
 
 
-@pytest.mark.slow
 def test_constants_that_are_cut_off_end_their_own_worker(watched: Path, tmp_path: Path) -> None:
     file = tmp_path / "constants"
     file.write_bytes(np.ones(4096, np.float32).tobytes())
@@ -96,7 +96,6 @@ def test_constants_that_are_cut_off_end_their_own_worker(watched: Path, tmp_path
             prepared.execute(Request([given]))
 
 
-@pytest.mark.slow
 def test_descriptors_do_not_leak(watched: Path) -> None:
     null = [os.open(os.devnull, os.O_RDONLY) for _ in range(60)]
     for _ in range(5):
@@ -114,7 +113,6 @@ def test_descriptors_do_not_leak(watched: Path) -> None:
         os.close(descriptor)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "packet",
     [
@@ -139,7 +137,6 @@ def test_noise_ends_its_own_connection(watched: Path, packet: bytes) -> None:
     client.close()
 
 
-@pytest.mark.slow
 def test_what_only_an_own_process_may_be_told(watched: Path) -> None:
     """A pickle, a path of modules, an entry point: nothing of that is read."""
     client = RawClient(watched, "")
@@ -151,7 +148,6 @@ def test_what_only_an_own_process_may_be_told(watched: Path) -> None:
     client.close()
 
 
-@pytest.mark.slow
 def test_a_message_is_bounded(watched: Path) -> None:
     client = RawClient(watched)
     channel = client.channel()
@@ -166,7 +162,6 @@ def test_a_message_is_bounded(watched: Path) -> None:
     os.close(file)
 
 
-@pytest.mark.slow
 def test_a_run_that_takes_too_long_is_ended_and_told(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path, "seconds=1", harm="hang", phase="execute") as process, application(path) as honest:
@@ -179,7 +174,6 @@ def test_a_run_that_takes_too_long_is_ended_and_told(tmp_path: Path) -> None:
         assert comes_true(lambda: workers(process.pid) == [pid_of(honest)])
 
 
-@pytest.mark.slow
 def test_an_endless_run_ends_with_its_application(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path, harm="hang", phase="prepare") as process:
@@ -191,7 +185,6 @@ def test_an_endless_run_ends_with_its_application(tmp_path: Path) -> None:
         assert comes_true(lambda: not is_running(pid))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_exchanged", [False, True], ids=["own", "exchanged"])
 def test_a_worker_ends_with_its_application_although_it_holds_the_connection(watched: Path, is_exchanged: bool) -> None:
     """An application passes its end of the connection, or another's, as a channel's socket, and exits."""
@@ -212,7 +205,6 @@ def suppress_all(prepare: object) -> None:
         prepare(model())  # type: ignore[operator]
 
 
-@pytest.mark.slow
 def test_limits_of_one_application(watched: Path) -> None:
     client = RawClient(watched)
     channels = [client.channel() for _ in range(4)]
@@ -245,7 +237,6 @@ def test_limits_of_one_application(watched: Path) -> None:
     client.close()
 
 
-@pytest.mark.slow
 def test_descriptors_of_one_application(watched: Path) -> None:
     client = RawClient(watched)
     channel = client.channel()
@@ -259,7 +250,6 @@ def test_descriptors_of_one_application(watched: Path) -> None:
     client.close()
 
 
-@pytest.mark.slow
 def test_memory_of_one_application(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path, f"memory={64 << 20}"), application(path) as device:
@@ -271,7 +261,6 @@ def test_memory_of_one_application(tmp_path: Path) -> None:
         assert compile(model(), device).run(X)[0].tolist() == Y, "it goes on"
 
 
-@pytest.mark.slow
 def test_extensions_are_each_application_s_own(watched: Path) -> None:
     """One may describe what another has described otherwise."""
     name = "test.of.services"
@@ -298,7 +287,6 @@ def test_extensions_are_each_application_s_own(watched: Path) -> None:
     second.close()
 
 
-@pytest.mark.slow
 def test_a_service_that_is_full_says_so(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path, "applications=4") as process, application(path) as first:
@@ -319,7 +307,6 @@ def test_a_service_that_is_full_says_so(tmp_path: Path) -> None:
         assert comes_true(lambda: len(workers(process.pid)) == 1)
 
 
-@pytest.mark.slow
 def test_a_service_without_descriptors_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with serving(path) as process, application(path) as first:
@@ -343,7 +330,6 @@ def test_a_service_without_descriptors_goes_on(tmp_path: Path) -> None:
             assert compile(model(), second).run(X)[0].tolist() == Y
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_mutated_messages(seed: int) -> None:
     """Mutated messages; ``python -m tools.fuzz_service`` sends more."""

@@ -106,7 +106,6 @@ def test_bursts_that_nobody_closes_leave_nothing(own: Isolated) -> None:
     assert comes_true(lambda: count_descriptors() <= before and threads_of(own) <= threads)
 
 
-@pytest.mark.slow
 def test_a_process_that_has_ended_leaves_nothing(own: Isolated) -> None:
     """Though a model and a burst that it knew are still there."""
     compiled = compile(model(), Device(own))
@@ -130,7 +129,6 @@ def test_a_process_that_has_ended_leaves_nothing(own: Isolated) -> None:
     burst.close()
 
 
-@pytest.mark.slow
 def test_it_starts_when_it_is_needed_and_ends_when_it_is_closed() -> None:
     driver = Isolated(Misbehaving("abort", "never"))
     device = Device(driver)
@@ -194,7 +192,6 @@ def test_a_mistake_of_the_driver() -> None:
         compile(model(), Device(Isolated(Misbehaving("raise", "prepare"))))
 
 
-@pytest.mark.slow
 def test_memories_and_a_cache(tmp_path: Path) -> None:
     device = Device(Isolated(Misbehaving("abort", "never")))
     with device:
@@ -226,7 +223,6 @@ def test_constants_of_a_file_are_not_copied(tmp_path: Path, own: Isolated) -> No
     assert np.array_equal(compiled.run(np.ones(1 << 20, np.float32))[0], np.arange(1 << 20) + np.float32(1))
 
 
-@pytest.mark.slow
 def test_what_nobody_needs_is_given_back(own: Isolated) -> None:
     device = Device(own)
 
@@ -268,7 +264,6 @@ def test_threads_share_it(isolated: Isolated) -> None:
     assert all(right)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # of os.fork
 def test_a_forked_process_has_one_of_its_own(own: Isolated) -> None:
     compiled = compile(model(), Device(own))
@@ -284,7 +279,6 @@ def test_a_forked_process_has_one_of_its_own(own: Isolated) -> None:
     assert compiled.run(X)[0].tolist() == [1, 2, 3, 4], "the first one is untouched"
 
 
-@pytest.mark.slow
 def test_a_burst_s_memory_is_the_arena(own: Isolated) -> None:
     with compile(model(), Device(own)).burst() as burst:
         (given,), run = burst.bind(X.shape)
@@ -343,7 +337,6 @@ def test_a_process_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> No
         Isolated("nnapi-reference").wait()
 
 
-@pytest.mark.slow
 def test_a_driver_that_has_become_another_is_invalid(tmp_path: Path) -> None:
     version = tmp_path / "version"
     version.write_text("1")
