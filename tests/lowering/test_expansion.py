@@ -108,3 +108,14 @@ def test_constants_are_shared() -> None:
     )
     assert len(given) == len(kept) == 1
     assert np.shares_memory(given[0], kept[0])
+
+
+def test_a_composite_remains_if_one_of_its_parts_does() -> None:
+    """A float16 volume is sampled in float32, which has no decomposition either."""
+    b = Builder()
+    x, grid = b.input(tensor("float16", (1, 2, 2, 2, 1))), b.input(tensor("float32", (1, 1, 1, 1, 3)))
+    b.output(b.grid_sample(x, grid, 0, 0, False))
+    model = b.finish()
+    found = expand(model)
+    assert [call.name for call in found.model.operations] == ["GRID_SAMPLE"]
+    assert "it samples a volume" in found.refusals[0]

@@ -104,6 +104,9 @@ class _Expanded:
             return None
         if found is None:
             self.refusals[call.number] = f"{call} has no decomposition"
+        elif has_composites(found.model) and (refusals := expand(found.model).refusals):
+            self.refusals[call.number] = f"{call}: {next(iter(refusals.values()))}"
+            return None
         return found
 
     def _inline(self, call: OperationCall, found: Decomposition) -> None:

@@ -133,14 +133,9 @@ def _reflect(position: Array, size: int, align_corners: bool) -> Array:
 
 @GRID_SAMPLE.proposal
 def propose_grid_sample(draw: Draw) -> Proposal:
-    """Propose an image, or a volume, which the cubic mode does not take."""
-    if draw.is_high and draw.given is None:
-        shape = draw.bound((draw.dimension(3), *(draw.dimension(8) for _ in range(3)), draw.dimension(17)))
-        draw.proposal.shapes["input"] = shape
-    else:
-        shape = draw.image()
-    axes = len(shape) - 2
-    draw.proposal.shapes["grid"] = (shape[0], *(draw.dimension(8) for _ in range(axes)), axes)
-    draw.proposal.scalars["mode"] = int(draw.pick(*(Mode if axes == 2 else (Mode.NEAREST, Mode.LINEAR))))
+    shape = draw.image()
+    grid = (shape[0], draw.dimension(8), draw.dimension(8), 2)
+    draw.proposal.shapes["grid"] = grid
+    draw.proposal.scalars["mode"] = int(draw.pick(*Mode))
     draw.proposal.scalars["padding"] = int(draw.pick(*Padding))
     return draw.proposal
