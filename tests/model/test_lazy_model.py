@@ -104,3 +104,16 @@ def test_it_is_freed_without_a_garbage_collection() -> None:
 def test_its_operands_may_outlive_it() -> None:
     operands = deferred(Counted()).operands
     assert [operands[0].name, len(operands)] == ["x", 4]
+
+
+def test_it_permits_what_the_file_permits() -> None:
+    describe = Counted()
+    b = Builder("permitting")
+    b.model.permit_dynamic_range(True)
+    b.model.permit_rounded_states(True)
+    b.output(b.relu(b.input(tensor("float32", (2,)), name="x")))
+    describe.model = b.finish()
+    model = deferred(describe)
+    assert describe.times == 0
+    assert (model.dynamic_range, model.rounded_states, model.high_ranks) == (True, True, True)
+    assert describe.times == 1

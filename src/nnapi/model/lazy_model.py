@@ -84,4 +84,4 @@ class LazyOperands(Sequence[Operand]):
         return iter(self._description.make().operands)
 
 
-DESCRIBED = ("operations", "notes", "precision", "signature", "states")
+DESCRIBED = ("operations", "notes", "precision", "dynamic_range", "rounded_states", "high_ranks", "signature", "states")
