@@ -48,6 +48,7 @@ PAGES = (
     Page("docs/non-finite.md", "-m tools.non_finite", needs="the processor that the page names"),
     Page("docs/export.md", "-m benchmarks.exported --step 8 --models SHARED/models", needs="models; many minutes"),
     Page("docs/htp-conformance.md", "-m benchmarks.htp", needs="Qualcomm's compiler; about an hour"),
+    Page("docs/webnn.md", "-m benchmarks.webnn SHARED/w3c", needs="the W3C's tests"),
     Page("docs/run-models.md", "-m tools.run_models SHARED", needs="models and pictures; many minutes"),
     Page("docs/gallery/", "-m tools.gallery SHARED", needs="models, pictures and scikit-image", is_printed=False),
     Page("docs/charts/", "-m tools.charts", is_printed=False),
