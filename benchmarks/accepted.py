@@ -41,7 +41,7 @@ CALL_DETAILS = (
     (r"^(output \d+|\S+) is (TENSOR_\w+)", r"\2"),
     (r"^\S+ and \S+ differ", "the inputs differ"),
     (
-        r"^\S+ has dimensions that are not known(?: before the run)?:.*",
+        r"^\S+ has dimensions that are not known(?: before the run)?:.*|^a dimension( of \S+)? is not known.*",
         "the dimensions of an operand are not known before the run",
     ),
     (r", and its decomposition is refused: .*", ""),

@@ -71,7 +71,7 @@ class KnownTypes(dict[int, OperandType | None]):
         self._model = model
 
     def __missing__(self, index: int) -> OperandType | None:
-        raise NotYetKnown(self._model.operands[index].name or "a dimension", index)
+        raise NotYetKnown(f"a dimension of {self._model.operands[index].name}".removesuffix(" of "), index)
 
     def copy(self) -> "KnownTypes":
         return KnownTypes(self._model, self)
