@@ -309,7 +309,7 @@ def test_integers_of_four_axes_are_padded_and_joined(axis: int) -> None:
 
 def test_what_is_sampled_is_an_image_of_numbers_that_mix() -> None:
     node = helper.make_node("GridSample", ["x", "g"], ["y"], mode="bilinear")
-    for x, why in ((X[..., None], "rank 5"), (X.astype(np.int32), "mixes no integers")):
+    for x, why in ((X[..., None, None], "rank 6"), (X.astype(np.int32), "mixes no integers")):
         grid = np.zeros((2, 6, 7, 2), np.float32)
         with pytest.raises(UnsupportedOperationsError, match=why):
             loaded([node], {"g": grid}, x=x)
