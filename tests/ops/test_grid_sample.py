@@ -172,3 +172,15 @@ def test_the_cubic_mode_takes_no_volumes() -> None:
     x, grid = np.zeros((1, 2, 2, 2, 1), np.float32), np.zeros((1, 1, 1, 1, 3), np.float32)
     with pytest.raises(NnapiError, match="input is a volume, which the cubic mode does not take"):
         sampled(tensor("float32"), x, grid, Mode.CUBIC, Padding.ZEROS, False, "nnapi-reference")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_result_is_rounded_once_to_its_own_scale(way: str) -> None:
+    """Halfway between 0 and 8 is 4, which the input's scale of 8 lacks."""
+
+    def make(b: Any) -> Any:
+        x, grid = b.input(tensor("quant8_asymm", (1, 1, 2, 1), 8.0, 0)), b.input(tensor("float32", (1, 1, 1, 2)))
+        return b.grid_sample(x, grid, Mode.LINEAR, Padding.BORDER, True, scale=1.0, zero_point=0)
+
+    found = run(model_of(make), way, np.array([[[[0], [1]]]], np.uint8), np.zeros((1, 1, 1, 2), np.float32))
+    assert found[0].tolist() == [[[[4]]]]

@@ -15,7 +15,7 @@ from nnapi.errors import need
 from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Scalar, Tensor, one_of
+from nnapi.model.parameter import Scalar, Tensor, Unless, one_of
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.shapes import need_image
@@ -47,7 +47,7 @@ GRID_SAMPLE = Operation(
         Scalar("padding", OperandCode.INT32, since=3, check=one_of(*Padding)),
         Scalar("align_corners", OperandCode.BOOL, since=3),
     ),
-    outputs=(Tensor("out", like="input", quant="input"),),
+    outputs=(Tensor("out", like="input", quant=Unless("input")),),
 )
 
 

@@ -22,7 +22,7 @@ def compile_graph(
     """Write a graph and its facts. ``assumed`` are the input shapes (None: omitted) for which a dynamic model is
     prepared first."""
     told = (
-        graph.flipped,
+        _find_flipped(graph),
         tuple(tensor.shape for tensor in graph.outputs[: len(graph.outputs) - len(graph.turns)]),
         tuple(find_origins(graph)),
         count_macs(graph),
@@ -31,6 +31,12 @@ def compile_graph(
         graph.turns,
     )
     return SerializedGraph(write(graph, tail=write_facts(*told)), *told)
+
+
+def _find_flipped(graph: Graph) -> tuple[bool, ...]:
+    """Return whether each input and output of the caller is flipped; the turns of loops, the last of each, are not."""
+    at, count = len(graph.inputs), len(graph.turns)
+    return graph.flipped[: at - count] + graph.flipped[at : len(graph.flipped) - count]
 
 
 def find_origins(graph: Graph) -> list[int | None]:

@@ -62,8 +62,11 @@ class TfliteLowering(SubgraphLowering[Context]):
         """Return the graph with its subgraphs; the turns of its loops are its last inputs and outputs."""
         graph = self.finish()
         inputs, outputs = [*graph.inputs, *self.turns], [*graph.outputs, *self.turns_left]
+        at, count = len(graph.inputs), len(self.turns)
+        flipped = (*graph.flipped[:at], *[False] * count, *graph.flipped[at:], *[False] * count)
         turns = tuple([choose_first_turns(*models) for models in self.turn_models])
-        return replace(graph, inputs=inputs, outputs=outputs, subgraphs=self.subgraphs, turns=turns, spared=self.spared)
+        ends: dict[str, Any] = {"inputs": inputs, "outputs": outputs, "flipped": flipped}
+        return replace(graph, **ends, subgraphs=self.subgraphs, turns=turns, spared=self.spared)
 
     @property
     def operators(self) -> list[Operator]:  # type: ignore[override]
