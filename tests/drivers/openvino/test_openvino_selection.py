@@ -41,6 +41,14 @@ def test_positions(type: str, shape: tuple[int, ...]) -> None:
     compare(lambda b, x: b.nonzero(x), *([each] for each in (*drawn, np.zeros(shape, type))))
 
 
+def test_the_zero_point_is_zero() -> None:
+    """The engine's own float of the code 255 is slightly off 0."""
+    b = Builder()
+    b.output(b.nonzero(b.input(tensor("quant8_asymm", (2,), 11.50527, 255))))
+    model, x = b.finish(), np.array([255, 254], np.uint8)
+    assert compile(model, [ENGINE]).run(x)[0].tolist() == compile(model, [REFERENCE]).run(x)[0].tolist() == [[1]]
+
+
 def test_positions_behind_other_operations() -> None:
     random = np.random.default_rng(2)
     drawn = [random.standard_normal((5, 300)).astype(np.float32) for _ in range(2)]

@@ -211,8 +211,8 @@ def test_a_loop_of_a_computed_number_of_steps_keeps_its_scan_outputs() -> None:
     """One step for each chosen row, as for the masks of Mask R-CNN."""
     random, graph, body = np.random.default_rng(6), Graph(), Graph("body")
     inputs = {"masks": random.random((6, 3, 3)).astype(np.float32), "scores": random.random(6).astype(np.float32)}
-    rows = graph.where(graph("Greater", "scores", 0.4))
-    row = body("Gather", rows, "step")
+    taken = graph.where(graph("Greater", "scores", 0.4))
+    row = body("Gather", taken, "step")
     mask, going = body("Mul", body("Gather", "masks", row), 2.0), body("Identity", "on")
     total = body("Add", "sum", body("ReduceSum", mask, keepdims=0))
     infos = [("step", INT64, ()), ("on", 9, ()), ("sum", FLOAT, ())]
@@ -224,7 +224,7 @@ def test_a_loop_of_a_computed_number_of_steps_keeps_its_scan_outputs() -> None:
         [helper.make_tensor_value_info(*each, None) for each in outputs],
         body.constants,
     )
-    count = graph("Squeeze", graph("Shape", rows), [0])
+    count = graph("Squeeze", graph("Shape", taken), [0])
     total, masks, chosen = graph("Loop", count, "", 0.0, outputs=3, body=loop)
     total, chosen = graph("Unsqueeze", total, [0]), graph("Cast", chosen, to=FLOAT)
     model = nnapi.load(graph.model(inputs, total, masks, chosen).SerializeToString())

@@ -90,7 +90,7 @@ def prepare_dynamic(model: Model, device: str, options: PrepareOptions, threads:
 
 def _compile_graph(result: Lowered, device: str, properties: Mapping[str, Any]) -> Any:
     try:
-        alone = {"SNIPPETS_MODE": "DISABLE"} if result.is_large and device == "CPU" else {}
+        alone = {"SNIPPETS_MODE": "DISABLE"} if not result.may_fuse and device == "CPU" else {}
         compiled = core().compile_model(result.graph(), device, {**properties, **alone})
     except RuntimeError as error:
         raise OpFailedError(f"OpenVINO cannot compile it: {str(error).strip().splitlines()[-1]}") from error

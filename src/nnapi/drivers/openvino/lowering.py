@@ -74,9 +74,12 @@ class Lowered(GraphLowering):
         return op.result(_make_readable(node))
 
     @property
-    def is_large(self) -> bool:
-        """Whether to forbid fusion of elementwise operations: the engine's search for groups takes quadratic time."""
-        return len(self.model.operations) > LARGE and self._measure_chains() > LARGE
+    def may_fuse(self) -> bool:
+        """Whether the engine may fuse elementwise operations. Its search for groups takes quadratic time, and groups
+        with rounding to float16 may end the process."""
+        if any(operand.type.code == OperandCode.TENSOR_FLOAT16 for operand in self.model.operands):
+            return False
+        return len(self.model.operations) <= LARGE or self._measure_chains() <= LARGE
 
     def _measure_chains(self) -> int:
         """Return the maximum number of elementwise operations in a chain, or that read the same value.

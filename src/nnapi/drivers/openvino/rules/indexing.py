@@ -154,7 +154,7 @@ def top_k_along(context: Context, input: Value, axis: int, k: int, largest: bool
 
 @lower(Composite.NONZERO)
 def nonzero(context: Context, input: Value) -> Value:
-    return Value.of(op.non_zero(input.real(), "i32").output(0), context.type(), "stored")
+    return Value.of(op.non_zero(input.exact(), "i32").output(0), context.type(), "stored")
 
 
 @lower(Composite.UNIQUE)
