@@ -111,10 +111,10 @@ def paddings_fit_input(input: OperandType, paddings: OperandType) -> None:
 @MIRROR_PAD.shape
 def infer_mirror_pad_shape(input: OperandType, paddings: Array, mode: int) -> Shape:
     shape = add_paddings(input.shape, paddings)
-    limits = np.array(input.shape) - (1 - mode)
+    limits, widths = [size - (1 - mode) for size in input.shape], paddings.tolist()  # NumPy warns of compared sizes
     need(
-        bool((paddings <= limits[:, None]).all()),
-        f"paddings {paddings.tolist()} must not be above {limits.tolist()} in mode {mode} ({MODES[mode].upper()})",
+        all(width <= limit for row, limit in zip(widths, limits, strict=True) for width in row),
+        f"paddings {widths} must not be above {limits} in mode {mode} ({MODES[mode].upper()})",
     )
     return shape
 
