@@ -85,7 +85,7 @@ class QualcommDriver(HostMemory):
 
     def __reduce__(self) -> tuple[type[QualcommDriver], tuple[Chip, str]]:
         """Pickle the chip and the release, for the process of its own."""
-        return QualcommDriver, (self._chip, self._release)
+        return type(self), (self._chip, self._release)
 
     def capabilities(self) -> Capabilities:
         return FOREMOST
