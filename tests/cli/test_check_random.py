@@ -42,7 +42,7 @@ def test_a_session_says_its_seed_and_what_came_of_it(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--random", "corpus"), "--random generates its models: omit corpus"),
-        (("--random", "--values", "odd"), "there is no kind of values odd; there are: ordinary, non-finite"),
+        (("--random", "--values", "odd"), "--values is odd, must be one of ordinary, non-finite"),
         (("--random", "--filter", "conv"), "there is no operation conv"),
         (("--random", "--against", "tf"), "--against is tf, must be litert, onnxruntime, .tflite, .onnx"),
         (("--random", "--against", ".onnx", "-d", "xnnpack-cpu"), "--against tests files, not devices: omit --device"),

@@ -89,7 +89,7 @@ class Outputs:
 
 
 def find_versions(devices: Sequence[str] | None) -> dict[str, str] | None:
-    """Return the versions of the named devices; raise UnavailableDeviceError if there is no such device."""
+    """Return the versions of the named devices; raise UnavailableDeviceError if one is absent."""
     return None if devices is None else {name: device(name).version for name in devices}
 
 

@@ -60,7 +60,7 @@ def check_random(
     outputs: Outputs,
 ) -> None:
     if models.values not in VALUES:
-        raise Mistake(f"there is no kind of values {models.values}; there are: {', '.join(VALUES)}")
+        raise Mistake(f"--values is {models.values}, must be one of {', '.join(VALUES)}")
     only = _operations(models.operation)
     chosen, find = _choose(names, models.against)
     if len(chosen) > 1:

@@ -22,6 +22,7 @@ from nnapi.ops.convolution_parameters import (
     check_bias,
     declare_filter,
     declare_overloads,
+    need_groups,
     scale_facet,
     strides,
 )
@@ -143,11 +144,7 @@ def infer_grouped_conv_2d_shape(
 ) -> Shape:
     n, *image, depth = need_image("input", input)
     channels, *size, filter_depth = filter.shape
-    need(
-        depth == num_groups * filter_depth,
-        f"filter has depth {filter_depth}, must be the {depth} of input divided by {num_groups} groups",
-    )
-    need(channels % num_groups == 0, f"filter has {channels} channels, which {num_groups} groups do not divide")
+    need_groups(num_groups, depth, filter_depth, channels)
     check_bias(bias, channels, input, filter)
     return (n, *count_windows_of_image(image, size, **windows), channels)
 

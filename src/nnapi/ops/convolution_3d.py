@@ -17,6 +17,7 @@ from nnapi.model.operation import Operation
 from nnapi.model.parameter import Activation, Scalar, Tensor, Values, positive
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
+from nnapi.ops.convolution_parameters import need_groups
 from nnapi.ops.shapes import count_windows_of_volume, need_image, need_numbers, need_shape
 from nnapi.ops.signature_types import floats
 
@@ -60,11 +61,7 @@ def infer_shape(
 ) -> Shape:
     n, *volume, depth = need_image("input", input)
     units, *size, filter_depth = filter.shape
-    need(
-        depth == groups * filter_depth,
-        f"filter has depth {filter_depth}, must be the {depth} of input divided by {groups} groups",
-    )
-    need(units % groups == 0, f"filter has {units} channels, which {groups} groups do not divide")
+    need_groups(groups, depth, filter_depth, units)
     need_shape("bias", bias, (units,))
     return (n, *count_windows_of_volume(volume, size, paddings, strides, dilations), units)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from nnapi.codes import OperandCode
-from nnapi.errors import OpFailedError
+from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import OperandType, as_float32
 from nnapi.model.operation import Arguments, Facet, Overload
 from nnapi.model.parameter import Scalar, Slot, Tensor, positive
@@ -68,6 +68,15 @@ def check_bias(
             raise OpFailedError(
                 f"bias has scale {bias.scale:g}, must be input scale × {filter_name} scale = {product:g}"
             )
+
+
+def need_groups(groups: int, depth: int, filter_depth: int, channels: int) -> None:
+    """Raise OpFailedError unless the filter has the input's depth of one group, and as many channels for each group."""
+    need(
+        depth == groups * filter_depth,
+        f"filter has depth {filter_depth}, must be the {depth} of input divided by {groups} groups",
+    )
+    need(channels % groups == 0, f"filter has {channels} channels, which {groups} groups do not divide")
 
 
 def scale_facet(input: OperandType, filter: OperandType, out: OperandType) -> Facet | None:

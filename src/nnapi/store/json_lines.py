@@ -7,7 +7,7 @@ from nnapi.store.files import name_file, output_file, remove_if_empty
 
 
 def read_complete_lines(path: str | os.PathLike[str]) -> list[bytes]:
-    """Return the lines of a file with their ends, without an interrupted last line; [] if there is no file."""
+    """Return the lines of a file with their ends, without an interrupted last line; [] if the file is absent."""
     try:
         with open(path, "rb") as file:
             content = file.read()

@@ -10,27 +10,16 @@ from onnx import helper, numpy_helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 import nnapi  # noqa: E402
+from tests.importers.onnx.sized_cases import make_sized  # noqa: E402
 
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((6, 4)).astype(np.float32)
 node = helper.make_node
 
 
-def made(nodes: list[Any], inputs: dict[str, Any], outputs: str, **constants: Any) -> Any:
-    elems = {name: helper.np_dtype_to_tensor_dtype(array.dtype) for name, array in inputs.items()}
-    graph = helper.make_graph(
-        nodes,
-        "sizes",
-        [helper.make_tensor_value_info(name, elems[name], array.shape) for name, array in inputs.items()],
-        [helper.make_tensor_value_info(name, 1, None) for name in outputs.split()],
-        [numpy_helper.from_array(np.array(array), name) for name, array in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
-
-
 def compare(nodes: list[Any], inputs: dict[str, Any], outputs: str, *others: dict[str, Any], **constants: Any) -> None:
     """Compare the results on the reference and on the default devices with those of ONNX's evaluator."""
-    proto = made(nodes, inputs, outputs, **constants)
+    proto = make_sized(nodes, inputs, outputs.split(), **constants)
     model = nnapi.load(proto.SerializeToString())
     for each in (inputs, *others):
         expected = ReferenceEvaluator(proto).run(None, each)
@@ -113,7 +102,7 @@ def test_integers_beyond_a_float_are_concatenated_exactly() -> None:
         node("ConstantOfShape", ["shape"], ["b"], value=numpy_helper.from_array(np.array([-(2**31) + 1], np.int64))),
         node("Concat", ["a", "b"], ["y"], axis=0),
     ]
-    proto = made(nodes, {"x": X}, "y", low=LOW)
+    proto = make_sized(nodes, {"x": X}, "y", low=LOW)
     (found,) = nnapi.compile(nnapi.load(proto.SerializeToString())).run(X)
     expected: Any = ReferenceEvaluator(proto).run(None, {"x": X})
     np.testing.assert_array_equal(found, expected[0])
@@ -234,7 +223,7 @@ def test_a_dynamic_batch_is_not_a_constant(kind: str, expected: Any) -> None:
         nodes += [node("Cast", ["n"], ["f"], to=1), node("Mul", ["x", "f"], ["y"])]
     else:
         nodes.append(node("Gather", ["table", "n"], ["y"]))
-    proto = made(nodes, {"x": X[:4, :3]}, "y", zero=np.int64(0), table=np.arange(9, dtype=np.float32))
+    proto = make_sized(nodes, {"x": X[:4, :3]}, "y", zero=np.int64(0), table=np.arange(9, dtype=np.float32))
     proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
     (found,) = nnapi.compile(nnapi.load(proto.SerializeToString())).run(np.full((4, 3), 2, np.float32))
     np.testing.assert_array_equal(found.reshape(np.shape(expected)), expected)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-from onnx import helper, numpy_helper  # noqa: E402
+from onnx import helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 import nnapi  # noqa: E402
+from tests.importers.onnx.sized_cases import make_sized  # noqa: E402
 
 RNG = np.random.default_rng(3)
 X = np.round(RNG.standard_normal((4, 5)), 0).astype(np.float32)
@@ -17,21 +18,9 @@ BOXES, SCORES = RNG.random((1, 20, 4)).astype(np.float32), RNG.random((1, 3, 20)
 node = helper.make_node
 
 
-def made(nodes: list[Any], inputs: dict[str, Any], outputs: str, **constants: Any) -> Any:
-    elems = {name: helper.np_dtype_to_tensor_dtype(array.dtype) for name, array in inputs.items()}
-    graph = helper.make_graph(
-        nodes,
-        "selection",
-        [helper.make_tensor_value_info(name, elems[name], array.shape) for name, array in inputs.items()],
-        [helper.make_tensor_value_info(name, 1, None) for name in outputs],
-        [numpy_helper.from_array(np.array(array), name) for name, array in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
-
-
 def compare(nodes: list[Any], inputs: dict[str, Any], outputs: str, **constants: Any) -> None:
     """Compare the results on the reference and on the default devices with those of ONNX's evaluator."""
-    proto = made(nodes, inputs, outputs, **constants)
+    proto = make_sized(nodes, inputs, outputs, **constants)
     expected = ReferenceEvaluator(proto).run(None, inputs)
     model = nnapi.load(proto.SerializeToString())
     for device in (["nnapi-reference"], None):
@@ -93,7 +82,7 @@ def test_defaults_of_the_limits() -> None:
     inputs = {"b": BOXES, "s": SCORES - 1}
     limits = {"most": np.array([2**40]), "overlap": np.array([0], np.float32), "score": np.array([-9], np.float32)}
     explicit, default, none = (
-        made([node("NonMaxSuppression", ["b", "s", *list(limits)[:count]], ["n"])], inputs, "n", **limits)
+        make_sized([node("NonMaxSuppression", ["b", "s", *list(limits)[:count]], ["n"])], inputs, "n", **limits)
         for count in (3, 1, 0)
     )
     (expected,) = ReferenceEvaluator(explicit).run(None, inputs)
@@ -105,12 +94,12 @@ def test_defaults_of_the_limits() -> None:
 
 def test_several_numbers_as_a_limit() -> None:
     nodes = [node("NonMaxSuppression", ["b", "s", "most"], ["n"])]
-    proto = made(nodes, {"b": BOXES, "s": SCORES}, "n", most=np.array([1, 2]))
+    proto = make_sized(nodes, {"b": BOXES, "s": SCORES}, "n", most=np.array([1, 2]))
     with pytest.raises(nnapi.BadDataError, match="most holds 2 numbers, must be 1"):
         nnapi.load(proto.SerializeToString())
 
 
 def test_unsorted_slices() -> None:
-    proto = made([node("Unique", ["x"], list("abcd"), sorted=0)], {"x": np.array([3, 1, 3], np.float32)}, "abcd")
+    proto = make_sized([node("Unique", ["x"], list("abcd"), sorted=0)], {"x": np.array([3, 1, 3], np.float32)}, "abcd")
     found = nnapi.compile(nnapi.load(proto.SerializeToString())).run(np.array([3, 1, 3], np.float32))
     assert [each.tolist() for each in found] == [[3, 1], [0, 1], [0, 1, 0], [2, 1]]

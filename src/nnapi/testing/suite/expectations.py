@@ -40,7 +40,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Expectations:
-    """The expected statuses by test (None: there is no baseline), and the known flakes (None: no test runs twice)."""
+    """The expected statuses by test (None without a baseline), and the known flakes (None if tests run once)."""
 
     baseline: Mapping[str, Expected] | None = None
     flakes: Patterns | None = None

@@ -39,7 +39,7 @@ class Journal:
 
 
 def read_run(file: Path) -> Any:
-    """Return the run that a journal describes; None if there is no journal."""
+    """Return the run that a journal describes; None if the journal is absent or empty."""
     for line in read_complete_lines(file)[:1]:
         try:
             return dict(json.loads(line)["run"])
