@@ -16,7 +16,7 @@ ADVICE = "no device here compiles for other machines: pip install 'nnapi[qualcom
 
 @contextmanager
 def open_compiler(target: str) -> Iterator[nnapi.Device]:
-    """Yield the device that compiles for a target; Mistake, with the known targets, if there is none."""
+    """Yield the device that compiles for a target; raise Mistake, with the known targets, for another one."""
     drivers = [device.driver for device in nnapi.devices() if isinstance(device.driver, CompilesAhead)]
     known = {name: driver for driver in drivers for name in driver.list_targets()}
     if target not in known:

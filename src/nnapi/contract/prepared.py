@@ -70,7 +70,7 @@ class Pool(Generic[T]):
 
 
 class PerShapes(Generic[T]):
-    """A cache of what is made of a model for sets of input shapes, bounded by its size in bytes."""
+    """A cache of objects that are made for sets of a model's input shapes, bounded by its size in bytes."""
 
     def __init__(self, model: Model, make: Callable[[Shapes], T]) -> None:
         self._make = make

@@ -33,7 +33,7 @@ class SizedModel(NamedTuple):
 
 
 DescribeSized = Callable[[Shapes], SizedModel | None]
-"""Returns the model that holds for the shapes of a run and others; None if there is none."""
+"""Returns the model that holds for the shapes of a run and others; None if none holds."""
 
 
 class OtherImportError(BadDataError):

@@ -136,7 +136,7 @@ class SessionFile:
         return self._imports.read_padded([argument.name for argument in self.inputs], padded, run)
 
     def describe_sized(self, run: tuple[Shape, ...]) -> SizedModel | None:
-        """Return the model whose dimensions are sizes, which holds for the shapes of a run; None if there is none."""
+        """Return the model whose dimensions are sizes, which holds for the shapes of a run; None if none holds."""
         return self._imports.read_sized([argument.name for argument in self.inputs], run)
 
     @property

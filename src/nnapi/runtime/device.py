@@ -123,8 +123,7 @@ class Device(Closeable):
 
     @property
     def substitute(self) -> str:
-        """The program that stands for a device that is elsewhere, so that there are no times of the device; empty for
-        the device itself."""
+        """The program that replaces a device elsewhere, whose times nobody knows here; empty for the device itself."""
         return str(getattr(self.driver, "substitute", ""))
 
     @property

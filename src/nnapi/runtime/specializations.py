@@ -54,7 +54,7 @@ class Specialization:
 
 
 class Choice(NamedTuple):
-    """A run, and what its time is counted for: None if nothing was compiled that takes less."""
+    """A run, and the shapes or growing axes whose compilation its time pays for; None if they are compiled."""
 
     run: Run
     counted: Hashable = None

@@ -52,7 +52,7 @@ class PreparedHtp:
         self._types = [model.operands[index].type.dtype for index in model.outputs]
 
     def execute(self, request: Request) -> Outcome:
-        """Run. The outcome has no time on the hardware, as there is none."""
+        """Run the model on the CPU. The outcome has no time on the hardware."""
         check_deadline(request)
         need(self._session is not None, "the prepared model is closed", OpFailedError)
         arrays = [array for array in request.inputs if array is not None]
@@ -121,7 +121,7 @@ class QualcommDriver(HostMemory):
         return {".bin": read_binary(entry), "_ctx.onnx": entry}
 
     def _prepare_all(self, model: Model, first: PreparedHtp) -> Prepared:
-        """Return ``first``; for a dynamic model, also what prepares it for other shapes."""
+        """Return ``first``; for a dynamic model, wrap it with the preparation for other shapes."""
         if all(model.operands[index].type.is_known for index in model.inputs):
             return first
         return PreparedPerShapes(model, partial(self._prepare_for, model), tuple(assume_shapes(model)), first)

@@ -1,4 +1,4 @@
-"""Results of tests, and how they compare with what was expected."""
+"""Results of tests, and verdicts on their difference from the expected results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

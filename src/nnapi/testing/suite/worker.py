@@ -49,7 +49,7 @@ class Worker:
         self._pipe: Connection | None = None
 
     def do(self, task: Any) -> Any:
-        """Return the process's answer to a task, or raise its exception. Raises WorkerEndedError if there is none."""
+        """Return the process's answer to a task, or raise its exception; WorkerEndedError if the process ended."""
         if self._pipe is None or not self._process.is_alive():
             self._start()
             try:
