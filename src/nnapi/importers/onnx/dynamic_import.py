@@ -6,6 +6,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.input_shapes import DYNAMIC, Shapes, guess_shapes, refuse_dynamic
 from nnapi.importers.onnx.map_and_text_outputs import list_map_keys, list_texts
@@ -158,7 +160,8 @@ class Imports:
         """Import the file with symbols; None if an operation is refused, or needs a size in a way that has no guard."""
         symbols = InputSymbols()
         try:
-            model = read_file(self._file, self._path, given, symbols=symbols)
+            with np.errstate(invalid="ignore"):  # rules compare sizes, where NumPy reports the processor's old flags
+                model = read_file(self._file, self._path, given, symbols=symbols)
         except NnapiError:
             return None
         self._made.append(SymbolicModel(model, symbols))
