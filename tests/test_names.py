@@ -67,6 +67,7 @@ TESTED_BY = {
     "onnx": "onnx",
     "torch": "torch",
     "ops/cell_proposals.py": "model/test_proposal.py",
+    "ops/sequence_cells.py": "ops/test_sequences.py",
     "ops/window_proposals.py": "model/test_proposal.py",
     "ops/volume_proposals.py": "model/test_proposal.py",
     "model/facts.py": "ops/test_new_operation.py",

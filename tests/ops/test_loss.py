@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nnapi.model.facts import ROUNDING
-from nnapi.ops.normalization import by_means, by_running_sums
+from nnapi.ops.normalization import by_running_sums
 from nnapi.ops.reduce import by_products
 from nnapi.ops.resize import by_interpolation
 from nnapi.testing.random.deviation import estimate_losses
@@ -77,9 +77,29 @@ def test_a_mean_of_numbers_added_up_in_a_row_stays_within_its_bound(is_nchw: boo
         total = np.float32(total + number)
     error = abs(float(total / np.float32(x.size)) - float(x[0, 0, 0, 0])) * 3.0 / np.sqrt(0.1)
     image = x.transpose(0, 3, 1, 2) if is_nchw else x
-    bound = by_means(image, np.array(3.0), np.array(0.1), is_nchw=is_nchw, rounding=ROUNDING["fp32"])
+    settings = np.float32(3), np.float32(0), np.float32(0.1), *([np.bool_(True)] if is_nchw else [])
+    (bound,) = estimate_losses("INSTANCE_NORMALIZATION", [image, *settings], [image], "fp32")
     assert bound.shape == image.shape
     assert 2e-5 < error <= bound.min()
+
+
+@pytest.mark.parametrize("name", ["LAYER_NORM", "GROUP_NORM"])
+def test_a_mean_that_is_subtracted_last_stays_within_its_bound(name: str) -> None:
+    """A group of equal elements should give 0."""
+    x, gamma = np.float32(-70697.516), np.float32(61.396282)
+    factor = np.float32(gamma / np.sqrt(np.float32(0.001)))
+    error = abs(float(x) * float(factor) - float(x * factor))
+    given = [np.full((1, 1, 2), x), np.array([gamma, gamma / 2]), None, np.int32(2 if name == "LAYER_NORM" else 1)]
+    (bound,) = estimate_losses(name, [*given, np.float32(0.001)], [given[0]], "fp32")
+    assert bound.shape == (1, 1, 2)
+    assert 1 < error <= bound[0, 0, 0] < 50
+    assert bound[0, 0, 1] == pytest.approx(bound[0, 0, 0] / 2)
+
+
+def test_groups_lose_by_their_own_elements() -> None:
+    x = np.array([[[1000, 1000, 1, 1]]], np.float32)
+    (bound,) = estimate_losses("GROUP_NORM", [x, None, None, np.int32(2), np.float32(1)], [x], "fp32")
+    assert bound[0, 0].tolist() == pytest.approx([2000 * 2**-23, 2000 * 2**-23, 2 * 2**-23, 2 * 2**-23])
 
 
 @pytest.mark.parametrize("is_nchw", [False, True])

@@ -1,4 +1,4 @@
-"""The rounding error of coupled gates: one last place of the forget gate, scaled by the candidate."""
+"""The rounding error of gates: their last places, scaled by the state and by the candidate, in each step."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnapi.model.facts import ROUNDING
-from nnapi.ops.lstm_loss import APART, by_coupled_gates
+from nnapi.ops.lstm_loss import APART, by_gates
 from nnapi.testing.random.deviation import estimate_losses
 
 GATES = ("forget", "cell", "output")
@@ -46,7 +46,7 @@ RESULTS = dict.fromkeys(("output", "output_state_out", "cell_state_out"), np.zer
 
 
 def bound(given: dict[str, Any]) -> list[float]:
-    return [float(moved.max()) for moved in by_coupled_gates(given, RESULTS, ROUNDING["fp32"])]
+    return [float(moved.max()) for moved in by_gates(given, RESULTS, ROUNDING["fp32"])]
 
 
 def test_neighbors_of_the_nearest_gate_stay_within_the_bound() -> None:
@@ -66,10 +66,30 @@ def test_scalars_may_be_arrays() -> None:
     assert bound(given | scalars) == bound(given)
 
 
-def test_gates_of_their_own_lose_nothing() -> None:
+def test_gates_of_their_own_lose_only_their_last_places() -> None:
     given = with_states(cell(coupled=False))
-    given["input_to_input_weights"] = np.full((1, 1), -BEFORE, F32)
-    assert bound(given) == []
+    entry = 1 / (1 + np.exp(BEFORE))
+    assert bound(given)[0] == pytest.approx(APART * ROUNDING["fp32"] * entry * CANDIDATE, rel=1e-3)
+    assert bound(given)[0] < 1e-10
+
+
+@pytest.mark.parametrize("steps", [1, 1000])
+def test_a_state_that_is_kept_loses_the_last_place_of_its_gate_in_each_step(steps: int) -> None:
+    """The forget gate is nearly 1, the input gate and the candidate are nearly 0; the state should stay 1."""
+    given = with_states(cell(coupled=False, activation=4), steps=steps)
+    given |= {"input_to_cell_weights": np.zeros((1, 1), F32), "cell_state_in": np.ones((1, 1), F32)}
+    given["input_to_forget_weights"] = np.full((1, 1), 20, F32)
+    state = F32(1)
+    for _ in range(steps):
+        state = F32(state * np.nextafter(F32(1), F32(0)))
+    assert 1 - float(state) <= bound(given)[0] <= 3 * (1 - float(state))
+
+
+def test_a_state_that_is_forgotten_loses_no_more() -> None:
+    short, long = (with_states(cell(coupled=False), steps=steps) for steps in (3, 1000))
+    for given in (short, long):
+        given |= {"input_to_forget_weights": np.zeros((1, 1), F32), "input_to_input_weights": np.ones((1, 1), F32)}
+    assert bound(long)[0] < 2 * bound(short)[0]
 
 
 def test_each_step_loses_again() -> None:
@@ -96,12 +116,12 @@ def test_each_direction_loses_by_itself(coupled: str) -> None:
     for prefix in ("fw_", "bw_"):
         own = cell(coupled=prefix == coupled, prefix=prefix)
         if prefix != coupled:
-            own[f"{prefix}input_to_input_weights"] = np.ones((1, 1), F32)
+            own[f"{prefix}input_to_input_weights"] = np.full((1, 1), -BEFORE, F32)
         given |= with_states(own, prefix=prefix)
     names = ("fw_output", "bw_output", "fw_cell_state_out", "bw_cell_state_out")
     results = dict.fromkeys(names, np.zeros((1, 1), F32))
-    moved = dict(zip(names, by_coupled_gates(given, results, ROUNDING["fp32"]), strict=True))
-    assert [name for name in names if moved[name].any()] == (
+    moved = dict(zip(names, by_gates(given, results, ROUNDING["fp32"]), strict=True))
+    assert [name for name in names if moved[name].max() > 1e-6] == (
         ["fw_output", "fw_cell_state_out"] if coupled == "fw_" else ["fw_output", "bw_output", "bw_cell_state_out"]
     )
 

@@ -5,16 +5,20 @@ RMS_NORM: the same without the mean: elements are divided by the root of the gro
 GROUP_NORM: the channels, the last axis, form groups with all positions of a batch; gamma and beta are per channel.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.errors import need
-from nnapi.model.facts import Facts, Kind
+from nnapi.model.facts import ROUNDING, Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import HIGH, Scalar, Tensor, not_negative, positive, upto
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
+from nnapi.ops.normalization import by_means
 from nnapi.ops.shapes import axis_of, broadcast, need_shape
 from nnapi.ops.signature_types import floats
 
@@ -25,6 +29,8 @@ GAMMA, BETA = (
 AXIS = Scalar("axis", OperandCode.INT32, since=3)
 EPSILON = Scalar("epsilon", OperandCode.FLOAT32, since=3, check=not_negative)
 OUTPUT = Tensor("out", like="input")
+GROUPED = 1, 3
+"""The axes of one group, after the channels are divided."""
 
 LAYER_NORM = Operation(
     CompositeCode.LAYER_NORM,
@@ -80,9 +86,14 @@ def rms_norm(input: Array, gamma: Array | None, axis: int, epsilon: float) -> Ar
 
 @GROUP_NORM.kernel
 def group_norm(input: Array, gamma: Array | None, beta: Array | None, groups: int, epsilon: float) -> Array:
-    divided = input.reshape(len(input), -1, groups, input.shape[-1] // groups)
-    centered = divided - divided.mean((1, 3), keepdims=True)
-    return _scale(_divide(centered, (1, 3), epsilon).reshape(input.shape), gamma, beta)
+    divided = _divide_channels(input, groups)
+    centered = divided - divided.mean(GROUPED, keepdims=True)
+    return _scale(_divide(centered, GROUPED, epsilon).reshape(input.shape), gamma, beta)
+
+
+def _divide_channels(x: Array, groups: int) -> Array:
+    """Return images as [batch, position, group, channel]."""
+    return x.reshape(len(x), -1, groups, x.shape[-1] // groups)
 
 
 def list_axes(axis: int, rank: int) -> tuple[int, ...]:
@@ -98,6 +109,20 @@ def _divide(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
 def _scale(x: Array, gamma: Array | None, beta: Array | None = None) -> Array:
     scaled = x if gamma is None else x * gamma
     return scaled if beta is None else scaled + beta
+
+
+@LAYER_NORM.loss
+def lose_by_layers(inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> list[Array]:
+    x, gamma, _, axis, epsilon = inputs
+    return [by_means(x, list_axes(int(axis), x.ndim), gamma, epsilon, ROUNDING[precision])]
+
+
+@GROUP_NORM.loss
+def lose_by_groups(inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> list[Array]:
+    x, gamma, _, groups, epsilon = inputs
+    divided = _divide_channels(x, int(groups))
+    factors = None if gamma is None else gamma.reshape(divided.shape[2:])
+    return [by_means(divided, GROUPED, factors, epsilon, ROUNDING[precision]).reshape(x.shape)]
 
 
 @LAYER_NORM.proposal

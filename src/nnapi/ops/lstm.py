@@ -164,16 +164,16 @@ def bidirectional_sequence_lstm(
     return run_both(cells, (fw_states, bw_states), input, aux_input, bool(fw.aux), time_major, merge_outputs)
 
 
-def _lose_by_coupled_gates(
+def _lose_by_gates(
     inputs: Sequence[Any], outputs: Sequence[Any], precision: str, *, operation: Operation
 ) -> list[Array]:
-    from nnapi.ops.lstm_loss import by_coupled_gates  # only random tests need it
+    from nnapi.ops.lstm_loss import by_gates  # only random tests need it
 
     given = dict(zip((slot.name for slot in operation.overloads[0].inputs), inputs, strict=False))
     results = dict(zip((slot.name for slot in operation.outputs), outputs, strict=False))
-    return by_coupled_gates(given, results, ROUNDING[precision])
+    return by_gates(given, results, ROUNDING[precision])
 
 
 for _operation in (LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, BIDIRECTIONAL_SEQUENCE_LSTM):
     _operation.proposal(propose_lstm)
-    _operation.loss(partial(_lose_by_coupled_gates, operation=_operation))
+    _operation.loss(partial(_lose_by_gates, operation=_operation))

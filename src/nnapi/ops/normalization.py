@@ -5,6 +5,7 @@ LOCAL_RESPONSE_NORMALIZATION: x / (bias + alpha · sum of squares within the rad
 INSTANCE_NORMALIZATION: each channel of each image normalized to mean 0 and variance 1, times gamma, plus beta.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -123,14 +124,17 @@ def by_running_sums(
 @INSTANCE_NORMALIZATION.loss
 def lose_by_means(inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> list[Array]:
     x, gamma, _, epsilon, *layout = inputs
-    return [by_means(x, gamma, epsilon, is_nchw=any(layout), rounding=ROUNDING[precision])]
+    image = (2, 3) if any(layout) else (1, 2)
+    return [by_means(x, image, gamma, epsilon, ROUNDING[precision])]
 
 
-def by_means(x: Array, gamma: Array, epsilon: Array, *, is_nchw: bool, rounding: float) -> Array:
-    """Return INSTANCE_NORMALIZATION's loss if an image's mean is summed one by one: all results shift alike."""
-    image = (2, 3) if is_nchw else (1, 2)
-    numbers = x.astype(np.float64)
-    count = numbers.shape[image[0]] * numbers.shape[image[1]]
-    moved = np.abs(numbers).mean(image, keepdims=True) * rounding * count
-    factor = np.abs(float(gamma)) / np.sqrt(numbers.var(image, keepdims=True) + float(epsilon))
-    return np.broadcast_to(moved * factor, x.shape)
+def by_means(x: Array, axes: tuple[int, ...], gamma: Any, epsilon: Any, rounding: float) -> Array:
+    """Return the loss of a normalization whose engine sums a group's mean one by one: all its results shift alike.
+
+    It may also scale elements and mean before it subtracts them, even in groups of equal elements.
+    """
+    size = np.abs(x.astype(np.float64))
+    count = math.prod(x.shape[axis] for axis in axes)
+    moved = (size.mean(axes, keepdims=True) * count + 2 * size) * rounding
+    deviation = np.sqrt(x.astype(np.float64).var(axes, keepdims=True) + float(epsilon))
+    return moved / deviation if gamma is None else moved / deviation * np.abs(gamma.astype(np.float64))

@@ -10,21 +10,21 @@ last states, as in ONNX Runtime. With ``reverse``, time runs from the end of eac
 clamped to the range from -clip to clip before their activation, unless ``clip`` is 0.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from nnapi.codes import OperandCode
-from nnapi.model.facts import Facts, Kind, Trait
+from nnapi.model.facts import ROUNDING, Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Slot, Tensor, not_negative, one_of
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.cell_proposals import propose_input
-from nnapi.ops.lstm_cell import ACTIVATIONS, clip
-from nnapi.ops.recurrent_sequence import by_time, dimensions, over_time
+from nnapi.ops.lstm_cell import ACTIVATIONS
+from nnapi.ops.recurrent_sequence import dimensions
+from nnapi.ops.sequence_cells import plan_gru, plan_lstm, run_cell, squash_clipped
 from nnapi.ops.shapes import need_shape
 from nnapi.ops.signature_types import FLOAT_SCALAR, INT32, floats
 
@@ -139,57 +139,24 @@ def infer_lstm_shapes(input: OperandType, time_major: bool, **operands: Any) -> 
     return [output, state, state]
 
 
-def _run(
-    step: Callable[..., tuple[Array, ...]],
-    input: Array,
-    weights: Array,
-    bias: Array,
-    states: tuple[Array, ...],
-    sequence_lengths: Array | None,
-    reverse: bool,
-    time_major: bool,
-) -> list[Array]:
-    """Run a cell on the product of the input and its weights, which is computed once for all steps."""
-    x = by_time(input, time_major)
-    products = (x.reshape(-1, x.shape[2]) @ weights.T + bias).reshape(*x.shape[:2], len(bias))
-    outputs, last = over_time(step, products, None, states, reverse, sequence_lengths)
-    return [by_time(outputs, time_major), *last]
-
-
-def _squash(activation: int, limit: float) -> Callable[[Array], Array]:
-    """Return an activation of clipped sums."""
-    return lambda x: ACTIVATIONS[activation](clip(x, limit))
-
-
 @GRU.kernel
 def gru(
     input: Array,
     weights: Array,
-    recurrent_weights: Array,
     bias: Array,
-    recurrent_bias: Array,
     hidden_in: Array,
-    gate_activation: int,
-    activation: int,
-    clip: float,
-    linear_before_reset: bool,
-    **sequence: Any,
+    sequence_lengths: Array | None,
+    reverse: bool,
+    time_major: bool,
+    **cell: Any,
 ) -> list[Array]:
-    units = hidden_in.shape[1]
-    gates, candidate = recurrent_weights[: 2 * units].T, recurrent_weights[2 * units :].T
-    gate_bias, candidate_bias = recurrent_bias[: 2 * units], recurrent_bias[2 * units :]
-    squash_gate, squash = _squash(gate_activation, clip), _squash(activation, clip)
+    find_gates = plan_gru(**cell)
 
     def step(x: Array, _: None, h: Array) -> tuple[Array]:
-        update, reset = np.split(squash_gate(x[:, : 2 * units] + h @ gates + gate_bias), 2, 1)
-        if linear_before_reset:
-            remembered = reset * (h @ candidate + candidate_bias)
-        else:
-            remembered = (reset * h) @ candidate + candidate_bias
-        new = squash(x[:, 2 * units :] + remembered)
+        update, new = find_gates(x, h)
         return ((1 - update) * new + update * h,)
 
-    return _run(step, input, weights, bias, (hidden_in,), **sequence)
+    return run_cell(step, input, weights, bias, (hidden_in,), sequence_lengths, reverse, time_major)
 
 
 @RNN_SEQUENCE.kernel
@@ -203,41 +170,47 @@ def rnn(
     clip: float,
     **sequence: Any,
 ) -> list[Array]:
-    squash = _squash(activation, clip)
+    squash = squash_clipped(activation, clip)
 
     def step(x: Array, _: None, h: Array) -> tuple[Array]:
         return (squash(x + h @ recurrent_weights.T),)
 
-    return _run(step, input, weights, bias, (hidden_in,), **sequence)
+    return run_cell(step, input, weights, bias, (hidden_in,), **sequence)
 
 
 @LSTM_SEQUENCE.kernel
 def lstm(
     input: Array,
     weights: Array,
-    recurrent_weights: Array,
     bias: Array,
-    peepholes: Array | None,
     hidden_in: Array,
     cell_state_in: Array,
-    gate_activation: int,
-    cell_activation: int,
-    hidden_activation: int,
-    clip: float,
-    input_forget: bool,
-    **sequence: Any,
+    sequence_lengths: Array | None,
+    reverse: bool,
+    time_major: bool,
+    **cell: Any,
 ) -> list[Array]:
-    squash_gate, squash_cell = _squash(gate_activation, clip), _squash(cell_activation, clip)
-    peep_input, peep_output, peep_forget = (0, 0, 0) if peepholes is None else np.split(peepholes, 3)
+    find_gates = plan_lstm(**cell)
 
     def step(x: Array, _: None, h: Array, c: Array) -> tuple[Array, Array]:
-        input, output, forget, cell = np.split(x + h @ recurrent_weights.T, 4, 1)
-        entry = squash_gate(input + peep_input * c)
-        kept = 1 - entry if input_forget else squash_gate(forget + peep_forget * c)
-        c = kept * c + entry * squash_cell(cell)
-        return squash_gate(output + peep_output * c) * ACTIVATIONS[hidden_activation](c), c
+        entry, kept, candidate, show = find_gates(x, h, c)
+        c = kept * c + entry * candidate
+        return show(c), c
 
-    return _run(step, input, weights, bias, (hidden_in, cell_state_in), **sequence)
+    return run_cell(step, input, weights, bias, (hidden_in, cell_state_in), sequence_lengths, reverse, time_major)
+
+
+def _lose_by_gates(
+    inputs: Sequence[Any], outputs: Sequence[Any], precision: str, *, operation: Operation
+) -> list[Array]:
+    from nnapi.ops import sequences_loss  # only random tests need it
+
+    given = dict(zip((slot.name for slot in operation.overloads[0].inputs), inputs, strict=True))
+    return sequences_loss.by_gates(given, outputs, ROUNDING[precision])
+
+
+for _operation in (GRU, LSTM_SEQUENCE):
+    _operation.loss(partial(_lose_by_gates, operation=_operation))
 
 
 @GRU.proposal
