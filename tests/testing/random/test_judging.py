@@ -13,10 +13,10 @@ from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
 from nnapi.testing.conformance import check
-from nnapi.testing.example import Example, ExampleGraph, OperandSource, OperationSpec
+from nnapi.testing.example import Example, ExampleGraph, OperandSource, OperandSpec, OperationSpec
 from nnapi.testing.random import judging
 from nnapi.testing.random.deviation import ROUNDS, Computation
-from nnapi.testing.random.judging import Outcome, judge
+from nnapi.testing.random.judging import Outcome, judge, judge_outputs
 from nnapi.testing.random.session import replayable
 from nnapi.testing.suite.result import Status
 from nnapi.testing.variants import VARIANTS, Setting
@@ -310,3 +310,67 @@ def test_a_device_may_refuse_to_divide_an_integer_by_0(divisor: int, outcome: Ou
     graph = ExampleGraph(operands, (OperationSpec("DIV", (0, 1, 2), (3,)),), (0, 1), (3,))
     numbers = {0: np.array([6], np.int32), 1: np.array([divisor], np.int32)}
     assert judge(Example("division", graph, numbers, {}), changed(fail)).outcome == outcome
+
+
+def positive_positions(*, shown: bool) -> Example:
+    """The positions of the sines of 0, 1 and 2 that are not 0."""
+    kept = OperandSource.SUBGRAPH_OUTPUT if shown else OperandSource.TEMPORARY_VARIABLE
+    operands = (taken(tensor(F32, 3)), replace(tensor(F32, 3), lifetime=kept), given(tensor("TENSOR_INT32", 1, 0)))
+    calls = (OperationSpec("SIN", (0,), (1,)), OperationSpec("NONZERO", (1,), (2,)))
+    graph = ExampleGraph(operands, calls, (0,), (1, 2) if shown else (2,))
+    return Example("positions", graph, {0: np.arange(3, dtype=np.float32)}, {})
+
+
+@pytest.mark.parametrize(
+    ("positions", "shown", "outcome"),
+    [
+        ([[0, 1, 2]], False, Outcome.AGREED),
+        ([[0, 1, 2]], True, Outcome.FAILED),
+        ([[1, 2]], True, Outcome.AGREED),
+        ([[0, 1, 2], [0, 0, 0]], False, Outcome.FAILED),
+    ],
+    ids=["inexact", "exact", "right", "rank"],
+)
+def test_a_number_of_results_that_depends_on_inexact_values_may_differ(
+    positions: list[list[int]], shown: bool, outcome: Outcome
+) -> None:
+    """A device whose SIN(0) is not quite 0 finds three positions; it may not find them in a 0 that it shows."""
+    sines = {1: np.sin(np.arange(3, dtype=np.float32))} if shown else {}
+    outputs = sines | {2: np.array(positions, np.int32)}
+    assert judge_outputs(positive_positions(shown=shown), spoilt(0), outputs).outcome == outcome
+
+
+@pytest.mark.parametrize(("x", "outcome"), [(-36.914, Outcome.AGREED), (2.0, Outcome.FAILED)])
+def test_only_a_hidden_number_near_zero_may_be_converted_to_false(x: float, outcome: Outcome) -> None:
+    hidden = replace(tensor(F32, 1), lifetime=OperandSource.TEMPORARY_VARIABLE)
+    operands = (taken(tensor(F32, 1)), hidden, given(tensor("TENSOR_BOOL8", 1)))
+    calls = (OperationSpec("MISH", (0,), (1,)), OperationSpec("CONVERT", (1,), (2,)))
+    example = Example("bool", ExampleGraph(operands, calls, (0,), (2,)), {0: np.array([x], np.float32)}, {})
+    assert judge_outputs(example, spoilt(0), {2: np.zeros(1, bool)}).outcome == outcome
+
+
+def kept_state(steps: int) -> Example:
+    """A GRU whose update gate is 1 to the last place, so that its state stays 1."""
+    zeros, one = np.zeros((3, 1), np.float32), np.ones((1, 1), np.float32)
+    arrays = [zeros, zeros, np.array([30, 0, 0], np.float32), np.zeros(3, np.float32), one]
+    operands = (
+        taken(tensor(F32, steps, 1, 1)),
+        *(constant(F32, array) for array in arrays),
+        OperandSpec("TENSOR_INT32", (1,), lifetime=OperandSource.NO_VALUE),
+        *(constant("INT32", np.int32(code)) for code in (6, 4)),
+        constant("FLOAT32", np.float32(0)),
+        *(constant("BOOL", np.bool_(value)) for value in (False, False, True)),
+        given(tensor(F32, steps, 1, 1)),
+        given(tensor(F32, 1, 1)),
+    )
+    call = OperationSpec("GRU", tuple(range(13)), (13, 14))
+    data = {0: np.ones((steps, 1, 1), np.float32)}
+    return Example("kept", ExampleGraph(operands, (call,), (0,), (13, 14)), data, {})
+
+
+@pytest.mark.parametrize(("steps", "outcome"), [(1000, Outcome.AGREED), (2, Outcome.FAILED)])
+def test_a_state_may_lose_the_last_place_of_its_gate_in_each_step(steps: int, outcome: Outcome) -> None:
+    """0.99994 is right after a thousand steps, and wrong after two."""
+    state = np.array([[1 - 1000 * 2.0**-24]], np.float32)
+    outputs = {13: np.linspace(1, state[0, 0], steps, dtype=np.float32).reshape(steps, 1, 1), 14: state}
+    assert judge_outputs(kept_state(steps), spoilt(0), outputs).outcome == outcome

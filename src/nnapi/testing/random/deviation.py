@@ -6,6 +6,7 @@ may differ by SPARE times the change that the perturbation makes in the referenc
 - Operations that only choose, compare or move values do not round; 0 stays exactly 0, also as a zero point.
 - Hidden quantized values may be one step off. A visible result of the device is the next operation's input.
 - Where a small difference of a hidden value can cause a large one in a result, both outcomes are tried.
+- Results of decisions on inexact values, such as an order, are not judged, nor dimensions that depend on them.
 - Results that are NaN or infinite, and later steps of such a sequence, are undefined in the specification, so they are
   not judged; moved and chosen elements are. In examples drawn with such values, so are comparisons and finite results.
 - Quantized results may be one step off from the same operation on float values, because fixed point has few bits.
@@ -21,12 +22,12 @@ from nnapi.errors import NnapiError, need_value
 from nnapi.model.operand import DTYPES, Array
 from nnapi.model.operation import REGISTRY
 from nnapi.operation_codes import CODES
-from nnapi.ops.quantized_values import dequantize
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import device
 from nnapi.testing.build import build, run_example
 from nnapi.testing.compare import as_double, tolerance_for
 from nnapi.testing.example import Example, with_dynamic_outputs
+from nnapi.testing.random.decisions import find_free_axes, find_ties
 from nnapi.testing.random.float_values import on_float_values
 from nnapi.testing.random.operation_sets import (
     CHOOSING,
@@ -67,10 +68,14 @@ Values = dict[int, Array | None]
 
 @dataclass
 class Expectation:
-    """The right value of a result, and the permitted error of each element: infinite if any value is right."""
+    """The right value of a result, and the permitted error of each element: infinite if any value is right.
+
+    ``free_axes`` may have any dimension.
+    """
 
     value: Array
     allowance: Array
+    free_axes: frozenset[int] = frozenset()
 
 
 class Computation:
@@ -80,6 +85,7 @@ class Computation:
         self.example, self.special = example, special
         self.operations, self.operands = example.main.operations, example.main.operands
         self._doubtful: set[int] = set()
+        self._free_axes: dict[int, frozenset[int]] = {}
         self._lost: dict[int, Array] = {}
         self._fed_back = {i for call in self.operations if call.type in SEQUENCES for i in call.outputs}
         chosen = [
@@ -103,8 +109,12 @@ class Computation:
         self._note_losses(number)
         if self.example.relaxed and any(self._may_overflow(index) for index in (*inputs, *outputs)):
             self._doubtful.update(outputs)
-        if name in TWO_COMPARED and uncertain:
-            self._compare(inputs, outputs[0], bounds)
+        if self._doubtful.intersection(outputs):
+            self._free_axes |= find_free_axes(self.example.main, number, self.values, self._doubtful)
+        if uncertain and (
+            name in TWO_COMPARED or (name in STEPPING and self.operands[outputs[0]].type == "TENSOR_BOOL8")
+        ):
+            self._compare(name, inputs, outputs[0], bounds)
         elif name in CHOOSING and not uncertain and not self.special:
             for other in self.others:
                 other |= {index: self.values[index] for index in outputs}
@@ -152,21 +162,14 @@ class Computation:
         value = self.values[index]
         return value is not None and value.dtype == np.float32 and bool(np.any(np.abs(value) > OVERFLOWING))
 
-    def _compare(self, pair: Sequence[int], output: int, bounds: Mapping[int, Array]) -> None:
+    def _compare(self, name: str, inputs: Sequence[int], output: int, bounds: Mapping[int, Array]) -> None:
         """Set the perturbed results of comparing values that may be equal: all true, then all false, then random."""
-        numbers, off = [], np.zeros(())
-        for index in pair:
-            operand, value = self.operands[index], self._value(index)
-            numbers.append(
-                dequantize(operand.full_type, value).astype(np.float64) if operand.scale else as_double(value)
-            )
-            off = off + bounds.get(index, 0) * (operand.scale or 1.0)
+        operands, values = [self.operands[index] for index in inputs], [self._value(index) for index in inputs]
+        ties = find_ties(name, operands, values, [bounds.get(index, 0.0) for index in inputs])
         right = self._value(output)
-        with np.errstate(invalid="ignore"):
-            either = (off > 0) & ~(np.abs(numbers[0] - numbers[-1]) > off)
         for turn, other in enumerate(self.others):
-            answer = self._rng.random(either.shape) < 0.5 if turn > 1 else np.full(either.shape, turn == 0)
-            other[output] = np.asarray(np.where(either, answer, right != 0), right.dtype)
+            answer = self._rng.random(ties.shape) < 0.5 if turn > 1 else np.full(ties.shape, turn == 0)
+            other[output] = np.asarray(np.where(ties, answer, right != 0), right.dtype)
 
     def _is_root(self, name: str, inputs: Sequence[int]) -> bool:
         """Return whether negative bases are raised to an uncertain exponent: it may be an integer only by rounding."""
@@ -232,7 +235,7 @@ class Computation:
         """Return the reference's value of a result and the permitted error of a device's."""
         operand, value = self.operands[index], self._value(index)
         if index in self._doubtful:
-            return Expectation(value, np.full(value.shape, np.inf))
+            return Expectation(value, np.full(value.shape, np.inf), self._free_axes.get(index, frozenset()))
         tolerance = need_value(
             tolerance_for(operand.type, self.example.tolerance, strict=True), f"{operand.type} has no tolerance"
         )

@@ -1,7 +1,7 @@
 """Judge one random example on a device: agreed, refused, or failed."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.errors import NnapiError, need
-from nnapi.model.operand import Array, combine
+from nnapi.model.operand import Array, Shape, combine
 from nnapi.model.operation import REGISTRY
 from nnapi.operation_codes import CODES
 from nnapi.runtime.device import Device
@@ -152,8 +152,10 @@ def _violation(operand: OperandSpec, index: int, actual: Array, expected: Expect
     if operand.is_ignored:
         return None
     label = f"output {operand.name or index} ({operand.type})"
-    if actual.shape != expected.value.shape:
+    if _fix(actual.shape, expected.free_axes) != _fix(expected.value.shape, expected.free_axes):
         return f"{label} has dimensions {list(actual.shape)}, expected {list(expected.value.shape)}"
+    if expected.free_axes:
+        return None
     given, wanted = as_double(actual), as_double(expected.value)
     with np.errstate(all="ignore"):
         same = (given == wanted) | (np.isnan(given) & np.isnan(wanted))
@@ -168,6 +170,11 @@ def _violation(operand: OperandSpec, index: int, actual: Array, expected: Expect
         f"{label}{where or ''} is {given[position]:.9g}, expected {wanted[position]:.9g} "
         f"(allowed {expected.allowance[position]:.3g}); {int(bad.sum())} of {bad.size} differ"
     )
+
+
+def _fix(shape: Shape, free_axes: Collection[int]) -> Shape:
+    """Return the dimensions of a shape, 0 for those of ``free_axes``."""
+    return tuple(0 if axis in free_axes else dimension for axis, dimension in enumerate(shape))
 
 
 def _is_near(actual: Array, expected: Expectation, real: Array, loss: float) -> bool:
