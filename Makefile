@@ -87,7 +87,7 @@ bench: $(READY)
 # SYSTEMS names folders with another Linux, such as Alpine, Debian on aarch64, or a Debian with a newer Python
 # (tools/systems.py).
 PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3)
-ON_PATH := $(foreach minor,11 12 13 14,$(if $(findstring /3.$(minor).,$(PYENV)),,$(shell command -v python3.$(minor))))
+ON_PATH := $(foreach minor,11 12 13 14 15,$(if $(findstring /3.$(minor).,$(PYENV)),,$(shell command -v python3.$(minor))))
 PYTHONS ?= $(or $(strip $(PYENV) $(ON_PATH)),$(PYTHON))
 SYSTEMS ?= $(wildcard build/systems/*)
 

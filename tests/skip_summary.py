@@ -12,7 +12,7 @@ import pytest
 WAYS = {
     r"\((pip install|set) ": "",  # it says so itself
     r"reference material": "set NNAPI_SHARED to its folder",
-    r"(?i)litert is not installed|no wheel for this platform": "pip install ai-edge-litert, for Python 3.11 to 3.13",
+    r"(?i)litert is not installed|no wheel for this platform": "pip install ai-edge-litert, for Python 3.11 to 3.14",
     r"OpenVINO": "pip install -e '.[openvino]'",
     r"onnxruntime": "pip install onnxruntime",
     r"needs the extra (\w+)": r"pip install -e '.[\1]'",

@@ -21,7 +21,7 @@ def test_equal_reasons_are_one_line_the_most_frequent_first() -> None:
 @pytest.mark.parametrize(
     ("reason", "way"),
     [
-        ("ai-edge-litert is not installed", "pip install ai-edge-litert, for Python 3.11 to 3.13"),
+        ("ai-edge-litert is not installed", "pip install ai-edge-litert, for Python 3.11 to 3.14"),
         ("ray[data] is not installed", "pip install 'ray[data]'"),
         ("OpenVINO is an extra: nnapi[openvino]", "pip install -e '.[openvino]'"),
         ("needs the extra docs", "pip install -e '.[docs]'"),

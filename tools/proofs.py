@@ -70,7 +70,7 @@ def prove_wheel(environment: Environment, wheel: Path, examples: Path, chosen: s
     pkg-config. Before the examples are installed, `nnapi check` must fail and name their package."""
     environment.pip(wheel)
     demo(environment)
-    fails(environment, ["check"], "pip install nnapi-conformance")
+    fails(environment, ["check"], "pip install ./conformance")
     environment.pip(examples)
     print(check(environment, chosen), flush=True)
     for options in (environment.run("nnapi", "lib", "--cflags", "--libs").split(), by_pkg_config(environment)):

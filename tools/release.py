@@ -4,7 +4,7 @@
 
 The program builds and checks the source distribution and a wheel for each Python (tools/wheels.py). It runs
 `twine check --strict` on them. It writes a software bill of materials (CycloneDX) of the packages that
-`pip install nnapi` installs, and adds it to each wheel (PEP 770). If anything fails, it prints the reason and exits
+pip installs with nnapi, and adds it to each wheel (PEP 770). If anything fails, it prints the reason and exits
 with 1. release-lock.txt pins the packages that build and check the files.
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -69,6 +70,17 @@ def test_violations_are_found(tmp_path: Path) -> None:
 
 def test_pages_are_there() -> None:
     assert [page for page in list_pages() if not (DOCS / page).exists()] == []
+
+
+def test_pages_install_nnapi_from_no_index() -> None:
+    """No index has the package. Once it is installed, pip finds nnapi[EXTRA] in the environment."""
+    pages = ["README.md", "conformance/README.md", *(f"docs/{page}" for page in list_pages())]
+    texts = {page: (size.REPOSITORY / page).read_text() for page in pages}
+    by_name = re.compile(r"pip install [^\n`#]*(?<![./'\w-])nnapi(?![\w[]|-\*)")
+    assert by_name.search("pip install --quiet nnapi")
+    assert not by_name.search("pip install . 'nnapi[onnx]' nnapi-*.whl dist/nnapi-*.whl")
+    assert [(page, found[0]) for page, text in texts.items() for found in by_name.finditer(text)] == []
+    assert '--8<-- "README.md:install"' in texts["docs/installation.md"]
 
 
 def test_pages_refer_to_nothing_that_the_site_excludes() -> None:

@@ -186,7 +186,7 @@ def test_the_published_index_agrees_with_its_files(corpus: Corpus) -> None:
 
 def test_missing_public_examples_name_their_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus_module, "PUBLISHED", tmp_path / "nnapi_conformance")
-    with pytest.raises(CorpusError, match="pip install nnapi-conformance"):
+    with pytest.raises(CorpusError, match=r"run pip install \./conformance$"):
         corpus_module.open_published()
 
 

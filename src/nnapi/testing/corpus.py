@@ -78,7 +78,7 @@ class Corpus:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         if not self.path.exists():
-            missing = "the public examples are not installed: pip install nnapi-conformance"
+            missing = "the public examples are not installed: in a checkout of nnapi, run pip install ./conformance"
             raise CorpusError(missing if self.path == PUBLISHED else f"{self.path}: no such file or folder")
         self.root = self.path if self.path.is_dir() else self.path.parent
         self._entries: list[Entry] | None = None
