@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from nnapi.codes import OperationCode
-from nnapi.dataflow import select_needed
+from nnapi.graphs.dataflow import select_needed
 from nnapi.importers.graph import Graph, Step, Value
 from nnapi.importers.recognition import recognize
 from nnapi.importers.symbolic_model import InputSymbols

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.dataflow import find_makers
+from nnapi.graphs.dataflow import find_makers
 from nnapi.model.facts import Trait
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Array

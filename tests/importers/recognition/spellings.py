@@ -9,9 +9,10 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as O
+from nnapi.graphs.pattern import Apply, Either, Operand, Pattern
 from nnapi.importers.graph import BOOL8, FLOAT32, Allowance, Graph, Value
 from nnapi.importers.recognition.attention import Half
-from nnapi.importers.recognition.pattern import Apply, Constant, Either, Operand, Pattern, Power, Product, Sum
+from nnapi.importers.recognition.pattern import Constant, Power, Product, Sum
 from nnapi.model.operand import OperandType
 
 Numbers = Mapping[str, float]
@@ -66,7 +67,8 @@ class Spelling:
         if isinstance(pattern, Sum):
             return self._add(pattern)
         assert isinstance(pattern, Apply)
-        return self.emit(pattern.code, *map(self.write, pattern.inputs), *self._others(pattern.code, pattern.inputs))
+        (code,) = pattern.kinds
+        return self.emit(code, *map(self.write, pattern.inputs), *self._others(code, pattern.inputs))
 
     def _others(self, code: Any, inputs: Sequence[Pattern]) -> list[Value]:
         """Return the operands that a pattern's ``where`` tests."""

@@ -12,12 +12,13 @@ import pytest
 import nnapi
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as O
+from nnapi.graphs.pattern import Pattern
+from nnapi.graphs.rewriter import Rewrite
 from nnapi.importers import build as building
 from nnapi.importers.graph import Value
 from nnapi.importers.recognition import ANCHORS, activation, attention, normalization, recognize, unary
-from nnapi.importers.recognition.pattern import Pattern, apply
+from nnapi.importers.recognition.pattern import apply
 from nnapi.importers.recognition.patterns import REWRITES
-from nnapi.importers.recognition.rewriter import Rewrite
 from nnapi.model.model import Model
 from nnapi.operation_codes import COMPOSITE_CODES, CompositeCode
 from tests.importers.recognition.spellings import Numbers, Spelling, real

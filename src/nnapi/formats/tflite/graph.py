@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.dataflow import select_needed
+from nnapi.graphs.dataflow import select_needed
 from nnapi.model.operand import Array, Shape
 
 DTYPES: dict[str, np.dtype[Any]] = {

@@ -1,13 +1,12 @@
 """Fold constants after a linear operation into its filter and bias, which saves a pass over the tensor."""
 
-from collections import defaultdict
 from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode
-from nnapi.dataflow import find_makers
+from nnapi.graphs.dataflow import Dataflow
 from nnapi.importers.graph import FLOAT32, Step, Value
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.model.operand import Array, OperandType
@@ -42,10 +41,7 @@ WHOLE = 2**23
 class FoldingIntoFilters:
     def __init__(self, graph: OnnxGraph, outputs: Collection[Value]) -> None:
         self.graph = graph
-        self.makers = find_makers(graph.steps)
-        self.counts: dict[Value, int] = defaultdict(int)
-        for value in (*outputs, *(value for step in graph.steps for value in step.inputs)):
-            self.counts[value] += 1
+        self.flow = Dataflow(graph.steps, outputs)
 
     def run(self) -> None:
         kept = [step for step in self.graph.steps if not self._fold(step)]
@@ -56,9 +52,9 @@ class FoldingIntoFilters:
         value, numbers = _split(step)
         if value is None or numbers is None:
             return False
-        last = maker = self._only_maker(value)
+        last = maker = self.flow.find_only_maker(value)
         if maker is not None and maker.code == OperationCode.RESHAPE:
-            maker = self._only_maker(maker.inputs[0])
+            maker = self.flow.find_only_maker(maker.inputs[0])
         if last is None or maker is None or not _accepts_constants(maker, last):
             return False
         changed = _change(step, maker, numbers)
@@ -71,11 +67,8 @@ class FoldingIntoFilters:
         if step.code != OperationCode.GATHER:
             maker.inputs[index] = step.inputs[2]
         last.outputs, maker.known, last.known = list(step.outputs), None, None
-        self.makers[step.outputs[0]] = last
+        self.flow.makers[step.outputs[0]] = last
         return True
-
-    def _only_maker(self, value: Value) -> Step | None:
-        return self.makers.get(value) if self.counts[value] == 1 else None
 
 
 def _split(step: Step) -> tuple[Value | None, Array | None]:

@@ -4,7 +4,7 @@ Each pattern is declared once, beside the composite that replaces it. Only impor
 C clients and of the Builder never are.
 """
 
-from collections.abc import Collection
+from collections.abc import Sequence
 
 from nnapi.codes import OperationCode as O
 from nnapi.importers.graph import Graph, Value
@@ -25,12 +25,12 @@ ANCHORS: tuple[frozenset[int], ...] = (
 """A graph without all operations of any of these sets has no pattern, and needs none of their modules."""
 
 
-def recognize(graph: Graph, outputs: Collection[Value]) -> None:
+def recognize(graph: Graph, outputs: Sequence[Value]) -> None:
     """Replace what the patterns match by composites. ``outputs`` are the model's."""
     present = {step.code for step in graph.steps}
     if not any(anchors <= present for anchors in ANCHORS):
         return
     from nnapi.importers.recognition.patterns import REWRITES  # on demand: most networks of pictures have no pattern
-    from nnapi.importers.recognition.rewriter import Rewriter
+    from nnapi.importers.recognition.rewriter import StepRewriter
 
-    Rewriter(graph, outputs).run(REWRITES)
+    graph.steps[:] = StepRewriter(graph, outputs).run(REWRITES)

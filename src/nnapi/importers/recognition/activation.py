@@ -5,7 +5,7 @@ import math
 from nnapi.codes import OperationCode as O
 from nnapi.importers.graph import Value
 from nnapi.importers.recognition.pattern import Either, Operand, Pattern, Power, apply
-from nnapi.importers.recognition.rewriter import Replacement, Rewriter, pattern
+from nnapi.importers.recognition.rewriter import Replacement, StepRewriter, pattern
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.smooth_activations import CUBIC, ERROR_FUNCTION, SCALE
 
@@ -29,12 +29,12 @@ any_softplus = Either((softplus, log(1 + exp(x)), apply(Composite.SOFTPLUS)(x)))
 
 
 @pattern(*(x * (1 + form(x * math.sqrt(0.5))) * 0.5 for form in (apply(Composite.ERF), polynomial_of_erf)))
-def gelu(rewriter: Rewriter, x: Value) -> Replacement:
+def gelu(rewriter: StepRewriter, x: Value) -> Replacement:
     return Replacement(Composite.GELU, [x, rewriter.flag(False)])
 
 
 @pattern(polynomial_of_erf(x))
-def error_function(rewriter: Rewriter, x: Value) -> Replacement:
+def error_function(rewriter: StepRewriter, x: Value) -> Replacement:
     return Replacement(Composite.ERF, [x])
 
 
@@ -42,16 +42,16 @@ def error_function(rewriter: Rewriter, x: Value) -> Replacement:
     x * (1 + tanh((x + cube * CUBIC) * math.sqrt(2 / math.pi))) * 0.5,
     x * (1 + tanh(x * (1 + Power(x, 2) * CUBIC) * math.sqrt(2 / math.pi))) * 0.5,
 )
-def gelu_by_tanh(rewriter: Rewriter, x: Value) -> Replacement:
+def gelu_by_tanh(rewriter: StepRewriter, x: Value) -> Replacement:
     return Replacement(Composite.GELU, [x, rewriter.flag(True)])
 
 
 @pattern(x * tanh(any_softplus))
-def mish(rewriter: Rewriter, x: Value) -> Replacement:
+def mish(rewriter: StepRewriter, x: Value) -> Replacement:
     return Replacement(Composite.MISH, [x])
 
 
 @pattern(softplus)
-def softplus_of_large(rewriter: Rewriter, x: Value) -> Replacement:
+def softplus_of_large(rewriter: StepRewriter, x: Value) -> Replacement:
     """Replace the form that stays finite: log(1 + exp(x)) is infinite for large x."""
     return Replacement(Composite.SOFTPLUS, [x])

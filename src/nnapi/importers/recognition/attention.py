@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnapi.codes import OperationCode as O
+from nnapi.graphs.pattern import Match
 from nnapi.importers.graph import Step, Value
 from nnapi.importers.movement import concatenate, transpose
-from nnapi.importers.recognition.match import Match
 from nnapi.importers.recognition.pattern import Number, Operand, Pattern, apply
-from nnapi.importers.recognition.rewriter import Replacement, Rewriter, pattern
+from nnapi.importers.recognition.rewriter import Replacement, StepRewriter, pattern
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.shapes import axis_of
 
@@ -50,7 +50,7 @@ scores = rows(query * Number("of_query"), key * Number("of_key"), Operand("_"), 
 
 @pattern(multiply(softmax(scores + mask), value), multiply(softmax(scores), value))
 def attention(
-    rewriter: Rewriter,
+    rewriter: StepRewriter,
     query: Value,
     key: Value,
     value: Value,
@@ -69,10 +69,10 @@ def attention(
     return Replacement(Composite.ATTENTION, [query, key_rows, value, given, rewriter.real(scale)])
 
 
-def _transpose_back(rewriter: Rewriter, columns: Value) -> Value | None:
+def _transpose_back(rewriter: StepRewriter, columns: Value) -> Value | None:
     """Return keys as rows, where a file's TRANSPOSE makes them columns; None if nothing transposes them."""
-    step = rewriter.makers.get(columns)
-    if step is None or step.code != O.TRANSPOSE or rewriter.reads(columns) != 1 or step.inputs[1].array is None:
+    step = rewriter.match.makers.get(columns)
+    if step is None or step.code != O.TRANSPOSE or rewriter.flow.reads[columns] != 1 or step.inputs[1].array is None:
         return None
     *order, last, first = step.inputs[1].array.tolist()
     order += [first, last]
@@ -131,17 +131,17 @@ join = apply(O.CONCATENATION, _joins_last_axis)
 
 
 @pattern(x * cos + join(-second, first) * sin)
-def rotary_embedding(rewriter: Rewriter, x: Value, cos: Value, sin: Value) -> Replacement:
+def rotary_embedding(rewriter: StepRewriter, x: Value, cos: Value, sin: Value) -> Replacement:
     return Replacement(Composite.ROTARY_EMBEDDING, [x, cos, sin, rewriter.flag(False)])
 
 
 @pattern(join(first * cos - second * sin, second * cos + first * sin))
-def rotary_embedding_by_halves(rewriter: Rewriter, x: Value, cos: Value, sin: Value) -> Replacement:
+def rotary_embedding_by_halves(rewriter: StepRewriter, x: Value, cos: Value, sin: Value) -> Replacement:
     twice = [_repeat(rewriter, angles) for angles in (cos, sin)]
     return Replacement(Composite.ROTARY_EMBEDDING, [x, *twice, rewriter.flag(False)])
 
 
-def _repeat(rewriter: Rewriter, angles: Value) -> Value:
+def _repeat(rewriter: StepRewriter, angles: Value) -> Value:
     """Return the last axis twice, for both halves."""
     axis = angles.rank - 1
     if angles.array is not None:

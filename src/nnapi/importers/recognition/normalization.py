@@ -3,7 +3,7 @@
 from nnapi.codes import OperationCode as O
 from nnapi.importers.graph import Step, Value
 from nnapi.importers.recognition.pattern import Number, Operand, Pattern, Power, apply, is_constant
-from nnapi.importers.recognition.rewriter import Replacement, Rewriter, pattern
+from nnapi.importers.recognition.rewriter import Replacement, StepRewriter, pattern
 from nnapi.model.operand import Shape
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.shapes import axis_of
@@ -34,7 +34,7 @@ inverse, inverse_root = _inverse_deviation(centered), _inverse_deviation(x)
     centered * inverse,
 )
 def layer_norm(
-    rewriter: Rewriter, x: Value, axes: Value, epsilon: float, gamma: Value | None = None, beta: Value | None = None
+    rewriter: StepRewriter, x: Value, axes: Value, epsilon: float, gamma: Value | None = None, beta: Value | None = None
 ) -> Replacement | None:
     axis = _find_first(x, axes)
     if axis is None:
@@ -47,7 +47,7 @@ def layer_norm(
 
 @pattern(x * inverse_root * gamma, x * inverse_root)
 def rms_norm(
-    rewriter: Rewriter, x: Value, axes: Value, epsilon: float, gamma: Value | None = None
+    rewriter: StepRewriter, x: Value, axes: Value, epsilon: float, gamma: Value | None = None
 ) -> Replacement | None:
     axis = _find_first(x, axes)
     if axis is None:
@@ -65,7 +65,7 @@ def _find_first(x: Value, axes: Value) -> int | None:
     return found[0] if is_last and 0 not in x.shape[found[0] :] else None
 
 
-def _fit(rewriter: Rewriter, factor: Value | None, x: Value, group: Shape) -> Value | None:
+def _fit(rewriter: StepRewriter, factor: Value | None, x: Value, group: Shape) -> Value | None:
     """Return a factor that broadcasts to each group, without leading axes; None for a factor of another shape."""
     if factor is None:
         return rewriter.graph.no_value(x.type.code)

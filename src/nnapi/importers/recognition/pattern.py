@@ -7,7 +7,7 @@ constants in any place. Matches are found by backtracking.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -17,33 +17,17 @@ from typing import ClassVar
 import numpy as np
 
 from nnapi.codes import OperationCode as O
+from nnapi.graphs import pattern as graphs
+from nnapi.graphs.pattern import Kinds, Match
 from nnapi.importers.graph import Step, Value
-from nnapi.importers.recognition.match import TOLERANCE, TOLERANCE_OF_HALVES, Match, is_close, number_of
+from nnapi.importers.recognition.match import TOLERANCE, TOLERANCE_OF_HALVES, is_close, number_of
 from nnapi.operation_codes import Code
 
-Codes = frozenset[Code]
-ROOTS: Codes = frozenset({O.SQRT, O.RSQRT, O.POW})
+ROOTS: Kinds = frozenset({O.SQRT, O.RSQRT, O.POW})
 
 
-class Pattern(ABC):
-    """A part of an expression."""
-
-    @abstractmethod
-    def find(self, value: Value, match: Match) -> Iterator[Match]:
-        """Yield the ways in which the pattern is the value."""
-
-    def list_parts(self) -> Sequence[Pattern]:
-        return ()
-
-    @property
-    def needs(self) -> frozenset[Codes]:
-        """Return sets of operations; nothing matches in a graph that has none of a set."""
-        return frozenset().union(*(part.needs for part in self.list_parts()))
-
-    @property
-    def roots(self) -> Codes:
-        """Return the operations of which one is the last; none for patterns that are not applied alone."""
-        return frozenset()
+class Pattern(graphs.Pattern):
+    """A part of an expression, with Python's operators."""
 
     def __add__(self, other: Pattern | Number | float) -> Pattern:
         return Sum.of(self, other)
@@ -65,17 +49,16 @@ class Pattern(ABC):
         return Product.of(self, -1.0)
 
 
-@dataclass(eq=False)
-class Operand(Pattern):
+class Operand(graphs.Operand, Pattern):
     """Any value; the same name is the same value everywhere in a pattern."""
 
-    name: str
-    accepts: Callable[[Value], bool] = lambda value: True
 
-    def find(self, value: Value, match: Match) -> Iterator[Match]:
-        found = match.bind(self.name, value) if self.accepts(value) else None
-        if found is not None:
-            yield found
+class Apply(graphs.Apply, Pattern):
+    """The result of an operation on these first inputs."""
+
+
+class Either(graphs.Either, Pattern):
+    """One of several expressions of the same value."""
 
 
 @dataclass(eq=False)
@@ -94,61 +77,6 @@ class Number:
     """A constant number in a sum or product; where it is absent, it is 0 or 1."""
 
     name: str
-
-
-@dataclass(eq=False)
-class Apply(Pattern):
-    """The result of an operation on these first inputs; ``where`` tests the step, which may have further ones."""
-
-    code: Code
-    inputs: tuple[Pattern, ...]
-    where: Callable[[Step], bool] = lambda step: True
-
-    def find(self, value: Value, match: Match) -> Iterator[Match]:
-        step = match.find_maker(value)
-        if step is not None and step.code == self.code and self.where(step):
-            yield from _find_all(self.inputs, step.inputs, match.through(step))
-
-    def list_parts(self) -> Sequence[Pattern]:
-        return self.inputs
-
-    @property
-    def needs(self) -> frozenset[Codes]:
-        return super().needs | {frozenset({self.code})}
-
-    @property
-    def roots(self) -> Codes:
-        return frozenset({self.code})
-
-
-def _find_all(patterns: Sequence[Pattern], values: Sequence[Value], match: Match) -> Iterator[Match]:
-    if not patterns:
-        yield match
-        return
-    for found in patterns[0].find(values[0], match):
-        yield from _find_all(patterns[1:], values[1:], found)
-
-
-@dataclass(eq=False)
-class Either(Pattern):
-    """One of several expressions of the same value."""
-
-    forms: tuple[Pattern, ...]
-
-    def find(self, value: Value, match: Match) -> Iterator[Match]:
-        for form in self.forms:
-            yield from form.find(value, match)
-
-    def list_parts(self) -> Sequence[Pattern]:
-        return self.forms
-
-    @property
-    def needs(self) -> frozenset[Codes]:
-        return frozenset.intersection(*(form.needs for form in self.forms))
-
-    @property
-    def roots(self) -> Codes:
-        return frozenset().union(*(form.roots for form in self.forms))
 
 
 @dataclass(eq=False)
@@ -171,11 +99,11 @@ class Power(Pattern):
         return (self.base,)
 
     @property
-    def needs(self) -> frozenset[Codes]:
+    def needs(self) -> frozenset[Kinds]:
         return super().needs if self.exponent % 1 == 0 else super().needs | {ROOTS}
 
     @property
-    def roots(self) -> Codes:
+    def roots(self) -> Kinds:
         return frozenset({O.SQRT, O.RSQRT, O.POW, O.DIV, O.MUL}) | (self.base.roots if self.exponent == 1 else set())
 
 
@@ -250,7 +178,7 @@ class Chain(Pattern):
         return self.parts
 
     @property
-    def roots(self) -> Codes:
+    def roots(self) -> Kinds:
         own: set[Code] = {self.join, self.undo, O.NEG} if len(self.parts) > 1 or self.number != self.identity else set()
         return frozenset(own).union(*(part.roots for part in self.parts) if len(self.parts) == 1 else ())
 
@@ -338,9 +266,9 @@ class Product(Chain):
             yield found, -number
 
 
-def apply(code: Code, where: Callable[[Step], bool] = lambda step: True) -> Callable[..., Pattern]:
+def apply(code: Code, where: Callable[[Step], bool] = lambda step: True) -> Callable[..., Apply]:
     """Return a function that applies an operation to patterns."""
-    return lambda *inputs: Apply(code, inputs, where)
+    return lambda *inputs: Apply(frozenset({code}), inputs, where)
 
 
 def is_constant(value: Value) -> bool:

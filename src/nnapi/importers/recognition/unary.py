@@ -3,7 +3,7 @@
 from nnapi.codes import OperationCode as O
 from nnapi.importers.graph import Value
 from nnapi.importers.recognition.pattern import Constant, Operand, apply
-from nnapi.importers.recognition.rewriter import Replacement, Rewriter, pattern
+from nnapi.importers.recognition.rewriter import Replacement, StepRewriter, pattern
 from nnapi.operation_codes import CompositeCode as Composite
 
 x = Operand("x", lambda value: value.is_float)
@@ -15,10 +15,10 @@ zero, half, one = Constant(0), Constant(0.5), Constant(1)
 
 
 @pattern(select(equal(rest, half), even, select(greater(rest, half), above, low)))
-def round_half_to_even(rewriter: Rewriter, x: Value) -> Replacement:
+def round_half_to_even(rewriter: StepRewriter, x: Value) -> Replacement:
     return Replacement(Composite.ROUND, [x])
 
 
 @pattern(select(greater(x, zero), one, select(less(x, zero), Constant(-1), zero)))
-def sign(rewriter: Rewriter, x: Value) -> Replacement:
+def sign(rewriter: StepRewriter, x: Value) -> Replacement:
     return Replacement(Composite.SIGN, [x])

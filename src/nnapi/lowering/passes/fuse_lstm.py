@@ -3,8 +3,8 @@
 Models with single-step cells split the sequence, compute the steps in order, and pack their outputs.
 """
 
-from nnapi.dataflow import find_makers, find_readers
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
+from nnapi.graphs.dataflow import find_makers, find_readers, replace_nodes
 
 STEP, SEQUENCE = "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"
 HIDDEN, CELL = 18, 19
@@ -17,7 +17,7 @@ def fuse_lstm_steps(graph: Graph) -> Graph:
     joining = _Joining(graph)
     for chain in joining.find_chains():
         joining.join(chain)
-    return graph.with_operators([new for old in graph.operators for new in joining.instead.get(old, [old])])
+    return graph.with_operators(replace_nodes(graph.operators, joining.instead))
 
 
 class _Joining:

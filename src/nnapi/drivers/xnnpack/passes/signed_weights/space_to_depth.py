@@ -1,6 +1,5 @@
 """Rewrite convolutions with stride 2 of images with few channels: two pixels become one of twice the depth."""
 
-from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -11,34 +10,30 @@ from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import repeat
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.schema import SAME, VALID
+from nnapi.graphs.dataflow import Dataflow, replace_nodes
 from nnapi.model.operand import Shape
 
 
 def move_space_to_depth(graph: Graph) -> Graph:
     """Return the graph with suitable convolutions rewritten. A PAD that only such a convolution reads is fused."""
-    borders = _find_borders(graph)
+    flow = Dataflow(graph.operators, graph.outputs)
     replaced: dict[Operator, list[Operator]] = {}
     for operator in graph.operators:
         if _is_suited(Conv(operator)):
-            border = borders.get(operator.input(0))
+            border = flow.find_only_maker(operator.input(0))
+            border = border if border is not None and _is_border(border) else None
             pairs = _Pairs(Conv(operator), border)
             if pairs.is_possible and pairs.estimate_gain() > 0:
                 replaced[operator] = pairs.emit()
                 replaced.update({border: []} if border else {})
-    return graph.with_operators([new for operator in graph.operators for new in replaced.get(operator, [operator])])
+    return graph.with_operators(replace_nodes(graph.operators, replaced))
 
 
-def _find_borders(graph: Graph) -> dict[Tensor, Operator]:
-    """Return operators that pad images with zeros, by output, if the output has one reader."""
-    pads = {operator.output: operator for operator in graph.operators if operator.kind == "PAD"}
-    if not pads:
-        return {}
-    reads = Counter(tensor for operator in graph.operators for tensor in operator.inputs)
-    reads.update(graph.outputs)
-    return {tensor: pad for tensor, pad in pads.items() if reads[tensor] == 1 and _is_around(pad.input(1))}
-
-
-def _is_around(paddings: Tensor) -> bool:
+def _is_border(operator: Operator) -> bool:
+    """Return whether an operator pads images with zeros."""
+    if operator.kind != "PAD":
+        return False
+    paddings = operator.input(1)
     return paddings.data is not None and paddings.shape == (4, 2) and not paddings.data[[0, 3]].any()
 
 

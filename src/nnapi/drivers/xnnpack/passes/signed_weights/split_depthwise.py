@@ -5,11 +5,11 @@ from itertools import islice
 
 import numpy as np
 
-from nnapi.dataflow import find_makers, find_readers
 from nnapi.drivers.xnnpack.passes import cost_model
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers, gather
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.graphs.dataflow import find_makers, find_readers
 from nnapi.model.operand import Array
 
 

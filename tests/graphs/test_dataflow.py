@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nnapi.dataflow import find_makers, find_readers, select_needed
+from nnapi.graphs.dataflow import Dataflow, find_makers, find_readers, replace_nodes, select_needed
 
 
 class Plain(NamedTuple):
@@ -35,3 +35,15 @@ def test_needed_nodes_keep_their_order() -> None:
 
 def test_a_node_may_read_more_than_its_inputs() -> None:
     assert select_needed(NODES, ["y"], lambda node: ["c"] if node is LAST else node.inputs) == NODES
+
+
+def test_the_only_reader_may_be_a_result() -> None:
+    flow = Dataflow(NODES, ["y", "c", "c"])
+    assert flow.find_only_maker("y") is LAST
+    assert flow.find_only_maker("a") is FIRST
+    assert flow.find_only_maker("c") is None  # read twice
+    assert flow.find_only_maker("x") is None  # made by no node
+
+
+def test_a_node_may_be_replaced_by_several_or_none() -> None:
+    assert replace_nodes([1, 2, 3], {1: [4, 5], 3: []}) == [4, 5, 2]  # type: ignore[type-var]

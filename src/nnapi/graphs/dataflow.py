@@ -1,12 +1,9 @@
-"""The data flow of a graph: the node that makes each value, the nodes that read it, and those that results need.
+"""The data flow of a graph: the node that makes each value, the nodes that read it, and those that results need."""
 
-Graphs of files, of engines and of models all have nodes with inputs and outputs.
-"""
-
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 
 class Node(Protocol):
@@ -43,3 +40,21 @@ def select_needed(
             needed.update(read(node))
             selected.append(node)
     return selected[::-1]
+
+
+class Dataflow(Generic[N]):
+    """The maker of each value, and the number of times that nodes and results read it."""
+
+    def __init__(self, nodes: Iterable[N], results: Iterable[Any]) -> None:
+        nodes = list(nodes)
+        self.makers = find_makers(nodes)
+        self.reads = Counter(value for node in nodes for value in node.inputs)
+        self.reads.update(results)
+
+    def find_only_maker(self, value: Any) -> N | None:
+        """Return the maker of a value that is read once; None for other values."""
+        return self.makers.get(value) if self.reads[value] == 1 else None
+
+
+def replace_nodes(nodes: Iterable[N], replaced: Mapping[N, Sequence[N]]) -> list[N]:
+    return [new for node in nodes for new in replaced.get(node, [node])]
