@@ -260,6 +260,48 @@ def test_long_chains_are_not_searched_for_groups(monkeypatch: pytest.MonkeyPatch
     assert ["SNIPPETS_MODE" in config for config in asked] == [False, True]
 
 
+def make_pooled_and_quantized() -> nnapi.Model:
+    """A float16 input whose negation is averaged and quantized."""
+    builder = nnapi.Builder()
+    negated = builder.neg(builder.input(tensor("float16", (1, 4, 4, 2))))
+    quantized = tensor("quant8_asymm", (1, 4, 4, 2), scale=0.01, zero_point=128)
+    pooled = builder.average_pool_2d(negated, 1, 1, 1, 2, 2, 0)
+    builder.output(pooled, builder.quantize(negated, out=quantized))
+    return builder.finish()
+
+
+def test_a_factor_of_a_float16_input_is_not_taken_for_its_scale() -> None:
+    model = make_pooled_and_quantized()
+    x = np.linspace(-1, 1, 32, dtype=np.float16).reshape(1, 4, 4, 2)
+    found, right = prepared(model).execute(Request([x])).outputs, nnapi.compile(model, "nnapi-reference").run(x)
+    assert np.allclose(found[0], right[0], atol=2e-3)
+    assert np.abs(found[1].astype(int) - right[1]).max() <= 1
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_graph_that_low_precision_passes_break_is_compiled_without_them(
+    monkeypatch: pytest.MonkeyPatch, failures: int
+) -> None:
+    asked = []
+
+    class Core(ov.Core):  # type: ignore[misc]
+        def compile_model(self, model: Any, device_name: Any = None, config: Any = None) -> Any:
+            asked.append(config)
+            if len(asked) <= failures:
+                raise RuntimeError("Supported primitive descriptors list is empty")
+            return super().compile_model(model, device_name, config)
+
+    core = Core()
+    monkeypatch.setattr("nnapi.drivers.openvino.engine.core", lambda: core)
+    monkeypatch.setattr("nnapi.drivers.openvino.byte_sums.are_byte_sums_exact", lambda: True)
+    if failures == 1:
+        prepared(doubled(SMALL))
+    else:
+        with pytest.raises(OpFailedError, match="descriptors list is empty"):
+            prepared(doubled(SMALL))
+    assert [config.get("LP_TRANSFORMS_MODE") for config in asked] == [None, False]
+
+
 @pytest.mark.parametrize("own", [1, None])
 def test_a_restored_model_has_the_threads_of_its_driver_or_else_of_the_options(own: int | None) -> None:
     device, model = OpenVinoDriver(threads=own), doubled(SMALL)

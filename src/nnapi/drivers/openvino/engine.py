@@ -36,6 +36,8 @@ from nnapi.ops.shapes import Pair
 
 __all__ = ["dump", "list_devices", "load", "lower_model", "prepare", "prepare_dynamic", "verdicts"]
 
+LOW_PRECISION = "LP_TRANSFORMS_MODE"
+
 
 @cache
 def core() -> Any:
@@ -85,21 +87,36 @@ def prepare_dynamic(model: Model, device: str, options: PrepareOptions, threads:
     need_supported(result.verdicts)
     need(not result.turn_models, "a WHILE has no dynamic dimensions", OpFailedError)
     hint = HINTS[offer_precision(device, model).choose(options.variant)]
-    compiled = _compile_graph(result, device, choose_properties(device, options, threads, hint))
+    compiled = _compile_graph(result, result.graph(), device, choose_properties(device, options, threads, hint))
     prepared = PreparedDynamic(compiled, result.bounds)
     prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)
     return prepared
 
 
-def _compile_graph(result: Lowered, device: str, properties: Mapping[str, Any]) -> Any:
+def _compile_graph(result: Lowered, graph: ov.Model, device: str, properties: Mapping[str, Any]) -> Any:
+    """Compile the ``graph`` of a lowered model.
+
+    OpenVINO's low-precision passes take a factor of a float16 input for a dequantization, and write quantizations of
+    bytes to bytes that no kernel computes. If it cannot compile its own graph, these passes are skipped.
+    """
+    if device != "CPU":  # other devices have memory of their own
+        return _try_compile(graph, device, properties)
+    alone = {} if result.may_fuse else {"SNIPPETS_MODE": "DISABLE"}
     try:
-        alone = {"SNIPPETS_MODE": "DISABLE"} if not result.may_fuse and device == "CPU" else {}
-        compiled = core().compile_model(result.graph(), device, {**properties, **alone})
+        compiled = _try_compile(graph, device, {**properties, **alone})
+    except OpFailedError:
+        if LOW_PRECISION in properties:
+            raise
+        compiled = _try_compile(graph, device, {**properties, **alone, LOW_PRECISION: False})
+    need_consistent(compiled)
+    return compiled
+
+
+def _try_compile(graph: ov.Model, device: str, properties: Mapping[str, Any]) -> Any:
+    try:
+        return core().compile_model(graph, device, properties)
     except RuntimeError as error:
         raise OpFailedError(f"OpenVINO cannot compile it: {str(error).strip().splitlines()[-1]}") from error
-    if device == "CPU":  # other devices have memory of their own
-        need_consistent(compiled)
-    return compiled
 
 
 def _find_tiles(device: str, model: Model, options: PrepareOptions) -> Mapping[int, Pair]:
@@ -117,7 +134,7 @@ def _compile(
     model.need_mapped()  # at a run, the model's files may have changed
     result = lower_model(model, shapes, tiles)
     need_supported(result.verdicts)
-    compiled = _compile_graph(result, device, properties)
+    compiled = _compile_graph(result, result.graph(), device, properties)
     for index, output in zip(model.outputs, compiled.outputs, strict=False):  # after them, turns that are left
         right = result.values[index].type.dimensions
         given = tuple(size.get_length() if size.is_static else UNKNOWN for size in output.partial_shape)
@@ -147,9 +164,8 @@ def _make_prepared(
 
     def compile_with_counters() -> Any:
         held = need_value(hold(model), "the memory of its constants was freed")  # a trace is read later
-        return core().compile_model(
-            mark_nodes(lower_model(held, shapes, tiles)), device, {**properties, "PERF_COUNT": True}
-        )
+        result = lower_model(held, shapes, tiles)
+        return _compile_graph(result, mark_nodes(result), device, {**properties, "PERF_COUNT": True})
 
     traced = profile_engine(model, "OpenVINO", partial(measure, model, compile_with_counters))
     return PreparedOpenVino(shapes, compiled, bounds, traced, copy, _count_copies(device, properties), turns)
@@ -202,7 +218,7 @@ def choose_properties(device: str, options: PrepareOptions, threads: int | None,
         return chosen
     chosen["ENABLE_CPU_PINNING"] = False
     if not byte_sums.are_byte_sums_exact():
-        chosen["LP_TRANSFORMS_MODE"] = False
+        chosen[LOW_PRECISION] = False
     processors = threads or len(os.sched_getaffinity(0))
     if options.preference == PreferenceCode.PREFER_LOW_POWER:
         return chosen | {"INFERENCE_NUM_THREADS": threads or 1, "NUM_STREAMS": 1}
