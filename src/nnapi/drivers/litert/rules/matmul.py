@@ -1,8 +1,9 @@
-"""FULLY_CONNECTED with computed weights."""
+"""FULLY_CONNECTED with computed weights, and BATCH_MATMUL of int32 values."""
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor
+from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite import matmul as canonical
 from nnapi.model.operand import OperandType
 
@@ -16,3 +17,10 @@ def fully_connected(context: Context, input: Tensor, weights: OperandType, bias:
     x = context.reshape(input, (out.shape[0], weights.shape[1]))
     sums = context.emit("BATCH_MATMUL", [x, context.stored_tensor("weights")], out.like(), adj_x=False, adj_y=True)
     return context.emit("ADD", [sums, context.stored_tensor("bias")], out, activation=context.activation)
+
+
+@lower(Op.BATCH_MATMUL)
+def batch_matmul(context: Context, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
+    is_dynamic = context.is_dynamic("lhs") and context.is_dynamic("rhs")
+    require(lhs.type != "i32" or not is_dynamic, "a run may have more products of integers than are decomposed")
+    return canonical.batch_matmul(context, lhs, rhs, adj_x, adj_y)
