@@ -72,3 +72,19 @@ def test_products_that_cancel_each_other(name: str, is_constant: bool, is_per_ch
     model = b.finish()
     (ours,) = nnapi.compile(model, ENGINE).run(*values)
     assert ours.reshape(-1).tolist() == [0] * units
+
+
+@pytest.mark.parametrize("adj_y", [False, True])
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_products_with_the_zero_point_are_zero(is_constant: bool, adj_y: bool) -> None:
+    """The float of a zero point is slightly off 0; times 1,800, it would be two steps of the result."""
+    shape = (3, 2) if adj_y else (2, 3)
+    left, right = tensor("int8", (4, 2), 12.63516, 50), tensor("int8", shape, 24.01868, 97)
+    y = np.random.default_rng(0).integers(-128, 128, shape).astype(np.int8)
+    b = nnapi.Builder()
+    x = b.input(left)
+    other = b.constant(y, right) if is_constant else b.input(right)
+    b.output(b.batch_matmul(x, other, False, adj_y, out=tensor("int8", (4, 3), 0.06542237, -128)))
+    zeros = np.full((4, 2), 50, np.int8)
+    (ours,) = nnapi.compile(b.finish(), ENGINE).run(*([zeros] if is_constant else [zeros, y]))
+    assert (ours == -128).all()

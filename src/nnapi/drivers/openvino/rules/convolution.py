@@ -34,7 +34,7 @@ def convolve(
     **window: Any,
 ) -> Value:
     first, rows, columns, last = shape = filter.type.dimensions
-    input, filter, scales = make_exact(context, input, filter, bias.type.size)
+    input, filter, scales = make_exact(context, input, filter, filter.type.size // bias.type.size)
     if context.code == Op.CONV_2D:
         weights = make_weights(filter, shape, (0, 3, 1, 2), (-1, 1, 1, 1), scales is None)
     elif context.code == Op.DEPTHWISE_CONV_2D:
@@ -62,7 +62,7 @@ def transpose_conv_2d(
     context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair
 ) -> Value:
     """Lower with float32 weights: some of the engine's sums with quantized weights are wrong."""
-    input, filter, scales = make_exact(context, input, filter, bias.type.size)
+    input, filter, scales = make_exact(context, input, filter, filter.type.size // bias.type.size)
     weights = make_weights(filter, filter.type.dimensions, (3, 0, 1, 2), (1, -1, 1, 1), is_stored=False)
     require(not explain_too_wide(padding), explain_too_wide(padding))
     missing = [max(0, -after) for _, after in padding]
@@ -170,8 +170,8 @@ def make_bias(input: Value, filter: Value, bias: Value, shape: Shape) -> Node:
     return op.multiply(real, constant(unit.reshape(shape)) if unit.ndim else number(float(unit)))
 
 
-def make_exact(context: Context, input: Value, filter: Value, units: int) -> tuple[Value, Value, Array | None]:
-    """Return the input and filter of sums, and the scales of their products, or None if these are applied before.
+def make_exact(context: Context, input: Value, filter: Value, terms: int) -> tuple[Value, Value, Array | None]:
+    """Return the input and filter of sums of ``terms`` products, and the scales of these, or None if applied before.
 
     If the result has finer steps than the products, float32 is too coarse for scaled products that cancel each other.
     Their input and filter get scale 1: integers, whose sums are exact up to 2**24.
@@ -180,7 +180,7 @@ def make_exact(context: Context, input: Value, filter: Value, units: int) -> tup
         return input, filter, None
     scales = np.array(filter.type.channel.scales if filter.type.channel else [filter.type.scale]) * input.type.scale
     step = context.type().scale / scales.max()
-    if step >= 1 or filter.type.size // units * 2.0**15 <= 2.0**22 * step:
+    if step >= 1 or terms * 2.0**15 <= 2.0**22 * step:
         return input, filter, None
     return _without_scale(input), _without_scale(filter), scales
 

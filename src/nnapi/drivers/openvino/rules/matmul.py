@@ -15,7 +15,7 @@ NUDGE = 1 + 2.0**-18
 @lower(Op.FULLY_CONNECTED)
 def fully_connected(context: Context, input: Value, weights: Value, bias: Value) -> Value:
     units, width = weights.type.dimensions
-    input, weights, scales = make_exact(context, input, weights, units)
+    input, weights, scales = make_exact(context, input, weights, width)
     x = input.before_rounding() if _sums_are_coarse(context, input, weights) else input.real()
     if input.type.dimensions[1:] != (width,):
         x = reshape(x, [input.type.size // width, width])
@@ -31,7 +31,8 @@ def fully_connected(context: Context, input: Value, weights: Value, bias: Value)
 @lower(Op.BATCH_MATMUL)
 def batch_matmul(context: Context, lhs: Value, rhs: Value, adj_x: bool, adj_y: bool) -> Value:
     require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, for which the engine's products are not exact")
-    return context.result(multiply(lhs.real(), rhs.real(), adj_x, adj_y))
+    lhs, rhs, scales = make_exact(context, lhs, rhs, rhs.type.shape[-1 if adj_y else -2])
+    return context.result(rescale(multiply(lhs.real(), rhs.real(), adj_x, adj_y), scales, (1,)))
 
 
 def multiply(x: Node, y: Node, adj_x: bool, adj_y: bool) -> Node:
