@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -21,9 +20,9 @@ from nnapi.model.facts import Kind
 from nnapi.operation_codes import FAMILIES, FAMILY_OF
 from nnapi.rule_table import LoweringRules
 from nnapi.testing.build import build
-from nnapi.testing.corpus import Corpus, Entry
+from nnapi.testing.corpus import Corpus, Entry, by_file
 from nnapi.testing.variants import VARIANTS, Setting, Skip
-from tests.first_examples import load_first
+from tests.first_examples import kind_of, load_first
 from tests.lowering.basic_driver import BASIC, Basic, Rewriting, pass_through
 from tests.lowering.fixed_examples import computes_parameters, fix_parameters
 
@@ -59,22 +58,19 @@ def find_refused(model: Model) -> set[str]:
 
 @pytest.mark.slow
 def test_basic_operations_compute_the_examples_of_90_operations(corpus: Corpus) -> None:
-    """All of an operation's examples count: those without dimensions or parameters that only a run decides. Those with
-    relaxed float32 count once, because no decomposition and no kernel reads this flag."""
+    """One example of each kind counts, without dimensions or parameters that only a run decides. Random calls try the
+    values of parameters (``test_expansion``)."""
     assert len(BASIC) == 25
-    known = {entry.name for entry in corpus.entries}
-    by_file: dict[str, list[str]] = defaultdict(list)
-    for entry in filter(is_of_basic_types, corpus.entries):
-        if "_relaxed" not in entry.name or entry.name.replace("_relaxed", "") not in known:
-            by_file[entry.file].append(entry.name)
     setting = Setting((Device(Basic()),))
     taken: set[str] = set()
     failed: set[str] = set()
     wrong = []
-    for file, wanted in by_file.items():
+    kinds = set[object]()
+    for file, wanted in by_file(filter(is_of_basic_types, corpus.entries)):
         for example in corpus.load(file, wanted):
-            if computes_parameters(example):
+            if computes_parameters(example) or (kind := kind_of(example)) in kinds:
                 continue
+            kinds.add(kind)
             example = fix_parameters(example)
             try:
                 difference = VARIANTS["plain"].check(example, setting)
