@@ -34,6 +34,7 @@ PARAMETERS = {
     "Expand": (1,),
     "GatherND": (1,),
     "Loop": (0, 1),
+    "MaxUnpool": (2,),
     "MelWeightMatrix": (0, 1, 2, 3, 4),
     "NonMaxSuppression": (2, 3, 4),
     "OneHot": (1, 2),

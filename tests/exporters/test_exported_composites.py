@@ -177,3 +177,29 @@ def test_onnx_has_layer_normalization(make: Any, is_whole: bool, tmp_path: Path)
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     found = session.run(None, {session.get_inputs()[0].name: X})[0]
     np.testing.assert_allclose(found, nnapi.compile(model, "nnapi-reference").run(X)[0], 2e-6, 2e-6)
+
+
+def write_back(b: Any, x: Any, column_major: bool) -> Any:
+    largest, positions = b.argmax_pool_2d(x, [[0, 0]] * 2, [2, 3], [2, 3], column_major)
+    return b.max_unpool_2d(largest, positions, [2, 3], column_major)
+
+
+@pytest.mark.parametrize("column_major", [False, True])
+@pytest.mark.parametrize("suffix", [".onnx", ".tflite"])
+def test_maxima_are_written_back_by_other_runtimes(suffix: str, column_major: bool, tmp_path: Path) -> None:
+    """By operators that every runtime has: LiteRT has MediaPipe's only with XNNPACK."""
+    x, path = np.random.default_rng(3).integers(0, 3, (1, 4, 9, 2)).astype(np.float32), tmp_path / f"model{suffix}"
+    model = build(lambda b, x: write_back(b, x, column_major), [x])
+    expected = nnapi.compile(model, "nnapi-reference").run(x)[0]
+    if suffix == ".onnx":
+        onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    nnapi.export(model, path)
+    if suffix == ".tflite":
+        assert not [
+            each.kind for each in File(memoryview(path.read_bytes())).subgraph(0).operators if "CUSTOM" in each.kind
+        ]
+        (found,) = litert(path.read_bytes(), [x])
+    else:
+        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        found = session.run(None, {session.get_inputs()[0].name: x})[0]
+    np.testing.assert_array_equal(found, expected)

@@ -120,6 +120,7 @@ class Graph:
         self.written: set[Value] = set()
         self.undetermined: set[Value] = set()
         """Results whose shapes depend on computed values; their types have the file's shapes."""
+        self.pooled: dict[Value, tuple[Value, Shape]] = {}  # a file's indices of maxima: positions, size of windows
         self._scalars: dict[tuple[int, Any], Value] = {}
         self._reals: dict[Value, Value] = {}
         self._decoded: dict[Value, Value] = {}
@@ -298,8 +299,7 @@ class Graph:
         """Convert constant ``value`` to float32, as the array of ``target``; return whether that was possible."""
         if value.array is None or target.type.code != FLOAT32 or target.shape != value.shape:
             return False
-        granted = self.allowance.grants(target.type.nbytes)
-        if granted:
+        if granted := self.allowance.grants(target.type.nbytes):
             target.array = _freeze(value.array.astype(np.float32))
         return granted
 

@@ -73,6 +73,32 @@ class Operations:
         Outputs:
             out: TENSOR_INT32 (level 3)
         """
+    def argmax_pool_2d(
+        self,
+        input: Tensor | ArrayLike,
+        paddings: Tensor | ArrayLike | Sequence[int],
+        strides: Tensor | ArrayLike | Sequence[int],
+        size: Tensor | ArrayLike | Sequence[int],
+        column_major: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor]:
+        """ARGMAX_POOL_2D: the largest element of each window of an image, and its position in the window.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
+            paddings: TENSOR_INT32 (level 3) (a list of numbers) of rank 2
+            strides: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            size: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            column_major: BOOL (level 3)
+
+        Outputs:
+            out: of the type of input
+            positions: TENSOR_INT32 (level 3)
+        """
     def argmin(
         self,
         input: Tensor | ArrayLike,
@@ -2129,6 +2155,29 @@ class Operations:
             paddings: TENSOR_INT32 (level 3) (a list of numbers) of rank 2
             strides: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
             size: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+
+        Outputs:
+            out: of the type of input
+        """
+    def max_unpool_2d(
+        self,
+        input: Tensor | ArrayLike,
+        positions: Tensor | ArrayLike,
+        size: Tensor | ArrayLike | Sequence[int],
+        column_major: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """MAX_UNPOOL_2D: an image of zeros with one element of each window written at its position.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 4
+            positions: TENSOR_INT32 (level 3) of rank 4
+            size: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            column_major: BOOL (level 3)
 
         Outputs:
             out: of the type of input

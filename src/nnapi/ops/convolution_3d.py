@@ -18,7 +18,7 @@ from nnapi.model.parameter import Activation, Scalar, Tensor, Values, positive
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.convolution_parameters import need_groups
-from nnapi.ops.shapes import count_windows_of_volume, need_image, need_numbers, need_shape
+from nnapi.ops.shapes import count_windows_in, need_image, need_numbers, need_shape
 from nnapi.ops.signature_types import floats
 
 OPERANDS = (
@@ -63,7 +63,7 @@ def infer_shape(
     units, *size, filter_depth = filter.shape
     need_groups(groups, depth, filter_depth, units)
     need_shape("bias", bias, (units,))
-    return (n, *count_windows_of_volume(volume, size, paddings, strides, dilations), units)
+    return (n, *count_windows_in(volume, size, paddings, strides, dilations), units)
 
 
 @CONV_3D.kernel
@@ -73,7 +73,7 @@ def conv_3d(
     """Multiply the cells at each filter tap by its weights, and add the products."""
     units, *size, depth = filter.shape
     x = np.pad(input, [(0, 0), *paddings, (0, 0)])
-    out = count_windows_of_volume(input.shape[1:4], size, paddings, strides, dilations)
+    out = count_windows_in(input.shape[1:4], size, paddings, strides, dilations)
     y = np.zeros((groups, len(x) * np.prod(out), units // groups), x.dtype)
     for tap in np.ndindex(*size):
         steps = zip(np.multiply(tap, dilations), out, strides, strict=True)

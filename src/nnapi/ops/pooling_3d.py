@@ -12,7 +12,7 @@ from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Tensor, Values
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
-from nnapi.ops.shapes import count_windows_of_volume, need_image
+from nnapi.ops.shapes import count_windows_in, need_image
 from nnapi.ops.signature_types import QUANT8, QUANT8_SIGNED, floats, reals
 from nnapi.ops.windows import reduce_windows
 
@@ -35,7 +35,7 @@ def _pool(code: CompositeCode, facts: Facts, types: Levels) -> Operation:
     @operation.shape
     def infer_shape(input: OperandType, paddings: Array, strides: Array, size: Array) -> Shape:
         n, *volume, depth = need_image("input", input)
-        return (n, *count_windows_of_volume(volume, size.tolist(), paddings, strides, ONES), depth)
+        return (n, *count_windows_in(volume, size.tolist(), paddings, strides, ONES), depth)
 
     return operation
 
@@ -60,7 +60,7 @@ def average_pool_3d(input: Array, paddings: Array, strides: Array, size: Array) 
 
 def _reduce(ufunc: np.ufunc, x: Array, paddings: Array, strides: Array, size: Array, initial: float) -> Array:
     """Combine each window by ``ufunc``, along one axis after the other."""
-    out = count_windows_of_volume(x.shape[1:4], size.tolist(), paddings, strides, ONES)
+    out = count_windows_in(x.shape[1:4], size.tolist(), paddings, strides, ONES)
     for i in range(3):
         x = reduce_windows(ufunc, x, 1 + i, int(size[i]), int(strides[i]), int(paddings[i, 0]), out[i], initial)
     return x

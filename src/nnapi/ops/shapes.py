@@ -87,22 +87,24 @@ def need_numbers(name: str, numbers: Array, shape: Shape, *, least: int | None =
         need(bool((numbers >= least).all()), f"{name} {numbers.tolist()} must be at least {least}")
 
 
-def count_windows_of_volume(
-    volume: Sequence[int], size: Sequence[int], paddings: Array, strides: Array, dilations: Array
+def count_windows_in(
+    cells: Sequence[int], size: Sequence[int], paddings: Array, strides: Array, dilations: Array
 ) -> Shape:
-    """Return the number of windows along the three axes of a volume.
+    """Return the number of windows along the axes of an image or volume of ``cells``.
 
     Padding as large as the window is refused, because a window would hold only padding.
     """
-    need(len(size) == 3 and min(size) > 0, f"size {list(size)} must be three numbers above 0")
-    need_numbers("paddings", paddings, (3, 2), least=0)
+    count = len(cells)
+    number = "three" if count == 3 else "two"
+    need(len(size) == count and min(size) > 0, f"size {list(size)} must be {number} numbers above 0")
+    need_numbers("paddings", paddings, (count, 2), least=0)
     for name, numbers in (("strides", strides), ("dilations", dilations)):
-        need_numbers(name, numbers, (3,), least=1)
+        need_numbers(name, numbers, (count,), least=1)
     reach = tuple(map(_reach, size, dilations.tolist()))
     narrow = all(max(pair) < most for pair, most in zip(paddings.tolist(), reach, strict=True))
     need(narrow, f"paddings {paddings.tolist()} must be below the {list(reach)} cells that the window reaches")
-    out = tuple(map(count_windows, volume, size, strides.tolist(), paddings.tolist(), dilations.tolist()))
-    need(all(out), f"no window of {list(reach)} fits input of {list(volume)} cells with paddings {paddings.tolist()}")
+    out = tuple(map(count_windows, cells, size, strides.tolist(), paddings.tolist(), dilations.tolist()))
+    need(all(out), f"no window of {list(reach)} fits input of {list(cells)} cells with paddings {paddings.tolist()}")
     return out
 
 

@@ -22,6 +22,7 @@ SOME = words(
     "einsum_batch_matmul erf "
     "expand_dim_changed gather_1 gelu_default_1 gemm_all_attributes globalaveragepool gru_defaults if "
     "instancenorm_epsilon layer_normalization_4d_axis2 loop11 lstm_with_peepholes matmul_4d maxpool_2d_ceil "
+    "maxpool_with_argmax_2d_precomputed_strides "
     "mod_mixed_sign_int32 pow qlinearconv reduce_log_sum_exp_keepdims_random reshape_negative_dim "
     "resize_downsample_scales_cubic resize_upsample_sizes_nearest scan9_sum "
     "scatter_elements_with_reduction_max scatternd_add simple_rnn_defaults slice_neg_steps "

@@ -135,7 +135,7 @@ def test_windows_have_the_dimensions_of_the_image() -> None:
         nnapi.load(single("MaxPool", X, opset=19, kernel_shape=[2, 2, 2]))
 
 
-def test_indices_of_the_largest_values_are_refused() -> None:
-    node = helper.make_node("MaxPool", ["x"], ["y", "i"], kernel_shape=[2, 2])
-    with pytest.raises(BadDataError, match="NNAPI gives no indices of the largest values"):
+def test_indices_in_dilated_windows_are_refused() -> None:
+    node = helper.make_node("MaxPool", ["x"], ["y", "i"], kernel_shape=[2, 2], dilations=[2, 1])
+    with pytest.raises(BadDataError, match="NNAPI gives positions in plain windows of images only"):
         loaded([node])

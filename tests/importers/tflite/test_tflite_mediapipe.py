@@ -8,8 +8,9 @@ import pytest
 from flatbuffers import flexbuffers
 
 import nnapi
+from tests.engines import DEVICES, find_device
 from tests.importers.tflite.against_litert import loaded, run
-from tests.tflite_writer import Graph, T, f32, write
+from tests.tflite_writer import Graph, T, const, f32, write
 
 RNG = np.random.default_rng(12)
 
@@ -28,14 +29,16 @@ def windows(height: int, width: int, activation: int = 0, stride: tuple[int, int
 @pytest.mark.parametrize("size", [(2, 2), (3, 1), (1, 2)], ids=str)
 def test_maxima_and_their_places(size: tuple[int, int], activation: int, tmp_path: Path) -> None:
     (down, across), (h, w) = size, (6, 4)
-    x = RNG.integers(-4, 9, (2, h, w, 3)).astype(np.float32)  # with equal ones, of which the first counts
+    x = RNG.integers(-4, 9, (2, h, w, 3)).astype(np.float32)  # with equal ones: the first in its column counts
     outputs = [f32(2, h // down, w // across, 3) for _ in range(2)]
     content = custom("MaxPoolingWithArgmax2D", [f32(*x.shape)], outputs, windows(down, across, activation))
     largest, place = run(loaded(content, tmp_path), [x])
     cut = x.reshape(2, h // down, down, w // across, across, 3).transpose(0, 1, 3, 5, 2, 4).reshape(*largest.shape, -1)
     low, high = {0: (-9, 9), 1: (0, 9), 3: (0, 6)}[activation]
     np.testing.assert_array_equal(largest, cut.max(-1).clip(low, high))
-    np.testing.assert_allclose(place, cut.argmax(-1) + 0.1, 1e-6)
+    by_columns = cut.reshape(*largest.shape, down, across).swapaxes(-1, -2).reshape(*largest.shape, -1)
+    column, row = np.divmod(by_columns.argmax(-1), down)
+    np.testing.assert_allclose(place, row * across + column + 0.1, 1e-6)
 
 
 def test_maxima_go_back_to_their_places(tmp_path: Path) -> None:
@@ -48,6 +51,51 @@ def test_maxima_go_back_to_their_places(tmp_path: Path) -> None:
         down, across = divmod(places[n, y, c, d], 2)
         expected[n, y, down, c, across, d] = x[n, y, c, d]
     np.testing.assert_array_equal(found, expected.reshape(found.shape))
+
+
+def make_pair(height: int, width: int, size: int) -> bytes:
+    """Return a file that pools an image, adds 1 to the maxima, and writes them back to where they were."""
+    small = height // size, width // size
+    image, written = f32(1, height, width, 4), f32(1, height, width, 4)
+    largest, where, raised = f32(1, *small, 4), f32(1, *small, 4), f32(1, *small, 4)
+    one = const([1], "FLOAT32")
+    graph = Graph().operator("CUSTOM:MaxPoolingWithArgmax2D", [image], [largest, where], custom=windows(size, size))
+    graph = graph.operator("ADD", [largest, one], [raised])
+    graph = graph.operator("CUSTOM:MaxUnpooling2D", [raised, where], [written], custom=windows(size, size))
+    return write(graph.between([image], [written]))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("size", [2, 3])
+def test_equal_maxima_go_back_as_litert_writes_them(size: int, device: str, tmp_path: Path) -> None:
+    """XNNPACK, by which LiteRT computes these operators, takes the first in a column."""
+    interpreter = pytest.importorskip("ai_edge_litert.interpreter").Interpreter
+    content = make_pair(6, 12, size)
+    x = RNG.integers(0, 3, (1, 6, 12, 4)).astype(np.float32)
+    theirs = interpreter(model_content=content)
+    theirs.allocate_tensors()
+    theirs.set_tensor(theirs.get_input_details()[0]["index"], x)
+    theirs.invoke()
+    expected = theirs.get_tensor(theirs.get_output_details()[0]["index"])
+    model = loaded(content, tmp_path)
+    assert [call.name for call in model.operations] == ["ARGMAX_POOL_2D", "ADD", "MAX_UNPOOL_2D"]
+    compiled = nnapi.compile(model, find_device(device), cache=False)
+    np.testing.assert_array_equal(compiled.run(x)[0], expected)
+
+
+def test_positions_of_other_windows_are_numbered_by_rows(tmp_path: Path) -> None:
+    """Positions of a pooling with windows of 1 × 4, read by an unpooling with windows of 2 × 2."""
+    x = RNG.permutation(32).reshape(1, 2, 16, 1).astype(np.float32)
+    image, largest, where, written = f32(1, 2, 16, 1), f32(1, 2, 4, 1), f32(1, 2, 4, 1), f32(1, 4, 8, 1)
+    graph = Graph().operator("CUSTOM:MaxPoolingWithArgmax2D", [image], [largest, where], custom=windows(1, 4))
+    graph = graph.operator("CUSTOM:MaxUnpooling2D", [largest, where], [written], custom=windows(2, 2))
+    (found,) = run(loaded(write(graph.between([image], [written])), tmp_path), [x])
+    cut = x.reshape(2, 4, 4)
+    expected = np.zeros((4, 8), np.float32)
+    for row, column in np.ndindex(2, 4):
+        down, across = divmod(int(cut[row, column].argmax()), 2)
+        expected[2 * row + down, 2 * column + across] = cut[row, column].max()
+    np.testing.assert_array_equal(found.reshape(4, 8), expected)
 
 
 @pytest.mark.parametrize("kind", ["MaxPoolingWithArgmax2D", "MaxUnpooling2D"])
@@ -185,10 +233,10 @@ def test_windows_that_are_refused(content: bytes, message: str) -> None:
 @pytest.mark.parametrize(
     ("width", "height", "stride_w", "stride_h"), [(2, 3, 2, 2), (3, 2, 2, 2), (2, 2, 3, 2), (2, 2, 2, 3)]
 )
-def test_only_adjacent_squares_are_unpooled(width: int, height: int, stride_w: int, stride_h: int) -> None:
+def test_only_adjacent_windows_are_unpooled(width: int, height: int, stride_w: int, stride_h: int) -> None:
     parameters = np.array([1, stride_w, stride_h, width, height, 0], "<i4").tobytes()
     content = custom("MaxUnpooling2D", [f32(1, 3, 5, 4), f32(1, 3, 5, 4)], [f32(1, 6, 10, 4)], parameters)
-    with pytest.raises(nnapi.NnapiError, match="its windows are not adjacent squares"):
+    with pytest.raises(nnapi.NnapiError, match="its windows are not adjacent"):
         nnapi.load(content)
 
 

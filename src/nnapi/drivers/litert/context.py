@@ -54,6 +54,8 @@ class Context(canonical.Context):
     )
     """Operators whose quantized kernels are slower than float ones, or abort for some scales."""
     keeps_axes: ClassVar[bool] = True
+    pools_positions: ClassVar[bool] = False
+    """Whether the engine has MediaPipe's pooling with positions."""
 
     def __init__(
         self,
@@ -76,6 +78,14 @@ class Context(canonical.Context):
         if result is None:
             result = self._findings[key] = look(*tensors)
         return result
+
+    def record(self, tensor: Tensor, fact: object) -> None:
+        """Record a fact about a tensor, for the rules of later calls."""
+        self._findings[tensor] = fact
+
+    def recall(self, tensor: Tensor) -> Any:
+        """Return the fact that was recorded about a tensor; None without one."""
+        return self._findings.get(tensor)
 
     def find_quantized(self, name: str) -> Tensor | None:
         """Return the quantized constant that a float argument is dequantized from, if the engine may use it."""

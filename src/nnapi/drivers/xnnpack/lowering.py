@@ -53,6 +53,8 @@ FUNCTIONS: dict[str, Callable[[Context, Tensor, Tensor], Tensor]] = {
 
 
 class XnnpackContext(FilterContext):
+    pools_positions = True
+
     def map(self, kind: str, x: Tensor, out: Tensor | None = None) -> Tensor:
         compute = FUNCTIONS.get(kind) if x.type == "f32" else None
         return super().map(kind, x, out) if compute is None else compute(self, x, out or x.like())

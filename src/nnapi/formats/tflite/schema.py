@@ -88,4 +88,5 @@ ELEMENTS = {"f32": 0, "f16": 1, "i32": 2, "u8": 3, "bool": 6, "i16": 7, "i8": 9}
 CUSTOM = "CUSTOM:"
 """The prefix of custom operators' names; their option ``content`` holds raw bytes."""
 DETECTION = f"{CUSTOM}TFLite_Detection_PostProcess"
+ARGMAX_POOLING, UNPOOLING = f"{CUSTOM}MaxPoolingWithArgmax2D", f"{CUSTOM}MaxUnpooling2D"
 SAME, VALID = 0, 1

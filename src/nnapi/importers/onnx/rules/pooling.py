@@ -16,6 +16,7 @@ from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.convolution import Windows, find_windows, pad_and_stride
 from nnapi.importers.onnx.rules.indexing import slice_with_step
 from nnapi.importers.onnx.rules.movement import pad_with
+from nnapi.importers.onnx.rules.pooling_indices import pool_with_indices
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.tensors import DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
@@ -32,9 +33,10 @@ GLOBAL = {"GlobalAveragePool": OperationCode.MEAN, "GlobalMaxPool": OperationCod
 
 
 @rule(*POOLS)
-def pool(node: Node) -> Tensor:
+def pool(node: Node) -> Tensor | list[Tensor]:
     """Lower pooling. In NNAPI, padding counts neither in the average nor in the maximum."""
-    expressible(not node.wants(1), "NNAPI gives no indices of the largest values")
+    if node.wants(1):
+        return pool_with_indices(node, stored_image(node, 0, volumes=True), pool_windows(node))
     x, window = stored_image(node, 0, volumes=True), pool_windows(node)
     if node.kind == "AveragePool" and node.attribute("count_include_pad"):
         x, window = _with_zeros(node, x, window)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode, PaddingCode
+from nnapi.formats.tflite.schema import ARGMAX_POOLING, UNPOOLING
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
 from nnapi.importers.movement import concatenate, pick_rows, split, take
 from nnapi.importers.refusals import expressible
@@ -16,6 +17,7 @@ from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.detection import Parameters
 from nnapi.model.operand import OperandType
+from nnapi.operation_codes import CompositeCode
 
 PADDINGS = tuple(PaddingCode)
 LEAST = 1e-20
@@ -41,44 +43,45 @@ def read_windows(node: TfliteNode) -> Windows:
     return found
 
 
-@rule("CUSTOM:MaxPoolingWithArgmax2D")
+@rule(ARGMAX_POOLING)
 def max_pooling_with_argmax(node: TfliteNode) -> None:
-    """Lower to the maxima, and the first one's float index in each window, plus 0.1 for truncation."""
+    """Lower to ARGMAX_POOL_2D by columns, as LiteRT computes the operator by XNNPACK: of equal maxima, the first in its
+    column counts. Other readers than an unpooling get the number by rows as a float, plus 0.1 for truncation."""
     w, x = read_windows(node), node.graph.real(node.input(0))
     n, height, width, c = node.static_shape_of(x)
     tiles = (height % w.height, width % w.width) == (0, 0) and (w.stride_h, w.stride_w) == (w.height, w.width)
     expressible(tiles, "its windows overlap, or reach beyond the image")
-    shape = (n, height // w.height, width // w.width, c)
-    numbers = map(node.i32, (PaddingCode.PADDING_VALID, w.stride_w, w.stride_h, w.width, w.height))
+    shape, size = (n, height // w.height, width // w.width, c), node.graph.ints([w.height, w.width])
     largest = node.temporary(OperandType(FLOAT32, shape), "largest")
-    node.emit(OperationCode.MAX_POOL_2D, x, *numbers, node.i32(0), to=largest)
-    count = w.width * w.height
-    position = Term(node, node.graph.full(largest.type, count - 0.9))
-    for k in reversed(range(count - 1)):
-        pixel = Term(node, take_every_stride(node, x, k // w.width, k % w.width, w))
-        position = choose(pixel.compare(OperationCode.EQUAL, Term(node, largest)), k + 0.1, position)
+    positions = node.temporary(OperandType(INT32, shape), "positions")
+    paddings = node.graph.ints([[0, 0], [0, 0]])
+    node.emit(CompositeCode.ARGMAX_POOL_2D, x, paddings, size, size, node.flag(True), to=[largest, positions])
     activated = [None, OperationCode.RELU, OperationCode.RELU1, OperationCode.RELU6][w.activation]
     node.deliver(node.apply(activated, largest) if activated else largest)
-    node.deliver(position.value, 1)
+    numbers = number_by_rows(node, positions, w)
+    node.deliver(numbers, 1)
+    node.graph.pooled[numbers] = positions, (w.height, w.width)
 
 
-def take_every_stride(node: TfliteNode, x: Value, top: int, left: int, w: Windows) -> Value:
-    steps = [1, w.stride_h, w.stride_w, 1]
-    bounds = [node.graph.ints(each) for each in ([0, top, left, 0], list(x.shape), steps)]
-    return node.apply(OperationCode.STRIDED_SLICE, x, *bounds, *[node.i32(0)] * 3)
+def number_by_rows(node: TfliteNode, positions: Value, w: Windows) -> Value:
+    number = Term(node, node.apply(OperationCode.CAST, positions, type=OperandType(FLOAT32, positions.shape)))
+    if min(w.height, w.width) > 1:
+        column = floor((number + 0.5) / w.height)
+        number = number * w.width - column * (w.width * w.height - 1)
+    return (number + 0.1).value
 
 
-@rule("CUSTOM:MaxUnpooling2D")
+@rule(UNPOOLING)
 def max_unpooling(node: TfliteNode) -> None:
-    w, x, positions = read_windows(node), *(Term(node, node.graph.real(node.input(i))) for i in (0, 1))
-    node.static_shape_of(x.value)
-    expressible(w.width == w.height == w.stride_w == w.stride_h, "its windows are not adjacent squares")
-    whole, zeros = floor(positions), Term(node, node.graph.full(x.value.type))
-    pieces = [choose(whole.compare(OperationCode.EQUAL, k), x, zeros).value for k in range(w.width * w.height)]
-    if len(pieces) == 1:
-        node.deliver(pieces[0])
-    else:
-        node.emit(OperationCode.DEPTH_TO_SPACE, concatenate(node, pieces, 3), node.i32(w.width))
+    w, x, given = read_windows(node), node.graph.real(node.input(0)), node.graph.real(node.input(1))
+    node.static_shape_of(x)
+    expressible((w.stride_h, w.stride_w) == (w.height, w.width), "its windows are not adjacent")
+    size = w.height, w.width
+    positions, pooled = node.graph.pooled.get(given, (given, None))
+    if is_by_rows := pooled != size:
+        whole = floor(Term(node, given)).value
+        positions = node.apply(OperationCode.CAST, whole, shape=given.shape, type=OperandType(INT32))
+    node.emit(CompositeCode.MAX_UNPOOL_2D, x, positions, node.graph.ints(size), node.flag(not is_by_rows))
 
 
 class Affine(NamedTuple):
