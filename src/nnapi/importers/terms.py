@@ -11,15 +11,14 @@ from nnapi.codes import OperationCode as O
 from nnapi.importers.broadcasting import broadcast, broadcast_shape
 from nnapi.importers.emitter import FLOAT16, Emitter
 from nnapi.importers.graph import BOOL8, FLOAT32, Value
+from nnapi.model.arithmetic import FUSING, Arithmetic
 from nnapi.model.operand import OperandType, Shape
 from nnapi.operation_codes import Code, CompositeCode
 
-FUSING = (O.ADD, O.SUB, O.MUL, O.DIV)
-"""Operations with an activation as their last operand."""
 SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 
 
-class Term:
+class Term(Arithmetic):
     """A value in a formula. Python numbers in the formula become constants of its type.
 
     ``node`` emits operations. Rules of a format may read its attributes.
@@ -40,36 +39,6 @@ class Term:
 
     def compare(self, code: O, other: Term | float) -> Term:
         return self.apply(code, other, type=OperandType(BOOL8))
-
-    def __add__(self, other: Term | float) -> Term:
-        return self.apply(O.ADD, other)
-
-    def __sub__(self, other: Term | float) -> Term:
-        return self.apply(O.SUB, other)
-
-    def __rsub__(self, other: float) -> Term:
-        return self.beside(other) - self
-
-    def __mul__(self, other: Term | float) -> Term:
-        return self.apply(O.MUL, other)
-
-    def __truediv__(self, other: Term | float) -> Term:
-        return self.apply(O.DIV, other)
-
-    def __rtruediv__(self, other: float) -> Term:
-        return self.beside(other) / self
-
-    def __neg__(self) -> Term:
-        return self.apply(O.NEG)
-
-    def __abs__(self) -> Term:
-        return self.apply(O.ABS)
-
-    def __lt__(self, other: Term | float) -> Term:
-        return self.compare(O.LESS, other)
-
-    def __gt__(self, other: Term | float) -> Term:
-        return self.compare(O.GREATER, other)
 
 
 def _function(code: Code) -> Callable[[Term], Term]:

@@ -125,7 +125,7 @@ class Decomposition(Builder):
 
     def number(self, like: Tensor, value: float) -> Tensor:
         """Return a constant of one element with the dtype of ``like``, for broadcasting."""
-        return self.constant(np.array([value], like.type.dtype))
+        return like.beside(value)  # type: ignore[no-any-return]
 
     def zeros(self, count: int) -> Tensor:
         """Return a constant of ``count`` float32 zeros; the same count returns the same tensor."""
@@ -200,8 +200,8 @@ class Decomposition(Builder):
             indices = np.pad(np.arange(size), (begin, shape[axis] - begin - size), mode="edge")
             mask = np.zeros([shape[axis], *[1] * (len(shape) - axis - 1)], part.type.dtype)
             mask[begin : begin + size] = 1
-            placed = self.mul(self.pick(part, axis, indices.tolist()), self.constant(mask), 0)
-            total = placed if total is None else self.add(total, placed, 0)
+            placed = self.pick(part, axis, indices.tolist()) * mask
+            total = placed if total is None else total + placed
             begin += size
         assert total is not None
         return total
@@ -215,14 +215,14 @@ def outer_and_inner(shape: Shape, axis: int) -> tuple[int, int]:
 def read_stored(b: Decomposition, x: Tensor) -> Tensor:
     """Return quantized values minus their zero point, as float32 integers."""
     real = b.dequantize(x, out=OperandType(FLOAT32, x.shape))
-    return round_half_up(b, b.div(real, b.number(real, x.type.scale), 0))
+    return round_half_up(b, real / x.type.scale)
 
 
 def round_half_up(b: Decomposition, x: Tensor) -> Tensor:
     """Return the nearest integers; halves round up."""
-    return b.floor(b.add(x, b.number(x, 0.5), 0))
+    return b.floor(x + 0.5)
 
 
 def write_stored(b: Decomposition, x: Tensor, type: OperandType) -> Tensor:
     """Quantize integers that are quantized values of ``type`` minus its zero point."""
-    return b.quantize(b.mul(x, b.number(x, type.scale), 0), out=type.with_dimensions(x.shape))
+    return b.quantize(x * type.scale, out=type.with_dimensions(x.shape))

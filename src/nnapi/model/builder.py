@@ -2,21 +2,30 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from nnapi.errors import BadDataError, NnapiError, need, need_instance
 from nnapi.model.arguments import Argument, arrange, constant
+from nnapi.model.arithmetic import Arithmetic
 from nnapi.model.builder_operations import Operations
+from nnapi.model.builder_signatures import method_name
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, tensor
-from nnapi.model.operation import Operation
+from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import Several
 from nnapi.model.result_types import result_types
+from nnapi.operation_codes import Code
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tensor:
-    """A value in a model being built: an input, a constant, or an operation's result."""
+class Tensor(Arithmetic):
+    """A value in a model being built: an input, a constant, or an operation's result.
+
+    Python's operators append operations: ``x * 2 + y`` is a MUL and an ADD.
+    """
 
     builder: "Builder"
     index: int
@@ -26,6 +35,13 @@ class Tensor:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.type.dimensions
+
+    def apply(self, code: Code, *others: Any) -> "Tensor":
+        return getattr(self.builder, method_name(REGISTRY[code]))(self, *map(self.beside, others))  # type: ignore[no-any-return]
+
+    def beside(self, number: Any) -> Any:
+        is_number = isinstance(number, Real)
+        return self.builder.constant(np.full(1, number, self.type.dtype)) if is_number else number
 
     def __repr__(self) -> str:
         return f"<{self.name or 'operand'} ({self.index}): {self.type}>"

@@ -7,7 +7,7 @@ import numpy as np
 from nnapi.codes import FuseCode
 from nnapi.graphs.pattern import Match
 from nnapi.importers.graph import Step, Value
-from nnapi.importers.terms import FUSING
+from nnapi.model.arithmetic import FUSING
 from nnapi.operation_codes import Code
 
 Bound = Value | float

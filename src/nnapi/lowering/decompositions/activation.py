@@ -27,64 +27,61 @@ def rectifier(b: Decomposition, input: Tensor) -> Tensor:
 
 @decomposition(Op.LOGISTIC)
 def logistic(b: Decomposition, input: Tensor) -> Tensor:
-    return b.div(b.number(input, 1), b.add(b.exp(b.neg(input)), b.number(input, 1), 0), 0)
+    return 1 / (b.exp(-input) + 1)
 
 
 @decomposition(Op.TANH)
 def tanh(b: Decomposition, input: Tensor) -> Tensor:
-    twice = b.mul(b.logistic(b.mul(input, b.number(input, 2), 0)), b.number(input, 2), 0)
-    return b.sub(twice, b.number(input, 1), 0)
+    return b.logistic(input * 2) * 2 - 1
 
 
 @decomposition(Op.ELU)
 def elu(b: Decomposition, input: Tensor, alpha: float) -> Tensor:
-    curve = b.mul(b.sub(b.exp(input), b.number(input, 1), 0), b.number(input, alpha), 0)
-    return b.add(b.relu(input), b.minimum(curve, b.number(input, 0)), 0)
+    curve = (b.exp(input) - 1) * alpha
+    return b.relu(input) + b.minimum(curve, b.number(input, 0))
 
 
 @decomposition(Op.PRELU)
 def prelu(b: Decomposition, input: Tensor, alpha: Tensor) -> Tensor:
-    below = b.mul(b.minimum(input, b.number(input, 0)), alpha, 0)
-    return b.add(b.relu(input), below, 0)
+    below = b.minimum(input, b.number(input, 0)) * alpha
+    return b.relu(input) + below
 
 
 @decomposition(Op.HARD_SWISH)
 def hard_swish(b: Decomposition, input: Tensor) -> Tensor:
-    share = b.div(b.relu6(b.add(input, b.number(input, 3), 0)), b.number(input, 6), 0)
-    return b.mul(input, share, 0)
+    return input * (b.relu6(input + 3) / 6)
 
 
 @decomposition(Composite.ERF)
 def error_function(b: Decomposition, input: Tensor, scale: float = 1.0) -> Tensor:
     """Return erf(``scale`` x)."""
-    u = b.relu1(b.mul(input, b.number(input, scale / SCALE), 0))
-    square = b.mul(u, u, 0)
+    u = b.relu1(input * (scale / SCALE))
+    square = u * u
     first, *rest, last = ERROR_FUNCTION
-    total = b.mul(square, b.number(input, last), 0)
+    total = square * last
     for factor in reversed(rest):
-        total = b.mul(b.add(total, b.number(input, factor), 0), square, 0)
-    return b.tanh(b.mul(u, b.add(total, b.number(input, first), 0), 0))
+        total = (total + factor) * square
+    return b.tanh(u * (total + first))
 
 
 @decomposition(Composite.GELU)
 def gelu(b: Decomposition, input: Tensor, approximate: bool) -> Tensor:
     if approximate:
-        cube = b.mul(b.mul(b.mul(input, input, 0), input, 0), b.number(input, CUBIC), 0)
-        spread = b.tanh(b.mul(b.add(input, cube, 0), b.number(input, math.sqrt(2 / math.pi)), 0))
+        spread = b.tanh((input + input * input * input * CUBIC) * math.sqrt(2 / math.pi))
     else:
         spread = error_function(b, input, math.sqrt(0.5))
-    return b.mul(b.mul(input, b.number(input, 0.5), 0), b.add(spread, b.number(input, 1), 0), 0)
+    return input * 0.5 * (spread + 1)
 
 
 @decomposition(Composite.SOFTPLUS)
 def softplus(b: Decomposition, input: Tensor) -> Tensor:
-    small = b.add(b.exp(b.neg(b.abs(input))), b.number(input, 1), 0)
-    return b.add(b.relu(input), b.log(small), 0)
+    small = b.exp(-abs(input)) + 1
+    return b.relu(input) + b.log(small)
 
 
 @decomposition(Composite.MISH)
 def mish(b: Decomposition, input: Tensor) -> Tensor:
     """Compute tanh(log(1 + p)) for p = exp(x) as n / (n + 2) with n = p (p + 2), which needs no second function."""
     power = b.exp(b.minimum(input, b.number(input, SATURATED)))
-    square = b.mul(power, b.add(power, b.number(input, 2), 0), 0)
-    return b.mul(input, b.div(square, b.add(square, b.number(input, 2), 0), 0), 0)
+    square = power * (power + 2)
+    return input * (square / (square + 2))

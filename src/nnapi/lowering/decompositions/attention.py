@@ -13,10 +13,10 @@ def attention(
 ) -> Tensor:
     """Scale the query, which mostly has fewer elements than the scores."""
     if score_scale != 1:
-        query = b.mul(query, b.number(query, score_scale), 0)
+        query = query * score_scale
     scores = b.batch_matmul(query, key, False, True)
     if mask is not None:
-        scores = b.add(scores, mask, 0)
+        scores = scores + mask
     return b.batch_matmul(b.softmax(scores, 1.0, -1), value, False, False)
 
 
@@ -26,5 +26,5 @@ def rotary_embedding(b: Decomposition, input: Tensor, cos: Tensor, sin: Tensor, 
     pairs = (math.prod(shape) // 2, 2) if interleaved else shape
     x, axis, half = b.restate(input, pairs), len(pairs) - 1, pairs[-1] // 2
     first, second = b.block(x, axis, 0, half), b.block(x, axis, half, half)
-    turned = b.restate(b.concatenate([b.neg(second), first], axis), shape)
-    return b.add(b.mul(input, cos, 0), b.mul(turned, sin, 0), 0)
+    turned = b.restate(b.concatenate([-second, first], axis), shape)
+    return input * cos + turned * sin

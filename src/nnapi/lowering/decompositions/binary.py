@@ -23,9 +23,9 @@ def is_one(b: Decomposition, x: Tensor) -> Tensor:
 
 RULES.own.update(
     {
-        Op.MINIMUM: lambda builder, a, b: builder.neg(builder.maximum(builder.neg(a), builder.neg(b))),
-        Op.LESS: lambda b, x, y: b.greater(y, x),
-        Op.GREATER_EQUAL: lambda b, x, y: b.logical_or(b.greater(x, y), b.equal(x, y)),
+        Op.MINIMUM: lambda builder, a, b: -builder.maximum(-a, -b),
+        Op.LESS: lambda b, x, y: y > x,
+        Op.GREATER_EQUAL: lambda b, x, y: b.logical_or(x > y, b.equal(x, y)),
         Op.LESS_EQUAL: lambda b, x, y: b.greater_equal(y, x),
         Op.NOT_EQUAL: lambda b, x, y: b.logical_not(b.equal(x, y)),
         Op.LOGICAL_AND: lambda b, x, y: is_one(b, b.minimum(as_numbers(b, x), as_numbers(b, y))),
@@ -39,24 +39,24 @@ def mod(b: Decomposition, x: Tensor, y: Tensor, fmod: bool) -> Tensor:
     """Subtract the divisor, times the rounded quotient; then correct the sign of the remainder."""
     x, y = (_broadcast(b, each, b.call.results[0].dimensions) for each in (x, y))
     if x.type.code == OperandCode.TENSOR_INT32:
-        rest = b.sub(x, b.mul(b.div(x, y, 0), y, 0), 0)  # the quotient is rounded down
-        return b.select(_differ_in_sign(b, rest, x), b.sub(rest, y, 0), rest) if fmod else rest
-    size, divisor = b.abs(x), b.abs(y)
-    times = b.floor(b.div(size, divisor, 0))
+        rest = x - x / y * y  # the quotient is rounded down
+        return b.select(_differ_in_sign(b, rest, x), rest - y, rest) if fmod else rest
+    size, divisor = abs(x), abs(y)
+    times = b.floor(size / divisor)
     is_whole = b.equal(times, b.number(times, 0))  # 0 times an infinite divisor would be NaN
-    left = b.select(is_whole, size, b.sub(size, b.mul(times, divisor, 0), 0))
+    left = b.select(is_whole, size, size - times * divisor)
     is_short = b.greater_equal(left, divisor)  # an engine may round the quotient of a multiple down
-    left = b.select(is_short, b.sub(left, divisor, 0), left)
-    rest = b.select(b.less(x, b.number(x, 0)), b.neg(left), left)
-    return rest if fmod else b.select(_differ_in_sign(b, rest, y), b.add(rest, y, 0), rest)
+    left = b.select(is_short, left - divisor, left)
+    rest = b.select(x < 0, -left, left)
+    return rest if fmod else b.select(_differ_in_sign(b, rest, y), rest + y, rest)
 
 
 def _differ_in_sign(b: Decomposition, x: Tensor, y: Tensor) -> Tensor:
     """Return where x is not 0 and its sign is not that of y."""
     zero = b.number(x, 0)
     return b.logical_or(
-        b.logical_and(b.less(x, zero), b.greater_equal(y, zero)),
-        b.logical_and(b.greater(x, zero), b.less(y, zero)),
+        b.logical_and(x < zero, b.greater_equal(y, zero)),
+        b.logical_and(x > zero, y < zero),
     )
 
 

@@ -54,7 +54,7 @@ def conv_3d(
         kernel = b.restate(b.block(filter, 1, position, 1), (units, height, width, own))
         offset = bias if total is None else b.zeros(units)
         part = _convolve(b, images, kernel, offset, (n * out[1], *out[2:4]), groups, **window)
-        total = part if total is None else b.add(total, part, 0)
+        total = part if total is None else total + part
     assert total is not None
     return b.restate(total, out)
 
@@ -110,9 +110,9 @@ def transpose_conv_3d(
         if stride > 1:
             stack = b.pad(stack, np.array([[0, 0], [0, 0], [0, stride - 1], [0, 0]], np.int32))
         moved = _place(b, b.restate(stack, (n, depth * stride, stack.shape[3])), position - front, out[1])
-        total = moved if total is None else b.add(total, moved, 0)
+        total = moved if total is None else total + moved
     assert total is not None
-    return b.add(b.restate(total, out), bias, 0)
+    return b.restate(total, out) + bias
 
 
 def _place(b: Decomposition, stack: Tensor, first: int, count: int) -> Tensor:

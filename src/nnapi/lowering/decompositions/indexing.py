@@ -19,12 +19,12 @@ def argmax(b: Decomposition, input: Tensor, axis: int) -> Tensor:
     x = b.permute(input, [*(i for i in range(rank) if i != axis), axis])
     last = x.shape[-1] - 1
     _, indices = b.topk_v2(b.pick(x, rank - 1, range(last, -1, -1)), 1)
-    return b.restate(b.sub(b.number(indices, last), indices, 0), b.call.results[0].dimensions)
+    return b.restate(last - indices, b.call.results[0].dimensions)
 
 
 @decomposition(Op.ARGMIN)
 def argmin(b: Decomposition, input: Tensor, axis: int) -> Tensor:
-    return b.argmax(b.neg(read_stored(b, input) if input.type.is_quantized else input), axis)
+    return b.argmax(-(read_stored(b, input) if input.type.is_quantized else input), axis)
 
 
 @decomposition(Composite.TOP_K)
@@ -43,12 +43,12 @@ def top_k(b: Decomposition, input: Tensor, axis: int, k: int, largest: bool) -> 
         return [b.quantize(values, out=b.call.results[0]) if input.type.is_quantized else values, indices]
     last = input.shape[-1] - 1
     values, from_behind = b.topk_v2(b.reverse(input, np.array([axis], np.int32)), k)
-    return [values, b.sub(b.number(from_behind, last), from_behind, 0)]
+    return [values, last - from_behind]
 
 
 def _invert(b: Decomposition, x: Tensor) -> Tensor:
     """Return values in the opposite order; again, this gives x. The negative of the lowest integer would overflow."""
-    return b.neg(x) if x.type.dtype.kind == "f" else b.sub(b.number(x, -1), x, 0)
+    return -x if x.type.dtype.kind == "f" else -1 - x
 
 
 @decomposition(Op.EMBEDDING_LOOKUP)
@@ -66,6 +66,6 @@ def hashtable_lookup(b: Decomposition, lookups: Tensor, keys: Tensor, values: Te
     found = b.restate(most, (wanted, *[1] * (len(values.shape) - 1)))
     spread = b.tile(found, np.array([1, *values.shape[1:]], np.int32))
     zeros = b.constant(np.zeros(rows.shape, rows.type.dtype), rows.type)
-    rows = b.select(b.greater(spread, b.number(spread, 0)), rows, zeros, out=rows.type)
+    rows = b.select(spread > 0, rows, zeros, out=rows.type)
     hits = b.cast(b.restate(most, (wanted,)), out=b.call.results[1])
     return [rows, hits]

@@ -6,6 +6,7 @@ scatter, updates are concatenated behind the input, and each row of the result i
 
 import math
 from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def gather_nd(b: Decomposition, input: Tensor, indices: Tensor, batch_dims: int,
     if batches > 1:
         begins = np.repeat(np.arange(batches, dtype=np.int32) * size, math.prod(outer) // batches)
         known = b.value(flat)
-        flat = b.add(flat, b.constant(begins), 0) if known is None else b.constant(known + begins)
+        flat = flat + begins if known is None else b.constant(known + begins)
     return b.restate(_pick_rows(b, b.restate(input, (batches * size, width)), flat), b.call.results[0].dimensions)
 
 
@@ -107,7 +108,7 @@ def _flatten_along(b: Decomposition, own: Shape, axis: int, indices: Tensor, fro
     known = b.value(along)
     if known is not None:
         return b.constant(known + added.reshape(count))
-    return b.add(along, b.constant(np.ascontiguousarray(added.reshape(count))), 0) if added.any() else along
+    return along + np.ascontiguousarray(added.reshape(count)) if added.any() else along
 
 
 def _flatten(b: Decomposition, rows: Tensor, span: Shape, from_end: bool, *, is_gathered: bool = False) -> Tensor:
@@ -123,7 +124,7 @@ def _flatten(b: Decomposition, rows: Tensor, span: Shape, from_end: bool, *, is_
         _scale(b, b.restate(b.block(counted, 1, k, 1), (count,)), span[k], math.prod(span[k + 1 :]))
         for k in range(depth)
     ]
-    return reduce(lambda x, y: b.add(x, y, 0), terms)
+    return reduce(add, terms)
 
 
 def _count_from_start(b: Decomposition, rows: Tensor, span: Shape, from_end: bool) -> Tensor:
@@ -137,7 +138,7 @@ def _count_from_start(b: Decomposition, rows: Tensor, span: Shape, from_end: boo
         return b.constant(counted.astype(np.int32))
     if not from_end:
         return rows
-    return b.select(b.less(rows, b.number(rows, 0)), b.add(rows, b.constant(sizes), 0), rows)
+    return b.select(rows < 0, rows + sizes, rows)
 
 
 def _scale(b: Decomposition, column: Tensor, size: int, stride: int) -> Tensor:
@@ -182,12 +183,12 @@ def _pick_last(b: Decomposition, at: Tensor, rows: Tensor, updates: Tensor, shap
     (lines, size, _), count = shape, at.shape[1]
     require(lines * size * count <= MOST_COMPARED, f"its decomposition compares {size} positions with {count} indices")
     number = np.arange(1, count + 1, dtype=np.float32).reshape(1, 1, count)
-    numbers = b.mul(as_numbers(b, _find_hits(b, at, size)), b.constant(number), 0)
+    numbers = as_numbers(b, _find_hits(b, at, size)) * number
     last = b.cast(b.reduce_max(numbers, np.array([2], np.int32), False), out=OperandType(OperandCode.TENSOR_INT32))
     kept = b.constant(np.arange(lines * size, dtype=np.int32).reshape(lines, size))
     before = lines * size + count * np.arange(lines, dtype=np.int32) - 1
-    written = b.add(last, b.constant(np.repeat(before.reshape(lines, 1), size, 1)), 0)
-    picked = b.select(b.greater(last, b.number(last, 0)), written, kept)
+    written = last + np.repeat(before.reshape(lines, 1), size, 1)
+    picked = b.select(last > 0, written, kept)
     return b.gather(b.concatenate([rows, updates], 0), 0, b.restate(picked, (lines * size,)))
 
 

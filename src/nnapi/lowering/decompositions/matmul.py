@@ -2,6 +2,7 @@
 
 import math
 from functools import reduce
+from operator import add
 
 import numpy as np
 
@@ -63,9 +64,9 @@ def _multiply_integers(
     require(depth <= MOST_PRODUCTS, f"its {depth} products of integers are too many to decompose")
     x = b.pick(b.restate(left, (left.shape[0] // rows, rows, depth)), 0, of_left)
     y = b.pick(b.restate(right, (right.shape[0] // columns, columns, depth)), 0, of_right)
-    products = b.mul(b.restate(x, (count, rows, 1, depth)), b.restate(y, (count, 1, columns, depth)), 0)
+    products = b.restate(x, (count, rows, 1, depth)) * b.restate(y, (count, 1, columns, depth))
     terms = [b.block(products, 3, k, 1) for k in range(depth)]
-    return b.restate(reduce(lambda x, y: b.add(x, y, 0), terms), b.call.results[0].dimensions)
+    return b.restate(reduce(add, terms), b.call.results[0].dimensions)
 
 
 def _matrix_numbers(batch: tuple[int, ...], wanted: tuple[int, ...]) -> list[int]:

@@ -18,25 +18,25 @@ LEAST = 1e-30
 
 def _below_largest(b: Decomposition, x: Tensor, beta: float, axis: int) -> Tensor:
     """Return (x - maximum along ``axis``) · beta."""
-    return b.mul(b.sub(x, b.reduce_max(x, [axis], True), 0), b.number(x, beta), 0)
+    return (x - b.reduce_max(x, [axis], True)) * beta
 
 
 @decomposition(Op.SOFTMAX)
 def softmax(b: Decomposition, input: Tensor, beta: float, axis: int) -> Tensor:
     powers = b.exp(_below_largest(b, input, beta, axis))
-    return b.div(powers, b.reduce_sum(powers, [axis], True), 0)
+    return powers / b.reduce_sum(powers, [axis], True)
 
 
 @decomposition(Op.LOG_SOFTMAX)
 def log_softmax(b: Decomposition, input: Tensor, beta: float, axis: int) -> Tensor:
     below = _below_largest(b, input, beta, axis)
-    return b.sub(below, b.log(b.reduce_sum(b.exp(below), [axis], True)), 0)
+    return below - b.log(b.reduce_sum(b.exp(below), [axis], True))
 
 
 @decomposition(Op.L2_NORMALIZATION)
 def l2_normalization(b: Decomposition, input: Tensor, axis: int) -> Tensor:
-    length = b.sqrt(b.reduce_sum(b.mul(input, input, 0), [axis], True))
-    return b.div(input, b.maximum(length, b.number(input, 1e-6)), 0)
+    length = b.sqrt(b.reduce_sum(input * input, [axis], True))
+    return input / b.maximum(length, b.number(input, 1e-6))
 
 
 @decomposition(Op.LOCAL_RESPONSE_NORMALIZATION)
@@ -51,19 +51,16 @@ def local_response_normalization(
     size = x.shape[-1]
     indices = np.arange(size)
     band = (np.abs(indices - indices[:, None]) <= radius).astype(np.float32)
-    rows = b.restate(b.mul(x, x, 0), (math.prod(x.shape) // size, size))
+    rows = b.restate(x * x, (math.prod(x.shape) // size, size))
     sums = b.restate(b.fully_connected(rows, b.constant(band), b.constant(np.zeros(size, np.float32)), 0), x.shape)
-    base = b.add(b.mul(sums, b.number(x, alpha), 0), b.number(x, bias), 0)
-    made = b.mul(x, b.pow(base, b.number(x, -beta)), 0)
-    return b.permute(made, [int(i) for i in np.argsort(order)])
+    return b.permute(x * b.pow(sums * alpha + bias, b.number(x, -beta)), [int(i) for i in np.argsort(order)])
 
 
 @decomposition(Op.INSTANCE_NORMALIZATION)
 def instance_normalization(b: Decomposition, input: Tensor, gamma: float, beta: float, epsilon: float) -> Tensor:
-    centered = b.sub(input, b.mean(input, [1, 2], 1), 0)
-    variance = b.mean(b.mul(centered, centered, 0), [1, 2], 1)
-    scale = b.div(b.number(input, gamma), b.sqrt(b.add(variance, b.number(input, epsilon), 0)), 0)
-    return b.add(b.mul(centered, scale, 0), b.number(input, beta), 0)
+    centered = input - b.mean(input, [1, 2], 1)
+    variance = b.mean(centered * centered, [1, 2], 1)
+    return centered * (gamma / b.sqrt(variance + epsilon)) + beta
 
 
 @decomposition(Composite.LAYER_NORM)
@@ -71,7 +68,7 @@ def layer_norm(
     b: Decomposition, input: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int, epsilon: float
 ) -> Tensor:
     x, axes, shape = _merge_groups(b, input, axis)
-    normal = _divide_by_root(b, b.sub(x, b.mean(x, axes, 1), 0), axes, epsilon)
+    normal = _divide_by_root(b, x - b.mean(x, axes, 1), axes, epsilon)
     return b.restate(_scale(b, normal, shape, gamma, beta), input.shape)
 
 
@@ -95,13 +92,12 @@ def group_norm(
         return b.mean(b.restate(b.mean(x, [1], 1), by_group), [2], 1)
 
     def spread(x: Tensor) -> Tensor:
-        return b.restate(b.mul(x, ones, 0), by_channel)
+        return b.restate(x * ones, by_channel)
 
-    centered = b.sub(x, spread(mean_of(x)), 0)
-    inverse = spread(_invert_root(b, mean_of(b.mul(centered, centered, 0)), epsilon))
-    scale = inverse if gamma is None else b.mul(inverse, gamma, 0)
-    normal = b.mul(centered, scale, 0)
-    return b.restate(normal if beta is None else b.add(normal, beta, 0), input.shape)
+    centered = x - spread(mean_of(x))
+    inverse = spread(_invert_root(b, mean_of(centered * centered), epsilon))
+    normal = centered * (inverse if gamma is None else inverse * gamma)
+    return b.restate(normal if beta is None else normal + beta, input.shape)
 
 
 def _merge_groups(b: Decomposition, input: Tensor, axis: int) -> tuple[Tensor, list[int], Shape]:
@@ -113,19 +109,19 @@ def _merge_groups(b: Decomposition, input: Tensor, axis: int) -> tuple[Tensor, l
 
 
 def _divide_by_root(b: Decomposition, x: Tensor, axes: list[int], epsilon: float) -> Tensor:
-    return b.mul(x, _invert_root(b, b.mean(b.mul(x, x, 0), axes, 1), epsilon), 0)
+    return x * _invert_root(b, b.mean(x * x, axes, 1), epsilon)
 
 
 def _invert_root(b: Decomposition, square: Tensor, epsilon: float) -> Tensor:
     """Return 1 / √(square + epsilon). XNNPACK's square root is fast; its reciprocal root is not exact."""
-    total = b.add(square, b.number(square, epsilon), 0)
-    return b.div(b.number(total, 1), b.sqrt(total), 0) if epsilon >= LEAST else b.rsqrt(total)
+    total = square + epsilon
+    return 1 / b.sqrt(total) if epsilon >= LEAST else b.rsqrt(total)
 
 
 def _scale(b: Decomposition, x: Tensor, group: Shape, gamma: Tensor | None, beta: Tensor | None) -> Tensor:
     """Return x · gamma + beta; the factors broadcast to ``group``, whose axes are merged in x."""
-    scaled = x if gamma is None else b.mul(x, _merge(b, gamma, group), 0)
-    return scaled if beta is None else b.add(scaled, _merge(b, beta, group), 0)
+    scaled = x if gamma is None else x * _merge(b, gamma, group)
+    return scaled if beta is None else scaled + _merge(b, beta, group)
 
 
 def _merge(b: Decomposition, factor: Tensor, group: Shape) -> Tensor:

@@ -33,14 +33,11 @@ def average_pool_2d(b: Decomposition, input: Tensor, padding: Padding, stride: P
     """Divide sums over the zero-padded image by the number of elements inside it; round quantized means to nearest."""
     counts = np.maximum(count_cells(input.shape[1:3], padding, stride, size), 1).astype(np.float32)
     if not input.type.is_quantized:
-        return b.div(_add_windows(b, input, padding, stride, size), b.constant(counts), 0)
-    values = read_stored(b, input)
-    values = b.add(values, b.number(values, input.type.zero_point), 0)
-    total = _add_windows(b, values, padding, stride, size)
-    size_and_half = b.add(b.abs(total), b.constant(np.floor(counts / 2)), 0)
-    nearest = b.floor(b.div(size_and_half, b.constant(counts), 0))
-    signed = b.select(b.greater(b.constant(np.zeros(total.shape, np.float32)), total), b.neg(nearest), nearest)
-    return write_stored(b, b.sub(signed, b.number(signed, input.type.zero_point), 0), input.type)
+        return _add_windows(b, input, padding, stride, size) / counts
+    total = _add_windows(b, read_stored(b, input) + input.type.zero_point, padding, stride, size)
+    nearest = b.floor((abs(total) + np.floor(counts / 2)) / counts)
+    signed = b.select(b.constant(np.zeros(total.shape, np.float32)) > total, -nearest, nearest)
+    return write_stored(b, signed - input.type.zero_point, input.type)
 
 
 def _add_windows(b: Decomposition, x: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
@@ -53,5 +50,4 @@ def _add_windows(b: Decomposition, x: Tensor, padding: Padding, stride: Pair, si
 @decomposition(Op.L2_POOL_2D)
 def l2_pool_2d(b: Decomposition, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     (top, bottom), (left, right) = padding
-    squares = b.mul(input, input, 0)
-    return b.sqrt(b.average_pool_2d(squares, left, right, top, bottom, stride[1], stride[0], size[1], size[0], 0))
+    return b.sqrt(b.average_pool_2d(input * input, left, right, top, bottom, stride[1], stride[0], size[1], size[0], 0))

@@ -20,9 +20,8 @@ def quantize_to_even(b: Decomposition, input: Tensor) -> Tensor:
     """Round x / scale to integers, by adding and subtracting MAGIC. The quotient is not that by 1 / scale."""
     out = b.call.results[0]
     x = input if input.type.code == FLOAT32 else b.cast(input, out=OperandType(FLOAT32))
-    steps = b.div(x, b.number(x, out.scale), 0)
-    rounded = b.sub(b.add(steps, b.number(x, MAGIC), 0), b.number(x, MAGIC), 0)
-    return b.quantize(b.mul(rounded, b.number(x, out.scale), 0), out=out)
+    rounded = x / out.scale + MAGIC - MAGIC
+    return b.quantize(rounded * out.scale, out=out)
 
 
 @decomposition(Composite.CONVERT)
@@ -65,9 +64,7 @@ def _clamp_to_bytes(b: Decomposition, whole: Tensor) -> Tensor:
 
 def _keep_lowest_bits(b: Decomposition, whole: Tensor, out: OperandType) -> Tensor:
     """Return the lowest 8 bits of int32 as plain bytes: a product that wraps around moves them to the top."""
-    bits = b.mul(whole, b.number(whole, 2**24), 0)
-    bits = b.add(bits, b.number(whole, -(2**31)), 0) if out.code == UNSIGNED else bits
-    real = b.cast(bits, out=OperandType(FLOAT32))
-    real = b.mul(real, b.number(real, 2**-24), 0)
-    real = b.add(real, b.number(real, 128), 0) if out.code == UNSIGNED else real
-    return b.quantize(real, out=OperandType(out.code, whole.shape, 1.0, 0))
+    bits = whole * 2**24
+    bits = bits + -(2**31) if out.code == UNSIGNED else bits
+    real = b.cast(bits, out=OperandType(FLOAT32)) * 2**-24
+    return b.quantize(real + 128 if out.code == UNSIGNED else real, out=OperandType(out.code, whole.shape, 1.0, 0))

@@ -41,15 +41,12 @@ def lstm_step(b: Decomposition, operands: Operands, rows: Sequence[Tensor], stat
     cell: Cell[Tensor] = cell_of(operands)
     squash = SQUASHED_BY[cell.activation]
     forget = _gate(b, cell, "forget", "logistic", x, h, c)
-    if cell.is_coupled:
-        entry = b.sub(b.number(forget, 1), forget, 0)
-    else:
-        entry = _gate(b, cell, "input", "logistic", x, h, c)
+    entry = 1 - forget if cell.is_coupled else _gate(b, cell, "input", "logistic", x, h, c)
     candidate = _gate(b, cell, "cell", squash, x, h, c)
-    c = b.add(b.mul(forget, c, 0), b.mul(entry, candidate, 0), 0)
+    c = forget * c + entry * candidate
     if cell.cell_clip:
         c = clamp(b, c, -cell.cell_clip, cell.cell_clip)
-    h = b.mul(_gate(b, cell, "output", "logistic", x, h, c), apply_activation(b, squash, c), 0)
+    h = _gate(b, cell, "output", "logistic", x, h, c) * apply_activation(b, squash, c)
     if cell.projection is not None:
         h = fully_connect(b, h, cell.projection, cell.projection_bias)
         if cell.proj_clip:
@@ -60,25 +57,24 @@ def lstm_step(b: Decomposition, operands: Operands, rows: Sequence[Tensor], stat
 def _gate(b: Decomposition, cell: Cell[Tensor], gate: str, squash: str, x: Tensor, h: Tensor, c: Tensor) -> Tensor:
     bias = cell.bias[gate]
     z = fully_connect(b, x, cell.input[gate], None if cell.norm else bias)
-    z = b.add(z, fully_connect(b, h, cell.recurrent[gate]), 0)
+    z = z + fully_connect(b, h, cell.recurrent[gate])
     if gate in cell.peephole:
-        z = b.add(z, b.mul(c, cell.peephole[gate], 0), 0)
+        z = z + c * cell.peephole[gate]
     if cell.norm:
-        z = b.add(b.mul(_normalize(b, z), cell.norm[gate], 0), bias, 0)
+        z = _normalize(b, z) * cell.norm[gate] + bias
     return apply_activation(b, squash, z)
 
 
 def _normalize(b: Decomposition, z: Tensor) -> Tensor:
     """Shift and scale rows to mean 0 and variance 1."""
-    z = b.sub(z, b.mean(z, [1], 1), 0)
-    variance = b.mean(b.mul(z, z, 0), [1], 1)
-    return b.mul(z, b.rsqrt(b.add(variance, b.number(z, EPSILON), 0)), 0)
+    z = z - b.mean(z, [1], 1)
+    return z * b.rsqrt(b.mean(z * z, [1], 1) + EPSILON)
 
 
 def rnn_step(b: Decomposition, operands: Operands, rows: Sequence[Tensor], states: States) -> States:
     (x,), (h,) = rows, states
     z = fully_connect(b, x, operands["weights"], operands["bias"])
-    z = b.add(z, fully_connect(b, h, operands["recurrent_weights"]), 0)
+    z = z + fully_connect(b, h, operands["recurrent_weights"])
     return (apply_activation(b, CLAMPS.get(FuseCode(operands["activation"]), ""), z),)
 
 
@@ -93,8 +89,7 @@ def lstm(
     states = output_state_in, cell_state_in
     h, c = lstm_step(b, operands, [input], states)
     gates = b.call.results[0].dimensions[1] // c.shape[1]
-    nothing = b.mul(c, b.number(c, 0), 0)
-    return b.concatenate([nothing] * gates, 1), h, c, h
+    return b.concatenate([c * 0] * gates, 1), h, c, h
 
 
 @decomposition(Op.UNIDIRECTIONAL_SEQUENCE_LSTM)
@@ -171,16 +166,14 @@ def svdf(
     """Append the features of this input to the state, multiply by the time weights, then shift the state."""
     batch, (filters, memory) = input.shape[0], weights_time.shape
     features = b.restate(fully_connect(b, input, weights_feature), (batch, filters, 1))
-    nothing = b.mul(features, b.number(features, 0), 0)
+    nothing = features * 0
     state, after = features, nothing
     if memory > 1:
         earlier = b.block(b.restate(state_in, (batch, filters, memory)), 2, 0, memory - 1)
         state = b.concatenate([earlier, features], 2)
         after = b.concatenate([b.block(state, 2, 1, memory - 1), nothing], 2)
-    weighted = b.mean(b.mul(state, weights_time, 0), [2], 1)
+    weighted = b.mean(state * weights_time, [2], 1)
     ranks = b.mean(b.restate(weighted, (batch, filters // rank, rank)), [2], 1)
-    total = b.mul(ranks, b.number(ranks, memory * rank), 0)
-    out = b.restate(total, (batch, filters // rank))
-    if bias is not None:
-        out = b.add(out, bias, 0)
+    out = b.restate(ranks * (memory * rank), (batch, filters // rank))
+    out = out if bias is None else out + bias
     return b.restate(after, state_in.shape), apply_activation(b, CLAMPS.get(FuseCode(activation), ""), out)

@@ -53,12 +53,12 @@ def gru_step(b: Decomposition, operands: Operands, rows: Sequence[Tensor], state
     def remember(name: str, x: Tensor) -> Tensor:
         return fully_connect(b, x, operands[f"{name}_weights"], operands[f"{name}_bias"])
 
-    both = _squash(b, operands["gate_activation"], operands["clip"], b.add(gates, remember("gate", h), 0))
+    both = _squash(b, operands["gate_activation"], operands["clip"], gates + remember("gate", h))
     update, reset = b.split(both, 1, 2)
     late = operands["linear_before_reset"]
-    kept = b.mul(reset, remember("candidate", h), 0) if late else remember("candidate", b.mul(reset, h, 0))
-    new = _squash(b, operands["activation"], operands["clip"], b.add(candidate, kept, 0))
-    return (b.add(new, b.mul(update, b.sub(h, new, 0), 0), 0),)
+    kept = reset * remember("candidate", h) if late else remember("candidate", reset * h)
+    new = _squash(b, operands["activation"], operands["clip"], candidate + kept)
+    return (new + update * (h - new),)
 
 
 @decomposition(Composite.RNN_SEQUENCE)
@@ -76,7 +76,7 @@ def rnn(
 
 def rnn_step(b: Decomposition, operands: Operands, rows: Sequence[Tensor], states: States) -> States:
     (x,), (h,) = rows, states
-    z = b.add(x, fully_connect(b, h, operands["recurrent_weights"]), 0)
+    z = x + fully_connect(b, h, operands["recurrent_weights"])
     return (_squash(b, operands["activation"], operands["clip"], z),)
 
 
@@ -101,18 +101,18 @@ def lstm(
 
 def lstm_step(b: Decomposition, operands: Operands, rows: Sequence[Tensor], states: States) -> States:
     (x,), (h, c) = rows, states
-    input, output, forget, cell = b.split(b.add(x, fully_connect(b, h, operands["recurrent_weights"]), 0), 1, 4)
+    input, output, forget, cell = b.split(x + fully_connect(b, h, operands["recurrent_weights"]), 1, 4)
 
     def squash(name: str, z: Tensor, memory: Tensor) -> Tensor:
         peephole = operands.get(name)
-        z = z if peephole is None else b.add(z, b.mul(memory, peephole, 0), 0)
+        z = z if peephole is None else z + memory * peephole
         return _squash(b, operands["gate_activation"], operands["clip"], z)
 
     entry = squash("input", input, c)
-    kept = b.sub(b.number(entry, 1), entry, 0) if operands["input_forget"] else squash("forget", forget, c)
+    kept = 1 - entry if operands["input_forget"] else squash("forget", forget, c)
     candidate = _squash(b, operands["cell_activation"], operands["clip"], cell)
-    c = b.add(b.mul(kept, c, 0), b.mul(entry, candidate, 0), 0)
-    return b.mul(squash("output", output, c), apply_activation(b, SQUASHED_BY[operands["hidden_activation"]], c), 0), c
+    c = kept * c + entry * candidate
+    return squash("output", output, c) * apply_activation(b, SQUASHED_BY[operands["hidden_activation"]], c), c
 
 
 @decomposition(Composite.QUANTIZED_LSTM_SEQUENCE)

@@ -60,7 +60,7 @@ def over_time(
         size = min(STEPS_OF_LOOP, (count - passed) // STEPS_OF_PASS * STEPS_OF_PASS)
         start = count - passed - size if reverse else passed
         part = [b.block(each, 0, start * batch, size * batch) for each in rows]
-        within = bounds if bounds is None or not start else b.sub(bounds, b.number(bounds, start), 0)
+        within = bounds if bounds is None or not start else bounds - start
         if size not in loops:
             loops[size] = _Loop(b, step, operands, part, states, within, reverse)
         made, states = loops[size].run(part, states, within)
@@ -73,7 +73,7 @@ def over_time(
         out, states = _run_step(b, step, operands, at_time, states, now, bounds)
         outputs.append(out)
     if bounds is not None:  # a row of length 0 has no last state
-        has_steps, zeros = b.greater(bounds, b.number(bounds, 0)), _zeros_like(b, states[0])
+        has_steps, zeros = bounds > 0, _zeros_like(b, states[0])
         states = tuple([b.select(has_steps, state, zeros) for state in states])
     return b.concatenate(outputs[::-1] if reverse else outputs, 0), states
 
@@ -85,7 +85,7 @@ def _zeros_like(b: Decomposition, x: Tensor) -> Tensor:
 def _spread(b: Decomposition, lengths: Tensor, units: int) -> Tensor:
     """Return the lengths of a batch's rows, repeated for each unit: [batch, units]."""
     column = b.restate(lengths, (lengths.shape[0], 1))
-    return b.add(column, b.constant(np.zeros((1, units), np.int32)), 0)
+    return column + np.zeros((1, units), np.int32)
 
 
 def _run_step(
@@ -102,7 +102,7 @@ def _run_step(
     after = step(b, operands, rows, states)
     if time is None or bounds is None:
         return after[0], after
-    is_within = b.less(time, bounds)
+    is_within = time < bounds
     out = b.select(is_within, after[0], _zeros_like(b, after[0]))
     return out, tuple([b.select(is_within, new, old) for new, old in zip(after, states, strict=True)])
 
@@ -140,8 +140,8 @@ class _Loop:
         self.kept = body.list_outer_operands()
         condition = b.nest("condition")
         now, *_ = [condition.input(type) for type in (*self.types, *given, *(each.type for each in self.kept))]
-        limit = condition.number(now, -1 if reverse else self.count)
-        condition.output((condition.greater if reverse else condition.less)(now, limit))
+        limit = -1 if reverse else self.count
+        condition.output(now > limit if reverse else now < limit)
         self.models = condition.finish(), body.finish()
 
     def run(self, rows: Sequence[Tensor], states: States, bounds: Tensor | None) -> tuple[Tensor, States]:
@@ -163,18 +163,18 @@ class _Loop:
     ) -> list[Tensor]:
         """Append the steps of one pass to the loop's body; return the next state."""
         sign = -1 if self.reverse else 1
-        times = body.add(time, body.constant(np.arange(STEPS_OF_PASS, dtype=np.int32) * sign), 0)
+        times = time + np.arange(STEPS_OF_PASS, dtype=np.int32) * sign
         read = [self._read(body, each, times) for each in rows]
         made = []
         for passed in range(STEPS_OF_PASS):
             at_time = [body.block(each, 0, passed * self.batch, self.batch) for each in read]
-            now = None if bounds is None else body.add(time, body.number(time, passed * sign), 0)
+            now = None if bounds is None else time + passed * sign
             out, states = _run_step(body, step, operands, at_time, states, now, bounds)
             made.append(out)
         left = outputs.shape[0] - STEPS_OF_PASS * self.batch
         kept = [body.block(outputs, 0, 0 if self.reverse else outputs.shape[0] - left, left)] if left else []
         outputs = body.concatenate([*reversed(made), *kept] if self.reverse else [*kept, *made], 0)
-        return [body.add(time, body.number(time, STEPS_OF_PASS * sign), 0), *states, outputs]
+        return [time + STEPS_OF_PASS * sign, *states, outputs]
 
     def _read(self, body: Decomposition, rows: Tensor, times: Tensor) -> Tensor:
         """Return the rows of a pass's steps."""

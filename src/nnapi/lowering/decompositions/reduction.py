@@ -21,8 +21,8 @@ MOST_EXACT = 2**16
 """Maximum number of 8-bit values whose sum is exact in float32."""
 Combine = Callable[[Decomposition, Tensor, Tensor], Tensor]
 COMBINATIONS: Mapping[Code, Combine] = {
-    Op.REDUCE_SUM: lambda b, x, y: b.add(x, y, 0),
-    Op.REDUCE_PROD: lambda b, x, y: b.mul(x, y, 0),
+    Op.REDUCE_SUM: lambda b, x, y: x + y,
+    Op.REDUCE_PROD: lambda b, x, y: x * y,
     Op.REDUCE_MAX: lambda b, x, y: b.maximum(x, y, out=x.type),
     Op.REDUCE_MIN: lambda b, x, y: b.minimum(x, y, out=x.type),
     Op.REDUCE_ALL: lambda b, x, y: b.minimum(x, y),
@@ -57,12 +57,11 @@ def mean(b: Decomposition, input: Tensor, axes: Array, keep_dims: int) -> Tensor
     """Divide the sum by the number of elements; round means of quantized values down."""
     count = math.prod(input.shape[axis] for axis in reduced_axes(len(input.shape), axes))
     if not input.type.is_quantized:
-        return b.div(b.reduce_sum(input, axes, keep_dims > 0), b.number(input, count), 0)
+        return b.reduce_sum(input, axes, keep_dims > 0) / count
     require(count <= MOST_EXACT, f"sums of {count} quantized values are not exact in float32")
-    values = read_stored(b, input)
-    values = b.add(values, b.number(values, input.type.zero_point), 0)
-    means = b.floor(b.div(b.reduce_sum(values, axes, keep_dims > 0), b.number(values, count), 0))
-    return write_stored(b, b.sub(means, b.number(means, input.type.zero_point), 0), input.type)
+    values = read_stored(b, input) + input.type.zero_point
+    means = b.floor(b.reduce_sum(values, axes, keep_dims > 0) / count)
+    return write_stored(b, means - input.type.zero_point, input.type)
 
 
 @decomposition(Composite.CUMSUM)
@@ -87,7 +86,7 @@ def _sum_integers(b: Decomposition, rows: Tensor, exclusive: bool, reverse: bool
     if exclusive:
         rows = _move(b, rows, 1, reverse)
     while distance < count:
-        rows = b.add(rows, _move(b, rows, distance, reverse), 0)
+        rows = rows + _move(b, rows, distance, reverse)
         distance *= 2
     return rows
 
@@ -97,4 +96,4 @@ def _move(b: Decomposition, rows: Tensor, distance: int, reverse: bool) -> Tenso
     positions = np.arange(rows.shape[1]) + (distance if reverse else -distance)
     is_inside = (positions >= 0) & (positions < rows.shape[1])
     moved = b.pick(rows, 1, np.where(is_inside, positions, 0).tolist())
-    return b.mul(moved, b.constant(is_inside[np.newaxis].astype(rows.type.dtype)), 0)
+    return moved * is_inside[np.newaxis].astype(rows.type.dtype)

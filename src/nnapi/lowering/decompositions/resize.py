@@ -25,9 +25,9 @@ def resize_bilinear(b: Decomposition, input: Tensor, size: Pair, **sampling: boo
         low, high, share = neighbors(x.shape[axis], out, **sampling)
         first, second = (b.pick(x, axis, cells.tolist()) for cells in (low, high))
         weight = b.constant(share.astype(np.float32).reshape(-1, *[1] * (3 - axis)))
-        x = b.add(first, b.mul(b.sub(second, first, 0), weight, 0), 0)
+        x = first + (second - first) * weight
     if not input.type.is_quantized:
         return x
-    rounded = round_half_up(b, b.mul(b.abs(x), b.number(x, AWAY), 0))
-    signed = b.select(b.greater(x, b.constant(np.zeros(x.shape, np.float32))), rounded, b.neg(rounded))
+    rounded = round_half_up(b, abs(x) * AWAY)
+    signed = b.select(x > np.zeros(x.shape, np.float32), rounded, -rounded)
     return write_stored(b, signed, input.type)

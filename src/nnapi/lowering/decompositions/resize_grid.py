@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from nnapi.codes import OperandCode
 from nnapi.lowering.decomposition_builder import Decomposition, decomposition
 from nnapi.lowering.refusal import require
 from nnapi.model.builder import Tensor
-from nnapi.model.operand import OperandType
+from nnapi.model.operand import Array, OperandType
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.grid_sample import CUBIC, Mode, Padding
 
@@ -38,11 +39,11 @@ def grid_sample(b: Decomposition, input: Tensor, grid: Tensor, mode: int, paddin
     pixels = b.restate(_surround(b, input) if edge else input, (count * height * width, depth))
     rows = int(np.prod(grid.shape[:3]))
     taps: list[Tap] = []
-    for location, weight in _find_taps(b, mode, _count_pixels(b, b.restate(grid, (rows, 2)), sizes, align_corners)):
+    for location, weight in _find_taps(b, mode, _count_pixels(b.restate(grid, (rows, 2)), sizes, align_corners)):
         if padding == Padding.REFLECTION:
             location = _reflect(b, location, sizes, align_corners)
-        location = _add(b, location, 1) if edge else location
-        location = b.minimum(b.maximum(location, b.number(location, 0)), _pair(b, width - 1, height - 1))
+        location = location + 1 if edge else location
+        location = b.minimum(b.maximum(location, b.number(location, 0)), _pair(width - 1, height - 1))
         taps.append(_make_tap(b, location, weight, count, (height, width)))
     return b.restate(_mix(b, pixels, taps), (*grid.shape[:3], depth))
 
@@ -57,11 +58,11 @@ def _surround(b: Decomposition, x: Tensor) -> Tensor:
     return x
 
 
-def _count_pixels(b: Decomposition, rows: Tensor, sizes: Sequence[int], is_aligned: bool) -> Tensor:
+def _count_pixels(rows: Tensor, sizes: Sequence[int], is_aligned: bool) -> Tensor:
     """Return locations in pixels."""
     height, width = ((size - is_aligned) / 2 for size in sizes)
-    location = _times(b, _add(b, rows, 1), _pair(b, width, height))
-    return location if is_aligned else _add(b, location, -0.5)
+    location = (rows + 1) * _pair(width, height)
+    return location if is_aligned else location + -0.5
 
 
 def _find_taps(b: Decomposition, mode: int, location: Tensor) -> list[tuple[Tensor, Tensor | None]]:
@@ -69,39 +70,40 @@ def _find_taps(b: Decomposition, mode: int, location: Tensor) -> list[tuple[Tens
     if mode == Mode.NEAREST:
         return [(b.round(location), None)]
     low = b.floor(location)
-    part = b.sub(location, low, 0)
-    rest = _add(b, _times(b, part, -1), 1)
+    part = location - low
+    rest = part * -1 + 1
     if mode == Mode.LINEAR:
-        return [(low, rest), (_add(b, low, 1), part)]
-    far = [_cubic(b, _add(b, each, 1), (CUBIC, -5 * CUBIC, 8 * CUBIC, -4 * CUBIC)) for each in (part, rest)]
-    near = [_cubic(b, each, (CUBIC + 2, -CUBIC - 3, 0, 1)) for each in (part, rest)]
-    return [(_add(b, low, step), weight) for step, weight in enumerate((far[0], *near, far[1]), -1)]
+        return [(low, rest), (low + 1, part)]
+    far = [_cubic(each + 1, (CUBIC, -5 * CUBIC, 8 * CUBIC, -4 * CUBIC)) for each in (part, rest)]
+    near = [_cubic(each, (CUBIC + 2, -CUBIC - 3, 0, 1)) for each in (part, rest)]
+    return [(low + step if step else low, weight) for step, weight in enumerate((far[0], *near, far[1]), -1)]
 
 
-def _cubic(b: Decomposition, x: Tensor, factors: tuple[float, ...]) -> Tensor:
+def _cubic(x: Tensor, factors: tuple[float, ...]) -> Tensor:
     """Return the polynomial with ``factors``, the highest power first."""
-    total = _times(b, x, factors[0])
+    total = x * factors[0]
     for factor in factors[1:-1]:
-        total = _times(b, _add(b, total, factor) if factor else total, x)
-    return _add(b, total, factors[-1])
+        total = (total + factor if factor else total) * x
+    return total + factors[-1]
 
 
 def _reflect(b: Decomposition, location: Tensor, sizes: Sequence[int], is_aligned: bool) -> Tensor:
     edge = 0.0 if is_aligned else -0.5
     height, width = (max(size - 1 - 2 * edge, 1) for size in sizes)  # for a single pixel every location is 0
-    span, twice = _pair(b, width, height), _pair(b, 2 * width, 2 * height)
-    beyond = b.abs(_add(b, location, -edge))
-    rest = b.sub(beyond, _times(b, b.floor(b.div(beyond, twice, 0)), twice), 0)
-    return _add(b, b.sub(span, b.abs(b.sub(rest, span, 0)), 0), edge)
+    span, twice = (b.constant(_pair(times * width, times * height)) for times in (1, 2))
+    beyond = abs(location + -edge if edge else location)
+    rest = beyond - b.floor(beyond / twice) * twice
+    reflected = span - abs(rest - span)
+    return reflected + edge if edge else reflected
 
 
 def _make_tap(b: Decomposition, location: Tensor, weight: Tensor | None, count: int, sizes: tuple[int, int]) -> Tap:
     """Return the tap at a location, as offsets into the flattened images."""
     height, width = sizes
-    x, y = _columns(b, _times(b, location, _pair(b, 1, width)))
+    x, y = _columns(b, location * _pair(1, width))
     if count > 1:
         first = np.repeat(np.arange(count, dtype=np.float32) * (height * width), x.shape[0] // count)
-        y = b.add(y, b.constant(first[:, None]), 0)
+        y = y + first[:, None]
     return Tap(x, y) if weight is None else Tap(x, y, *_columns(b, weight))
 
 
@@ -111,27 +113,16 @@ def _columns(b: Decomposition, pairs: Tensor) -> list[Tensor]:
 
 def _mix(b: Decomposition, pixels: Tensor, taps: list[Tap]) -> Tensor:
     def pick(across: Tap, down: Tap) -> Tensor:
-        location = b.add(across.x, down.y, 0)
+        location = across.x + down.y
         number = b.cast(b.restate(location, location.shape[:1]), out=OperandType(INT32))
-        return _weigh(b, b.gather(pixels, 0, number), across.weight_x)
+        return _weigh(b.gather(pixels, 0, number), across.weight_x)
 
-    def total(parts: list[Tensor]) -> Tensor:
-        return reduce(lambda x, y: b.add(x, y, 0), parts)
-
-    return total([_weigh(b, total([pick(x, y) for x in taps]), y.weight_y) for y in taps])
+    return reduce(add, [_weigh(reduce(add, [pick(x, y) for x in taps]), y.weight_y) for y in taps])
 
 
-def _weigh(b: Decomposition, rows: Tensor, weight: Tensor | None) -> Tensor:
-    return rows if weight is None else b.mul(rows, weight, 0)
+def _weigh(rows: Tensor, weight: Tensor | None) -> Tensor:
+    return rows if weight is None else rows * weight
 
 
-def _pair(b: Decomposition, x: float, y: float) -> Tensor:
-    return b.constant(np.array([[x, y]], np.float32))
-
-
-def _add(b: Decomposition, x: Tensor, number: float) -> Tensor:
-    return b.add(x, b.number(x, number), 0) if number else x
-
-
-def _times(b: Decomposition, x: Tensor, y: Tensor | float) -> Tensor:
-    return b.mul(x, y if isinstance(y, Tensor) else b.number(x, y), 0)
+def _pair(x: float, y: float) -> Array:
+    return np.array([[x, y]], np.float32)

@@ -10,10 +10,10 @@ from nnapi.operation_codes import CompositeCode as Composite
 
 RULES.own.update(
     {
-        Op.NEG: lambda b, input: b.mul(input, b.number(input, -1), 0),
-        Op.ABS: lambda b, input: b.maximum(input, b.neg(input)),
-        Op.RSQRT: lambda b, input: b.div(b.number(input, 1), b.sqrt(input), 0),
-        Composite.CEIL: lambda b, input: b.neg(b.floor(b.neg(input))),
+        Op.NEG: lambda b, input: input * -1,
+        Op.ABS: lambda b, input: b.maximum(input, -input),
+        Op.RSQRT: lambda b, input: 1 / b.sqrt(input),
+        Composite.CEIL: lambda b, input: -b.floor(-input),
         Op.LOGICAL_NOT: lambda b, x: b.equal(as_numbers(b, x), b.zeros(1)),
     }
 )
@@ -22,10 +22,9 @@ RULES.own.update(
 @decomposition(Composite.ROUND)
 def round_half_to_even(b: Decomposition, input: Tensor) -> Tensor:
     low = b.floor(input)
-    high = b.add(low, b.number(input, 1), 0)
-    rest = b.sub(input, low, 0)
-    even = b.mul(b.floor(b.mul(high, b.number(input, 0.5), 0)), b.number(input, 2), 0)
-    nearest = b.select(b.greater(rest, b.number(input, 0.5)), high, low)
+    high, rest = low + 1, input - low
+    even = b.floor(high * 0.5) * 2
+    nearest = b.select(rest > 0.5, high, low)
     return b.select(b.equal(rest, b.number(input, 0.5)), even, nearest)
 
 
@@ -33,5 +32,5 @@ def round_half_to_even(b: Decomposition, input: Tensor) -> Tensor:
 def sign(b: Decomposition, input: Tensor) -> Tensor:
     zero = b.number(input, 0)
     one, minus_one = (b.constant(np.full(input.shape, value, input.type.dtype), input.type) for value in (1, -1))
-    not_above = b.select(b.less(input, zero), minus_one, b.mul(input, zero, 0))
-    return b.select(b.greater(input, zero), one, not_above)
+    not_above = b.select(input < zero, minus_one, input * zero)
+    return b.select(input > zero, one, not_above)

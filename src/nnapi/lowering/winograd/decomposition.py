@@ -80,14 +80,14 @@ def _transform(b: Decomposition, x: Tensor, row: Array, axis: int, padding: Pair
 
 def _combine(b: Decomposition, products: Sequence[Tensor], transform: Transform, activation: FuseCode) -> list[Tensor]:
     """Return the results of each tile. The products at 1 and -1 come in as their sum and their difference."""
-    both = b.add(products[ONE], products[MINUS_ONE], NONE), b.sub(products[ONE], products[MINUS_ONE], NONE)
+    both = products[ONE] + products[MINUS_ONE], products[ONE] - products[MINUS_ONE]
     found = []
     for number, row in enumerate(transform.output):
         terms = [(products[0], row[0]), (both[number % 2], 1.0)]
         terms += zip(products[MINUS_ONE + 1 :], row[MINUS_ONE + 1 :], strict=True)
         (total, _), *others = [(term, factor) for term, factor in terms if factor]
         for term, factor in others:
-            scaled = term if abs(factor) == 1 else b.mul(term, b.number(term, abs(factor)), NONE)
+            scaled = term if abs(factor) == 1 else term * abs(factor)
             is_last = term is others[-1][0]
             total = (b.add if factor > 0 else b.sub)(total, scaled, activation if is_last else NONE)
         found.append(total)
