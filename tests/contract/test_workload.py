@@ -10,6 +10,7 @@ from nnapi.contract.workload import Work, find_work
 from nnapi.model.facts import Kind
 from nnapi.model.model import Model
 from nnapi.model.operation import REGISTRY
+from nnapi.shapes.symbols import Symbols
 
 SAME = {"padding_scheme": PaddingCode.PADDING_SAME, "stride_w": 1, "stride_h": 1}
 
@@ -127,3 +128,14 @@ def test_the_numbers_behind_stored_codes_are_known_before() -> None:
     b.output(stored, given)
     model = b.finish()
     assert {find_work(model, call).nbytes for call in model.operations} == {0, 64 * 64 * (1 + 4)}
+
+
+def test_sizes_are_estimated_without_guards() -> None:
+    symbols = Symbols()
+    b = Builder()
+    left, right = (b.input(tensor("float32", (1, symbols.add(size, "s"), 6))) for size in (5, 8))
+    b.output(b.batch_matmul(left, right, False, True))
+    model = b.finish()
+    symbols.guards.clear()
+    assert only(model).macs == 5 * 6 * 8
+    assert not symbols.guards

@@ -5,7 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi.shapes.array import SymbolicArray, as_integers, broadcast, is_symbolic, number_elements
+from nnapi.shapes.array import (
+    SymbolicArray,
+    as_integers,
+    broadcast,
+    broadcast_to,
+    is_symbolic,
+    is_whole,
+    number_elements,
+)
 from nnapi.shapes.symbols import Substitution, Symbols
 
 
@@ -67,3 +75,41 @@ def test_shapes_that_do_not_broadcast() -> None:
     assert broadcast([(2, 4), (3,)]) is None
     assert isinstance(number_elements((2, 3)), np.ndarray)
     assert not isinstance(number_elements((2, 3)), SymbolicArray)
+
+
+def test_a_size_in_a_function_of_an_array_is_substituted(symbols: Symbols) -> None:
+    a = symbols.add(3, "s")
+    found: Any = number_elements((a, 2)) * a
+    assert found.dtype.kind == "i"
+    assert not symbols.guards
+    np.testing.assert_array_equal(Substitution([5]).array(found), np.arange(10).reshape(5, 2) * 5)
+
+
+def test_an_array_is_repeated_to_a_shape_of_sizes(symbols: Symbols) -> None:
+    a = symbols.add(3, "s")
+    row = np.array([[1, 2]])
+    for given in (row, number_elements((a, 1))):
+        found = broadcast_to(given, (a, 2))
+        assert found.shape == (a, 2)
+    assert not symbols.guards
+    np.testing.assert_array_equal(Substitution([4]).array(found), np.arange(4).reshape(4, 1).repeat(2, 1))
+    np.testing.assert_array_equal(broadcast_to(row, (3, 2)), row.repeat(3, 0))
+
+
+def test_indices_of_a_whole_axis(symbols: Symbols) -> None:
+    a, b = symbols.add(3, "s"), symbols.add(4, "t")
+    assert is_whole(number_elements((1, a + 1)), b)
+    assert not is_whole(number_elements((a,)), b)
+    assert not symbols.find_broken(Substitution([6, 7]))
+    assert symbols.find_broken(Substitution([6, 8]))
+    assert symbols.find_broken(Substitution([7, 7]))
+    assert is_whole(np.array([[0, 1]]), 2)
+    assert not is_whole(np.array([1, 0]), 2)
+    assert not is_whole(np.array([0, 1, 2]), a), "no guard is recorded for plain indices"
+
+
+def test_a_number_that_integers_cannot_hold_is_converted_without_a_warning(symbols: Symbols) -> None:
+    a = symbols.add(3, "s")
+    with np.errstate(divide="ignore"):
+        logarithms = np.log(number_elements((a,)).astype(np.float32))
+    np.testing.assert_array_equal(logarithms.astype(np.int32).number[1:], [0, 0])

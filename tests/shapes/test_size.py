@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from nnapi.shapes.size import drop_ones, is_same
+from nnapi.shapes.size import drop_ones, is_one, is_same
 from nnapi.shapes.symbols import Substitution, Symbols
 
 
@@ -16,6 +16,18 @@ def test_a_comparison_is_a_guard() -> None:
     assert a > b
     for numbers, holds in (((7, 2), True), ((1, 1), False), ((3, 4), False)):
         assert (not symbols.find_broken(Substitution(numbers))) == holds
+
+
+def test_general_symbols_do_not_tell_whether_a_size_is_one() -> None:
+    for number, is_general in ((1, False), (2, False), (1, True), (2, True)):
+        symbols = Symbols(is_general=is_general)
+        size = symbols.add(number, "s")
+        assert not symbols.tells_ones
+        assert is_one(size) == (number == 1 and not is_general)
+        assert symbols.tells_ones
+        assert bool(symbols.guards) == (not is_general)
+    assert is_one(1)
+    assert not is_one(2)
 
 
 @pytest.mark.parametrize(

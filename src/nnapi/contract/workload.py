@@ -10,6 +10,7 @@ from nnapi.model.facts import Facts, Kind
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
+from nnapi.shapes.size import number_of
 
 UNKNOWN_DIMENSION = 8
 """Assumed size of a dynamic dimension. The first of several dimensions, mostly the batch, is assumed to be 1."""
@@ -53,9 +54,10 @@ def find_work(model: Model, call: OperationCall) -> Work:
         summed = slice(-1, None)  # the filter is transposed
     if kind is Kind.DEPTHWISE and x.dimensions[-1:] == (1,):
         kind = Kind.CONVOLUTION  # with one input channel, engines compute a convolution
-    each = math.prod(d or UNKNOWN_DIMENSION for d in filter.dimensions[summed] or (0,))
+    sizes = tuple(map(number_of, filter.dimensions))
+    each = math.prod(d or UNKNOWN_DIMENSION for d in sizes[summed] or (0,))
     pixels = made * each // _count_elements(filter) or 1
-    taps = pixels * math.prod(d or UNKNOWN_DIMENSION for d in filter.dimensions[1:-1])
+    taps = pixels * math.prod(d or UNKNOWN_DIMENSION for d in sizes[1:-1])
     return Work(kind, element, made * each, nbytes, 1, pixels, taps)
 
 
@@ -65,7 +67,7 @@ def _count_bytes(types: Iterable[OperandType]) -> int:
 
 
 def _count_elements(type: OperandType) -> int:
-    dimensions = type.dimensions
+    dimensions = tuple(map(number_of, type.dimensions))  # work is an estimate, for which sizes record no guards
     if not dimensions:
         return UNKNOWN_DIMENSION
     count = math.prod(dimensions)

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from nnapi.codes import OperationCode
 from nnapi.importers.emitter import Emitter
 from nnapi.importers.graph import Value
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Shape
+from nnapi.shapes.array import broadcast_to
 from nnapi.shapes.size import drop_ones, is_same
 
 
@@ -32,6 +31,6 @@ def broadcast(emitter: Emitter, value: Value, shape: Shape) -> Value:
     own = (1,) * (len(shape) - value.rank) + emitter.static_shape_of(value)
     type = value.type.with_dimensions(shape)
     if value.array is not None and emitter.graph.allowance.grants(type.nbytes):
-        return Value(type, value.name, np.broadcast_to(value.array.reshape(own), shape).copy())
+        return Value(type, value.name, broadcast_to(value.array.reshape(own), shape))
     counts = [want // have for want, have in zip(shape, own, strict=True)]
     return emitter.apply(OperationCode.TILE, emitter.reshape(value, own), emitter.graph.ints(counts), shape=shape)

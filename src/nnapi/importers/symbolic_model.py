@@ -41,8 +41,8 @@ def list_data(model: Model) -> list[int]:
 class InputSymbols(Symbols):
     """The symbols of inputs' dynamic dimensions. ``types`` and ``arrays`` are of operands that depend on sizes."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, is_general: bool = False) -> None:
+        super().__init__(is_general=is_general)
         self.axes: list[tuple[str, int]] = []
         """The input and the axis of each symbol."""
         self.types: dict[int, OperandType] = {}
@@ -72,6 +72,10 @@ class SymbolicModel:
 
     def __init__(self, model: Model, symbols: InputSymbols) -> None:
         self._model, self._symbols = model, symbols
+
+    def fits(self, *, is_general: bool) -> bool:
+        """Return whether the model is general, or simpler where sizes are 1, as asked for; some are both."""
+        return not self._symbols.tells_ones or self._symbols.is_general == is_general
 
     def find_broken(self, shapes: Mapping[str, Sequence[int]]) -> str:
         """Return the guard that keeps the model from being specialized for these shapes of inputs; empty if none."""

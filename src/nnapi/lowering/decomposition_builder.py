@@ -15,6 +15,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.parameter import NCHW_TO_NHWC, NHWC_TO_NCHW
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.rule_table import LoweringRules
+from nnapi.shapes.size import Size
 
 FLOAT32 = OperandCode.TENSOR_FLOAT32
 RULES = LoweringRules("nnapi.lowering.decompositions")
@@ -178,7 +179,8 @@ class Decomposition(Builder):
         """Return ``size`` elements along an axis, from index ``begin`` on."""
         if size == tensor.shape[axis] or self.value(tensor) is not None:
             return self.pick(tensor, axis, range(begin, begin + size))
-        first, count = [0] * len(tensor.shape), list(tensor.shape)
+        first = [0] * len(tensor.shape)
+        count = [-1 if isinstance(each, Size) else each for each in tensor.shape]  # -1 reaches to the end
         first[axis], count[axis] = begin, size
         return self.slice(tensor, np.array(first, np.int32), np.array(count, np.int32))
 

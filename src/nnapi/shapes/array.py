@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, TypeAlias, TypeGuard, cast
 
 import numpy as np
@@ -118,10 +119,10 @@ class SymbolicArray(NDArrayOperatorsMixin):
     def derive(
         self, function: Callable[..., Array], inputs: Sequence[Any], shape: Sequence[int] | None = None
     ) -> SymbolicArray:
-        """Return ``function`` of inputs, of which some are SymbolicArrays."""
+        """Return ``function`` of inputs, of which some are SymbolicArrays or sizes."""
         return SymbolicArray(
             self.symbols,
-            lambda sizes: np.asarray(function(*[sizes.array(each) if is_symbolic(each) else each for each in inputs])),
+            lambda sizes: np.asarray(function(*[_substitute(sizes, each) for each in inputs])),
             shape,
         )
 
@@ -129,7 +130,7 @@ class SymbolicArray(NDArrayOperatorsMixin):
         dtype = np.dtype(dtype)
         if self.elements is not None and dtype.kind in "iu":
             return SymbolicArray.of(self.symbols, self.elements, dtype)
-        return self.derive(lambda array: array.astype(dtype), [self], self.shape)
+        return self.derive(partial(_cast, dtype=dtype), [self], self.shape)
 
     def view(self, dtype: Any) -> SymbolicArray:
         return self if dtype == self.dtype else self.derive(lambda array: array.view(dtype), [self], self.shape)
@@ -208,6 +209,25 @@ def fill(shape: Sequence[int], value: float, dtype: Any) -> Any:
     return SymbolicArray(symbols, lambda sizes: np.full(sizes.shape(shape), value, dtype), shape)
 
 
+def is_whole(indices: Any, size: int) -> bool:
+    """Return whether indices are 0, 1, … up to the last of an axis; sizes on which they depend must keep the answer."""
+    if not is_symbolic(indices):
+        return not isinstance(size, Size) and np.array_equal(indices.reshape(-1), np.arange(size))
+    return indices.symbols.test(
+        lambda sizes: np.array_equal(sizes.array(indices).reshape(-1), np.arange(sizes.size(size)))
+    )
+
+
+def broadcast_to(array: Any, shape: Sequence[int]) -> Any:
+    """Return a copy of an array, repeated to this shape."""
+    symbols = find_symbols([array, *shape])
+    if symbols is None:
+        return np.broadcast_to(array, tuple(shape)).copy()
+    return SymbolicArray(
+        symbols, lambda sizes: np.broadcast_to(_substitute(sizes, array), sizes.shape(shape)).copy(), shape
+    )
+
+
 def in_order(array: Any) -> Any:
     """Return an array in C order."""
     return array if is_symbolic(array) else np.ascontiguousarray(array)
@@ -226,6 +246,16 @@ def broadcast(shapes: Any) -> tuple[int, ...] | None:
             return None
         found.append(wide[0] if wide else 1)
     return tuple(found)
+
+
+def _substitute(sizes: Substitution, value: Any) -> Any:
+    return sizes.array(value) if is_symbolic(value) else sizes.size(value) if isinstance(value, Size) else value
+
+
+def _cast(array: Array, dtype: Any) -> Array:
+    """Convert elements; those that the type cannot hold become some value, as in files."""
+    with np.errstate(invalid="ignore"):
+        return array.astype(dtype)
 
 
 def _wrap(like: SymbolicArray, found: Any, dtype: Any = None) -> Any:

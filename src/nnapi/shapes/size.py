@@ -18,6 +18,7 @@ class Decides(Protocol):
 
     def decide(self, expression: Expression, relation: str) -> bool: ...
     def find_number(self, expression: Expression) -> int: ...
+    def is_one(self, expression: Expression) -> bool: ...
 
 
 class Size:
@@ -172,6 +173,11 @@ class Size:
 def number_of(size: int) -> int:
     """Return the number of a size without fixing it."""
     return size.number if isinstance(size, Size) else size
+
+
+def is_one(size: int) -> bool:
+    """Return whether a size is 1, where that only permits a simpler model: general models take it for another."""
+    return size.symbols.is_one(size.expression) if isinstance(size, Size) else size == 1
 
 
 def is_same(a: Sequence[int], b: Sequence[int]) -> bool:

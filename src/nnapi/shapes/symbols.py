@@ -65,7 +65,11 @@ class Substitution:
 class Symbols:
     """Sizes as symbols. ``numbers`` are the sizes that the import is made for."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_general: bool = False) -> None:
+        """With ``is_general``, the model is not simpler where sizes are 1, so that this needs no guards."""
+        self.is_general = is_general
+        self.tells_ones = False
+        """Whether the model could be simpler where sizes are 1."""
         self.numbers: list[int] = []
         self.guards: dict[tuple[Expression, str], bool] = {}
         """Whether an expression is 0 (``==``) or below 0 (``<``)."""
@@ -97,6 +101,11 @@ class Symbols:
         answer = value == 0 if relation == "==" else value < 0
         self.guards[expression, relation] = answer
         return answer
+
+    def is_one(self, expression: Expression) -> bool:
+        """Return whether an expression is 1, where a model may be simpler then."""
+        self.tells_ones = True
+        return not self.is_general and self.decide(expression - Expression.of(1), "==")
 
     def find_fixed(self) -> dict[Symbol, int]:
         """Return the symbols that a guard fixes, with their numbers."""

@@ -87,6 +87,56 @@ def make_positions() -> bytes:
     return make(nodes, {"ids": ["batch", "length"], "past": ["batch", 1, "past", 8]}, values)
 
 
+def make_masked() -> bytes:
+    """A decoder's mask as transformers export it: flattened, indexed by the positions of all tokens, and selected with
+    the causal mask; the keys are turned by angles that depend on positions."""
+    nodes = [
+        node("Shape", "past", "p", start=2, end=3),
+        node("Shape", "ids", "l", start=1, end=2),
+        node("Add", "p l", "total"),
+        node("Squeeze", "p", "begin"),
+        node("Squeeze", "total", "end"),
+        node("Range", "begin end one", "rows"),
+        node("Range", "zero end one", "columns"),
+        node("Unsqueeze", "rows last", "row"),
+        node("LessOrEqual", "columns row", "causal"),
+        node("Reshape", "columns wide", "indices"),
+        node("Cast", "mask", "bits", to=TensorProto.BOOL),
+        node("Flatten", "bits", "flat", axis=0),
+        node("Gather", "flat indices", "kept", axis=1),
+        node("Squeeze", "kept first", "seen"),
+        node("And", "causal seen", "visible"),
+        node("Where", "visible nothing large", "bias"),
+        node("Cast", "row", "places", to=FLOAT),
+        node("MatMul", "places frequencies", "angles"),
+        node("Cos", "angles", "cosine"),
+        node("Gather", "table ids", "x"),
+        node("Mul", "x cosine", "turned"),
+        node("Reshape", "turned heads", "split"),
+        node("Transpose", "split", "key", perm=[0, 2, 1, 3]),
+        node("Concat", "past key", "all", axis=2),
+        node("Transpose", "all", "transposed", perm=[0, 1, 3, 2]),
+        node("MatMul", "key transposed", "scores"),
+        node("Add", "scores bias", "masked"),
+        node("Softmax", "masked", "shares", axis=-1),
+        node("MatMul", "shares all", "y"),
+    ]
+    values = {
+        "one": np.array(1),
+        "zero": np.array(0),
+        "first": np.array([0, 1]),
+        "last": np.array([1]),
+        "wide": np.array([1, 1, 1, -1]),
+        "heads": np.array([1, -1, 2, 4]),
+        "nothing": np.float32(0),
+        "large": np.float32(-1e9),
+        "table": weights(30, 8),
+        "frequencies": weights(1, 8),
+    }
+    inputs = {"ids": [1, "length"], "mask": [1, "total"], "past": [1, 2, "past", 4]}
+    return make(nodes, inputs, values)
+
+
 def make_filled() -> bytes:
     """Constants of computed shapes: filled, expanded, sliced, tiled, and divided sizes."""
     nodes = [
@@ -140,6 +190,12 @@ def choose_prompt(rng: Any) -> Shapes:
     return {"ids": (batch, length), "past": (batch, 1, int(rng.integers(20, 40)), 8)}
 
 
+def choose_masked(rng: Any) -> Shapes:
+    """Choose several tokens behind a past, which the mask covers too."""
+    length, past = int(rng.integers(5, 9)), int(rng.integers(10, 40))
+    return {"ids": (1, length), "mask": (1, past + length), "past": (1, 2, past, 4)}
+
+
 def choose_filled(rng: Any) -> Shapes:
     return {"x": (int(rng.integers(2, 6)), int(rng.integers(4, 30)))}
 
@@ -152,6 +208,7 @@ CASES = {
     "heads": (make_heads, choose_heads),
     "step": (make_positions, choose_step),
     "prompt": (make_positions, choose_prompt),
+    "masked": (make_masked, choose_masked),
     "filled": (make_filled, choose_filled),
     "images": (make_images, choose_image),
 }

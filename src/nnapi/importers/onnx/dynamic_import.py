@@ -129,7 +129,7 @@ class Imports:
     def read_sized(self, names: Sequence[str], run: InputShapes) -> SizedModel | None:
         """Return the model whose dimensions are sizes, of the import that holds for the shapes of a run."""
         given = self._name(names, run)
-        whole = self._find(given) or self._import(given)
+        whole = self._find(given, is_general=True) or self._import(given, is_general=True)
         if whole is None:
             return None
         model, symbols, find_further = whole.describe_sized()
@@ -144,10 +144,10 @@ class Imports:
         pairs = zip(names, inputs, strict=True)
         return {name: shape for name, shape in pairs if name not in self._scalars} | self._shapes
 
-    def _find(self, given: Shapes) -> SymbolicModel | None:
+    def _find(self, given: Shapes, *, is_general: bool = False) -> SymbolicModel | None:
         """Return an import that holds for these shapes; None, and a guard that they break as a reason, if none does."""
         reason = ""
-        for each in reversed(self._made):
+        for each in reversed([each for each in self._made if each.fits(is_general=is_general)]):
             broken = each.find_broken(given)
             if not broken:
                 return each
@@ -156,9 +156,9 @@ class Imports:
             self.reasons.append(reason)
         return None
 
-    def _import(self, given: Shapes) -> SymbolicModel | None:
+    def _import(self, given: Shapes, *, is_general: bool = False) -> SymbolicModel | None:
         """Import the file with symbols; None if an operation is refused, or needs a size in a way that has no guard."""
-        symbols = InputSymbols()
+        symbols = InputSymbols(is_general=is_general)
         try:
             with np.errstate(invalid="ignore"):  # rules compare sizes, where NumPy reports the processor's old flags
                 model = read_file(self._file, self._path, given, symbols=symbols)

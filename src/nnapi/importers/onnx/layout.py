@@ -8,8 +8,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from nnapi.importers.broadcasting import broadcast_shape
 from nnapi.importers.graph import Value
 from nnapi.importers.movement import collapse
@@ -18,6 +16,7 @@ from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, Node
 from nnapi.importers.onnx.tensors import DYNAMIC, Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Shape
+from nnapi.shapes.array import in_order
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ def _broadcast_to_image(node: Node, i: int, shape: Shape, of_constants: bool) ->
     own = (1,) * (len(shape) - tensor.rank) + tensor.dims
     if tensor.array is not None and not value.is_quantized:
         first = tensor.array.reshape(image_shape(own, is_nhwc=False))
-        return node.constant(np.ascontiguousarray(first.transpose(channels_last(first.ndim))), value)
+        return node.constant(in_order(first.transpose(channels_last(first.ndim))), value)
     return to_nhwc(node, value, own)
 
 

@@ -27,6 +27,7 @@ from nnapi.importers.onnx.tensors import (
 from nnapi.importers.refusals import Refused
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Array
+from nnapi.shapes.array import is_symbolic
 
 OLDEST = 6
 """The oldest opset that is read."""
@@ -88,6 +89,8 @@ class File:
 
     def order(self, array: Array) -> Array:
         """Return an array in C order; imports for several shapes share the copies of large constants."""
+        if is_symbolic(array):
+            return array
         key = array.ctypes.data, array.shape, array.strides, array.dtype
         if key in self._ordered:
             return self._ordered[key]

@@ -29,7 +29,8 @@ UFUNCS: dict[str, Any] = {
     "GreaterOrEqual": np.greater_equal,
     "Neg": np.negative,
 }
-ELEMENTWISE = words("Abs And Ceil Div Exp Floor Log Max Min Mod Not Or Pow Reciprocal Round Sign Sqrt Sum Where Xor")
+ELEMENTWISE = words("Abs And Ceil Cos Div Erf Exp Floor Log Max Min Mod Not Or Pow Reciprocal Round Sign Sin Sqrt Sum")
+ELEMENTWISE += words("Relu Sigmoid Tanh Where Xor")
 """Further operators whose result has the shape that their inputs broadcast to."""
 SAME_SHAPE = words("CumSum Trilu")
 """Operators whose result has the shape of their first input."""
@@ -177,6 +178,12 @@ def _size(arrays: Sequence[Any], attributes: Attributes) -> Any:
     return as_integers([arrays[0].size], np.int64).reshape(())
 
 
+def _multiply(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    a, b = (each.shape for each in arrays)
+    outer = broadcast([a[:-2], b[:-2]]) if min(len(a), len(b)) > 1 else None
+    return None if outer is None else (*outer, a[-2], b[-1])
+
+
 def _product(arrays: Sequence[Any], attributes: Attributes) -> Any:
     """Multiply all elements of a shape."""
     data = arrays[0]
@@ -232,6 +239,7 @@ KERNELS: dict[str, Callable[[Sequence[Any], Attributes], Any]] = {
     "Expand": _expand,
     "Gather": _gather,
     "Identity": lambda arrays, attributes: arrays[0],
+    "MatMul": _multiply,
     "Range": _range,
     "ReduceProd": _product,
     "Reshape": _reshape,

@@ -18,7 +18,7 @@ from nnapi.importers.refusals import expressible, need_elements
 from nnapi.importers.terms import Term, choose, select
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.operation_codes import Code, CompositeCode
-from nnapi.shapes.array import as_integers
+from nnapi.shapes.array import as_integers, is_whole
 
 ENDLESS = 2**31 - 1
 
@@ -132,8 +132,11 @@ def slice_with_step(node: Node, value: Value, axis: int, chosen: range) -> Value
 def gather(node: Node) -> Tensor:
     tensor, indices = node.tensor(0), node.tensor(1)
     axis = node.axis(node.attribute("axis"), tensor.rank)
-    code, positions = _read_positions(node, 1, tensor.dims[axis])
     shape = (*tensor.dims[:axis], *indices.dims, *tensor.dims[axis + 1 :])
+    if indices.array is not None and is_whole(indices.array, tensor.dims[axis]):  # as transformers index masks
+        rest = shape if len(shape) <= HIGHEST_RANK else node.stored(0).shape
+        return node.result(node.view(node.stored(0), rest), shape, elem=tensor.elem)
+    code, positions = _read_positions(node, 1, tensor.dims[axis])
     is_nhwc = tensor.is_nhwc and indices.rank == 1
     if is_nhwc:
         value, axes, _ = read_as_stored(node, 0)

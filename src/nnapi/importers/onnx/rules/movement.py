@@ -18,6 +18,7 @@ from nnapi.importers.refusals import expressible, need_elements
 from nnapi.importers.terms import Term, choose, select
 from nnapi.model.operand import OperandType, Shape
 from nnapi.shapes.array import number_elements
+from nnapi.shapes.size import is_one
 
 Widths = list[tuple[int, int]]
 
@@ -134,7 +135,7 @@ def permute_axes(node: Node, value: Value, order: Sequence[int]) -> Value:
     """Transpose a value of at most four dimensions; an order that moves no element costs no transpose."""
     if list(order) == sorted(order):
         return value
-    moving = [axis for axis in order if value.shape[axis] != 1]
+    moving = [axis for axis in order if not is_one(value.shape[axis])]
     if moving == sorted(moving) and list(value.shape).count(DYNAMIC) <= 1:
         return node.view(value, [value.shape[axis] for axis in order])
     return transpose(node, value, order)
