@@ -95,6 +95,20 @@ def test_tensors_of_a_computed_size() -> None:
     compare(nodes, {"x": X}, "sevens flags repeated numbers joined", NONE, low=LOW, three=[3], one=[1], **scalars)
 
 
+def test_a_concatenation_of_known_and_computed_columns_has_a_known_number() -> None:
+    """The engines and the patterns of importers need at least the rank."""
+    nodes = [
+        *POSITIVE,
+        node("Min", ["shape", "four"], ["columns"]),
+        node("Slice", ["x", "zero", "columns", "one"], ["part"]),
+        node("Concat", ["part", "x"], ["y"], axis=0),
+    ]
+    proto = make_sized(nodes, {"x": X}, "y", low=LOW, four=[4], zero=[0], one=[1])
+    model = nnapi.load(proto.SerializeToString())
+    assert model.operands[model.outputs[0]].type.dimensions == (12, 4)
+    compare(nodes, {"x": X}, "y", low=LOW, four=[4], zero=[0], one=[1])
+
+
 def test_integers_beyond_a_float_are_concatenated_exactly() -> None:
     nodes = [
         *POSITIVE,

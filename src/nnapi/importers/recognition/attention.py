@@ -33,7 +33,7 @@ def _is_last_softmax(step: Step) -> bool:
     if beta.array is None or float(beta.array) != 1:
         return False
     rank = step.inputs[0].rank
-    return not axis or (axis[0].array is not None and axis_of(int(axis[0].array), rank) == rank - 1)
+    return not axis or (axis[0].array is not None and rank > 0 and axis_of(int(axis[0].array), rank) == rank - 1)
 
 
 def _is_real(value: Value) -> bool:
@@ -121,7 +121,7 @@ def _find_begin(step: Step) -> list[int] | None:
 def _joins_last_axis(step: Step) -> bool:
     *parts, axis = step.inputs
     rank = step.outputs[0].rank
-    return len(parts) == 2 and axis.array is not None and axis_of(int(axis.array), rank) == rank - 1
+    return len(parts) == 2 and axis.array is not None and rank > 0 and axis_of(int(axis.array), rank) == rank - 1
 
 
 x = Operand("x", _is_real)

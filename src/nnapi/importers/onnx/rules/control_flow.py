@@ -10,6 +10,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import INT32, Value
 from nnapi.importers.onnx.branches import Branch, inline_graph, loop_condition
+from nnapi.importers.onnx.growing_states import extract_rows
 from nnapi.importers.onnx.layout import view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node, value_in_file_order
 from nnapi.importers.onnx.operators import Result, rule
@@ -83,7 +84,11 @@ def loop(node: Node) -> Sequence[Result | None]:
         results = _unroll(node, body, steps, carried) if steps <= MOST_STEPS else None
         if results is not None:
             return results
-    return _while(node, body, limit, going, carried)
+    grown = extract_rows(node, body, carried)
+    if grown is None:
+        return _while(node, body, limit, going, carried)
+    found = _while(node, grown.body, limit, going, grown.carried)
+    return [found[position] for position in grown.order]
 
 
 def _unroll(node: Node, body: Any, steps: int, carried: list[Tensor]) -> Sequence[Result | None] | None:

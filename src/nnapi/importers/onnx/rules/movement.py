@@ -149,8 +149,7 @@ def concat(node: Node) -> Tensor:
     tensors = [node.tensor(i) for i in range(node.count)]
     first = tensors[0]
     axis = node.axis(int(node.attribute("axis", 1)), first.rank)
-    widths = [tensor.dims[axis] for tensor in tensors]
-    shape = (*first.dims[:axis], DYNAMIC if DYNAMIC in widths else sum(widths), *first.dims[axis + 1 :])
+    shape = _join_shapes([tensor.dims for tensor in tensors], axis)
     is_nhwc = all(tensor.is_nhwc for tensor in tensors)
     values = [tensor.materialize() if is_nhwc else node.stored(i) for i, tensor in enumerate(tensors)]
     kinds = {(value.type.scale, value.type.zero_point) for value in values}
@@ -164,6 +163,14 @@ def concat(node: Node) -> Tensor:
     return node.result(concatenate_values(node, values, axis), shape, elem=first.elem, is_nhwc=is_nhwc)
 
 
+def _join_shapes(shapes: Sequence[Shape], axis: int) -> Shape:
+    """Return the shape of a concatenation. A dimension is known if one input has it; along ``axis``, if all have."""
+    widths = [shape[axis] for shape in shapes]
+    joined = [next((size for size in sizes if size != DYNAMIC), DYNAMIC) for sizes in zip(*shapes, strict=True)]
+    joined[axis] = DYNAMIC if DYNAMIC in widths else sum(widths)
+    return tuple(joined)
+
+
 def concatenate_values(node: Node, values: Sequence[Value], axis: int) -> Value:
     """Concatenate values; quantized values of different scales are dequantized first."""
     kinds = {(value.type.code, value.type.scale, value.type.zero_point) for value in values}
@@ -175,7 +182,9 @@ def concatenate_values(node: Node, values: Sequence[Value], axis: int) -> Value:
         return values[0]
     if values[0].type.code == INT32:
         return concatenate(node, values, axis)
-    return node.apply(OperationCode.CONCATENATION, *values, node.i32(axis))
+    shapes = [value.shape for value in values]
+    shape = _join_shapes(shapes, axis) if all(shapes) else None
+    return node.apply(OperationCode.CONCATENATION, *values, node.i32(axis), shape=shape)
 
 
 @rule("Split")

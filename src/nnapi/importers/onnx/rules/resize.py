@@ -12,6 +12,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.formats.onnx.messages import attribute_value, make_node
 from nnapi.importers.graph import FLOATS, Value
+from nnapi.importers.onnx.computed_resize import resize_at_run
 from nnapi.importers.onnx.folding import fold
 from nnapi.importers.onnx.images import VOLUME
 from nnapi.importers.onnx.layout import image, read_as_stored, stored_image, view_around
@@ -46,6 +47,10 @@ class Arguments(NamedTuple):
 @rule("Resize", "Upsample")
 def resize(node: Node) -> Tensor:
     tensor = node.tensor(0)
+    if _needs_run(node):
+        has_sizes = node.has(3) and node.shape(3) != (0,)
+        given = 3 if has_sizes else 2 if node.kind == "Resize" and node.since >= 11 else 1
+        return resize_at_run(node, _read_axes(node), given, by_scale=not has_sizes)
     shape = node.static_shape(0)
     expressible(
         tensor.rank <= WIDEST_RANK, f"it resizes a tensor of rank {tensor.rank}, operations at most {WIDEST_RANK}"
@@ -65,9 +70,19 @@ def resize(node: Node) -> Tensor:
     return node.result(value, result, elem=tensor.elem, is_nhwc=is_nhwc)
 
 
+def _needs_run(node: Node) -> bool:
+    """Return whether only a run knows the sizes of the image or of the result."""
+    depends = not node.tensor(0).is_known and node.conversion.state.sizes_depend_on_data
+    return depends or any(node.has(i) and node.tensor(i).array is None for i in range(1, node.count))
+
+
+def _read_axes(node: Node) -> list[int]:
+    rank = node.tensor(0).rank
+    return [node.axis(axis, rank) for axis in node.attribute("axes") or range(rank)]
+
+
 def _read_arguments(node: Node) -> Arguments:
-    shape = node.shape(0)
-    axes = [node.axis(axis, len(shape)) for axis in node.attribute("axes") or range(len(shape))]
+    shape, axes = node.shape(0), _read_axes(node)
     if node.kind == "Upsample":
         given = node.array(1) if node.since >= 9 else np.array(node.attribute("scales"))
         return Arguments(axes, scales=given.astype(np.float32))

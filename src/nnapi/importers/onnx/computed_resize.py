@@ -1,0 +1,104 @@
+"""Resize to sizes that only a run knows: positions are computed, and elements are gathered and mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nnapi.codes import OperationCode
+from nnapi.importers.graph import FLOAT32, INT32, Value
+from nnapi.importers.onnx.computed_sizes import read_size
+from nnapi.importers.onnx.layout import read_as_stored
+from nnapi.importers.onnx.node import HIGHEST_RANK, Node
+from nnapi.importers.onnx.tensors import DYNAMIC, Tensor
+from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, ceil, floor
+from nnapi.operation_codes import CompositeCode
+
+ROUNDINGS = {
+    "floor": floor,
+    "ceil": ceil,
+    "round_prefer_floor": lambda at: ceil(at - 0.5),
+    "round_prefer_ceil": lambda at: floor(at + 0.5),
+}
+LAYOUTS = ("asymmetric", "align_corners", "half_pixel", "pytorch_half_pixel")
+
+
+def resize_at_run(node: Node, axes: Sequence[int], given: int, *, by_scale: bool) -> Tensor:
+    """Resize along ``axes``. Input ``given`` holds a size for each of them, or with ``by_scale`` a factor."""
+    tensor, mode = node.tensor(0), node.attribute("mode", "nearest")
+    expressible(mode in ("nearest", "linear"), f"its mode is {mode}, and its size is computed")
+    policy = node.attribute("keep_aspect_ratio_policy", "stretch")
+    expressible(policy == "stretch", f"its keep_aspect_ratio_policy is {policy}, and its size is computed")
+    expressible(not node.attribute("antialias", 0), "it filters, and its size is computed")
+    expressible(tensor.rank <= HIGHEST_RANK, f"it resizes a tensor of rank {tensor.rank} to a computed size")
+    value, axis_of, is_nhwc = read_as_stored(node, 0)
+    shape, known = list(tensor.dims), _read_known(node.tensor(given))
+    for i, axis in enumerate(axes):
+        if known[i] == (1 if by_scale else shape[axis] or None):
+            continue
+        own = _as_float(Term(node, node.graph.ints([shape[axis]]) if shape[axis] else read_size(node, 0, axis)))
+        positions = _find_positions(own, _pick(node, given, i), by_scale=by_scale)
+        value = _resize_axis(value, axis_of[axis], positions, own - 1, mode)
+        shape[axis] = int(known[i]) if known[i] and not by_scale else DYNAMIC
+    return node.result(value, tuple(shape), elem=tensor.elem, is_nhwc=is_nhwc)
+
+
+def _read_known(given: Tensor) -> list[float | None]:
+    """Return the sizes or factors that are known before a run, and None for the others."""
+    array = given.known_sizes if given.array is None else given.array
+    (count,) = given.dims
+    return [None] * count if array is None else [None if each < 0 else each for each in array.reshape(-1).tolist()]
+
+
+def _pick(node: Node, given: int, i: int) -> Term:
+    value = node.input(given)
+    return _as_float(Term(node, node.apply(OperationCode.GATHER, value, node.i32(0), node.graph.ints([i]), shape=(1,))))
+
+
+def _as_float(term: Term) -> Term:
+    return Term(term.node, term.node.cast(term.value, FLOAT32))
+
+
+def _find_positions(own: Term, number: Term, *, by_scale: bool) -> Term:
+    """Return the position in the input of each element of the result along an axis of size ``own``."""
+    node = own.node
+    count, scale = (floor(own * number), number) if by_scale else (number, number / own)
+    bounds = node.graph.ints([0]), node.cast(count.value, INT32), node.graph.ints([1])
+    steps = node.apply(CompositeCode.RANGE, *bounds, type=bounds[0].type.with_dimensions(()), shape=(DYNAMIC,))
+    return _place(_as_float(Term(node, steps)), own, count, scale)
+
+
+def _place(at: Term, own: Term, count: Term, scale: Term) -> Term:
+    layout = at.node.attribute("coordinate_transformation_mode", LAYOUTS[0])
+    expressible(layout in LAYOUTS, f"its coordinate_transformation_mode is {layout}, and its size is computed")
+    if layout == "asymmetric":
+        return at / scale
+    if layout == "align_corners":
+        return at * (own - 1) / (count - 1).apply(OperationCode.MAXIMUM, 1)
+    centers = (at + 0.5) / scale - 0.5
+    several = (count - 1).apply(OperationCode.MINIMUM, 1)  # 0 if there is a single element, which lies at the first
+    return centers if layout == "half_pixel" else centers * several
+
+
+def _resize_axis(value: Value, axis: int, at: Term, last: Term, mode: str) -> Value:
+    """Return the elements at these positions along an axis; in ``linear`` mode, the mixtures of the two around them."""
+    node = at.node
+    if mode == "nearest":
+        way = node.attribute("nearest_mode", "floor")
+        expressible(way in ROUNDINGS, f"its nearest_mode is {way}, must be one of {', '.join(ROUNDINGS)}")
+        return _gather(value, axis, _clamp(ROUNDINGS[way](at), last))
+    at, real = _clamp(at, last), node.graph.real(value)
+    low = floor(at)
+    first, second = (Term(node, _gather(real, axis, each)) for each in (low, _clamp(low + 1, last)))
+    share = node.view((at - low).value, [1] * axis + [DYNAMIC] + [1] * (value.rank - axis - 1))
+    return (first + (second - first) * Term(node, node.cast(share, real.type.code))).value
+
+
+def _clamp(at: Term, last: Term) -> Term:
+    return at.apply(OperationCode.MAXIMUM, 0).apply(OperationCode.MINIMUM, last)
+
+
+def _gather(value: Value, axis: int, positions: Term) -> Value:
+    node, shape = positions.node, (*value.shape[:axis], DYNAMIC, *value.shape[axis + 1 :])
+    at = node.cast(positions.value, INT32)
+    return node.apply(OperationCode.GATHER, value, node.i32(axis), at, shape=shape)
