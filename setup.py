@@ -199,6 +199,7 @@ setup(
     ext_modules=[
         Extension(BRIDGE, ["native/bridge.c"], optional=True),
         Extension("nnapi.cli._signals", ["native/signals.c"], optional=True, extra_link_args=[*LIBDL, "-pthread"]),
+        Extension("nnapi.runtime._copies", ["native/copies.c"], optional=True),
         Extension(
             LIBRARY,
             ["native/library.c", "native/gate.c", "native/interpreter.c"],

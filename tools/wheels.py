@@ -25,7 +25,7 @@ from tools.systems import System
 REPOSITORY = Path(__file__).resolve().parent.parent
 DIST = REPOSITORY / "dist"
 WORK = REPOSITORY / "build" / "wheels"
-LIBRARIES = {"_bridge", "_signals", "libneuralnetworks", "libnnapi_delegate"}
+LIBRARIES = {"_bridge", "_copies", "_signals", "libneuralnetworks", "libnnapi_delegate"}
 """The shared objects that a wheel contains."""
 NEWEST_GLIBC = (2, 28)
 """The glibc that wheels of NumPy and LiteRT need; nnapi's wheels must not need a newer one."""

@@ -187,7 +187,7 @@ class Handle(NamedTuple):
     call: Inference | None = None
     """The fast path: run on arrays of the opened shapes in their storage types, none omitted; None if there is none.
     It has no time limit and no trace. After any error the caller repeats the run by ``execute``, which raises the error
-    again."""
+    again. If it returns the same list again, the list holds the same arrays."""
     inputs: list[Array] | None = None
     """Memory for the inputs, which callers write to. ``call`` then takes exactly this list and saves a copy."""
     close: Callable[[], None] = lambda: None

@@ -11,6 +11,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.restarting import OnDemand, Restarting, StatefulRun, copy_to
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.feedback import Feedback
 
 
 class TensorDetails(NamedTuple):
@@ -134,13 +135,14 @@ class ContinuingGraph:
     """A subgraph whose last inputs and outputs are its states; each run continues from those of the run before."""
 
     def __init__(self, graph: CompiledSubgraph, states: Sequence[TensorDetails]) -> None:
-        self._graph, self._count = graph, len(states)
+        self._graph = graph
         self._states = [(graph.inputs[state.number], state.zero_point) for state in states]
         numbers = {state.number for state in states}
         self.inputs = {index: array for index, array in graph.inputs.items() if index not in numbers}
-        own = len(graph.results) - self._count
+        own = len(graph.results) - len(states)
         self.positions = {index: position for index, position in graph.positions.items() if position < own}
         self.results = graph.results[:own]
+        self._feedback = Feedback([array for array, _ in self._states])
         self.reset()
 
     @property
@@ -152,9 +154,7 @@ class ContinuingGraph:
             array.fill(zero_point)
 
     def run(self) -> list[Array]:
-        results = self._graph.run()
-        copy_to((array for array, _ in self._states), results[-self._count :])
-        return results[: -self._count]
+        return self._feedback.take(self._graph.run())
 
     def explain(self) -> str:
         return self._graph.explain()

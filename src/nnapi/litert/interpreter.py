@@ -141,7 +141,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
         return view
 
     def invoke(self) -> None:
-        if getrefcount(self._lease) > UNUSED:
+        if self._lease.is_borrowed and getrefcount(self._lease) > UNUSED:
             self._ensure_safe()
         graph = self._main.graph
         if graph is None:
@@ -210,7 +210,12 @@ class SignatureRunner(litert.SignatureRunner):  # type: ignore[misc]  # LiteRT h
 class _Lease:
     """The base object of views of an interpreter's memory: its reference count tells whether views exist."""
 
+    def __init__(self) -> None:
+        self.is_borrowed = False
+        """Whether there have been views."""
+
     def borrow(self, array: Array) -> Array:
+        self.is_borrowed = True
         return np.asarray(_BorrowedView(self, array))
 
 

@@ -17,11 +17,11 @@ from nnapi.restarting import copy_to
 from nnapi.runtime.burst import Burst, Runnable
 from nnapi.runtime.by_name import order_inputs
 from nnapi.runtime.executors.fast_path import FastPath, find_fast_path, list_shapes
+from nnapi.runtime.feedback import Feedback
 from nnapi.trace import spans
 
 VARIANT = b"states"
 """The name by which the model with its states is cached, beside the model itself."""
-WHOLE = slice(None)
 
 
 class Closing(Runnable, Protocol):
@@ -166,35 +166,21 @@ class StatefulBurst(Burst):
         self._states.owner = None
 
     def _extend(self, compute: Inference, inputs: list[Array]) -> Inference:
-        """Return a run on bound memory that reads the states from it and writes the new ones to it.
-
-        Most devices return the same arrays again: copying bytes then takes a quarter of NumPy's time.
-        """
-        states, count, initial = self._states, self._count, self._stateful.initial
+        """Return a run on bound memory that reads the states from it and writes the new ones to it."""
+        states, initial = self._states, self._stateful.initial
         memory = dict(zip(initial, inputs[-len(initial) :], strict=True))
-        targets = [memory[name] for name in self._stateful.changed]
-        seen: list[Array] = []
-        outputs: list[Array] = []
-        last: Array | None = None
-        pairs: list[tuple[memoryview, memoryview]] = []
+        feedback = Feedback([memory[name] for name in self._stateful.changed])
 
         def run(inputs: Sequence[Array]) -> list[Array]:
-            nonlocal seen, outputs, last, pairs
             if states.owner is not memory:
                 copy_to(memory.values(), map(states.values.__getitem__, memory))
                 states.values.update(memory)
                 states.owner = memory
             results = compute(inputs)
-            if results is seen and results[-1] is last:
-                for target, source in pairs:
-                    target[WHOLE] = source
-                return outputs
-            new = results[count:]
-            copy_to(targets, new)
-            if all(array.flags.c_contiguous for array in (*targets, *new)):
-                seen, outputs, last = results, results[:count], results[-1]
-                pairs = [(_bytes(target), _bytes(source)) for target, source in zip(targets, new, strict=True)]
-            return results[:count]
+            if results is feedback.seen:
+                feedback.copy()
+                return feedback.others
+            return feedback.take(results)
 
         def run_on_given(inputs: Sequence[Array]) -> list[Array]:
             for array, given in zip(inputs, self._given or (), strict=False):
@@ -202,7 +188,3 @@ class StatefulBurst(Burst):
             return run(inputs)
 
         return run if self._given is None else run_on_given
-
-
-def _bytes(array: Array) -> memoryview:
-    return array.reshape(-1).view(np.uint8).data
