@@ -61,9 +61,17 @@ def test_a_plan_is_reported_on_demand(name: str, capsys: pytest.CaptureFixture[s
 def test_devices_are_those_of_the_option_unless_the_program_names_some(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(RuntimeError, match="no such device|no device 'absent'"):
-        open_model(name, two_steps(), "--devices", "absent", "--no-fallback")
+    for devices in ("absent", "nnapi-reference,absent"):
+        with pytest.raises(RuntimeError, match="no device 'absent'; there are: .*nnapi-reference"):
+            open_model(name, two_steps(), "--devices", devices, "--no-fallback")
     open_model(name, two_steps(), "--devices", "absent", "--explain", devices=["nnapi-reference"])
+    assert "nnapi-reference" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["Interpreter", "CompiledModel"])
+def test_names_in_a_list_may_have_spaces_and_duplicates(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    devices = "nnapi-reference, nnapi-reference ,"
+    open_model(name, two_steps(), "--devices", devices, "--no-fallback", "--explain")
     assert "nnapi-reference" in capsys.readouterr().err
 
 

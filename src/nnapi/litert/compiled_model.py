@@ -246,8 +246,9 @@ class CompiledModel(litert.CompiledModel):  # type: ignore[misc]  # LiteRT has n
         """Compile all signatures for the requested accelerators other than CPU. If these do not run all of the model,
         compile again with CPU, if requested."""
         path, content = (source, None) if isinstance(source, str) else (None, source)
+        wanted = _find_named([devices] if isinstance(devices, str) else devices)
         for accelerators in dict.fromkeys((self._asked & ~CPU or CPU, self._asked)):
-            names = _list_devices(accelerators, [devices] if isinstance(devices, str) else devices)
+            names = _list_devices(accelerators, wanted)
             options = {"devices": names, "fallback": fallback and CPU in accelerators, "cache": cache}
             try:
                 signatures = list_signatures(Interpreter(path, content, num_threads=threads, **options))
@@ -272,6 +273,14 @@ def _resolve(options: Options | None, accelerators: HardwareAccelerator | None) 
     if not options.hardware_accelerators:
         raise RuntimeError("no accelerator is asked for: pass at least HardwareAccelerator.CPU")
     return options
+
+
+def _find_named(names: Sequence[str] | None) -> list[str] | None:
+    """Return the names of devices; raise RuntimeError if there is no device with one of these names."""
+    try:
+        return None if names is None else [device.name for device in list_candidates(names)]
+    except NnapiError as error:
+        raise RuntimeError(str(error)) from error
 
 
 def _list_devices(accelerators: HardwareAccelerator, names: Sequence[str] | None = None) -> list[str]:

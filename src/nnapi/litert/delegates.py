@@ -40,6 +40,11 @@ def list_devices(delegates: Iterable[Any] | None) -> list[str] | None:
     return [*named] or None
 
 
+def split_names(text: str) -> list[str]:
+    """Return the names of devices in a list with commas, without duplicates."""
+    return [*dict.fromkeys(filter(None, map(str.strip, text.split(","))))]
+
+
 def _of(delegate: Any) -> list[str] | None:
     if isinstance(delegate, Delegate):
         return delegate.devices
@@ -57,7 +62,7 @@ def _find_devices(library: str, options: Mapping[str, Any]) -> list[str] | None:
     stem = os.path.basename(library).lower()
     if any(word in stem for word in NNAPI) and library not in present:
         named = next((str(options[key]) for key in NAMED if options.get(key)), "")
-        wanted = [name.strip() for name in named.split(",") if name.strip()]
+        wanted = split_names(named)
         unknown = [name for name in wanted if name not in present]
         if unknown:
             raise ValueError(f"{library}: no device {', '.join(unknown)}; there are {', '.join(present)}")

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from nnapi import litert
+from nnapi.litert.delegates import split_names
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -49,4 +50,4 @@ def _make_compiled_model(explain: bool, **options: Any) -> type:
 
 
 def _choose(devices: str | None, *, no_fallback: bool) -> dict[str, Any]:
-    return {"devices": devices.split(",") if devices else None, "fallback": not no_fallback}
+    return {"devices": split_names(devices) if devices else None, "fallback": not no_fallback}
