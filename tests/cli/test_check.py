@@ -194,3 +194,16 @@ def test_a_file_that_is_no_corpus(content: bytes, tmp_path: Path) -> None:
     file.write_bytes(content)
     result = CliRunner().invoke(app, ["check", str(file)])
     assert (result.exit_code, result.stderr) == (3, f"nnapi: {file}: not a .npz file\n")
+
+
+def test_a_device_that_is_named_twice_is_refused(right: Path) -> None:
+    result = call(right, "-d", "nnapi-reference", "-d", "nnapi-reference")
+    assert result.exit_code == 2
+    assert "a device is listed twice" in result.output
+
+
+def test_two_examples_of_one_name_are_refused(tmp_path: Path) -> None:
+    write(tmp_path / "same.npz", [relu("relu_one", 0, 2), relu("relu_two", 0, 2), relu("relu_one", 0, 2.5)])
+    result = call(tmp_path / "same.npz", "-d", "nnapi-reference")
+    assert result.exit_code == 3
+    assert "same.npz: 2 examples are named relu_one" in result.output.replace("\n", "")

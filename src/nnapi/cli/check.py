@@ -132,6 +132,8 @@ def check(
     reference. Failures are shrunk and written; `nnapi check FILE` repeats one. The same seed gives the same models.
     """
     device = add_profile(profile, device)
+    if device and len({*device}) < len(device):
+        raise Mistake("a device is listed twice")
     lists = Lists(baseline, flakes, skip, shard, resume)
     outputs = Outputs(as_json, output, html, junit, csv, save_baseline)
     outputs.check()

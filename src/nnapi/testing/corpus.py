@@ -3,6 +3,7 @@
 import json
 import os
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
@@ -119,10 +120,14 @@ class Corpus:
             _need_plausible(path)
             with np.load(path) as archive:
                 arrays = _arrays(archive)
-                for described in json.loads(archive["examples"].tobytes()):
-                    if kept is None or described["name"] in kept:
-                        missing.discard(described["name"])
-                        yield _example(described, arrays, file)
+                described = json.loads(archive["examples"].tobytes())
+                ((name, count),) = Counter(each["name"] for each in described).most_common(1) or [("", 0)]
+                if count > 1:
+                    raise CorpusFileError(f"{path}: {count} examples are named {name}")
+                for each in described:
+                    if kept is None or each["name"] in kept:
+                        missing.discard(each["name"])
+                        yield _example(each, arrays, file)
             if missing:
                 raise CorpusFileError(f"{path}: {INDEX} lists {min(missing)}, which the file does not have")
         except CorpusError:
