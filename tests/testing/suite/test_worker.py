@@ -36,6 +36,9 @@ def perform(task: str) -> Any:
             os._exit(7)
         case "hang":
             time.sleep(600)
+        case "nap":
+            time.sleep(1)
+            return "awake"
         case "damaged":
             raise CorpusFileError("a.npz: damaged")
     raise LocalError("cannot", task)
@@ -86,6 +89,15 @@ def test_errors_are_those_of_the_test(worker: Worker) -> None:
 def test_a_hang_costs_one_test() -> None:
     with Worker(prepare, patience=0.5) as worker:
         assert ended(worker, "hang") == (Status.TIMED_OUT, "no answer within 0.5 s")
+
+
+def test_a_test_that_waits_for_a_processor_does_not_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first reading is before the test; the second says that other processes had the processor for 300 s."""
+    waits = iter([0.0, 300.0])
+    with Worker(prepare, patience=0.5) as worker:
+        worker.do("process")
+        monkeypatch.setattr("nnapi.testing.suite.worker.read_waited", lambda process: next(waits))
+        assert worker.do("nap") == "awake"
 
 
 def test_devices_that_cannot_start_end_the_run() -> None:

@@ -11,10 +11,11 @@ LONG = 1e-3
 """Seconds of a run from which interruptions are likely. Reading the wait time takes 20 µs, twice per run."""
 
 
-def read_waited() -> float:
-    """Return the seconds that this thread has waited for a processor, from Linux's schedstat; 0 if there is none."""
+def read_waited(thread: int | str = "thread-self") -> float:
+    """Return the seconds that a thread, by default this one, has waited for a processor, from Linux's schedstat; 0 if
+    there is none."""
     try:
-        with open("/proc/thread-self/schedstat", "rb", 0) as file:
+        with open(f"/proc/{thread}/schedstat", "rb", 0) as file:
             return int(file.read().split()[1]) * 1e-9
     except (OSError, IndexError, ValueError):
         return 0.0

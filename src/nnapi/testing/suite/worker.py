@@ -12,13 +12,14 @@ from multiprocessing.connection import Connection
 from typing import Any, Self
 
 from nnapi.errors import UnavailableDeviceError
+from nnapi.runtime.executors.stopwatch import read_waited
 from nnapi.store.temporary import temporary_folder
 from nnapi.testing.child_processes import leave_with, starting_children
 from nnapi.testing.suite.result import Status
 
 Perform = Callable[[Any], Any]
 PATIENCE = 60.0
-"""Seconds that one test may take."""
+"""Seconds that one test may take, without those in which its thread waits for a processor."""
 START = 300.0
 """Seconds that the start of the process and of its devices may take."""
 
@@ -63,7 +64,7 @@ class Worker:
         assert pipe is not None
         try:
             pipe.send(task)
-            answer = pipe.recv() if pipe.poll(patience) else None
+            answer = pipe.recv() if self._is_answered(pipe, patience) else None
             ended = WorkerEndedError(Status.TIMED_OUT, f"no answer within {patience:g} s")
         except (EOFError, ConnectionError):
             self._process.join(patience)
@@ -76,6 +77,16 @@ class Worker:
         if not is_answer:
             raise said
         return said
+
+    def _is_answered(self, pipe: Connection, patience: float) -> bool:
+        """Wait for an answer until the process has had ``patience`` seconds. Others may occupy the processors."""
+        end, waited = time.monotonic() + patience, read_waited(self._process.pid)
+        while not pipe.poll(max(0.0, end - time.monotonic())):
+            lately = read_waited(self._process.pid) - waited
+            end, waited = end + lately, waited + lately
+            if time.monotonic() >= end:
+                return False
+        return True
 
     def _start(self) -> None:
         self._end()
