@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,8 @@ HERE = Path(__file__).parent
 PROGRAMS = sorted(path.stem for path in HERE.glob("*.c"))
 FAILING = {"buffers", "forks", "frees", "support", "threads"}
 """Programs that make calls fail on purpose, and so have something on stderr."""
+WITH_PROCESSES = ["buffers", "ends", "exits", "forks", "frees", "memories", "run", "sections", "threads"]
+"""Programs whose memory, threads or end concern a driver's process too."""
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 pytestmark = [
@@ -48,35 +52,28 @@ def run(program: Path, *words: str, **variables: str) -> subprocess.CompletedPro
     return subprocess.run([str(program), *words], env=environment, capture_output=True, text=True, timeout=300)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_client(program: str, tmp_path: Path) -> None:
-    done = run(compiled(program, tmp_path), *([str(tmp_path)] if program == "run" else []))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-    assert bool(done.stderr) == (program in FAILING), done.stderr
-    assert all(line.startswith("nnapi: ") for line in done.stderr.splitlines()), done.stderr
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A function that compiles a program, once."""
+    folder = tmp_path_factory.mktemp("programs")
+    return cache(lambda name: compiled(name, folder))
 
 
 @pytest.mark.slow
-def test_cache_is_written_and_read(tmp_path: Path) -> None:
-    program = compiled("run", tmp_path)
-    cache = tmp_path / "cache"
-    cache.mkdir()
+def test_cache_is_written_and_read(program: Callable[[str], Path], tmp_path: Path) -> None:
     for _ in range(2):
-        assert run(program, str(cache)).returncode == 0
+        assert run(program("run"), str(tmp_path)).returncode == 0
 
 
 @pytest.mark.slow
-def test_quiet(tmp_path: Path) -> None:
-    done = run(compiled("frees", tmp_path), NNAPI_QUIET="1")
+def test_quiet(program: Callable[[str], Path]) -> None:
+    done = run(program("frees"), NNAPI_QUIET="1")
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
 @pytest.mark.slow
-def test_sections_come_out_in_a_trace(tmp_path: Path) -> None:
-    program, file = compiled("sections", tmp_path), tmp_path / "trace-%p.json"
-    done = run(program, "traced", NNAPI_TRACE=str(file))
+def test_sections_come_out_in_a_trace(program: Callable[[str], Path], tmp_path: Path) -> None:
+    done = run(program("sections"), "traced", NNAPI_TRACE=str(tmp_path / "trace-%p.json"))
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
     (written,) = tmp_path.glob("trace-*.json")
     report = parse_file(written)
@@ -91,36 +88,44 @@ def test_sections_come_out_in_a_trace(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def sanitized(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The programs with sanitizers, which take seconds to compile."""
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A function that compiles a program with sanitizers, once; without those if the compiler has none."""
     folder = tmp_path_factory.mktemp("sanitized")
-    try:
-        return {program: compiled(program, folder, *SANITIZERS) for program in PROGRAMS}
-    except subprocess.CalledProcessError:
-        pytest.skip("the compiler has no sanitizers")
+    (folder / "empty.c").write_text("int main(void) { return 0; }\n")
+    trial = [str(COMPILER), *SANITIZERS, str(folder / "empty.c"), "-o", str(folder / "empty")]
+    options = () if subprocess.run(trial, capture_output=True).returncode else SANITIZERS
+    return cache(lambda name: compiled(name, folder, *options))
 
 
-@pytest.mark.slow
-def test_sanitizers(sanitized: dict[str, Path]) -> None:
-    for program in sanitized.values():
-        # The interpreter is never finished; and a dlopen that is intercepted does not see the program's rpath.
-        done = run(program, ASAN_OPTIONS="detect_leaks=0", **installation.environment())
-        assert done.returncode == 0, done.stderr
-        assert "Sanitizer" not in done.stderr
-
-
-@pytest.mark.slow
-def test_sanitizers_with_drivers_in_their_own_processes(sanitized: dict[str, Path], tmp_path: Path) -> None:
-    """All of the programs, and one that tells by its trace that there was a way to another process."""
-    apart = {"NNAPI_ISOLATED": "all,nnapi-reference", "ASAN_OPTIONS": "detect_leaks=0", **installation.environment()}
-    for name, program in sanitized.items():
-        done = run(program, *([str(tmp_path)] if name == "run" else []), **apart)
-        assert done.returncode == 0, done.stderr
-        assert "Sanitizer" not in done.stderr
-    done = run(sanitized["sections"], "traced", NNAPI_TRACE=str(tmp_path / "trace.json"), **apart)
+def run_sanitized(program: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    # The interpreter is never finished; and a dlopen that is intercepted does not see the program's rpath.
+    done = run(program, *words, ASAN_OPTIONS="detect_leaks=0", **installation.environment(), **variables)
     assert done.returncode == 0, done.stderr
-    times = parse_file(tmp_path / "trace.json").runs[0].statistics.times
-    assert times[Phase.EXECUTION][Layer.IPC] > 0
+    assert "Sanitizer" not in done.stderr
+    return done
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_client(name: str, sanitized: Callable[[str], Path], tmp_path: Path) -> None:
+    done = run_sanitized(sanitized(name), *([str(tmp_path)] if name == "run" else []))
+    assert done.stdout
+    assert bool(done.stderr) == (name in FAILING), done.stderr
+    assert all(line.startswith("nnapi: ") for line in done.stderr.splitlines()), done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITH_PROCESSES)
+def test_client_with_drivers_in_their_own_processes(
+    name: str, sanitized: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """A trace tells that there was a way to another process."""
+    traced = {"NNAPI_TRACE": str(tmp_path / "trace.json")} if name == "sections" else {}
+    words = {"run": [str(tmp_path)], "sections": ["traced"]}.get(name, [])
+    run_sanitized(sanitized(name), *words, NNAPI_ISOLATED="all,nnapi-reference", **traced)
+    if traced:
+        times = parse_file(tmp_path / "trace.json").runs[0].statistics.times
+        assert times[Phase.EXECUTION][Layer.IPC] > 0
 
 
 def test_header_is_cpp(tmp_path: Path) -> None:
@@ -139,7 +144,7 @@ def test_header_is_cpp(tmp_path: Path) -> None:
     subprocess.run([compiler, *options, str(source), "-o", str(made), *link], check=True)
 
 
-def test_python_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    done = run(compiled("devices", tmp_path), NNAPI_PYTHON="/nowhere/bin/python3")
+def test_python_that_does_not_exist_is_named(program: Callable[[str], Path]) -> None:
+    done = run(program("devices"), NNAPI_PYTHON="/nowhere/bin/python3")
     assert done.returncode == 1
     assert "nnapi: ANeuralNetworks" in done.stderr
