@@ -142,13 +142,16 @@ HARMS = {
 
 @dataclass
 class Trying(Misbehaving):
-    """The reference, which tries to do something when it prepares."""
+    """The reference, which tries to do something at each model that it prepares: one line of ``harm`` after another."""
 
     harm: str
     phase: str = "never"
 
+    def __post_init__(self) -> None:
+        self._lines = iter(self.harm.splitlines())
+
     def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
-        what, _, rest = self.harm.partition(" ")
+        what, _, rest = next(self._lines).partition(" ")
         ATTEMPTS[what](rest)
         return super().prepare(model, options)
 
