@@ -61,11 +61,21 @@ def test_transforms_in_other_runtimes(suffix: str, length: int, inverse: bool, o
 
 
 WHOLE = np.array([[-7, 9, 4], [0, 2, -3]], np.int32)
+PLACES = np.array([[0, 1, 31], [32, -1, 33]], np.int32)
+SHIFT = ["Less", "Less", "Or", "Where", "Cast", "Cast", "BitShift", "Cast", "Where"]
+FLIP = ["Less", "Cast", "Neg", "BitwiseXor"]
 EXACT = [
     (".onnx", lambda b, x: b.mod(x, np.array([3, -2, 5], np.int32), False), WHOLE, ["Mod"]),
     (".onnx", lambda b, x: b.mod(x, np.array([3, -2, 5], np.int32), True), WHOLE, ["Mod"]),
     (".onnx", lambda b, x: b.mod(x, np.array([2], np.float32), True), GAMMA, ["Mod"]),
     (".onnx", lambda b, x: b.bitwise_and(b.bitwise_or(x, WHOLE[0]), x), WHOLE, ["BitwiseOr", "BitwiseAnd"]),
+    (".onnx", lambda b, x: b.left_shift(x, PLACES), WHOLE, SHIFT),
+    (
+        ".onnx",
+        lambda b, x: b.right_shift(x, PLACES),
+        WHOLE,
+        [*SHIFT[:4], "Less", "Cast", "Neg", "BitwiseXor", *SHIFT[4:8], "BitwiseXor"],
+    ),
     (".tflite", lambda b, x: b.mod(x, np.array([3, -2, 5], np.int32), False), WHOLE, ["FLOOR_MOD"]),
     (".tflite", lambda b, x: b.right_shift(x, np.array([0, 1, 3], np.int32)), WHOLE, ["RIGHT_SHIFT"]),
     (".tflite", lambda b, x: b.bitwise_xor(x, x), WHOLE, ["BITWISE_XOR"]),

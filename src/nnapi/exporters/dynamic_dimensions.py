@@ -1,4 +1,7 @@
-"""Dynamic dimensions in files: a graph lowered with size 1 for each dimension must also hold for other sizes."""
+"""Dynamic dimensions in files: a graph lowered with size 1 for each dimension must also hold for other sizes.
+
+Dimensions are dynamic in inputs, and in results of composites whose size depends on the data.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -7,7 +10,9 @@ import numpy as np
 
 from nnapi.errors import BadDataError
 from nnapi.model.model import Model
+from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array, Shape
+from nnapi.operation_codes import COMPOSITE_CODES
 
 OTHER = 2
 REST = -1
@@ -23,7 +28,15 @@ class Written(Protocol):
 
 
 def is_dynamic(model: Model) -> bool:
-    return not all(model.operands[index].type.is_known for index in model.inputs)
+    composites = (
+        index
+        for each in list_nested(model)
+        for call in each.operations
+        if call.code in COMPOSITE_CODES
+        for index in call.outputs
+        if not each.operands[index].type.is_known
+    )
+    return next(composites, None) is not None or not all(model.operands[i].type.is_known for i in model.inputs)
 
 
 def list_other_shapes(model: Model) -> list[Shape]:

@@ -2,15 +2,16 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, Self, TypeVar
+from dataclasses import replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from nnapi.errors import BadDataError, need
 from nnapi.lowering.lower import Context, assume_shapes
 from nnapi.lowering.nested import NestedLowering, count_with_copies
-from nnapi.lowering.refusal import require
+from nnapi.model.call import UNKNOWN, Call
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.nesting import list_nested
-from nnapi.model.operand import Shape
+from nnapi.model.operand import OperandType, Shape
 
 MOST_COPIES = 100_000
 """Maximum operations that a file has because models that several operations refer to are written several times."""
@@ -27,6 +28,8 @@ class FileLowering(NestedLowering[V, C], Generic[V, C]):
     """
 
     decomposes = True
+    unknown: ClassVar[int] = 1
+    """The size that dimensions have here which depend on the data."""
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> None:
         super().__init__(model, assume_shapes(model) if shapes is None else shapes)
@@ -35,10 +38,14 @@ class FileLowering(NestedLowering[V, C], Generic[V, C]):
     @abstractmethod
     def name_value(self, value: V, operand: Operand) -> V: ...
 
-    def check_call(self, call: OperationCall) -> None:
-        """Refuse ranks beyond NNAPI's."""
-        beyond = call.match.beyond if call.match else ""
-        require(not beyond, beyond)
+    def _normalize(self, call: OperationCall) -> Call:
+        normal = super()._normalize(call)
+        if not any(UNKNOWN in type.dimensions for type in normal.results):
+            return normal
+        sizes = ([self.unknown if size == UNKNOWN else size for size in type.dimensions] for type in normal.results)
+        results = tuple(map(OperandType.with_dimensions, normal.results, map(tuple, sizes)))
+        self.types.update(zip(normal.outputs, results, strict=True))
+        return replace(normal, results=results)
 
     def adopt_part(self, call: OperationCall, part: Self) -> None:
         super().adopt_part(call, part)

@@ -3,15 +3,12 @@
 import math
 
 from nnapi.formats.tflite.graph import Operator, Tensor
+from nnapi.lowering.tflite.context import HIGHEST_RANKS
 
 LARGEST_TENSOR = 2**30
 """Maximum bytes of a tensor."""
 SMALLEST_SCALE, LARGEST_SCALE = 2.0**-40, 2.0**40
 """Range of scales in which the engine's fixed-point multipliers do not overflow."""
-
-
-HIGHEST_RANKS = {"PAD": 5, "PADV2": 5}
-"""Maximum ranks of operators that the engine refuses beyond, with the whole graph."""
 
 
 def find_violation(operator: Operator, sound: set[Tensor]) -> str | None:

@@ -10,9 +10,8 @@ from nnapi.exporters.onnx.graph import Node, Value, constant, value_of
 from nnapi.lowering import lower as lowering
 from nnapi.model.call import Call
 from nnapi.model.operand import OperandType
-from nnapi.model.parameter import NCHW_TO_NHWC, NHWC_TO_NCHW
 from nnapi.ops.quantized_values import BOUNDS, same_quantization
-from nnapi.ops.shapes import Padding
+from nnapi.ops.shapes import Pair
 from nnapi.rule_table import LoweringRules
 
 RULES = LoweringRules("nnapi.exporters.onnx.rules")
@@ -22,6 +21,7 @@ RENAMED = {
     "ARGMIN": "ArgMin",
     "CUMSUM": "CumSum",
     "AVERAGE_POOL_2D": "AveragePool",
+    "AVERAGE_POOL_3D": "AveragePool",
     "GREATER_EQUAL": "GreaterOrEqual",
     "LESS_EQUAL": "LessOrEqual",
     "LOGICAL_AND": "And",
@@ -30,6 +30,7 @@ RENAMED = {
     "LOGISTIC": "Sigmoid",
     "MAXIMUM": "Max",
     "MAX_POOL_2D": "MaxPool",
+    "MAX_POOL_3D": "MaxPool",
     "MEAN": "ReduceMean",
     "MINIMUM": "Min",
     "REDUCE_ALL": "ReduceMin",
@@ -130,15 +131,15 @@ class Context(lowering.Context):
     # Shorthands
 
     def on_image(
-        self, kind: str, input: Value, *others: Value, padding: Padding | None = None, **attributes: Any
+        self, kind: str, input: Value, *others: Value, padding: Sequence[Pair] | None = None, **attributes: Any
     ) -> Value:
-        """Return the call's first result, computed by a node ``kind`` on the dequantized input as NCHW."""
+        """Return the call's first result, computed by a node ``kind`` on the dequantized input as NCHW. The image may
+        also be a volume."""
         if padding is not None:
-            (top, bottom), (left, right) = padding
-            attributes["pads"] = [top, left, bottom, right]
-        x, out = self.real(self.to_nchw(input)), self.result().shape
-        shape = [out[axis] for axis in NHWC_TO_NCHW]
-        return self.to_nhwc(self.store(self.emit(kind, [x, *others], x.like(shape), **attributes)))
+            attributes["pads"] = [pair[side] for side in (0, 1) for pair in padding]
+        x, (batches, *cells, channels) = self.real(self.to_nchw(input)), self.result().shape
+        made = self.emit(kind, [x, *others], x.like((batches, channels, *cells)), **attributes)
+        return self.to_nhwc(self.store(made))
 
     def copy(self, value: Value) -> Value:
         return self.emit("Identity", [value], value.like())
@@ -151,6 +152,11 @@ class Context(lowering.Context):
         if value.element == element:
             return value
         return self.emit("Cast", [value], value.like(element=element), to=np.dtype(element))
+
+    def narrow(self, positions: Value, position: int = 0) -> Value:
+        """Return a result from the 64-bit integers that ONNX's operators give as positions and sizes."""
+        out = self.result(position)
+        return self.emit("Cast", [positions], out, to=out.element)
 
     def reshape(self, value: Value, shape: Sequence[int]) -> Value:
         if value.shape == tuple(shape):
@@ -177,10 +183,11 @@ class Context(lowering.Context):
         return padded if value.quantized is None else self.quantize(padded, value.quantized)
 
     def to_nchw(self, value: Value) -> Value:
-        return self.transpose(value, NHWC_TO_NCHW)
+        last = len(value.shape) - 1
+        return self.transpose(value, (0, last, *range(1, last)))
 
     def to_nhwc(self, value: Value) -> Value:
-        return self.transpose(value, NCHW_TO_NHWC)
+        return self.transpose(value, (0, *range(2, len(value.shape)), 1))
 
     def _parameters(self, type: OperandType, element: np.dtype[Any]) -> list[Value | None]:
         return [constant(type.scale, np.float32), constant(type.zero_point, element)]

@@ -5,6 +5,7 @@ from typing import Self
 
 import numpy as np
 
+from nnapi.exporters.dynamic_dimensions import OTHER
 from nnapi.exporters.nested import FileLowering
 from nnapi.exporters.onnx.context import RULES, Context
 from nnapi.exporters.onnx.graph import Graph, Node, Value, constant, value_of
@@ -17,6 +18,8 @@ from nnapi.model.operand import OperandType, Shape
 
 
 class Conversion(FileLowering[Value, Context]):
+    """One exported model, with those nested in it."""
+
     rules = RULES
     no_rule = "the ONNX exporter has no rule for it"
 
@@ -107,3 +110,9 @@ class Conversion(FileLowering[Value, Context]):
     def _append(self, call: OperationCall, node: Node) -> None:
         self.operators.append(node)
         self.values.update(zip(call.outputs, node.outputs, strict=False))
+
+
+class OtherConversion(Conversion):
+    """A conversion with other sizes of the dimensions that depend on the data."""
+
+    unknown = OTHER

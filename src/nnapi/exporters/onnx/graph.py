@@ -113,8 +113,13 @@ class Graph:
     name: str = ""
 
 
-def list_nodes(graph: Graph) -> Iterator[Node]:
+def list_graphs(graph: Graph) -> Iterator[Graph]:
+    """Yield a graph and all that its nodes contain."""
+    yield graph
     for node in graph.nodes:
-        yield node
         for inner in node.graphs():
-            yield from list_nodes(inner)
+            yield from list_graphs(inner)
+
+
+def list_nodes(graph: Graph) -> Iterator[Node]:
+    return (node for each in list_graphs(graph) for node in each.nodes)

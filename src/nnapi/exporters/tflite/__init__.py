@@ -7,7 +7,7 @@ from typing import Any
 
 from nnapi.exporters.dynamic_dimensions import generalize, is_dynamic, list_other_shapes
 from nnapi.exporters.file_notes import NO_NOTES, FileNotes
-from nnapi.exporters.tflite.convert import Conversion
+from nnapi.exporters.tflite.convert import Conversion, OtherConversion
 from nnapi.exporters.tflite.tensor_names import name_tensors
 from nnapi.formats.tflite.graph import Operator
 from nnapi.formats.tflite.names import write_named_tensors, write_signature
@@ -25,10 +25,11 @@ def write(model: Model, path: Path, notes: FileNotes = NO_NOTES) -> None:
     """Write the model; raise BadDataError with all refused operations."""
     conversion = Conversion(model).lower_file(".tflite")
     if is_dynamic(model):
-        other = Conversion(model, list_other_shapes(model)).lower_file(".tflite")
+        other = OtherConversion(model, list_other_shapes(model)).lower_file(".tflite")
         if _list_references(conversion) != _list_references(other):
             # A dynamic dimension of 1 or 2 equals a static one, so one subgraph serves uses with different shapes.
-            conversion, other = (Conversion.lower_copies(model, each) for each in (None, list_other_shapes(model)))
+            conversion = Conversion.lower_copies(model)
+            other = OtherConversion.lower_copies(model, list_other_shapes(model))
         ours, theirs = _list_operators(conversion), _list_operators(other)
         generalize(ours, theirs, ".tflite")
         _mark_dynamic(ours, theirs)

@@ -54,6 +54,7 @@ def name_composite(call: Call) -> Named | None:
 def isolate(model: Model, call: OperationCall) -> tuple[Model, list[int]]:
     """Return a model of one call, and the operands that are its inputs: all tensors, constant ones too."""
     alone = Model(f"{model.name}: {call.name}")
+    alone.high_ranks = model.high_ranks
     operands = [model.operands[index] for index in dict.fromkeys(call.inputs)]
     own = {operand.index: alone.add_operand(operand.type, operand.name) for operand in operands}
     for operand in operands:

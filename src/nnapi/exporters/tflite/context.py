@@ -1,11 +1,12 @@
 """The context of the exporter's rules, which preserve quantization and filters."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite import context as canonical
-from nnapi.lowering.tflite.context import flip_sign
+from nnapi.lowering.tflite.context import HIGHEST_RANKS, flip_sign
 from nnapi.model.operand import OperandType
 from nnapi.rule_table import LoweringRules
 
@@ -15,6 +16,13 @@ RULES = LoweringRules(base=canonical.RULES)
 class Context(canonical.Context):
     def tensor_of(self, type: OperandType, name: str) -> Tensor:
         return canonical.tensor_of(type, name, is_static=True)
+
+    def emit(self, kind: str, inputs: Sequence[Tensor | None], output: Tensor | None = None, **options: Any) -> Tensor:
+        made = super().emit(kind, inputs, output, **options)
+        most = HIGHEST_RANKS.get(kind)
+        if most is not None:
+            require(len(made.shape) <= most, f"LiteRT's {kind} takes at most {most} dimensions")
+        return made
 
     def copy(self, tensor: Tensor) -> Tensor:
         return self.reshape(tensor, tensor.shape, tensor.like())

@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 
 from nnapi.codes import OperandCode
+from nnapi.exporters.dynamic_dimensions import OTHER
 from nnapi.exporters.nested import FileLowering, need_few_copies
 from nnapi.exporters.tflite.composites import NAMES, isolate, name_composite
 from nnapi.exporters.tflite.context import RULES, Context
@@ -110,6 +111,12 @@ class Conversion(SubgraphLowering[Context], FileLowering[Tensor, Context]):
         graph = fuse_lstm_steps(graph)
         graph = make_state_variables(use_quantized_weights(graph) if self.model.dynamic_range else graph)
         return keep_shared_memory(graph)
+
+
+class OtherConversion(Conversion):
+    """A conversion with other sizes of the dimensions that depend on the data."""
+
+    unknown = OTHER
 
 
 # Products of floats and constants that stay quantized (TFLite's dynamic-range operators)

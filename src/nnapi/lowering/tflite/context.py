@@ -40,6 +40,8 @@ ACTIVATIONS = ("", "RELU", "RELU_N1_TO_1", "RELU6")
 """The operator of each activation, by its FuseCode; empty for none."""
 SHIFT = 128
 """Difference between an unsigned quantized value and the signed value that represents the same number."""
+HIGHEST_RANKS = {"PAD": 5, "PADV2": 5}
+"""Maximum ranks of operators that LiteRT refuses beyond, with the whole graph."""
 RULES = LoweringRules("nnapi.lowering.tflite")
 lower = RULES.register
 

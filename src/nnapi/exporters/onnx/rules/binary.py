@@ -1,4 +1,6 @@
-"""Arithmetic, comparisons and logic on pairs of elements."""
+"""Arithmetic, comparisons, logic and bits on pairs of elements."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -47,3 +49,37 @@ def mod(context: Context, x: Value, y: Value, fmod: bool) -> Value:
 @lower(Composite.BITWISE_AND, Composite.BITWISE_OR, Composite.BITWISE_XOR)
 def bitwise(context: Context, x: Value, y: Value) -> Value:
     return context.move(context.kind, [x, y])
+
+
+@lower(Composite.LEFT_SHIFT, Composite.RIGHT_SHIFT)
+def shift(context: Context, x: Value, y: Value) -> Value:
+    """Emit BitShift of unsigned 32-bit integers, the only type of this size that ONNX shifts.
+
+    Bits that are flipped before and after a shift to the right fill with copies of the sign. A shift by 31 bits or more
+    leaves only what fills.
+    """
+    out, is_left = context.result(), context.code == Composite.LEFT_SHIFT
+    wide, count = context.cast(x, np.int32), context.cast(y, np.int32)
+    shape = out.shape
+    is_negative, is_beyond = (
+        context.emit("Less", pair, pair[0].like(element=np.bool_))
+        for pair in ([count, constant(0, np.int32)], [constant(31, np.int32), count])
+    )
+    is_empty = context.emit("Or", [is_negative, is_beyond], is_negative.like())
+    most = context.emit("Where", [is_empty, constant(31, np.int32), count], count.like(shape=is_empty.shape))
+    if is_left:
+        shifted = _shift_bits(context, wide, most, shape, "LEFT")
+        made = context.emit("Where", [is_empty, constant(0, np.int32), shifted], shifted.like())
+    else:
+        sign = context.emit("Less", [wide, constant(0, np.int32)], wide.like(element=np.bool_))
+        flips = context.emit("Neg", [context.cast(sign, np.int32)], wide.like())
+        flipped = context.emit("BitwiseXor", [wide, flips], wide.like())
+        shifted = _shift_bits(context, flipped, most, shape, "RIGHT")
+        made = context.emit("BitwiseXor", [shifted, flips], shifted.like())
+    return made if made.element == out.element else context.emit("Cast", [made], out, to=out.element)
+
+
+def _shift_bits(context: Context, x: Value, y: Value, shape: Sequence[int], direction: str) -> Value:
+    pair = [context.cast(each, np.uint32) for each in (x, y)]
+    shifted = context.emit("BitShift", pair, pair[0].like(shape), direction=direction)
+    return context.cast(shifted, np.int32)

@@ -1,14 +1,18 @@
-"""Convolutions: grouped, depthwise, transposed."""
+"""Convolutions of images and volumes: grouped, depthwise, transposed."""
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value
+from nnapi.lowering.refusal import require
 from nnapi.lowering.windows import separate_zeros
+from nnapi.model.operand import Array
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.shapes import Padding, Pair
-
-CHANNELS_FIRST = (3, 0, 1, 2)
 
 
 @lower(Op.CONV_2D, Op.GROUPED_CONV_2D)
@@ -20,8 +24,7 @@ def conv_2d(context: Context, input: Value, filter: Value, bias: Value, num_grou
 def depthwise_conv_2d(
     context: Context, input: Value, filter: Value, bias: Value, multiplier: int, **window: Any
 ) -> Value:
-    transposed = context.transpose(filter, CHANNELS_FIRST)
-    return convolve(context, "Conv", input, transposed, bias, group=input.shape[3], **window)
+    return convolve(context, "Conv", input, _put_channels_first(context, filter), bias, group=input.shape[3], **window)
 
 
 @lower(Op.TRANSPOSE_CONV_2D)
@@ -29,8 +32,35 @@ def transpose_conv_2d(
     context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair
 ) -> Value:
     zeros, padding = separate_zeros(padding, stride)
-    surrounded, transposed = context.pad(input, [(0, 0), *zeros, (0, 0)], 0), context.transpose(filter, CHANNELS_FIRST)
+    surrounded, transposed = context.pad(input, [(0, 0), *zeros, (0, 0)], 0), _put_channels_first(context, filter)
     return convolve(context, "ConvTranspose", surrounded, transposed, bias, padding=padding, stride=stride)
+
+
+@lower(Composite.CONV_3D)
+def conv_3d(
+    context: Context,
+    input: Value,
+    filter: Value,
+    bias: Value,
+    paddings: Array,
+    strides: Array,
+    dilations: Array,
+    groups: int,
+) -> Value:
+    window = {"padding": paddings.tolist(), "stride": strides.tolist(), "dilation": dilations.tolist()}
+    return convolve(context, "Conv", input, context.to_nchw(filter), bias, group=groups, **window)
+
+
+@lower(Composite.TRANSPOSE_CONV_3D)
+def transpose_conv_3d(
+    context: Context, input: Value, filter: Value, bias: Value, paddings: Array, strides: Array
+) -> Value:
+    """Emit ConvTranspose, which appends the cells of a negative padding by another attribute."""
+    added = np.maximum(0, -paddings[:, 1])
+    require(bool((added < strides).all()), "ONNX appends fewer cells to a transposed convolution than its strides")
+    window = {"padding": np.maximum(0, paddings).tolist(), "stride": strides.tolist(), "dilation": [1, 1, 1]}
+    transposed = _put_channels_first(context, filter)
+    return convolve(context, "ConvTranspose", input, transposed, bias, output_padding=added.tolist(), **window)
 
 
 def convolve(
@@ -40,8 +70,8 @@ def convolve(
     filter: Value,
     bias: Value,
     *,
-    stride: Pair,
-    dilation: Pair = (1, 1),
+    stride: Sequence[int],
+    dilation: Sequence[int] = (1, 1),
     **others: Any,
 ) -> Value:
     weights = context.dequantize_weights(input, filter, bias)
@@ -54,3 +84,8 @@ def convolve(
         dilations=list(dilation),
         **others,
     )
+
+
+def _put_channels_first(context: Context, filter: Value) -> Value:
+    last = len(filter.shape) - 1
+    return context.transpose(filter, (last, *range(last)))

@@ -54,13 +54,34 @@ def select(context: Context, condition: Value, a: Value, b: Value) -> Value:
     return context.move("Where", [condition, *context.in_one_scale([a, b])])
 
 
+@lower(Composite.NONZERO)
+def nonzero(context: Context, input: Value) -> Value:
+    real = context.real(input)
+    x = context.cast(real, np.float32) if real.element == np.float16 else real
+    out = context.result()
+    return context.narrow(context.emit("NonZero", [x], out.like(element=np.int64)))
+
+
+@lower(Composite.UNIQUE)
+def unique(context: Context, input: Value, axis: int, sorted: bool) -> list[Value]:
+    """Emit Unique of a type that ONNX Runtime has."""
+    x = context.cast(input, np.float32 if input.element.kind == "f" else np.int64)
+    out, *positions = (context.result(position) for position in range(4))
+    slices = x.like(out.shape)
+    context.emit("Unique", [x], slices, axis=axis_of(axis, len(input.shape)), sorted=int(sorted))
+    context.operators[-1].outputs += [each.like(element=np.int64) for each in positions]
+    found = context.operators[-1].outputs[1:]
+    kept = slices if x is input else context.emit("Cast", [slices], out, to=out.element)
+    return [kept, *(context.narrow(value, position) for position, value in enumerate(found, 1))]
+
+
 @lower(Op.ARGMAX, Op.ARGMIN)
 def arg_extreme(context: Context, input: Value, axis: int) -> Value:
     out, axis = context.result(), axis_of(axis, len(input.shape))
     shape = [1 if i == axis else size for i, size in enumerate(input.shape)]
     x = context.real(input)
     found = context.emit(context.kind, [x], x.like(shape, element=np.int64), axis=axis, keepdims=1)
-    return context.emit("Cast", [context.reshape(found, out.shape)], out, to=out.element)
+    return context.narrow(context.reshape(found, out.shape))
 
 
 @lower(Op.TOPK_V2)
@@ -79,8 +100,8 @@ def top_k_along(context: Context, input: Value, axis: int, k: int, largest: bool
 
 
 def _find_largest(context: Context, x: Value, k: int, **attributes: int) -> list[Value]:
-    values, indices = context.result(0), context.result(1)
-    found, where = x.like(values.shape), x.like(values.shape, element=np.int64)
+    shape = context.result().shape
+    found, where = x.like(shape), x.like(shape, element=np.int64)
     context.emit("TopK", [x, constant([k])], found, **attributes)
     context.operators[-1].outputs.append(where)
-    return [context.store(found), context.emit("Cast", [where], indices.like(), to=indices.element)]
+    return [context.store(found), context.narrow(where, 1)]

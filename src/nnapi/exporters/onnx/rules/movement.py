@@ -9,6 +9,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Node, Value, constant
 from nnapi.model.operand import Array
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.slice import slice_steps
 
@@ -100,6 +101,19 @@ def reverse(context: Context, input: Value, axis: Array) -> Value:
 @lower(Op.DEPTH_TO_SPACE, Op.SPACE_TO_DEPTH)
 def move_blocks(context: Context, input: Value, block_size: int) -> Value:
     return context.on_image(context.kind, input, blocksize=block_size)
+
+
+@lower(Composite.SHAPE)
+def shape(context: Context, input: Value) -> Value:
+    return context.narrow(context.emit("Shape", [input], context.result().like(element=np.int64)))
+
+
+@lower(Composite.RANGE)
+def number_range(context: Context, start: Value, limit: Value, delta: Value) -> Value:
+    """Emit Range of scalars, which ONNX Runtime does not compute in float16."""
+    out, element = context.result(), np.float32 if start.element == np.float16 else start.element
+    scalars = [context.reshape(context.cast(each, element), ()) for each in (start, limit, delta)]
+    return context.cast(context.emit("Range", scalars, scalars[0].like(out.shape)), out.element)
 
 
 @lower(Op.FILL)
