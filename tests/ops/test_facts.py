@@ -77,7 +77,7 @@ KINDS = {
         DEPTHWISE_CONV_2D
     """,
     Kind.PRODUCT: """
-        ATTENTION DFT
+        ATTENTION BLOCKWISE_FULLY_CONNECTED DFT
         BATCH_MATMUL FULLY_CONNECTED
     """,
     Kind.RECURRENT: """

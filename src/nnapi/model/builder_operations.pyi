@@ -556,6 +556,35 @@ class Operations:
         Outputs:
             out: of the type of x
         """
+    def blockwise_fully_connected(
+        self,
+        input: Tensor | ArrayLike,
+        weights: Tensor | ArrayLike,
+        scales: Tensor | ArrayLike,
+        zero_points: Tensor | ArrayLike | None,
+        bias: Tensor | ArrayLike | None,
+        bits: Tensor | Whole,
+        block_size: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """BLOCKWISE_FULLY_CONNECTED: the product of rows and weights of few bits, with a scale for each block, plus bias.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 2 or 3 or 4
+            weights: TENSOR_QUANT8_ASYMM (level 3) of rank 3
+            scales: of the type of input of rank 2
+            zero_points: TENSOR_QUANT8_ASYMM (level 3) of rank 2 or None
+            bias: of the type of input of rank 1 or None
+            bits: INT32 (level 3)
+            block_size: INT32 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
     def box_with_nms_limit(
         self,
         scores: Tensor | ArrayLike,

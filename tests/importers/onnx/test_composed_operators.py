@@ -1,5 +1,6 @@
 """Operators of com.microsoft and ai.onnx.ml beside numbers that are written down: defaults, types, refusals."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
 import nnapi  # noqa: E402
+from nnapi.codes import OperandCode  # noqa: E402
 from nnapi.codes import OperationCode as O  # noqa: E402
 from tests.importers.onnx.literal_cases import check_made_up, file_of, node, reasons, results  # noqa: E402
 
@@ -138,6 +140,24 @@ def test_weights_of_a_few_bits(bits: int, points: str, columns_of_zero_points: s
 NARROW: dict[str, Any] = {"N": 2, "K": 16, "bits": 4, "block_size": 16}
 
 
+def test_weights_of_a_few_bits_stay_those_of_the_file(tmp_path: Path) -> None:
+    """The model's constants are views of the mapped file, and weigh nothing of what an import may create."""
+    weights = np.arange(4 * 2 * 8, dtype=np.uint8).reshape(4, 2, 8)
+    constants = {"w": weights, "s": np.ones((4, 2), np.float32), "z": np.full((4, 1), 0x35, np.uint8)}
+    product = node("MatMulNBits", "x w s z", domain=MICROSOFT, N=4, K=32, block_size=16)
+    (tmp_path / "m.onnx").write_bytes(file_of([product], {"x": np.ones((3, 32), np.float32)}, constants))
+    model = nnapi.load(tmp_path / "m.onnx")
+    (call,) = model.operations
+    assert call.name == "BLOCKWISE_FULLY_CONNECTED"
+    assert [model.operands[index].value.tolist() for index in call.inputs[1:4]] == [
+        constants[name].tolist() for name in "wsz"
+    ]
+    assert (
+        sum(operand.type.nbytes for operand in model.operands if operand.type.code == OperandCode.TENSOR_QUANT8_ASYMM)
+        == 64 + 4
+    )
+
+
 def test_weights_of_a_few_bits_are_of_the_type_of_their_scales() -> None:
     x = np.ones((1, 16), np.float16)
     constants = {"w": np.full((2, 1, 8), 0xA9, np.uint8), "s": np.array([0.5, 2], np.float16)}
@@ -162,9 +182,10 @@ def test_weights_of_a_few_bits_that_are_refused(inputs: str, options: Any, shape
 
 
 def test_unpacked_weights_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight bytes for each number of a block; then the matrix in NNAPI's order, and its bias."""
-    product = node("MatMulNBits", "x w s", domain=MICROSOFT, **{**NARROW, "K": 10})
-    constants = {"w": np.zeros((2, 1, 8), np.uint8), "s": np.ones(2, np.float32)}
+    """With zero points that are floats: eight bytes for each number of a block; then the matrix in NNAPI's order, and
+    its bias."""
+    product = node("MatMulNBits", "x w s z", domain=MICROSOFT, **{**NARROW, "K": 10})
+    constants = {"w": np.zeros((2, 1, 8), np.uint8), "s": np.ones(2, np.float32), "z": np.ones(2, np.float32)}
     content = file_of([product], {"x": np.ones((3, 10), np.float32)}, constants)
     count = 8 * 2 * 16 + 4 * 2 * 10 + 4 * 2
     check_made_up(content, count, monkeypatch)

@@ -211,12 +211,12 @@ def choose_properties(device: str, options: PrepareOptions, threads: int | None,
 
     A fast single answer uses all processors, sustained speed one per run, low power one. Threads are not bound to
     processors, as OpenVINO would bind those of several models to the same ones. Sums of bytes are quantized only if
-    they are exact (:mod:`.byte_sums`).
+    they are exact (:mod:`.byte_sums`). By default, OpenVINO quantizes the rows that packed weights multiply.
     """
     chosen: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": hint}
     if device != "CPU":
         return chosen
-    chosen["ENABLE_CPU_PINNING"] = False
+    chosen |= {"ENABLE_CPU_PINNING": False, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
     if not byte_sums.are_byte_sums_exact():
         chosen[LOW_PRECISION] = False
     processors = threads or len(os.sched_getaffinity(0))

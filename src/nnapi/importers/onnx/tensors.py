@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,6 +62,16 @@ def has_empty_axis(type: Any) -> bool:
     return any(each.HasField("dim_value") and each.dim_value == 0 for each in type.shape.dim)
 
 
+class PackedWeights(NamedTuple):
+    """A constant matrix of few bits, as BLOCKWISE_FULLY_CONNECTED has it, whichever axis the file's units have."""
+
+    values: Value
+    scales: Value
+    zero_points: Value | None
+    bits: int
+    block_size: int
+
+
 @dataclass(eq=False, slots=True)
 class Tensor:
     """A tensor of the file.
@@ -70,7 +80,8 @@ class Tensor:
     its dimensions may differ from ``shape``. ``is_nhwc``: the operand is NHWC, while the file's tensor is NCHW.
     ``is_dynamic_shape``: the array is a shape, with -1 for dynamic dimensions. ``is_refused``: NNAPI cannot express
     the tensor. ``quantized``: the stored values of a float constant. ``compute`` returns a shape whose dimensions
-    depend on data as a tensor that a run computes; its ``known_sizes`` are those known before, else -1.
+    depend on data as a tensor that a run computes; its ``known_sizes`` are those known before, else -1. ``packed``: a
+    constant matrix that only products read.
     """
 
     name: str
@@ -85,6 +96,7 @@ class Tensor:
     quantized: Value | None = None
     compute: Callable[[], Tensor] | None = None
     known_sizes: Array | None = None
+    packed: PackedWeights | None = None
 
     @property
     def rank(self) -> int:

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED by CONV_2D on images of one pixel, BATCH_MATMUL by one FULLY_CONNECTED per matrix."""
+"""FULLY_CONNECTED by CONV_2D on images of one pixel, other products of matrices by FULLY_CONNECTED."""
 
 import math
 from functools import reduce

@@ -13,7 +13,6 @@ from nnapi.importers.onnx.rules.convolution import convolve_dynamic_range
 from nnapi.importers.onnx.rules.matmul import multiply_dynamic_range
 from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import expressible
-from nnapi.model.operand import Array
 
 FLOAT_INPUTS = "inputs are not quantized: results are closer to float32 than ONNX Runtime's"
 
@@ -108,37 +107,6 @@ def _attributes(node: Node, kind: str) -> dict[str, Any]:
 def convert_quantized(node: Node) -> Tensor:
     """Lower com.microsoft's QuantizeLinear and DequantizeLinear by the rules for ONNX's operators."""
     return apply_rule(node, node.kind, node.tensors)
-
-
-@rule("com.microsoft:MatMulNBits")
-def matmul_n_bits(node: Node) -> Result:
-    """Lower MatMulNBits: unpack weights [N, blocks, bytes], with a scale for each block, and multiply."""
-    columns, rows, bits, size = (int(node.attribute(name, 4)) for name in ("N", "K", "bits", "block_size"))
-    expressible(not node.has(4), "its rows are in another order (g_idx)")
-    expressible(bits in (2, 4, 8), f"its weights have {bits} bits")
-    blocks = -(-rows // size)
-    node.graph.reserve(8 * columns * blocks * size)
-    values = _unpack(node.array(1).reshape(columns, blocks, -1), bits)[..., :size]
-    expressible(
-        values.shape == (columns, blocks, size),
-        f"its weights have shape {list(node.shape(1))}, its attributes need {columns} × {blocks} blocks",
-    )
-    scales = node.array(2).astype(np.float32).reshape(columns, blocks, 1)
-    points: Array = np.full((columns, blocks), 1 << (bits - 1), np.float32)
-    if node.has(3):
-        given = node.array(3)
-        packed = _unpack(given.reshape(columns, -1), bits) if given.dtype == np.uint8 else given.reshape(columns, -1)
-        points = packed[:, :blocks].astype(np.float32)
-    weights = ((values.astype(np.float32) - points[..., None]) * scales).reshape(columns, -1)[:, :rows]
-    matrix = np.ascontiguousarray(weights.T.astype(node.array(2).dtype))
-    return add(node, compose(node, "MatMul", node.tensor(0), matrix), node.given(5))
-
-
-def _unpack(packed: Array, bits: int) -> Array:
-    """Unpack integers of ``bits`` bits from bytes along the last axis; the lowest bits come first."""
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    found: Array = (packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)
-    return found.reshape(*packed.shape[:-1], -1)
 
 
 @rule("com.microsoft:MatMulBnb4")

@@ -10,6 +10,8 @@ from nnapi.importers.broadcasting import broadcast, broadcast_shape
 from nnapi.importers.graph import QUANT8, Value
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
+from nnapi.importers.onnx.rule_results import compose
+from nnapi.importers.onnx.rules.matmul_blockwise import multiply as multiply_packed
 from nnapi.importers.onnx.rules.movement import permute_any_rank, permute_axes
 from nnapi.importers.onnx.rules.quantized_operands import (
     filter_beside,
@@ -33,6 +35,8 @@ def matmul(node: Node) -> Tensor:
     wide_a, wide_b = ((1, *a) if len(a) == 1 else a), ((*b, 1) if len(b) == 1 else b)
     expressible(DYNAMIC in (wide_a[-1], wide_b[-2]) or wide_a[-1] == wide_b[-2], f"{list(a)} times {list(b)}")
     weights = node.tensor(1).array
+    if (packed := node.tensor(1).packed) is not None:
+        return multiply_packed(node, packed)
     batches = broadcast_shape([wide_a[:-2], wide_b[:-2]])
     shape = (*batches, *(a[-2:-1]), *(b[-1:] if len(b) > 1 else ()))
     flat = fully_connected_quantized(node, a, wide_b, transposed=False) if len(wide_b) == 2 else None
@@ -133,6 +137,10 @@ def gemm(node: Node) -> Tensor:
     alpha, beta = float(node.attribute("alpha", 1.0)), float(node.attribute("beta", 1.0))
     transposes_a, transposes_b = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
     shape = (a[1] if transposes_a else a[0], b[0] if transposes_b else b[1])
+    if (packed := node.tensor(1).packed) is not None:
+        bias = _bias(node, shape[1], 1)
+        found = multiply_packed(node, packed, bias)
+        return found if bias is not None or not node.has(2) else compose(node, "Add", found, node.tensor(2))
     if alpha == beta == 1 and not transposes_a:
         flat = fully_connected_quantized(node, a, b, transposed=transposes_b)
         if flat is not None:

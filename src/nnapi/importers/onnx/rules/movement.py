@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -110,6 +111,8 @@ def transpose_axes(node: Node) -> Tensor:
     order = node.attribute("perm") or list(range(len(shape)))[::-1]
     expressible(sorted(order) == list(range(len(shape))), f"{order} is not an order of {len(shape)} axes")
     result = tuple(shape[axis] for axis in order)
+    if tensor.packed is not None:
+        return replace(tensor, name=node.name, shape=result)
     value, axis_of, is_nhwc = read_as_stored(node, 0)
     if tuple(order) == TO_FIRST and not is_nhwc:
         return node.result(value, result, elem=tensor.elem, is_nhwc=True)

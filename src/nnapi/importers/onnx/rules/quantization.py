@@ -9,6 +9,7 @@ from nnapi.importers.onnx.layout import read_as_stored, real_input
 from nnapi.importers.onnx.narrowing import narrow
 from nnapi.importers.onnx.node import WIDEST_RANK, Node
 from nnapi.importers.onnx.operators import rule
+from nnapi.importers.onnx.rules.matmul_blockwise import dequantize_blocks
 from nnapi.importers.onnx.tensors import (
     BYTES,
     CODES,
@@ -137,10 +138,9 @@ def _dequantize_by_arithmetic(node: Node) -> Tensor:
 
 def _dequantize_constant(node: Node, values: Array, point: Tensor | None) -> Tensor:
     """Return a constant that has both its float values and its quantized values."""
-    expressible(
-        not node.attribute("block_size") and node.array(1).ndim <= 1,
-        "it has a scale for each block, NNAPI for each tensor or channel",
-    )
+    if node.attribute("block_size"):
+        return dequantize_blocks(node, values, None if point is None else point.constant)
+    expressible(node.array(1).ndim <= 1, "its scales have several axes")
     scales, axis = node.array(1), 0
     lying = [1] * values.ndim
     if scales.size > 1:

@@ -1,0 +1,69 @@
+"""BLOCKWISE_FULLY_CONNECTED by FULLY_CONNECTED; constant weights are unpacked before a run."""
+
+import numpy as np
+
+from nnapi.codes import OperandCode
+from nnapi.lowering.decomposition_builder import FLOAT32, Decomposition, decomposition
+from nnapi.model.builder import Tensor
+from nnapi.model.operand import OperandType
+from nnapi.operation_codes import CompositeCode
+from nnapi.ops.blockwise_fully_connected import unpack_weights
+
+
+@decomposition(CompositeCode.BLOCKWISE_FULLY_CONNECTED)
+def blockwise_fully_connected(
+    b: Decomposition,
+    input: Tensor,
+    weights: Tensor,
+    scales: Tensor,
+    zero_points: Tensor | None,
+    bias: Tensor | None,
+    bits: int,
+    block_size: int,
+) -> Tensor:
+    packed = weights, scales, zero_points
+    given = [None if each is None else b.value(each) for each in packed]
+    if all(value is not None or each is None for value, each in zip(given, packed, strict=True)):
+        matrix = unpack_weights(*given, bits, block_size)[:, : input.shape[-1]]  # type: ignore[arg-type]
+        factors = b.constant(np.ascontiguousarray(matrix))
+    else:
+        factors = b.block(_unpack_weights(b, *packed, bits, block_size), 1, 0, input.shape[-1])
+    added = b.constant(np.zeros(factors.shape[0], np.float32)) if bias is None else _as_float(b, bias)
+    product = b.fully_connected(_as_float(b, input), factors, added, 0)
+    return product if input.type.code == FLOAT32 else b.cast(product, out=b.call.results[0])
+
+
+def _as_float(b: Decomposition, x: Tensor) -> Tensor:
+    """Return floats as float32."""
+    if x.type.code == FLOAT32:
+        return x
+    value = b.value(x)
+    if value is not None:
+        return b.constant(value.astype(np.float32))
+    return b.cast(x, out=OperandType(OperandCode.TENSOR_FLOAT32, x.shape))
+
+
+def _unpack_weights(
+    b: Decomposition, weights: Tensor, scales: Tensor, zero_points: Tensor | None, bits: int, block_size: int
+) -> Tensor:
+    """Return weights that a run computes as float32 [units, columns of all blocks]."""
+    units, blocks, _ = weights.shape
+    values = b.block(_unpack_bits(b, weights, bits), 2, 0, block_size)
+    if zero_points is None:
+        points = b.number(values, 1 << (bits - 1))
+    else:
+        points = b.restate(b.block(_unpack_bits(b, zero_points, bits), 1, 0, blocks), (units, blocks, 1))
+    factors = b.restate(_as_float(b, scales), (units, blocks, 1))
+    return b.restate(b.mul(b.sub(values, points, 0), factors, 0), (units, blocks * block_size))
+
+
+def _unpack_bits(b: Decomposition, packed: Tensor, bits: int) -> Tensor:
+    """Unpack integers from bytes along the last axis as float32; the lowest bits come first."""
+    *outer, count = packed.shape
+    rest, parts, base = b.cast(packed, out=OperandType(FLOAT32, packed.shape)), [], float(1 << bits)
+    for _ in range(8 // bits - 1):
+        higher = b.floor(b.mul(rest, b.number(rest, 1 / base), 0))
+        parts.append(b.sub(rest, b.mul(higher, b.number(rest, base), 0), 0))
+        rest = higher
+    spread = [b.restate(each, (*outer, count, 1)) for each in (*parts, rest)]
+    return b.restate(b.concatenate(spread, len(packed.shape)), (*outer, count * len(spread)))
