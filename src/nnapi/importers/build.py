@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from nnapi.codes import OperationCode
-from nnapi.graphs.dataflow import select_needed
 from nnapi.importers.graph import Graph, Step, Value
 from nnapi.importers.recognition import recognize
 from nnapi.importers.symbolic_model import InputSymbols
@@ -13,6 +12,7 @@ from nnapi.model.graph import StatePair
 from nnapi.model.matching import KnownMatch
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType
+from nnapi.rewriting.dataflow import select_needed
 from nnapi.shapes.array import has_sizes, is_symbolic
 
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.graphs.dataflow import find_makers
 from nnapi.model.facts import Trait
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
 from nnapi.ops.quantized_values import to_floats
 from nnapi.ops.softmax import softmax
+from nnapi.rewriting.dataflow import find_makers
 from nnapi.vision.view import percent
 
 TOP = 3

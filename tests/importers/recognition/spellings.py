@@ -9,11 +9,11 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as O
-from nnapi.graphs.pattern import Apply, Either, Operand, Pattern
 from nnapi.importers.graph import BOOL8, FLOAT32, Allowance, Graph, Value
 from nnapi.importers.recognition.attention import Half
 from nnapi.importers.recognition.pattern import Constant, Power, Product, Sum
 from nnapi.model.operand import OperandType
+from nnapi.rewriting.pattern import Apply, Either, Operand, Pattern
 
 Numbers = Mapping[str, float]
 

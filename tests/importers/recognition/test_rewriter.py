@@ -12,8 +12,6 @@ import pytest
 import nnapi
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as O
-from nnapi.graphs.pattern import Pattern
-from nnapi.graphs.rewriter import Rewrite
 from nnapi.importers import build as building
 from nnapi.importers.graph import Value
 from nnapi.importers.recognition import ANCHORS, activation, attention, normalization, recognize, unary
@@ -21,6 +19,8 @@ from nnapi.importers.recognition.pattern import apply
 from nnapi.importers.recognition.patterns import REWRITES
 from nnapi.model.model import Model
 from nnapi.operation_codes import COMPOSITE_CODES, CompositeCode
+from nnapi.rewriting.pattern import Pattern
+from nnapi.rewriting.rewriter import Rewrite
 from tests.importers.recognition.spellings import Numbers, Spelling, real
 
 BOUND = 1e-5

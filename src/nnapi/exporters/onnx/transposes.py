@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.exporters.onnx.graph import Graph, Node, Value, constant
-from nnapi.graphs.dataflow import select_needed
+from nnapi.rewriting.dataflow import select_needed
 
 Order = tuple[int, ...]
 _EACH_ELEMENT = """

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.graphs.dataflow import select_needed
 from nnapi.model.operand import Array, Shape
+from nnapi.rewriting.dataflow import select_needed
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "f16": np.dtype(np.float16),

@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode
-from nnapi.graphs.dataflow import Dataflow
 from nnapi.importers.graph import FLOAT32, Step, Value
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.model.operand import Array, OperandType
 from nnapi.operation_codes import CompositeCode
+from nnapi.rewriting.dataflow import Dataflow
 from nnapi.shapes.array import is_symbolic
 
 

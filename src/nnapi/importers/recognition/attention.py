@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnapi.codes import OperationCode as O
-from nnapi.graphs.pattern import Match
 from nnapi.importers.graph import Step, Value
 from nnapi.importers.movement import concatenate, transpose
 from nnapi.importers.recognition.pattern import Number, Operand, Pattern, apply
 from nnapi.importers.recognition.rewriter import Replacement, StepRewriter, pattern
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.shapes import axis_of
+from nnapi.rewriting.pattern import Match
 
 
 def _is_plain_product(step: Step) -> bool:

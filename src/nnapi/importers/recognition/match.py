@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from nnapi.codes import FuseCode
-from nnapi.graphs.pattern import Match
 from nnapi.importers.graph import Step, Value
 from nnapi.model.arithmetic import FUSING
 from nnapi.operation_codes import Code
+from nnapi.rewriting.pattern import Match
 
 Bound = Value | float
 MOST_STEPS = 48

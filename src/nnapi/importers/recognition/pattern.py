@@ -17,16 +17,16 @@ from typing import ClassVar
 import numpy as np
 
 from nnapi.codes import OperationCode as O
-from nnapi.graphs import pattern as graphs
-from nnapi.graphs.pattern import Kinds, Match
 from nnapi.importers.graph import Step, Value
 from nnapi.importers.recognition.match import TOLERANCE, TOLERANCE_OF_HALVES, is_close, number_of
 from nnapi.operation_codes import Code
+from nnapi.rewriting import pattern as general
+from nnapi.rewriting.pattern import Kinds, Match
 
 ROOTS: Kinds = frozenset({O.SQRT, O.RSQRT, O.POW})
 
 
-class Pattern(graphs.Pattern):
+class Pattern(general.Pattern):
     """A part of an expression, with Python's operators."""
 
     def __add__(self, other: Pattern | Number | float) -> Pattern:
@@ -49,15 +49,15 @@ class Pattern(graphs.Pattern):
         return Product.of(self, -1.0)
 
 
-class Operand(graphs.Operand, Pattern):
+class Operand(general.Operand, Pattern):
     """Any value; the same name is the same value everywhere in a pattern."""
 
 
-class Apply(graphs.Apply, Pattern):
+class Apply(general.Apply, Pattern):
     """The result of an operation on these first inputs."""
 
 
-class Either(graphs.Either, Pattern):
+class Either(general.Either, Pattern):
     """One of several expressions of the same value."""
 
 

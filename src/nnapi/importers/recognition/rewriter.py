@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nnapi.errors import NnapiError
-from nnapi.graphs.pattern import Match
-from nnapi.graphs.rewriter import Rewrite, Rewriter, Rewrites
 from nnapi.importers.emitter import Emitter
 from nnapi.importers.graph import Graph, Step, Value
 from nnapi.importers.recognition.match import StepMatch, fuses
 from nnapi.importers.refusals import Refused
 from nnapi.operation_codes import Code
+from nnapi.rewriting.pattern import Match
+from nnapi.rewriting.rewriter import Rewrite, Rewriter, Rewrites
 
 
 class Replacement(NamedTuple):

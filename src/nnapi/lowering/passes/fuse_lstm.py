@@ -4,7 +4,7 @@ Models with single-step cells split the sequence, compute the steps in order, an
 """
 
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
-from nnapi.graphs.dataflow import find_makers, find_readers, replace_nodes
+from nnapi.rewriting.dataflow import find_makers, find_readers, replace_nodes
 
 STEP, SEQUENCE = "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"
 HIDDEN, CELL = 18, 19

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
-from nnapi.graphs.dataflow import find_makers
+from nnapi.rewriting.dataflow import find_makers
 
 MOST = int(np.iinfo(np.int32).max)
 ONE = (1,)

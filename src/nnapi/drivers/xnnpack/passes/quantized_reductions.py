@@ -2,8 +2,8 @@
 
 from nnapi.drivers.litert.rules.reduction import LONGEST_ROW, count_row
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
-from nnapi.graphs.pattern import Apply, Operand, Pattern
-from nnapi.graphs.rewriter import Rewriter, Rewrites
+from nnapi.rewriting.pattern import Apply, Operand, Pattern
+from nnapi.rewriting.rewriter import Rewriter, Rewrites
 
 RATIOS = (2.0**-14, 2.0**7)
 """Range of (input scale / result scale)."""

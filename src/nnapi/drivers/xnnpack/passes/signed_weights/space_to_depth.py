@@ -10,8 +10,8 @@ from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import repeat
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.schema import SAME, VALID
-from nnapi.graphs.dataflow import Dataflow, replace_nodes
 from nnapi.model.operand import Shape
+from nnapi.rewriting.dataflow import Dataflow, replace_nodes
 
 
 def move_space_to_depth(graph: Graph) -> Graph:

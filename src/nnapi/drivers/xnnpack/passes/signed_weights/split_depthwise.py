@@ -9,8 +9,8 @@ from nnapi.drivers.xnnpack.passes import cost_model
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers, gather
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
-from nnapi.graphs.dataflow import find_makers, find_readers
 from nnapi.model.operand import Array
+from nnapi.rewriting.dataflow import find_makers, find_readers
 
 
 def split_depthwise(graph: Graph, outliers: Outliers) -> Graph:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nnapi.graphs.dataflow import Dataflow, find_makers, find_readers, replace_nodes, select_needed
+from nnapi.rewriting.dataflow import Dataflow, find_makers, find_readers, replace_nodes, select_needed
 
 
 class Plain(NamedTuple):

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nnapi.graphs.dataflow import find_makers
-from nnapi.graphs.pattern import Apply, Either, Match, Operand, Pattern
+from nnapi.rewriting.dataflow import find_makers
+from nnapi.rewriting.pattern import Apply, Either, Match, Operand, Pattern
 
 
 class Plain(NamedTuple):

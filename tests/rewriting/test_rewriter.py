@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nnapi.graphs.pattern import Apply, Operand, Pattern
-from nnapi.graphs.rewriter import Rewriter, Rewrites
+from nnapi.rewriting.pattern import Apply, Operand, Pattern
+from nnapi.rewriting.rewriter import Rewriter, Rewrites
 
 
 class Plain(NamedTuple):

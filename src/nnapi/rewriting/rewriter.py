@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from nnapi.graphs.dataflow import Dataflow, Node, replace_nodes
-from nnapi.graphs.pattern import Match, Pattern
+from nnapi.rewriting.dataflow import Dataflow, Node, replace_nodes
+from nnapi.rewriting.pattern import Match, Pattern
 
 N = TypeVar("N", bound=Node)
 MOST_MATCHES = 64
