@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import Graph, Step, Value
 from nnapi.importers.recognition import recognize
 from nnapi.importers.symbolic_model import InputSymbols
+from nnapi.model.described_operand import describe
 from nnapi.model.graph import StatePair
 from nnapi.model.matching import KnownMatch
 from nnapi.model.model import Model
@@ -33,14 +33,11 @@ def build(
     model.permit_empty_tensors(True)
     written = _write_outputs(graph, [*inputs, *before], [*outputs, *(after for _, after in changed)])
     recognize(graph, written)
-    describe = partial(_describe, model, symbols)
-    indices = {value: describe(value) for value in inputs}
-    for value in before:
-        indices[value] = describe(value)
+    indices = {value: _describe(model, symbols, value) for value in [*inputs, *before]}
     for step in select_needed(graph.steps, written):
         for value in (*step.inputs, *step.outputs):
             if value not in indices:
-                indices[value] = describe(value)
+                indices[value] = _describe(model, symbols, value)
         reads, writes = [indices[value] for value in step.inputs], [indices[value] for value in step.outputs]
         known = step.known if symbols is None or step.known is None else _make_static(step, step.known, model, indices)
         if known is None:
@@ -87,17 +84,7 @@ def _describe(model: Model, symbols: InputSymbols | None, value: Value) -> int:
         array = array.copy()
     elif value.in_file and array is not None and array.size and _is_plain(type):
         return model.add_constant(type, array, value.name)
-    channel = type.channel
-    index = model.add_operand(type.replace(channel=None) if channel else type, value.name)
-    if channel:
-        model.set_operand_symm_per_channel_quant_params(index, channel.dimension, channel.scales)
-    if value.model is not None:
-        model.set_operand_value_from_model(index, value.model)
-    elif value.omitted:
-        model.set_operand_value(index, None)
-    elif array is not None:
-        model.set_operand_value(index, array)
-    return index
+    return describe(model, type, value.name, array if value.model is None else value.model, omitted=value.omitted)
 
 
 def _fix(type: OperandType, array: Array | None) -> tuple[OperandType, Array | None]:

@@ -12,6 +12,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition_builder import RULES, Decomposition
 from nnapi.model.builder import Tensor
 from nnapi.model.call import Call
+from nnapi.model.described_operand import describe
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.operand import Array, OperandType
 
@@ -46,7 +47,7 @@ def _repeat_in_float(decomposition: Decomposition, model: Model, call: Operation
     """Repeat the operation in float32, as the reference's kernel does: convert inputs to float32 and results back."""
     inputs = [_as_float(decomposition, model, index, types[index]) for index in call.inputs]
     stored = decomposition.call.stored_results()
-    outputs = [decomposition._operand(_float_type(type), "") for type in stored]
+    outputs = [describe(decomposition.model, _float_type(type)) for type in stored]
     decomposition.model.add_operation(call.code, inputs, outputs)
     made = []
     for index, type in zip(outputs, stored, strict=True):
@@ -70,9 +71,7 @@ def _as_float(decomposition: Decomposition, model: Model, index: int, type: Oper
     """Return the index of an input in the decomposition, as float32 if it is quantized or float16."""
     tensor = decomposition.read(index)
     if tensor is None or type is None:
-        omitted = decomposition._operand(_float_type(model.operands[index].type), "")
-        decomposition.model.set_operand_value(omitted, None)
-        return omitted
+        return describe(decomposition.model, _float_type(model.operands[index].type), omitted=True)
     if type.is_quantized:
         return int(decomposition.dequantize(tensor, out=_float_type(type)).index)
     if type.code == OperandCode.FLOAT16:

@@ -10,6 +10,7 @@ from nnapi.lowering.decomposition_builder import Decomposition
 from nnapi.lowering.lower import KnownTypes, check_results, normalize_call
 from nnapi.lowering.refusal import Unsupported
 from nnapi.model.call import UNKNOWN, NotYetKnown
+from nnapi.model.described_operand import copy_operand
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.nesting import list_nested
 from nnapi.model.operation import REGISTRY
@@ -62,7 +63,7 @@ class _Expanded:
         self.types = KnownTypes(model)
         self.values = {o.index: o.value for o in model.operands if o.lifetime is Lifetime.CONSTANT}
         for operand in model.operands:
-            _copy_operand(self.model, model, operand.index, nested)
+            copy_operand(operand, self.model, nested)
             if operand.lifetime is Lifetime.NO_VALUE:
                 self.types[operand.index] = None
             elif operand.type.is_known:
@@ -115,18 +116,8 @@ class _Expanded:
         indices = dict(zip(part.outputs, call.outputs, strict=True)) | found.origins
         for operand in part.operands:
             if operand.index not in indices:
-                indices[operand.index] = _copy_operand(self.model, part, operand.index, {})
+                indices[operand.index] = copy_operand(operand, self.model)
         for inner in part.operations:
             inputs, outputs = ([indices[index] for index in each] for each in (inner.inputs, inner.outputs))
             self.model.add_operation(inner.code, inputs, outputs)
             self.origins.append(call.number)
-
-
-def _copy_operand(target: Model, source: Model, index: int, nested: dict[Model, Model]) -> int:
-    operand = source.operands[index]
-    own = target.add_operand(operand.type, operand.name)
-    if operand.lifetime in (Lifetime.CONSTANT, Lifetime.NO_VALUE):
-        target.set_operand_value(own, operand.value)
-    elif operand.lifetime is Lifetime.SUBGRAPH:
-        target.set_operand_value_from_model(own, nested.get(operand.value, operand.value))
-    return own

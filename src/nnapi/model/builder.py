@@ -12,6 +12,7 @@ from nnapi.model.arguments import Argument, arrange, constant
 from nnapi.model.arithmetic import Arithmetic
 from nnapi.model.builder_operations import Operations
 from nnapi.model.builder_signatures import method_name
+from nnapi.model.described_operand import describe
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, tensor
 from nnapi.model.operation import REGISTRY, Operation
@@ -66,7 +67,7 @@ class Builder(Operations):
     def input(self, type: OperandType, name: str = "") -> Tensor:
         """Add a model input. A dimension of 0 is unspecified until the model runs."""
         need_instance(type, OperandType, "type", "nnapi.tensor() makes it")
-        index = self._operand(type, name)
+        index = describe(self.model, type, name)
         self._inputs.append(index)
         return Tensor(self, index, type, name)
 
@@ -116,7 +117,7 @@ class Builder(Operations):
             inputs = [self._add_argument(argument, slot.name) for slot, row in arranged for argument in row]
             name = name or f"{operation.name.lower()}_{number}"
             names = [f"{name}_{i}" for i in range(len(types))] if len(types) > 1 else [name]
-            results = [self._operand(type, each) for type, each in zip(types, names, strict=False)]
+            results = [describe(self.model, type, each) for type, each in zip(types, names, strict=False)]
             self.model.add_operation(operation.code, inputs, results)
         except NnapiError as error:
             del self.model._operands[mark:]  # a model with unused operands cannot be finished
@@ -135,21 +136,9 @@ class Builder(Operations):
     def _add_argument(self, argument: Argument, name: str) -> int:
         if argument.index is not None:
             return argument.index
-        index = self._operand(argument.type, name)
-        if isinstance(argument.value, Model):
-            self.model.set_operand_value_from_model(index, argument.value)
-        else:
-            self.model.set_operand_value(index, argument.value)
-            if argument.value is not None:
-                self._values[index] = argument.value
-        return index
-
-    def _operand(self, type: OperandType, name: str) -> int:
-        index = self.model.add_operand(OperandType(type.code, type.dimensions, type.scale, type.zero_point), name)
-        if type.data:
-            self.model.set_operand_extension_data(index, type.data)
-        if type.channel:
-            self.model.set_operand_symm_per_channel_quant_params(index, type.channel.dimension, type.channel.scales)
+        index = describe(self.model, argument.type, name, argument.value, omitted=argument.value is None)
+        if isinstance(argument.value, np.ndarray):
+            self._values[index] = argument.value
         return index
 
     def _tensor(self, index: int) -> Tensor:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from nnapi.model.described_operand import copy_operand
 from nnapi.model.model import Lifetime, Model, OperationCall
 
 VARIABLE = (Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT)
@@ -27,7 +28,7 @@ def make_submodel(
     for call in calls:
         for index in (*call.inputs, *call.outputs):
             if index not in indices:
-                indices[index] = _copy_operand(model, index, part)
+                indices[index] = copy_operand(model.operands[index], part)
     inputs = tuple(i for i in indices if i not in written and model.operands[i].lifetime in VARIABLE)
     outputs = tuple(i for i in indices if i in written and (reads[i] > own[i] or i in given))
     for call in calls:
@@ -35,13 +36,3 @@ def make_submodel(
     part.assign_roles([indices[i] for i in inputs], [indices[i] for i in outputs])
     part.freeze()
     return part, inputs, outputs
-
-
-def _copy_operand(model: Model, index: int, part: Model) -> int:
-    operand = model.operands[index]
-    own = part.add_operand(operand.type, operand.name)
-    if operand.lifetime in (Lifetime.CONSTANT, Lifetime.NO_VALUE):
-        part.set_operand_value(own, operand.value)
-    elif operand.lifetime == Lifetime.SUBGRAPH:
-        part.set_operand_value_from_model(own, operand.value)
-    return own
