@@ -13,7 +13,7 @@ from nnapi import (
     OperandType,
     tensor,
 )
-from nnapi.errors import BadDataError, BadStateError
+from nnapi.errors import BadDataError, BadStateError, NnapiError
 from nnapi.model.builder import Builder
 from tests.graphs import on_reference
 
@@ -361,3 +361,21 @@ def test_filters_with_a_scale_per_channel(b: Builder) -> None:
     weights = b.constant(np.ones((3, 1, 1, 2), np.int8), filter)
     b.output(b.conv_2d(x, weights, np.zeros(3, np.int32), "valid", 1, 1, scale=0.5))
     assert run(b, np.full((1, 1, 1, 2), 4, np.uint8))[0].reshape(-1).tolist() == [8, 4, 16]
+
+
+def test_a_model_with_a_composite_permits_tensors_without_elements() -> None:
+    """As in files, every operation of the model then computes them, also those that refuse them otherwise."""
+
+    def build(*, with_composite: bool) -> Model:
+        builder = Builder()
+        x = builder.input(tensor("float32", (3, 2)))
+        above = builder.slice(x, [0, 0], builder.input(tensor("int32", (2,))))
+        builder.output(builder.neg(builder.sign(above) if with_composite else above))
+        return builder.finish()
+
+    x, none = np.ones((3, 2), np.float32), np.array([0, 2], np.int32)
+    plain, composed = build(with_composite=False), build(with_composite=True)
+    assert (plain.empty_tensors, composed.empty_tensors) == (False, True)
+    assert on_reference(composed).run(x, none)[0].shape == (0, 2)
+    with pytest.raises(NnapiError):
+        on_reference(plain).run(x, none)

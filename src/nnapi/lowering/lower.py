@@ -84,14 +84,10 @@ def match_of(call: OperationCall) -> Match:
     return call.match
 
 
-def normalize_call(
-    model: Model, call: OperationCall, types: KnownTypes, value_of: Callable[[int], Any], *, any_size: bool = False
-) -> Call:
-    """Return the call in normal form, by what is known so far, or raise the errors of :func:`normalize`. With
-    ``any_size``, every operation accepts tensors without elements."""
-    match = match_of(call)
-    declared = tuple([model.operands[index].type for index in call.outputs])
-    known, empty = (types.__getitem__, value_of), any_size or model.empty_tensors
+def normalize_call(model: Model, call: OperationCall, types: KnownTypes, value_of: Callable[[int], Any]) -> Call:
+    """Return the call in normal form, by what is known so far, or raise the errors of :func:`normalize`."""
+    match, known = match_of(call), (types.__getitem__, value_of)
+    declared, empty = tuple([model.operands[index].type for index in call.outputs]), model.empty_tensors
     return normalize(REGISTRY[call.code], match, call.inputs, call.outputs, declared, *known, empty_tensors=empty)
 
 

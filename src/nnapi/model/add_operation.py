@@ -11,6 +11,7 @@ from nnapi.model.lifecycle import State
 from nnapi.model.matching import KnownMatch
 from nnapi.model.operation import REGISTRY
 from nnapi.model.validation import check_graph, count_needed_inputs, run_order
+from nnapi.operation_codes import COMPOSITE_CODES
 
 SUBGRAPH = Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
 
@@ -19,6 +20,7 @@ class Described(Graph, Protocol):
     state: State
     is_altered: bool
     high_ranks: bool
+    empty_tensors: bool
     known_matches: list[KnownMatch | None]
 
     def need_operand(self, index: int, label: str = "") -> Operand: ...
@@ -45,6 +47,8 @@ def add_call(
     match = None if known is None else known.match
     call = OperationCall(number, code, tuple(map(int, inputs)), tuple(map(int, outputs)), match)
     model.note_call(call, known)
+    if code in COMPOSITE_CODES:  # composites come from files, which have tensors without elements
+        model.empty_tensors = True
 
 
 def order_calls(model: Described) -> tuple[OperationCall, ...]:

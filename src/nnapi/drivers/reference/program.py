@@ -24,7 +24,6 @@ from nnapi.model.call import UNKNOWN, NotYetKnown, check_declared
 from nnapi.model.memory import mappings, need_whole
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.operation_codes import COMPOSITE_CODES
 from nnapi.ops.evaluate import Step, specialize
 from nnapi.ops.index_range import BadIndexError
 from nnapi.trace import Section, spans
@@ -37,8 +36,8 @@ PrepareNested: TypeAlias = Callable[[Model], Computable]
 
 
 class Program:
-    def __init__(self, model: Model, inputs: Sequence[OperandType | None], *, any_size: bool) -> None:
-        self.model, self._any_size = model, any_size
+    def __init__(self, model: Model, inputs: Sequence[OperandType | None]) -> None:
+        self.model = model
         self.constants: list[Array | None] = [None] * len(model.operands)
         self.types = KnownTypes(model, dict(zip(model.inputs, inputs, strict=True)))
         for operand in model.operands:
@@ -72,7 +71,7 @@ class Program:
 
     def _specialize(self, call: OperationCall, types: KnownTypes, known: dict[int, Array]) -> Step:
         try:
-            normal = normalize_call(self.model, call, types, known.get, any_size=self._any_size)
+            normal = normalize_call(self.model, call, types, known.get)
             for _ in check_results(self.model, normal, lax=True):
                 pass
             step = specialize(normal, known)
@@ -198,14 +197,12 @@ class PreparedReference:
     specification finds bad values when computing.
     """
 
-    def __init__(self, model: Model, threads: int | None = None, *, any_size: bool = False) -> None:
-        """``threads`` limits those of a run; None leaves their number to NumPy. With ``any_size``, every operation
-        accepts tensors without elements, as in models with composites, which come from files."""
+    def __init__(self, model: Model, threads: int | None = None) -> None:
+        """``threads`` limits those of a run; None leaves their number to NumPy."""
         _keep_freed_memory()
         self.model, self._limit = model, limit_runs(model, threads)
         self._lock = make_lock()
-        self._any_size = any_size or any(call.code in COMPOSITE_CODES for call in model.operations)
-        self._programs = PerShapes(model, partial(_make_program, model, self._any_size))
+        self._programs = PerShapes(model, partial(_make_program, model))
         self._references: dict[int, PreparedReference] = {}
         declared = [model.operands[index].type for index in model.inputs]
         if all(type.is_known for type in declared):
@@ -236,19 +233,19 @@ class PreparedReference:
     def prepare_nested(self, model: Model) -> PreparedReference:
         with self._lock:
             if id(model) not in self._references:
-                self._references[id(model)] = PreparedReference(model, any_size=self._any_size)
+                self._references[id(model)] = PreparedReference(model)
             return self._references[id(model)]
 
     def close(self) -> None:
         self._programs.close()
 
 
-def _make_program(model: Model, any_size: bool, shapes: Shapes) -> Program | NnapiError:
+def _make_program(model: Model, shapes: Shapes) -> Program | NnapiError:
     operands = [model.operands[index] for index in model.inputs]
     try:
         with np.errstate(all="ignore"):
             types = [_find_type(operand, shape) for operand, shape in zip(operands, shapes, strict=True)]
-            return Program(model, types, any_size=any_size)
+            return Program(model, types)
     except NnapiError as error:
         return error.with_traceback(None)
 
