@@ -42,6 +42,7 @@ def test_a_name_stands_for_one_value() -> None:
 def test_further_inputs_need_no_pattern() -> None:
     assert names(apply("mul", x)) == [{"x": "a"}]
     assert names(apply("mul")) == [{}]
+    assert names(apply("mul", x, y, Operand("z"))) == []
 
 
 def test_a_value_that_no_node_makes_is_only_an_operand() -> None:
@@ -52,6 +53,13 @@ def test_a_value_that_no_node_makes_is_only_an_operand() -> None:
 
 def test_a_test_of_the_node_decides() -> None:
     assert names(Apply(frozenset({"mul"}), (x,), lambda node: len(node.inputs) == 1)) == []
+
+
+def test_a_result_has_its_number() -> None:
+    split = Plain("split", ["x"], ["first", "second"])
+    start = Match(find_makers([split]))
+    second = Apply(frozenset({"split"}), (x,), output=1)
+    assert [bool(list(second.find(value, start))) for value in split.outputs] == [False, True]
 
 
 def test_each_of_several_expressions_is_found() -> None:

@@ -81,19 +81,24 @@ class Operand(Pattern):
 @dataclass(eq=False)
 class Apply(Pattern):
     """The result of one of some operations on these first inputs; ``where`` tests the node, which may have further
-    inputs; ``name`` stands for the node."""
+    inputs; ``name`` stands for the node; ``output`` is the number of the result, by default any."""
 
     kinds: Kinds
     inputs: tuple[Pattern, ...]
     where: Callable[[Any], bool] = lambda node: True
     name: str = ""
+    output: int | None = None
 
     def find(self, value: Any, match: Match) -> Iterator[Match]:
         node = match.find_maker(value)
-        if node is not None and match.kind_of(node) in self.kinds and self.where(node):
+        if node is not None and match.kind_of(node) in self.kinds and self._fits(node, value):
             within = match.bind(self.name, node) if self.name else match
             if within is not None:
                 yield from _find_all(self.inputs, node.inputs, within.through(node))
+
+    def _fits(self, node: Any, value: Any) -> bool:
+        is_output = self.output is None or list(node.outputs).index(value) == self.output
+        return is_output and len(node.inputs) >= len(self.inputs) and self.where(node)
 
     def list_parts(self) -> Sequence[Pattern]:
         return self.inputs

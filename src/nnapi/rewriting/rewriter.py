@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from nnapi.rewriting.dataflow import Dataflow, Node, replace_nodes
-from nnapi.rewriting.pattern import Match, Pattern
+from nnapi.rewriting.pattern import Kinds, Match, Pattern
 
 N = TypeVar("N", bound=Node)
+NONE: Kinds = frozenset()
 MOST_MATCHES = 64
 """The largest number of matches that are tried for one node."""
 
@@ -20,23 +21,24 @@ MOST_MATCHES = 64
 class Rewrite:
     """A declaration: the expressions that a function replaces, and that function.
 
-    The nodes of a match that other nodes or results read prevent the rewrite, or stay if ``keeps_read``.
+    Other nodes or results that read nodes of a match prevent the rewrite, unless these are of the kinds ``shared``.
+    Nodes that are still read stay.
     """
 
     name: str
     forms: tuple[Pattern, ...]
     replace: Callable[..., Any]
-    keeps_read: bool = False
+    shared: Kinds = NONE
 
 
 class Rewrites(list[Rewrite]):
     """Declarations, in the order in which they are tried."""
 
-    def pattern(self, *forms: Pattern, keeps_read: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def pattern(self, *forms: Pattern, shared: Kinds = NONE) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Declare expressions, the largest first, and the function below as their replacement."""
 
         def declare(replace: Callable[..., Any]) -> Callable[..., Any]:
-            self.append(Rewrite(replace.__name__, forms, replace, keeps_read))
+            self.append(Rewrite(replace.__name__, forms, replace, shared))
             return replace
 
         return declare
@@ -50,7 +52,7 @@ class Rewriter(Generic[N]):
     """
 
     def __init__(self, nodes: Sequence[N], results: Sequence[Any]) -> None:
-        self.nodes = nodes
+        self.nodes, self.results = nodes, results
         self.flow = Dataflow(nodes, results)
         self.match = Match(self.flow.makers)
 
@@ -73,24 +75,35 @@ class Rewriter(Generic[N]):
                     replaced[node] = found[0]
                     gone.update(found[1])
                     break
-        return replace_nodes(self.nodes, replaced)
+        kept = replace_nodes(self.nodes, replaced)
+        return self._drop_unread(kept, gone.difference(replaced)) if gone else kept
+
+    def _drop_unread(self, nodes: Sequence[N], matched: Collection[N]) -> list[N]:
+        """Return the nodes without those of the matched ones that no other node and no result reads."""
+        read, kept = set(self.results), []
+        for node in reversed(nodes):
+            if node not in matched or not read.isdisjoint(node.outputs):
+                read.update(node.inputs)
+                kept.append(node)
+        return kept[::-1]
 
     def _rewrite(self, node: N, rewrite: Rewrite, form: Pattern) -> tuple[Sequence[N], Sequence[N]] | None:
         """Return the new nodes and those that they replace; None if the node is not the last of a match."""
         matches = form.find(node.outputs[0], self.match) if len(node.outputs) == 1 else iter(())
         for found in islice(matches, MOST_MATCHES):
-            if rewrite.keeps_read or self._is_closed(found.nodes, node):
+            if self._is_closed(found.nodes, node, rewrite.shared):
                 new = self.replace(rewrite, node, found)
                 if new is not None:
                     return new, found.nodes
         return None
 
-    def _is_closed(self, matched: Sequence[N], last: N) -> bool:
-        """Return whether only the match reads what its nodes write, except the last."""
+    def _is_closed(self, matched: Sequence[N], last: N, shared: Kinds) -> bool:
+        """Return whether only the match reads what its nodes write, except the last and ``shared`` ones."""
         nodes = dict.fromkeys(matched)
         reads = Counter(value for node in nodes for value in node.inputs)
+        private = (node for node in nodes if node is not last and self.match.kind_of(node) not in shared)
         return last in nodes and all(
-            self.flow.reads[value] == reads[value] for node in nodes if node is not last for value in node.outputs
+            self.flow.reads[value] == reads[value] for node in private for value in node.outputs
         )
 
     def replace(self, rewrite: Rewrite, last: N, match: Match) -> Sequence[N] | None:

@@ -6,85 +6,72 @@ ConvInteger they become DynamicQuantizeConv, an operator of the importer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Container, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from nnapi.formats.onnx.messages import make_node
-from nnapi.importers.onnx.fusion import Readers
+from nnapi.importers.onnx.fusion import names_in_subgraphs
 from nnapi.importers.onnx.reader import DEFAULT
 from nnapi.importers.onnx.tensors import FLOAT
+from nnapi.rewriting.pattern import Apply, Either, Operand, Pattern
+from nnapi.rewriting.rewriter import Rewrite, Rewriter
 
 if TYPE_CHECKING:
     from nnapi.formats.onnx import messages as onnx
 
 
 JOINED = {"MatMulInteger": "DynamicQuantizeMatMul", "ConvInteger": "DynamicQuantizeConv"}
+SHARED = frozenset({"DynamicQuantizeLinear", "Mul"})
+"""Nodes of a product that other nodes may read too; its sums, which become floats, may have no other reader."""
 
 
-class Product(NamedTuple):
-    """The nodes of a product. ``scales`` multiplies both scales; ``scaling`` multiplies the product by the result."""
+class _Node:
+    """A node of a file, as the rewriter sees nodes."""
 
-    quantization: onnx.NodeProto
-    product: onnx.NodeProto
-    cast: onnx.NodeProto
-    scales: onnx.NodeProto
-    scaling: onnx.NodeProto
-
-    def join(self) -> onnx.NodeProto:
-        _, weights, _, *point = self.product.input
-        scale = _other(self.scales, self.quantization.output[1])
-        inputs = [self.quantization.input[0], weights, scale, *point]
-        kind, name = JOINED[self.product.op_type], self.product.name
-        joined = make_node(kind, inputs, self.scaling.output, name, "com.microsoft")
-        joined.attribute.extend(self.product.attribute)
-        return joined
+    def __init__(self, proto: onnx.NodeProto) -> None:
+        self.proto, self.inputs, self.outputs = proto, list(proto.input), list(proto.output)
+        self.kind = proto.op_type if proto.domain in DEFAULT else ""
 
 
 def join_products(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> Sequence[onnx.NodeProto]:
     """Return the nodes of a graph with such products fused; ``outputs`` are the names read outside of it."""
-    if not any(node.op_type in JOINED for node in nodes):
+    kinds = JOINED.keys() & {node.op_type for node in nodes}
+    if not kinds:
         return nodes
-    makers = {name: node for node in nodes for name in node.output}
-    readers = Readers(nodes, outputs)
-    found = [product for node in nodes if (product := _find(node, makers, readers))]
-    joined = {id(each.scaling): each.join() for each in found}
-    replaced = {id(node) for each in found for node in (each.product, each.cast)}
-    kept = [joined.get(id(node), node) for node in nodes if id(node) not in replaced]
-    for kind in ("scales", "quantization"):
-        candidates = {id(getattr(each, kind)) for each in found}
-        readers = Readers(kept, outputs)
-        kept = [node for node in kept if id(node) not in candidates or any(map(readers.reads, node.output))]
-    return kept
+    inner = [name for node in nodes for name in names_in_subgraphs(node)]
+    rewriter = Rewriter([_Node(proto) for proto in nodes], [*outputs, *inner])
+    made = rewriter.flow.makers.keys()
+    return [node.proto for node in rewriter.run([_declare(kind, made) for kind in sorted(kinds)])]
 
 
-def _find(product: onnx.NodeProto, makers: dict[str, onnx.NodeProto], readers: Readers) -> Product | None:
-    if product.op_type not in JOINED or len(product.input) < 3:
-        return None
-    quantization = makers.get(product.input[0])
-    if quantization is None or not _is(quantization, "DynamicQuantizeLinear"):
-        return None
-    if product.input[2] != quantization.output[2] or product.input[1] in quantization.output:
-        return None
-    cast = readers.only(product.output[0])
-    if cast is None or not _is(cast, "Cast") or [each.i for each in cast.attribute if each.name == "to"] != [FLOAT]:
-        return None
-    scaling = readers.only(cast.output[0])
-    if scaling is None or not _is(scaling, "Mul"):
-        return None
-    scales = makers.get(_other(scaling, cast.output[0]))
-    if scales is None or not _is(scales, "Mul") or quantization.output[1] not in scales.input:
-        return None
-    is_constant = makers.keys().isdisjoint((product.input[1], _other(scales, quantization.output[1])))
-    if product.op_type == "ConvInteger" and not is_constant:
-        return None
-    return Product(quantization, product, cast, scales, scaling)
+def _declare(kind: str, made: Container[str]) -> Rewrite:
+    """Return the rewrite of a product. A convolution has constant weights; ``made`` are the results of nodes."""
+    constant = (lambda name: name not in made) if kind == "ConvInteger" else (lambda name: True)
+    weights, scale = (Operand(name, constant) for name in ("weights", "scale"))
+    quantize = partial(_apply, "DynamicQuantizeLinear", Operand("x"), name="quantization")
+    x, scale_of_x, point = (quantize(output=i) for i in range(3))
+    cast = _apply("Cast", _apply(kind, x, weights, point, name="product"), where=_is_to_float)
+    scales = Either(_multiply(scale_of_x, scale))
+    return Rewrite(kind, _multiply(cast, scales), _join, SHARED)
 
 
-def _is(node: onnx.NodeProto, kind: str) -> bool:
-    return node.op_type == kind and node.domain in DEFAULT
+def _apply(kind: str, *inputs: Pattern, where: Callable[[_Node], bool] = lambda node: True, **names: Any) -> Apply:
+    return Apply(frozenset({kind}), inputs, where, **names)
 
 
-def _other(node: onnx.NodeProto, name: str) -> str:
-    """Return the other input of a node with two inputs, one of which is ``name``."""
-    first, second = map(str, node.input)
-    return second if first == name else first
+def _multiply(a: Pattern, b: Pattern) -> tuple[Pattern, ...]:
+    return _apply("Mul", a, b), _apply("Mul", b, a)
+
+
+def _is_to_float(cast: _Node) -> bool:
+    return [each.i for each in cast.proto.attribute if each.name == "to"] == [FLOAT]
+
+
+def _join(last: _Node, product: _Node, quantization: _Node, x: str, weights: str, scale: str) -> list[_Node] | None:
+    if weights in quantization.outputs:
+        return None
+    inputs = [x, weights, scale, *product.inputs[3:]]
+    joined = make_node(JOINED[product.kind], inputs, last.outputs, product.proto.name, "com.microsoft")
+    joined.attribute.extend(product.proto.attribute)
+    return [_Node(joined)]

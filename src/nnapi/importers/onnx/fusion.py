@@ -34,7 +34,7 @@ class Readers:
         for node in nodes:
             for name in node.input:
                 self._readers.setdefault(name, []).append(node)
-            for name in _names_in_subgraphs(node):
+            for name in names_in_subgraphs(node):
                 self._readers.setdefault(name, []).append(None)
 
     def fusion(self, name: str, tensors: Mapping[str, Tensor]) -> Fusion:
@@ -45,21 +45,18 @@ class Readers:
             node = self.only(node.output[0])
         return Fusion(activation, None if node is None else _find_quantized_type(node, tensors))
 
-    def reads(self, name: str) -> bool:
-        return name in self._readers
-
     def only(self, name: str) -> onnx.NodeProto | None:
         """Return the single reader of a tensor; None if it has several, or one in a subgraph or outside the graph."""
         readers = self._readers.get(name, [])
         return readers[0] if len(readers) == 1 else None
 
 
-def _names_in_subgraphs(node: onnx.NodeProto) -> set[str]:
+def names_in_subgraphs(node: onnx.NodeProto) -> set[str]:
     found: set[str] = set()
     for attribute in node.attribute:
         for graph in (attribute.g, *attribute.graphs):
             for each in graph.node:
-                found |= set(each.input) | _names_in_subgraphs(each)
+                found |= set(each.input) | names_in_subgraphs(each)
             found |= {output.name for output in graph.output}
     return found
 

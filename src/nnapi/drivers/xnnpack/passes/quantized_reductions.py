@@ -9,6 +9,8 @@ RATIOS = (2.0**-14, 2.0**7)
 """Range of (input scale / result scale)."""
 MOST_SUMMED = 2**16
 """Maximum number of values in a sum. It then fits into 32 bits, and is exact in float32."""
+SHARED = frozenset({"DEQUANTIZE", "MEAN", "SUM", "RESHAPE"})
+"""Operators that others may read too."""
 REWRITES = Rewrites()
 
 
@@ -28,7 +30,7 @@ real = _apply("DEQUANTIZE", to=Operand("quantized", _is_signed))
 total = _apply("MEAN", "SUM", to=real, name="reduction")
 
 
-@REWRITES.pattern(_apply("QUANTIZE", to=_apply("RESHAPE", to=total)), _apply("QUANTIZE", to=total), keeps_read=True)
+@REWRITES.pattern(_apply("QUANTIZE", to=_apply("RESHAPE", to=total)), _apply("QUANTIZE", to=total), shared=SHARED)
 def fuse(last: Operator, quantized: Tensor, reduction: Operator) -> list[Operator] | None:
     """Compute a quantized sum or mean; None if that is not exact."""
     out, real = last.output, reduction.output
@@ -44,7 +46,7 @@ def fuse(last: Operator, quantized: Tensor, reduction: Operator) -> list[Operato
     return [fused] if result is out else [fused, Operator("RESHAPE", [result, constant(out.shape)], [out])]
 
 
-@REWRITES.pattern(_apply("REDUCE_MAX", "REDUCE_MIN", to=real), keeps_read=True)
+@REWRITES.pattern(_apply("REDUCE_MAX", "REDUCE_MIN", to=real), shared=SHARED)
 def swap(last: Operator, quantized: Tensor) -> list[Operator]:
     """Dequantize the maximum or minimum instead of all values."""
     real = last.output
