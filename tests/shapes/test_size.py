@@ -85,5 +85,31 @@ def test_a_size_that_may_be_1_stretches_to_itself() -> None:
     assert drop_ones((1, 7, 1)) == [7]
     assert drop_ones((1, 1)) == []
     assert not symbols.guards
-    assert len(drop_ones((a, b))) == 2
+    assert [each is a for each in drop_ones((a, 1, b))] == [True, False]
+    assert not symbols.guards, "the caller compares the sizes that stay"
+    assert len(drop_ones((a, 7))) == 2
     assert symbols.find_broken(Substitution([1, 5]))
+
+
+def test_sizes_that_are_1_together_stay_equal() -> None:
+    """The tokens of a decoder's step and their positions: as many in a prompt."""
+    symbols = Symbols()
+    ids, positions = symbols.add(1, "ids"), symbols.add(1, "positions")
+    wide = drop_ones((ids, positions))
+    assert wide[1] == wide[0]
+    assert not symbols.find_broken(Substitution([6, 6]))
+    assert symbols.find_broken(Substitution([6, 1]))
+
+
+def test_answers_that_only_sizes_from_1_on_give_are_known() -> None:
+    symbols = Symbols()
+    past, ids = symbols.add(3, "past"), symbols.add(1, "ids")
+    assert past * ids != 0
+    assert not past - 1 < 0
+    assert not symbols.guards
+    assert symbols.find_broken_by_empty(Substitution([1, 1])) == ""
+    broken = symbols.find_broken_by_empty(Substitution([0, 1]))
+    assert broken == "an input has no elements, but past - 1 ≥ 0 is assumed"
+    assert not symbols.find_broken_by_empty(Substitution([2, 0])), "only the size of an empty tensor is 0"
+    assert past + ids != 1
+    assert symbols.find_broken_by_empty(Substitution([1, 0]))

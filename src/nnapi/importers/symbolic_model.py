@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from nnapi.codes import OperationCode
 from nnapi.errors import need
 from nnapi.importers.input_shapes import DYNAMIC
 from nnapi.model.dynamic_model import OtherImportError
@@ -9,6 +10,7 @@ from nnapi.model.graph import Lifetime, Operand
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape, check_type
 from nnapi.model.parameter import Several, TensorParameter, ValuesParameter
+from nnapi.ops.shapes import axis_of
 from nnapi.shapes.array import SymbolicArray, is_symbolic
 from nnapi.shapes.rebinding import Rebinding
 from nnapi.shapes.symbols import Substitution, Symbols
@@ -160,9 +162,34 @@ class SymbolicModel:
     def find_broken_by(self, symbols: Symbols, shapes: Mapping[str, Sequence[int]]) -> str:
         """Return the guard of the import or of other ``symbols`` that these shapes of inputs break; empty if none."""
         sizes = self._substitution(shapes)
-        if 0 in sizes.numbers:
-            return "an input has no elements"
-        return self._symbols.find_broken(sizes) or symbols.find_broken(sizes)
+        try:
+            broken = self._symbols.find_broken(sizes) or symbols.find_broken(sizes)
+            if broken or 0 not in sizes.numbers:
+                return broken
+            return (
+                self._find_empty(sizes)
+                or self._symbols.find_broken_by_empty(sizes)
+                or symbols.find_broken_by_empty(sizes)
+            )
+        except ZeroDivisionError:
+            return "a size of 0 divides another"
+
+    def _find_empty(self, sizes: Substitution) -> str:
+        """Describe a tensor that has no elements for these sizes, unless it only lengthens others: a decoder's past
+        before the first token."""
+        model = self._model
+        empty = {
+            index: shape for index, type in self._symbols.types.items() if 0 in (shape := sizes.shape(type.dimensions))
+        }
+        for call in model.operations:
+            for index in empty.keys() & set(call.inputs):
+                along = None
+                if call.code == OperationCode.CONCATENATION:
+                    along = axis_of(int(model.operands[call.inputs[-1]].value), len(empty[index]))
+                if empty[index].index(0) != along:
+                    return f"{call} reads {model.operands[index].name}, which has no elements"
+        others = [index for index in empty if index not in model.inputs]
+        return f"{model.operands[others[0]].name} has no elements" if others else ""
 
     def _substitution(self, shapes: Mapping[str, Sequence[int]]) -> Substitution:
         return Substitution([shapes[name][axis] for name, axis in self._symbols.axes])

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nnapi.contract.driver import Prepared, Request, TakesDynamic
 from nnapi.errors import NnapiError, OpFailedError
@@ -14,6 +14,9 @@ from nnapi.runtime.compilation import Compilation
 MOST_PREPARED = 4
 """Number of preparations, each for the sizes that keep its guards; a model that needs more has new guards each time."""
 
+MOST_ANSWERS = 4096
+"""Number of shapes for which it is cached whether a preparation takes them."""
+
 
 @dataclass
 class SizedRuns:
@@ -24,9 +27,16 @@ class SizedRuns:
     prepared: Prepared
     seconds: float
     runs: int = 0
+    _taken: dict[Shapes, bool] = field(default_factory=dict)
 
     def takes(self, shapes: Shapes) -> bool:
-        return not self.model.find_broken(shapes)
+        """Return whether shapes keep the guards. Answers are cached, as the lengths of a text recur in the next one."""
+        taken = self._taken.get(shapes)
+        if taken is None:
+            if len(self._taken) == MOST_ANSWERS:
+                self._taken.clear()
+            taken = self._taken[shapes] = not self.model.find_broken(shapes)
+        return taken
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         further = self.model.find_further(tuple([array.shape for array in arrays]))
@@ -59,7 +69,7 @@ class SizedCache:
 
     def make(self, shapes: Shapes, like: Compilation) -> SizedRuns | None:
         """Prepare the model that holds for these shapes on a device of a compilation; None if none takes it."""
-        if self.refusal:
+        if self.refusal or any(0 in shape for shape in shapes):  # where a size is 0, it is not known what others do
             return None
         if len(self._made) == MOST_PREPARED:
             self.refusal = f"{MOST_PREPARED} preparations did not suffice"

@@ -186,10 +186,10 @@ def is_same(a: Sequence[int], b: Sequence[int]) -> bool:
 
 
 def drop_ones(sizes: Sequence[int]) -> list[int]:
-    """Return the sizes that are not 1. One size that may be 1 stays, if all others are 1 or equal to it: it is then the
-    size to which all of them broadcast, and no guard is needed."""
+    """Return the sizes that are not 1. Sizes that may be 1 stay, if all others are 1 or equal to them now: they are
+    then the size to which all broadcast, whatever it is."""
     wide = [size for size in sizes if isinstance(size, Size) or size != 1]
-    if all(isinstance(size, Size) and size.expression == _read(wide[0]) for size in wide):
+    if len(set(map(number_of, wide))) < 2:
         return wide
     return [size for size in wide if size != 1]
 

@@ -48,6 +48,13 @@ class Substitution:
         dividend, divisor = self.evaluate(atom.dividend), self.evaluate(atom.divisor)
         return dividend // divisor if atom.is_quotient else dividend % divisor
 
+    def vanishes(self, expression: Expression) -> bool:
+        """Return whether each term has a factor of 0."""
+        return all(
+            any(isinstance(atom, Symbol) and self.numbers[atom.position] == 0 for atom in product)
+            for product in expression.terms
+        )
+
     def size(self, size: int) -> int:
         return self.evaluate(size.expression) if isinstance(size, Size) else size
 
@@ -73,6 +80,8 @@ class Symbols:
         self.numbers: list[int] = []
         self.guards: dict[tuple[Expression, str], bool] = {}
         """Whether an expression is 0 (``==``) or below 0 (``<``)."""
+        self.assumed: dict[tuple[Expression, str], bool] = {}
+        """Answers that hold without a guard, because no size is 0."""
         self.tests: list[tuple[Callable[[Substitution], object], object]] = []
         """Functions of the sizes, and the results that they must have."""
         self.own = Substitution(self.numbers)
@@ -91,12 +100,11 @@ class Symbols:
     def decide(self, expression: Expression, relation: str) -> bool:
         """Return whether an expression is 0 or below 0; record a guard unless that holds for all sizes."""
         low, high = expression.bounds
-        if low > 0 or (relation == "<" and low >= 0):
-            return False
-        if high < 0:
-            return relation == "<"
-        if low == high == 0:
-            return relation == "=="
+        if low == high:
+            return low == 0 if relation == "==" else low < 0
+        if low > 0 or high < 0 or (relation == "<" and low >= 0):
+            answer = self.assumed[expression, relation] = relation == "<" and high < 0
+            return answer
         value = self.own.evaluate(expression)
         answer = value == 0 if relation == "==" else value < 0
         self.guards[expression, relation] = answer
@@ -136,6 +144,19 @@ class Symbols:
                     return "the earlier import holds only for one value of a constant that depends on sizes"
             except Exception as error:
                 return f"a constant cannot be computed: {error}"
+        return ""
+
+    def find_broken_by_empty(self, numbers: Substitution) -> str:
+        """Describe an answer that does not hold where sizes are 0; return an empty text if all hold.
+
+        That sizes of tensors without elements are 0 breaks none: the caller knows the readers of these tensors.
+        """
+        for (expression, relation), answer in self.assumed.items():
+            if relation == "==" and numbers.vanishes(expression):
+                continue
+            value = numbers.evaluate(expression)
+            if (value == 0 if relation == "==" else value < 0) != answer:
+                return f"an input has no elements, but {expression} {SIGNS[relation, answer]} 0 is assumed"
         return ""
 
 

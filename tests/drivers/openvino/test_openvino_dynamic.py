@@ -15,7 +15,7 @@ pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: 
 pytest.importorskip("onnx", reason="onnx is not installed")
 
 from nnapi.drivers.openvino import OpenVinoDriver
-from tests.importers.onnx.symbolic_cases import CASES, make_heads, make_positions
+from tests.importers.onnx.symbolic_cases import CASES, make_heads, make_masked, make_positions
 
 pytestmark = pytest.mark.engine
 OPTIONS = PrepareOptions(threads=1)
@@ -65,13 +65,21 @@ def test_one_compilation_computes_all_sizes(name: str) -> None:
     assert computed > 6, "most sizes keep the guards"
 
 
+def test_a_past_without_elements_lengthens_nothing() -> None:
+    """It is concatenated only, so a prompt is computed as the tokens behind it are."""
+    sized = describe(load(make_masked()), ((1, 1), (1, 7), (1, 2, 6, 4)))
+    assert sized.find_broken(((1, 5), (1, 5), (1, 2, 0, 4))) == ""
+    assert sized.find_broken(((1, 5), (1, 6), (1, 2, 0, 4))), "the mask is longer"
+    assert sized.find_broken(((1, 0), (1, 6), (1, 2, 6, 4))) == "TAKE (#6) reads ids, which has no elements"
+
+
 def test_sizes_that_break_guards_are_refused() -> None:
     """A GATHER's limit of indices is a number: the engine does not test them, and its rule does."""
     model = load(make_heads())
     sized = describe(model, ((2, 3, 8),))
     assert sized.find_broken(((2, 9, 8),)) == ""
     assert sized.find_broken(((1, 9, 8),)) == "the earlier import holds only where x[0] - 1 ≠ 0"
-    assert sized.find_broken(((0, 9, 8),)) == "an input has no elements"
+    assert sized.find_broken(((0, 9, 8),)) == "RESHAPE (#0) reads x, which has no elements"
     OpenVinoDriver(threads=1).prepare_dynamic(sized.model, OPTIONS)
     assert "24*x[0]*x[1]" in sized.find_broken(((2, 9, 8),))
 

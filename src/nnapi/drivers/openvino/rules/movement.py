@@ -18,6 +18,7 @@ from nnapi.ops.pad import MODES
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.slice import slice_steps
+from nnapi.shapes.size import Size
 
 LARGEST = int(np.iinfo(np.int32).max)
 BLOCKS: dict[Code, Any] = {Op.DEPTH_TO_SPACE: op.depth_to_space, Op.SPACE_TO_DEPTH: op.space_to_depth}
@@ -49,8 +50,9 @@ def concatenate(context: Context, inputs: Sequence[Value], axis: int) -> Value:
 
 def _copy(nodes: list[Node], type: OperandType, axis: int) -> list[Node]:
     """Copy tensors that are concatenated along the outermost axis. Otherwise the engine computes them in the memory of
-    the result, and other readers of an image read wrong values."""
-    return nodes if math.prod(type.dimensions[:axis]) > 1 else [op.maximum(node, node) for node in nodes]
+    the result, and other readers of an image read wrong values. Dynamic dimensions may be 1."""
+    outer = math.prod(size for size in type.dimensions[:axis] if not isinstance(size, Size))
+    return nodes if outer > 1 else [op.maximum(node, node) for node in nodes]
 
 
 def _alike(value: Value, type: OperandType, first: bool) -> Node:
