@@ -10,6 +10,7 @@ from onnx import helper, numpy_helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 import nnapi  # noqa: E402
+from nnapi.codes import OperationCode  # noqa: E402
 from tests.importers.onnx.sized_cases import make_sized  # noqa: E402
 
 RNG = np.random.default_rng(5)
@@ -241,3 +242,17 @@ def test_a_dynamic_batch_is_not_a_constant(kind: str, expected: Any) -> None:
     proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
     (found,) = nnapi.compile(nnapi.load(proto.SerializeToString())).run(np.full((4, 3), 2, np.float32))
     np.testing.assert_array_equal(found.reshape(np.shape(expected)), expected)
+
+
+def test_a_slice_without_elements_of_a_computed_number_of_rows_is_dropped_by_a_concatenation() -> None:
+    """As in YOLO's exports, where boxes have no further columns. Its shape still has the number of rows."""
+    nodes = [
+        *ROWS,
+        node("Slice", ["r", "four", "huge", "one"], ["further"]),
+        node("Concat", ["r", "further"], ["y"], axis=1),
+        node("Shape", ["further"], ["s"]),
+    ]
+    inputs, constants = {"x": X}, {"zero": [0], "one": [1], "four": [4], "huge": [2**62]}
+    compare(nodes, inputs, "y s", NONE, low=LOW, **constants)
+    model = nnapi.load(make_sized(nodes, inputs, ["y"], low=LOW, **constants).SerializeToString())
+    assert OperationCode.CONCATENATION not in {call.code for call in model.operations}

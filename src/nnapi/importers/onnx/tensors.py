@@ -79,9 +79,10 @@ class Tensor:
     ``array`` is a constant in the file's type. ``value`` is the operand in the graph, made on demand for a constant;
     its dimensions may differ from ``shape``. ``is_nhwc``: the operand is NHWC, while the file's tensor is NCHW.
     ``is_dynamic_shape``: the array is a shape, with -1 for dynamic dimensions. ``is_refused``: NNAPI cannot express
-    the tensor. ``quantized``: the stored values of a float constant. ``compute`` returns a shape whose dimensions
-    depend on data as a tensor that a run computes; its ``known_sizes`` are those known before, else -1. ``packed``: a
-    constant matrix that only products read.
+    the tensor. ``is_empty``: the tensor never has elements, although it has dynamic dimensions. ``quantized``: the
+    stored values of a float constant. ``compute`` returns a shape whose dimensions depend on data as a tensor that a
+    run computes; its ``known_sizes`` are those known before, else -1. ``packed``: a constant matrix that only products
+    read.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Tensor:
     is_nhwc: bool = False
     is_dynamic_shape: bool = False
     is_refused: bool = False
+    is_empty: bool = False
     quantized: Value | None = None
     compute: Callable[[], Tensor] | None = None
     known_sizes: Array | None = None

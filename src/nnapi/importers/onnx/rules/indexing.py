@@ -37,6 +37,10 @@ def slice_axes(node: Node) -> Tensor:
         if tensor.dims[axis] == DYNAMIC and node.conversion.state.sizes_depend_on_data:
             return _slice_at_run(node)
         chosen[axis] = range(*part.indices(node.static_size(0, axis)))
+        if not len(chosen[axis]) and not tensor.is_known and node.conversion.state.sizes_depend_on_data:
+            found = _slice_at_run(node)
+            found.is_empty = True
+            return found
         need_elements(len(chosen[axis]))
         shape[axis] = len(chosen[axis])
     if tensor.rank > HIGHEST_RANK and value.shape != tensor.dims and not is_nhwc:
