@@ -89,6 +89,17 @@ def test_dimensions_that_depend_on_hidden_values_are_free() -> None:
     assert np.isinf(expected.allowance).all()
 
 
+@pytest.mark.parametrize("operation", ["NONZERO", "RELU"])
+def test_dimensions_that_depend_on_nan_are_free(operation: str) -> None:
+    """A RELU may give 0 for NaN; the specification does not define it."""
+    steps = (("RELU", FLOATS),) if operation == "RELU" else ()
+    data = np.array([np.nan, 0, 1, 2], np.float32)
+    example = chain(*steps, ("NONZERO", tensor("TENSOR_INT32", 1, 0)), x=FLOATS, data=data)
+    expected = computed(example).expect(len(steps) + 1)
+    assert expected.free_axes == {1}
+    assert np.isinf(expected.allowance).all()
+
+
 def test_dimensions_that_depend_on_visible_values_are_judged() -> None:
     computation = Computation(positions(shown=True))
     computation.run(0)
