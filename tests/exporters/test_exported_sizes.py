@@ -9,6 +9,7 @@ import pytest
 import nnapi
 from nnapi.operation_codes import CompositeCode as C
 from tests.exporters.exported_cases import run_onnxruntime
+from tests.importers.tflite.against_litert import litert
 from tests.ops.kernel_cases import build, normal
 
 I32 = np.int32
@@ -81,6 +82,29 @@ def test_sizes_that_depend_on_the_data_in_onnx_files(name: str, tmp_path: Path) 
     np.testing.assert_array_equal(nnapi.compile(again, "nnapi-reference").run(x)[0], expected)
     pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     np.testing.assert_array_equal(run_onnxruntime(path, [x])[0], expected)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[2][0] in (C.NONZERO, C.RANGE)])
+def test_sizes_that_depend_on_the_data_in_tflite_files(name: str, tmp_path: Path) -> None:
+    make, x, codes = CASES[name]
+    model, path = build(make, [x]), tmp_path / "model.tflite"
+    nnapi.export(model, path)
+    (expected,) = nnapi.compile(model, "nnapi-reference").run(x)
+    again = nnapi.load(path)
+    assert codes[0] in [call.code for call in again.operations]
+    np.testing.assert_array_equal(nnapi.compile(again, "nnapi-reference").run(x)[0], expected)
+    if expected.size:  # LiteRT's interpreter returns no empty array
+        (found,) = litert(path.read_bytes(), [x])
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_the_shape_of_a_dynamic_input_in_a_tflite_file(tmp_path: Path) -> None:
+    """It is an output, not only the shape that a RESHAPE takes."""
+    b = nnapi.Builder()
+    b.output(b.shape(b.input(nnapi.tensor("float32", (0, 3)), "rows")))
+    nnapi.export(b.finish(), tmp_path / "model.tflite")
+    again = nnapi.load(tmp_path / "model.tflite")
+    assert nnapi.compile(again, "nnapi-reference").run(normal(5, 3))[0].tolist() == [5, 3]
 
 
 def test_a_constant_that_depends_on_an_unknown_size_is_refused(tmp_path: Path) -> None:

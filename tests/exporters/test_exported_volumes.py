@@ -124,6 +124,12 @@ def test_volumes_in_tflite_files(code: C, make: Any, x: Any, tmp_path: Path) -> 
     run_in_litert(make, x, tmp_path)
 
 
+@pytest.mark.parametrize(("number", "kinds"), [(0, ["PAD", "CONV_3D"]), (2, ["CONV_3D_TRANSPOSE", "SLICE"])])
+def test_tflite_has_operators_for_convolutions_of_volumes(number: int, kinds: list[str], tmp_path: Path) -> None:
+    _, make, x = WHOLE[number]
+    assert run_in_litert(make, x, tmp_path) == kinds
+
+
 def test_a_transposed_convolution_that_onnx_cannot_lengthen_is_decomposed(tmp_path: Path) -> None:
     """ONNX appends fewer cells than the strides."""
     far = np.array([[1, 0], [1, -2], [0, 1]], np.int32)

@@ -9,7 +9,10 @@ pytest.importorskip("onnx", reason="onnx is not installed")
 
 from nnapi import load
 from nnapi.errors import BadDataError
-from nnapi.importers.movement import collapse, merge_axes, without_axis
+from nnapi.importers.emitter import Emitter
+from nnapi.importers.graph import INT32, Allowance, Graph, Value
+from nnapi.importers.movement import collapse, merge_axes, transpose, without_axis
+from nnapi.model.operand import OperandType
 from tests.importers.onnx.operator_cases import chain, compare, single, step
 
 
@@ -80,3 +83,11 @@ def test_integers_are_joined_from_at_most_1024_pieces() -> None:
     with pytest.raises(BadDataError, match="NNAPI joins no int32, and the pieces are too many"):
         load(single("Concat", x, np.zeros(2, np.int32), axis=0))
     load(single("Concat", np.zeros(5000, np.int32), np.zeros(15, np.int32), axis=0))
+
+
+def test_integers_of_which_either_dimension_is_unknown_are_transposed() -> None:
+    for shape in ((2, 0), (0, 2)):
+        emitter = Emitter(Graph(Allowance(0)), "y")
+        moved = transpose(emitter, Value(OperandType(INT32, shape), "x"), [1, 0])
+        assert [step.code.name for step in emitter.graph.steps] == ["SPLIT", "RESHAPE", "RESHAPE", "PACK"]
+        assert moved.shape == shape[::-1]

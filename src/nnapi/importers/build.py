@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from nnapi.codes import OperationCode
+from nnapi.dataflow import select_needed
+from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import Graph, Step, Value
 from nnapi.importers.recognition import recognize
 from nnapi.importers.symbolic_model import InputSymbols
@@ -12,6 +14,7 @@ from nnapi.model.graph import StatePair
 from nnapi.model.matching import KnownMatch
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType
+from nnapi.operation_codes import CompositeCode
 from nnapi.rewriting.dataflow import select_needed
 from nnapi.shapes.array import has_sizes, is_symbolic
 
@@ -54,10 +57,17 @@ def build(
 
 
 def _write_outputs(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value]) -> list[Value]:
-    """Copy outputs that are inputs, constants or repeated: NNAPI requires an operation that writes each output."""
+    """Copy outputs that are inputs, constants or repeated: NNAPI requires an operation that writes each output. An
+    output that is a dynamic shape is computed."""
     taken = set(inputs)
     written = []
     for value in outputs:
+        if value.is_dynamic_shape:
+            said = f"the output {value.name} depends on dimensions that only a run knows"
+            need(value.shape_of is not None, said, BadDataError)
+            computed = Value(value.type, f"{value.name}:computed")
+            graph.steps.append(Step(CompositeCode.SHAPE, [value.shape_of], [computed]))
+            value = computed
         if value in taken or value.array is not None:
             copy = Value(value.type, f"{value.name}:copy")
             graph.steps.append(Step(OperationCode.CAST, [value], [copy]))

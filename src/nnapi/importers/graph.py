@@ -43,8 +43,8 @@ SAME_SCALE = 1e-6
 class Value:
     """An operand. ``array`` is the value of a constant; ``in_file`` tells whether it is a view of the file.
 
-    ``is_dynamic_shape``: the array is a tensor's shape, with -1 for dynamic dimensions. ``row``: for a value of more
-    dimensions than NNAPI allows, a value of lower rank with the same elements; operations write only the row.
+    ``is_dynamic_shape``: the array is a shape with -1 for dynamic dimensions, of ``shape_of`` if unchanged. ``row``: for
+    a value of more dimensions than NNAPI allows, one of lower rank with the same elements; only the row is written.
     """
 
     type: OperandType
@@ -54,9 +54,9 @@ class Value:
     model: Model | None = None
     omitted: bool = False
     is_dynamic_shape: bool = False
+    shape_of: "Value | None" = None
     row: "Value | None" = None
-    initial: Array | None = None
-    """The value at the first run, of a state between runs."""
+    initial: Array | None = None  # the value of a state at the first run
 
     @property
     def shape(self) -> Shape:

@@ -22,9 +22,10 @@ def transpose(emitter: Emitter, value: Value, order: Sequence[int], to: Value | 
     to = to or emitter.temporary(value.type.with_dimensions(shape), "transposed")
     if value.type.code != INT32:
         return emitter.emit(OperationCode.TRANSPOSE, value, emitter.graph.ints(list(order)), to=to)
-    if list(order) == [1, 0] and value.shape[0] and not value.shape[1]:
-        rows = [emitter.reshape(row, (0,)) for row in split(emitter, value, 0, value.shape[0])]
-        return emitter.emit(OperationCode.PACK, emitter.i32(1), *rows, to=to)
+    if list(order) == [1, 0] and any(value.shape) and not all(value.shape):
+        axis = 0 if value.shape[0] else 1
+        parts = [emitter.reshape(part, (0,)) for part in split(emitter, value, axis, value.shape[axis])]
+        return emitter.emit(OperationCode.PACK, emitter.i32(1 - axis), *parts, to=to)
     count = math.prod(emitter.static_shape_of(value))
     emitter.graph.reserve(4 * count)  # NNAPI does not transpose int32: gather by the index of each element
     indices = np.arange(count, dtype=np.int32).reshape(value.shape).transpose(order).reshape(-1)

@@ -16,6 +16,7 @@ SHORTENED = {
     "PackOptions.count": "values_count",
     "ArgMaxOptions.type": "output_type",
     "ArgMinOptions.type": "output_type",
+    "ShapeOptions.type": "out_type",
     "CastOptions.source": "in_data_type",
     "CastOptions.target": "out_data_type",
 }

@@ -10,7 +10,8 @@ from nnapi.lowering.tflite.context import HIGHEST_RANKS, flip_sign
 from nnapi.model.operand import OperandType
 from nnapi.rule_table import LoweringRules
 
-RULES = LoweringRules(base=canonical.RULES)
+RULES = LoweringRules("nnapi.exporters.tflite.rules", canonical.RULES)
+lower = RULES.register
 
 
 class Context(canonical.Context):

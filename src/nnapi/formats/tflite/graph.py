@@ -20,6 +20,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "f16": np.dtype(np.float16),
     "f32": np.dtype(np.float32),
     "i32": np.dtype(np.int32),
+    "i64": np.dtype(np.int64),
     "i16": np.dtype(np.int16),
     "u8": np.dtype(np.uint8),
     "i8": np.dtype(np.int8),

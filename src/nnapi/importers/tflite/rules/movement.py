@@ -223,11 +223,12 @@ def batch_to_space(node: TfliteNode) -> None:
 
 @rule("SHAPE")
 def shape(node: TfliteNode) -> None:
-    """Lower SHAPE to a constant; dynamic dimensions become -1."""
+    """Lower SHAPE to a constant, in which dynamic dimensions are -1, as RESHAPE takes them."""
     x = node.input(0)
     expressible(not node.is_scalar(0), "it asks for the dimensions of a scalar, of which there are none")
     dimensions = node.graph.ints([dimension or -1 for dimension in x.shape])
-    dimensions.is_dynamic_shape = 0 in x.shape
+    if 0 in x.shape:
+        dimensions.is_dynamic_shape, dimensions.shape_of = True, x
     node.deliver(dimensions)
 
 
