@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import nnapi
+from nnapi.codes import OperationCode as O
 from nnapi.exporters.tflite.composites import NAMES
 from nnapi.formats.tflite.flexbuffer import read_map
 from nnapi.formats.tflite.reader import File
@@ -34,7 +35,8 @@ def test_an_exported_composite_is_recognized(code: C, suffix: str, tmp_path: Pat
     model, path = build(make, [x]), tmp_path / f"model{suffix}"
     nnapi.export(model, path)
     again = nnapi.load(path)
-    assert [call.code for call in again.operations] == [code]
+    codes = [call.code for call in again.operations]
+    assert codes == [code] or (suffix == ".tflite" and code == C.ATTENTION and set(codes) == {code, O.TRANSPOSE})
     found, expected = (nnapi.compile(each, "nnapi-reference").run(x)[0] for each in (again, model))
     np.testing.assert_allclose(found, expected, 2e-6, 2e-6)
 
@@ -109,8 +111,8 @@ GROUPS = "odml.group_norm", {"num_groups": 2, "epsilon": 0.25, "channel_axis": 3
 
 
 def test_the_importer_takes_all_names_of_the_exporter() -> None:
-    assert set(NAMES) == {C.RMS_NORM, C.GROUP_NORM}
-    assert {"odml.rms_norm", "odml.group_norm"} <= set(NAMED)
+    assert set(NAMES) == {C.RMS_NORM, C.GROUP_NORM, C.ATTENTION}
+    assert {"odml.rms_norm", "odml.group_norm", "odml.scaled_dot_product_attention"} <= set(NAMED)
 
 
 @pytest.mark.parametrize(
@@ -147,6 +149,57 @@ def test_tflite_files_name_normalizations(make: Any, x: Any, named: Any, tmp_pat
     interpreter.invoke()
     found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
     np.testing.assert_allclose(found, expected, tolerance, tolerance)
+
+
+ROWS = normal(1, 3, 2, 8)
+SCALE = "odml.scaled_dot_product_attention", {"scale": 0.25}
+
+
+def attend(b: Any, x: Any, mask: Any = MASK) -> Any:
+    """Attention of rows and heads, as networks have it."""
+    query, key, value = (b.transpose(b.mul(x, normal(8)), [0, 2, 1, 3]) for _ in range(3))
+    return b.relu(b.transpose(b.attention(query, key, value, mask, 0.25), [0, 2, 1, 3]))
+
+
+@pytest.mark.parametrize(
+    ("make", "x", "kinds"),
+    [
+        (attend, ROWS, ["MUL", "MUL", "MUL", "STABLEHLO_COMPOSITE", "RELU"]),
+        (lambda b, x: b.attention(x, x, x, MASK, 0.25), HEADS, ["TRANSPOSE", "STABLEHLO_COMPOSITE", "TRANSPOSE"]),
+        (
+            lambda b, x: b.attention(x, normal(1, 2, 5, 8), normal(1, 2, 5, 4), normal(1, 1, 3, 5), 0.25),
+            HEADS,
+            ["TRANSPOSE", "STABLEHLO_COMPOSITE", "TRANSPOSE"],
+        ),
+        (lambda b, x: b.attention(x, x, x, None, 0.25), HEADS, None),
+        (lambda b, x: b.attention(x, x, x, MASK, 0.25), HEADS[0], None),
+    ],
+    ids=["network", "heads first", "constants", "without mask", "rank 3"],
+)
+def test_tflite_files_name_attention(make: Any, x: Any, kinds: Any, tmp_path: Path) -> None:
+    """There, rows come before heads. Pairs of TRANSPOSE that this makes are removed."""
+    model, path = build(make, [x]), tmp_path / "model.tflite"
+    nnapi.export(model, path)
+    written = [operator.kind for operator in File(memoryview(path.read_bytes())).subgraph(0).operators]
+    assert read_composites(path) == ([SCALE] if kinds else [])
+    assert kinds is None or written == kinds
+    (expected,) = nnapi.compile(model, "nnapi-reference").run(x)
+    again = nnapi.load(path)
+    assert C.ATTENTION in [call.code for call in again.operations]
+    np.testing.assert_allclose(nnapi.compile(again, "nnapi-reference").run(x)[0], expected, 5e-6, 5e-6)
+    np.testing.assert_allclose(litert(path.read_bytes(), [x])[0], expected, 5e-6, 5e-6)
+
+
+def test_attention_of_a_dynamic_batch_is_named(tmp_path: Path) -> None:
+    b = nnapi.Builder()
+    x = b.input(nnapi.tensor("float32", (0, 3, 2, 8)), "rows")
+    b.output(attend(b, x))
+    model, path = b.finish(), tmp_path / "model.tflite"
+    nnapi.export(model, path)
+    assert read_composites(path) == [SCALE]
+    given = normal(4, 3, 2, 8)
+    expected, found = (nnapi.compile(each, "nnapi-reference").run(given)[0] for each in (model, nnapi.load(path)))
+    np.testing.assert_allclose(found, expected, 5e-6, 5e-6)
 
 
 def test_a_named_composite_keeps_a_dynamic_dimension(tmp_path: Path) -> None:

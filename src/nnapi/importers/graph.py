@@ -43,8 +43,8 @@ SAME_SCALE = 1e-6
 class Value:
     """An operand. ``array`` is the value of a constant; ``in_file`` tells whether it is a view of the file.
 
-    ``is_dynamic_shape``: the array is a shape with -1 for dynamic dimensions, of ``shape_of`` if unchanged. ``row``: for
-    a value of more dimensions than NNAPI allows, one of lower rank with the same elements; only the row is written.
+    ``is_dynamic_shape``: the array is a shape with -1 for dynamic dimensions, ``shape_of`` its tensor if unchanged.
+    ``row``: for a value of more dimensions than NNAPI allows, one of lower rank with its elements, which is written.
     """
 
     type: OperandType

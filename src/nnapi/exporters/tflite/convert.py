@@ -8,12 +8,13 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.exporters.dynamic_dimensions import OTHER
 from nnapi.exporters.nested import FileLowering, need_few_copies
-from nnapi.exporters.tflite.composites import NAMES, isolate, name_composite
+from nnapi.exporters.tflite.composites import HEADS, NAMES, isolate, name_composite, turn
 from nnapi.exporters.tflite.context import RULES, Context
 from nnapi.formats.tflite.flexbuffer import write_map
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant, remove_dead_operators
 from nnapi.formats.tflite.operators import row_of
 from nnapi.lowering.lower import assume_shapes, name_of
+from nnapi.lowering.passes.cancel_transposes import cancel_transposes
 from nnapi.lowering.passes.fuse_lstm import fuse_lstm_steps
 from nnapi.lowering.passes.keep_shared_memory import keep_shared_memory
 from nnapi.lowering.passes.state_variables import make_state_variables
@@ -85,17 +86,34 @@ class Conversion(SubgraphLowering[Context], FileLowering[Tensor, Context]):
 
     def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:
         """Lower a composite that files name as an operator that refers to a subgraph, its decomposition."""
-        named = name_composite(self._normalize(call)) if self._names_composites and call.code in NAMES else None
-        if named is None:
+        normal = self._normalize(call) if self._names_composites and call.code in NAMES else None
+        named = name_composite(normal) if normal is not None else None
+        if normal is None or named is None:
             super()._lower_as_parts(call, refusal)
             return
-        alone, tensors = isolate(self.model, call)
-        inner = type(self)(alone, [type.dimensions for type in self.given_types(tensors)])
+        turned = {index for name in named.turned for index in normal.operands[name]}
+        alone, tensors = isolate(self.model, call, turned)
+        types = dict(zip(tensors, self.given_types(tensors), strict=True))
+        shapes = [turn(type.dimensions) if index in turned else type.dimensions for index, type in types.items()]
+        inner = type(self)(alone, shapes)
         inner._names_composites = False
         inner._share_file(self)
         number = inner.run().require_all().add_subgraph(None)
         options = {"decomposition_subgraph_index": number, "name": named.name, "content": write_map(named.attributes)}
-        self._refer("STABLEHLO_COMPOSITE", call, tensors, inner.result_types(), options, [])
+        given = [self._turn(self.value(index)) if index in turned else self.as_given(index) for index in tensors]
+        (result,), _ = self._refer("STABLEHLO_COMPOSITE", call, given, inner.result_types(), options, [])
+        if turned:
+            result.name, result.signature = "", result.signature and turn(result.signature)
+            self.values[call.outputs[0]] = self.name_value(self._turn(result), self.model.operands[call.outputs[0]])
+
+    def _turn(self, tensor: Tensor) -> Tensor:
+        """Swap heads and rows of a float32 tensor."""
+        if tensor.data is not None:
+            return tensor.like(shape=turn(tensor.shape), data=np.ascontiguousarray(tensor.value.transpose(HEADS)))
+        turned = tensor.like(shape=turn(tensor.shape))
+        turned.signature = tensor.signature and turn(tensor.signature)
+        self.operators.append(Operator("TRANSPOSE", [tensor, constant(HEADS)], [turned]))
+        return turned
 
     def finish(self) -> Graph:
         inputs = [self._given.get(index) or self.value(index) for index in self.model.inputs]
@@ -108,7 +126,7 @@ class Conversion(SubgraphLowering[Context], FileLowering[Tensor, Context]):
                 tensor = copy
             outputs.append(tensor)
         graph = Graph(self.operators, inputs, outputs, name=self.model.name)
-        graph = fuse_lstm_steps(graph)
+        graph = fuse_lstm_steps(cancel_transposes(graph))
         graph = make_state_variables(use_quantized_weights(graph) if self.model.dynamic_range else graph)
         return keep_shared_memory(graph)
 

@@ -1,7 +1,7 @@
 """Lower IF and WHILE to operators that refer to subgraphs, for files and for engines."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cached_property, partial
 from typing import Any, Generic, Self, TypeVar
@@ -96,7 +96,7 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
         numbers = [branch.add_subgraph(side) for branch, side in zip((then, otherwise), sides, strict=True)]
         options = dict(zip(("then_subgraph_index", "else_subgraph_index"), numbers, strict=True))
         inputs = [given[0], *(index for position, index in enumerate(given[1:]) if position not in embedded)]
-        _, left = self._refer("IF", call, inputs, then.result_types(), options, turns)
+        _, left = self._refer("IF", call, map(self.as_given, inputs), then.result_types(), options, turns)
         self.accept_turns(left)
         return then.result_types()
 
@@ -115,12 +115,12 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
         inputs, state = [given[position] for position in kept], [types[position] for position in kept]
         turns = self.pass_turns_to_loop(condition.model, body.model)
         if counted is None:
-            _, left = self._refer("WHILE", call, inputs, state, options, turns)
+            _, left = self._refer("WHILE", call, map(self.as_given, inputs), state, options, turns)
         else:
             limit = counted.limit if isinstance(counted.limit, Tensor) else self.value(inputs[counted.limit])
             emit, start = partial(self._emit, call), self.value(inputs[counted.position])
             cap = counted.find_cap(emit, start, limit, *turns)
-            results, _ = self._refer("WHILE", call, inputs, state, options, [cap])
+            results, _ = self._refer("WHILE", call, map(self.as_given, inputs), state, options, [cap])
             left = [counted.find_left(emit, (start, results[counted.position]), cap, limit, *turns)]
         self.accept_turns(left)
         return types[: len(call.outputs)]
@@ -176,14 +176,14 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
         self,
         kind: str,
         call: OperationCall,
-        given: Sequence[int],
+        given: Iterable[Tensor],
         types: Sequence[OperandType],
         options: dict[str, Any],
         turns: Sequence[Tensor],
     ) -> tuple[Sequence[Tensor], list[Tensor]]:
         """Append an operator that refers to subgraphs; return its results, and what is left of ``turns``. Convert
-        float16 inputs and results."""
-        inputs = [self.as_given(index) for index in given]
+        float16 results."""
+        inputs = list(given)
         results = [self.tensor_of(type) for type in types]
         outer = [
             result.like(type="f16") if type.code == OperandCode.TENSOR_FLOAT16 else result
