@@ -157,3 +157,9 @@ def test_nnapi_is_given_16_bits_as_the_32_of_its_model(tmp_path: Path) -> None:
     nnapi.export(b.finish(), path := tmp_path / "cast.onnx")
     (run,) = Nnapi(("nnapi-reference",)).open(path, 1).prepare(1)
     assert run([np.array([1, 65535], np.uint16)])[0].tolist() == [1, 65535]
+
+
+def test_a_module_that_is_loaded_apart_has_a_loader() -> None:
+    """Else Python 3.15 warns of each traceback through it."""
+    spec = vars(engines._telemetry())["__spec__"]
+    assert spec.loader.get_source(spec.name).startswith('"""Import OpenVINO')

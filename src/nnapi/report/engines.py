@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache, partial
-from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -219,12 +218,17 @@ class OpenVINO:
 
 @cache
 def _telemetry() -> Any:
-    """Load ``nnapi.host.without_telemetry`` without importing its package, which would count as memory."""
+    """Load ``nnapi.host.without_telemetry`` without importing its package, which would count as memory. Without a
+    specification of the module, tracebacks through it warn from Python 3.15 on."""
     from importlib.machinery import SourceFileLoader
+    from importlib.util import module_from_spec, spec_from_loader
 
-    module = ModuleType("without_telemetry")
     path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "host", "without_telemetry.py")
-    SourceFileLoader(module.__name__, path).exec_module(module)
+    loader = SourceFileLoader("without_telemetry", path)
+    spec = spec_from_loader(loader.name, loader)
+    assert spec is not None  # of a file
+    module = module_from_spec(spec)
+    loader.exec_module(module)
     return module
 
 
