@@ -1,4 +1,4 @@
-"""Cells whose steps are operations of a net, one after the other."""
+"""Cells whose steps are operations of a net, one after the other, and sequences, which are one operation."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.model.operand import tensor
 from nnapi.model.operation import REGISTRY
+from nnapi.operation_codes import CompositeCode
 from tests.drivers.xnnpack.cell_cases import (
     HIDDEN,
     INPUT,
@@ -61,16 +62,18 @@ class Cell:
         return out, after
 
 
-def float_cell(net: Any, seed: int = 0, activation: int = TANH, cell_clip: float = 0.0) -> Cell:
+def float_cell(
+    net: Any, seed: int = 0, activation: int = TANH, cell_clip: float = 0.0, code: Any = Op.LSTM, **more: Any
+) -> Cell:
     values = reals(shapes(PLAIN), np.random.default_rng(seed))
     states = dict.fromkeys(("input", "output_state_in", "cell_state_in"))
-    options = {"activation": activation, "cell_clip": cell_clip, "proj_clip": 0.0}
-    return Cell(net, Op.LSTM, values | states | options)
+    options = {"activation": activation, "cell_clip": cell_clip, "proj_clip": 0.0} | more
+    return Cell(net, code, values | states | options)
 
 
-def integer_cell(net: Any, seed: int = 0, kind: Any = PLAIN, **changes: Any) -> Any:
+def integer_cell(net: Any, seed: int = 0, kind: Any = PLAIN, code: Any = Op.QUANTIZED_LSTM, **changes: Any) -> Any:
     values = integers(kind, np.random.default_rng(seed), BATCH, 40) | changes
-    return Cell(net, Op.QUANTIZED_LSTM, values, quant_of(kind))
+    return Cell(net, code, values, quant_of(kind))
 
 
 KINDS = {
@@ -101,28 +104,21 @@ def agree(model: Any, off: int = 0, seed: int = 1) -> None:
                 assert np.abs(ours.astype(int) - theirs).max() <= off
 
 
+SEQUENCES = {"float": Op.UNIDIRECTIONAL_SEQUENCE_LSTM, "integer": CompositeCode.QUANTIZED_LSTM_SEQUENCE}
+
+
 def sequence(net: Any, kind: str, axis: int, steps: int = TIME, constant_states: bool = False) -> tuple[Any, ...]:
-    """A net's chain over the pieces of an input along ``axis``: (outputs, last cell state)."""
+    """A net's cell along ``axis`` of an input: (outputs, last cell state)."""
     make, type, hidden_type, memory_type = KINDS[kind]
-    cell = make(net)
-    shape = (steps, BATCH, SIZE) if axis == 0 else (BATCH, steps, SIZE)
-    x = net.input(type.with_dimensions(shape))
+    cell = make(net, code=SEQUENCES[kind], time_major=axis == 0)
+    shape = (steps, BATCH) if axis == 0 else (BATCH, steps)
+    x = net.input(type.with_dimensions((*shape, SIZE)))
     if constant_states:
         hidden, memory = (net.constant(t, np.zeros(t.dimensions)) for t in (hidden_type, memory_type))
     else:
         hidden, memory = net.input(hidden_type), net.input(memory_type)
-    piece = type.with_dimensions([1 if i == axis else dimension for i, dimension in enumerate(shape)])
-    pieces = net.call(Op.SPLIT, [x, *net.numbers(axis, steps)], *[piece] * steps) if steps > 1 else [x]
-    step_shape = net.constant(tensor("int32", (2,)), np.array([BATCH, SIZE]))
-    outputs = []
-    for part in pieces:
-        flat = net.call(Op.RESHAPE, [part, step_shape], type.with_dimensions((BATCH, SIZE)))
-        hidden, memory = cell.step(flat, hidden, memory)
-        outputs.append(hidden)
+    states = {"input": x, "output_state_in": hidden, "output_in": hidden, "cell_state_in": memory}
+    inputs = [(cell.fixed | states)[name] for name in cell.names]
+    out = hidden_type.with_dimensions((*shape, UNITS))
+    outputs, _, memory = net.call(cell.code, inputs, out, hidden_type, memory_type)
     return outputs, memory
-
-
-def pack(net: Any, outputs: list[int], axis: int) -> int:
-    type = net.model.operands[outputs[0]].type
-    shape = (*type.dimensions[:axis], len(outputs), *type.dimensions[axis:])
-    return net.call(Op.PACK, [*net.numbers(axis), *outputs], type.with_dimensions(shape))

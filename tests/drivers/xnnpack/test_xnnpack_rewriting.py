@@ -7,9 +7,7 @@ pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platf
 from nnapi.drivers.xnnpack import rewriting
 from nnapi.drivers.xnnpack.passes.cost_model import ALL_SIGNED
 from nnapi.drivers.xnnpack.passes.float_weights import use_float_weights
-from nnapi.drivers.xnnpack.passes.unroll_lstm import unroll_lstm
 from nnapi.formats.tflite.graph import Graph
-from nnapi.lowering.passes.fuse_lstm import fuse_lstm_steps
 from nnapi.model.model import Model
 
 
@@ -53,5 +51,3 @@ def test_the_variants_have_their_passes() -> None:
     assert rewriting.FLOAT_PASSES[0] is use_float_weights
     assert rewriting.FLOAT_PASSES[1:] == rewriting.PASSES
     assert len(set(rewriting.PASSES)) == len(rewriting.PASSES)
-    order = [rewriting.PASSES.index(each) for each in (fuse_lstm_steps, unroll_lstm)]
-    assert order == sorted(order), "steps are fused before cells are decomposed"

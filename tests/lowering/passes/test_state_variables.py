@@ -1,4 +1,4 @@
-"""States of recurrent operators: given, handed out, read again, and steps of a cell joined to a sequence."""
+"""States of recurrent operators: given, handed out, and read again."""
 
 from typing import Any
 
@@ -10,7 +10,6 @@ pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.formats.tflite.graph import remove_dead_operators
-from nnapi.lowering.passes.fuse_lstm import fuse_lstm_steps
 from nnapi.lowering.passes.state_variables import make_state_variables
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.cell_cases import SIZE, features, reals, shapes
@@ -23,24 +22,22 @@ from tests.drivers.xnnpack.chain_cases import (
     Cell,
     agree,
     float_cell,
-    pack,
     sequence,
 )
 from tests.drivers.xnnpack.engine_cases import Net, both
 
 
 def kinds(model: Any) -> list[str]:
-    graph = remove_dead_operators(fuse_lstm_steps(lower_model(model).graph))
+    graph = remove_dead_operators(lower_model(model).graph)
     return [operator.kind for operator in make_state_variables(graph).operators]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("steps", [1, TIME])
-def test_chains_become_one_operator(kind: str, axis: int, steps: int) -> None:
+def test_sequences_are_one_operator(kind: str, axis: int, steps: int) -> None:
     net = Net()
-    outputs, memory = sequence(net, kind, axis, steps)
-    model = net.finished(pack(net, outputs, axis), memory)
+    model = net.finished(*sequence(net, kind, axis, steps))
     assert kinds(model) == ["SLICE", "SLICE", "UNIDIRECTIONAL_SEQUENCE_LSTM"]
     agree(model)
 
@@ -49,16 +46,7 @@ def test_chains_become_one_operator(kind: str, axis: int, steps: int) -> None:
 def test_each_run_begins_with_the_constant_states(kind: str) -> None:
     net = Net()
     outputs, _ = sequence(net, kind, 1, constant_states=True)
-    agree(net.finished(pack(net, outputs, 1)), off=1)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_steps_that_others_read_are_cut_out(kind: str) -> None:
-    net = Net()
-    outputs, _ = sequence(net, kind, 1)
-    model = net.finished(pack(net, outputs, 0), outputs[2])
-    assert kinds(model).count("UNIDIRECTIONAL_SEQUENCE_LSTM") == 1
-    agree(model, off=1)
+    agree(net.finished(outputs), off=1)
 
 
 @pytest.mark.parametrize("kind", KINDS)

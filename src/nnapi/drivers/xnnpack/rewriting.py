@@ -13,7 +13,6 @@ from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_widt
 from nnapi.drivers.xnnpack.passes.unroll_lstm import unroll_lstm
 from nnapi.drivers.xnnpack.passes.unsigned_io import keep_unsigned_io
 from nnapi.formats.tflite.graph import Graph, remove_dead_operators
-from nnapi.lowering.passes.fuse_lstm import fuse_lstm_steps
 from nnapi.lowering.passes.keep_shared_memory import keep_shared_memory
 from nnapi.lowering.passes.state_variables import make_state_variables
 from nnapi.model.model import Model
@@ -21,7 +20,6 @@ from nnapi.model.model import Model
 Pass = Callable[[Graph], Graph]
 PASSES: tuple[Pass, ...] = (
     reduce_quantized,
-    fuse_lstm_steps,
     unroll_lstm,
     remove_dead_operators,
     make_state_variables,

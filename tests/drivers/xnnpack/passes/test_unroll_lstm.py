@@ -14,8 +14,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert import lstm_cells
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes import unroll_lstm
-from nnapi.formats.tflite.graph import Operator, Tensor
-from nnapi.lowering.passes.fuse_lstm import fuse_lstm_steps
+from nnapi.formats.tflite.graph import Operator, Tensor, remove_dead_operators
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.cell_cases import BATCH as ROWS
 from tests.drivers.xnnpack.cell_cases import (
@@ -31,7 +30,7 @@ from tests.drivers.xnnpack.cell_cases import (
     reals,
     shapes,
 )
-from tests.drivers.xnnpack.chain_cases import BATCH, FLOAT_STATE, MEMORY, TANH, agree, float_cell, pack, sequence
+from tests.drivers.xnnpack.chain_cases import BATCH, FLOAT_STATE, MEMORY, TANH, agree, float_cell, sequence
 from tests.drivers.xnnpack.engine_cases import Net, both, engine, reference
 from tests.single import single
 
@@ -39,7 +38,7 @@ CELLS = {"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"}
 
 
 def is_written_out(model: Any) -> bool:
-    graph = unroll_lstm.unroll_lstm(fuse_lstm_steps(lower_model(model).graph))
+    graph = unroll_lstm.unroll_lstm(lower_model(model).graph)
     return not CELLS & {operator.kind for operator in graph.operators}
 
 
@@ -121,7 +120,7 @@ def test_chains_in_integers_stay_close(steps: int) -> None:
     """Over many steps a code here and there is another one, as the output is the next step's input."""
     net = Net()
     outputs, _ = sequence(net, "integer", 1, steps, constant_states=True)
-    model = net.finished(pack(net, outputs, 1))
+    model = net.finished(outputs)
     assert is_written_out(model)
     codes = np.random.default_rng(0).integers(-128, 128, (BATCH, steps, SIZE)).astype(np.int8)
     (ours,), (theirs,) = both(model, codes)
@@ -148,8 +147,8 @@ def test_states_are_clipped_from_the_step_on_that_can_reach_the_clip(clip: float
 def test_sums_of_several_steps_are_taken_apart_and_those_of_one_are_not(steps: int) -> None:
     net = Net()
     outputs, memory = sequence(net, "float", 1, steps)
-    model = net.finished(pack(net, outputs, 1), memory)
-    written = unroll_lstm.unroll_lstm(fuse_lstm_steps(lower_model(model).graph))
+    model = net.finished(outputs, memory)
+    written = remove_dead_operators(unroll_lstm.unroll_lstm(lower_model(model).graph))
     shapes = [operator.output.shape for operator in written.operators if operator.kind == "SLICE"]
     assert shapes == ([] if steps == 1 else [(BATCH, 4 * UNITS)] * steps)
     agree(model)
@@ -158,13 +157,13 @@ def test_sums_of_several_steps_are_taken_apart_and_those_of_one_are_not(steps: i
 def test_a_cell_in_integers_whose_state_is_read_is_the_engines() -> None:
     net = Net()
     outputs, memory = sequence(net, "integer", 0, constant_states=True)
-    assert not is_written_out(net.finished(pack(net, outputs, 0), memory))
+    assert not is_written_out(net.finished(outputs, memory))
 
 
 def test_a_cell_in_integers_with_computed_state_is_the_engines() -> None:
     net = Net()
     outputs, _ = sequence(net, "integer", 0)
-    model = net.finished(pack(net, outputs, 0))
+    model = net.finished(outputs)
     assert not is_written_out(model)
     agree(model)
 
@@ -202,7 +201,7 @@ def test_long_sequences_are_the_engines(monkeypatch: pytest.MonkeyPatch) -> None
     for steps, wanted in ((4, True), (5, False)):
         net = Net()
         outputs, memory = sequence(net, "float", 1, steps)
-        assert is_written_out(net.finished(pack(net, outputs, 1), memory)) == wanted
+        assert is_written_out(net.finished(outputs, memory)) == wanted
 
 
 def test_computed_weights_are_the_engines() -> None:
