@@ -330,10 +330,9 @@ def test_a_service_without_descriptors_goes_on(tmp_path: Path) -> None:
             assert compile(model(), second).run(X)[0].tolist() == Y
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_mutated_messages(seed: int) -> None:
+def test_mutated_messages() -> None:
     """Mutated messages; ``python -m tools.fuzz_service`` sends more."""
-    outcomes = fuzz(MESSAGES, seed)
+    outcomes = fuzz(MESSAGES, 1)
     assert outcomes["sent"] == MESSAGES
     assert min(outcomes[each] for each in ("answer", "error", "disconnected")) > MESSAGES // 50, outcomes
 

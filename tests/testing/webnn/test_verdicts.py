@@ -9,7 +9,7 @@ import pytest
 from nnapi.importers import load
 from nnapi.operation_codes import NAMES
 from nnapi.testing.suite.result import Result
-from nnapi.testing.webnn.cases import read_cases
+from nnapi.testing.webnn.cases import Case, read_cases
 from nnapi.testing.webnn.conversion import UnmappedError, convert
 from nnapi.testing.webnn.tolerances import FAR, ulp_distance
 from nnapi.testing.webnn.verdicts import WebnnVerdict, check
@@ -110,11 +110,20 @@ def test_distances() -> None:
     assert ulp_distance(np.array([-6], np.int32), np.array([2**32 - 6], np.uint32)) == 2**32
 
 
+def kind_of(case: Case) -> object:
+    """The operator of a test, the names of its options, the types of its tensors, and whether some are constants."""
+    types = {each.dtype for each in (*case.inputs.values(), *case.outputs.values())}
+    return case.operator, frozenset(case.options), frozenset(types), bool(case.constants)
+
+
 @pytest.mark.slow
 @pytest.mark.shared
 def test_no_test_of_the_w3c_is_wrong_on_the_reference(shared: Path) -> None:
+    """One test of each kind; ``python -m benchmarks.webnn`` runs all."""
     folder = shared / "w3c"
     if not folder.is_dir():
         pytest.skip(f"needs the W3C's tests of WebNN in {folder}")
-    results = [check(case, REFERENCE) for case in read_cases(folder)]
+    cases = {kind_of(case): case for case in read_cases(folder)}
+    results = [check(case, REFERENCE) for case in cases.values()]
+    assert len(results) > 400
     assert [(each.example, each.reason) for each in results if each.outcome == WebnnVerdict.WRONG] == []
