@@ -7,12 +7,12 @@ constants in any place. Matches are found by backtracking.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -120,30 +120,25 @@ def _find_exponent(step: Step) -> tuple[Value, float] | None:
     return (x, 2) if step.code == O.MUL and x is step.inputs[1] else None
 
 
+class Law(NamedTuple):
+    """How an operation joins parts and numbers, how another cancels them, and how a part of the negative is negated."""
+
+    join: O
+    undo: O
+    identity: float
+    combine: Callable[[float, float], float]
+    invert_number: Callable[[float], float]
+    invert: Callable[[Pattern], Pattern]
+    negate: Callable[[Pattern], Pattern]
+
+
 @dataclass(eq=False)
 class Chain(Pattern):
     """Parts that an operation combines in any order, with one number."""
 
     parts: tuple[Pattern, ...]
     number: float | str
-    join: ClassVar[O]
-    undo: ClassVar[O]
-    identity: ClassVar[float]
-
-    @staticmethod
-    @abstractmethod
-    def combine(a: float, b: float) -> float:
-        """Join two numbers of the chain."""
-
-    @staticmethod
-    @abstractmethod
-    def invert_number(number: float) -> float:
-        """Return the number that cancels the number."""
-
-    @staticmethod
-    @abstractmethod
-    def invert(part: Pattern) -> Pattern:
-        """Return the pattern that cancels the part."""
+    law: ClassVar[Law]
 
     @classmethod
     def of(cls, *given: Pattern | Number | float) -> Chain:
@@ -161,8 +156,8 @@ class Chain(Pattern):
                 (names if isinstance(each.number, str) else numbers).append(each.number)  # type: ignore[arg-type]
             else:
                 parts.append(each)
-        number = reduce(cls.combine, numbers, cls.identity)
-        assert not names or (len(names) == 1 and number == cls.identity)
+        number = reduce(cls.law.combine, numbers, cls.law.identity)
+        assert not names or (len(names) == 1 and number == cls.law.identity)
         return cls(tuple(parts), names[0] if names else number)
 
     def find(self, value: Value, match: Match) -> Iterator[Match]:
@@ -179,36 +174,34 @@ class Chain(Pattern):
 
     @property
     def roots(self) -> Kinds:
-        own: set[Code] = {self.join, self.undo, O.NEG} if len(self.parts) > 1 or self.number != self.identity else set()
-        return frozenset(own).union(*(part.roots for part in self.parts) if len(self.parts) == 1 else ())
+        law, is_single = self.law, len(self.parts) == 1
+        own = () if is_single and self.number == law.identity else (law.join, law.undo, O.NEG)
+        return frozenset(own).union(*(part.roots for part in self.parts if is_single))
 
     def _split(self, parts: Sequence[Pattern], value: Value, match: Match) -> Iterator[tuple[Match, float]]:
         """Yield the ways in which the value consists of all the parts, each with the number that remains. Numbers are
         left out first."""
         step = match.find_maker(value)
-        if step is not None and step.code in (self.join, self.undo):
+        if step is not None and step.code in (self.law.join, self.law.undo):
             a, b = step.inputs[:2]
-            is_undone, match_within = step.code == self.undo, match.through(step)
+            is_undone, match_within = step.code == self.law.undo, match.through(step)
             first, second = number_of(a), number_of(b)
             if second is not None:
-                number = self.invert_number(second) if is_undone else second
+                number = self.law.invert_number(second) if is_undone else second
                 for found, rest in self._split(parts, a, match_within):
-                    yield found, self.combine(rest, number)
+                    yield found, self.law.combine(rest, number)
             elif first is not None:
-                inner = [self.invert(part) for part in parts] if is_undone else parts
+                inner = [self.law.invert(part) for part in parts] if is_undone else parts
                 for found, rest in self._split(inner, b, match_within):
-                    yield found, self.combine(first, self.invert_number(rest) if is_undone else rest)
+                    yield found, self.law.combine(first, self.law.invert_number(rest) if is_undone else rest)
             else:
                 yield from self._divide(parts, a, b, is_undone, match_within)
         elif step is not None and step.code == O.NEG:
-            yield from self._split_negative(parts, step.inputs[0], match.through(step))
+            for found, number in self._split(list(map(self.law.negate, parts)), step.inputs[0], match.through(step)):
+                yield found, -number
         if len(parts) == 1:
             for found in parts[0].find(value, match):
-                yield found, self.identity
-
-    @abstractmethod
-    def _split_negative(self, parts: Sequence[Pattern], value: Value, match: Match) -> Iterator[tuple[Match, float]]:
-        """Yield the ways in which the negative of the value consists of all the parts."""
+                yield found, self.law.identity
 
     def _divide(
         self, parts: Sequence[Pattern], a: Value, b: Value, is_undone: bool, match: Match
@@ -218,52 +211,26 @@ class Chain(Pattern):
             for chosen in combinations(range(len(parts)), count):
                 left = [parts[i] for i in chosen]
                 right = [part for i, part in enumerate(parts) if i not in chosen]
-                right = [self.invert(part) for part in right] if is_undone else right
+                right = [self.law.invert(part) for part in right] if is_undone else right
                 for found, number in self._split(left, a, match):
                     for whole, other in self._split(right, b, found):
-                        yield whole, self.combine(number, self.invert_number(other) if is_undone else other)
+                        yield whole, self.law.combine(number, self.law.invert_number(other) if is_undone else other)
 
 
-@dataclass(eq=False)
 class Sum(Chain):
-    join, undo, identity = O.ADD, O.SUB, 0.0
-
-    @staticmethod
-    def combine(a: float, b: float) -> float:
-        return a + b
-
-    @staticmethod
-    def invert_number(number: float) -> float:
-        return -number
-
-    @staticmethod
-    def invert(part: Pattern) -> Pattern:
-        return -part
-
-    def _split_negative(self, parts: Sequence[Pattern], value: Value, match: Match) -> Iterator[tuple[Match, float]]:
-        for found, number in self._split([-part for part in parts], value, match):
-            yield found, -number
+    law = Law(O.ADD, O.SUB, 0.0, operator.add, operator.neg, operator.neg, operator.neg)
 
 
-@dataclass(eq=False)
+def _invert_number(number: float) -> float:
+    return 1 / number if number else math.inf
+
+
+def _invert_factor(part: Pattern) -> Pattern:
+    return Power(part.base, -part.exponent) if isinstance(part, Power) else Power(part, -1)
+
+
 class Product(Chain):
-    join, undo, identity = O.MUL, O.DIV, 1.0
-
-    @staticmethod
-    def combine(a: float, b: float) -> float:
-        return a * b
-
-    @staticmethod
-    def invert_number(number: float) -> float:
-        return 1 / number if number else math.inf
-
-    @staticmethod
-    def invert(part: Pattern) -> Pattern:
-        return Power(part.base, -part.exponent) if isinstance(part, Power) else Power(part, -1)
-
-    def _split_negative(self, parts: Sequence[Pattern], value: Value, match: Match) -> Iterator[tuple[Match, float]]:
-        for found, number in self._split(parts, value, match):
-            yield found, -number
+    law = Law(O.MUL, O.DIV, 1.0, operator.mul, _invert_number, _invert_factor, lambda part: part)
 
 
 def apply(code: Code, where: Callable[[Step], bool] = lambda step: True) -> Callable[..., Apply]:
