@@ -32,7 +32,7 @@ def computed(formula: Formula, x: Any = X, type: str = "float32") -> Any:
         lambda x: 1 - x,
         lambda x: 1 / (abs(x) + 1),
         lambda x: -x,
-        lambda x: np.array([1, 2, 3], np.float32) * x + np.float32(0.5),
+        lambda x: np.array([1, 2, 3], np.float32) * x + 0.5,
     ],
 )
 def test_operators_compute_as_numpy_does(formula: Formula) -> None:
@@ -58,8 +58,12 @@ def test_each_operator_is_one_operation_without_activation() -> None:
     assert [int(model.operands[call.inputs[2]].value.item()) for call in model.operations] == [0, 0]
 
 
-def test_a_number_beside_a_quantized_value_needs_a_type() -> None:
+def test_numbers_that_the_type_cannot_hold_are_refused() -> None:
     builder = Builder()
-    x = builder.input(tensor("uint8", (2,), 0.5))
+    whole, quantized = builder.input(tensor("int32", (2,))), builder.input(tensor("uint8", (2,), 0.5))
+    with pytest.raises(BadDataError, match="TENSOR_FLOAT32"):
+        whole * 0.5
+    with pytest.raises(BadDataError, match="TENSOR_INT32"):
+        quantized + 1
     with pytest.raises(BadDataError, match="say what it means"):
-        x + 1
+        1 - quantized

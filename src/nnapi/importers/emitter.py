@@ -46,8 +46,8 @@ class Emitter:
     # Tensors
 
     def like(self, value: Value, number: float) -> Value:
-        """Return a constant of one element, of the type of a float or int32 tensor."""
-        type = OperandType(value.type.code, (1,))
+        """Return a constant of one element, a stored value of the tensor's type."""
+        type = value.type.with_dimensions((1,))
         return self.graph.constant(np.full(1, number, type.dtype), type)
 
     def temporary(self, type: OperandType, suffix: str = "step") -> Value:

@@ -15,6 +15,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.importers.symbolic_results import defer_results
+from nnapi.model.arguments import TENSOR_OF
 from nnapi.model.call import UNKNOWN, Call, NotYetKnown, find_fixed_quantization, normalize, output_slot
 from nnapi.model.facts import Trait
 from nnapi.model.matching import KnownMatch, Match
@@ -138,8 +139,7 @@ class Graph:
     def constant(self, array: Array, type: OperandType | None = None, name: str = "") -> Value:
         """Return a constant tensor. By default its type follows from the array's dtype (int32, float, bool)."""
         if type is None:
-            codes = {"f4": FLOAT32, "f2": OperandCode.TENSOR_FLOAT16, "i4": INT32, "b1": BOOL8, "u1": BOOL8}
-            type = OperandType(codes[array.dtype.str[1:]], array.shape)
+            type = OperandType(BOOL8 if array.dtype == np.uint8 else TENSOR_OF[array.dtype], array.shape)
         return Value(type, name, _freeze(in_order(array.view(type.dtype).reshape(type.dimensions))))
 
     def reserve(self, count: int) -> None:
@@ -214,7 +214,6 @@ class Graph:
         declared: list[OperandType],
     ) -> list[OperandType]:
         """Compute the results' dimensions, and the results themselves where all inputs are constants."""
-        arrays = [value.array for value in inputs]
         try:
             call = normalize_call(operation, match, [value.type for value in inputs], inputs, declared)
         except NotYetKnown:
@@ -226,13 +225,12 @@ class Graph:
         ]
         is_constant = all(value.omitted or value.array is not None for value in inputs) and operation.does(Trait.FOLDS)
         if is_constant and self.allowance.grants(sum(type.nbytes for type in results)):
-            if deferred := defer_results(inputs, declared, results, partial(_evaluate, operation, match)):
+            if deferred := defer_results(inputs, declared, results, partial(_compute_constants, operation, match)):
                 for value, array in zip(outputs, deferred, strict=True):
                     value.array = array
                 return results
-            known = {i: array for i, array in enumerate(arrays) if array is not None}
-            for value, type, array in zip(outputs, results, evaluate(call, known), strict=True):
-                value.array = _freeze(array.astype(type.dtype, copy=False))
+            for value, array in zip(outputs, _evaluate(call, inputs, results), strict=True):
+                value.array = _freeze(array)
             return [
                 _with_dimensions(type, value.array.shape)
                 for type, value in zip(results, outputs, strict=True)
@@ -324,13 +322,17 @@ class Graph:
         return result
 
 
-def _evaluate(
+def _compute_constants(
     operation: Operation, match: Match, inputs: Sequence[Value], declared: Sequence[OperandType]
 ) -> list[Array]:
-    """Compute an operation on constants."""
     call = normalize_call(operation, match, [value.type for value in inputs], inputs, declared)
+    return _evaluate(call, inputs, declared)
+
+
+def _evaluate(call: Call, inputs: Sequence[Value], types: Sequence[OperandType]) -> list[Array]:
+    """Compute an operation on constants."""
     known = {i: value.array for i, value in enumerate(inputs) if value.array is not None}
-    found = zip(declared, evaluate(call, known), strict=True)
+    found = zip(types, evaluate(call, known), strict=True)
     return [array.astype(type.dtype, copy=False) for type, array in found]
 
 

@@ -21,7 +21,7 @@ class Arithmetic(ABC):
 
     @abstractmethod
     def beside(self, number: Any) -> Any:
-        """Return a number as a constant of one element; other values unchanged."""
+        """Return a number as a constant of one element, of the value's type."""
 
     def compare(self, code: O, other: Any) -> Self:
         return self.apply(code, other)

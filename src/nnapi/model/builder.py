@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -38,11 +37,10 @@ class Tensor(Arithmetic):
         return self.type.dimensions
 
     def apply(self, code: Code, *others: Any) -> "Tensor":
-        return getattr(self.builder, method_name(REGISTRY[code]))(self, *map(self.beside, others))  # type: ignore[no-any-return]
+        return getattr(self.builder, method_name(REGISTRY[code]))(self, *others)  # type: ignore[no-any-return]
 
     def beside(self, number: Any) -> Any:
-        is_number = isinstance(number, Real)
-        return self.builder.constant(np.full(1, number, self.type.dtype)) if is_number else number
+        return self.builder.constant(np.full(1, number, self.type.dtype))
 
     def __repr__(self) -> str:
         return f"<{self.name or 'operand'} ({self.index}): {self.type}>"

@@ -1,4 +1,1 @@
-"""What all graphs share: the data flow between nodes, patterns of nodes, and the replacement of what a pattern matches.
-
-Graphs of files, of engines and of models all have nodes with inputs and outputs.
-"""
+"""The data flow of any graph, whose nodes have inputs and outputs; patterns of nodes; the replacement of matches."""

@@ -4,8 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from nnapi.codes import FuseCode, OperandCode, OperationCode
 from nnapi.errors import NnapiError
 from nnapi.formats.onnx.messages import attribute_value, make_node
@@ -261,11 +259,6 @@ class Node(AnyNode):
         type = OperandType(code, (), float(code in (QUANT8, SIGNED)))
         is_own = value.type.code not in (BOOL8, SIGNED) and code not in (BOOL8, QUANT8, SIGNED)
         return self.apply(OperationCode.CAST if is_own else CompositeCode.CONVERT, value, type=type)
-
-    def like_any(self, value: Value, number: float) -> Value:
-        """Return a constant of one element, a stored value of the tensor's type."""
-        type = value.type.with_dimensions((1,))
-        return self.graph.constant(np.full(1, number, type.dtype), type)
 
     def spread(self, type: OperandType, number: float, shape: Shape) -> Value:
         """Return a constant filled with one stored value; raise Refused if ``shape`` is dynamic."""

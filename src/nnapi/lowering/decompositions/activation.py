@@ -16,8 +16,8 @@ BOUNDS: dict[Code, tuple[int, int | None]] = {Op.RELU: (0, None), Op.RELU1: (-1,
 
 def clamp(b: Decomposition, x: Tensor, low: float | None, high: float | None) -> Tensor:
     if low is not None:
-        x = b.maximum(x, b.number(x, low))
-    return x if high is None else b.minimum(x, b.number(x, high))
+        x = b.maximum(x, low)
+    return x if high is None else b.minimum(x, high)
 
 
 @decomposition(*BOUNDS)
@@ -38,12 +38,12 @@ def tanh(b: Decomposition, input: Tensor) -> Tensor:
 @decomposition(Op.ELU)
 def elu(b: Decomposition, input: Tensor, alpha: float) -> Tensor:
     curve = (b.exp(input) - 1) * alpha
-    return b.relu(input) + b.minimum(curve, b.number(input, 0))
+    return b.relu(input) + b.minimum(curve, 0)
 
 
 @decomposition(Op.PRELU)
 def prelu(b: Decomposition, input: Tensor, alpha: Tensor) -> Tensor:
-    below = b.minimum(input, b.number(input, 0)) * alpha
+    below = b.minimum(input, 0) * alpha
     return b.relu(input) + below
 
 
@@ -82,6 +82,6 @@ def softplus(b: Decomposition, input: Tensor) -> Tensor:
 @decomposition(Composite.MISH)
 def mish(b: Decomposition, input: Tensor) -> Tensor:
     """Compute tanh(log(1 + p)) for p = exp(x) as n / (n + 2) with n = p (p + 2), which needs no second function."""
-    power = b.exp(b.minimum(input, b.number(input, SATURATED)))
+    power = b.exp(b.minimum(input, SATURATED))
     square = power * (power + 2)
     return input * (square / (square + 2))

@@ -18,7 +18,7 @@ def as_numbers(b: Decomposition, x: Tensor) -> Tensor:
 
 
 def is_one(b: Decomposition, x: Tensor) -> Tensor:
-    return b.equal(x, b.number(x, 1))
+    return b.equal(x, 1)
 
 
 RULES.own.update(
@@ -37,13 +37,13 @@ RULES.own.update(
 @decomposition(Composite.MOD)
 def mod(b: Decomposition, x: Tensor, y: Tensor, fmod: bool) -> Tensor:
     """Subtract the divisor, times the rounded quotient; then correct the sign of the remainder."""
-    x, y = (_broadcast(b, each, b.call.results[0].dimensions) for each in (x, y))
+    x, y = (broadcast(b, each, b.call.results[0].dimensions) for each in (x, y))
     if x.type.code == OperandCode.TENSOR_INT32:
         rest = x - x / y * y  # the quotient is rounded down
         return b.select(_differ_in_sign(b, rest, x), rest - y, rest) if fmod else rest
     size, divisor = abs(x), abs(y)
     times = b.floor(size / divisor)
-    is_whole = b.equal(times, b.number(times, 0))  # 0 times an infinite divisor would be NaN
+    is_whole = b.equal(times, 0)  # 0 times an infinite divisor would be NaN
     left = b.select(is_whole, size, size - times * divisor)
     is_short = b.greater_equal(left, divisor)  # an engine may round the quotient of a multiple down
     left = b.select(is_short, left - divisor, left)
@@ -60,7 +60,7 @@ def _differ_in_sign(b: Decomposition, x: Tensor, y: Tensor) -> Tensor:
     )
 
 
-def _broadcast(b: Decomposition, x: Tensor, shape: Shape) -> Tensor:
+def broadcast(b: Decomposition, x: Tensor, shape: Shape) -> Tensor:
     own = (1,) * (len(shape) - len(x.shape)) + x.shape
     counts = [size // have for size, have in zip(shape, own, strict=True)]
     return b.restate(x, own) if max(counts) == 1 else b.tile(b.restate(x, own), np.array(counts, np.int32))

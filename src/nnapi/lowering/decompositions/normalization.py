@@ -7,6 +7,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition_builder import Decomposition, decomposition
+from nnapi.lowering.decompositions.binary import broadcast
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import Shape
 from nnapi.operation_codes import CompositeCode as Composite
@@ -36,7 +37,7 @@ def log_softmax(b: Decomposition, input: Tensor, beta: float, axis: int) -> Tens
 @decomposition(Op.L2_NORMALIZATION)
 def l2_normalization(b: Decomposition, input: Tensor, axis: int) -> Tensor:
     length = b.sqrt(b.reduce_sum(input * input, [axis], True))
-    return input / b.maximum(length, b.number(input, 1e-6))
+    return input / b.maximum(length, 1e-6)
 
 
 @decomposition(Op.LOCAL_RESPONSE_NORMALIZATION)
@@ -53,7 +54,7 @@ def local_response_normalization(
     band = (np.abs(indices - indices[:, None]) <= radius).astype(np.float32)
     rows = b.restate(x * x, (math.prod(x.shape) // size, size))
     sums = b.restate(b.fully_connected(rows, b.constant(band), b.constant(np.zeros(size, np.float32)), 0), x.shape)
-    return b.permute(x * b.pow(sums * alpha + bias, b.number(x, -beta)), [int(i) for i in np.argsort(order)])
+    return b.permute(x * b.pow(sums * alpha + bias, -beta), [int(i) for i in np.argsort(order)])
 
 
 @decomposition(Op.INSTANCE_NORMALIZATION)
@@ -126,7 +127,5 @@ def _scale(b: Decomposition, x: Tensor, group: Shape, gamma: Tensor | None, beta
 
 def _merge(b: Decomposition, factor: Tensor, group: Shape) -> Tensor:
     if math.prod(factor.shape) not in (1, math.prod(group)):
-        own = (1,) * (len(group) - len(factor.shape)) + factor.shape
-        counts = [want // have for want, have in zip(group, own, strict=True)]
-        factor = b.tile(b.restate(factor, own), np.array(counts, np.int32))
+        factor = broadcast(b, factor, group)
     return b.restate(factor, (math.prod(factor.shape),))

@@ -43,7 +43,7 @@ def grid_sample(b: Decomposition, input: Tensor, grid: Tensor, mode: int, paddin
         if padding == Padding.REFLECTION:
             location = _reflect(b, location, sizes, align_corners)
         location = location + 1 if edge else location
-        location = b.minimum(b.maximum(location, b.number(location, 0)), _pair(width - 1, height - 1))
+        location = b.minimum(b.maximum(location, 0), _pair(width - 1, height - 1))
         taps.append(_make_tap(b, location, weight, count, (height, width)))
     return b.restate(_mix(b, pixels, taps), (*grid.shape[:3], depth))
 

@@ -25,7 +25,7 @@ def round_half_to_even(b: Decomposition, input: Tensor) -> Tensor:
     high, rest = low + 1, input - low
     even = b.floor(high * 0.5) * 2
     nearest = b.select(rest > 0.5, high, low)
-    return b.select(b.equal(rest, b.number(input, 0.5)), even, nearest)
+    return b.select(b.equal(rest, 0.5), even, nearest)
 
 
 @decomposition(Composite.SIGN)

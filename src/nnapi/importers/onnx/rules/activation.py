@@ -52,9 +52,9 @@ def clip(node: Node) -> Tensor:
 def _as_bound(node: Node, x: Value, number: float) -> Value:
     dtype = x.type.dtype
     if dtype.kind == "f" and math.isinf(number):
-        return node.like_any(x, number)
+        return node.like(x, number)
     limits = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
-    return node.like_any(x, min(max(number, limits.min), limits.max))
+    return node.like(x, min(max(number, limits.min), limits.max))
 
 
 def _find_bounds(node: Node) -> tuple[float | None, float | None]:

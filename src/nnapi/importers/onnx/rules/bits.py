@@ -41,7 +41,7 @@ def complement(node: Node) -> Tensor:
     elem = node.tensor(0).elem
     expressible(elem not in (UINT32, UINT64), f"complements of {NAMES[elem]} are beyond int32, in which NNAPI has them")
     x, layout = real_input(node)
-    ones = node.like_any(x, ONES.get(elem, -1))
+    ones = node.like(x, ONES.get(elem, -1))
     return layout.result(node, node.apply(CompositeCode.BITWISE_XOR, x, ones), elem)
 
 

@@ -258,7 +258,7 @@ def trilu(node: Node) -> Tensor:
     mask = np.tri(rows, columns, k - upper, np.bool_) ^ upper
     x = node.view(node.stored(0), (math.prod(shape[:-2]), rows, columns))
     kept = node.graph.constant(mask.reshape(1, rows, columns))
-    zero = node.like_any(x, x.type.zero_point)
+    zero = node.like(x, x.type.zero_point)
     return node.result(select(node, kept, x, zero, x.shape), shape, elem=tensor.elem)
 
 
