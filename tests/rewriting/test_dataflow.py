@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nnapi.rewriting.dataflow import Dataflow, find_makers, find_readers, replace_nodes, select_needed
+from nnapi.rewriting.dataflow import Dataflow, find_makers, find_readers, select_needed
 
 
 class Plain(NamedTuple):
@@ -43,7 +43,3 @@ def test_the_only_reader_may_be_a_result() -> None:
     assert flow.find_only_maker("a") is FIRST
     assert flow.find_only_maker("c") is None  # read twice
     assert flow.find_only_maker("x") is None  # made by no node
-
-
-def test_a_node_may_be_replaced_by_several_or_none() -> None:
-    assert replace_nodes([1, 2, 3], {1: [4, 5], 3: []}) == [4, 5, 2]  # type: ignore[type-var]

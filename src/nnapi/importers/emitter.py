@@ -9,16 +9,12 @@ from nnapi.importers.graph import INT32, Graph, Value
 from nnapi.importers.refusals import Refused
 from nnapi.model.operand import OperandType, Shape
 from nnapi.operation_codes import Code
+from nnapi.ops.quantized_values import RECTIFIERS
 from nnapi.shapes.size import is_same
 
 FLOAT16 = OperandCode.TENSOR_FLOAT16
 I32, FLAG, REAL = OperandCode.INT32, OperandCode.BOOL, OperandCode.FLOAT32
 LIMIT = 2**31
-INTEGER_BOUNDS: dict[Code, tuple[int, int | None]] = {
-    OperationCode.RELU: (0, None),
-    OperationCode.RELU1: (-1, 1),
-    OperationCode.RELU6: (0, 6),
-}
 
 
 class Emitter:
@@ -66,7 +62,7 @@ class Emitter:
         if value.type.code != INT32:
             self.graph.emit(code, [value], [to])
             return
-        low, high = INTEGER_BOUNDS[code]
+        low, high = RECTIFIERS[code]
         raised = value if high is None else self.temporary(to.type, "raised")
         self.graph.emit(OperationCode.MAXIMUM, [value, self.like(value, low)], [to if high is None else raised])
         if high is not None:

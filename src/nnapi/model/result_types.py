@@ -8,7 +8,7 @@ from nnapi.errors import BadDataError, need
 from nnapi.model.arguments import Arranged
 from nnapi.model.call import UNKNOWN, NotYetKnown, find_fixed_quantization, normalize, number_of_results, output_slot
 from nnapi.model.model import Model
-from nnapi.model.operand import ZERO_POINTS, Array, OperandType, combine, type_name
+from nnapi.model.operand import ZERO_POINTS, OperandType, combine, type_name
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import AnyParameter, Several, TensorParameter, Unless
 
@@ -29,16 +29,13 @@ def result_types(
     count = len(out) or len(operation.outputs) - operation.optional_outputs
     placeholders = [results.placeholder(position) for position in range(count)]
     match = operation.match([argument.type for argument in arguments], placeholders)
-    inputs = tuple(range(len(arguments)))
+    inputs, value_of = tuple(range(len(arguments))), [argument.value for argument in arguments].__getitem__
 
     def type_of(position: int) -> OperandType | None:
         argument = arguments[position]
         if not (argument.is_omitted or argument.type.is_known):
             raise NotYetKnown("a dimension", position)
         return None if argument.is_omitted else argument.type
-
-    def value_of(position: int) -> Array | Model | None:
-        return arguments[position].value
 
     try:
         if not out:

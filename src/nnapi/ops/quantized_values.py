@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import FuseCode
+from nnapi.codes import OperationCode as Op
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array, OperandType
+from nnapi.operation_codes import Code
 from nnapi.ops.fixed_point import multiplier
 
 Convert = Callable[[Array], Array]
@@ -22,6 +24,7 @@ BOUNDS: dict[FuseCode, tuple[float, float]] = {
     FuseCode.FUSED_RELU1: (-1.0, 1.0),
     FuseCode.FUSED_RELU6: (0.0, 6.0),
 }
+RECTIFIERS: dict[Code, tuple[int, int | None]] = {Op.RELU: (0, None), Op.RELU1: (-1, 1), Op.RELU6: (0, 6)}
 
 EXACT_FLOAT32 = 2**24
 """Integers up to this value are exact in float32."""

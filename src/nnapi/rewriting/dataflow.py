@@ -1,7 +1,7 @@
 """The data flow of a graph: the node that makes each value, the nodes that read it, and those that results need."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -45,8 +45,7 @@ def select_needed(
 class Dataflow(Generic[N]):
     """The maker of each value, and the number of times that nodes and results read it."""
 
-    def __init__(self, nodes: Iterable[N], results: Iterable[Any]) -> None:
-        nodes = list(nodes)
+    def __init__(self, nodes: Sequence[N], results: Iterable[Any]) -> None:
         self.makers = find_makers(nodes)
         self.reads = Counter(value for node in nodes for value in node.inputs)
         self.reads.update(results)
@@ -54,7 +53,3 @@ class Dataflow(Generic[N]):
     def find_only_maker(self, value: Any) -> N | None:
         """Return the maker of a value that is read once; None for other values."""
         return self.makers.get(value) if self.reads[value] == 1 else None
-
-
-def replace_nodes(nodes: Iterable[N], replaced: Mapping[N, Sequence[N]]) -> list[N]:
-    return [new for node in nodes for new in replaced.get(node, [node])]

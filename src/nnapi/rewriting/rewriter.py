@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from nnapi.rewriting.dataflow import Dataflow, Node, replace_nodes
+from nnapi.rewriting.dataflow import Dataflow, Node
 from nnapi.rewriting.pattern import Kinds, Match, Pattern
 
 N = TypeVar("N", bound=Node)
@@ -75,7 +75,7 @@ class Rewriter(Generic[N]):
                     replaced[node] = found[0]
                     gone.update(found[1])
                     break
-        kept = replace_nodes(self.nodes, replaced)
+        kept = [new for node in self.nodes for new in replaced.get(node, [node])]
         return self._drop_unread(kept, gone.difference(replaced)) if gone else kept
 
     def _drop_unread(self, nodes: Sequence[N], matched: Collection[N]) -> list[N]:

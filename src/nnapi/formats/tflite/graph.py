@@ -162,6 +162,11 @@ class Graph:
     def with_operators(self, operators: list[Operator]) -> Graph:
         return replace(self, operators=operators)
 
+    def rewrite(self, replace: Callable[[Operator], Sequence[Operator] | None]) -> Graph:
+        """Return the graph with operators replaced; those for which ``replace`` returns None stay."""
+        made = ((old, replace(old)) for old in self.operators)
+        return self.with_operators([new for old, found in made for new in ([old] if found is None else found)])
+
     def tensors(self) -> list[Tensor]:
         """Return each tensor once: inputs first, others in the order of the operators."""
         named: list[Tensor | None] = [*self.inputs]

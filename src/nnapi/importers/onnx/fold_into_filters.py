@@ -100,11 +100,7 @@ def _accepts_constants(maker: Step, last: Step) -> bool:
         return False
     units = constants[1].type.dimensions
     is_last = last.outputs[0].shape[-1:] == units and maker.outputs[0].shape[-1:] == units
-    return is_last and all(each.array is not None and each.type == _plain(each) for each in constants)
-
-
-def _plain(value: Value) -> OperandType:
-    return OperandType(FLOAT32, value.shape)
+    return is_last and all(x.array is not None and x.type == OperandType(FLOAT32, x.shape) for x in constants)
 
 
 def _change(step: Step, maker: Step, numbers: Array) -> tuple[Array, Array] | None:

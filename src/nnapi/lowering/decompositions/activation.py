@@ -5,24 +5,22 @@ import math
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition_builder import Decomposition, decomposition
 from nnapi.model.builder import Tensor
-from nnapi.operation_codes import Code
 from nnapi.operation_codes import CompositeCode as Composite
+from nnapi.ops.quantized_values import RECTIFIERS
 from nnapi.ops.smooth_activations import CUBIC, ERROR_FUNCTION, SCALE
 
 SATURATED = 20
 """The argument from which tanh(softplus(x)) is 1 in float32."""
-BOUNDS: dict[Code, tuple[int, int | None]] = {Op.RELU: (0, None), Op.RELU1: (-1, 1), Op.RELU6: (0, 6)}
 
 
 def clamp(b: Decomposition, x: Tensor, low: float | None, high: float | None) -> Tensor:
-    if low is not None:
-        x = b.maximum(x, low)
+    x = x if low is None else b.maximum(x, low)
     return x if high is None else b.minimum(x, high)
 
 
-@decomposition(*BOUNDS)
+@decomposition(*RECTIFIERS)
 def rectifier(b: Decomposition, input: Tensor) -> Tensor:
-    return clamp(b, input, *BOUNDS[b.call.operation.code])
+    return clamp(b, input, *RECTIFIERS[b.call.operation.code])
 
 
 @decomposition(Op.LOGISTIC)

@@ -12,11 +12,9 @@ def attention(
     b: Decomposition, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, score_scale: float
 ) -> Tensor:
     """Scale the query, which mostly has fewer elements than the scores."""
-    if score_scale != 1:
-        query = query * score_scale
+    query = query if score_scale == 1 else query * score_scale
     scores = b.batch_matmul(query, key, False, True)
-    if mask is not None:
-        scores = scores + mask
+    scores = scores if mask is None else scores + mask
     return b.batch_matmul(b.softmax(scores, 1.0, -1), value, False, False)
 
 

@@ -42,11 +42,12 @@ NO_ACTIVATION, WITHIN_ONE = 0, 2
 def unroll_lstm(graph: Graph, *, rounds_states: bool = False) -> Graph:
     """Return the graph with cells decomposed; ``rounds_states`` permits it for integer cells whose state is read."""
     read = {tensor for operator in graph.operators for tensor in operator.inputs} | set(graph.outputs)
-    operators: list[Operator] = []
-    for operator in graph.operators:
+
+    def decompose(operator: Operator) -> list[Operator] | None:
         is_cell = operator.kind in (STEP, SEQUENCE) and is_plain(operator, operator.outputs[1] in read, rounds_states)
-        operators += _Cell(operator).decompose() if is_cell else [operator]
-    return graph.with_operators(operators)
+        return _Cell(operator).decompose() if is_cell else None
+
+    return graph.rewrite(decompose)
 
 
 class _Cell:

@@ -14,10 +14,7 @@ def compute_in_float(graph: Graph) -> Graph:
     if not cost_model.current_timings().is_measured:
         return graph
     reals: dict[Tensor, Tensor] = {}
-    operators: list[Operator] = []
-    for operator in graph.operators:
-        operators += rewrite_in_float(Conv(operator), reals) if _gains(Conv(operator)) else [operator]
-    return graph.with_operators(operators)
+    return graph.rewrite(lambda operator: rewrite_in_float(Conv(operator), reals) if _gains(Conv(operator)) else None)
 
 
 def _gains(conv: Conv) -> bool:

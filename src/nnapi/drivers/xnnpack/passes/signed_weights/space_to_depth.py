@@ -11,7 +11,7 @@ from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.schema import SAME, VALID
 from nnapi.model.operand import Shape
-from nnapi.rewriting.dataflow import Dataflow, replace_nodes
+from nnapi.rewriting.dataflow import Dataflow
 
 
 def move_space_to_depth(graph: Graph) -> Graph:
@@ -26,7 +26,7 @@ def move_space_to_depth(graph: Graph) -> Graph:
             if pairs.is_possible and pairs.estimate_gain() > 0:
                 replaced[operator] = pairs.emit()
                 replaced.update({border: []} if border else {})
-    return graph.with_operators(replace_nodes(graph.operators, replaced))
+    return graph.rewrite(replaced.get)
 
 
 def _is_border(operator: Operator) -> bool:

@@ -10,10 +10,7 @@ from nnapi.model.operand import Array
 
 def move_width_to_depth(graph: Graph) -> Graph:
     """Return the graph with convolutions to few channels rewritten, if their filters are signed."""
-    operators: list[Operator] = []
-    for operator in graph.operators:
-        operators += _make_pairs(Conv(operator)) if _gains(Conv(operator)) else [operator]
-    return graph.with_operators(operators)
+    return graph.rewrite(lambda operator: _make_pairs(Conv(operator)) if _gains(Conv(operator)) else None)
 
 
 def _gains(conv: Conv) -> bool:
