@@ -1,6 +1,7 @@
 """A model that an import made for some sizes, and the operands that other sizes change."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from nnapi.codes import OperationCode
 from nnapi.errors import need
@@ -15,8 +16,6 @@ from nnapi.shapes.array import SymbolicArray, is_symbolic
 from nnapi.shapes.rebinding import Rebinding
 from nnapi.shapes.symbols import Substitution, Symbols
 
-SMALL, MOST_CACHED = 1 << 16, 1024
-"""Bytes of a run's further inputs that are cached, and for how many sizes."""
 Further = Callable[[Mapping[str, Sequence[int]]], list[Array]]
 
 
@@ -103,7 +102,7 @@ class SymbolicModel:
         self, padded: Mapping[str, Sequence[int]], run: Mapping[str, Sequence[int]]
     ) -> tuple[Model, Further]:
         """Return the model for the ``padded`` shapes of a run, and a function that returns its further inputs for a
-        run's shapes.
+        run's shapes, or raises OtherImportError if they break a guard.
 
         They are the constants that depend on sizes, but whose shapes do not, such as the positions of a decoder's
         tokens: padding must not change them.
@@ -118,31 +117,21 @@ class SymbolicModel:
             operands[index] = Operand(index, old.type, old.name, Lifetime.INPUT)
         made = model.with_operands(operands)
         made.inputs, made.origin = (*model.inputs, *data), None
-        return made, self._evaluate([self._symbols.arrays[index] for index in data])
+        arrays = [self._symbols.arrays[index] for index in data]
 
-    def _evaluate(self, arrays: Sequence[SymbolicArray]) -> Further:
-        """Return a function that returns the arrays for the shapes of a run; OtherImportError if they break a guard.
+        def find_further(shapes: Mapping[str, Sequence[int]]) -> list[Array]:
+            need(not self.find_broken(shapes), "the sizes of the run break a guard", OtherImportError)
+            return self._evaluate(arrays, shapes)
 
-        Small arrays are cached, as the lengths of a text recur in the next one.
-        """
-        cached: dict[tuple[int, ...], list[Array]] = {}
+        return made, find_further
 
-        def evaluate(shapes: Mapping[str, Sequence[int]]) -> list[Array]:
-            sizes = self._substitution(shapes)
-            key = tuple(sizes.numbers)
-            found = cached.get(key)
-            if found is None:
-                need(not self._symbols.find_broken(sizes), "the sizes of the run break a guard", OtherImportError)
-                found = [sizes.array(array) for array in arrays]
-                if sum(array.nbytes for array in found) <= SMALL and len(cached) < MOST_CACHED:
-                    cached[key] = found
-            return found
-
-        return evaluate
+    def _evaluate(self, arrays: Sequence[SymbolicArray], shapes: Mapping[str, Sequence[int]]) -> list[Array]:
+        sizes = self._substitution(shapes)
+        return [sizes.array(array) for array in arrays]
 
     def describe_sized(self) -> tuple[Model, Symbols, Further]:
         """Return the model whose dimensions are sizes, their symbols, which record guards of their own, and a function
-        that returns the model's further inputs: the constants that depend on sizes."""
+        that returns the model's further inputs for shapes that keep the guards: the constants that depend on sizes."""
         rebinding, base = Rebinding(self._symbols), self._model
         data = {index: self._symbols.arrays[index] for index in list_data(base) if index in self._symbols.arrays}
         operands = list(base.operands)
@@ -157,7 +146,7 @@ class SymbolicModel:
                 made.in_memory, made.value = old.in_memory, old.value
         model = base.with_operands(operands)
         model.inputs, model.origin = (*base.inputs, *data), None
-        return model, rebinding.symbols, self._evaluate(list(data.values()))
+        return model, rebinding.symbols, partial(self._evaluate, list(data.values()))
 
     def find_broken_by(self, symbols: Symbols, shapes: Mapping[str, Sequence[int]]) -> str:
         """Return the guard of the import or of other ``symbols`` that these shapes of inputs break; empty if none."""

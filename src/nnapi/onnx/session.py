@@ -316,8 +316,10 @@ def check_input(argument: NodeArg, value: Any) -> Array:
     array: Array = value if isinstance(value, np.ndarray) else np.asarray(value, None if np.isscalar(value) else dtype)
     if array.dtype != dtype:
         raise InvalidArgument(f"{argument.name} is of type {argument.type}, not {type_of(array.dtype)}")
-    shape = [have if isinstance(want, int) else want for have, want in zip(array.shape, argument.shape, strict=False)]
-    if argument.is_ranked and (array.ndim != len(argument.shape) or shape != argument.shape):
+    differs = any(
+        have != want for have, want in zip(array.shape, argument.shape, strict=False) if isinstance(want, int)
+    )
+    if argument.is_ranked and (array.ndim != len(argument.shape) or differs):
         raise InvalidArgument(f"{argument.name} is of shape {argument.shape}, not {list(array.shape)}")
     return array
 

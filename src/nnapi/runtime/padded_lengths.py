@@ -70,11 +70,12 @@ def find_growth(before: Shapes, now: Shapes) -> Growth | None:
 
     A batch, whose axes are all the first of several, is not padded: a run would compute many times as much.
     """
-    if [len(shape) for shape in before] != [len(shape) for shape in now]:
+    changed = [(i, old, new) for i, (old, new) in enumerate(zip(before, now, strict=True)) if old != new]
+    if any(len(old) != len(new) for _, old, new in changed):
         return None
     pairs = [
         (i, axis, size, size - was)
-        for i, (old, new) in enumerate(zip(before, now, strict=True))
+        for i, old, new in changed
         for axis, (was, size) in enumerate(zip(old, new, strict=True))
         if size != was
     ]

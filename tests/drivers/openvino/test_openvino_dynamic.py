@@ -14,8 +14,8 @@ from nnapi.model.dynamic_model import DynamicModel, SizedModel
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 pytest.importorskip("onnx", reason="onnx is not installed")
 
-from nnapi.drivers.openvino import OpenVinoDriver
-from tests.importers.onnx.symbolic_cases import CASES, make_heads, make_masked, make_positions
+from nnapi.drivers.openvino import OpenVinoDriver, dynamic
+from tests.importers.onnx.symbolic_cases import CASES, make_heads, make_images, make_masked, make_positions
 
 pytestmark = pytest.mark.engine
 OPTIONS = PrepareOptions(threads=1)
@@ -63,6 +63,25 @@ def test_one_compilation_computes_all_sizes(name: str) -> None:
         for ours, theirs in zip(found, right, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
     assert computed > 6, "most sizes keep the guards"
+
+
+def test_small_inputs_of_all_sizes_are_copied_to_the_same_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large input is shared; behind it, a small one gets a tensor again."""
+    model, made = load(make_images()), []
+    prepared = OpenVinoDriver(threads=1).prepare_dynamic(describe(model, ((2, 3, 9, 9),)).model, OPTIONS)
+    tensor: Any = dynamic.ov.Tensor
+
+    def note(array: Any, *, shared_memory: bool) -> Any:
+        made.append(shared_memory)
+        return tensor(array, shared_memory=shared_memory)
+
+    monkeypatch.setattr(dynamic.ov, "Tensor", note)
+    with nnapi.compile(model, "nnapi-reference") as compiled:
+        for shape in ((2, 3, 9, 9), (3, 3, 12, 10), (2, 3, 8, 8), (2, 3, 90, 90), (2, 3, 9, 9), (4, 3, 11, 11)):
+            x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+            found = prepared.execute(Request([x])).outputs[0]
+            np.testing.assert_allclose(found, compiled.run(x)[0], rtol=1e-5, atol=1e-5)
+    assert made == [False, True, False]
 
 
 def test_a_past_without_elements_lengthens_nothing() -> None:

@@ -1,6 +1,7 @@
 """A model with dynamic dimensions, compiled by OpenVINO once for all sizes."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ from nnapi.contract.prepared import EngineTimer, Pool, check_deadline
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.context import Bounds
 from nnapi.drivers.openvino.forks import engine_threads
+from nnapi.drivers.openvino.prepared import COPIED
 from nnapi.drivers.openvino.value import make_shareable
 from nnapi.errors import OpFailedError, need_value
 from nnapi.model.memory import Mapping, need_whole
+from nnapi.model.operand import Array
 
 
 class PreparedDynamic:
@@ -23,26 +26,52 @@ class PreparedDynamic:
         self._bounds = tuple(bounds)
         self.mapped: Sequence[Mapping] = ()
         """Mapped files from which the engine reads constants in each run."""
-        self._count = len(compiled.outputs)
-        self._pool: Pool[Any] = Pool(compiled.create_infer_request)
+        self._pool: Pool[_Run] = Pool(partial(_Run, compiled))
 
     def execute(self, request: Request) -> Outcome:
         engine_threads.need()
         check_deadline(request)
         if self.mapped:
             need_whole(self.mapped)
-        inputs = [make_shareable(need_value(array, "an input is omitted", OpFailedError)) for array in request.inputs]
+        inputs = [need_value(array, "an input is omitted", OpFailedError) for array in request.inputs]
         for bounds in self._bounds:
-            bounds.check(inputs[bounds.position].reshape(-1).view(np.uint32))
-        taken = self._pool.take()
-        for position, array in enumerate(inputs):
-            taken.set_input_tensor(position, ov.Tensor(array, shared_memory=True))
-        unwrapped: Any = super(ov.InferRequest, taken)  # the wrapper would convert inputs and results; there are none
-        with (timer := EngineTimer()):
-            unwrapped.infer({}, True, False)
-        outputs = [taken.get_output_tensor(position).data.copy() for position in range(self._count)]
-        self._pool.put(taken)
-        return Outcome(outputs, timer.nanoseconds)
+            bounds.check(make_shareable(inputs[bounds.position]).reshape(-1).view(np.uint32))
+        run = self._pool.take()
+        outcome = run(inputs)
+        self._pool.put(run)
+        return outcome
 
     def close(self) -> None:
         self._pool.close()
+
+
+class _Run:
+    """An inference request. Small inputs are copied to tensors of its own, as a new tensor takes several times as long;
+    the engine uses callers' memory for large ones."""
+
+    def __init__(self, compiled: Any) -> None:
+        self._request = request = compiled.create_infer_request()
+        # the wrapper would convert inputs and results; there are none
+        unwrapped: Any = super(ov.InferRequest, request)
+        self._invoke = partial(unwrapped.infer, {}, True, False)
+        self._outputs = range(len(compiled.outputs))
+        self._own: list[Any] = [None] * len(compiled.inputs)
+
+    def __call__(self, inputs: Sequence[Array]) -> Outcome:
+        for position, array in enumerate(inputs):
+            self._put(position, array)
+        with (timer := EngineTimer()):
+            self._invoke()
+        outputs = [self._request.get_output_tensor(position).data.copy() for position in self._outputs]
+        return Outcome(outputs, timer.nanoseconds)
+
+    def _put(self, position: int, array: Array) -> None:
+        own = self._own[position]
+        if own is not None and array.nbytes <= COPIED:
+            own.shape = array.shape
+            own.data[...] = array
+            return
+        is_large = array.nbytes > COPIED
+        tensor = ov.Tensor(make_shareable(array), shared_memory=is_large)
+        self._request.set_input_tensor(position, tensor)
+        self._own[position] = None if is_large else tensor

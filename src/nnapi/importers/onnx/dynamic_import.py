@@ -31,6 +31,9 @@ from nnapi.model.operand import Array, OperandType, Shape
 if TYPE_CHECKING:
     from nnapi.formats.onnx import messages as onnx
 
+SMALL, MOST_CACHED = 1 << 16, 1024
+"""Bytes of a run's further inputs that are cached, and for how many sizes."""
+
 
 def list_dynamic_inputs(file: File, shapes: Shapes) -> dict[str, Shape]:
     """Return the inputs with dynamic dimensions, by name, without those in ``shapes``."""
@@ -90,6 +93,21 @@ def _describe(info: "onnx.ValueInfoProto", shapes: Shapes) -> tuple[str, Operand
     return info.name, operand_type(declared.elem_type, shape, info.name)
 
 
+def cache_small(find: Callable[[InputShapes], list[Array]]) -> Callable[[InputShapes], list[Array]]:
+    """Return the function with a cache for small results, as the lengths of a text recur in the next one."""
+    cached: dict[InputShapes, list[Array]] = {}
+
+    def find_cached(shapes: InputShapes) -> list[Array]:
+        found = cached.get(shapes)
+        if found is None:
+            found = find(shapes)
+            if sum(array.nbytes for array in found) <= SMALL and len(cached) < MOST_CACHED:
+                cached[shapes] = found
+        return found
+
+    return find_cached
+
+
 class Imports:
     """The imports of a file, each for the sizes of a run and all others that keep its guards."""
 
@@ -124,7 +142,9 @@ class Imports:
         if whole is None:
             return None
         model, further = whole.specialize_padded(given, self._name(names, run))
-        return None if len(model.inputs) == len(names) else (model, lambda inputs: further(self._name(names, inputs)))
+        if len(model.inputs) == len(names):
+            return None
+        return model, cache_small(lambda inputs: further(self._name(names, inputs)))
 
     def read_sized(self, names: Sequence[str], run: InputShapes) -> SizedModel | None:
         """Return the model whose dimensions are sizes, of the import that holds for the shapes of a run."""
@@ -136,7 +156,7 @@ class Imports:
         return SizedModel(
             model,
             symbols,
-            lambda shapes: find_further(self._name(names, shapes)),
+            cache_small(lambda shapes: find_further(self._name(names, shapes))),
             lambda shapes: whole.find_broken_by(symbols, self._name(names, shapes)),
         )
 
