@@ -219,7 +219,8 @@ Dynamic dimensions stay dynamic if NNAPI can express the operators with them. Ot
 shapes of each run and keeps compilations up to 1 GB; `explain()` lists the time of each compilation. When compilations
 have taken 0.1 s, a device that takes dynamic dimensions (openvino-cpu) compiles the model once for all other shapes. A
 shape whose runs then take longer than that compilation gets its own. `explain()` names the device and the dimensions,
-or why no device takes them.
+or why no device takes them. That compilation also takes inputs without elements if they are concatenated only, such as
+the past of a decoder's prompt.
 nnapi imports the file once for all shapes; `explain()` says if other shapes took another import. Some inputs
 grow by one element at each run, for example a decoder's past keys. nnapi pads such inputs to a multiple of 64 if the
 padding changes no result. To test this, nnapi pads with large random values. With padding, a decoder that generates 64
