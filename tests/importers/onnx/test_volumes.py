@@ -25,6 +25,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("Conv", (WHOLE,), {}, "CONV_3D"),
     ("Conv", (WHOLE, BIAS), {"strides": [1, 2, 3], "pads": [1, 0, 2, 0, 1, 1]}, "CONV_3D"),
     ("Conv", (PART, BIAS), {"group": 2, "dilations": [2, 1, 2]}, "CONV_3D"),
+    ("Conv", (WHOLE,), {"pads": [3, 0, 1, 0, 2, 4]}, "PAD"),
     ("Conv", (EACH,), {"group": 4, "auto_pad": "SAME_UPPER", "strides": [2, 2, 2]}, "CONV_3D"),
     ("ConvTranspose", (INTO,), {}, "TRANSPOSE_CONV_3D"),
     ("ConvTranspose", (INTO, real(3)), {"strides": [2, 1, 3], "pads": [1, 0, 1, 0, 1, 0]}, "TRANSPOSE_CONV_3D"),

@@ -71,6 +71,9 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], list[int] | 
     ((1, 2, 9), (4, 1, 3), {"group": 2, "auto_pad": "SAME_LOWER", "strides": [2]}, [1, 1], DEPTHWISE),
     ((1, 4, 9), (4, 2, 3), {"group": 2, "pads": [0, 1]}, None, GROUPED),
     ((1, 4, 9), (4, 2, 3), {"group": 2, "pads": [0, 1], "dilations": [2]}, None, PARTS),
+    ((1, 2, 4, 5), (3, 2, 1, 1), {"pads": [1, 2, 0, 3]}, None, WHOLE),
+    ((1, 3, 4, 5), (3, 1, 2, 2), {"group": 3, "pads": [3, 0, 1, 2]}, None, DEPTHWISE),
+    ((1, 4, 9), (4, 2, 1), {"group": 2, "pads": [2, 1]}, None, GROUPED),
 ]
 
 

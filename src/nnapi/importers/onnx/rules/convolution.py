@@ -99,7 +99,7 @@ def conv(node: Node) -> Tensor:
 def convolve(node: Node, x: Value, filter: Value, bias: Value, type: OperandType | None = None) -> Tensor:
     """Convolve input 0 by a filter [out, height, width, in per group]; ``type`` is the result's, by default float."""
     shape = node.shape(0)
-    window = find_windows(node, node.shape(1)[2:])
+    x, window = _pad_beyond_span(node, x, find_windows(node, node.shape(1)[2:]))
     groups, channels = int(node.attribute("group", 1)), shape[1]
     units = filter.shape[0]
     pads = pad_and_stride(node, window)
@@ -136,7 +136,7 @@ def convolve_dynamic_range(node: Node, filter: Tensor) -> Tensor | None:
 
 
 def convolve_volume(node: Node, window: Windows) -> Tensor:
-    x, units = image(node, 0, volumes=True), node.shape(1)[0]
+    (x, window), units = _pad_beyond_span(node, image(node, 0, volumes=True), window), node.shape(1)[0]
     expressible(node.tensor(1).rank == VOLUME, f"its filter has rank {node.tensor(1).rank}, its input {VOLUME}")
     array, order = node.tensor(1).array, channels_last(VOLUME)
     filter = transpose(node, node.input(1), order) if array is None else node.constant(array.transpose(order), x)
@@ -151,6 +151,18 @@ def apply_to_volume(
     node: Node, code: CompositeCode, x: Value, filter: Value, bias: Value, window: Windows, *more: Value
 ) -> Value:
     return node.apply(code, x, filter, bias, node.graph.ints(window.pads), node.graph.ints(window.stride), *more)
+
+
+def _pad_beyond_span(node: Node, x: Value, window: Windows) -> tuple[Value, Windows]:
+    """Pad an image by what its windows must not: NNAPI refuses windows that lie in padding wholly."""
+    excess = [
+        (max(low - span + 1, 0), max(high - span + 1, 0))
+        for (low, high), span in zip(window.pads, window.span, strict=True)
+    ]
+    if not any(map(any, excess)):
+        return x, window
+    rest = tuple((low - a, high - b) for (low, high), (a, b) in zip(window.pads, excess, strict=True))
+    return pad_with(node, x, [(0, 0), *excess, (0, 0)], 0.0), window._replace(pads=rest)
 
 
 def pad_and_stride(node: Node, window: Windows) -> list[Value]:
