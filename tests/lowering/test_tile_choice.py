@@ -33,6 +33,24 @@ def test_padding_to_whole_tiles_counts() -> None:
     assert predict(MACS_ONLY, layer, (6, 0)) == pytest.approx(predict(MACS_ONLY, LAYER, (6, 0)))
 
 
+def test_phases_of_a_dilated_layer_are_padded_to_whole_tiles_and_moved() -> None:
+    layer = Layer((1, 64, 64, 16), 32, (3, 3), (4, 2))
+    assert predict(MACS_ONLY, layer, (6, 0)) == pytest.approx(predict(MACS_ONLY, layer, DIRECT) / 2)
+    odd = Layer((1, 66, 63, 16), 32, (3, 3), (4, 2))
+    assert predict(MACS_ONLY, odd, (6, 0)) == pytest.approx(predict(MACS_ONLY, layer, (6, 0)) * 20 / 16)
+    plain = Layer((8, 16, 32, 16), 32, (3, 3))
+    dear = Costs(0.0, 0.0, 0.0, 0.0, 0.0, 1e-9, 0.0)
+    moves = predict(dear, layer, (6, 0)) - predict(dear, plain, (6, 0))
+    assert moves == pytest.approx(tile_choice.MOVE * 1e-9 * 64 * 64 * 48)
+
+
+def test_layers_of_short_phases_stay_direct_unless_they_are_forced() -> None:
+    assert choose_tile(MACS_ONLY, Layer((1, 36, 36, 16), 32, (3, 3), (4, 4)), PLAIN)[0] == (6, 4)
+    short = Layer((1, 36, 32, 16), 32, (3, 3), (4, 4))
+    assert choose_tile(MACS_ONLY, short, PLAIN) == (DIRECT, 0.0)
+    assert choose_tile(MACS_ONLY, short, FORCED)[0] == (6, 4)
+
+
 def test_the_fastest_permitted_tile_is_chosen() -> None:
     assert choose_tile(MACS_ONLY, LAYER, PLAIN)[0] == (6, 4)
     assert choose_tile(MACS_ONLY, LAYER, IN_BOTH)[0] == BOTH

@@ -13,7 +13,7 @@ from nnapi.model.call import NotYetKnown
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.operand import Shape
 from nnapi.model.precision import Precision
-from nnapi.ops.shapes import Pair
+from nnapi.ops.shapes import Padding, Pair
 
 DIRECT = (0, 0)
 ACCURATE = (6, 0), (0, 6), (4, 4), (6, 4)
@@ -25,6 +25,10 @@ LEAST_GAIN = 1.05
 """Minimum predicted speed of a layer, relative to direct convolution."""
 MOST_BYTES = 1 << 28
 """Maximum bytes of the transformed filters of a model; other layers stay direct."""
+MOVE_OPERATORS, MOVE = 8, 3.0
+"""Operators that move an image to its phases and back, and seconds for each value, in sums of values."""
+SHORT = 8
+"""Length of phases up to which engines compute them slowly."""
 VECTOR = 16
 """Output channels that are computed together."""
 
@@ -65,11 +69,18 @@ def find_costs(measured: Mapping[FloatWidth, Costs]) -> Costs:
 
 
 class Layer(NamedTuple):
-    """A dense convolution with stride 1: dimensions of its result, input channels, and filter size."""
+    """A dense convolution with stride 1: dimensions of its result, input channels, filter size and dilation."""
 
     result: Shape
     depth: int
     size: Pair
+    dilation: Pair = (1, 1)
+
+    @property
+    def phases(self) -> Shape:
+        """The result's phases as a batch: pixels that are ``dilation`` apart."""
+        (batches, height, width, units), (down, across) = self.result, self.dilation
+        return batches * down * across, -(-height // down), -(-width // across), units
 
     def list_tiles(self, variant: str) -> list[Pair]:
         """Return the tiles that a variant permits."""
@@ -87,8 +98,13 @@ class Layer(NamedTuple):
 
 
 def predict(costs: Costs, layer: Layer, tile: Pair) -> float:
-    """Return the seconds of a layer with a tile."""
-    return _predict(costs, layer.result, layer.depth, layer.size, tile)
+    """Return the seconds of a layer with a tile. Tiles of a dilated layer cover its phases, to which it is moved."""
+    if tile == DIRECT or layer.dilation == (1, 1):
+        return _predict(costs, layer.result, layer.depth, layer.size, tile)
+    batches, height, width, units = layer.phases
+    moved = batches * height * width * (layer.depth + units)
+    moves = MOVE_OPERATORS * costs.operator + MOVE * costs.sum * moved
+    return moves + _predict(costs, layer.phases, layer.depth, layer.size, tile)
 
 
 def _predict(costs: Costs, result: Shape, depth: int, size: Pair, tile: Pair) -> float:
@@ -123,7 +139,8 @@ def choose_tile(costs: Costs, layer: Layer, variant: str) -> tuple[Pair, float]:
     if not times:
         return DIRECT, 0.0
     direct, best = predict(costs, layer, DIRECT), min(times, key=times.__getitem__)
-    gains = direct >= LEAST_GAIN * times[best]
+    is_long = layer.dilation == (1, 1) or min(layer.phases[1:3]) > SHORT
+    gains = is_long and direct >= LEAST_GAIN * times[best]
     return (best, direct - times[best]) if gains or is_forced(variant) else (DIRECT, 0.0)
 
 
@@ -147,7 +164,7 @@ def _choose_tiles(costs: Costs, model: Model, variant: str) -> tuple[dict[int, P
 
 
 def list_layers(model: Model) -> Iterator[tuple[int, Layer]]:
-    """Yield the dense float32 convolutions with stride 1, static shapes, and constant filters and biases."""
+    """Yield the dense float32 convolutions with stride 1, static shapes, phases, and constant filters and biases."""
     types = KnownTypes(model, {operand.index: operand.type for operand in model.operands})
     values = {operand.index: operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT}
     for call in model.operations:
@@ -159,8 +176,15 @@ def list_layers(model: Model) -> Iterator[tuple[int, Layer]]:
             given, result = found.arguments, found.results[0].dimensions
             filter = given["filter"].dimensions
             is_dense = filter[3] == given["input"].dimensions[3]
-            if is_dense and given["stride"] == (1, 1) and given["dilation"] == (1, 1) and min(result) > 0:
-                yield call.number, Layer(result, filter[3], filter[1:3])
+            dilation = given["dilation"]
+            if is_dense and given["stride"] == (1, 1) and has_phases(given["padding"], dilation) and min(result) > 0:
+                yield call.number, Layer(result, filter[3], filter[1:3], dilation)
+
+
+def has_phases(padding: Padding, dilation: Pair) -> bool:
+    """Return whether a dilated convolution is one convolution of the image's phases. A phase consists of the pixels
+    that are ``dilation`` apart; the padding before it must be a whole number of such steps."""
+    return all(before % step == 0 for (before, _), step in zip(padding, dilation, strict=True))
 
 
 def is_candidate(model: Model, call: OperationCall) -> bool:

@@ -11,6 +11,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.contract.driver import PrepareOptions, Request
 from nnapi.lowering.decomposition_builder import Decomposition
 from nnapi.lowering.lower import KnownTypes, normalize_call
+from nnapi.lowering.tile_choice import list_layers
 from nnapi.lowering.winograd.decomposition import decompose
 from nnapi.model.model import Lifetime
 from nnapi.runtime.device import REFERENCE, device
@@ -32,10 +33,11 @@ def compute(model: Model, x: Any) -> Any:
     return prepared.execute(Request([x])).outputs[0]
 
 
-def convolve(model: Model, x: Any, padding: Any) -> Any:
+def convolve(model: Model, x: Any, padding: Any, dilation: tuple[int, int] = (1, 1)) -> Any:
     filter, bias = (model.operands[index].value.astype(np.float64) for index in model.operations[0].inputs[1:3])
     padded = np.pad(x.astype(np.float64), [(0, 0), *padding, (0, 0)])
-    windows = sliding_window_view(padded, filter.shape[1:3], (1, 2))
+    extent = [step * (k - 1) + 1 for step, k in zip(dilation, filter.shape[1:3], strict=True)]
+    windows = sliding_window_view(padded, extent, (1, 2))[..., :: dilation[0], :: dilation[1]]
     return np.maximum(np.einsum("nhwcab,kabc->nhwk", windows, filter) + bias, 0)
 
 
@@ -64,6 +66,31 @@ def test_filters_of_other_sizes_and_paddings(size: Any, tile: Any, around: Any) 
     x = np.random.default_rng(1).standard_normal((1, 9, 11, 4)).astype(np.float32)
     wanted = convolve(model, x, (around[2:], around[:2]))
     assert abs(compute(find_decomposition(model, tile).model, x) - wanted).max() <= LEAST_ACCURATE * wanted.max()
+
+
+@pytest.mark.parametrize("tile", [(6, 0), (6, 4), (6, 6)])
+@pytest.mark.parametrize(
+    ("image", "dilation", "around"),
+    [
+        ((1, 12, 12, 4), (2, 2), (2, 2, 2, 2)),
+        ((2, 13, 10, 3), (3, 2), (2, 2, 3, 3)),
+        ((1, 9, 8, 4), (1, 3), (0, 2, 1, 0)),
+        ((1, 5, 7, 3), (4, 4), (4, 5, 8, 7)),
+        ((1, 11, 7, 3), (2, 3), (0, 0, 0, 0)),
+    ],
+)
+def test_a_dilated_convolution_is_one_of_phases(image: Any, dilation: Any, around: Any, tile: tuple[int, int]) -> None:
+    model = make_convolution(image, 5, padding=around, dilation=dilation)
+    assert [number for number, _ in list_layers(model)] == [0]
+    x = np.random.default_rng(3).standard_normal(image).astype(np.float32)
+    wanted = convolve(model, x, (around[2:], around[:2]), dilation)
+    found = compute(find_decomposition(model, tile).model, x)
+    assert found.shape == wanted.shape
+    assert abs(found - wanted).max() <= (LEAST_ACCURATE if tile == (6, 6) else ACCURATE) * wanted.max()
+
+
+def test_padding_by_a_part_of_a_step_keeps_the_convolution_direct() -> None:
+    assert not [*list_layers(make_convolution((1, 9, 9, 3), 4, padding=(1, 1, 2, 2), dilation=(2, 2)))]
 
 
 def test_an_image_of_channels_first_is_transposed() -> None:

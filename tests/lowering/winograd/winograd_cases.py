@@ -20,8 +20,10 @@ def make_convolution(
     stride: int = 1,
     activation: str = "RELU",
     layout: bool = False,
+    dilation: Sequence[int] = (1, 1),
 ) -> Model:
-    """Return a CONV_2D of an NHWC image; ``padding`` is left, right, top, bottom, or a scheme."""
+    """Return a CONV_2D of an NHWC image; ``padding`` is left, right, top, bottom, or a scheme. ``dilation`` is down and
+    across."""
     depth = image[1] if layout else image[3]
     filter = RANDOM.standard_normal((units, *size, depth)).astype(np.float32) / np.sqrt(size[0] * size[1] * depth)
     bias = RANDOM.standard_normal(units).astype(np.float32)
@@ -29,7 +31,7 @@ def make_convolution(
     x = builder.input(nnapi.tensor("float32", tuple(image)), "x")
     around = (padding,) if isinstance(padding, str) else padding
     convolve: Any = builder.conv_2d
-    builder.output(convolve(x, filter, bias, *around, stride, stride, activation, layout))
+    builder.output(convolve(x, filter, bias, *around, stride, stride, activation, layout, *dilation[::-1]))
     return builder.finish()
 
 

@@ -15,7 +15,7 @@ from nnapi.lowering.decompositions.convolution import convolve
 from nnapi.lowering.winograd.transforms import MINUS_ONE, ONE, Transform, make_transform
 from nnapi.model.builder import Tensor
 from nnapi.model.call import Call
-from nnapi.model.operand import Array, OperandType
+from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.ops.shapes import Padding, Pair
 
 NONE = FuseCode.FUSED_NONE
@@ -26,14 +26,45 @@ Tile = Pair
 def decompose(
     call: Call, types: Mapping[int, OperandType | None], values: Mapping[int, Array], tile: Tile
 ) -> Decomposition:
-    """Return the decomposition of a dense CONV_2D with stride 1 and a constant filter and bias."""
+    """Return the decomposition of a layer (:func:`nnapi.lowering.tile_choice.list_layers`)."""
     b = Decomposition(call, types, values)
     given = b.arguments()
     filter = values[call.operands["filter"][0]].astype(np.float64)
-    made = _filter(b, given["input"], filter, given["bias"], given["padding"], tile, call.activation)
+    x, padding, dilation = given["input"], given["padding"], given["dilation"]
+    if dilation == (1, 1):
+        made = _filter(b, x, filter, given["bias"], padding, tile, call.activation)
+    else:
+        phases, padding = _split(b, x, filter, padding, dilation)
+        made = _filter(b, phases, filter, given["bias"], padding, tile, call.activation)
+        made = _join(b, made, b.call.results[0].dimensions, dilation)
     b.is_clamped = True
     b.complete(made)
     return b
+
+
+def _split(b: Decomposition, x: Tensor, filter: Array, padding: Padding, dilation: Pair) -> tuple[Tensor, Padding]:
+    """Return the phases of an image as a batch, and the padding of each phase."""
+    n, height, width, depth = x.shape
+    rows, columns = (-(-size // step) for size, step in zip((height, width), dilation, strict=True))
+    beyond = rows * dilation[0] - height, columns * dilation[1] - width
+    if any(beyond):
+        x = b.pad(x, [[0, 0], *([0, pixels] for pixels in beyond), [0, 0]])
+    x = b.restate(x, (n, rows, dilation[0], columns, dilation[1], depth))
+    x = b.restate(b.permute(x, (0, 2, 4, 1, 3, 5)), (n * dilation[0] * dilation[1], rows, columns, depth))
+    around = []
+    ends = zip((height, width), (rows, columns), padding, filter.shape[1:3], dilation, strict=True)
+    for size, pixels, (before, after), k, step in ends:
+        results = -(-(size + before + after - step * (k - 1)) // step)
+        around.append((before // step, max(0, results + k - 1 - pixels - before // step)))
+    return x, (around[0], around[1])
+
+
+def _join(b: Decomposition, phases: Tensor, result: Shape, dilation: Pair) -> Tensor:
+    """Return the image of these phases, cut to the result's size."""
+    _, rows, columns, depth = phases.shape
+    x = b.restate(phases, (result[0], *dilation, rows, columns, depth))
+    x = b.restate(b.permute(x, (0, 3, 1, 4, 2, 5)), (result[0], rows * dilation[0], columns * dilation[1], depth))
+    return b.block(b.block(x, 1, 0, result[1]), 2, 0, result[2])
 
 
 def _filter(
