@@ -10,6 +10,7 @@ from nnapi.drivers.xnnpack.passes.quantized_reductions import reduce_quantized
 from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_float
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_width_to_depth
+from nnapi.drivers.xnnpack.passes.transposed import use_phases
 from nnapi.drivers.xnnpack.passes.unroll_lstm import unroll_lstm
 from nnapi.drivers.xnnpack.passes.unsigned_io import keep_unsigned_io
 from nnapi.formats.tflite.graph import Graph, remove_dead_operators
@@ -24,6 +25,7 @@ PASSES: tuple[Pass, ...] = (
     remove_dead_operators,
     make_state_variables,
     use_faster_weights,
+    use_phases,
     sign_weights,
     compute_in_float,
     move_width_to_depth,
