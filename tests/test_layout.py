@@ -274,7 +274,7 @@ def test_circles_are_seen_wherever_they_are_imported() -> None:
         ("nnapi.cli.run", "import nnapi"),
         ("nnapi.__main__", "from nnapi.cli import main"),
         ("nnapi.ops.add", "if TYPE_CHECKING:\n    from nnapi.runtime.planning.plan import Plan"),
-        ("nnapi.drivers.litert.lowering", "from nnapi.lowering.lower import require"
+        ("nnapi.drivers.litert.lowering", "from nnapi.lowering.lower import require"),
     ],
 )
 def test_allowed(module: str, source: str) -> None:
