@@ -273,12 +273,23 @@ def test_only_dimensions_that_are_unspecified_may_come_too_large(batch: int, uni
     assert supported or "weights is computed, and may come too large for its sums" in verdict.reason
 
 
-@pytest.mark.parametrize(("type", "rows", "supported"), [("int32", 0, False), ("int32", 9, True), ("float32", 0, True)])
-def test_products_of_integers_have_a_known_number_of_terms(type: str, rows: int, supported: bool) -> None:
-    """A run could have more terms than the rule decomposes; one operand with known dimensions is enough."""
+@pytest.mark.parametrize(
+    ("type", "left", "right", "supported"),
+    [
+        ("int32", (0, 0), (0, 0), False),
+        ("int32", (9, 0), (9, 0), True),
+        ("int32", (1, 0), (0, 9), True),
+        ("int32", (0, 9), (0, 9), False),
+        ("float32", (0, 0), (0, 0), True),
+    ],
+)
+def test_products_of_integers_have_a_known_number_of_terms(
+    type: str, left: tuple[int, int], right: tuple[int, int], supported: bool
+) -> None:
+    """A run could have more terms than the rule decomposes; their number is the first dimension of both matrices."""
     b = nnapi.Builder()
-    x, y = (b.input(tensor(type, (rows, columns))) for columns in (0, rows))
-    b.output(b.batch_matmul(x, y, True, False, out=tensor(type, (0, 0))))
+    x, y = (b.input(tensor(type, (0, *shape))) for shape in (left, right))
+    b.output(b.batch_matmul(x, y, True, False, out=tensor(type, (0, 0, 0))))
     (verdict,) = lower_model(b.finish()).verdicts
     assert verdict.supported == supported
     assert supported or "a run may have more products of integers than are decomposed" in verdict.reason

@@ -1,6 +1,6 @@
 """The context of LiteRT's rules: its differences from the canonical context, and facts about the whole model."""
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -46,8 +46,8 @@ def with_all_zeros(tensor: Tensor, shape: Shape) -> Tensor:
 
 
 class Context(canonical.Context):
-    """One call that is being lowered. ``findings`` is the cache of :meth:`find`; ``dynamic`` operands have assumed
-    shapes."""
+    """One call that is being lowered. ``findings`` is the cache of :meth:`find`; ``dynamic`` has the declared
+    dimensions of operands whose shapes are assumed."""
 
     in_float: ClassVar[frozenset[str]] = frozenset(
         {"AVERAGE_POOL_2D", "BATCH_MATMUL", "HARD_SWISH", "L2_NORMALIZATION", "LEAKY_RELU", "PRELU", "SOFTMAX"}
@@ -63,7 +63,7 @@ class Context(canonical.Context):
         value_of: Callable[[int], Array | None],
         tensor_at: Callable[[int], Tensor],
         findings: dict[Any, Any],
-        dynamic: Container[int],
+        dynamic: Mapping[int, Shape],
         find_quantized: Callable[[int], Tensor | None],
     ) -> None:
         super().__init__(call, value_of, tensor_at)
@@ -91,9 +91,10 @@ class Context(canonical.Context):
         """Return the quantized constant that a float argument is dequantized from, if the engine may use it."""
         return self._find_quantized(self.call.operands[name][0])
 
-    def is_dynamic(self, name: str) -> bool:
-        """Return whether a run may have other dimensions of an argument than the assumed ones."""
-        return any(index in self._dynamic for index in self.call.operands.get(name, ()))
+    def is_dynamic(self, name: str, axis: int | None = None) -> bool:
+        """Return whether a run may have another dimension of an argument than the assumed one, by default any."""
+        found = [self._dynamic[index] for index in self.call.operands.get(name, ()) if index in self._dynamic]
+        return bool(found) if axis is None else any(not dimensions or not dimensions[axis] for dimensions in found)
 
     # Methods that override the canonical ones
 

@@ -43,8 +43,8 @@ class TfliteLowering(SubgraphLowering[Context]):
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         super().__init__(model, shapes)
         self.graph = Graph()
-        self.dynamic: frozenset[int] = frozenset()
-        """Operands whose dimensions are assumed, because they are dynamic."""
+        self.dynamic: Mapping[int, Shape] = {}
+        """The declared dimensions of operands whose dimensions are assumed, because some are dynamic."""
         self._findings: dict[Any, Any] = {}
         self._sound: set[Tensor] = set()
         """Tensors that are known to be within the engine's limits."""
@@ -142,7 +142,7 @@ class TfliteLowering(SubgraphLowering[Context]):
 
     def make_part(self, model: Model, origins: Mapping[int, int]) -> Self:
         part = super().make_part(model, origins)
-        part.dynamic = frozenset(index for index, origin in origins.items() if origin in self.dynamic)
+        part.dynamic = {index: self.dynamic[origin] for index, origin in origins.items() if origin in self.dynamic}
         part._findings, part._sound = self._findings, self._sound
         return part
 
@@ -193,11 +193,11 @@ def lower_model(
     work.tiles = tiles or work.tiles
     if shapes is None and not all(model.operands[index].type.is_known for index in model.inputs):
         work.when = "with 1 for each dimension that the model leaves unspecified"
-        work.dynamic = frozenset(
-            operand.index
+        work.dynamic = {
+            operand.index: operand.type.dimensions
             for operand in model.operands
             if not operand.type.is_known and operand.lifetime is not Lifetime.NO_VALUE
-        )
+        }
     work.run()
     return Lowered(work.finish_file(), work.verdicts)
 

@@ -21,6 +21,6 @@ def fully_connected(context: Context, input: Tensor, weights: OperandType, bias:
 
 @lower(Op.BATCH_MATMUL)
 def batch_matmul(context: Context, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
-    is_dynamic = context.is_dynamic("lhs") and context.is_dynamic("rhs")
+    is_dynamic = context.is_dynamic("lhs", -2 if adj_x else -1) and context.is_dynamic("rhs", -1 if adj_y else -2)
     require(lhs.type != "i32" or not is_dynamic, "a run may have more products of integers than are decomposed")
     return canonical.batch_matmul(context, lhs, rhs, adj_x, adj_y)
