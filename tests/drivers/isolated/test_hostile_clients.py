@@ -56,7 +56,7 @@ MESSAGES = 400
 def watched(tmp_path: Path) -> Iterator[Path]:
     """A service, beside which an honest application computes before and after the test."""
     path = tmp_path / "socket"
-    limits = "rate=1000", "seconds=1", "threads=4", "models=3", "descriptors=64"
+    limits = "rate=1000", "seconds=300", "threads=4", "models=3", "descriptors=64"
     with serving(path, *limits) as process, application(path) as device:
         compiled = compile(model("neg"), device)
         with compiled.burst() as burst:

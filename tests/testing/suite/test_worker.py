@@ -15,6 +15,7 @@ from nnapi.errors import UnavailableDeviceError
 from nnapi.testing.corpus import CorpusFileError
 from nnapi.testing.suite.result import Status
 from nnapi.testing.suite.worker import Perform, Worker, WorkerEndedError, WorkerStoppedError
+from tests.waiting import comes_true
 
 
 class LocalError(Exception):
@@ -24,7 +25,7 @@ class LocalError(Exception):
         super().__init__(f"{first} {second}")
 
 
-def perform(task: str) -> Any:
+def perform(task: str | Path) -> Any:
     match task:
         case "process":
             return os.getpid()
@@ -39,9 +40,12 @@ def perform(task: str) -> Any:
         case "nap":
             time.sleep(1)
             return "awake"
+        case Path():
+            task.touch()
+            time.sleep(600)
         case "damaged":
             raise CorpusFileError("a.npz: damaged")
-    raise LocalError("cannot", task)
+    raise LocalError("cannot", str(task))
 
 
 def prepare() -> Perform:
@@ -59,7 +63,7 @@ def worker() -> Iterator[Worker]:
         yield made
 
 
-def ended(worker: Worker, task: str) -> tuple[Status, str]:
+def ended(worker: Worker, task: str | Path) -> tuple[Status, str]:
     with pytest.raises(WorkerEndedError) as caught:
         worker.do(task)
     return caught.value.status, caught.value.reason
@@ -108,9 +112,10 @@ def test_devices_that_cannot_start_end_the_run() -> None:
         worker.do("process")
 
 
-def test_a_stopped_worker_does_not_start_again(worker: Worker) -> None:
+def test_a_stopped_worker_does_not_start_again(worker: Worker, tmp_path: Path) -> None:
     worker.do("process")
-    threading.Timer(0.1, worker.stop).start()
-    assert ended(worker, "hang")[0] is Status.CRASHED
+    begun = tmp_path / "begun"
+    threading.Thread(target=lambda: comes_true(begun.exists) and worker.stop()).start()
+    assert ended(worker, begun)[0] is Status.CRASHED
     with pytest.raises(WorkerStoppedError):
         worker.do("process")
