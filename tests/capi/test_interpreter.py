@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import shutil
@@ -15,8 +14,8 @@ import pytest
 
 from nnapi.capi import installation
 from nnapi.host.adb import LOCAL as AGENT
+from tests.capi.wheel_cases import REPOSITORY, build, build_once
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 CLIENT = REPOSITORY / "tests" / "clients" / "devices.c"
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 PYTHON = f"python{sysconfig.get_python_version()}"
@@ -26,20 +25,11 @@ needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 needs_glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc versions its symbols")
 
 
-def build(folder: Path, **variables: str) -> str:
-    """Compile as for a wheel into a folder; what was printed."""
-    words = [sys.executable, "setup.py", "build_ext", "--build-lib", folder, "--build-temp", folder / "temporary"]
-    environment = os.environ | variables
-    done = subprocess.run(list(map(str, words)), cwd=REPOSITORY, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
-
-
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package as it is in a wheel."""
     folder = tmp_path_factory.mktemp("package")
-    build(folder)
+    shutil.copytree(build_once(), folder, ignore=shutil.ignore_patterns("temporary"), dirs_exist_ok=True)
     ignored = shutil.ignore_patterns("*.so")  # with the compiled modules, which each copy would compile again
     return Path(shutil.copytree(REPOSITORY / "src" / "nnapi", folder / "nnapi", ignore=ignored, dirs_exist_ok=True))
 

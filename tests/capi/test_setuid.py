@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from nnapi.capi import installation
+from tests.capi.wheel_cases import build_once
 
 CLIENTS = Path(__file__).resolve().parents[1] / "clients"
 COMPILER = shutil.which("gcc") or shutil.which("cc")
@@ -99,25 +100,10 @@ def test_no_python_of_the_caller_s_path_is_started(folder: Path) -> None:
     """Outside of an environment, the library searches PATH for ordinary programs only."""
     nowhere = folder.joinpath(*"abcdef") / installation.library().parent.name
     nowhere.mkdir(parents=True)
-    library = Path(shutil.copy(build_like_a_wheel(folder), nowhere))
+    (made,) = build_once().rglob("libneuralnetworks.so")
+    library = Path(shutil.copy(made, nowhere))
     found = folder / PYTHON
     found.symlink_to(sys.executable)
     done = run(build(folder / "secure", library), {"PATH": str(folder), "NNAPI_PYTHON": str(found)})
     assert done.returncode != 0
     assert f"no {PYTHON} is where this library is installed" in done.stderr
-
-
-def build_like_a_wheel(folder: Path) -> Path:
-    """Build the library without the path of the checkout's Python."""
-    words = [
-        sys.executable,
-        "setup.py",
-        "build_ext",
-        "--build-lib",
-        folder / "built",
-        "--build-temp",
-        folder / "objects",
-    ]
-    subprocess.run(list(map(str, words)), cwd=CLIENTS.parents[1], check=True, capture_output=True)
-    (library,) = (folder / "built").rglob("libneuralnetworks.so")
-    return library
