@@ -1,6 +1,6 @@
 """The first public example of each operation with each kind of numbers: enough to run each rule once, in seconds."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from nnapi.operation_codes import CODES, FAMILIES, FAMILY_OF
@@ -25,14 +25,31 @@ def kind_of(example: Example) -> object:
     return example.operations, tuple(operands), len(example.referenced), example.harness
 
 
+def load_kinds(corpus: Corpus, entries: Iterable[Entry]) -> Iterator[tuple[Example, bool]]:
+    """Yield examples, and whether each is the first of its kind. Of those that the generator derived from others, which
+    repeat their values, yield only the first."""
+    kinds = set[object]()
+    for file, names in by_file(entries):
+        for example in corpus.load(file, names):
+            kind = kind_of(example), example.relaxed
+            is_new = kind not in kinds
+            kinds.add(kind)
+            if is_new or is_own(example.name):
+                yield example, is_new
+
+
+def is_own(name: str) -> bool:
+    """Whether the generator did not derive the example of this name from another."""
+    return not any(part in name for part in DERIVED)
+
+
 @cache
 def find_first(corpus: Corpus) -> dict[str, list[Entry]]:
     """The first examples of each family's operations."""
     first: dict[tuple[str, str], Entry] = {}
     for entry in corpus.entries:
         kind = next((kind for kind in KINDS if kind in entry.types), None)
-        is_own = not any(part in entry.name for part in DERIVED)
-        if kind and is_own and len(set(entry.ops)) == 1 and not entry.expect_failure:
+        if kind and is_own(entry.name) and len(set(entry.ops)) == 1 and not entry.expect_failure:
             first.setdefault((entry.ops[0], kind), entry)
     found: dict[str, list[Entry]] = {family: [] for family in FAMILIES}
     for (operation, _), entry in first.items():
