@@ -51,12 +51,12 @@ operations with the reasons.
   float32. It rounds them to float16 before operations whose results jump, such as comparisons. The states of recurrent
   cells become TFLite variables. Each run first sets these variables to the states that the model has as inputs or
   constants, so no state remains from the previous run. If the model permits quantized weights in operations on floats,
-  the file has TFLite's dynamic-range operators. RMS_NORM and GROUP_NORM of float32, and ATTENTION of rank 4 with a mask,
+  the file has TFLite's dynamic-range operators. RMS_NORM and GROUP_NORM of float32, and masked ATTENTION of rank 4,
   become a STABLEHLO_COMPOSITE, whose subgraph is the decomposition.
 - Tensors of **rank 5 and 6** and convolutions and pools of volumes are written in both formats. LiteRT has no pools of
   volumes and no groups there, so these become operators on images.
-- The results of NON_MAX_SUPPRESSION, NONZERO, UNIQUE and RANGE have **sizes that depend on the data**. These are dynamic
-  dimensions of the file. A .tflite file has no operator for NON_MAX_SUPPRESSION, UNIQUE, ROI_ALIGN_V2, LEFT_SHIFT,
+- The results of NON_MAX_SUPPRESSION, NONZERO, UNIQUE and RANGE have **sizes that depend on the data**: dynamic
+  dimensions in the file. A .tflite file has no operator for NON_MAX_SUPPRESSION, UNIQUE, ROI_ALIGN_V2, LEFT_SHIFT,
   BITWISE_AND and BITWISE_OR; opset 20 has none for BITCAST.
 - A model that several IF or WHILE refer to is one subgraph of a .tflite file for each shape of its inputs. In .onnx,
   each reference is a copy: at most 100,000 operations more, and 20 levels of models within models. These limits also
