@@ -1,4 +1,4 @@
-"""Run the benchmarks of all measurements in README.md, one after the other.
+"""Run the benchmarks of all measurements in README.md and docs/performance.md but the W3C's tests, one after the other.
 
     python benchmarks/readme.py FOLDER [--seconds S] [--list]
 
@@ -47,6 +47,8 @@ def parts(folder: Path, seconds: float) -> list[Part]:
             "the table of the reference, and the time of `import nnapi`",
             ("reference.py", *(classifiers or models), "--seconds", str(4 * seconds)),
         ),
+        Part("the overhead of the drop-in interpreter", ("dropin.py", *models[:4])),
+        Part("ONNX's own tests of single operators", ("-m", "benchmarks.onnx_nodes")),
         Part("the overhead of a burst, of a reused and of an asynchronous execution", ("overheads.py",)),
         Part("the cost of tracing, and the share of a step that it explains", ("tracing.py", *models[:4])),
         Part("the cost of plans relative to the cheapest ones", ("partition.py",)),
@@ -58,7 +60,7 @@ def parts(folder: Path, seconds: float) -> list[Part]:
     return found if "litert" in against else [part for part in found if part.command[0] not in NEED_LITERT]
 
 
-NEED_LITERT = ("engines.py", "first_answer.py")
+NEED_LITERT = ("engines.py", "first_answer.py", "dropin.py")
 
 
 def run(part: Part) -> int:

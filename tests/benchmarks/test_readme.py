@@ -19,6 +19,14 @@ def test_every_benchmark_that_the_page_names_is_run() -> None:
     assert named <= {*(part.command[0] for part in readme.parts(DIGITS, 1.0)), *readme.NEED_LITERT}
 
 
+def test_every_benchmark_of_readme_is_run() -> None:
+    """The W3C's tests need a folder of their own."""
+    named = set(re.findall(r"benchmarks[./](\w+)", (REPOSITORY / "README.md").read_text())) - {"webnn"}
+    words = {word for part in readme.parts(DIGITS, 1.0) for word in part.command[:2]} | {*readme.NEED_LITERT}
+    assert named
+    assert named <= {word.removeprefix("benchmarks.").removesuffix(".py") for word in words}
+
+
 @pytest.mark.slow
 def test_its_parts_know_their_options() -> None:
     for part in readme.parts(DIGITS, 1.0):
