@@ -62,6 +62,32 @@ def test_transforms_in_other_runtimes(suffix: str, length: int, inverse: bool, o
     np.testing.assert_allclose(found, expected, 0, 1e-4)
 
 
+LONG = normal(2, 1024, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("axis", "length", "inverse", "onesided", "kind"),
+    [
+        (1, 0, False, True, "RFFT2D"),
+        (1, 2048, False, True, "RFFT2D"),
+        (1, 1025, False, True, "FULLY_CONNECTED"),
+        (1, 512, False, True, "FULLY_CONNECTED"),
+        (1, 0, False, False, "FULLY_CONNECTED"),
+    ],
+)
+def test_long_transforms_of_real_signals_in_tflite_files(
+    axis: int, length: int, inverse: bool, onesided: bool, kind: str, tmp_path: Path
+) -> None:
+    """LiteRT's operator takes powers of 2, and is slower than a product with a matrix for short signals."""
+    model, path = build(lambda b, x: b.dft(x, axis, length, inverse, onesided), [LONG]), tmp_path / "model.tflite"
+    nnapi.export(model, path)
+    assert kind in [operator.kind for operator in File(memoryview(path.read_bytes())).subgraph(0).operators]
+    (expected,) = nnapi.compile(model, "nnapi-reference").run(LONG)
+    (again,) = nnapi.compile(nnapi.load(path), "nnapi-reference").run(LONG)
+    np.testing.assert_allclose(again, expected, 0, 1e-3)
+    np.testing.assert_allclose(litert(path.read_bytes(), [LONG])[0], expected, 0, 1e-3)
+
+
 WHOLE = np.array([[-7, 9, 4], [0, 2, -3]], np.int32)
 PLACES = np.array([[0, 1, 31], [32, -1, 33]], np.int32)
 SHIFT = ["Less", "Less", "Or", "Where", "Cast", "Cast", "BitShift", "Cast", "Where"]

@@ -25,6 +25,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "u8": np.dtype(np.uint8),
     "i8": np.dtype(np.int8),
     "bool": np.dtype(np.bool_),
+    "c64": np.dtype(np.complex64),
 }
 
 
