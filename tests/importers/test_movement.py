@@ -7,12 +7,14 @@ import pytest
 
 pytest.importorskip("onnx", reason="onnx is not installed")
 
-from nnapi import load
-from nnapi.errors import BadDataError
+from onnx import TensorProto, helper, numpy_helper
+
+from nnapi import compile, load
 from nnapi.importers.emitter import Emitter
 from nnapi.importers.graph import INT32, Allowance, Graph, Value
 from nnapi.importers.movement import collapse, merge_axes, transpose, without_axis
 from nnapi.model.operand import OperandType
+from tests.engines import DEVICES, find_device
 from tests.importers.onnx.operator_cases import chain, compare, single, step
 
 
@@ -60,29 +62,36 @@ def test_a_shape_without_an_axis_has_one_element_at_least(shape: Any, axis: int,
 INTS = np.arange(60, dtype=np.int32).reshape(3, 4, 5)
 
 
-@pytest.mark.parametrize(
-    ("axis", "operations"),
-    [(0, "RESHAPE SPLIT PACK RESHAPE"), (1, "SPLIT PACK RESHAPE"), (2, "RESHAPE SPLIT PACK RESHAPE")],
-)
-def test_integers_of_different_widths_are_joined_piece_by_piece(axis: int, operations: str) -> None:
-    """Pieces of the greatest common width, as many as each input has."""
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_integers_are_concatenated_by_one_operation(axis: int) -> None:
     more = np.arange(100, 100 + 2 * 60 // INTS.shape[axis], dtype=np.int32)
     more = more.reshape(*INTS.shape[:axis], 2, *INTS.shape[axis + 1 :])
-    compare(single("Concat", INTS, more, axis=axis), INTS, operations)
+    compare(single("Concat", INTS, more, axis=axis), INTS, "CONCATENATION_V2")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_integers_of_dynamic_dimensions_are_concatenated(device: str) -> None:
+    """All bits of them, also in tensors without elements."""
+    x = np.array([[2**31 - 1, -(2**31)], [2**24 + 1, -1]], np.int32)
+    nodes = [helper.make_node("Concat", ["x", "c", "x"], ["y"], axis=0)]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.INT32, ["n", 2])],
+        [helper.make_tensor_value_info("y", TensorProto.INT32, ["m", 2])],
+        [numpy_helper.from_array(x[:1], "c")],
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    with compile(load(proto.SerializeToString()), find_device(device), cache=False) as compiled:
+        for rows in (2, 1):
+            found = compiled.run(x[:rows])[0]
+            np.testing.assert_array_equal(found, np.concatenate([x[:rows], x[:1], x[:rows]]))
 
 
 @pytest.mark.parametrize("perm", [[2, 0, 1], [0, 2, 1]])
 def test_integers_are_transposed_by_their_indices(perm: list[int]) -> None:
     nodes = step("Transpose", perm=perm), step("Add", np.array([1], np.int32))
     compare(chain(INTS, *nodes), INTS, "RESHAPE GATHER RESHAPE ADD")
-
-
-def test_integers_are_joined_from_at_most_1024_pieces() -> None:
-    x = np.zeros(1023, np.int32)
-    load(single("Concat", x, np.zeros(1, np.int32), axis=0))
-    with pytest.raises(BadDataError, match="NNAPI joins no int32, and the pieces are too many"):
-        load(single("Concat", x, np.zeros(2, np.int32), axis=0))
-    load(single("Concat", np.zeros(5000, np.int32), np.zeros(15, np.int32), axis=0))
 
 
 def test_integers_of_which_either_dimension_is_unknown_are_transposed() -> None:

@@ -8,13 +8,11 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.emitter import Emitter
-from nnapi.importers.graph import FLOAT32, INT32, Value
+from nnapi.importers.graph import INT32, Value
 from nnapi.importers.refusals import expressible
-from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operand import Array, Shape
+from nnapi.operation_codes import CompositeCode
 from nnapi.shapes.array import is_symbolic
-
-MOST_PIECES = 1024
-"""The largest number of pieces into which an int32 tensor is split."""
 
 
 def transpose(emitter: Emitter, value: Value, order: Sequence[int], to: Value | None = None) -> Value:
@@ -40,39 +38,8 @@ def concatenate(emitter: Emitter, values: Sequence[Value], axis: int, to: Value 
         sizes = [value.shape[axis] for value in values]
         shape[axis] = sum(sizes) if all(sizes) else 0
         to = emitter.temporary(values[0].type.with_dimensions(shape), "joined")
-    if values[0].type.code != INT32:
-        return emitter.emit(OperationCode.CONCATENATION, *values, emitter.i32(axis), to=to)
-    if not all(value.type.is_known for value in values):
-        return _concatenate_halves(emitter, values, axis, to)
-    widths = [value.shape[axis] for value in values]
-    shape = list(values[0].shape)
-    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
-    shape[axis] = sum(widths)
-    width = math.gcd(*widths)
-    expressible(sum(widths) // width <= MOST_PIECES, "NNAPI joins no int32, and the pieces are too many")
-    values = [emitter.reshape(value, (outer, size, inner)) for value, size in zip(values, widths, strict=True)]
-    pieces = [piece for value in values for piece in split(emitter, value, 1, value.shape[1] // width)]
-    stacked = (outer, len(pieces), width, inner)
-    whole = emitter.apply(OperationCode.PACK, emitter.i32(1), *pieces, shape=stacked, type=values[0].type)
-    return emitter.reshape(whole, shape, to=to)
-
-
-def _concatenate_halves(emitter: Emitter, values: Sequence[Value], axis: int, to: Value) -> Value:
-    """Concatenate int32 of dynamic dimensions: as the upper and the lower 16 bits, which float32 holds exactly."""
-    halves: list[Value] = []
-    base, floats = emitter.graph.ints([1 << 16]), OperandType(FLOAT32, ())
-    for is_upper in (True, False):
-        parts = []
-        for value in values:
-            upper = emitter.apply(OperationCode.DIV, value, base, emitter.i32(0), shape=value.shape)
-            if not is_upper:
-                whole = emitter.apply(OperationCode.MUL, upper, base, emitter.i32(0), shape=value.shape)
-                upper = emitter.apply(OperationCode.SUB, value, whole, emitter.i32(0), shape=value.shape)
-            parts.append(emitter.apply(OperationCode.CAST, upper, shape=value.shape, type=floats))
-        whole = emitter.apply(OperationCode.CONCATENATION, *parts, emitter.i32(axis), shape=to.shape)
-        halves.append(emitter.apply(OperationCode.CAST, whole, shape=to.shape, type=OperandType(INT32)))
-    upper = emitter.apply(OperationCode.MUL, halves[0], base, emitter.i32(0), shape=to.shape)
-    return emitter.emit(OperationCode.ADD, upper, halves[1], emitter.i32(0), to=to)
+    code = CompositeCode.CONCATENATION_V2 if values[0].type.code == INT32 else OperationCode.CONCATENATION
+    return emitter.emit(code, *values, emitter.i32(axis), to=to)
 
 
 def split(emitter: Emitter, value: Value, axis: int, count: int) -> list[Value]:

@@ -191,22 +191,8 @@ class Decomposition(Builder):
         shape = list(parts[0].shape)
         shape[axis] = sum(part.shape[axis] for part in parts)
         if parts[0].type.code not in MOVABLE:
-            return self._concatenate_integers(parts, shape, axis)
+            return self.concatenation_v2(list(parts), axis)
         return self.concatenation(list(parts), axis, out=parts[0].type.with_dimensions(tuple(shape)))
-
-    def _concatenate_integers(self, parts: Sequence[Tensor], shape: Sequence[int], axis: int) -> Tensor:
-        """Concatenate int32 tensors, which CONCATENATION does not support: extend each with zeros and add them."""
-        total, begin = None, 0
-        for part in parts:
-            size = part.shape[axis]
-            indices = np.pad(np.arange(size), (begin, shape[axis] - begin - size), mode="edge")
-            mask = np.zeros([shape[axis], *[1] * (len(shape) - axis - 1)], part.type.dtype)
-            mask[begin : begin + size] = 1
-            placed = self.pick(part, axis, indices.tolist()) * mask
-            total = placed if total is None else total + placed
-            begin += size
-        assert total is not None
-        return total
 
 
 def outer_and_inner(shape: Shape, axis: int) -> tuple[int, int]:

@@ -706,6 +706,36 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor: ...
+    @overload
+    def concatenation_v2(
+        self,
+        *inputs: Tensor | ArrayLike,
+        axis: Tensor | Whole = ...,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """CONCATENATION_V2: 32-bit integers concatenated along an axis.
+
+        Operands:
+            inputs: any number, at least 1, of TENSOR_INT32 (level 4) of rank 1 or 2 or 3 or 4
+            axis: INT32 (level 4)
+
+        Outputs:
+            out: of the type of inputs
+        """
+    @overload
+    def concatenation_v2(
+        self,
+        inputs: Sequence[Tensor | ArrayLike],
+        axis: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor: ...
     def convert(
         self,
         input: Tensor | ArrayLike,

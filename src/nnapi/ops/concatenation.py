@@ -1,6 +1,7 @@
 """Concatenate and split tensors.
 
 CONCATENATION: tensors concatenated along an axis.
+CONCATENATION_V2: 32-bit integers concatenated along an axis.
 PACK: tensors stacked along a new axis.
 SPLIT: equal parts of the tensor along an axis.
 """
@@ -17,9 +18,10 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Facet, Operation
 from nnapi.model.parameter import HIGH, Scalar, Several, Tensor, not_negative, positive, upto
 from nnapi.model.proposal import Draw, Proposal
+from nnapi.operation_codes import CompositeCode
 from nnapi.ops.quantized_values import offset, requantizer, same_quantization
 from nnapi.ops.shapes import axis_of
-from nnapi.ops.signature_types import QUANT8, numbers, reals
+from nnapi.ops.signature_types import INT32, QUANT8, numbers, reals
 
 CONCATENATION = Operation(
     OperationCode.CONCATENATION,
@@ -27,6 +29,18 @@ CONCATENATION = Operation(
     inputs=(
         Several(Tensor("inputs", reals(), rank=upto(4), high=HIGH)),
         Scalar("axis", OperandCode.INT32, check=not_negative),
+    ),
+    outputs=(Tensor("out", like="inputs"),),
+    zero_sized=True,
+)
+
+
+CONCATENATION_V2 = Operation(
+    CompositeCode.CONCATENATION_V2,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
+    inputs=(
+        Several(Tensor("inputs", INT32, rank=upto(4), high=HIGH, since=4)),
+        Scalar("axis", OperandCode.INT32, since=4, check=not_negative),
     ),
     outputs=(Tensor("out", like="inputs"),),
     zero_sized=True,
@@ -42,6 +56,7 @@ def mixed_quantization(inputs: Sequence[OperandType], out: OperandType) -> Facet
 
 
 @CONCATENATION.shape
+@CONCATENATION_V2.shape
 def infer_concatenation_shape(inputs: Sequence[OperandType], axis: int) -> Shape:
     first = inputs[0].shape
     need(axis < len(first), f"axis is {axis}, must be in [0, {len(first)})")
@@ -51,6 +66,11 @@ def infer_concatenation_shape(inputs: Sequence[OperandType], axis: int) -> Shape
         )
         need(fits, f"inputs {position} has shape {list(type.shape)}, must be {list(first)} but for axis {axis}")
     return (*first[:axis], sum(type.shape[axis] for type in inputs), *first[axis + 1 :])
+
+
+@CONCATENATION_V2.kernel(kind="raw")
+def concatenate_integers(inputs: Sequence[Array], axis: int) -> Array:
+    return np.concatenate(inputs, axis)
 
 
 @CONCATENATION.kernel(kind="exact")
@@ -141,6 +161,7 @@ def propose_split(draw: Draw) -> Proposal:
 
 
 @CONCATENATION.proposal
+@CONCATENATION_V2.proposal
 def propose_concatenation(draw: Draw) -> Proposal:
     shape = draw.shape()
     return Proposal({"inputs": shape}, {"axis": draw.upto(len(shape) - 1)})

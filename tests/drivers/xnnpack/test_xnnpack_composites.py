@@ -157,3 +157,10 @@ def test_maxima_and_positions() -> None:
     run(CompositeCode.ARGMAX_POOL_2D, [given(FLOAT, 1, 4, 6, 3), *settings, flag(True)], FLOAT, INDICES)
     positions = INDICES.with_dimensions((1, 2, 2, 3)), np.arange(12, dtype=np.int32).reshape(1, 2, 2, 3)
     run(CompositeCode.MAX_UNPOOL_2D, [given(FLOAT, 1, 2, 2, 3), positions, settings[2], flag(False)], FLOAT)
+
+
+def test_integers_are_concatenated() -> None:
+    for axis in (0, 1):
+        shape = [3, 4]
+        shape[axis] = 2
+        run(CompositeCode.CONCATENATION_V2, [given(INDICES, 3, 4), given(INDICES, *shape), *ints(axis)], INDICES)

@@ -82,7 +82,7 @@ CASES: list[tuple[str, str, Any, tuple[Any, ...], dict[str, Any]]] = [
     ("Pad", "GATHER GATHER", X, (row(0, 2, 0, 0, 0, 0, 0, 6),), {"mode": "edge"}),
     ("Pad", "GATHER", X, (row(0, 0, 0, 2, 0, 0, 0, 1),), {"mode": "wrap", "opset": 19}),
     ("Pad", "GATHER GATHER", INTS, (row(1, 2, 0, 0, 0, 0),), {"mode": "reflect"}),
-    ("Pad", "RESHAPE SPLIT PACK RESHAPE", INTS, (row(1, 0, 0, 0, 0, 0), np.int32(9)), {}),
+    ("Pad", "CONCATENATION_V2", INTS, (row(1, 0, 0, 0, 0, 0), np.int32(9)), {}),
 ]
 
 

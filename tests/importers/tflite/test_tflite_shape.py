@@ -8,6 +8,7 @@ import pytest
 import nnapi
 from nnapi.codes import OperationCode
 from nnapi.model.dynamic_model import DynamicModel
+from nnapi.operation_codes import CompositeCode
 from tests.importers.tflite.against_litert import Case, case, check, litert, loaded, reserved, run
 from tests.tflite_writer import Graph, T, const, f32, flags, i32, s8, single, u8, write
 
@@ -269,15 +270,12 @@ def test_a_depth_of_one_is_hot_at_index_zero(tmp_path: Path) -> None:
     assert run(loaded(one, tmp_path), [np.array([0, 1, 0], np.int32)])[0].ravel().tolist() == [5, -1, 5]
 
 
-def test_int32_is_joined_by_packing_equal_pieces(tmp_path: Path) -> None:
-    joined = case("CONCATENATION", [i32(2, 4), i32(2, 6)], i32(2, 10), "ConcatenationOptions", Axis=1)
-    codes = codes_of(loaded(joined.content(), tmp_path))
-    assert set(codes) == {OperationCode.SPLIT, OperationCode.PACK, OperationCode.RESHAPE}
-
-
-def test_a_piece_of_the_common_width_is_not_split(tmp_path: Path) -> None:
-    joined = case("CONCATENATION", [i32(2, 2), i32(2, 4)], i32(2, 6), "ConcatenationOptions", Axis=1)
-    assert codes_of(loaded(joined.content(), tmp_path)).count(OperationCode.SPLIT) == 1
+def test_int32_is_concatenated_by_one_operation(tmp_path: Path) -> None:
+    joined = case("CONCATENATION", [i32(2, 1023), i32(2, 1024)], i32(2, 2047), "ConcatenationOptions", Axis=1)
+    model = loaded(joined.content(), tmp_path)
+    assert codes_of(model) == [CompositeCode.CONCATENATION_V2]
+    x = [np.arange(2 * width, dtype=np.int32).reshape(2, width) for width in (1023, 1024)]
+    np.testing.assert_array_equal(run(model, x)[0], np.concatenate(x, 1))
 
 
 def test_a_fused_activation_of_concatenation_follows_it(tmp_path: Path) -> None:
@@ -303,20 +301,3 @@ def test_bytes_of_constants_that_the_file_does_not_have_are_reserved(
 ) -> None:
     chosen = next(each for each in SHAPES + NUMBERS if str(each) == name)
     assert reserved(chosen, tmp_path) == amounts
-
-
-def test_int32_is_concatenated_in_at_most_1024_pieces(tmp_path: Path) -> None:
-    """NNAPI does not concatenate int32: pieces of the widths' common divisor are packed."""
-
-    def join(*widths: int) -> Case:
-        return case(
-            "CONCATENATION", [i32(1, width) for width in widths], i32(1, sum(widths)), "ConcatenationOptions", Axis=1
-        )
-
-    for widths in ((1, 1023), (2, 2046), (1024, 1024)):
-        x = [np.arange(width, dtype=np.int32).reshape(1, width) for width in widths]
-        (result,) = run(loaded(join(*widths).content(), tmp_path), x)
-        assert result.tolist() == np.concatenate(x, 1).tolist()
-    for widths in ((1, 1024), (2, 2048)):
-        with pytest.raises(nnapi.NnapiError, match="NNAPI joins no int32, and the pieces are too many"):
-            loaded(join(*widths).content(), tmp_path)

@@ -9,6 +9,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition_builder import Decomposition, decomposition, outer_and_inner
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import Array, OperandType
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.slice import slice_steps
 
@@ -36,6 +37,22 @@ def pack(b: Decomposition, axis: int, inputs: Sequence[Tensor]) -> Tensor:
     shape = list(result_dimensions(b))
     shape[axis] = 1
     return b.concatenate([b.restate(each, shape) for each in inputs], axis)
+
+
+@decomposition(Composite.CONCATENATION_V2)
+def concatenate_integers(b: Decomposition, inputs: Sequence[Tensor], axis: int) -> Tensor:
+    """Extend each tensor with zeros and add them: CONCATENATION does not support int32."""
+    length, total, begin = result_dimensions(b)[axis], None, 0
+    for part in inputs:
+        size = part.shape[axis]
+        indices = np.pad(np.arange(size), (begin, length - begin - size), mode="edge")
+        mask = np.zeros([length, *[1] * (len(part.shape) - axis - 1)], part.type.dtype)
+        mask[begin : begin + size] = 1
+        placed = b.mul(b.pick(part, axis, indices.tolist()), b.constant(mask), 0)
+        total = placed if total is None else b.add(total, placed, 0)
+        begin += size
+    assert total is not None
+    return total
 
 
 @decomposition(Op.TRANSPOSE)

@@ -10,6 +10,7 @@ from nnapi.formats.tflite.graph import DTYPES, Tensor, constant
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import Context, lower
 from nnapi.model.operand import Array
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.shapes import axis_of
 
 
@@ -27,7 +28,7 @@ def transpose(context: Context, input: Tensor, perm: Array | None) -> Tensor:
     return context.emit("TRANSPOSE", [input, constant(list(order))])
 
 
-@lower(Op.CONCATENATION)
+@lower(Op.CONCATENATION, Composite.CONCATENATION_V2)
 def concatenation(context: Context, inputs: Sequence[Tensor], axis: int) -> Tensor:
     out = context.result()
     return context.emit("CONCATENATION", [context.requantize(x, out) for x in inputs], out, axis=axis)

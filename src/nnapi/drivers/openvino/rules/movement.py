@@ -14,6 +14,7 @@ from nnapi.drivers.openvino.sizes import reshape as to_shape
 from nnapi.drivers.openvino.value import Kind, Node, Value, node_of, number, round_to_quantized
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.operation_codes import Code
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.pad import MODES
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import axis_of
@@ -35,7 +36,7 @@ def transpose(context: Context, input: Value, perm: Array | None) -> Value:
     return context.move(input, lambda x: op.transpose(x, integers(order)))
 
 
-@lower(Op.CONCATENATION)
+@lower(Op.CONCATENATION, Composite.CONCATENATION_V2)
 def concatenate(context: Context, inputs: Sequence[Value], axis: int) -> Value:
     type = context.type()
     same = all(same_quantization(value.type, type) for value in inputs)

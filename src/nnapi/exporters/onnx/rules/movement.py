@@ -36,7 +36,7 @@ def transpose(context: Context, input: Value, perm: Array | None) -> Value:
     return context.emit("Transpose", [input], context.result(), perm=order)
 
 
-@lower(Op.CONCATENATION)
+@lower(Op.CONCATENATION, Composite.CONCATENATION_V2)
 def concatenation(context: Context, inputs: Sequence[Value], axis: int) -> Value:
     return context.move("Concat", context.in_one_scale(inputs), axis=axis_of(axis, len(inputs[0].shape)))
 
