@@ -292,3 +292,17 @@ def test_maxima_are_written_back_by_other_runtimes(suffix: str, column_major: bo
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         found = session.run(None, {session.get_inputs()[0].name: x})[0]
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("kind", "operator"), [("mean_v2", "MEAN"), ("reduce_sum_v2", "SUM")])
+def test_reductions_to_another_scale_in_tflite_files(kind: str, operator: str, tmp_path: Path) -> None:
+    x, out = np.arange(-12, 12, dtype=np.int8).reshape(4, 6), nnapi.tensor("int8", (4,), 0.6, 3)
+    b = nnapi.Builder()
+    b.output(getattr(b, kind)(b.input(nnapi.tensor("int8", x.shape, 0.5, 1)), [1], False, out=out))
+    model, path = b.finish(), tmp_path / "model.tflite"
+    nnapi.export(model, path)
+    kinds = [each.kind for each in File(memoryview(path.read_bytes())).subgraph(0).operators]
+    assert [each for each in kinds if each != "RESHAPE"] == [operator]
+    expected = nnapi.compile(model, "nnapi-reference").run(x)[0]
+    np.testing.assert_allclose(litert(path.read_bytes(), [x])[0], expected, atol=1)
+    np.testing.assert_array_equal(nnapi.compile(nnapi.load(path), "nnapi-reference").run(x)[0], expected)

@@ -2262,6 +2262,27 @@ class Operations:
         Outputs:
             out: of the type of input
         """
+    def mean_v2(
+        self,
+        input: Tensor | ArrayLike,
+        axes: Tensor | ArrayLike | Sequence[int],
+        keep_dims: Tensor | Whole,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """MEAN_V2: the mean along axes; a quantized result has its own scale and zero point, and is rounded to nearest.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
+            axes: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            keep_dims: INT32 (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
     def minimum(
         self,
         a: Tensor | ArrayLike,
@@ -2972,6 +2993,27 @@ class Operations:
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 1 or 2 or 3 or 4
+            axes: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
+            keep_dims: BOOL (level 3)
+
+        Outputs:
+            out: of the type of input
+        """
+    def reduce_sum_v2(
+        self,
+        input: Tensor | ArrayLike,
+        axes: Tensor | ArrayLike | Sequence[int],
+        keep_dims: Tensor | bool,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> Tensor:
+        """REDUCE_SUM_V2: the sum along axes; a quantized result has its own scale and zero point.
+
+        Operands:
+            input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
             axes: TENSOR_INT32 (level 3) (a list of numbers) of rank 1
             keep_dims: BOOL (level 3)
 

@@ -7,6 +7,8 @@ REDUCE_MAX: the largest element along axes.
 REDUCE_MIN: the smallest element along axes.
 REDUCE_PROD: the product along axes.
 REDUCE_SUM: the sum along axes.
+MEAN_V2: the mean along axes; a quantized result has its own scale and zero point, and is rounded to nearest.
+REDUCE_SUM_V2: the sum along axes; a quantized result has its own scale and zero point.
 """
 
 import math
@@ -21,14 +23,24 @@ from nnapi.errors import BadDataError
 from nnapi.model.facts import EXPONENTS, Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import HIGH, Levels, Scalar, Tensor, Values, upto
+from nnapi.model.parameter import HIGH, Levels, Quantization, Scalar, Tensor, Unless, Values, upto
 from nnapi.model.proposal import Draw, Proposal
+from nnapi.operation_codes import Code, CompositeCode
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import BOOL8, QUANT8, QUANT8_SIGNED, floats, reals
 
+MEANS = (OperationCode.MEAN, CompositeCode.MEAN_V2)
+
 
 def _reduction(
-    code: OperationCode, facts: Facts, function: Callable[..., Any], types: Levels, *, kind: str = "real", **more: Any
+    code: Code,
+    facts: Facts,
+    function: Callable[..., Any],
+    types: Levels,
+    *,
+    kind: str = "real",
+    quant: Quantization = "input",
+    **more: Any,
 ) -> Operation:
     """Declare a reduction by a NumPy function with the arguments ``axis`` and ``keepdims``; axes may repeat."""
     level = min(types.values())
@@ -38,9 +50,9 @@ def _reduction(
         inputs=(
             Tensor("input", types, rank=upto(4), high=HIGH),
             Values("axes", since=level),
-            Scalar("keep_dims", OperandCode.INT32 if code == OperationCode.MEAN else OperandCode.BOOL, since=level),
+            Scalar("keep_dims", OperandCode.INT32 if code in MEANS else OperandCode.BOOL, since=level),
         ),
-        outputs=(Tensor("out", like="input", quant="input"),),
+        outputs=(Tensor("out", like="input", quant=quant),),
         **more,
     )
 
@@ -101,6 +113,8 @@ REDUCE_MAX = _reduction(OperationCode.REDUCE_MAX, EXTREME, partial(_extreme, np.
 REDUCE_MIN = _reduction(OperationCode.REDUCE_MIN, EXTREME, partial(_extreme, np.min, -1), reals(3), kind="raw")
 REDUCE_PROD = _reduction(OperationCode.REDUCE_PROD, Facts(Kind.REDUCTION, Trait.FOLDS), np.prod, floats(3))
 REDUCE_SUM = _reduction(OperationCode.REDUCE_SUM, Facts(Kind.REDUCTION, Trait.FOLDS), np.sum, floats(3))
+MEAN_V2 = _reduction(CompositeCode.MEAN_V2, Facts(Kind.REDUCTION), _mean, reals(3), quant=Unless("input"))
+REDUCE_SUM_V2 = _reduction(CompositeCode.REDUCE_SUM_V2, Facts(Kind.REDUCTION), np.sum, reals(3), quant=Unless("input"))
 
 
 @REDUCE_ALL.proposal
@@ -110,6 +124,8 @@ REDUCE_SUM = _reduction(OperationCode.REDUCE_SUM, Facts(Kind.REDUCTION, Trait.FO
 @REDUCE_PROD.proposal
 @REDUCE_SUM.proposal
 @MEAN.proposal
+@MEAN_V2.proposal
+@REDUCE_SUM_V2.proposal
 def propose_reduction(draw: Draw) -> Proposal:
     shape = draw.shape()
     axes = draw.rng.permutation(len(shape))[: 1 + draw.upto(len(shape) - 1)]

@@ -76,9 +76,9 @@ def integer_cell(net: Any, seed: int = 0, kind: Any = PLAIN, code: Any = Op.QUAN
     return Cell(net, code, values, quant_of(kind))
 
 
-KINDS = {
+KINDS: dict[str, tuple[Any, Any, Any, Any]] = {
     "float": (float_cell, tensor("float32"), FLOAT_STATE, FLOAT_STATE),
-    "integer": (integer_cell, tensor("int8", (), *INPUT), INTEGER_STATE, MEMORY),  # type: ignore[dict-item]
+    "integer": (integer_cell, tensor("int8", (), *INPUT), INTEGER_STATE, MEMORY),
 }
 
 

@@ -164,3 +164,11 @@ def test_integers_are_concatenated() -> None:
         shape = [3, 4]
         shape[axis] = 2
         run(CompositeCode.CONCATENATION_V2, [given(INDICES, 3, 4), given(INDICES, *shape), *ints(axis)], INDICES)
+
+
+def test_reductions_to_another_scale() -> None:
+    x, axes = tensor("int8", (), 0.1, 4), (tensor("int32", (1,)), np.array([1], np.int32))
+    run(CompositeCode.MEAN_V2, [given(x, 3, 4), axes, *ints(1)], tensor("int8", (), 0.05, -7))
+    run(CompositeCode.REDUCE_SUM_V2, [given(x, 3, 4), axes, flag(False)], tensor("int8", (), 0.5, -7))
+    run(CompositeCode.MEAN_V2, [given(FLOAT, 3, 4), axes, *ints(0)], FLOAT)
+    run(CompositeCode.REDUCE_SUM_V2, [given(FLOAT, 3, 4), axes, flag(True)], FLOAT)

@@ -303,3 +303,17 @@ def test_of_equal_elements_of_a_dynamic_row_the_first_comes_first(tmp_path: Path
     assert model.notes == ()
     _, indices = nnapi.compile(model, "nnapi-reference", cache=False).run(np.array([[1, 3, 3], [2, 2, 0]], np.float32))
     assert indices.tolist() == [[1, 2], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "scale", "name"),
+    [("MEAN", 0.05, "MEAN"), ("MEAN", 0.03, "MEAN_V2"), ("SUM", 0.05, "REDUCE_SUM_V2"), ("SUM", 0.3, "REDUCE_SUM_V2")],
+)
+@pytest.mark.parametrize("quantized", [s8, u8])
+def test_quantized_reductions_stay_quantized(
+    kind: str, scale: float, name: str, quantized: Any, tmp_path: Path
+) -> None:
+    """NNAPI's results have the input's scale, TensorFlow Lite's their own."""
+    out = quantized(4, 6, scale=scale)
+    model = check(case(kind, [quantized(4, 5, 6), const([1])], out, "ReducerOptions"), tmp_path)
+    assert [call.name for call in model.operations] == [name]

@@ -263,6 +263,8 @@ EXAMPLES = [
     one("CUMSUM", "CUMSUM", lambda b, x: b.cumsum(x, 1, True, True), SQUARE, [[2, 0], [4, 0]]),
     one("MEAN", "MEAN", lambda b, x: b.mean(x, [1], 0), SQUARE, [1.5, 3.5]),
     one("REDUCE_SUM", "SUM RESHAPE", lambda b, x: b.reduce_sum(x, [0, 1], False), SQUARE, [10]),
+    one("MEAN_V2", "MEAN", lambda b, x: b.mean_v2(x, [1], 0), SQUARE, [1.5, 3.5]),
+    one("REDUCE_SUM_V2", "SUM RESHAPE", lambda b, x: b.reduce_sum_v2(x, [0, 1], False), SQUARE, [10]),
     one("REDUCE_PROD", "REDUCE_PROD", lambda b, x: b.reduce_prod(x, [-1], True), SQUARE, [[2], [12]]),
     one("REDUCE_MAX", "REDUCE_MAX", lambda b, x: b.reduce_max(x, [0], False), SQUARE, [3, 4]),
     one("REDUCE_MIN", "REDUCE_MIN", lambda b, x: b.reduce_min(x, [0], False), SQUARE, [1, 2]),

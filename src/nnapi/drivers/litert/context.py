@@ -54,8 +54,8 @@ class Context(canonical.Context):
     )
     """Operators whose quantized kernels are slower than float ones, or abort for some scales."""
     keeps_axes: ClassVar[bool] = True
-    pools_positions: ClassVar[bool] = False
-    """Whether the engine has MediaPipe's pooling with positions."""
+    has_xnnpack: ClassVar[bool] = False
+    """Whether XNNPACK computes the graph."""
 
     def __init__(
         self,

@@ -53,7 +53,7 @@ FUNCTIONS: dict[str, Callable[[Context, Tensor, Tensor], Tensor]] = {
 
 
 class XnnpackContext(FilterContext):
-    pools_positions = True
+    has_xnnpack = True
 
     def map(self, kind: str, x: Tensor, out: Tensor | None = None) -> Tensor:
         compute = FUNCTIONS.get(kind) if x.type == "f32" else None

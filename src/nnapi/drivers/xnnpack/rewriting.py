@@ -6,7 +6,6 @@ from dataclasses import replace
 from nnapi.drivers.litert.unsigned_values import make_unsigned
 from nnapi.drivers.xnnpack.passes.cost_model import KernelTimings, use_timings
 from nnapi.drivers.xnnpack.passes.float_weights import use_faster_weights, use_float_weights
-from nnapi.drivers.xnnpack.passes.quantized_reductions import reduce_quantized
 from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_float
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_width_to_depth
@@ -20,7 +19,6 @@ from nnapi.model.model import Model
 
 Pass = Callable[[Graph], Graph]
 PASSES: tuple[Pass, ...] = (
-    reduce_quantized,
     unroll_lstm,
     remove_dead_operators,
     make_state_variables,
@@ -34,7 +32,7 @@ PASSES: tuple[Pass, ...] = (
 )
 """The default passes between lowering and writing, in order."""
 FLOAT_PASSES: tuple[Pass, ...] = (use_float_weights, *PASSES)
-UNSIGNED_PASSES: tuple[Pass, ...] = (reduce_quantized, remove_dead_operators, make_unsigned, keep_shared_memory)
+UNSIGNED_PASSES: tuple[Pass, ...] = (remove_dead_operators, make_unsigned, keep_shared_memory)
 
 
 def rewrite(model: Model, graph: Graph, passes: Sequence[Pass], timings: KernelTimings) -> Graph:

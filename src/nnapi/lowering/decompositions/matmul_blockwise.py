@@ -21,13 +21,14 @@ def blockwise_fully_connected(
     bits: int,
     block_size: int,
 ) -> Tensor:
-    packed = weights, scales, zero_points
-    given = [None if each is None else b.value(each) for each in packed]
-    if all(value is not None or each is None for value, each in zip(given, packed, strict=True)):
-        matrix = unpack_weights(*given, bits, block_size)[:, : input.shape[-1]]  # type: ignore[arg-type]
+    packed, steps = b.value(weights), b.value(scales)
+    points = None if zero_points is None else b.value(zero_points)
+    if packed is not None and steps is not None and (zero_points is None or points is not None):
+        matrix = unpack_weights(packed, steps, points, bits, block_size)[:, : input.shape[-1]]
         factors = b.constant(np.ascontiguousarray(matrix))
     else:
-        factors = b.block(_unpack_weights(b, *packed, bits, block_size), 1, 0, input.shape[-1])
+        unpacked = _unpack_weights(b, weights, scales, zero_points, bits, block_size)
+        factors = b.block(unpacked, 1, 0, input.shape[-1])
     added = b.constant(np.zeros(factors.shape[0], np.float32)) if bias is None else _as_float(b, bias)
     product = b.fully_connected(_as_float(b, input), factors, added, 0)
     return product if input.type.code == FLOAT32 else b.cast(product, out=b.call.results[0])

@@ -52,6 +52,16 @@ def fold_along(b: Decomposition, x: Tensor, axis: int, combine: Combine) -> Tens
     return x
 
 
+@decomposition(Composite.MEAN_V2)
+def mean_of_floats(b: Decomposition, input: Tensor, axes: Array, keep_dims: int) -> Tensor:
+    return b.mean(input, axes, keep_dims)
+
+
+@decomposition(Composite.REDUCE_SUM_V2)
+def sum_of_floats(b: Decomposition, input: Tensor, axes: Array, keep_dims: bool) -> Tensor:
+    return b.reduce_sum(input, axes, keep_dims)
+
+
 @decomposition(Op.MEAN)
 def mean(b: Decomposition, input: Tensor, axes: Array, keep_dims: int) -> Tensor:
     """Divide the sum by the number of elements; round means of quantized values down."""

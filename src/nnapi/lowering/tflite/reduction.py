@@ -8,7 +8,8 @@ from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.reduce import reduced_axes
 
 
-@lower(Op.MEAN, Op.REDUCE_ALL, Op.REDUCE_ANY, Op.REDUCE_MAX, Op.REDUCE_MIN, Op.REDUCE_PROD, Op.REDUCE_SUM)
+@lower(Op.REDUCE_ALL, Op.REDUCE_ANY, Op.REDUCE_MAX, Op.REDUCE_MIN, Op.REDUCE_PROD)
+@lower(Op.MEAN, Op.REDUCE_SUM, Composite.MEAN_V2, Composite.REDUCE_SUM_V2)
 def reduce(context: Context, input: Tensor, axes: Array, keep_dims: int, out: Tensor | None = None) -> Tensor:
     """Lower a reduction. If all axes are reduced, NNAPI's result has rank 1, TensorFlow Lite's rank 0."""
     out = out or context.result()

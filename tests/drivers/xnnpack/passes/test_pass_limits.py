@@ -13,11 +13,10 @@ from nnapi.drivers.xnnpack.passes.float_weights import (
     use_faster_weights,
     use_float_weights,
 )
-from nnapi.drivers.xnnpack.passes.quantized_reductions import reduce_quantized
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers
 from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import _clamp, clear_weights, find_dead_channels
 from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import _cut
-from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 
 NONE, RELU, RELU1, RELU6 = range(4)
 
@@ -31,25 +30,6 @@ def number(value: float, *shape: int) -> Tensor:
 
 
 # Reductions
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "kind"),
-    [
-        (2.0**-14, 1.0, "MEAN"),
-        (2.0**-15, 1.0, "QUANTIZE"),
-        (1.0, 2.0**-7, "MEAN"),
-        (1.0, 2.0**-8, "QUANTIZE"),
-    ],
-)
-def test_scales_between_which_means_stay_quantized(x: float, y: float, kind: str) -> None:
-    source, values, mean, result = Tensor("i8", (4, 6), x, 3), real(4, 6), real(1, 6), Tensor("i8", (1, 6), y, -2)
-    operators = [
-        Operator("DEQUANTIZE", [source], [values]),
-        Operator("MEAN", [values, constant([0])], [mean]),
-        Operator("QUANTIZE", [mean], [result]),
-    ]
-    assert reduce_quantized(Graph(operators, [source], [result])).operators[-1].kind == kind
 
 
 # Weights

@@ -28,7 +28,7 @@ class Positions(NamedTuple):
 def argmax_pool_2d(
     context: Context, input: Tensor, paddings: Array, strides: Array, size: Array, column_major: bool
 ) -> tuple[Tensor, Tensor]:
-    require(context.pools_positions, "the engine has no pooling with positions")
+    require(context.has_xnnpack, "the engine has no pooling with positions")
     require(input.type == "f32", "the engine pools floats with positions")
     height, width = size.tolist()
     require(column_major or min(height, width) == 1, "the engine numbers the cells of a window by columns")

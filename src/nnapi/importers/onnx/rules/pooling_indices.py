@@ -28,7 +28,7 @@ def pool_with_indices(node: Node, x: Value, window: Windows) -> list[Tensor]:
         len(window.size) == 2 and not window.is_dilated, "NNAPI gives positions in plain windows of images only"
     )
     image, largest = node.static_shape_of(x), x.type.with_dimensions(())
-    numbers = map(node.graph.ints, (window.pads, window.stride, window.size))
+    numbers = node.graph.ints(window.pads), node.graph.ints(window.stride), node.graph.ints(window.size)
     arguments = x, *numbers, node.flag(False)
     found, positions = node.several(CompositeCode.ARGMAX_POOL_2D, arguments, [largest, OperandType(INT32)])
     is_column_major = bool(node.attribute("storage_order", 0))

@@ -2,14 +2,18 @@
 
 import numpy as np
 
-from nnapi.codes import OperationCode
+from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import FLOAT32, INT32
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, choose
-from nnapi.importers.tflite.node import TfliteNode
+from nnapi.importers.tflite.node import TfliteNode, is_alike
 from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
 from nnapi.operation_codes import CompositeCode
+
+BYTES = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED)
+RESCALED = {OperationCode.MEAN: CompositeCode.MEAN_V2, OperationCode.REDUCE_SUM: CompositeCode.REDUCE_SUM_V2}
+"""Reductions whose quantized results may have another scale than their input."""
 
 
 @rule("SUM", "MEAN", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL")
@@ -21,7 +25,10 @@ def reduce(node: TfliteNode) -> None:
         return
     tail = (node.input(1), node.i32(keep) if code == OperationCode.MEAN else node.flag(keep))
     if x.type.code != INT32:
-        node.emit(code, x, *tail)
+        is_rescaled = x.type.code in BYTES and (
+            code == OperationCode.REDUCE_SUM or not is_alike(x.type, node.output.type)
+        )
+        node.emit(RESCALED.get(code, code) if is_rescaled else code, x, *tail)
         return
     expressible(code != OperationCode.MEAN, "NNAPI has no mean of integers")
     node.note("reductions of int32 are computed as float32, exact up to 2**24")
