@@ -31,7 +31,7 @@ class Match(NamedTuple):
     @staticmethod
     def is_same(a: Any, b: Any) -> bool:
         """Return whether a name may stand for both."""
-        return a is b
+        return bool(a == b)
 
     def through(self, node: Any) -> Match:
         return self._replace(nodes=(*self.nodes, node))
