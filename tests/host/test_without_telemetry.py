@@ -132,3 +132,28 @@ def test_onnxruntime_is_silent_unless_the_environment_lets_it_speak(monkeypatch:
     monkeypatch.setenv("ORT_DISABLE_TELEMETRY", "0")
     import_onnxruntime()
     assert os.environ["ORT_DISABLE_TELEMETRY"] == "0"
+
+
+def test_openvino_is_imported_without_its_converter_until_a_program_asks_for_it() -> None:
+    code = """
+import sys
+from nnapi.host.without_telemetry import import_openvino
+openvino = import_openvino()
+assert not {"openvino.tools.ovc", "numpy.ma", "openvino_telemetry"} & set(sys.modules)
+assert not hasattr(openvino, "another_name")
+from openvino import convert_model
+assert convert_model is openvino.convert_model is sys.modules["openvino.tools.ovc"].convert_model
+assert "openvino_telemetry" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_a_converter_that_a_program_has_imported_stays() -> None:
+    code = """
+import sys, openvino
+converter = sys.modules["openvino.tools.ovc"]
+from nnapi.host.without_telemetry import import_openvino
+assert import_openvino().convert_model is converter.convert_model
+assert sys.modules["openvino.tools.ovc"] is converter
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
