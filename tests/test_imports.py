@@ -17,6 +17,14 @@ def loaded() -> set[str]:
     return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
 
 
+def test_sessions_load_what_they_need() -> None:
+    """NumPy's random module alone loads OpenSSL; exporters and ONNX's library are for other programs."""
+    code = "import sys, numpy; known = set(sys.modules); import nnapi.onnx; print(*set(sys.modules) - known)"
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "nnapi.onnx.session" in made
+    assert not {"numpy.random", "numpy.typing", "hashlib", "pathlib", "onnx", "nnapi.exporters"} & set(made)
+
+
 @pytest.mark.parametrize("module", LATER)
 def test_loaded_when_needed(loaded: set[str], module: str) -> None:
     assert "nnapi" in loaded

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from nnapi.errors import BadDataError
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.precision import Precision
-from nnapi.shapes.symbols import Symbols
+
+if TYPE_CHECKING:
+    from nnapi.shapes.symbols import Symbols
 
 Shapes = tuple[Shape, ...]
 PaddedModel = tuple[Model, Callable[[Shapes], list[Array]]]
@@ -24,7 +26,7 @@ class SizedModel(NamedTuple):
 
     model: Model
     """Its further inputs are the constants that depend on sizes."""
-    symbols: Symbols
+    symbols: "Symbols"
     """Record the guards of a driver."""
     find_further: Callable[[Shapes], list[Array]]
     """Returns the further inputs for the shapes of a run."""

@@ -6,15 +6,17 @@ import math
 import operator
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from nnapi.codes import OEM_SCALAR, TENSOR_OEM_BYTE, OperandCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.extension import EXTENSIONS
 from nnapi.shapes.size import Size
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Shape: TypeAlias = tuple[int, ...]

@@ -1,5 +1,7 @@
 """Proposals: arguments of an operation that fit each other, for random tests. All others are drawn independently."""
 
+from __future__ import annotations  # NumPy imports its random module at first use
+
 import math
 from collections.abc import Iterable
 from typing import Any

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nnapi.errors import BadDataError, NnapiError
-from nnapi.exporters import export
 from nnapi.importers.import_cache import load_for
 from nnapi.importers.onnx import read_file
 from nnapi.importers.onnx.dynamic_import import Imports
@@ -150,7 +149,9 @@ class SessionFile:
         The file itself is written if NNAPI can express it only for the shapes of a run.
         """
         path, beside = options.optimized_model_filepath, options.entries.get(CONSTANTS_FILE)
-        import onnx  # on demand: reading needs it less
+        import onnx  # on demand: few sessions write their model
+
+        from nnapi.exporters import export
 
         try:
             export(read_file(self._file, self._path), path)
