@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def fold_by_numpy(proto: onnx.NodeProto, opset: int, inputs: Sequence[Array | No
 
 OLDEST = 13
 """The opset from which the definitions are those computed here: axes of Squeeze are an input, and so on."""
-OPTIONAL = ("Slice", "Squeeze")
+OPTIONAL = ("Pad", "Slice", "Squeeze")
 
 
 def _cast(attributes: Attributes, x: Array) -> Array | None:
@@ -75,8 +76,6 @@ def _slice(
     along = [*range(len(starts))] if axes is None else axes.tolist()
     parts = [slice(None)] * x.ndim
     by = [1] * len(starts) if steps is None else steps.tolist()
-    if min(by, default=1) < 1:
-        return None
     for axis, begin, end, step in zip(along, starts.tolist(), ends.tolist(), by, strict=True):
         parts[axis] = slice(begin, end, step)
     return x[tuple(parts)]
@@ -143,6 +142,31 @@ def _trilu(attributes: Attributes, x: Array, k: Array | None = None) -> Array:
     return (np.triu if attributes.get("upper", 1) else np.tril)(x, 0 if k is None else int(k))
 
 
+def _shape(attributes: Attributes, x: Array) -> Array:
+    return np.array(x.shape[attributes.get("start", 0) : attributes.get("end")], np.int64)
+
+
+def _remainder(attributes: Attributes, a: Array, b: Array) -> Array | None:
+    if a.dtype != b.dtype or (a.dtype.kind in "iu" and not b.all()):
+        return None
+    return np.fmod(a, b) if attributes.get("fmod") else np.mod(a, b)
+
+
+def _pad(attributes: Attributes, x: Array, pads: Array, value: Array | None = None) -> Array | None:
+    if attributes.get("mode", b"constant") != b"constant" or pads.min(initial=0) < 0:
+        return None
+    return np.pad(x, pads.reshape(2, -1).T, constant_values=0 if value is None else value.item())
+
+
+def _product(attributes: Attributes, x: Array) -> Array | None:
+    axes = None if "axes" not in attributes else tuple(attributes["axes"])
+    return np.prod(x, axes, x.dtype, keepdims=bool(attributes.get("keepdims", 1)))
+
+
+def _reduce(compute: Callable[..., Array]) -> Callable[..., Array]:
+    return lambda *arrays: reduce(compute, arrays)
+
+
 def _same(compute: Callable[..., Array], *, kinds: str = "fiu") -> Compute:
     """Return a function of operands of one type, which keeps the type."""
 
@@ -181,6 +205,14 @@ COMPUTED: Mapping[str, Compute] = {
     "And": _compare(np.logical_and),
     "Or": _compare(np.logical_or),
     "Not": _compare(np.logical_not),
+    "Max": _same(_reduce(np.maximum)),
+    "Min": _same(_reduce(np.minimum)),
+    "Mod": _remainder,
+    "Pad": _pad,
+    "ReduceProd": _product,
+    "Shape": _shape,
+    "Size": lambda attributes, x: np.array(x.size, np.int64),
+    "Tile": lambda attributes, x, repeats: np.tile(x, repeats.tolist()),
     "Where": _where,
     "Identity": lambda attributes, x: x,
     "Cast": _cast,
