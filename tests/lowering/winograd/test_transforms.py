@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nnapi.lowering.winograd.transforms import POINTS, make_transform
+from nnapi.lowering.winograd.transforms import CHUNK, POINTS, make_transform, transform_filter
 
 CASES = [(4, 2), (4, 3), (6, 2), (6, 3), (6, 4), (6, 5)]
 
@@ -37,3 +37,23 @@ def test_the_product_at_1_reaches_all_results_once() -> None:
 def test_sums_are_counted() -> None:
     assert make_transform(4, 3).count_sums() == 4
     assert make_transform(6, 3).count_sums() == 18
+
+
+@pytest.mark.parametrize("units", [1, CHUNK, 2 * CHUNK + 3])
+@pytest.mark.parametrize(("size", "products"), [((3, 3), (6, 4)), ((3, 5), (0, 6)), ((5, 3), (6, 0))])
+def test_filters_are_transformed_in_float64_and_rounded_once(
+    units: int, size: tuple[int, int], products: tuple[int, int]
+) -> None:
+    filter = np.random.default_rng(units).standard_normal((units, *size, 7)).astype(np.float32)
+    down, across = (make_transform(n, k) if n else None for n, k in zip(products, size, strict=True))
+    found = transform_filter(filter, (down, across))
+    taps = [1 if n else k for n, k in zip(products, size, strict=True)]
+    assert found.shape == (products[0] or 1, products[1] or 1, units, *taps, 7)
+    assert found.dtype == np.float32
+    wanted = np.moveaxis(filter.astype(np.float64), 0, 2)[np.newaxis, np.newaxis]
+    wanted = wanted.transpose(0, 1, 4, 2, 3, 5)
+    if down:
+        wanted = np.einsum("ap,xyupqc->ayuxqc", down.filter, wanted)
+    if across:
+        wanted = np.einsum("bq,xyupqc->xbupyc", across.filter, wanted)
+    np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-12)

@@ -12,7 +12,7 @@ import numpy as np
 from nnapi.codes import FuseCode
 from nnapi.lowering.decomposition_builder import Decomposition
 from nnapi.lowering.decompositions.convolution import convolve
-from nnapi.lowering.winograd.transforms import MINUS_ONE, ONE, Transform, make_transform
+from nnapi.lowering.winograd.transforms import MINUS_ONE, ONE, Transform, Transforms, make_transform, transform_filter
 from nnapi.model.builder import Tensor
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType, Shape
@@ -29,20 +29,27 @@ def decompose(
     """Return the decomposition of a layer (:func:`nnapi.lowering.tile_choice.list_layers`)."""
     b = Decomposition(call, types, values)
     given = b.arguments()
-    filter = values[call.operands["filter"][0]].astype(np.float64)
+    filter = values[call.operands["filter"][0]]
+    down, across = filter.shape[1:3]
+    transforms = _find_transform(tile[0], down), _find_transform(tile[1], across)
+    filters = transform_filter(filter, transforms)
     x, padding, dilation = given["input"], given["padding"], given["dilation"]
     if dilation == (1, 1):
-        made = _filter(b, x, filter, given["bias"], padding, tile, call.activation)
+        made = _filter(b, x, filters, given["bias"], padding, transforms, call.activation)
     else:
-        phases, padding = _split(b, x, filter, padding, dilation)
-        made = _filter(b, phases, filter, given["bias"], padding, tile, call.activation)
+        phases, padding = _split(b, x, (down, across), padding, dilation)
+        made = _filter(b, phases, filters, given["bias"], padding, transforms, call.activation)
         made = _join(b, made, b.call.results[0].dimensions, dilation)
     b.is_clamped = True
     b.complete(made)
     return b
 
 
-def _split(b: Decomposition, x: Tensor, filter: Array, padding: Padding, dilation: Pair) -> tuple[Tensor, Padding]:
+def _find_transform(products: int, taps: int) -> Transform | None:
+    return make_transform(products, taps) if products else None
+
+
+def _split(b: Decomposition, x: Tensor, taps: Pair, padding: Padding, dilation: Pair) -> tuple[Tensor, Padding]:
     """Return the phases of an image as a batch, and the padding of each phase."""
     n, height, width, depth = x.shape
     rows, columns = (-(-size // step) for size, step in zip((height, width), dilation, strict=True))
@@ -52,7 +59,7 @@ def _split(b: Decomposition, x: Tensor, filter: Array, padding: Padding, dilatio
     x = b.restate(x, (n, rows, dilation[0], columns, dilation[1], depth))
     x = b.restate(b.permute(x, (0, 2, 4, 1, 3, 5)), (n * dilation[0] * dilation[1], rows, columns, depth))
     around = []
-    ends = zip((height, width), (rows, columns), padding, filter.shape[1:3], dilation, strict=True)
+    ends = zip((height, width), (rows, columns), padding, taps, dilation, strict=True)
     for size, pixels, (before, after), k, step in ends:
         results = -(-(size + before + after - step * (k - 1)) // step)
         around.append((before // step, max(0, results + k - 1 - pixels - before // step)))
@@ -68,26 +75,34 @@ def _join(b: Decomposition, phases: Tensor, result: Shape, dilation: Pair) -> Te
 
 
 def _filter(
-    b: Decomposition, x: Tensor, filter: Array, bias: Tensor, padding: Padding, tile: Tile, activation: FuseCode
+    b: Decomposition,
+    x: Tensor,
+    filters: Array,
+    bias: Tensor,
+    padding: Padding,
+    transforms: Transforms,
+    activation: FuseCode,
 ) -> Tensor:
-    axis = next((axis for axis in (0, 1) if tile[axis]), None)
-    if axis is None:
-        weights = b.constant(filter.astype(np.float32))
-        shape = [e + sum(pair) - k + 1 for e, pair, k in zip(x.shape[1:3], padding, filter.shape[1:3], strict=True)]
-        out = x.type.with_dimensions((x.shape[0], *shape, len(filter)))
-        return convolve(b, x, weights, bias, out, padding=padding)
-    transform = make_transform(tile[axis], filter.shape[1 + axis])
+    """Filter an image by :func:`transform_filter`'s filters."""
+    axis = next((axis for axis in (0, 1) if transforms[axis]), None)
+    transform = None if axis is None else transforms[axis]
+    units, *taps, _ = filters.shape[2:]
+    if axis is None or transform is None:
+        shape = [e + sum(pair) - k + 1 for e, pair, k in zip(x.shape[1:3], padding, taps, strict=True)]
+        out = x.type.with_dimensions((x.shape[0], *shape, units))
+        return convolve(b, x, b.constant(filters[0, 0]), bias, out, padding=padding)
     results = len(transform.output)
-    size = x.shape[1 + axis] + sum(padding[axis]) - filter.shape[1 + axis] + 1
+    size = x.shape[1 + axis] + sum(padding[axis]) - transform.filter.shape[1] + 1
     tiles = -(-size // results)
     before, after = padding[axis]
     around = before, after + tiles * results - size
-    filters = np.expand_dims(np.tensordot(transform.filter, filter, (1, 1 + axis)), 2 + axis)
-    rest, left = _replace(padding, axis, (0, 0)), _replace(tile, axis, 0)
-    zeros = b.zeros(len(filter))
+    rest, left = _replace(padding, axis, (0, 0)), _replace(transforms, axis, None)
+    zeros = b.zeros(units)
     products = [
         _filter(b, _transform(b, x, row, axis, around, results), each, bias if i == ONE else zeros, rest, left, NONE)
-        for i, (row, each) in enumerate(zip(transform.input, filters, strict=True))
+        for i, (row, each) in enumerate(
+            zip(transform.input, np.split(filters, len(transform.input), axis), strict=True)
+        )
     ]
     joined = b.concatenate(_combine(b, products, transform, activation), 2 + axis)
     shape = list(products[0].shape)

@@ -32,6 +32,31 @@ class Transform(NamedTuple):
         return 2 + int(np.count_nonzero(factors)) + int(np.count_nonzero(factors[:, 1:] * (abs(factors[:, 1:]) - 1)))
 
 
+Transforms = tuple[Transform | None, Transform | None]
+"""Those along the height and the width; None for a dimension that is not transformed."""
+CHUNK = 16
+"""Output channels of a filter that are transformed together, as their float64 values fit into a processor's cache."""
+
+
+def transform_filter(filter: Array, transforms: Transforms) -> Array:
+    """Return the filters of all products as float32, by product along the height and along the width. They have one
+    tap along a transformed dimension."""
+    units, *sizes, depth = filter.shape
+    down, across = (
+        np.eye(k)[np.newaxis] if transform is None else transform.filter[:, np.newaxis]
+        for k, transform in zip(sizes, transforms, strict=True)
+    )
+    factors = np.einsum("aip,bjq->abijpq", down, across)
+    products, taps = factors.shape[:2], factors.shape[2:4]
+    factors = factors.reshape(-1, sizes[0] * sizes[1])
+    result = np.empty((*products, units, *taps, depth), np.float32)
+    for begin in range(0, units, CHUNK):
+        part = filter[begin : begin + CHUNK].reshape(-1, sizes[0] * sizes[1], depth)
+        made = (factors @ part.astype(np.float64)).reshape(-1, *products, *taps, depth)
+        result[:, :, begin : begin + CHUNK] = made.transpose(1, 2, 0, 3, 4, 5)
+    return result
+
+
 @cache
 def make_transform(products: int, taps: int) -> Transform:
     """Return the transform with this number of multiplications for a filter of ``taps`` taps, by Toom and Cook."""
