@@ -135,3 +135,18 @@ def test_a_transposed_convolution_that_onnx_cannot_lengthen_is_decomposed(tmp_pa
     far = np.array([[1, 0], [1, -2], [0, 1]], np.int32)
     _, again = export_and_run(lambda b, x: b.transpose_conv_3d(x, FILTER, normal(6), far, [1, 2, 1]), VOLUME, tmp_path)
     assert C.TRANSPOSE_CONV_3D not in [call.code for call in again.operations]
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".tflite"])
+def test_a_pad_value_out_of_range_keeps_its_lowest_bits(suffix: str, tmp_path: Path) -> None:
+    """The random models have such values; LiteRT and ONNX have none, so they are concatenated or wrapped."""
+    if suffix == ".onnx":
+        pytest.importorskip("onnx", reason="onnx is not installed")
+    b = nnapi.Builder()
+    x = b.input(nnapi.tensor("quant8_asymm", (1, 2), 0.25, 128))
+    b.output(b.pad_v2(x, np.array([[0, 0], [1, 0]], np.int32), -1))
+    model, path = b.finish(), tmp_path / f"model{suffix}"
+    nnapi.export(model, path)
+    given = np.array([[3, 4]], np.uint8)
+    for each in (model, nnapi.load(path)):
+        assert nnapi.compile(each, "nnapi-reference").run(given)[0].tolist() == [[255, 3, 4]]

@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from nnapi.codes import OperationCode
-from nnapi.errors import BadDataError, need
+from nnapi.dataflow import select_needed
+from nnapi.errors import BadDataError
 from nnapi.importers.graph import Graph, Step, Value
 from nnapi.importers.recognition import recognize
 from nnapi.importers.symbolic_model import InputSymbols
@@ -62,8 +63,8 @@ def _write_outputs(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Valu
     written = []
     for value in outputs:
         if value.is_dynamic_shape:
-            said = f"the output {value.name} depends on dimensions that only a run knows"
-            need(value.shape_of is not None, said, BadDataError)
+            if value.shape_of is None:
+                raise BadDataError(f"the output {value.name} depends on dimensions that only a run knows")
             computed = Value(value.type, f"{value.name}:computed")
             graph.steps.append(Step(CompositeCode.SHAPE, [value.shape_of], [computed]))
             value = computed

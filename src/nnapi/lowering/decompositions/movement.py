@@ -103,14 +103,14 @@ def tile(b: Decomposition, input: Tensor, multiples: Array) -> Tensor:
 
 @decomposition(Op.PAD, Op.PAD_V2)
 def pad(b: Decomposition, input: Tensor, paddings: Array, pad_value: float | None = None) -> Tensor:
-    """Concatenate constants before and after the tensor, axis by axis."""
-    x, value = input, input.type.zero_point if pad_value is None else pad_value
+    """Concatenate constants before and after the tensor, axis by axis. Values out of range keep their lowest bits."""
+    x, value = input, np.array(input.type.zero_point if pad_value is None else pad_value).astype(input.type.dtype)
     for axis, around in enumerate(paddings.tolist()):
         parts = [x]
         for size, at in zip(around, (0, 2), strict=True):
             if size:
                 shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
-                full = b.constant(np.full(shape, value, x.type.dtype), x.type.with_dimensions(shape))
+                full = b.constant(np.full(shape, value), x.type.with_dimensions(shape))
                 parts.insert(min(at, len(parts)), full)
         x = b.concatenate(parts, axis)
     return x

@@ -56,8 +56,8 @@ def pad(context: Context, input: Value, paddings: Array) -> Value:
 
 @lower(Op.PAD_V2)
 def pad_v2(context: Context, input: Value, paddings: Array, pad_value: float) -> Value:
-    quantization = input.quantized
-    number = pad_value if quantization is None else (pad_value - quantization.zero_point) * quantization.scale
+    quantization, stored = input.quantized, np.array(pad_value).astype(input.element).item()
+    number = pad_value if quantization is None else (stored - quantization.zero_point) * quantization.scale
     return context.pad(input, paddings.tolist(), number)
 
 

@@ -38,7 +38,7 @@ def transpose_conv_3d(context: Context, input: Tensor, paddings: Array, strides:
     return context.cut(made, (0, *cut[:, 0].tolist(), 0), out.shape) if cut.any() else made
 
 
-def _list_options(strides: Array, dilations: Array) -> dict[str, int]:
+def _list_options(strides: Array, dilations: Array) -> dict[str, Any]:
     numbers = {"stride": strides.tolist(), "dilation": dilations.tolist()}
     options = {f"{name}_{axis}": each[i] for name, each in numbers.items() for i, axis in enumerate("dhw")}
     return {"padding": VALID, **options}
