@@ -27,6 +27,8 @@ from nnapi.runtime.device import Device, device
 from nnapi.runtime.verdicts.composites import show_model
 from nnapi.runtime.verdicts.verdicts import find_verdicts
 
+SIGMOID, TANH = 6, 4
+"""Numbers of activations."""
 X = np.linspace(-3, 3, 2**16, dtype=np.float32).reshape(256, 256)
 
 
@@ -81,6 +83,37 @@ def test_a_driver_that_takes_a_composite_whole_gets_it() -> None:
     assert ("GELU", "toy") in decisions
     assert toy.seen[-1] == ["GELU"]
     np.testing.assert_allclose(result, expected(), 1e-6, 1e-6)
+
+
+def recurrent() -> Model:
+    """A GRU over many long rows, and the GELU of its results: more than 256 steps."""
+    random = np.random.default_rng(4)
+    b, units, size = Builder(), 8, X.shape[1]
+
+    def weights(*shape: int) -> Any:
+        return random.uniform(-0.3, 0.3, shape).astype(np.float32)
+
+    x = b.input(tensor("float32", (300, 1, size)))
+    zeros, state = np.zeros(3 * units, np.float32), np.zeros((1, units), np.float32)
+    matrices = weights(3 * units, size), weights(3 * units, units)
+    out, _ = b.gru(x, *matrices, zeros, zeros, state, None, SIGMOID, TANH, 0.0, False, False, True)
+    b.output(b.abs(b.gelu(out, approximate=False)))
+    return b.finish()
+
+
+def test_a_driver_that_takes_gelu_and_gru_whole_and_nothing_else() -> None:
+    """No other file knows the driver. GRU is one operation, whatever its number of steps."""
+    toy, model = Toy("GELU", "GRU", composites=True), recurrent()
+    x = np.random.default_rng(5).normal(size=(300, 1, X.shape[1])).astype(np.float32)
+    compiled = Compilation(model, [Device(toy), device("nnapi-reference")])
+    compiled.finish()
+    with compiled:
+        decisions, found = [(each.operation, each.chosen) for each in compiled.plan.decisions], compiled.run(x)[0]
+    assert decisions == [("GRU", "toy"), ("GELU", "toy"), ("ABS", "nnapi-reference")]
+    assert toy.seen[-1] == ["GRU", "GELU"]
+    with Compilation(model, "nnapi-reference") as alone:
+        alone.finish()
+        np.testing.assert_array_equal(found, alone.run(x)[0])
 
 
 def test_a_driver_that_does_not_list_the_extension_sees_the_parts() -> None:
