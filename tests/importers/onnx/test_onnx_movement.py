@@ -144,7 +144,7 @@ CHAINS: list[tuple[str, tuple[Any, ...]]] = [
         (FIRST, step("Pad", row(0, 0, 0, 0, 0, 3, 0, 0)), step("DepthToSpace", blocksize=2)),
     ),
     ("RESHAPE TRANSPOSE RESHAPE", (FIVE, step("Transpose", perm=[3, 4, 2, 0, 1]), FLAT)),
-    ("RESHAPE GATHER", (FIVE, step("Transpose", perm=[4, 2, 0, 3, 1]), FLAT)),
+    ("RESHAPE TRANSPOSE RESHAPE", (FIVE, step("Transpose", perm=[4, 2, 0, 3, 1]), FLAT)),
     ("RESHAPE RESHAPE CONCATENATION RESHAPE", (FIVE, step("Concat", ".", axis=2), FLAT)),
     ("RESHAPE TILE RESHAPE", (FIVE, step("Expand", row(3, 1, 1, 1, 1, 1)), FLAT)),
     ("RESHAPE TILE RESHAPE", (SEVEN, step("Expand", row(1, 1, 1, 1, 1, 4, 5)), FLAT)),

@@ -127,7 +127,7 @@ def permute_any_rank(node: Node, value: Value, shape: Shape, order: Sequence[int
     if len(shape) <= HIGHEST_RANK:
         return permute_axes(node, value, order)
     merged, order_of_merged = merge_axes(shape, order)
-    if len(merged) <= HIGHEST_RANK:
+    if len(merged) <= WIDEST_RANK:
         return permute_axes(node, node.view(value, merged), order_of_merged)
     count = math.prod(shape)
     node.graph.reserve(4 * count)
@@ -135,7 +135,7 @@ def permute_any_rank(node: Node, value: Value, shape: Shape, order: Sequence[int
 
 
 def permute_axes(node: Node, value: Value, order: Sequence[int]) -> Value:
-    """Transpose a value of at most four dimensions; an order that moves no element costs no transpose."""
+    """Transpose a value; an order that moves no element costs no transpose."""
     if list(order) == sorted(order):
         return value
     moving = [axis for axis in order if not is_one(value.shape[axis])]
