@@ -143,7 +143,7 @@ NARROW: dict[str, Any] = {"N": 2, "K": 16, "bits": 4, "block_size": 16}
 def test_weights_of_a_few_bits_stay_those_of_the_file(tmp_path: Path) -> None:
     """The model's constants are views of the mapped file, and weigh nothing of what an import may create."""
     weights = np.arange(4 * 2 * 8, dtype=np.uint8).reshape(4, 2, 8)
-    constants = {"w": weights, "s": np.ones((4, 2), np.float32), "z": np.full((4, 1), 0x35, np.uint8)}
+    constants: dict[str, Any] = {"w": weights, "s": np.ones((4, 2), np.float32), "z": np.full((4, 1), 0x35, np.uint8)}
     product = node("MatMulNBits", "x w s z", domain=MICROSOFT, N=4, K=32, block_size=16)
     (tmp_path / "m.onnx").write_bytes(file_of([product], {"x": np.ones((3, 32), np.float32)}, constants))
     model = nnapi.load(tmp_path / "m.onnx")

@@ -14,7 +14,7 @@ from nnapi.errors import BadDataError  # noqa: E402
 from tests.engines import DEVICES, find_device  # noqa: E402
 
 RANDOM = np.random.default_rng(2)
-RANGES = {
+RANGES: dict[int, tuple[int, int]] = {
     TensorProto.INT4: (-8, 8),
     TensorProto.UINT4: (0, 16),
     TensorProto.INT8: (-128, 128),
@@ -39,7 +39,7 @@ class Weights:
         return ((self.values - points) * self.scales.repeat(SIZE, 0)[:ROWS]).astype(np.float32)
 
     def initializers(self) -> list[Any]:
-        arrays = [("w", self.elem, self.values), ("s", TensorProto.FLOAT, self.scales)]
+        arrays: list[tuple[str, int, Any]] = [("w", self.elem, self.values), ("s", TensorProto.FLOAT, self.scales)]
         arrays += [] if self.points is None else [("z", self.elem, self.points)]
         laid = [(name, elem, array.T if self.axis else array) for name, elem, array in arrays]
         return [helper.make_tensor(name, elem, array.shape, array.reshape(-1).tolist()) for name, elem, array in laid]

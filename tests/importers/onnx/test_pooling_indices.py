@@ -54,7 +54,7 @@ CASES: list[tuple[tuple[int, ...], Any, Any, Any, int]] = [
 def test_indices(shape: Any, size: Any, strides: Any, pads: Any, order: int, device: str) -> None:
     """The maxima minus the indices, which are cast to floats: one result that depends on both."""
     x = few(*shape)
-    options = {"kernel_shape": size, "strides": strides, "pads": pads, "storage_order": order}
+    options: dict[str, Any] = {"kernel_shape": size, "strides": strides, "pads": pads, "storage_order": order}
     nodes = [
         helper.make_node("MaxPool", ["x"], ["m", "i"], **options),
         helper.make_node("Cast", ["i"], ["f"], to=1),
@@ -72,7 +72,7 @@ def unpool(x: Any, indices: Any, shape: Any) -> Any:
     return out.reshape(shape)
 
 
-WINDOWS = {"kernel_shape": [2, 2], "strides": [2, 2]}
+WINDOWS: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]}
 PAIR = [
     helper.make_node("MaxPool", ["x"], ["m", "i"], **WINDOWS),
     helper.make_node("Relu", ["m"], ["r"]),

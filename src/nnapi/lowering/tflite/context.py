@@ -35,8 +35,13 @@ QUANTIZED = {
     "i16": OperandCode.TENSOR_QUANT16_SYMM,
 }
 RENAMED = {
-    "RELU1": "RELU_N1_TO_1", "ARGMAX": "ARG_MAX", "ARGMIN": "ARG_MIN", "PAD_V2": "PADV2",
-    "REDUCE_SUM": "SUM", "REDUCE_SUM_V2": "SUM", "MEAN_V2": "MEAN",
+    "RELU1": "RELU_N1_TO_1",
+    "ARGMAX": "ARG_MAX",
+    "ARGMIN": "ARG_MIN",
+    "PAD_V2": "PADV2",
+    "REDUCE_SUM": "SUM",
+    "REDUCE_SUM_V2": "SUM",
+    "MEAN_V2": "MEAN",
 }
 """TensorFlow Lite's names of operations that NNAPI names differently."""
 ACTIVATIONS = ("", "RELU", "RELU_N1_TO_1", "RELU6")

@@ -9,10 +9,13 @@ from nnapi.importers.terms import Term, choose
 from nnapi.importers.tflite.node import TfliteNode, is_alike
 from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
-from nnapi.operation_codes import CompositeCode
+from nnapi.operation_codes import Code, CompositeCode
 
 BYTES = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED)
-RESCALED = {OperationCode.MEAN: CompositeCode.MEAN_V2, OperationCode.REDUCE_SUM: CompositeCode.REDUCE_SUM_V2}
+RESCALED: dict[int, Code] = {
+    OperationCode.MEAN: CompositeCode.MEAN_V2,
+    OperationCode.REDUCE_SUM: CompositeCode.REDUCE_SUM_V2,
+}
 """Reductions whose quantized results may have another scale than their input."""
 
 
