@@ -89,9 +89,9 @@ def test_computed_weights(bits: int, size: int, has_points: bool, way: str) -> N
     x = RANDOM.normal(size=(4, 2 * size - 1)).astype(np.float32)
 
     def make(b: Builder) -> Any:
-        given = [b.input(plain(weights)), b.input(tensor("float32", scales.shape))]
+        packed, steps = b.input(plain(weights)), b.input(tensor("float32", scales.shape))
         zeros = b.input(plain(points)) if has_points else None
-        return b.blockwise_fully_connected(x, *given, zeros, None, bits, size)
+        return b.blockwise_fully_connected(x, packed, steps, zeros, None, bits, size)
 
     inputs = [weights, scales, *([points] if has_points else [])]
     expected = multiply(x, weights, scales, points if has_points else None, None, bits, size)
@@ -127,10 +127,9 @@ def test_packing(bits: int) -> None:
     ],
 )
 def test_refusals(shapes: Any, size: int, reason: str) -> None:
-    types = [
-        tensor(each, shape, *((1.0, 0) if each == "uint8" else ()))
-        for each, shape in zip(("uint8", "float32", "uint8", "float32"), shapes, strict=True)
-    ]
     b = Builder()
+    weights, points = (b.input(tensor("uint8", shape, 1.0, 0)) for shape in shapes[::2])
+    scales, bias = (b.input(tensor("float32", shape)) for shape in shapes[1::2])
+    x = b.input(tensor("float32", (1, 32)))
     with pytest.raises(NnapiError, match=reason):
-        b.blockwise_fully_connected(b.input(tensor("float32", (1, 32))), *map(b.input, types), 4, size)
+        b.blockwise_fully_connected(x, weights, scales, points, bias, 4, size)
