@@ -120,9 +120,9 @@ def test_what_is_joined_keeps_its_own_scale() -> None:
     joined = builder.concatenation([x, y], 3, scale=0.02, zero_point=20)
     builder.output(x, y, joined, builder.max_pool_2d(joined, "same", 1, 1, 3, 3, activation="none"))
     given = random.integers(-128, 128, (1, 6, 6, 4)).astype(np.int8)
-    x, y, joined, _ = nnapi.compile(builder.finish(), [ENGINE]).run(given)  # type: ignore[assignment]
-    real = np.concatenate([(x - np.float32(18)) * 0.05, (y - np.float32(-5)) * 0.04], axis=3)  # type: ignore[operator]
-    assert np.abs(joined - np.clip(np.round(real / 0.02) + 20, -128, 127)).max() <= 1  # type: ignore[operator]
+    first, second, whole, _ = nnapi.compile(builder.finish(), [ENGINE]).run(given)
+    real = np.concatenate([(first - np.float32(18)) * 0.05, (second - np.float32(-5)) * 0.04], axis=3)
+    assert np.abs(whole - np.clip(np.round(real / 0.02) + 20, -128, 127)).max() <= 1
 
 
 @pytest.mark.skipif(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -72,6 +73,16 @@ def random_call(
         except NnapiError as error:
             violation = error
     raise NoCall(f"{operation.name}: none of {attempts} draws is accepted, the last because {violation}")
+
+
+def random_attempt(operation: Operation, rng: np.random.Generator) -> Example:
+    """Return one draw. Its types are legal; its dimensions and values may not be."""
+    if is_control_flow(operation):
+        return random_control_flow(operation, rng)
+    draft = _draft(operation, rng)
+    with suppress(NnapiError):
+        draft.settle_outputs()
+    return draft.example()
 
 
 def _draft(
