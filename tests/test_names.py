@@ -77,6 +77,7 @@ TESTED_BY = {
     "report/machine.py": "report/test_html.py",
     "runtime/execution.py": "runtime/test_execution_rules.py",
     "runtime/executors/workers.py": "runtime/test_event.py",
+    "testing/random/perturbation.py": "testing/random/test_deviation.py",
     "testing/random/operation_sets.py": "testing/random/test_deviation.py",
     "testing/random/failure_description.py": "cli/test_check_random.py",
     "testing/record.py": "capi/test_record.py",

@@ -109,3 +109,17 @@ def test_dimensions_that_depend_on_visible_values_are_judged() -> None:
     assert expected.value.tolist() == [[0, 2, 3]]
     assert not expected.free_axes
     assert not expected.allowance.any()
+
+
+@pytest.mark.parametrize(("number", "sure"), [(np.nan, False), (3.0, True)])
+def test_a_quantized_nan_may_be_computed_again_for_another_reader(number: float, sure: bool) -> None:
+    """A device may show 255 and read 0: the specification defines neither."""
+    codes = tensor(Q8, 1, scale=1.0, zero_point=0)
+    data = np.array([number], np.float32)
+    example = chain(("QUANTIZE", codes), ("RELU", codes), x=tensor(F32, 1), data=data, shown=True)
+    computation = Computation(example)
+    computation.run(0)
+    computation.blur(0)
+    computation.settle(1, np.array([255], np.uint8))
+    computation.run(1)
+    assert np.isfinite(computation.expect(2).allowance).all() == sure

@@ -42,6 +42,7 @@ from nnapi.testing.random.operation_sets import (
     STEPPING,
     TWO_COMPARED,
 )
+from nnapi.testing.random.perturbation import shift, terms, usual, without_denormals
 from nnapi.testing.random.subgraphs import OperationExample, find_given, part_of
 
 ROUNDS = 4
@@ -85,6 +86,7 @@ class Computation:
         self.example, self.special = example, special
         self.operations, self.operands = example.main.operations, example.main.operands
         self._doubtful: set[int] = set()
+        self._undefined: set[int] = set()
         self._free_axes: dict[int, frozenset[int]] = {}
         self._lost: dict[int, Array] = {}
         self._fed_back = {i for call in self.operations if call.type in SEQUENCES for i in call.outputs}
@@ -104,6 +106,8 @@ class Computation:
         uncertain = [index for index in inputs if self._is_uncertain(index)]
         if self._is_beyond_judging(name, inputs) or (name in ORDERING and uncertain) or self._is_root(name, inputs):
             self._doubtful.update(outputs)
+        if any(index in self._undefined or self._is_special(index, lambda a: ~np.isnan(a)) for index in inputs):
+            self._undefined.update(outputs)
         bounds = {index: self.expect(index).allowance for index in uncertain} if name in STEPPING else {}
         self.values |= runner(self.values)
         self._note_losses(number)
@@ -138,17 +142,17 @@ class Computation:
     def _repeat(self, runner: "_Runner", name: str, bounds: Mapping[int, Array]) -> None:
         """Compute the perturbed copies, with values on both sides of their ``bounds``."""
         inputs, outputs = runner.part.inputs, runner.part.outputs
-        factor = 1 + _terms(name, [self.values[i] for i in inputs], [self.values[i] for i in outputs]) / IN_A_ROW
+        factor = 1 + terms(name, [self.values[i] for i in inputs], [self.values[i] for i in outputs]) / IN_A_ROW
         scales = inputs[1:] if name in SCALING else ()
         exact = {index for index in scales if not self._value(index).ndim}  # they determine dimensions
         for turn, other in enumerate(self.others):
             given: Values = {index: other[index] for index in inputs}
             if turn % 2:
-                given = {index: _without_denormals(array) for index, array in given.items()}
+                given = {index: without_denormals(array) for index, array in given.items()}
             if name not in CHOOSING:
                 given |= {index: self._nudge(given[index], turn, factor) for index in inputs if index not in exact}
             for position, (index, bound) in enumerate(bounds.items()):
-                given[index] = _shift(self._value(index), bound if turn >> position % 2 & 1 else -bound)
+                given[index] = shift(self._value(index), bound if turn >> position % 2 & 1 else -bound)
             try:
                 other |= runner(given)
             except NnapiError:  # perturbed values may be illegal, such as a box without an area
@@ -258,12 +262,16 @@ class Computation:
             if index in self._fed_back:
                 moved = np.full_like(moved, moved.max(initial=0))
         if operand.scale:
-            return Expectation(value, allowance + CODES_SPARE * np.maximum(moved, _usual(moved)))
-        return Expectation(value, allowance + SPARE * np.maximum(moved, np.where(moved > 0, _usual(moved), 0)))
+            return Expectation(value, allowance + CODES_SPARE * np.maximum(moved, usual(moved)))
+        return Expectation(value, allowance + SPARE * np.maximum(moved, np.where(moved > 0, usual(moved), 0)))
 
     def settle(self, index: int, shown: Array) -> None:
-        """Continue with the device's result ``shown``; only float16 results may have been rounded."""
-        self._doubtful.discard(index)
+        """Continue with the device's result ``shown``; only float16 results may have been rounded.
+
+        A quantized or integer result of NaN stays doubtful: a device may compute it again, with another result.
+        """
+        if index not in self._undefined or shown.dtype.kind == "f":
+            self._doubtful.discard(index)
         self._lost.pop(index, None)
         self.values[index] = shown
         is_half = shown.dtype == np.float16
@@ -286,7 +294,7 @@ class Computation:
             for turn, other in enumerate(self.others):
                 value = other[index]
                 if by is not None and value is not None:
-                    other[index] = _shift(value, by * (1 - 2 * (turn % 2)))
+                    other[index] = shift(value, by * (1 - 2 * (turn % 2)))
                 other[index] = self._one_off(index, other[index], turn)
 
     def _rounds_to_float16(self, number: int) -> bool:
@@ -365,36 +373,3 @@ class _Runner:
         return with_dynamic_outputs(example).with_dimensions(
             {i: array.shape for i, array in given if array is not None}
         )
-
-
-def _terms(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> float:
-    """Return the approximate number of terms that are summed for each result."""
-    tensors = [array for array in inputs if array is not None and array.ndim]
-    results = [array.size for array in outputs if array is not None]
-    if not tensors or not min(results, default=0) or not tensors[0].size or name in PAIRWISE:
-        return 1.0
-    if len(tensors) > 1 and tensors[1].ndim > 1 and tensors[1].size:
-        return float(tensors[1].size / min(tensors[1].shape))
-    return float(max(tensors[0].size / min(results), *tensors[0].shape))
-
-
-def _usual(moved: Array) -> float:
-    """Return the root mean square of the nonzero differences; clamped values show a difference of 0."""
-    known = moved[np.isfinite(moved) & (moved > 0)]
-    return float(np.sqrt(np.mean(np.square(known)))) if known.size else 0.0
-
-
-def _without_denormals(array: Array | None) -> Array | None:
-    """Return the values with denormal ones replaced by 0, as many engines do."""
-    if array is None or array.dtype != np.float32:
-        return array
-    return np.where(np.abs(array) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), array), array)
-
-
-def _shift(value: Array, by: Array) -> Array:
-    with np.errstate(over="ignore", invalid="ignore"):  # a NaN of any bits may signal
-        moved = as_double(value) + np.where(np.isfinite(by), by, 0)
-        if value.dtype.kind == "f":
-            return np.asarray(moved, value.dtype)
-    limits = np.iinfo(value.dtype)
-    return np.asarray(np.clip(np.round(moved), limits.min, limits.max), value.dtype)
