@@ -10,6 +10,21 @@ import pytest
 from benchmarks import readme
 
 REPOSITORY = Path(__file__).parents[2]
+START = "the help of a script"
+HELP = f"""
+import runpy, sys
+path, scripts = sys.path[1:], sys.argv[1:]
+for script in scripts:
+    print({START!r})
+    for name in [name for name in sys.modules if name.split(".")[0] in ("benchmarks", "tests", "tools")]:
+        del sys.modules[name]  # each script finds what it imports
+    sys.path[:], sys.argv[:] = [script.rpartition("/")[0], *path], [script, "--help"]
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as end:
+        assert not end.code, script
+"""
+"""Print the help of scripts, in one process."""
 DIGITS = REPOSITORY / "examples" / "digits"
 
 
@@ -29,15 +44,13 @@ def test_every_benchmark_of_readme_is_run() -> None:
 
 @pytest.mark.slow
 def test_its_parts_know_their_options() -> None:
-    for part in readme.parts(DIGITS, 1.0):
-        first, *rest = part.command
-        if first == "-m":
-            continue
-        done = subprocess.run(
-            [sys.executable, REPOSITORY / "benchmarks" / first, "--help"], capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        assert {word for word in rest if word.startswith("--")} <= set(re.findall(r"--[a-z]+", done.stdout))
+    parts = [part.command for part in readme.parts(DIGITS, 1.0) if part.command[0] != "-m"]
+    scripts = [str(REPOSITORY / "benchmarks" / first) for first, *_ in parts]
+    done = subprocess.run([sys.executable, "-c", HELP, *scripts], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    _, *texts = done.stdout.split(START)
+    for (first, *rest), text in zip(parts, texts, strict=True):
+        assert {word for word in rest if word.startswith("--")} <= set(re.findall(r"--[a-z]+", text)), first
 
 
 def test_a_folder_without_models_is_refused(tmp_path: Path) -> None:

@@ -364,7 +364,7 @@ def reference_like(version: Path) -> Driver:
 @pytest.mark.slow
 def test_public_examples(isolated: Isolated, corpus: Corpus) -> None:
     """A few of them in all ways; the others are run with the conformance corpus."""
-    chosen = set(corpus.entries[::200])
+    chosen = set(corpus.entries[::400])
     results = list(run(corpus, [Device(isolated)], filter=chosen.__contains__, strict=True))
     assert [(result.example, result.reason) for result in results if result.status is Status.FAILED] == []
     assert sum(result.status is Status.PASSED for result in results) > len(chosen)
