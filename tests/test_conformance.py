@@ -1,4 +1,4 @@
-"""The published conformance examples: on the reference in all ways of the public suites, plainly on engines.
+"""The published conformance examples: on the reference in the ways of the public suites, plainly on engines.
 
 Split into parts of about the same size, so that several processes can share them. A part has whole files, because
 reading one takes as long as running some of its examples.

@@ -41,6 +41,8 @@ DERIVED = "all_inputs_as_internal", "all_outputs_as_internal", "all_tensors_as_i
 """Suffixes of examples that the generator derived from others."""
 DYNAMIC = "zero_sized", "unknown_dimension", "unknown_rank"
 ENOUGH = 90
+MOST_OPERATIONS = 20
+"""Beyond, an example is a network, whose operations other examples have alone."""
 RANDOM = np.random.default_rng(7)
 CODE8 = OperandCode.TENSOR_QUANT8_ASYMM
 
@@ -68,7 +70,8 @@ def test_basic_operations_compute_the_examples_of_90_operations(corpus: Corpus) 
     kinds = set[object]()
     for file, wanted in by_file(filter(is_of_basic_types, corpus.entries)):
         for example in corpus.load(file, wanted):
-            if computes_parameters(example) or (kind := kind_of(example)) in kinds:
+            is_network = len(example.main.operations) > MOST_OPERATIONS
+            if is_network or computes_parameters(example) or (kind := kind_of(example)) in kinds:
                 continue
             kinds.add(kind)
             example = fix_parameters(example)

@@ -8,7 +8,7 @@ import pytest
 from nnapi.drivers.litert.unsafe_graphs import LARGEST_SCALE, SMALLEST_SCALE, find_violation
 from nnapi.formats.tflite.graph import Operator, Tensor
 
-SEEDS = 12
+SEEDS = 6
 """Draws for each operation that has a rule."""
 
 WORK = f"""
@@ -45,7 +45,7 @@ print("runs", runs)
 def test_odd_models_leave_the_process_alive() -> None:
     done = subprocess.run([sys.executable, "-c", WORK], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, f"after {done.stdout.splitlines()[-1:]}: {done.stderr[-2000:]}"
-    assert int(done.stdout.split()[-1]) > 50
+    assert int(done.stdout.split()[-1]) > 25
 
 
 @pytest.mark.parametrize(
