@@ -15,6 +15,7 @@ from tests.onnx.session_cases import dense
 ROWS = [np.ones((1, 3), np.float32)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "is_dynamic"), [("batch", True), (1, False)])
 def test_a_process_runs_a_file(tmp_path: Path, rows: Any, is_dynamic: bool) -> None:
     path = tmp_path / "model.onnx"

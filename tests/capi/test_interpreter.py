@@ -105,6 +105,7 @@ def test_folder_of_no_environment(package: Path, client: Path, tmp_path: Path) -
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @needs_compiler
 @needs_glibc
 def test_asks_for_no_new_glibc(package: Path) -> None:
@@ -150,6 +151,7 @@ def test_threads_of_a_program_on_musl_have_stacks_for_python(tmp_path: Path) -> 
     assert int(subprocess.run([program], check=True, capture_output=True).stdout) == 8 << 20
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_knows_nothing_of_the_machine_that_built_it(package: Path) -> None:
     for built in package.parent.rglob("*.so"):

@@ -72,6 +72,7 @@ def test_other_files_are_refused(tmp_path: Path, files: tuple[Path, Path]) -> No
     assert "x.json: not results of nnapi check, as --output writes them" in result.stderr
 
 
+@pytest.mark.slow
 def test_the_page_shows_only_the_rows_that_are_sought(files: tuple[Path, Path], tmp_path: Path) -> None:
     assert call("page", *files, "-o", tmp_path / "out.html").exit_code == 0
     script = """
@@ -86,6 +87,7 @@ def test_the_page_shows_only_the_rows_that_are_sought(files: tuple[Path, Path], 
     assert found == [["ABS", "ADD", "MUL", "NEG", "RELU"], ["ABS", "NEG"], ["ABS"], []]
 
 
+@pytest.mark.slow
 def test_the_page_leads_from_each_cell_to_its_reasons(files: tuple[Path, Path], tmp_path: Path) -> None:
     gpu = record(tmp_path / "g.json", "<gpu>", relu="skipped: rank > 4", abs="passed")
     page = tmp_path / "out.html"

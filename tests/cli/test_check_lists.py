@@ -48,6 +48,7 @@ def statuses(file: Path) -> dict[str, tuple[str, str]]:
     return {each["test"].removesuffix("/plain"): (each["status"], each["verdict"]) for each in results}
 
 
+@pytest.mark.slow
 def test_a_fault_of_a_device_costs_one_example(folder: Path) -> None:
     check = make_check(folder)
     faults = {"RELU": "lies", "RELU1": "crashes", "NEG": "hangs", "FLOOR": "refuses"}

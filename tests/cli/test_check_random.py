@@ -131,6 +131,7 @@ def test_shards_skips_and_jobs(session: Callable[..., Any], tmp_path: Path) -> N
     assert sorted(found(tmp_path / "out.json")) == [name for name in every if name != "random_5_3"]
 
 
+@pytest.mark.slow
 def test_a_session_is_resumed_with_its_seed(session: Callable[..., Any], tmp_path: Path) -> None:
     session("--resume", "run.jsonl", "-o", "one.json", RELU="lies")
     result = session("--resume", "run.jsonl", "-o", "two.json")

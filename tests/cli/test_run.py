@@ -327,6 +327,7 @@ def test_imagenet(shared: Path, network: str) -> None:
         assert right, f"{name}: {run['seen']}"
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.engine
 @pytest.mark.parametrize("network", NETWORKS)

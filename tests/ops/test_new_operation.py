@@ -99,6 +99,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_it_is_described_and_run(found: Any) -> None:
     assert found["described"] == ["SOFTMAX", "SWAP_HALVES"]
     assert found["run"] == [pytest.approx([0.3, 0.4, 0.1, 0.2])]

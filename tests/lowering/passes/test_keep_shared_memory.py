@@ -60,6 +60,7 @@ def test_literal() -> None:
     assert run(make_overwritten(), "nnapi-reference") == ((product + y) * product).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 def test_the_engine_computes_what_the_reference_does() -> None:
     from tests.drivers.xnnpack.engine_cases import engine  # skips where LiteRT is absent
