@@ -32,6 +32,7 @@ def engine(name: str) -> Device:
         from nnapi.drivers.openvino import OpenVinoDriver
 
         return Device(OpenVinoDriver(threads=1))
+    pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
     from nnapi.drivers.xnnpack import XnnpackDriver
 
     return Device(XnnpackDriver(threads=1))
