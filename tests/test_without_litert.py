@@ -87,3 +87,12 @@ def test_asking_for_the_device_is_one_message(command: Any) -> None:
         "nnapi: no device 'xnnpack-cpu'; there are: nnapi-reference; xnnpack-cpu is unavailable"
     )
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_files_are_not_migrated(command: Any, tmp_path: Path) -> None:
+    """They are compared in LiteRT."""
+    done = command("migrate", DIGITS / "digits_quant.tflite", "--output", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "nnapi: files are compared in LiteRT, which is missing: pip install ai-edge-litert\n"
+    assert not list(tmp_path.iterdir())

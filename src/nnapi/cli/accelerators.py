@@ -9,9 +9,9 @@ import nnapi
 from nnapi.cli.ahead_of_time import compile_files
 from nnapi.contract.ahead_of_time import CompilesAhead
 from nnapi.drivers.litert.quiet import hide_delegate_message
-from nnapi.errors import NnapiError
+from nnapi.errors import Mistake, NnapiError
 from nnapi.model.model import Model
-from nnapi.report.engines import find_version
+from nnapi.report.engines import LiteRT
 from nnapi.runtime.planning.grouping import group_by_owner
 from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.store.files import output_file
@@ -102,13 +102,17 @@ class DeviceAccelerator:
 
 
 class Xnnpack:
-    """LiteRT's default delegate. It gives no reasons, so each operation is tried in a file of its own."""
+    """LiteRT's default delegate. It gives no reasons, so each operation is tried in a file of its own. Raises Mistake
+    without LiteRT."""
 
     name = "LiteRT XNNPACK"
     is_slow = False
 
     def __init__(self) -> None:
-        self.source = f"engine: LiteRT {find_version('ai-edge-litert')}"
+        try:
+            self.source = f"engine: LiteRT {LiteRT().version()}"
+        except ImportError:
+            raise Mistake("files are compared in LiteRT, which is missing: pip install ai-edge-litert") from None
 
     def list_refusals(self, model: Model, parts: Sequence[Model]) -> list[str]:
         return list(map(self._find_refusal, parts))
