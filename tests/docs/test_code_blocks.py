@@ -117,6 +117,8 @@ def test_a_page_runs(page: str, folder: Path) -> None:
         skip_without_c()
     if "onnx" in text:
         pytest.importorskip("onnx")
+    if "nnapi migrate" in text:
+        pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in (block for block in BLOCKS if block.page == page and block.is_run):
         if block.language == "python":
