@@ -62,11 +62,11 @@ def shift(context: Context, x: Value, y: Value) -> Value:
     wide, count = context.cast(x, np.int32), context.cast(y, np.int32)
     shape = out.shape
     is_negative, is_beyond = (
-        context.emit("Less", pair, pair[0].like(element=np.bool_))
+        context.emit("Less", pair, count.like(element=np.bool_))
         for pair in ([count, constant(0, np.int32)], [constant(31, np.int32), count])
     )
     is_empty = context.emit("Or", [is_negative, is_beyond], is_negative.like())
-    most = context.emit("Where", [is_empty, constant(31, np.int32), count], count.like(shape=is_empty.shape))
+    most = context.emit("Where", [is_empty, constant(31, np.int32), count], count.like())
     if is_left:
         shifted = _shift_bits(context, wide, most, shape, "LEFT")
         made = context.emit("Where", [is_empty, constant(0, np.int32), shifted], shifted.like())
