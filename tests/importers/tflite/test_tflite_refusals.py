@@ -204,13 +204,45 @@ def in_blocks(type: str, packed: list[int], scales: T, points: int = -1, size: i
 
 
 @pytest.mark.parametrize(("type", "packed"), [("INT4", [0x21, 0xF8]), ("INT8", [1, 2, -8, -1])])
-def test_weights_with_a_scale_for_each_block_become_real_and_say_so(
+def test_weights_with_a_scale_for_each_block_stay_packed_and_say_so(
     type: str, packed: list[int], tmp_path: Path
 ) -> None:
     model = loaded(in_blocks(type, packed, T("FLOAT16", (1, 2), data=[[0.5, 3]])), tmp_path)
     x = np.array([[1, 10, 100, 1000]], np.float32)
     assert run(model, [x])[0].tolist() == [[0.5 * (1 + 20) - 3 * (800 + 1000)]]
+    assert [call.name for call in model.operations] == ["BLOCKWISE_FULLY_CONNECTED"]
+    assert model.operands[model.operations[0].inputs[1]].type.nbytes == len(packed)
+    assert any("weights have a scale per block" in note for note in model.notes)
+
+
+def test_blocks_of_half_a_byte_become_floats_and_say_so(tmp_path: Path) -> None:
+    scales = T("FLOAT16", (1, 4), data=[[0.5, 1, 2, 3]])
+    model = loaded(in_blocks("INT4", [0x21, 0xF8], scales, size=1), tmp_path)
+    x = np.array([[1, 10, 100, 1000]], np.float32)
+    assert run(model, [x])[0].tolist() == [[0.5 * 1 + 20 - 2 * 800 - 3 * 1000]]
+    assert [call.name for call in model.operations] == ["FULLY_CONNECTED"]
     assert any("weights with a scale per block" in note for note in model.notes)
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_products_by_blocks_have_a_bias_and_an_activation(keeps: bool, tmp_path: Path) -> None:
+    weights = T("INT8", (2, 4), data=np.arange(-4, 4, dtype=np.int8).reshape(2, 4), blocks=(3, -1, 2))
+    x, bias, y = f32(1, 3, 4), T("FLOAT32", (2,), data=[10, -1]), f32(1, 3, 2) if keeps else f32(3, 2)
+    graph = Graph().operator(
+        *("FULLY_CONNECTED", [x, weights, bias], [y], "FullyConnectedOptions"),
+        FusedActivationFunction=1,
+        KeepNumDims=keeps,
+    )
+    graph = graph.between([x], [y])
+    graph.tensors.insert(3, T("FLOAT16", (2, 2), data=[[0.5, 1], [2, 0.25]]))
+    graph.outputs = [4]
+    graph.operators[0]["outputs"] = [4]
+    model = loaded(write(graph), tmp_path)
+    given = np.arange(-6, 6, dtype=np.float32).reshape(1, 3, 4)
+    matrix = np.array([[-2, -1.5, -2, -1], [0, 2, 0.5, 0.75]])
+    expected = np.maximum(given @ matrix.T + [10, -1], 0)
+    assert [call.name for call in model.operations][:1] == ["BLOCKWISE_FULLY_CONNECTED"]
+    np.testing.assert_array_equal(run(model, [given])[0], expected if keeps else expected[0])
 
 
 @pytest.mark.parametrize(

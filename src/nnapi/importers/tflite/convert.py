@@ -22,7 +22,7 @@ from nnapi.importers.refusals import (
     explain_missing_rule,
     expressible,
 )
-from nnapi.importers.tflite.block_weights import read_in_blocks
+from nnapi.importers.tflite.block_weights import Packed, read_in_blocks, read_packed
 from nnapi.importers.tflite.merged_axes import describe_merge, merge_axes
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import HIGH_RANK, RULES
@@ -197,6 +197,10 @@ class Conversion:
                 value = as_signed(self.read(index))
             self._weights[index] = value
         return value
+
+    def read_packed(self, index: int) -> Packed | None:
+        """Return weights that have a scale for each block, packed; None for others."""
+        return read_packed(self.subgraph.tensors[index], self.subgraph.tensors, self.whole.file.content)
 
     def make_output(self, index: int) -> Value:
         need(index >= 0, "an operator leaves out an output", BadDataError)
