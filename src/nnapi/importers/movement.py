@@ -12,7 +12,7 @@ from nnapi.importers.graph import INT32, Value
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, Shape
 from nnapi.operation_codes import CompositeCode
-from nnapi.shapes.array import is_symbolic
+from nnapi.shapes.array import is_symbolic, number_elements
 
 
 def transpose(emitter: Emitter, value: Value, order: Sequence[int], to: Value | None = None) -> Value:
@@ -26,7 +26,7 @@ def transpose(emitter: Emitter, value: Value, order: Sequence[int], to: Value | 
         return emitter.emit(OperationCode.PACK, emitter.i32(1 - axis), *parts, to=to)
     count = math.prod(emitter.static_shape_of(value))
     emitter.graph.reserve(4 * count)  # NNAPI does not transpose int32: gather by the index of each element
-    indices = np.arange(count, dtype=np.int32).reshape(value.shape).transpose(order).reshape(-1)
+    indices = number_elements(value.shape).transpose(order).reshape(-1)
     flat = emitter.reshape(value, (count,))
     moved = emitter.apply(OperationCode.GATHER, flat, emitter.i32(0), emitter.graph.ints(indices), shape=(count,))
     return emitter.reshape(moved, shape, to=to)

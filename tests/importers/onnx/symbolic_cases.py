@@ -34,7 +34,7 @@ def weights(*shape: int) -> Any:
 
 
 def make_heads() -> bytes:
-    """Rows split into three times two heads: a transpose of rank 5 by indices that depend on the sizes."""
+    """Rows split into three times two heads: a transpose of rank 5."""
     nodes = [
         node("MatMul", "x w", "q"),
         node("Shape", "x", "s", start=0, end=2),
