@@ -22,10 +22,7 @@ from nnapi.operation_codes import Code
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tensor(Arithmetic):
-    """A value in a model being built: an input, a constant, or an operation's result.
-
-    Python's operators append operations: ``x * 2 + y`` is a MUL and an ADD.
-    """
+    """A value in a model being built: an input, a constant, or a result. ``x * 2 + y`` appends a MUL and an ADD."""
 
     builder: "Builder"
     index: int

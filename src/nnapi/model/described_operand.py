@@ -6,8 +6,6 @@ from nnapi.model.graph import Lifetime
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import Array, OperandType
 
-NOTHING: Mapping[Model, Model] = {}
-
 
 def describe(
     model: Model, type: OperandType, name: str = "", value: Array | Model | None = None, *, omitted: bool = False
@@ -30,10 +28,10 @@ def _set_value(model: Model, index: int, value: Array | Model | None, omitted: b
     return index
 
 
-def copy_operand(operand: Operand, target: Model, replaced: Mapping[Model, Model] = NOTHING) -> int:
+def copy_operand(operand: Operand, target: Model, replaced: Mapping[Model, Model] | None = None) -> int:
     """Add a copy to another model, without its role as input or output; return its index. Constants are shared, and
     ``replaced`` has other models for some that operands refer to."""
     value = operand.value if operand.lifetime in (Lifetime.CONSTANT, Lifetime.SUBGRAPH) else None
-    value = replaced.get(value, value) if isinstance(value, Model) else value
+    value = replaced.get(value, value) if replaced and isinstance(value, Model) else value
     index = target.add_operand(operand.type, operand.name)
     return _set_value(target, index, value, operand.lifetime is Lifetime.NO_VALUE)

@@ -107,5 +107,4 @@ class Rewriter(Generic[N]):
         )
 
     def replace(self, rewrite: Rewrite, last: N, match: Match) -> Sequence[N] | None:
-        new: Sequence[N] | None = rewrite.replace(last, **match.names)
-        return new
+        return rewrite.replace(last, **match.names)  # type: ignore[no-any-return]

@@ -25,8 +25,7 @@ STATES = ("output_state_in", "cell_state_in", "hidden_in")
 
 
 def apply_activation(b: Decomposition, kind: str, x: Tensor) -> Tensor:
-    result: Tensor = getattr(b, kind)(x) if kind else x
-    return result
+    return getattr(b, kind)(x) if kind else x
 
 
 def fully_connect(b: Decomposition, x: Tensor, weights: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -5,7 +5,6 @@ Before an operator overwrites memory, LiteRT counts the readers of the operand a
 memory, but not those of tensors between the two. Where these are still read, another reader of the operand prevents it.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 
@@ -47,7 +46,7 @@ def _list_operands(operator: Operator, graph: Graph, readers: Counter[Tensor | N
     for tensor in operator.inputs[:2]:
         if tensor is None or tensor.type != "i32" or tensor.data is not None or tensor in graph.inputs:
             continue
-        if readers[tensor] == 1 and tensor.shape == operator.output.shape and 4 * math.prod(tensor.shape) > SCALAR:
+        if readers[tensor] == 1 and tensor.shape == operator.output.shape and 4 * tensor.size > SCALAR:
             yield tensor
 
 

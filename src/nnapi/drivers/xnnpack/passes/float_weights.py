@@ -1,5 +1,7 @@
 """Dequantize weights with a float input if that is faster: else the engine quantizes the input by rows."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from nnapi.drivers.xnnpack.passes import cost_model
@@ -19,32 +21,27 @@ def _find_quantized(operator: Operator) -> list[Tensor]:
 
 def use_float_weights(graph: Graph) -> Graph:
     """Return the graph with all weights of dynamic-range operators dequantized."""
-    return _rewrite(graph, [is_dynamic_range(operator) for operator in graph.operators])
+    return _rewrite(graph, is_dynamic_range)
 
 
 def use_faster_weights(graph: Graph) -> Graph:
     """Return the graph with weights dequantized if timings predict a gain. Cells must have been decomposed before."""
     if not any(map(is_dynamic_range, graph.operators)) or not cost_model.current_timings().is_measured:
         return graph
-    return _rewrite(
-        graph,
-        [
-            is_dynamic_range(operator) and cost_model.estimate_dynamic_range(operator) > 0
-            for operator in graph.operators
-        ],
-    )
+    return _rewrite(graph, lambda each: is_dynamic_range(each) and cost_model.estimate_dynamic_range(each) > 0)
 
 
-def _rewrite(graph: Graph, chosen: list[bool]) -> Graph:
+def _rewrite(graph: Graph, is_chosen: Callable[[Operator], bool]) -> Graph:
     numbers: dict[Tensor, Tensor] = {}
-    operators: list[Operator] = []
-    for operator, is_chosen in zip(graph.operators, chosen, strict=True):
-        if is_chosen:
-            weights = [each for each in _find_quantized(operator) if each not in numbers]
-            numbers |= {each: dequantize_constant(each) for each in weights}
-            operator = operator.like([x and numbers.get(x, x) for x in operator.inputs])
-        operators.append(operator)
-    return graph.with_operators(operators)
+
+    def dequantize(operator: Operator) -> list[Operator] | None:
+        if not is_chosen(operator):
+            return None
+        weights = [each for each in _find_quantized(operator) if each not in numbers]
+        numbers.update({each: dequantize_constant(each) for each in weights})
+        return [operator.like([x and numbers.get(x, x) for x in operator.inputs])]
+
+    return graph.rewrite(dequantize)
 
 
 def dequantize_constant(tensor: Tensor) -> Tensor:
