@@ -6,7 +6,6 @@ as bytes, and computes operations on constants.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -214,6 +213,11 @@ class Graph:
         declared: list[OperandType],
     ) -> list[OperandType]:
         """Compute the results' dimensions, and the results themselves where all inputs are constants."""
+
+        def compute(own: Sequence[Value], types: Sequence[OperandType]) -> list[Array]:
+            call = normalize_call(operation, match, [value.type for value in own], own, types)
+            return _evaluate(call, own, types)
+
         try:
             call = normalize_call(operation, match, [value.type for value in inputs], inputs, declared)
         except NotYetKnown:
@@ -225,7 +229,7 @@ class Graph:
         ]
         is_constant = all(value.omitted or value.array is not None for value in inputs) and operation.does(Trait.FOLDS)
         if is_constant and self.allowance.grants(sum(type.nbytes for type in results)):
-            if deferred := defer_results(inputs, declared, results, partial(_compute_constants, operation, match)):
+            if deferred := defer_results(inputs, declared, results, compute):
                 for value, array in zip(outputs, deferred, strict=True):
                     value.array = array
                 return results
@@ -320,13 +324,6 @@ class Graph:
         result = Value(type, f"{value.name}:bytes")
         self._emit(CompositeCode.CONVERT, [value], [result])
         return result
-
-
-def _compute_constants(
-    operation: Operation, match: Match, inputs: Sequence[Value], declared: Sequence[OperandType]
-) -> list[Array]:
-    call = normalize_call(operation, match, [value.type for value in inputs], inputs, declared)
-    return _evaluate(call, inputs, declared)
 
 
 def _evaluate(call: Call, inputs: Sequence[Value], types: Sequence[OperandType]) -> list[Array]:
