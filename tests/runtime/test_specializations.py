@@ -1,5 +1,6 @@
 """Compilations by shapes: made once each, the last few kept, one of them for many lengths where padding is exact."""
 
+import threading
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -284,6 +285,63 @@ class Clocked:
         for size in sizes:
             array = np.arange(1, size + 1, dtype=np.float32)
             np.testing.assert_array_equal(self.found.run([array])[0], self.function(array))
+
+
+def test_padding_is_prepared_behind_runs_with_dynamic_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocked = Clocked(np.negative, monkeypatch)
+    with nnapi.settings(tuning=True):  # waits for it
+        clocked.run(5, 9, 10, 11, 12, 9)
+    assert clocked.log == [(5,), "all sizes", (128,)]
+    text = clocked.found.explain()
+    assert "inputs [128]: compiled behind runs in 1.00 s, 3 runs, padded from any length up to 128" in text
+    assert "dynamic dimensions on all-sizes: compiled in 1.00 s, 2 runs" in text
+    clocked.found.clear()
+    assert len(clocked.found) == 0
+
+
+def test_padding_that_is_slower_or_changes_results_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(x: Any) -> Any:
+        clocked.now += x.size // 128
+        return np.negative(x)
+
+    for function in (slow, np.sum):
+        clocked = Clocked(function, monkeypatch)
+        with nnapi.settings(tuning=True):
+            clocked.run(5, 9, 10, 11)
+        assert clocked.log == [(5,), "all sizes", (128,)], "it is tried once"
+        assert "3 runs" in clocked.found.explain()
+        assert "behind runs" not in clocked.found.explain()
+
+
+def test_without_trials_no_padding_is_prepared_behind_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocked = Clocked(np.negative, monkeypatch)
+    with nnapi.settings(tuning=False):
+        clocked.run(5, 9, 10, 11)
+    assert clocked.log == [(5,), "all sizes"]
+
+
+def test_work_behind_runs_has_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NNAPI_TUNING", raising=False)
+    begun, done = threading.Event(), threading.Event()
+    clocked = Clocked(np.negative, monkeypatch)
+    compile: Any = clocked.found._compile
+
+    def wait(shapes: Any, *rest: Any) -> Any:
+        if shapes == ((128,),):
+            begun.set()
+            assert done.wait(60)
+        return compile(shapes, *rest)
+
+    monkeypatch.setattr(clocked.found, "_compile", wait)
+    clocked.run(5, 9, 10, 11)
+    assert begun.wait(60)
+    clocked.run(12)
+    done.set()
+    end = time.monotonic() + 60
+    while len(clocked.found) < 2 and time.monotonic() < end:
+        time.sleep(0.001)
+    clocked.run(13)
+    assert "s, 1 run, padded from any length up to 128" in clocked.found.explain()
 
 
 def test_other_shapes_run_on_a_preparation_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from nnapi.model.dynamic_model import DescribePadded, DescribeSized, OtherImport
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.printable import pluralize
+from nnapi.runtime.behind_runs import do_behind_runs, is_faster
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.padded_lengths import (
     BUCKET,
@@ -29,8 +30,11 @@ from nnapi.runtime.padded_lengths import (
     shorten,
     try_padding,
 )
+from nnapi.runtime.settings import is_tuning
 from nnapi.runtime.sized_runs import SizedCache, SizedRuns
+from nnapi.trace.log import Log
 
+log = Log("nnapi.ExecutionPlan")
 Shapes = tuple[Shape, ...]
 
 CompilePadded = Callable[[Shapes, Shapes, str | None], "tuple[Compilation, Further] | None"]
@@ -45,20 +49,24 @@ UNMASKED = 'dynamic="bucket" changes results: no input masks the padding of inpu
 
 @dataclass
 class Specialization:
-    """A compilation for some shapes, the seconds it took to make, its number of runs, and its padded runs, if any."""
+    """A compilation for some shapes, the seconds it took to make, its number of runs, and its padded runs, if any.
+    No run has waited for a challenger."""
 
     compilation: Compilation
     seconds: float
     runs: int = 0
     padded: Padded | None = None
+    is_challenger: bool = False
 
 
 class Choice(NamedTuple):
-    """A run, and the shapes or growing axes whose compilation its time pays for; None if they are compiled."""
+    """A run, and the shapes or growing axes whose compilation its time pays for; None if they are compiled. Work that
+    follows the run prepares a challenger."""
 
     run: Run
     counted: Hashable = None
     sized: SizedRuns | None = None
+    work: Callable[[], None] | None = None
 
 
 class Specializations:
@@ -87,6 +95,8 @@ class Specializations:
         self._spent: dict[Hashable, float] = {}
         """Seconds of padded runs and runs with dynamic dimensions: by shapes, without the first in a row, or by growing
         axes. Beyond those of a compilation, there is one for the shapes or the axes."""
+        self._challenged: dict[Hashable, int] = {}
+        """The capacities of challengers of runs with dynamic dimensions, by growing axes."""
         self._spending = make_lock()
         """Held while ``_spent`` changes; ``_lock`` may be held during a compilation."""
         self._lock = make_lock()
@@ -121,10 +131,13 @@ class Specializations:
             with self._lock:
                 self._sized.refuse(choice.sized, error)
             return self.at(shapes).run(*arrays)
+        seconds = time.perf_counter() - begin
+        if choice.work is not None:
+            do_behind_runs(choice.work)
         if choice.counted == shapes and not is_repeated:  # as the lengths of a text
             return results
         with self._spending:
-            self._spent[choice.counted] = self._spent.get(choice.counted, 0.0) + time.perf_counter() - begin
+            self._spent[choice.counted] = self._spent.get(choice.counted, 0.0) + seconds
         return results
 
     def clear(self) -> None:
@@ -133,6 +146,7 @@ class Specializations:
             self._spent.clear()
             self._compiling = 0.0
             self._unpaddable.clear()
+            self._challenged = {}
             self._sized.clear()
             self._proven = None
 
@@ -143,7 +157,8 @@ class Specializations:
         return "\n\n".join(
             [
                 *(
-                    f"inputs {', '.join(str(list(shape)) for shape in shapes)}: compiled in {each.seconds:.2f} s, "
+                    f"inputs {', '.join(str(list(shape)) for shape in shapes)}: "
+                    f"compiled {'behind runs ' * each.is_challenger}in {each.seconds:.2f} s, "
                     f"{pluralize(each.runs, 'run')}{_describe(each.padded)}\n{each.compilation.explain()}"
                     for shapes, each in made
                 ),
@@ -172,7 +187,46 @@ class Specializations:
         if sized is None:
             return self._use(self._find(shapes), shapes)
         sized.runs += 1
-        return Choice(sized.run, counted, sized)
+        return Choice(sized.run, counted, sized, growth and self._challenge(growth, arrays, sized))
+
+    def _challenge(self, growth: Growth, arrays: Sequence[Array], sized: SizedRuns) -> Callable[[], None] | None:
+        """Return work that compiles for padded lengths, and uses this compilation if padding is exact and faster."""
+        length = growth.length_of(growth.shapes)
+        if length is None or length < 2 or not is_tuning():
+            return None
+        known, capacity = self._challenged, bucket_for(length)
+        if known.get(growth.axes, 0) >= capacity:
+            return None
+        known[growth.axes] = capacity
+        short = [array.copy() for array in shorten(growth, arrays)]
+
+        def work() -> None:
+            try:
+                found = self._prepare_challenger(growth, short, sized, capacity)
+            except Exception as error:
+                log.info("no padding to %d: %s: %s", capacity, type(error).__name__, error)
+                return
+            with self._lock:
+                if found is not None and known is self._challenged:  # not cleared meanwhile
+                    self._keep(*found)
+
+        return work
+
+    def _prepare_challenger(
+        self, growth: Growth, inputs: Sequence[Array], sized: SizedRuns, capacity: int
+    ) -> tuple[Shapes, Specialization] | None:
+        begin, wide, shapes = time.perf_counter(), growth.at(capacity), tuple(array.shape for array in inputs)
+        made = self._compile_padded(wide, shapes, None)
+        compilation, further = made or (self._compile(wide, None, True), no_further)
+        found = Specialization(compilation, time.perf_counter() - begin, is_challenger=True)
+        more = tuple(array.shape for array in further(wide))
+        found.padded = try_padding(growth, inputs, sized.run, _binds_with(found, more), capacity, further)
+        length = growth.length_of(shapes)
+        if found.padded is None or length is None:
+            return None
+        padded = found.padded
+        is_better = is_faster(lambda: padded.run(inputs, length), lambda: sized.run(inputs))
+        return ((*wide, *more), found) if is_better else None
 
     def _use(self, found: Specialization, shapes: Shapes) -> Choice:
         """Return the run of a specialization: padded if it is for a longer length."""
@@ -271,7 +325,7 @@ class Specializations:
         self._compiling += found.seconds
         more = tuple(array.shape for array in further(wide))
         key = (*wide, *more)  # the number of inputs differs from that of a run's shapes
-        return self._keep(key, found), lambda shapes: compilation.burst().bind(*shapes, *more), further
+        return self._keep(key, found), _binds_with(found, more), further
 
     def _widen(self, shapes: Shapes) -> Specialization | None:
         """Return a specialization of twice the capacity for a length that has outgrown padded runs, else None."""
@@ -327,7 +381,11 @@ def _runs_pinned(found: Specialization) -> Run:
 
 
 def _binds(found: Specialization) -> Bind:
-    return lambda shapes: found.compilation.burst().bind(*shapes)
+    return _binds_with(found, ())
+
+
+def _binds_with(found: Specialization, more: Shapes) -> Bind:
+    return lambda shapes: found.compilation.burst().bind(*shapes, *more)
 
 
 def _count(shapes: Shapes) -> int:
