@@ -30,7 +30,7 @@ def wrap(model: Any, forward: Callable[..., tuple[Any, ...]]) -> Any:
     """Return a module of positional inputs that calls ``forward`` with the model."""
     import torch
 
-    class Wrapped(torch.nn.Module):
+    class Wrapped(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.model = model.eval()

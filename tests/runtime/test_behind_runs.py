@@ -10,6 +10,7 @@ import nnapi
 from nnapi.errors import OpFailedError
 from nnapi.runtime import behind_runs
 from nnapi.runtime.behind_runs import ROUNDS, do_behind_runs, is_faster
+from nnapi.runtime.settings import waits_for_trials
 
 
 def test_work_has_a_thread_and_the_settings_of_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,7 +19,7 @@ def test_work_has_a_thread_and_the_settings_of_its_caller(monkeypatch: pytest.Mo
 
     def work() -> None:
         threads.append(threading.get_ident())
-        tuned.append(behind_runs.waits_for_trials())
+        tuned.append(waits_for_trials())
         done.set()
 
     with nnapi.settings(tuning=False):

@@ -166,7 +166,10 @@ def test_masks_and_angles_of_all_lengths_take_two_compilations(monkeypatch: pyte
     from tests.importers.onnx.symbolic_cases import make_masked
 
     model = nnapi.load(make_masked())
-    devices = [Device(OpenVinoDriver(threads=1)), "nnapi-reference"]  # which alone takes tensors without elements
+    devices: list[Any] = [
+        Device(OpenVinoDriver(threads=1)),
+        "nnapi-reference",
+    ]  # which alone takes tensors without elements
     ours, theirs = nnapi.compile(model, devices), nnapi.compile(model, "nnapi-reference")
     monkeypatch.setattr(time, "perf_counter", count().__next__)
     rng = np.random.default_rng(1)

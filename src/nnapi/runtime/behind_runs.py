@@ -25,8 +25,7 @@ def do_behind_runs(work: Callable[[], None]) -> None:
 
 def is_faster(one: Callable[[], object], other: Callable[[], object]) -> bool:
     times = [(_measure(one), _measure(other)) for _ in range(ROUNDS)]
-    first, second = map(min, zip(*times, strict=True))
-    return first < second
+    return min(first for first, _ in times) < min(second for _, second in times)
 
 
 def _measure(run: Callable[[], object]) -> float:

@@ -176,7 +176,8 @@ class Specializations:
         growth = None if self._last is None else find_growth(self._last, shapes)
         counted: Hashable = shapes if growth is None else growth.axes
         sized = self._sized.find(shapes)
-        if sized is None or self._spent.get(counted, 0.0) > sized.seconds:
+        spent = 0.0 if counted in self._challenged else self._spent.get(counted, 0.0)  # their challenger is behind runs
+        if sized is None or spent > sized.seconds:
             found = self._widen(shapes) or (None if growth is None else self._pad_from_last(growth, arrays))
             if found is not None:
                 return self._use(found, shapes)
@@ -187,7 +188,7 @@ class Specializations:
         if sized is None:
             return self._use(self._find(shapes), shapes)
         sized.runs += 1
-        return Choice(sized.run, counted, sized, growth and self._challenge(growth, arrays, sized))
+        return Choice(sized.run, counted, sized, None if growth is None else self._challenge(growth, arrays, sized))
 
     def _challenge(self, growth: Growth, arrays: Sequence[Array], sized: SizedRuns) -> Callable[[], None] | None:
         """Return work that compiles for padded lengths, and uses this compilation if padding is exact and faster."""

@@ -249,7 +249,9 @@ def broadcast(shapes: Any) -> tuple[int, ...] | None:
 
 
 def _substitute(sizes: Substitution, value: Any) -> Any:
-    return sizes.array(value) if is_symbolic(value) else sizes.size(value) if isinstance(value, Size) else value
+    if is_symbolic(value):
+        return sizes.array(value)
+    return sizes.evaluate(value.expression) if isinstance(value, Size) else value
 
 
 def _cast(array: Array, dtype: Any) -> Array:

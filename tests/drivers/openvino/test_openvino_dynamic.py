@@ -16,6 +16,9 @@ pytest.importorskip("onnx", reason="onnx is not installed")
 
 from nnapi.drivers.openvino import OpenVinoDriver, dynamic
 from tests.importers.onnx.symbolic_cases import CASES, make, make_heads, make_images, make_masked, make_positions, node
+from nnapi.drivers.openvino import OpenVinoDriver
+from nnapi.drivers.openvino.api import ov
+from tests.importers.onnx.symbolic_cases import CASES, make_heads, make_images, make_masked, make_positions
 
 pytestmark = pytest.mark.engine
 OPTIONS = PrepareOptions(threads=1)
@@ -69,13 +72,13 @@ def test_small_inputs_of_all_sizes_are_copied_to_the_same_tensors(monkeypatch: p
     """A large input is shared; behind it, a small one gets a tensor again."""
     model, made = load(make_images()), []
     prepared = OpenVinoDriver(threads=1).prepare_dynamic(describe(model, ((2, 3, 9, 9),)).model, OPTIONS)
-    tensor: Any = dynamic.ov.Tensor
+    tensor: Any = ov.Tensor
 
     def note(array: Any, *, shared_memory: bool) -> Any:
         made.append(shared_memory)
         return tensor(array, shared_memory=shared_memory)
 
-    monkeypatch.setattr(dynamic.ov, "Tensor", note)
+    monkeypatch.setattr(ov, "Tensor", note)
     with nnapi.compile(model, "nnapi-reference") as compiled:
         for shape in ((2, 3, 9, 9), (3, 3, 12, 10), (2, 3, 8, 8), (2, 3, 90, 90), (2, 3, 9, 9), (4, 3, 11, 11)):
             x = np.random.default_rng(0).normal(size=shape).astype(np.float32)

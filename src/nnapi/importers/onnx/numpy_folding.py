@@ -160,7 +160,8 @@ def _pad(attributes: Attributes, x: Array, pads: Array, value: Array | None = No
 
 def _product(attributes: Attributes, x: Array) -> Array | None:
     axes = None if "axes" not in attributes else tuple(attributes["axes"])
-    return np.prod(x, axes, x.dtype, keepdims=bool(attributes.get("keepdims", 1)))
+    found: Array = np.prod(x, axes, x.dtype, keepdims=bool(attributes.get("keepdims", 1)))
+    return found
 
 
 def _reduce(compute: Callable[..., Array]) -> Callable[..., Array]:

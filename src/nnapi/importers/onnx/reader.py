@@ -87,7 +87,7 @@ class File:
             self._arrays[id(proto)] = proto, array, is_view
         return array, is_view
 
-    def order(self, array: Array) -> Array:
+    def order(self, array: Any) -> Any:
         """Return an array in C order; imports for several shapes share the copies of large constants."""
         if is_symbolic(array):
             return array
