@@ -23,6 +23,7 @@ from nnapi.runtime.choice.paired_times import LONG, log_ratio
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import Record
 from nnapi.runtime.choice.schedule import Schedule, Stage, Turn
+from nnapi.runtime.choice.switching import switch_often
 from nnapi.runtime.executors.fast_path import is_dynamic
 from nnapi.runtime.executors.observed import Observer
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan, prepare_plan
@@ -358,7 +359,8 @@ class Trial:
         """Mark the time in which the tuner works: runs then take longer."""
         self.schedule.runs.begin_work(time.perf_counter())
         try:
-            yield
+            with switch_often():
+                yield
         finally:
             self.schedule.runs.end_work(time.perf_counter())
 
