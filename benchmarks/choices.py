@@ -1,6 +1,6 @@
 """Compare the plan that is active after some seconds of runs with every other plan.
 
-    python benchmarks/choices.py MODEL.tflite … [--seconds 5] [--busy 0] [--threads 1] [--pretend 0]
+    python benchmarks/choices.py MODEL.tflite … [--seconds 5] [--busy 0] [--threads 1] [--pretend 0] [--processor avx2]
 
 Each model runs in a process of its own with an empty cache folder: without a pause for ``--seconds``, beside ``--busy``
 processes that only use the processor. Then all plans run in the same process, in turns of random order. The program
@@ -14,7 +14,11 @@ prints for each model:
 - the active plan and, if that is more than 5 % slower, the fastest plan
 
 ``--pretend SEED`` predicts for a processor that nobody measured: with the bounds of an unknown one, times a random
-factor from 1/8 to 8 for each device and kind of operation.
+factor from 1/8 to 8 for each device and kind of operation. ``--processor`` names the instruction sets that nnapi sees
+instead of this processor's, ``--cores`` the number of cores. Engines still use all instructions.
+
+The end lists the time of the first 20 runs, with the measurements after them, relative to 20 runs of the fastest plan:
+in the median, and at most. With ``--threads 1`` it is processor time.
 """
 
 from __future__ import annotations
@@ -40,7 +44,9 @@ import numpy as np
 
 import nnapi
 from nnapi.contract.driver import PrepareOptions, Request, Variants
-from nnapi.contract.timings import Processor, scale_timings
+from nnapi.contract.timings import Processor, find_processor, scale_timings
+from nnapi.contract.winograd import find_float_width
+from nnapi.host import instruction_sets
 from nnapi.importers import load
 from nnapi.model.facts import Kind
 from nnapi.runtime.costs import prices
@@ -59,6 +65,16 @@ ENGINES = {"nnapi-reference": "reference", "xnnpack-cpu": "xnnpack", "openvino-c
 """Devices with timings, and the packages of their drivers."""
 WRONG = 8.0
 """The factor by which pretended timings are wrong at most."""
+PROCESSORS = {
+    "avx512": ("avx512f", "avx2", "fma"),
+    "avx2": ("avx2", "fma"),
+    "asimddp": ("asimd", "asimddp"),
+    "asimd": ("asimd",),
+    "other": (),
+}
+"""Instruction sets of pretended processors: none has VNNI."""
+FIRST = 20
+"""Runs at the beginning whose time is compared."""
 LEAST_SPEED = 0.95
 """A choice is right if its speed is at least this share of the fastest plan's."""
 
@@ -73,6 +89,8 @@ class Result(NamedTuple):
     share: float
     plan: str
     fastest: str
+    first: float
+    """Time of the first runs, relative to runs of the fastest plan."""
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -83,6 +101,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--busy", type=int, default=0, help="number of processes that only use the processor")
     parser.add_argument("--threads", type=int, help="threads of a run; by default nnapi chooses the number")
     parser.add_argument("--pretend", type=int, metavar="SEED", help="predict with wrong timings")
+    parser.add_argument("--processor", choices=PROCESSORS, help="predict for these instruction sets")
+    parser.add_argument("--cores", type=int, help="use this number of cores")
     parser.add_argument("--one", action="store_true", help="run one model in this process, and print JSON")
     return parser.parse_args(arguments)
 
@@ -105,12 +125,19 @@ def busy_loops(count: int) -> Iterator[None]:
             loop.terminate()
 
 
-def pretend(seed: int) -> None:
-    """Replace the timings of all devices by wrong ones of an unknown processor."""
-    vars(prices)["find_processor"] = lambda: Processor.OTHER
+def pretend_processor(name: str) -> None:
+    """Replace the instruction sets of this processor."""
+    instruction_sets.read_line = lambda line: frozenset(PROCESSORS[name])
+    for cached in (instruction_sets.find_instruction_sets, find_processor, find_float_width):
+        cached.cache_clear()
+
+
+def pretend(seed: int, processor: Processor = Processor.OTHER) -> None:
+    """Replace the timings of all devices by wrong ones of a processor."""
+    vars(prices)["find_processor"] = lambda: processor
     draw = random.Random(seed)
     for name, engine in ENGINES.items():
-        found = import_module(f"nnapi.drivers.{engine}.timings").for_processor(Processor.OTHER)
+        found = import_module(f"nnapi.drivers.{engine}.timings").for_processor(processor)
         factors = {kind: WRONG ** draw.uniform(-1.0, 1.0) for kind in Kind}
         wrong = scale_timings(found, {each: factors[each[0]] for each in found.costs})
         for each in devices():
@@ -178,15 +205,23 @@ def compare(times: dict[str, list[float]]) -> dict[str, float]:
 
 def run_one(options: argparse.Namespace, path: Path) -> Result:
     """Run a model without a pause, then compare its active plan with all plans."""
+    if options.cores:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
+    if options.processor:
+        pretend_processor(options.processor)
     if options.pretend is not None:
-        pretend(options.pretend)
+        pretend(options.pretend, find_processor() if options.processor else Processor.OTHER)
     model = load(path)
     inputs = make_inputs(model)
     compilation = nnapi.compile(model, threads=options.threads)
     plans, times = [compilation.plan], list[tuple[float, float]]()
     end = time.perf_counter() + options.seconds
+    spent, clock = [0.0], time.thread_time if options.threads == 1 else time.perf_counter
+    start = clock()
     while (now := time.perf_counter()) < end:
         compilation.run(*inputs)
+        if len(spent) <= FIRST:
+            spent.append(clock() - start)
         times.append((now, time.perf_counter() - now))
         if compilation.plan is not plans[-1]:
             plans.append(compilation.plan)
@@ -196,14 +231,17 @@ def run_one(options: argparse.Namespace, path: Path) -> Result:
     runs = prepare_all(model, inputs, compilation.plan.threads)
     runs[ACTIVE] = lambda: compilation.run(*inputs)
     clock = time.process_time if compilation.plan.threads == 1 else time.perf_counter  # excludes other processes
-    found = compare(time_alternating(runs, options.leisure, clock))
+    measured = time_alternating(runs, options.leisure, clock)
+    found = compare(measured)
+    least = min(float(np.median(each)) for each in measured.values())
     last = float(np.median([seconds for begin, seconds in times if begin > end - 1] or [times[-1][1]]))
     share = 0.0 if schedule is None else schedule.cost / max(schedule.runs.spent, 1e-9)
     changes = sum(before != after for before, after in pairwise(names))
     plan = names[-1] if compilation.plan.is_simple else compilation.plan.name
     again = found.pop(plan, 1.0)
     fastest = min(found, key=found.__getitem__, default=plan)
-    return Result(last, min(found.get(fastest, 1.0), 1.0), again, changes, share, plan, fastest)
+    first = spent[-1] / ((len(spent) - 1) * least)
+    return Result(last, min(found.get(fastest, 1.0), 1.0), again, changes, share, plan, fastest, first)
 
 
 def run_apart(options: argparse.Namespace, path: Path) -> Result:
@@ -212,8 +250,9 @@ def run_apart(options: argparse.Namespace, path: Path) -> Result:
     command += ["--leisure", str(options.leisure)]
     if options.pretend is not None:
         command += ["--pretend", str(options.pretend)]
-    if options.threads:
-        command += ["--threads", str(options.threads)]
+    for name in ("threads", "processor", "cores"):
+        if value := getattr(options, name):
+            command += [f"--{name}", str(value)]
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"NNAPI_CACHE_DIR": cache}
         done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
@@ -238,12 +277,14 @@ def main() -> int:
             print(
                 f"{path.stem:40} {result.last * 1e3:9.3f} ms  {result.ratio:5.2f}  again {result.again:.2f}"
                 f"  {result.changes} changes"
-                f"  {100 * result.share:4.1f} %  {result.plan}{mark}",
+                f"  {100 * result.share:4.1f} %  first {result.first:.2f}  {result.plan}{mark}",
                 flush=True,
             )
     right = sum(each.ratio >= LEAST_SPEED for each in found)
     slowest = min(each.ratio for each in found)
     print(f"{right} of {len(found)} active plans are within 5 % of the fastest; lowest relative speed {slowest:.2f}")
+    firsts = [each.first for each in found]
+    print(f"first {FIRST} runs: {np.median(firsts):.2f} times runs of the fastest plan, at most {max(firsts):.2f}")
     return 0
 
 

@@ -15,11 +15,14 @@ from benchmarks.choices import (
     parse,
     prepare_all,
     pretend,
+    pretend_processor,
     run_one,
     time_alternating,
 )
 from nnapi.contract.timings import Processor, Timed, find_processor
+from nnapi.contract.winograd import FloatWidth, find_float_width
 from nnapi.drivers.reference.timings import for_processor
+from nnapi.host import instruction_sets
 from nnapi.importers import load
 from nnapi.runtime.costs import prices
 from nnapi.runtime.device import device, devices
@@ -52,11 +55,35 @@ def test_the_active_plan_is_among_them(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.last > 0
     assert found.ratio == 1  # no other plan takes it
     assert found.again > 0
+    assert found.first > 0
 
 
 def test_the_arguments() -> None:
     options = parse(["model.tflite", "--busy", "2"])
     assert (options.busy, options.seconds, options.models) == (2, 5.0, [Path("model.tflite")])
+
+
+@pytest.mark.parametrize(
+    ("name", "processor", "width"),
+    [
+        ("avx512", Processor.AVX2, FloatWidth.AVX512),
+        ("avx2", Processor.AVX2, FloatWidth.AVX2),
+        ("asimddp", Processor.DOT_PRODUCT, FloatWidth.NEON),
+        ("asimd", Processor.OTHER, FloatWidth.NEON),
+        ("other", Processor.OTHER, FloatWidth.OTHER),
+    ],
+)
+def test_pretended_processors(
+    name: str, processor: Processor, width: FloatWidth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(instruction_sets, "read_line", instruction_sets.read_line)
+    try:
+        pretend_processor(name)
+        assert (find_processor(), find_float_width()) == (processor, width)
+    finally:
+        monkeypatch.undo()
+        for cached in (instruction_sets.find_instruction_sets, find_processor, find_float_width):
+            cached.cache_clear()
 
 
 def test_pretended_timings_are_wrong_by_a_factor_of_up_to_8_for_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
