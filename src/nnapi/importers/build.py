@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 from nnapi.codes import OperationCode
-from nnapi.dataflow import select_needed
 from nnapi.errors import BadDataError
 from nnapi.importers.graph import Graph, Step, Value
 from nnapi.importers.recognition import recognize

@@ -14,11 +14,9 @@ from nnapi.model.dynamic_model import DynamicModel, SizedModel
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 pytest.importorskip("onnx", reason="onnx is not installed")
 
-from nnapi.drivers.openvino import OpenVinoDriver, dynamic
-from tests.importers.onnx.symbolic_cases import CASES, make, make_heads, make_images, make_masked, make_positions, node
 from nnapi.drivers.openvino import OpenVinoDriver
 from nnapi.drivers.openvino.api import ov
-from tests.importers.onnx.symbolic_cases import CASES, make_heads, make_images, make_masked, make_positions
+from tests.importers.onnx.symbolic_cases import CASES, make, make_heads, make_images, make_masked, make_positions, node
 
 pytestmark = pytest.mark.engine
 OPTIONS = PrepareOptions(threads=1)

@@ -55,8 +55,8 @@ def bitwise(context: Context, x: Value, y: Value) -> Value:
 def shift(context: Context, x: Value, y: Value) -> Value:
     """Emit BitShift of unsigned 32-bit integers, the only type of this size that ONNX shifts.
 
-    Bits that are flipped before and after a shift to the right fill with copies of the sign. A count below 0 or above 31
-    leaves only what fills, as 31 does to the right.
+    Bits that are flipped before and after a shift to the right fill with copies of the sign. A count below 0 or above
+    31 leaves only what fills, as 31 does to the right.
     """
     out, is_left = context.result(), context.code == Composite.LEFT_SHIFT
     wide, count = context.cast(x, np.int32), context.cast(y, np.int32)
