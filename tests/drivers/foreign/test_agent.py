@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nnapi import Device, OperationCode
+from nnapi import Builder, Device, OperandCode, OperandType, OperationCode, tensor
 from nnapi.capi import installation
 from nnapi.contract.driver import DriverDiedError, OpenOptions, PrepareOptions, Request
 from nnapi.contract.handles import open_handle
@@ -341,6 +341,19 @@ def test_compilations_of_one_model_have_one_caching_token(tmp_path: Path) -> Non
     first, second, other = (content[at : at + 32] for at in (0, 32, 64))
     assert first == second != other
     assert len(content) == 96
+
+
+def test_the_library_gets_the_whole_type_of_an_input_whose_size_a_run_knows(tmp_path: Path) -> None:
+    """Its code, number of dimensions, scale and zero point; the dimensions are behind a pointer."""
+    words = "(int[]){*(int*)c, ((int*)c)[1], ((int*)c)[4], ((int*)c)[5], (*(int**)((char*)c + 8))[0]}"
+    keep = f'void* file = fopen("{tmp_path}/type", "w"); fwrite({words}, 4, 5, file); fclose(file); return 0;'
+    library = build(tmp_path, **{**TAKING, "Execution_setInput": keep})
+    b, type = Builder("quantized"), OperandType(OperandCode.TENSOR_QUANT8_ASYMM, (0,), 0.375, 7)
+    b.output(b.dequantize(b.input(type), out=tensor("float32", (5,))))
+    with closing(load_driver("phone", library, 0)._agent) as agent:
+        compiled = Built(agent, b.finish()).compile(0, PrepareOptions())
+        compiled.run_frame(Frame(compiled, [(5,)], [(5,)]), [np.zeros(5, np.uint8)])
+    assert struct.unpack("<IIfiI", (tmp_path / "type").read_bytes()) == (type.code, 1, 0.375, 7, 5)
 
 
 @pytest.mark.slow

@@ -136,22 +136,9 @@ def test_a_greeting_has_one_deadline(tmp_path: Path, library: str, impatient: Pa
                 assert time.monotonic() < end, "it drips for ever"
 
 
-def greet_in_time(address: str) -> RawClient:
-    """Greet an agent that waits for 300 ms, after which a busy machine may first send the greeting."""
-    end = time.monotonic() + LIMIT
-    while True:
-        client = RawClient(address)
-        try:
-            return client.greet()
-        except (ConnectionError, AssertionError):
-            client.socket.close()
-            if time.monotonic() > end:
-                raise
-
-
 def test_a_client_that_has_greeted_may_pause(tmp_path: Path, library: str, impatient: Path) -> None:
     """The deadline is the greeting's only."""
-    with serve(tmp_path, library, agent=impatient) as address, greet_in_time(address) as client:
+    with serve(tmp_path, library, agent=impatient) as address, RawClient.greet_in_time(address) as client:
         time.sleep(0.5)
         assert client.ask(Ask.DEVICES)[0] is Told.ANSWER
 
