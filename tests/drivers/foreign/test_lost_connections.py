@@ -1,11 +1,12 @@
 """Connections to agents that end: a library that dies or hangs, a lost connection, a fork, garbage."""
 
 import os
+import signal
 import socket
 import struct
 import threading
 import time
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +17,25 @@ from nnapi.contract.driver import DriverDiedError, PrepareOptions, Request
 from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.built_model import Built, RemoteCompilation
 from nnapi.drivers.foreign.driver import list_devices
-from nnapi.drivers.foreign.wire import Garbage, Reader
+from nnapi.drivers.foreign.wire import Ask, Garbage, Reader, Told
 from nnapi.errors import (
     BadDataError,
     DeadObjectError,
     NnapiError,
     UnavailableDeviceError,
 )
-from tests.drivers.foreign.agent_cases import Relay, add_constant, load_driver, needs_agent, prepare, serve
+from tests.drivers.foreign.agent_cases import (
+    LIMIT,
+    RawClient,
+    Relay,
+    add_constant,
+    is_listening,
+    load_driver,
+    needs_agent,
+    prepare,
+    run_agent,
+    serve,
+)
 from tests.drivers.foreign.library_cases import (
     TAKING,
     build,
@@ -45,6 +57,21 @@ def test_a_library_that_dies_is_named(tmp_path: Path) -> None:
                 prepared.execute(Request([X]))
             assert died.value.by_itself
         assert [verdict.supported for verdict in driver.verdicts(add_constant())] == [True]
+
+
+def test_a_client_that_leaves_before_it_is_turned_away_ends_no_other(tmp_path: Path) -> None:
+    """The agent, which is stopped meanwhile, writes to a socket that nobody reads."""
+    path = str(tmp_path / "agent")
+    with run_agent("--library", build(tmp_path, **TAKING), "--unix", path) as process, ExitStack() as kept:
+        assert comes_true(lambda: is_listening(tmp_path / "agent"))
+        clients = [kept.enter_context(RawClient(path).greet()) for _ in range(16)]
+        process.send_signal(signal.SIGSTOP)
+        RawClient(path).socket.close()
+        process.send_signal(signal.SIGCONT)
+        with pytest.raises(UnavailableDeviceError, match="the agent has 16 clients"):
+            Agent(f"unix:{path}", LIMIT)
+        for client in clients:
+            assert client.ask(Ask.DEVICES)[0] is Told.ANSWER
 
 
 def test_a_lost_connection_is_a_dead_object_and_is_made_again(tmp_path: Path) -> None:
