@@ -76,6 +76,7 @@ def test_a_truncated_file_on_the_reference(when: str, path: Path) -> None:
     assert "UnmappableError a mapped file was truncated: it has 0 bytes" in truncated(path, "nnapi-reference", when)
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 @pytest.mark.parametrize("when", WHEN)
 def test_a_truncated_file_on_openvino(when: str, path: Path) -> None:
