@@ -38,6 +38,7 @@ def test_a_deep_nest_is_a_small_file(tmp_path: Path, is_shared: bool) -> None:
 
 @pytest.mark.engine
 def test_litert_reads_shared_models(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
     path = tmp_path / "nest.tflite"
     export(nest(8, is_shared=True), path)
     assert run_litert(path, [TRUE, X])[0].tolist() == [1, 2]
