@@ -182,7 +182,7 @@ class Specializations:
             if found is not None:
                 return self._use(found, shapes)
             if sized is None and self._compiling > WORTHWHILE:
-                sized = self._sized.make(shapes, self._latest)
+                sized = self._sized.make(shapes, self._made.values()[-1].compilation)
             elif counted == shapes:
                 sized = None
         if sized is None:
@@ -221,7 +221,7 @@ class Specializations:
         compilation, further = made or (self._compile(wide, None, True), no_further)
         found = Specialization(compilation, time.perf_counter() - begin, is_challenger=True)
         more = tuple(array.shape for array in further(wide))
-        found.padded = try_padding(growth, inputs, sized.run, _binds_with(found, more), capacity, further)
+        found.padded = try_padding(growth, inputs, sized.run, _binds(found, more), capacity, further)
         length = growth.length_of(shapes)
         if found.padded is None or length is None:
             return None
@@ -275,14 +275,11 @@ class Specializations:
         return self._compile(shapes, None, is_cached)
 
     def _find_similar(self, shapes: Shapes) -> Compilation | None:
-        """Return the latest compilation for shapes with a similar number of elements."""
-        size = _count(shapes)
-        similar = [each.compilation for own, each in self._made.items() if 1 / SIMILAR <= _count(own) / size <= SIMILAR]
-        return similar[-1] if similar else None
-
-    @property
-    def _latest(self) -> Compilation:
-        return self._made.values()[-1].compilation
+        """Return the latest compilation for shapes with a similar number of elements. Shapes without elements are
+        similar to none: their models run on the CPU only."""
+        size, known = _count(shapes), [] if _is_empty(shapes) else self._made.items()
+        fit = [each for own, each in known if 1 / SIMILAR <= _count(own) / size <= SIMILAR and not _is_empty(own)]
+        return fit[-1].compilation if fit else None
 
     def _pad_from_last(self, growth: Growth, arrays: Sequence[Array]) -> Specialization | None:
         """Return one specialization for all lengths of a growth that began with the last run; None if padding is not
@@ -291,10 +288,13 @@ class Specializations:
             return None
         last, sized = self._made.get(self._last), self._sized.find(self._last)
         if last is not None and last.padded is None:
-            return self._pad(growth, last.compilation, _runs_pinned(last), arrays)
-        return None if sized is None else self._pad(growth, self._latest, sized.run, arrays)
+            like = None if _is_empty(self._last) else last.compilation
+            return self._pad(growth, like, _runs_pinned(last), arrays)
+        return None if sized is None else self._pad(growth, None, sized.run, arrays)
 
-    def _pad(self, growth: Growth, like: Compilation, exact: Run, arrays: Sequence[Array]) -> Specialization | None:
+    def _pad(
+        self, growth: Growth, like: Compilation | None, exact: Run, arrays: Sequence[Array]
+    ) -> Specialization | None:
         length = growth.length_of(growth.shapes)
         assert length is not None
         if length < 2:
@@ -314,10 +314,11 @@ class Specializations:
             return None
         return found
 
-    def _find_wide(self, wide: Shapes, run: Shapes, like: Compilation) -> tuple[Specialization, Bind, Further]:
+    def _find_wide(self, wide: Shapes, run: Shapes, like: Compilation | None) -> tuple[Specialization, Bind, Further]:
         """Return the specialization for padded shapes, its memory, and its inputs that padding must not change."""
         begin = time.perf_counter()
-        made = self._compile_padded(wide, run, like.plan.devices[0] if len(like.plan.devices) == 1 else None)
+        device = None if like is None or len(like.plan.devices) != 1 else like.plan.devices[0]
+        made = self._compile_padded(wide, run, device)
         if made is None:
             found = self._find(wide, like, is_cached=True)
             return found, _binds(found), no_further
@@ -326,7 +327,7 @@ class Specializations:
         self._compiling += found.seconds
         more = tuple(array.shape for array in further(wide))
         key = (*wide, *more)  # the number of inputs differs from that of a run's shapes
-        return self._keep(key, found), _binds_with(found, more), further
+        return self._keep(key, found), _binds(found, more), further
 
     def _widen(self, shapes: Shapes) -> Specialization | None:
         """Return a specialization of twice the capacity for a length that has outgrown padded runs, else None."""
@@ -381,12 +382,12 @@ def _runs_pinned(found: Specialization) -> Run:
     return run
 
 
-def _binds(found: Specialization) -> Bind:
-    return _binds_with(found, ())
-
-
-def _binds_with(found: Specialization, more: Shapes) -> Bind:
+def _binds(found: Specialization, more: Shapes = ()) -> Bind:
     return lambda shapes: found.compilation.burst().bind(*shapes, *more)
+
+
+def _is_empty(shapes: Shapes) -> bool:
+    return any(0 in shape for shape in shapes)
 
 
 def _count(shapes: Shapes) -> int:
