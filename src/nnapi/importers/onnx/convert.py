@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from nnapi.formats.onnx import messages as onnx
 
 INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, AttributeError, struct.error, AssertionError)
+MOVES = ("Gather", "GatherND", "Slice", "Transpose", "Squeeze", "Unsqueeze")
+"""Operators whose results have only elements of input 0."""
 DEEPEST = 20
 """The maximum nesting depth of functions."""
 Method: TypeAlias = "Callable[[Node], Sequence[Result | None]]"
@@ -143,6 +145,8 @@ class Conversion(Scope):
             empty = compute_empty(node.proto, self.opsets[""], node.tensors)
             if empty is not None:
                 return empty
+            if node.kind in MOVES and node.tensor(0).lacks_elements:
+                return [_without_elements(each) for each in self._find_method(node, domain)(node)]
         try:
             return self._find_method(node, domain)(node)
         except EmptyResult:
@@ -188,6 +192,13 @@ class Conversion(Scope):
         nodes = [_without(each, absent) for each in body.nodes]
         inner._run_whole("its definition in ONNX uses", nodes, body.outputs, body.attributes)
         return [inner.tensors.get(name) for name in body.outputs]
+
+
+def _without_elements(result: Result | None) -> Result | None:
+    """Mark the result of a move of no elements, whose dimensions depend on data."""
+    if isinstance(result, Tensor):
+        result.is_empty = True
+    return result
 
 
 def nested_conversion(outer: Scope, opsets: dict[str, int]) -> Conversion:

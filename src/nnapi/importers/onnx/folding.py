@@ -131,7 +131,7 @@ def _zeros(tensor: Tensor) -> Tensor | None:
 def reads_empty(proto: onnx.NodeProto, tensors: Sequence[Tensor | None]) -> bool:
     """Return whether a node reads data without elements."""
     data = tensors[:1] if _has_parameters(proto.op_type) else tensors
-    return any(tensor is not None and tensor.array is not None and not tensor.array.size for tensor in data)
+    return any(tensor is not None and tensor.lacks_elements for tensor in data)
 
 
 def _has_parameters(kind: str) -> bool:

@@ -119,6 +119,10 @@ class Tensor:
         return self.array
 
     @property
+    def lacks_elements(self) -> bool:
+        return self.is_empty or (self.array is not None and not self.array.size)
+
+    @property
     def nhwc(self) -> Value | None:
         return self.value if self.is_nhwc else None
 

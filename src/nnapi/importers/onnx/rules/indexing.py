@@ -284,10 +284,10 @@ def top_k(node: Node) -> list[Tensor]:
     tensor, shape = node.tensor(0), node.shape(0)
     axis = node.axis(node.attribute("axis"), len(shape))
     k, size = _read_k(node)
-    x, types = node.input(0), (node.input(0).type.with_dimensions(()), OperandType(INT32))
+    x, result = node.input(0), (*shape[:axis], size, *shape[axis + 1 :])
+    types = x.type.with_dimensions(result), OperandType(INT32, result)
     arguments = [x, node.i32(axis), k, node.flag(node.attribute("largest", 1))]
     values, positions = node.several(CompositeCode.TOP_K, arguments, types)
-    result = (*shape[:axis], size, *shape[axis + 1 :])
     return [node.result(values, result, elem=tensor.elem), node.result(positions, result, elem=INT64)]
 
 

@@ -147,7 +147,7 @@ def permute_axes(node: Node, value: Value, order: Sequence[int]) -> Value:
 @rule("Concat")
 def concat(node: Node) -> Tensor:
     """Lower Concat. Inputs without elements, which Split may produce, are omitted if others have elements."""
-    filled = [tensor for tensor in node.tensors if tensor is None or not _is_empty(tensor)]
+    filled = [tensor for tensor in node.tensors if tensor is None or not tensor.lacks_elements]
     node.tensors = filled or node.tensors
     tensors = [node.tensor(i) for i in range(node.count)]
     first = tensors[0]
@@ -164,10 +164,6 @@ def concat(node: Node) -> Tensor:
         values = [view_around(node, value, tensor.dims, axis) for value, tensor in zip(values, tensors, strict=True)]
         axis = 1
     return node.result(concatenate_values(node, values, axis), shape, elem=first.elem, is_nhwc=is_nhwc)
-
-
-def _is_empty(tensor: Tensor) -> bool:
-    return tensor.is_empty or (tensor.array is not None and not tensor.array.size)
 
 
 def _join_shapes(shapes: Sequence[Shape], axis: int) -> Shape:
