@@ -110,7 +110,7 @@ def test_the_operation_of_a_node(name: str, number: int | None) -> None:
 
 def make(monkeypatch: pytest.MonkeyPatch, most: int, copy: Any) -> Any:
     prepared = import_prepared()
-    monkeypatch.setattr(prepared, "_Run", lambda model, shapes, bounds, limits: model)
+    monkeypatch.setattr(prepared, "_Run", lambda model, shapes, bounds, limits, checks: model)
     return prepared.PreparedOpenVino([(2, 3)], 100, (), None, copy, most)
 
 

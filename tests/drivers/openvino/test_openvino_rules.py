@@ -292,7 +292,8 @@ def test_indices_are_tested_when_the_model_runs() -> None:
 
 def test_refusals_name_operand_and_value() -> None:
     numbers = tensor("int32", (2,)), np.array([7, -7], np.int32)
-    assert "input0 is TENSOR_INT32" in refusal(OperationCode.DIV, [numbers, numbers, integer(0)], [numbers[0]])
+    results = [tensor("int32", (1,)), tensor("int32", (1,))]
+    assert "input0 is TENSOR_INT32" in refusal(OperationCode.TOPK_V2, [numbers, integer(1)], results)
     wide = tensor("uint16", (2,), 1.0, 0), np.zeros(2, np.uint16)
     assert "input0 is TENSOR_QUANT16_ASYMM" in refusal(OperationCode.CAST, [wide], [wide[0]])
 

@@ -51,6 +51,7 @@ class OpenVinoDriver(HostMemory):
     """
 
     starts_slowly = True
+    computes_sizes = True
 
     def __init__(self, device: str = "CPU", threads: int | None = None) -> None:
         name = f"openvino-{device.lower()}"

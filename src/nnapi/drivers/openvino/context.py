@@ -7,6 +7,8 @@ import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers.openvino.api import op
+from nnapi.drivers.openvino.computed_indices import ComputedIndices, count_from_start
+from nnapi.drivers.openvino.data_sizes import DataSizes
 from nnapi.drivers.openvino.indices import LOWEST, IndexSource, find_range, find_source
 from nnapi.drivers.openvino.sizes import integers, reshape
 from nnapi.drivers.openvino.value import STEPS, Node, Value, encode, find_order, node_of, number
@@ -17,6 +19,7 @@ from nnapi.model.operand import Array, OperandType
 from nnapi.ops.index_range import BadIndexError
 from nnapi.ops.quantized_values import BOUNDS, quantized_range
 from nnapi.rule_table import LoweringRules
+from nnapi.shapes.size import Size
 
 FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
 MARGIN = 0.25
@@ -30,6 +33,9 @@ REDUCTIONS = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "R
 Function = Callable[..., Node]
 RULES = LoweringRules("nnapi.drivers.openvino.rules")
 lower = RULES.register
+COMPUTED_RULES = LoweringRules("nnapi.drivers.openvino.rules")
+"""Rules of calls whose parameters are computed: they get all operands as values, scalars of the model as numbers."""
+lower_computed = COMPUTED_RULES.register
 
 
 class Bounds(NamedTuple):
@@ -61,8 +67,13 @@ class Context(lowering.Context):
     """One call that is being lowered. ``inputs`` are the model's by operand index; ``is_quantized`` says whether the
     model has quantized operands."""
 
-    def __init__(self, call: Call, inputs: Mapping[int, Node], is_quantized: bool) -> None:
+    def __init__(
+        self, call: Call, inputs: Mapping[int, Node], is_quantized: bool, *, tests_computed: bool = False
+    ) -> None:
+        """With ``tests_computed``, runs check all other indices too."""
         super().__init__(call)
+        self.computed: list[ComputedIndices] = []
+        self._tests_computed = tests_computed
         self.is_quantized = is_quantized
         self.bounds: list[Bounds] = []
         self._inputs = inputs
@@ -71,35 +82,52 @@ class Context(lowering.Context):
         """Return the type of a result; images are NHWC."""
         return self.call.results[position]
 
-    def require_range(self, name: str, value: Value, limit: int, *, from_end: bool = False) -> None:
-        """Check that indices are in ``0..limit - 1``, with ``from_end`` in ``-limit..limit - 1``: constants now, model
-        inputs before each run.
+    def require_range(self, name: str, value: Value, limit: int, *, from_end: bool = False) -> Node:
+        """Check that indices are in ``0..limit - 1``, with ``from_end`` in ``-limit..limit - 1``; return them in range.
 
-        Refuse other computed indices, unless their operators keep them in range.
+        Constants are checked now, model inputs before each run, other computed indices after it, unless their
+        operators keep them in range.
         """
-        limit = int(limit)  # tests of indices have no dynamic limits
+        if isinstance(limit, Size) and isinstance(limit.symbols, DataSizes):
+            at = value.node("stored")
+            return self._test_computed(name, value, count_from_start(at, limit) if from_end else at, limit, 0)
+        limit = int(limit)  # tests of model inputs have no dynamic limits
         first = -limit if from_end else 0
         if value.array is not None:
             _require_constants(name, value.array, limit, first)
-            return
+            return value.node("stored")
         low, high = find_range(value.node("stored"))
         if low >= first and high < limit:
-            return
-        position, source = self._find_source(name, value, f"{first}..{limit - 1}")
+            return value.node("stored")
+        try:
+            position, source = self._find_source(name, value, f"{first}..{limit - 1}")
+        except Unsupported:
+            if self._tests_computed:
+                return self._test_computed(name, value, value.node("stored"), limit, first)
+            raise
         least = LOWEST if source.is_raised else first
         self.bounds.append(Bounds(position, f"{name} {value.name}", limit, least))
+        return value.node("stored")
 
-    def require_coordinates(self, name: str, value: Value, limits: Sequence[int], *, from_end: bool) -> None:
+    def _test_computed(self, name: str, value: Value, at: Node, limit: int, least: int) -> Node:
+        require(self._tests_computed, _describe_untested(name, f"{least}..{limit - 1}"))
+        found = ComputedIndices(at, f"{name} {value.name}", limit, least)
+        self.computed.append(found)
+        return found.clamp()
+
+    def require_coordinates(self, name: str, value: Value, limits: Sequence[int], *, from_end: bool) -> Node:
         """Check the coordinates in the last axis like :meth:`require_range`, each against the size of its axis."""
+        if self._tests_computed and self._must_test(name, value, limits):
+            return self._test_columns(name, value, limits, from_end=from_end)
         limits = list(map(int, limits))
         least = [-limit if from_end else 0 for limit in limits]
         if value.array is not None:
             for column, limit in enumerate(limits):
                 _require_constants(name, value.array[..., column], limit, least[column])
-            return
+            return value.node("stored")
         low, high = find_range(value.node("stored"))
         if low >= max(least) and high < min(limits):
-            return
+            return value.node("stored")
         wanted = f"the sizes of axes, {list(limits)}"
         position, source = self._find_source(name, value, wanted)
         if not source.is_in_order:
@@ -109,6 +137,30 @@ class Context(lowering.Context):
             suffix = f"[..., {column}]" if len(limits) > 1 else ""
             bounds = Bounds(position, f"{name} {value.name}{suffix}", limit, least[column], column, len(limits))
             self.bounds.append(bounds)
+        return value.node("stored")
+
+    def _must_test(self, name: str, value: Value, limits: Sequence[int]) -> bool:
+        """Return whether only the engine can find the extremes of coordinates."""
+        if any(isinstance(each, Size) and isinstance(each.symbols, DataSizes) for each in limits):
+            return True
+        if value.array is not None:
+            return False
+        try:
+            _, source = self._find_source(name, value, "")
+        except Unsupported:
+            return True
+        return not source.is_in_order
+
+    def _test_columns(self, name: str, value: Value, limits: Sequence[int], *, from_end: bool) -> Node:
+        node, columns = value.node("stored"), []
+        for column, limit in enumerate(limits):
+            part = op.gather(node, integers([column]), integers(-1))
+            part = count_from_start(part, limit) if from_end else part
+            suffix = f"[..., {column}]" if len(limits) > 1 else ""
+            found = ComputedIndices(part, f"{name} {value.name}{suffix}", limit, 0)
+            self.computed.append(found)
+            columns.append(found.clamp())
+        return op.concat(columns, -1)
 
     def _find_source(self, name: str, indices: Value, wanted: str) -> tuple[int, IndexSource]:
         """Return the model input that computed indices come from, and its position; raise Unsupported for others."""

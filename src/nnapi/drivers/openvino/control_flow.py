@@ -9,10 +9,12 @@ import numpy as np
 from nnapi.codes import CONTROL_FLOW, OperandCode
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import Context
+from nnapi.drivers.openvino.data_sizes import DataSizes, as_unknown
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, node_of, round_half
 from nnapi.lowering.lower import name_of
 from nnapi.lowering.nested import DEEPEST_NEST, NestedLowering, Side, count_with_copies, need_alike
 from nnapi.lowering.refusal import require
+from nnapi.model.call import UNKNOWN
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.operand import Array, OperandType
 
@@ -26,6 +28,8 @@ class GraphLowering(NestedLowering[Value, Context]):
     counts_turns = True
     embeds_constants = True
     deepest_nest = DEEPEST_NEST
+    sizes: DataSizes
+    """The sizes that depend on data."""
 
     @abstractmethod
     def list_parameters(self) -> list[Any]:
@@ -49,7 +53,7 @@ class GraphLowering(NestedLowering[Value, Context]):
     def add_if(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
         types, embedded = self.given_types(given), self.find_embedded(given[1:])
         then, otherwise = (self._lower_nested(model, types[1:], embedded, in_loop=False) for model in models)
-        need_alike("the results of its models", then.result_types(), otherwise.result_types())
+        merged = [*map(_merge, then.result_types(), otherwise.result_types())]
         turns, sides = self.pass_turns_to_branches(then, otherwise)
         branches = [branch._make_branch(side) for branch, side in zip((then, otherwise), sides, strict=True)]
         node = op.if_op(_output(self.value(given[0]).real()))  # given a node, it would get no condition
@@ -60,9 +64,9 @@ class GraphLowering(NestedLowering[Value, Context]):
         for value, *parameters in zip(outer, *(branch.get_parameters() for branch in branches), strict=True):
             node.set_input(value, *parameters)
         results = [node.set_output(*pair) for pair in zip(*(b.get_results() for b in branches), strict=True)]
-        self._accept(call, results[: len(call.outputs)], then.result_types())
+        self._accept(call, results[: len(call.outputs)], merged)
         self.accept_turns(results[len(call.outputs) :])
-        return then.result_types()
+        return [self.values[index].type for index in call.outputs]
 
     def add_while(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
         """Append a Loop; its body ends by evaluating the condition."""
@@ -114,7 +118,9 @@ class GraphLowering(NestedLowering[Value, Context]):
     ) -> Self:
         """Return the lowering of a nested model for inputs of these types; ``values`` are nodes for its inputs, by
         position, in place of parameters."""
-        inner = type(self)(model, [each.dimensions for each in types])
+        sizes = DataSizes()
+        inner = type(self)(model, [sizes.copy(each.dimensions) for each in types])
+        inner.sizes = sizes
         self.enter(inner, embedded, in_loop=in_loop)
         for position, index in enumerate(model.inputs):
             if values is not None and position in values:
@@ -151,9 +157,18 @@ class GraphLowering(NestedLowering[Value, Context]):
     def _accept(self, call: OperationCall, nodes: Sequence[Node], types: Sequence[OperandType]) -> None:
         for index, node, type in zip(call.outputs, nodes, types, strict=False):
             require(type.code in ELEMENTS, f"{name_of(self.model.operands[index])} is {type.name}")
-            self.values[index] = Value.of(node, type, "stored", name=name_of(self.model.operands[index]))
+            value = self.values[index] = Value.of(node, type, "stored", name=name_of(self.model.operands[index]))
+            self.sizes.declare(value)
             if self.halves and type.code == OperandCode.TENSOR_FLOAT16:
                 self.halves.finer[index] = False
+
+
+def _merge(then: OperandType, otherwise: OperandType) -> OperandType:
+    """Return the type of a result of two branches; dimensions in which they differ, or that depend on data, are
+    unknown."""
+    require(then.rank == otherwise.rank, f"the results of its models differ in their ranks: {then} and {otherwise}")
+    pairs = zip(as_unknown(then.dimensions), as_unknown(otherwise.dimensions), strict=True)
+    return then.with_dimensions([a if a == b else UNKNOWN for a, b in pairs])
 
 
 def _output(node: Node) -> Any:

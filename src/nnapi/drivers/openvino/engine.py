@@ -17,6 +17,7 @@ from nnapi.contract.profiling import profile_engine
 from nnapi.contract.winograd import is_winograd
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import ov
+from nnapi.drivers.openvino.computed_indices import CheckedIndices
 from nnapi.drivers.openvino.consistency import need_consistent
 from nnapi.drivers.openvino.context import Bounds
 from nnapi.drivers.openvino.dynamic import PreparedDynamic
@@ -24,6 +25,7 @@ from nnapi.drivers.openvino.forks import LOST, engine_threads
 from nnapi.drivers.openvino.lowering import Lowered, lower_model
 from nnapi.drivers.openvino.precision import HINTS, offer_precision
 from nnapi.drivers.openvino.prepared import PreparedOpenVino, mark_nodes, measure
+from nnapi.drivers.openvino.sizes import partial_shape
 from nnapi.drivers.openvino.value import SHARED
 from nnapi.errors import OpFailedError, need, need_value
 from nnapi.lowering.lower import assume_shapes, need_supported
@@ -86,6 +88,7 @@ def prepare_dynamic(model: Model, device: str, options: PrepareOptions, threads:
         result = lower_model(model)
     need_supported(result.verdicts)
     need(not result.turn_models, "a WHILE has no dynamic dimensions", OpFailedError)
+    need(not result.computed, "indices are computed, and the dimensions dynamic", OpFailedError)
     hint = HINTS[offer_precision(device, model).choose(options.variant)]
     compiled = _compile_graph(result, result.graph(), device, choose_properties(device, options, threads, hint))
     prepared = PreparedDynamic(compiled, result.bounds)
@@ -136,15 +139,18 @@ def _compile(
     need_supported(result.verdicts)
     compiled = _compile_graph(result, result.graph(), device, properties)
     for index, output in zip(model.outputs, compiled.outputs, strict=False):  # after them, turns that are left
-        right = result.values[index].type.dimensions
+        right = tuple(partial_shape(result.values[index].type.dimensions))
         given = tuple(size.get_length() if size.is_static else UNKNOWN for size in output.partial_shape)
-        if UNKNOWN in right and len(given) == len(right):  # the engine may know more
-            right = tuple(b if a == UNKNOWN else a for a, b in zip(right, given, strict=True))
+        if UNKNOWN in (*right, *given) and len(given) == len(right):  # the engine may know more, or less
+            pairs = [*zip(right, given, strict=True)]
+            right = tuple(b if a == UNKNOWN else a for a, b in pairs)
+            given = tuple(a if b == UNKNOWN else b for a, b in pairs)
         need(
             given == right, f"OpenVINO gives {model.operands[index]} the dimensions {given}, not {right}", OpFailedError
         )
     turns = [choose_first_turns(*models) for models in result.turn_models]
-    prepared = _make_prepared(model, shapes, device, properties, compiled, result.bounds, turns, tiles)
+    checks = [CheckedIndices(each.name, each.least) for each in result.computed]
+    prepared = _make_prepared(model, shapes, device, properties, compiled, result.bounds, turns, checks, tiles)
     prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)
     return prepared
 
@@ -157,6 +163,7 @@ def _make_prepared(
     compiled: Any,
     bounds: Sequence[Bounds],
     turns: Sequence[int],
+    checks: Sequence[CheckedIndices],
     tiles: Mapping[int, Pair],
 ) -> PreparedOpenVino:
     def copy(compiled: Any) -> Any:
@@ -168,7 +175,7 @@ def _make_prepared(
         return _compile_graph(result, mark_nodes(result), device, {**properties, "PERF_COUNT": True})
 
     traced = profile_engine(model, "OpenVINO", partial(measure, model, compile_with_counters))
-    return PreparedOpenVino(shapes, compiled, bounds, traced, copy, _count_copies(device, properties), turns)
+    return PreparedOpenVino(shapes, compiled, bounds, traced, copy, _count_copies(device, properties), turns, checks)
 
 
 def _count_copies(device: str, properties: Mapping[str, Any]) -> int:
@@ -180,12 +187,17 @@ def _count_copies(device: str, properties: Mapping[str, Any]) -> int:
 
 
 def dump(prepared: Prepared) -> bytes | None:
-    """Return a line with precision, turns of loops and index checks, then the compiled model; None for a model with
-    dynamic inputs."""
+    """Return a line with precision, turns of loops and checks of indices, then the compiled model.
+
+    Return None for a model with dynamic inputs."""
     if not isinstance(prepared, PreparedOpenVino):
         return None
     hint = prepared.compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
-    return json.dumps([hint, prepared.turns, *prepared.bounds]).encode() + b"\n" + _export(prepared.compiled)
+    return (
+        json.dumps([hint, prepared.turns, prepared.checks, *prepared.bounds]).encode()
+        + b"\n"
+        + _export(prepared.compiled)
+    )
 
 
 def _export(compiled: Any) -> bytes:
@@ -198,12 +210,13 @@ def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threa
     """Restore a model from an entry that :func:`dump` returned."""
     engine_threads.need()
     head, _, blob = entry.partition(b"\n")
-    hint, turns, *checks = json.loads(head)
+    hint, turns, computed, *checks = json.loads(head)
     chosen = choose_properties(device, options, threads, hint)
     compiled = core().import_model(io.BytesIO(blob), device, chosen)
     shapes = [model.operands[index].type.dimensions for index in model.inputs]
-    bounds = [Bounds(*values) for values in checks]
-    return _make_prepared(model, shapes, device, chosen, compiled, bounds, turns, _find_tiles(device, model, options))
+    bounds, computed = [Bounds(*values) for values in checks], [CheckedIndices(*values) for values in computed]
+    tiles = _find_tiles(device, model, options)
+    return _make_prepared(model, shapes, device, chosen, compiled, bounds, turns, computed, tiles)
 
 
 def choose_properties(device: str, options: PrepareOptions, threads: int | None, hint: str) -> dict[str, Any]:

@@ -1,34 +1,39 @@
 """Lowering of a model to OpenVINO's graph."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from nnapi.codes import OperandCode
+from nnapi.codes import OperationCode as Op
 from nnapi.contract.workload import find_work
 from nnapi.drivers.openvino.api import op, ov
-from nnapi.drivers.openvino.context import RULES, Bounds, Context
+from nnapi.drivers.openvino.computed_indices import ComputedIndices, list_extremes
+from nnapi.drivers.openvino.context import COMPUTED_RULES, RULES, Bounds, Context
 from nnapi.drivers.openvino.control_flow import GraphLowering
+from nnapi.drivers.openvino.data_sizes import DataSizeError, DataSizes, as_unknown
 from nnapi.drivers.openvino.sizes import declare, integers, partial_shape
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, round_half
-from nnapi.lowering.lower import assume_shapes, name_of
+from nnapi.errors import OpFailedError
+from nnapi.lowering.lower import KnownTypes, assume_shapes, match_of, name_of, normalize_call
 from nnapi.lowering.refusal import Unsupported, require
-from nnapi.model.call import UNKNOWN, Call
+from nnapi.model.call import Call, NotYetKnown
 from nnapi.model.facts import Kind
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
+from nnapi.model.operation import REGISTRY
 from nnapi.model.parameter import NHWC_TO_NCHW
 from nnapi.operation_codes import COMPOSITE_CODES, FAMILY_OF, CompositeCode
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import Pair
+from nnapi.shapes.array import has_sizes
 
 LARGE = 200
 """Maximum number of elementwise operations in a chain, or on one value. Known networks have fewer."""
-OF_ANY_SIZE = (CompositeCode.NON_MAX_SUPPRESSION, CompositeCode.NONZERO, CompositeCode.UNIQUE)
-"""Operations with results whose size depends on the data. What reads these results is lowered for static sizes only, so
-another device computes it."""
+PAIRWISE = (Op.SELECT, CompositeCode.SCATTER_ELEMENTS, CompositeCode.GATHER_ELEMENTS)
+"""Operations besides the binary ones whose inputs have sizes in common along all axes."""
 ELEMENTWISE = (Kind.ELEMENTWISE, Kind.TRANSCENDENTAL)
 CONVERSIONS, RESHAPES = ("Convert", "FakeQuantize"), ("Reshape", "Squeeze", "Unsqueeze")
 """Types of nodes that the engine may compute in the memory of their input."""
@@ -58,13 +63,24 @@ class Lowered(GraphLowering):
         super().__init__(model, [shape if shape and all(shape) else () for shape in shapes])
         self.parameters: dict[int, Any] = {}
         self.bounds: list[Bounds] = []
-        self._gives_any_size = False
+        self.sizes = DataSizes()
+        """The sizes that depend on data."""
+        self.computed: list[ComputedIndices] = []
+        """The computed indices that each run checks."""
+        is_static = all(model.operands[index].type.is_known for index in model.inputs)
+        unknown = (not model.operands[index].type.is_known for call in model.operations for index in call.outputs)
+        self._finds_sizes = is_static and any(unknown)
+        """Whether the model finds indices of data, and takes elements at them."""
         self._is_quantized = any(operand.type.is_quantized for operand in model.operands)
 
     def graph(self) -> ov.Model:
         """Return OpenVINO's model; its outputs have NNAPI's storage types."""
-        nodes = [self.values[index].node("stored") for index in self.model.outputs]
-        results = [*map(self.make_result, nodes), *map(op.result, self.turns_left)]  # first make all nodes
+        nodes = [self.values[index].node("stored") for index in self.model.outputs]  # first make all nodes
+        extremes = [list_extremes(self.computed)] if self.computed else []
+        results = [
+            *map(self.make_result, nodes),
+            *map(op.result, [*self.turns_left, *extremes]),
+        ]  # first make all nodes
         return ov.Model(results, [*self.list_parameters(), *self.turns], self.model.name)
 
     def list_parameters(self) -> list[Any]:
@@ -102,7 +118,8 @@ class Lowered(GraphLowering):
 
     def context(self, call: Call) -> Context:
         checked = {} if self.depth or self.is_nested else self.parameters  # their inputs may be computed
-        return Context(call, checked, self._is_quantized)
+        tests_computed = self._finds_sizes and not (self.depth or self.is_nested)
+        return Context(call, checked, self._is_quantized, tests_computed=tests_computed)
 
     def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:
         """Do not decompose NNAPI's operations in dynamic models, where other shapes may give other operations. Do not
@@ -114,6 +131,7 @@ class Lowered(GraphLowering):
 
     def make_part(self, model: Model, origins: Mapping[int, int]) -> Self:
         part = super().make_part(model, origins)
+        part.sizes = self.sizes
         part._is_quantized |= self._is_quantized
         return part
 
@@ -156,17 +174,76 @@ class Lowered(GraphLowering):
         kept = [result.requantize(type) for result, type in zip(results, types, strict=True)]
         for i, index in enumerate(call.outputs):
             kept[i].name = name_of(self.model.operands[index])
+            self.sizes.declare(kept[i])
+            self.types.setdefault(index, kept[i].type)
         self.bounds += context.bounds
+        self.computed += context.computed
         return kept
 
     def _normalize(self, call: OperationCall) -> Call:
-        self._gives_any_size = call.code in OF_ANY_SIZE and not self.depth and not self.is_nested
-        return super()._normalize(call)
+        try:
+            return super()._normalize(call)
+        except OpFailedError:
+            alike = self._assume_alike(call)
+            if alike is None:
+                raise
+        try:
+            normal = normalize_call(self.model, call, alike, self.constants.get)
+        except OpFailedError as error:
+            raise DataSizeError(f"it fails if sizes that depend on the data are alike: {error}") from None
+        normal.results = tuple(type.with_dimensions(as_unknown(type.dimensions)) for type in normal.results)
+        return normal
+
+    def _assume_alike(self, call: OperationCall) -> KnownTypes | None:
+        """Return the types of inputs whose sizes agree where these depend on data; None without such sizes.
+
+        The engine compares the sizes in each run. A size along an axis of a pairwise operation is that of the others.
+        """
+        types = {index: type for index in call.inputs if (type := self.types[index]) is not None}
+        sizes = [each for type in types.values() for each in type.dimensions if has_sizes([each])]
+        if not sizes:
+            return None
+        is_pairwise, alike = FAMILY_OF.get(call.code) == "binary" or call.code in PAIRWISE, self.types.copy()
+        for index, type in types.items():
+            others = [each.dimensions for each in types.values()]
+            found = [
+                (_find_static(others, axis) if is_pairwise else None) or sizes[0] if has_sizes([own]) else own
+                for axis, own in enumerate(type.dimensions, -type.rank)
+            ]
+            alike[index] = type.with_dimensions(found)
+        return alike
 
     def check_result(self, operand: Operand, type: OperandType) -> None:
-        is_known = UNKNOWN not in type.dimensions or self._gives_any_size
-        require(is_known, f"the dimensions of {name_of(operand)} depend on the data")
-        require(0 not in type.dimensions, f"{name_of(operand)} has no elements: {list(type.dimensions)}")
+        is_empty = 0 in type.dimensions and not self.is_nested  # branches may be empty
+        require(not is_empty, f"{name_of(operand)} has no elements: {list(type.dimensions)}")
+
+    def _lower_by_rule(self, call: OperationCall) -> None:
+        try:
+            super()._lower_by_rule(call)
+        except (NotYetKnown, DataSizeError):
+            rule = COMPUTED_RULES.find(call.code)
+            if rule is None:
+                raise
+            self._lower_computed(call, rule)
+
+    def _lower_computed(self, call: OperationCall, rule: Callable[..., Any]) -> None:
+        """Lower a call whose parameters the engine computes. Its results have the dimensions that the model declares;
+        the others depend on data."""
+        match, operands = match_of(call), self.model.operands
+        declared = tuple(operands[index].type for index in call.outputs)
+        for operand, type in zip(call.outputs, declared, strict=True):
+            require(type.dimensions, f"the rank of {name_of(operands[operand])} is not known")
+        results = tuple(type.with_dimensions(as_unknown(type.dimensions)) for type in declared)
+        context = self.context(Call(REGISTRY[call.code], {}, {}, call.outputs, results, declared=declared))
+        given: dict[str, Any] = {}
+        for name, positions in match.inputs.items():
+            if positions:
+                (index,) = [call.inputs[position] for position in positions]
+                is_number = operands[index].type.is_scalar and index in self.constants
+                given[name] = self.constants[index].item() if is_number else self.value(index)
+        found = rule(context, **given)
+        found = list(found) if isinstance(found, list | tuple) else [found]
+        self.values.update(zip(call.outputs, self.accept_results(call, context, found), strict=True))
 
     def continue_after(self, call: OperationCall) -> None:
         for index in call.outputs:
@@ -175,6 +252,12 @@ class Lowered(GraphLowering):
             if type.is_known:
                 self.types[index] = type
                 self.add_input(operand)
+
+
+def _find_static(shapes: Iterable[Shape], axis: int) -> int | None:
+    """Return the static size, other than 1, of an axis that counts from the end; None if there is none."""
+    sizes = (shape[axis] for shape in shapes if len(shape) >= -axis)
+    return next((size for size in sizes if not has_sizes([size]) and size != 1), None)
 
 
 def _make_readable(node: Node) -> Node:

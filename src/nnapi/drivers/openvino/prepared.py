@@ -12,6 +12,7 @@ from nnapi.contract.loops import TurnLimits
 from nnapi.contract.prepared import EngineTimer, Pool, check_deadline
 from nnapi.contract.profiling import correct_seconds, operation_section
 from nnapi.drivers.openvino.api import ov
+from nnapi.drivers.openvino.computed_indices import CheckedIndices
 from nnapi.drivers.openvino.context import Bounds
 from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.drivers.openvino.lowering import Lowered
@@ -118,17 +119,18 @@ class PreparedOpenVino:
         copy: Callable[[Any], Any],
         most: int = 1,
         turns: Sequence[int] = (),
+        checks: Sequence[CheckedIndices] = (),
     ) -> None:
-        """``bounds`` check indices, ``profile`` describes runs in traces, ``copy`` makes up to ``most`` models. Loops
-        may take ``turns`` at first."""
+        """``bounds`` check indices before a run, ``checks`` after it. ``profile`` describes runs in traces, ``copy``
+        makes up to ``most`` models. Loops may take ``turns`` at first."""
         self._profile = profile
         self.shapes = tuple(shapes)
         self.compiled = compiled
         self.bounds = tuple(bounds)
         self.mapped: Sequence[Mapping] = ()
         """Mapped files from which the engine reads constants in each run."""
-        self.turns = tuple(turns)
-        self._copies = _Copies(compiled, copy, most, self.shapes, self.bounds, TurnLimits(turns))
+        self.turns, self.checks = tuple(turns), tuple(checks)
+        self._copies = _Copies(compiled, copy, most, self.shapes, self.bounds, TurnLimits(turns), self.checks)
         self._pool = Pool(self._copies.make_run)
 
     def execute(self, request: Request, *, measure: bool = False) -> Outcome:
@@ -185,9 +187,10 @@ class _Copies:
         shapes: Sequence[Shape],
         bounds: Sequence[Bounds],
         limits: TurnLimits,
+        checks: Sequence[CheckedIndices] = (),
     ) -> None:
         self._models, self._copy, self._most = [compiled], copy, most
-        self._shapes, self._bounds, self._limits = shapes, bounds, limits
+        self._shapes, self._bounds, self._checks, self._limits = shapes, bounds, checks, limits
         self._requests = 0
         self._lock = make_lock()
 
@@ -202,16 +205,22 @@ class _Copies:
                     self._most = len(self._models)
             model = self._models[self._requests % len(self._models)]
             self._requests += 1
-        return _Run(model, self._shapes, self._bounds, self._limits)
+        return _Run(model, self._shapes, self._bounds, self._limits, self._checks)
 
 
 class _Run:
     """An inference request. Small tensors are copied; the engine uses callers' memory for large ones."""
 
     def __init__(
-        self, compiled: Any, shapes: Sequence[Shape], all_bounds: Sequence[Bounds], limits: TurnLimits
+        self,
+        compiled: Any,
+        shapes: Sequence[Shape],
+        all_bounds: Sequence[Bounds],
+        limits: TurnLimits,
+        checks: Sequence[CheckedIndices] = (),
     ) -> None:
-        """``shapes`` are those of the inputs that runs give; after them, the engine takes turns of loops."""
+        """``shapes`` are those of the inputs that runs give; after them, the engine takes turns of loops. After the
+        results, the engine gives the turns that are left, and the extremes of the indices that ``checks`` name."""
         self._request = request = compiled.create_infer_request()
         # the wrapper would convert inputs and results; there are none
         unwrapped: Any = super(ov.InferRequest, request)
@@ -220,6 +229,9 @@ class _Run:
         inputs = [_view(request.get_input_tensor(i)) for i in range(len(compiled.inputs))]
         self._of_any_size = [i for i, port in enumerate(compiled.outputs) if port.get_partial_shape().is_dynamic]
         outputs = [_view(request.get_output_tensor(i)) for i in range(len(compiled.outputs))]
+        self._checks, self._last = checks, len(outputs) - 1
+        if checks:
+            outputs.pop()
         loops = len(inputs) - len(shapes)
         self._turns, self._turns_left = inputs[len(shapes) :], outputs[len(outputs) - loops :]
         inputs, outputs = inputs[: len(shapes)], outputs[: len(outputs) - loops]
@@ -267,6 +279,10 @@ class _Run:
             self._limits.run_once(self._take_turns)
         else:
             self._limits.run(self._take_turns, request)
+        if self._checks:
+            extremes = _view(self._request.get_output_tensor(self._last)).reshape(-1, 3)
+            for check, each in zip(self._checks, extremes, strict=True):
+                check.check(each)
 
     def _take_turns(self, turns: Sequence[int]) -> Sequence[int]:
         """Run, with these turns for each loop; return how many are left."""

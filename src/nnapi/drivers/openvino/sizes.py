@@ -7,6 +7,7 @@ import numpy as np
 
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.value import Node
+from nnapi.lowering.refusal import require
 from nnapi.shapes.array import has_sizes, is_symbolic
 from nnapi.shapes.expression import Division, Expression, Symbol
 from nnapi.shapes.size import Size
@@ -69,7 +70,9 @@ def _find(expression: Expression, nodes: dict[Expression, Any]) -> Node:
 
 def _find_atom(atom: Symbol | Division, nodes: dict[Expression, Any]) -> Node:
     if isinstance(atom, Symbol):
-        return nodes[Expression.of(atom)]
+        node = nodes.get(Expression.of(atom))
+        require(node is not None, f"the size {atom} is not computed yet")
+        return node
     dividend, divisor = _find(atom.dividend, nodes), _find(atom.divisor, nodes)
     rest = op.floor_mod(dividend, divisor)
     return op.divide(op.subtract(dividend, rest), divisor) if atom.is_quotient else rest

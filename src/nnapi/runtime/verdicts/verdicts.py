@@ -1,6 +1,6 @@
 """Verdicts of a device on the operations of a model: by the runtime's rules, then by its driver."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode
@@ -48,7 +48,7 @@ def _need_verdicts(driver: Driver, model: Model) -> list[Verdict]:
         if not note_death_when_asked(driver, model, shown, error):
             raise
         verdicts = _ask(driver, model, _refuse_unseen(driver, model))
-    if driver.info.type != DeviceTypeCode.DEVICE_CPU and has_sizes_of_data(model):
+    if _needs_known_sizes(driver, model, verdicts):
         verdicts = [_refuse_sizes_of_data(model, *pair) for pair in zip(model.operations, verdicts, strict=True)]
     if not _may_refuse(driver, model):
         return verdicts
@@ -110,6 +110,19 @@ def has_sizes_of_data(model: Model) -> bool:
     return any(not model.operands[index].type.is_known for call in composites for index in call.outputs)
 
 
+def _needs_known_sizes(driver: Driver, model: Model, verdicts: Sequence[Verdict]) -> bool:
+    """Return whether a device would compile anew at each run what reads sizes that depend on data. A device that
+    computes sizes does not, if it takes the model whole: else another one finds the sizes."""
+    if driver.info.type == DeviceTypeCode.DEVICE_CPU or not has_sizes_of_data(model):
+        return False
+    return not (computes_sizes(driver) and all(verdict.supported for verdict in verdicts))
+
+
+def computes_sizes(driver: Driver) -> bool:
+    """Return whether a device compiles a model once for all sizes that depend on data."""
+    return bool(getattr(driver, "computes_sizes", False))
+
+
 def _refuse_sizes_of_data(model: Model, call: OperationCall, verdict: Verdict) -> Verdict:
     read = (model.operands[index] for index in call.inputs)
     unknown = [each for each in read if each.lifetime == Lifetime.TEMPORARY and not each.type.is_known]
@@ -151,7 +164,10 @@ def _may_refuse(driver: Driver, model: Model) -> bool:
 
 def _find_refusal(driver: Driver, model: Model, call: OperationCall) -> str | None:
     """Return why an operation must not run on a device although its driver may support it; None if it may."""
-    if driver.info.type != DeviceTypeCode.DEVICE_CPU and has_dynamic_control_flow(model, call):
+    is_limited = driver.info.type != DeviceTypeCode.DEVICE_CPU and not (
+        computes_sizes(driver) and has_sizes_of_data(model)
+    )
+    if is_limited and has_dynamic_control_flow(model, call):
         return f"{call}: control flow on unknown dimensions runs on the CPU only"
     if driver.info.feature_level < DYNAMIC_SHAPES_LEVEL:
         for operand in (model.operands[index] for index in (*call.inputs, *call.outputs)):

@@ -90,8 +90,9 @@ def _keep_from_convolution(x: Node, factor: Value) -> Node:
 @lower(Op.DIV)
 def div(context: Context, lhs: Value, rhs: Value) -> Value:
     """Divide; NaN, for example of 0 / 0, stays NaN under an activation."""
-    require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, for which the engine's quotients are not exact")
     (x, y), first = align([lhs, rhs])
+    if lhs.type.code == INT32:
+        return context.result(_divide_integers(x, y), first=first)
     if rhs.array is not None and np.abs(rhs.array).min() >= SMALL:
         return context.result(op.divide(x, y), first=first)
     quotient = _quotient(x, y)
@@ -101,6 +102,31 @@ def div(context: Context, lhs: Value, rhs: Value) -> Value:
     if context.activation != FuseCode.FUSED_NONE:
         limited = op.select(op.is_nan(quotient), quotient, limited)
     return Value.of(limited, context.type(), "real", first=first)
+
+
+@lower(Composite.MOD)
+def mod(context: Context, x: Value, y: Value, fmod: bool) -> Value:
+    require(x.type.code == INT32, "the engine's remainders of floats are not exact")
+    (a, b), first = align([x, y])
+    rest, zero = op.subtract(a, op.multiply(_divide_integers(a, b), b)), op.constant(np.int32(0))
+    rest = op.select(op.equal(b, zero), zero, rest)
+    if fmod:
+        is_other = op.logical_xor(op.less(rest, zero), op.less(a, zero))
+        rest = op.select(op.logical_and(op.not_equal(rest, zero), is_other), op.subtract(rest, b), rest)
+    return context.result(rest, first=first)
+
+
+def _divide_integers(x: Node, y: Node) -> Node:
+    """Divide integers, rounding down. The engine divides float32: the quotient of the remainder is added once, which is
+    off by one at most, and then corrected."""
+    quotient = op.convert(_quotient(op.convert(x, "f32"), op.convert(y, "f32")), "i32")
+    rest = op.subtract(x, op.multiply(quotient, y))
+    quotient = op.add(quotient, op.convert(_quotient(op.convert(rest, "f32"), op.convert(y, "f32")), "i32"))
+    rest, zero, one = op.subtract(x, op.multiply(quotient, y)), op.constant(np.int32(0)), op.constant(np.int32(1))
+    is_negative = op.less(y, zero)
+    size, over = op.select(is_negative, op.negative(y), y), op.select(is_negative, op.negative(rest), rest)
+    step = op.select(op.less(over, zero), op.negative(one), op.select(op.less(over, size), zero, one))
+    return op.select(op.equal(y, zero), zero, op.add(quotient, step))  # as NNAPI's CPU reference
 
 
 def _quotient(x: Node, y: Node) -> Node:

@@ -8,40 +8,44 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, align, lower
+from nnapi.drivers.openvino.context import Context, align, lower, lower_computed
 from nnapi.drivers.openvino.rules.movement import reverse_axis
 from nnapi.drivers.openvino.sizes import integers, reshape
 from nnapi.drivers.openvino.value import Node, Value
 from nnapi.lowering.refusal import require
+from nnapi.model.operand import Shape
 from nnapi.operation_codes import Code
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.coordinates import Reduction
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import INT32
+from nnapi.shapes.size import Size
 
+MANY = 256
+"""Elements of a row from which the engine's fast algorithm pays."""
 MODES: dict[Code, str] = {Op.ARGMAX: "max", Op.ARGMIN: "min"}
 
 
 @lower(Op.GATHER, Composite.TAKE)
 def gather(context: Context, input: Value, axis: int, indices: Value) -> Value:
     axis, is_from_end = axis_of(axis, input.type.rank), context.code == Composite.TAKE
-    context.require_range("indices", indices, input.type.dimensions[axis], from_end=is_from_end)
-    return context.move(input, lambda x: op.gather(x, indices.node("stored"), integers(axis)))
+    at = context.require_range("indices", indices, input.type.dimensions[axis], from_end=is_from_end)
+    return context.move(input, lambda x: op.gather(x, at, integers(axis)))
 
 
 @lower(Op.EMBEDDING_LOOKUP)
 def look_up(context: Context, lookups: Value, values: Value) -> Value:
-    context.require_range("lookups", lookups, values.type.dimensions[0])
-    return context.move(values, lambda x: op.gather(x, lookups.node("stored"), integers(0)))
+    at = context.require_range("lookups", lookups, values.type.dimensions[0])
+    return context.move(values, lambda x: op.gather(x, at, integers(0)))
 
 
 @lower(Composite.GATHER_ELEMENTS)
 def gather_elements(context: Context, input: Value, axis: int, indices: Value, from_end: bool) -> Value:
     """Gather from the flattened input: the engine's GatherElements takes 1.5 times as long."""
     own, axis = input.type.dimensions, axis_of(axis, input.type.rank)
-    context.require_range("indices", indices, own[axis], from_end=from_end)
-    at, shape = indices.node("stored"), [1 if i == axis else n for i, n in enumerate(indices.type.dimensions)]
+    at = context.require_range("indices", indices, own[axis], from_end=from_end)
+    shape = [1 if i == axis else n for i, n in enumerate(indices.type.dimensions)]
     if from_end:
         size = op.constant(np.int32(own[axis]))
         at = op.select(op.less(at, op.constant(np.int32(0))), op.add(at, size), at)
@@ -55,8 +59,8 @@ def gather_elements(context: Context, input: Value, axis: int, indices: Value, f
 @lower(Composite.GATHER_ND)
 def gather_nd(context: Context, input: Value, indices: Value, batch_dims: int, from_end: bool) -> Value:
     sizes = input.type.dimensions[batch_dims : batch_dims + indices.type.dimensions[-1]]
-    context.require_coordinates("indices", indices, sizes, from_end=from_end)
-    shape, at = context.type().dimensions, indices.node("stored")
+    at = context.require_coordinates("indices", indices, sizes, from_end=from_end)
+    shape = context.type().dimensions
     return context.move(input, lambda x: reshape(op.gather_nd(x, at, batch_dims), shape))
 
 
@@ -74,8 +78,8 @@ def scatter_elements(
     context: Context, input: Value, axis: int, indices: Value, updates: Value, reduction: int, from_end: bool
 ) -> Value:
     axis, way = axis_of(axis, input.type.rank), REDUCTIONS[Reduction(reduction)]
-    context.require_range("indices", indices, input.type.dimensions[axis], from_end=from_end)
-    at, along = indices.node("stored"), op.constant(np.int32(axis))
+    at = context.require_range("indices", indices, input.type.dimensions[axis], from_end=from_end)
+    along = op.constant(np.int32(axis))
     return _scatter(context, input, updates, lambda x, y: op.scatter_elements_update(x, at, y, along, way, True))
 
 
@@ -83,8 +87,8 @@ def scatter_elements(
 def scatter_nd(context: Context, input: Value, indices: Value, updates: Value, reduction: int, from_end: bool) -> Value:
     *outer, depth = indices.type.dimensions
     sizes, way = input.type.dimensions[:depth], REDUCTIONS[Reduction(reduction)]
-    context.require_coordinates("indices", indices, sizes, from_end=from_end)
-    at, rows = indices.node("stored"), [math.prod(outer), *input.type.dimensions[depth:]]
+    at = context.require_coordinates("indices", indices, sizes, from_end=from_end)
+    rows = [math.prod(outer), *input.type.dimensions[depth:]]
     if not outer:
         at = op.reshape(at, integers([1, depth]), False)
 
@@ -134,22 +138,53 @@ def top_k(context: Context, input: Value, k: int) -> list[Value]:
     """Reverse the input: among equal elements, NNAPI returns the last index first, the engine the first."""
     _need_comparable(input)
     axis, dimension = input.type.rank - 1, input.type.dimensions[-1]
-    found = op.topk(
-        reverse_axis(input.real(), axis, dimension), op.constant(np.int32(k)), axis, "max", "value", "i32", stable=True
-    )
-    indices = op.subtract(op.constant(np.int32(dimension - 1)), found.output(1))
-    return [Value.of(found.output(0), context.type(), "real"), Value.of(indices, context.type(1), "stored")]
+    x, count = reverse_axis(input.real(), axis, dimension), op.constant(np.int32(k))
+    values, indices = _find_top(x, input.type.dimensions, axis, count, "max")
+    indices = op.subtract(op.constant(np.int32(dimension - 1)), indices)
+    return [Value.of(values, context.type(), "real"), Value.of(indices, context.type(1), "stored")]
 
 
 @lower(Composite.TOP_K)
 def top_k_along(context: Context, input: Value, axis: int, k: int, largest: bool) -> list[Value]:
+    return _find_extremes(context, input, axis, op.constant(np.int32(k)), largest)
+
+
+@lower_computed(Composite.TOP_K)
+def top_k_of_computed_k(context: Context, input: Value, axis: int, k: Value, largest: bool) -> list[Value]:
+    return _find_extremes(context, input, axis, op.squeeze(k.node("stored"), integers([0])), largest)
+
+
+def _find_extremes(context: Context, input: Value, axis: int, k: Node, largest: bool) -> list[Value]:
     _need_comparable(input)
-    axis, mode = axis_of(axis, input.type.rank), "max" if largest else "min"
-    found = op.topk(input.real(), op.constant(np.int32(k)), axis, mode, "value", "i32", stable=True)
-    return [
-        Value.of(found.output(0), context.type(), "real"),
-        Value.of(found.output(1), context.type(1), "stored"),
-    ]
+    axis, shape = axis_of(axis, input.type.rank), input.type.dimensions
+    values, indices = _find_top(input.real(), shape, axis, k, "max" if largest else "min")
+    return [Value.of(values, context.type(), "real"), Value.of(indices, context.type(1), "stored")]
+
+
+def _find_top(x: Node, shape: Shape, axis: int, k: Node, mode: str) -> tuple[Node, Node]:
+    """Return the first k elements and their indices; of equal elements, the first comes first.
+
+    Only the engine's slow algorithm keeps the order of equal elements. In a single row, a fast one first finds the
+    limit that the k elements reach.
+    """
+    if not _is_row(shape, axis):
+        found = op.topk(x, k, axis, mode, "value", "i32", stable=True)
+        return found.output(0), found.output(1)
+    row = op.reshape(x, integers([-1]), False)
+    limits = op.topk(row, k, 0, mode, "none", "i32").output(0)
+    limit = op.reduce_min(limits, integers([0]), True) if mode == "max" else op.reduce_max(limits, integers([0]), True)
+    is_beyond = op.less(row, limit) if mode == "max" else op.less(limit, row)
+    near = op.squeeze(op.non_zero(op.logical_not(is_beyond), "i32"), integers([0]))  # NaN is compared by the engine
+    found = op.topk(op.gather(row, near, integers(0)), k, 0, mode, "value", "i32", stable=True)
+    indices = op.gather(near, found.output(1), integers(0))
+    others = [i for i in range(len(shape)) if i != axis]
+    return tuple(op.unsqueeze(each, integers(others)) if others else each for each in (found.output(0), indices))
+
+
+def _is_row(shape: Shape, axis: int) -> bool:
+    """Return whether a tensor is a row of many elements along an axis, which may be of computed size."""
+    others, size = [*shape[:axis], *shape[axis + 1 :]], shape[axis]
+    return all(not isinstance(each, Size) and each == 1 for each in others) and (isinstance(size, Size) or size > MANY)
 
 
 @lower(Composite.NONZERO)

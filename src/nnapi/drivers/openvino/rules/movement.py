@@ -6,12 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import FLOATS, Context, computes_in_nchw, lower, position_of_axis
+from nnapi.drivers.openvino.context import (
+    FLOATS,
+    Context,
+    computes_in_nchw,
+    lower,
+    lower_computed,
+    position_of_axis,
+)
 from nnapi.drivers.openvino.sizes import integers
 from nnapi.drivers.openvino.sizes import reshape as to_shape
 from nnapi.drivers.openvino.value import Kind, Node, Value, node_of, number, round_to_quantized
+from nnapi.lowering.refusal import require
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.operation_codes import Code
 from nnapi.operation_codes import CompositeCode as Composite
@@ -19,6 +28,7 @@ from nnapi.ops.pad import MODES
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.slice import slice_steps
+from nnapi.shapes.array import has_sizes
 from nnapi.shapes.size import Size
 
 LARGEST = int(np.iinfo(np.int32).max)
@@ -219,6 +229,66 @@ def _around(paddings: Array, first: bool) -> tuple[Node, Node]:
 def mirror_pad(context: Context, input: Value, paddings: Array, mode: int) -> Value:
     first = input.is_channels_first
     return context.move(input, lambda x: op.pad(x, *_around(paddings, first), MODES[mode]), first=first)
+
+
+@lower_computed(Op.RESHAPE)
+def reshape_to_computed(context: Context, input: Value, shape: Value) -> Value:
+    return context.move(input, lambda x: op.reshape(x, shape.node("stored"), False))
+
+
+@lower_computed(Op.STRIDED_SLICE)
+def slice_unknown(
+    context: Context,
+    input: Value,
+    begin: Value,
+    end: Value,
+    strides: Value,
+    begin_mask: int,
+    end_mask: int,
+    shrink_axis_mask: int,
+) -> Value:
+    """Slice axes whose sizes only a run knows."""
+    steps = strides.array
+    require(steps is not None and (steps > 0).all(), "strides are computed or negative, and a size depends on the data")
+    masks = [[mask >> axis & 1 for axis in range(input.type.rank)] for mask in (begin_mask, end_mask, shrink_axis_mask)]
+    bounds = [each.node("stored") for each in (begin, end, strides)]
+    return context.move(input, lambda x: op.strided_slice(x, *bounds, *masks[:2], shrink_axis_mask=masks[2]))
+
+
+@lower_computed(Op.TILE)
+def tile_by_computed(context: Context, input: Value, multiples: Value) -> Value:
+    return context.move(input, lambda x: op.tile(x, multiples.node("stored")))
+
+
+@lower_computed(Op.FILL)
+def fill_computed(context: Context, dims: Value, value: float) -> Value:
+    number = op.constant(np.array(value, context.type().dtype))
+    return Value.of(op.broadcast(number, dims.node("stored")), context.type(), "stored")
+
+
+@lower_computed(Op.PAD_V2)
+def pad_by_computed(context: Context, input: Value, paddings: Value, pad_value: float) -> Value:
+    before, behind = (
+        op.squeeze(op.gather(paddings.node("stored"), integers([side]), integers(1)), integers([1])) for side in (0, 1)
+    )
+    number = op.constant(np.array(pad_value).astype(input.type.dtype))
+    padded = op.pad(_hide(context, input, input.node("stored")), before, behind, "constant", number)
+    return Value.of(padded, context.type(), "stored")
+
+
+@lower(Composite.SHAPE)
+def shape(context: Context, input: Value) -> Value:
+    dimensions = input.type.dimensions
+    if not has_sizes(dimensions):
+        return Value(context.type(), "shape", np.array(dimensions, np.int32))
+    return Value.of(op.convert(integers(list(dimensions)), "i32"), context.type(), "stored")
+
+
+@lower(Composite.RANGE)
+def number_range(context: Context, start: Value, limit: Value, delta: Value) -> Value:
+    require(start.type.code == OperandCode.TENSOR_INT32, "the engine counts in float32")
+    numbers = (op.squeeze(each.node("stored"), integers([0])) for each in (start, limit, delta))
+    return Value.of(op.range(*numbers, "i32"), context.type(), "stored")
 
 
 @lower(Op.FILL)

@@ -1,12 +1,16 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D."""
+"""AVERAGE_POOL_2D, MAX_POOL_2D, ROI_ALIGN_V2."""
+
+import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, find_maximum, lower
+from nnapi.drivers.openvino.sizes import integers
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.lowering.refusal import require
 from nnapi.lowering.windows import explain_too_wide, limit_steps
+from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.shapes import Padding, Pair
 
 
@@ -45,3 +49,34 @@ def _windows(input: Value, padding: Padding, stride: Pair, size: Pair) -> tuple[
     height, width = input.type.dimensions[1:3]
     steps, _ = limit_steps((height, width), size, stride, padding)
     return list(steps), [before for before, _ in padding], [after for _, after in padding]
+
+
+@lower(Composite.ROI_ALIGN_V2)
+def align_regions(
+    context: Context,
+    feature_map: Value,
+    rois: Value,
+    batch_index: Value,
+    out_height: int,
+    out_width: int,
+    spatial_scale: float,
+    samples: int,
+    half_pixel: bool,
+    maximum: bool,
+) -> Value:
+    require(not maximum, "the engine takes maxima of weighted elements")
+    images = context.require_range("batch_index", batch_index, feature_map.type.dimensions[0])
+    layout = "half_pixel_for_nn" if half_pixel else "asymmetric"
+    numbers, x, regions = (out_height, out_width, samples, spatial_scale), feature_map.real(first=True), rois.real()
+    if not half_pixel or samples:
+        return context.result(op.roi_align(x, regions, images, *numbers, "avg", layout), first=True)
+    is_empty = _find_empty(regions)
+    regions = op.select(is_empty, op.constant(np.array([[0, 0, 1, 1]], np.float32)), regions)
+    found = op.roi_align(x, regions, images, *numbers, "avg", layout)
+    return context.result(op.select(op.unsqueeze(is_empty, integers([2, 3])), number(0), found), first=True)
+
+
+def _find_empty(rois: Node) -> Node:
+    """Return which regions have no samples if their size determines the number, of which the engine makes a list."""
+    low, high = (op.gather(rois, integers(columns), integers(1)) for columns in ([0, 1], [2, 3]))
+    return op.reduce_logical_or(op.less_equal(high, low), integers([1]), True)

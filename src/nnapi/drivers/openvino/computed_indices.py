@@ -1,0 +1,66 @@
+"""Computed indices: the engine returns their minimum and maximum, which each run checks, as the engine does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nnapi.drivers.openvino.api import op
+from nnapi.drivers.openvino.sizes import integers
+from nnapi.drivers.openvino.value import Node
+from nnapi.model.operand import Array
+from nnapi.ops.index_range import BadIndexError
+
+FAR = 2**30
+"""More than each index. The engine reduces integers as float32, which holds this number exactly."""
+
+
+class ComputedIndices(NamedTuple):
+    """Indices of an operation that must be in ``least..limit - 1``; the limit may be a size."""
+
+    node: Node
+    name: str
+    limit: int
+    least: int
+
+    def clamp(self) -> Node:
+        """Return the indices in range: the engine may read and write anywhere."""
+        last = _as_int32(integers(self.limit - 1))
+        return op.maximum(op.minimum(self.node, last), op.constant(np.int32(self.least)))
+
+
+class CheckedIndices(NamedTuple):
+    """The check of a run."""
+
+    name: str
+    least: int
+
+    def check(self, extremes: Array) -> None:
+        """Raise BadIndexError unless the minimum and the maximum are in range. The third number is the limit."""
+        low, high, limit = map(int, extremes)
+        if low <= high and (low < self.least or high >= limit):
+            raise BadIndexError(self.name, low, high, limit, self.least)
+
+
+def list_extremes(computed: Sequence[ComputedIndices]) -> Any:
+    """Return a node with minimum, maximum and limit of all indices; without indices, the minimum is the larger one."""
+    rows = []
+    for each in computed:
+        flat = op.reshape(each.node, integers([-1]), False)
+        for reduce, end in ((op.reduce_min, FAR), (op.reduce_max, -FAR)):
+            padded = op.concat([flat, op.constant(np.array([end], np.int32))], 0)
+            rows.append(reduce(padded, integers([0]), True))
+        rows.append(op.reshape(_as_int32(integers(each.limit)), integers([1]), False))
+    copies = [op.maximum(each, each) for each in rows]  # the engine would compute them in the memory of the result
+    return op.concat(copies, 0)
+
+
+def count_from_start(at: Node, limit: int) -> Node:
+    """Make negative indices, which count from the end, positive."""
+    return op.select(op.less(at, op.constant(np.int32(0))), op.add(at, _as_int32(integers(limit))), at)
+
+
+def _as_int32(node: Node) -> Node:
+    return op.convert(node, "i32")

@@ -1,0 +1,185 @@
+"""Models that compute sizes from data are compiled once, whole; computed indices are checked in each run."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
+
+from nnapi import Builder, compile
+from nnapi.contract.driver import CacheEntry, PrepareOptions, Request
+from nnapi.drivers.openvino import OpenVinoDriver
+from nnapi.drivers.openvino.computed_indices import CheckedIndices
+from nnapi.drivers.openvino.data_sizes import SAMPLE, DataSizeError, DataSizes, as_unknown
+from nnapi.model.call import UNKNOWN
+from nnapi.model.model import Model
+from nnapi.model.operand import OperandType, tensor
+from nnapi.ops.index_range import BadIndexError
+from nnapi.runtime.device import Device, device
+
+pytestmark = pytest.mark.engine
+
+ENGINE, REFERENCE = Device(OpenVinoDriver(threads=1)), device("nnapi-reference")
+X = np.array([[1, -2, 3, 0], [-1, 5, 0, 2], [4, 4, -6, 1]], np.float32)
+INPUTS = (X, -np.abs(X), np.abs(X) + 1)
+"""Some elements are positive, none, all."""
+
+
+def make(build: Callable[[Any, Any], Any], type: OperandType | None = None) -> Model:
+    b = Builder()
+    results = build(b, b.input(type or tensor("float32", (3, 4))))
+    for each in results if isinstance(results, list | tuple) else [results]:
+        b.output(each)
+    return b.finish()
+
+
+def compare(build: Callable[[Any, Any], Any], *inputs: Any) -> None:
+    """Compare a whole model on the engine with the reference; it is compiled once for all runs."""
+    arrays = inputs or INPUTS
+    model = make(build, tensor(str(arrays[0].dtype), arrays[0].shape))
+    compiled, reference = compile(model, [ENGINE]), compile(model, [REFERENCE])
+    for array in arrays:
+        for ours, expected in zip(compiled.run(array), reference.run(array), strict=True):
+            assert ours.shape == expected.shape
+            np.testing.assert_allclose(ours, expected, 1e-6)
+
+
+def positive(b: Any, x: Any) -> tuple[Any, Any]:
+    """Return the rows and the columns of the positive elements."""
+    found = b.nonzero(b.relu(x))
+    return b.reshape(b.gather(found, 0, [0]), [-1]), b.reshape(b.gather(found, 0, [1]), [-1])
+
+
+def take_rows(b: Any, x: Any) -> Any:
+    """Return a row of x for each positive element."""
+    return b.gather(x, 0, positive(b, x)[0])
+
+
+def test_rows_of_an_unknown_number() -> None:
+    compare(lambda b, x: (rows := take_rows(b, x), b.mul(b.exp(rows), rows), b.reduce_max(rows, [1], True)))
+
+
+def test_arithmetic_of_two_unknown_sizes_that_are_equal() -> None:
+    """Both are the number of the same elements, which only a run knows."""
+
+    def build(b: Any, x: Any) -> Any:
+        squares = b.reshape(b.gather(b.nonzero(b.relu(b.mul(b.relu(x), x))), 0, [1]), [-1])
+        return b.add(positive(b, x)[0], squares), b.less(squares, positive(b, x)[1])
+
+    compare(build)
+
+
+def test_computed_shapes() -> None:
+    row, plane = tensor("float32", (0,)), tensor("float32", (0, 4))
+
+    def build(b: Any, x: Any) -> Any:
+        rows = take_rows(b, x)
+        shape = b.shape(rows)
+        count = b.gather(shape, 0, [0])
+        tiled = b.tile(b.gather(x, 0, [0]), b.maximum(b.sub(shape, [0, 3]), [1, 1]), out=plane)
+        numbers = b.range([0], count, [1])
+        return b.fill(count, np.float32(7), out=row), numbers, tiled, b.reshape(rows, shape, out=plane)
+
+    compare(build)
+
+
+def test_the_best_of_an_unknown_number() -> None:
+    """Equal elements keep their order, also in long rows, which the engine sorts by another algorithm."""
+    row = np.random.default_rng(3).integers(-9, 9, (1, 3000)).astype(np.float32)
+    out = (tensor("float32", (0,)), tensor("int32", (0,)))
+
+    def build(b: Any, x: Any) -> Any:
+        flat = b.reshape(x, [-1])
+        values = b.gather(flat, 0, b.reshape(b.nonzero(b.relu(flat)), [-1]))
+        count = b.minimum(b.shape(values), [40])
+        best, worst = b.top_k(values, 0, count, True, out=out), b.top_k(b.neg(values), 0, count, False, out=out)
+        return [*best, *worst, *b.top_k(x, 1, 500, True), *b.topk_v2(x, 300)]
+
+    compare(build, row, row[:, ::-1].copy())
+
+
+@pytest.mark.parametrize("fmod", [True, False])
+def test_quotients_and_remainders_of_integers_are_exact(fmod: bool) -> None:
+    random = np.random.default_rng(1)
+    wide = random.integers(-(2**31) + 1, 2**31, 4000)
+    near = np.repeat(random.integers(1, 2**15, 1000), 4)
+    x = np.concatenate([wide, near * np.tile([7, 7, 40000, 40000], 1000) - np.tile([0, 1], 2000)])
+    y = np.concatenate([np.resize([1, -1, 3, -7, 2**24 + 1, -(2**31) + 1, 0, 65536], 4000), near])
+    divisors = y.astype(np.int32)
+    compare(lambda b, x: (b.div(x, divisors), b.mod(x, divisors, fmod)), x.astype(np.int32))
+
+
+@pytest.mark.parametrize("reverses", [False, True])
+def test_regions_of_an_unknown_number(reverses: bool) -> None:
+    image = np.random.default_rng(2).random((1, 8, 6, 3)).astype(np.float32)
+
+    def build(b: Any, x: Any) -> Any:
+        found = b.reshape(b.nonzero(b.relu(b.sub(x, np.float32([0.9])))), [4, -1])
+        boxes = b.transpose(b.cast(b.gather(found, 0, [1, 2, 1, 2]), out="float32"), [1, 0])
+        boxes = b.add(boxes, np.float32([[0, 0, -4, 3]]) if reverses else np.float32([[0, 0, 2.5, 3]]))
+        images = b.reshape(b.gather(found, 0, [0]), [-1])
+        return [
+            b.roi_align_v2(x, boxes, images, 2, 3, 0.8, samples, half, False)
+            for samples in (0, 2)
+            for half in (False, True)
+        ]
+
+    compare(build, image, image / 2)
+
+
+def test_branches_with_results_of_other_sizes() -> None:
+    def branch(pick: Callable[[Any, Any], Any]) -> Model:
+        b = Builder()
+        x = b.input(tensor("float32", (0, 4)))
+        b.output(pick(b, x))
+        return b.finish()
+
+    def build(b: Any, x: Any) -> Any:
+        rows = take_rows(b, x)
+        several = b.greater(b.gather(b.shape(rows), 0, [0]), [5], out=tensor("bool8", (1,)))
+        then, otherwise = branch(lambda b, x: b.concatenation([x, x], 0)), branch(lambda b, x: b.mul(x, x))
+        return b.neg(b.if_(several, then, otherwise, rows, out=tensor("float32", (0, 4)))[0])
+
+    compare(build)
+
+
+def look_up(b: Any, x: Any) -> Any:
+    """Return the elements of a table at the indices that x holds, for its positive elements."""
+    table = np.arange(5, dtype=np.float32)
+    numbers = b.gather(b.reshape(x, [-1]), 0, positive(b, b.reshape(x, [1, -1]))[1])
+    return b.gather(table, 0, b.cast(numbers, out="int32"))
+
+
+def test_computed_indices_are_checked() -> None:
+    device = ENGINE.driver
+    prepared = device.prepare(make(look_up), PrepareOptions())
+    restored = device.restore(make(look_up), CacheEntry(device.cache_entry(prepared)), PrepareOptions())
+    for each in (prepared, restored):
+        assert each.execute(Request([np.minimum(X, 4)])).outputs[0].tolist() == [1, 3, 4, 2, 4, 4, 1]
+        assert each.execute(Request([-np.abs(X)])).outputs[0].tolist() == []
+        with pytest.raises(BadIndexError, match=r"indices .* are in 1\.\.5, must be in 0\.\.4"):
+            each.execute(Request([X]))
+        assert each.execute(Request([X / 2])).outputs[0].tolist() == [0, 1, 2, 1, 2, 2, 0]
+
+
+def test_extremes_without_indices_are_right() -> None:
+    CheckedIndices("indices", 0).check(np.array([2**30, -(2**30), 0]))
+    for low, high in ((-1, 2), (0, 3)):
+        with pytest.raises(BadIndexError, match=f"indices are in {low}..{high}, must be in 0..2"):
+            CheckedIndices("indices", 0).check(np.array([low, high, 3]))
+
+
+def test_sizes_are_compared_without_their_numbers() -> None:
+    sizes: Any = DataSizes()
+    a, b = sizes.add_unknown("a"), sizes.add_unknown("b")
+    assert a != b
+    assert a == a + b - b
+    assert a != 0
+    assert a < 10**6
+    assert as_unknown((a, 3, 0)) == (UNKNOWN, 3, UNKNOWN)
+    assert sizes.copy((7,)) == (7,)
+    for ask in (int, lambda size: size == SAMPLE):
+        with pytest.raises(DataSizeError, match="a size depends on the data"):
+            ask(a)
