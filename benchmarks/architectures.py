@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks import detections, session_costs
-from benchmarks.networks import DETECTORS, NETWORKS
+from benchmarks.detection_networks import DETECTORS
+from benchmarks.networks import NETWORKS
 from nnapi.importers.import_cache import SETTLED
 
 VISION = {
@@ -54,7 +55,7 @@ def list_names() -> list[str]:
     names = [f"{library}.{name}" for library, kinds in VISION.items() if find_spec(library) for name in kinds.split()]
     if find_spec("transformers"):
         names += [f"transformers.{name}" for name in TEXT.split()]
-    return [*names, *NETWORKS, "decoder"]
+    return [*names, *NETWORKS, *DETECTORS, "decoder"]
 
 
 def make(name: str) -> tuple[Any, list[Any]]:
@@ -62,8 +63,8 @@ def make(name: str) -> tuple[Any, list[Any]]:
     import torch
 
     torch.manual_seed(0)
-    if name in NETWORKS:
-        return NETWORKS[name]()
+    if made := NETWORKS.get(name) or DETECTORS.get(name):
+        return made()
     library, _, kind = name.partition(".")
     if library == "transformers":
         import transformers

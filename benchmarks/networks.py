@@ -1,6 +1,6 @@
 """Functions that make networks of many kinds with random weights, for :mod:`benchmarks.architectures`.
 
-Each function returns a PyTorch module and its inputs. Some need torchvision, transformers or ultralytics.
+Each function returns a PyTorch module and its inputs. Some need torchvision or transformers.
 """
 
 from __future__ import annotations
@@ -54,58 +54,6 @@ def segmentation(kind: str) -> Made:
 
     model = torchvision.models.get_model(kind, weights=None, weights_backbone=None)
     return wrap(model, pick=lambda found: found["out"]), image(224)
-
-
-def detector(kind: str, size: int, *found: str, **settings: float) -> Made:
-    """Make a detector without a threshold, whose number of boxes depends on the picture; ``found`` are its results."""
-    import torch
-    import torchvision
-
-    model = torchvision.models.get_model(kind, weights=None, weights_backbone=None, num_classes=6, **settings)
-    listed, picture = _Listed(model), torch.nn.functional.interpolate(torch.rand(1, 3, 16, 16), size)
-    _spread(model.eval(), "head", lambda: listed(picture))
-    return wrap(listed, pick=lambda results: tuple(results[0][name] for name in found)), [picture]
-
-
-def _spread(model: Any, heads: str, run: Callable[[], Any]) -> None:
-    """Give the results of each layer of the heads a deviation of 1: initial weights make all scores nearly equal."""
-    import torch
-
-    def normalize(layer: Any, inputs: Any, output: Any) -> None:
-        layer.weight.data /= output.std().clamp(min=1e-6)
-        layer.bias.data.zero_()
-
-    layers = [layer for name, layer in model.named_modules() if heads in name and _has_bias(layer)]
-    hooks = [layer.register_forward_hook(normalize) for layer in layers]
-    with torch.no_grad():
-        for _ in range(2):
-            run()
-    for hook in hooks:
-        hook.remove()
-
-
-def _has_bias(layer: Any) -> bool:
-    import torch
-
-    kinds = torch.nn.Linear, torch.nn.Conv2d, torch.nn.ConvTranspose2d
-    return isinstance(layer, kinds) and layer.bias is not None
-
-
-class _Listed:
-    """Makes a detector take a batch instead of a list of pictures."""
-
-    def __new__(cls, model: Any) -> Any:
-        import torch
-
-        class Listed(torch.nn.Module):
-            def __init__(self) -> None:
-                super().__init__()
-                self.model = model
-
-            def forward(self, x: Any) -> Any:
-                return self.model([x[0]])
-
-        return Listed()
 
 
 def video(kind: str, frames: int = 8, size: int = 64) -> Made:
@@ -174,68 +122,6 @@ def slowfast() -> Made:
             return self.out(torch.cat([slow.mean((2, 3, 4)), self.fast2(fast).mean((2, 3, 4))], 1))
 
     return SlowFast(), [torch.randn(1, 3, 16, 64, 64)]
-
-
-def yolo(kind: str, size: int = 160) -> Made:
-    """Make YOLO with its suppression of boxes inside, as its exporter wraps it for ``nms=True``."""
-    import torch
-    from ultralytics.cfg import get_cfg
-    from ultralytics.engine.exporter import NMSModel
-    from ultralytics.nn.tasks import DetectionModel
-
-    model = DetectionModel(f"{kind}.yaml", verbose=False)
-    model.task = "detect"
-    pictures = torch.nn.functional.interpolate(torch.rand(8, 3, 20, 20), size)
-    for layer in model.modules():
-        if isinstance(layer, torch.nn.BatchNorm2d):
-            layer.momentum = None  # averages the statistics of all pictures
-    for branch in model.model[-1].cv3:
-        branch[-1].weight.data.normal_(0, 0.08)
-        branch[-1].bias.data.zero_()
-    with torch.no_grad():
-        model.train()(pictures)
-    model.eval().model[-1].export, model.model[-1].format = True, "onnx"
-    settings = get_cfg(overrides={"conf": 0.25, "iou": 0.5, "max_det": 50, "nms": True, "imgsz": size})
-    settings.imgsz = [size, size]
-    module = wrap(NMSModel(model, settings), pick=_divide_rows)
-    with torch.no_grad():
-        module(pictures[:1])  # computes the centers of cells, which its exporter does before it traces
-    return module, [pictures[:1]]
-
-
-def _divide_rows(rows: Any) -> Any:
-    """Return the boxes, scores and labels of the first picture, in rows of six numbers."""
-    return rows[0, :, :4], rows[0, :, 4], rows[0, :, 5].long()
-
-
-def rt_detr() -> Made:
-    """Make RT-DETR with a small backbone; its boxes are the best of all scores."""
-    import torch
-    import transformers
-
-    backbone = transformers.RTDetrResNetConfig(
-        embedding_size=32, hidden_sizes=[32, 64, 96, 128], depths=[2, 2, 2, 2], layer_type="basic",
-        out_features=["stage2", "stage3", "stage4"],
-    )  # fmt: skip
-    config = transformers.RTDetrConfig(
-        backbone_config=backbone, encoder_hidden_dim=64, encoder_in_channels=[64, 96, 128], encoder_ffn_dim=128,
-        encoder_attention_heads=4, d_model=64, num_queries=50, decoder_in_channels=[64, 64, 64],
-        decoder_ffn_dim=128, decoder_layers=2, decoder_attention_heads=4, num_labels=6, num_denoising=0,
-    )  # fmt: skip
-
-    class Best(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = transformers.RTDetrForObjectDetection(config)
-
-        def forward(self, x: Any) -> Any:
-            found = self.model(pixel_values=x)
-            scores, at = found.logits.sigmoid().flatten(1).topk(50)
-            centers, halves = found.pred_boxes[..., :2], found.pred_boxes[..., 2:] / 2
-            boxes = torch.cat([centers - halves, centers + halves], -1)[0]
-            return boxes[at[0] // 6], scores[0], at[0] % 6
-
-    return Best(), image(128)
 
 
 def front_end() -> Made:
@@ -414,21 +300,10 @@ def hifigan() -> Made:
 
 
 DEPTH: Mapping[str, Any] = SMALL | {"num_hidden_layers": 12, "image_size": 64, "patch_size": 8}
-BOXES = ("boxes", "scores", "labels")
-SIZES: Mapping[str, Any] = {"min_size": 128, "max_size": 160}
-REGIONS: Mapping[str, Any] = {"box_score_thresh": 0.0, **SIZES}
 NETWORKS: Mapping[str, Callable[[], Made]] = {
     "deeplabv3": lambda: segmentation("deeplabv3_mobilenet_v3_large"),
     "fcn": lambda: segmentation("fcn_resnet50"),
     "lraspp": lambda: segmentation("lraspp_mobilenet_v3_large"),
-    "ssdlite": lambda: detector("ssdlite320_mobilenet_v3_large", 320, *BOXES, score_thresh=0.0),
-    "retinanet": lambda: detector("retinanet_resnet50_fpn", 128, *BOXES, score_thresh=0.0, **SIZES),
-    "faster rcnn": lambda: detector("fasterrcnn_mobilenet_v3_large_320_fpn", 128, *BOXES, **REGIONS),
-    "faster rcnn resnet": lambda: detector("fasterrcnn_resnet50_fpn", 128, *BOXES, **REGIONS),
-    "mask rcnn": lambda: detector("maskrcnn_resnet50_fpn", 128, *BOXES, "masks", **REGIONS),
-    "yolov8 nms": lambda: yolo("yolov8n"),
-    "yolo11 nms": lambda: yolo("yolo11n"),
-    "rt-detr": rt_detr,
     "r3d": lambda: video("r3d_18"),
     "s3d": lambda: video("s3d", 16, 224),
     "c3d": c3d,
@@ -454,11 +329,4 @@ NETWORKS: Mapping[str, Callable[[], Made]] = {
     "diffusion": denoiser,
     "espcn": upscaler,
 }
-"""The functions by name of the network: detection, segmentation, speech, text, video, image generation, state space."""
-DETECTORS = frozenset(
-    {
-        *("ssdlite", "retinanet", "faster rcnn", "faster rcnn resnet", "mask rcnn"),
-        *("yolov8 nms", "yolo11 nms", "rt-detr"),
-    }
-)
-"""The networks whose results are boxes, scores, labels and perhaps masks, in an order that rounding may change."""
+"""The functions by name of the network: segmentation, speech, text, video, image generation, state space."""
