@@ -116,9 +116,9 @@ def test_regions_of_an_unknown_number(reverses: bool) -> None:
     image = np.random.default_rng(2).random((1, 8, 6, 3)).astype(np.float32)
 
     def build(b: Any, x: Any) -> Any:
-        found = b.reshape(b.nonzero(b.relu(b.sub(x, np.float32([0.9])))), [4, -1])
+        found = b.reshape(b.nonzero(b.relu(b.sub(x, np.array([0.9], np.float32)))), [4, -1])
         boxes = b.transpose(b.cast(b.gather(found, 0, [1, 2, 1, 2]), out="float32"), [1, 0])
-        boxes = b.add(boxes, np.float32([[0, 0, -4, 3]]) if reverses else np.float32([[0, 0, 2.5, 3]]))
+        boxes = b.add(boxes, np.array([[0, 0, -4 if reverses else 2.5, 3]], np.float32))
         images = b.reshape(b.gather(found, 0, [0]), [-1])
         return [
             b.roi_align_v2(x, boxes, images, 2, 3, 0.8, samples, half, False)
@@ -153,9 +153,11 @@ def look_up(b: Any, x: Any) -> Any:
 
 
 def test_computed_indices_are_checked() -> None:
-    device = ENGINE.driver
-    prepared = device.prepare(make(look_up), PrepareOptions())
-    restored = device.restore(make(look_up), CacheEntry(device.cache_entry(prepared)), PrepareOptions())
+    driver = OpenVinoDriver(threads=1)
+    prepared = driver.prepare(make(look_up), PrepareOptions())
+    entry = driver.cache_entry(prepared)
+    assert entry is not None
+    restored = driver.restore(make(look_up), CacheEntry(entry), PrepareOptions())
     for each in (prepared, restored):
         assert each.execute(Request([np.minimum(X, 4)])).outputs[0].tolist() == [1, 3, 4, 2, 4, 4, 1]
         assert each.execute(Request([-np.abs(X)])).outputs[0].tolist() == []

@@ -63,6 +63,17 @@ def test_a_constant_factor_resizes_rows_of_an_unknown_number() -> None:
     compare(nodes, {"x": x}, "y", {"x": np.ones(5, np.float32)}, scales=np.array([1, 2], np.float32))
 
 
+def test_rows_of_an_unknown_number_are_resized_to_a_computed_one() -> None:
+    nodes = [
+        node("NonZero", ["x"], ["positions"]),
+        node("Cast", ["positions"], ["f"], to=1),
+        node("Resize", ["f", "", "", "sizes"], ["y"], mode="nearest"),
+    ]
+    x = np.array([0, 3, 2, 0, 1], np.float32)
+    feeds = [{"x": each, "sizes": np.array([1, size])} for each in (x, np.ones(5, np.float32)) for size in (2, 6)]
+    compare(nodes, feeds[0], "y", *feeds[1:])
+
+
 @pytest.mark.parametrize(
     ("attributes", "reason"),
     [

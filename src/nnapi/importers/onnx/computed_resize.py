@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import FLOAT32, INT32, Value
@@ -14,7 +14,7 @@ from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, ceil, floor
 from nnapi.operation_codes import CompositeCode
 
-ROUNDINGS = {
+ROUNDINGS: dict[str, Callable[[Term], Term]] = {
     "floor": floor,
     "ceil": ceil,
     "round_prefer_floor": lambda at: ceil(at - 0.5),
@@ -34,12 +34,13 @@ def resize_at_run(node: Node, axes: Sequence[int], given: int, *, by_scale: bool
     value, axis_of, is_nhwc = read_as_stored(node, 0)
     shape, known = list(tensor.dims), _read_known(node.tensor(given))
     for i, axis in enumerate(axes):
-        if known[i] == (1 if by_scale else shape[axis] or None):
+        size = known[i]
+        if size is not None and size == (1 if by_scale else shape[axis]):
             continue
         own = _as_float(Term(node, node.graph.ints([shape[axis]]) if shape[axis] else read_size(node, 0, axis)))
         positions = _find_positions(own, _pick(node, given, i), by_scale=by_scale)
         value = _resize_axis(value, axis_of[axis], positions, own - 1, mode)
-        shape[axis] = int(known[i]) if known[i] and not by_scale else DYNAMIC
+        shape[axis] = int(size) if size and not by_scale else DYNAMIC
     return node.result(value, tuple(shape), elem=tensor.elem, is_nhwc=is_nhwc)
 
 
@@ -91,7 +92,8 @@ def _resize_axis(value: Value, axis: int, at: Term, last: Term, mode: str) -> Va
     low = floor(at)
     first, second = (Term(node, _gather(real, axis, each)) for each in (low, _clamp(low + 1, last)))
     share = node.view((at - low).value, [1] * axis + [DYNAMIC] + [1] * (value.rank - axis - 1))
-    return (first + (second - first) * Term(node, node.cast(share, real.type.code))).value
+    mixture: Value = (first + (second - first) * Term(node, node.cast(share, real.type.code))).value
+    return mixture
 
 
 def _clamp(at: Term, last: Term) -> Term:
@@ -101,4 +103,5 @@ def _clamp(at: Term, last: Term) -> Term:
 def _gather(value: Value, axis: int, positions: Term) -> Value:
     node, shape = positions.node, (*value.shape[:axis], DYNAMIC, *value.shape[axis + 1 :])
     at = node.cast(positions.value, INT32)
-    return node.apply(OperationCode.GATHER, value, node.i32(axis), at, shape=shape)
+    found: Value = node.apply(OperationCode.GATHER, value, node.i32(axis), at, shape=shape)
+    return found
