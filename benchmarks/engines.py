@@ -5,8 +5,8 @@
 
 Without --devices, nnapi chooses among all installed devices by trials, as by default. ONNX Runtime reads the .onnx file
 with the name of the .tflite file. The last table has the minimum time of every model, and the times of the fastest
-other engine and of LiteRT divided by nnapi's: above 1, nnapi is faster. The number of threads is added to the name of
-the file that --json writes (FILE-2.json).
+other engine with right results and of LiteRT divided by nnapi's: above 1, nnapi is faster. The number of threads is
+added to the name of the file that --json writes (FILE-2.json).
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """The table of several models: shortest runs, and ratios to the fastest of the others and to LiteRT."""
 
+from dataclasses import replace
+
 import pytest
 
-from nnapi.report.result import Benchmark, Measurement, ModelResult
+from nnapi.report.result import Agreement, Benchmark, Measurement, ModelResult
 from nnapi.report.summary import Line, geometric_mean, summarize
 
 
@@ -19,6 +21,15 @@ def line(*measurements: Measurement) -> Line:
 def test_ratios_are_to_the_best_and_to_litert_by_the_shortest_run() -> None:
     found = line(measured("nnapi", 9.0, 2.0), measured("litert", 6.0, 7.0), measured("openvino", 8.0, 3.0))
     assert found == Line("m", ("chip",), {"nnapi": 2.0, "litert": 6.0, "openvino": 3.0}, "openvino", 1.5, 3.0)
+
+
+def test_an_engine_with_wrong_results_is_not_the_best() -> None:
+    wrong, right = (Agreement(9.0, 1.0, 0.5, relative, "steps") for relative in (0.051, 0.05))
+    fast = Measurement("openvino", latency=((1.0,),), agreement=wrong)
+    found = line(measured("nnapi", 2.0), measured("litert", 6.0), fast)
+    assert (found.best, found.ratio, found.wrong) == ("litert", 3.0, {"openvino"})
+    found = line(measured("nnapi", 2.0), measured("litert", 6.0), replace(fast, agreement=right))
+    assert (found.best, found.ratio, found.wrong) == ("openvino", 0.5, set())
 
 
 def test_the_fastest_of_ours_counts() -> None:

@@ -54,7 +54,7 @@ from nnapi.report.graph import graph_data
 from nnapi.report.html import benchmark_page, metric, rate, ratio, seconds
 from nnapi.report.machine import count_cores, machine
 from nnapi.report.result import Benchmark, ModelResult, to_data
-from nnapi.report.summary import geometric_mean, summarize
+from nnapi.report.summary import Line, geometric_mean, summarize
 from nnapi.report.timeline import timeline_data
 from nnapi.runtime.device import REFERENCE, describe_substitutes, list_candidates
 from nnapi.runtime.thread_counts import MOST_THREADS
@@ -353,7 +353,7 @@ def _show_summary(out: Console, benchmark: Benchmark) -> None:
     ratios = ["× best other", "× litert"]
     rows = table("model", "on", *engines, "best other", *ratios, right=[*engines, *ratios])
     for line in lines:
-        times = (f"{1e3 * line.times[name]:.3g} ms" if name in line.times else "" for name in engines)
+        times = (_describe_time(line, name) for name in engines)
         known = ("" if value is None else f"{value:.2f}" for value in (line.ratio, line.alone))
         rows.add_row(Text(line.name), " + ".join(line.devices), *times, line.best or "", *known)
     means = [geometric_mean([line.ratio for line in lines]), geometric_mean([line.alone for line in lines])]
@@ -361,6 +361,12 @@ def _show_summary(out: Console, benchmark: Benchmark) -> None:
         known = ("" if mean is None else f"{mean[0]:.3f} ({mean[1]})" for mean in means)
         rows.add_row(Text("geometric mean", "bold"), "", *[""] * len(engines), "", *known)
     out.print(rows)
+
+
+def _describe_time(line: Line, name: str) -> str:
+    if name not in line.times:
+        return ""
+    return f"{1e3 * line.times[name]:.3g} ms{' (wrong)' * (name in line.wrong)}"
 
 
 def _show_settings(out: Console, benchmark: Benchmark) -> None:

@@ -20,6 +20,10 @@ Rounds = tuple[tuple[float, ...], ...]
 T = TypeVar("T")
 
 
+WRONG = 0.05
+"""Results are wrong if they differ by more than this share of the output's largest value."""
+
+
 @dataclass(frozen=True)
 class Agreement:
     """The difference of outputs from the reference's. ``unit`` is "steps" (of quantization) or "floats".
@@ -64,6 +68,11 @@ class Measurement:
     @property
     def is_ours(self) -> bool:
         return self.engine.split(" ", 1)[0] == OURS
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the results are so far from the reference's that the time says nothing."""
+        return self.agreement is not None and self.agreement.relative > WRONG
 
     @property
     def is_shown(self) -> bool:

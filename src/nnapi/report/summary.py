@@ -12,8 +12,8 @@ ALONE = "litert"
 
 @dataclass(frozen=True)
 class Line:
-    """One model: seconds of the shortest run by engine, and nnapi's speed relative to ``best`` and LiteRT
-    (``alone``)."""
+    """One model: seconds of the shortest run by engine, and nnapi's speed relative to ``best`` (the fastest engine
+    of the others that is not ``wrong``) and LiteRT (``alone``)."""
 
     name: str
     devices: tuple[str, ...]
@@ -21,6 +21,8 @@ class Line:
     best: str | None
     ratio: float | None
     alone: float | None
+    wrong: frozenset[str] = frozenset()
+    """Engines with wrong results."""
 
 
 def summarize(benchmark: Benchmark) -> list[Line]:
@@ -36,12 +38,14 @@ def geometric_mean(ratios: Sequence[float | None]) -> tuple[float, int] | None:
 def _summarize_model(model: ModelResult) -> Line:
     times = {m.engine: m.minimum for m in model.measurements if m.minimum}
     devices = {m.engine: m.devices for m in model.measurements if m.is_ours}
+    wrong = frozenset(m.engine for m in model.measurements if m.is_wrong)
+    right = [name for name in times if name not in wrong]
     ours, best = (
-        min((name for name in times if (name in devices) is is_ours), key=times.__getitem__, default=None)
+        min((name for name in right if (name in devices) is is_ours), key=times.__getitem__, default=None)
         for is_ours in (True, False)
     )
 
     def ratio(other: str | None) -> float | None:
         return times[other] / times[ours] if ours and other in times else None
 
-    return Line(model.name, devices[ours] if ours else (), times, best, ratio(best), ratio(ALONE))
+    return Line(model.name, devices[ours] if ours else (), times, best, ratio(best), ratio(ALONE), wrong)
