@@ -30,6 +30,8 @@ def test_an_engine_with_wrong_results_is_not_the_best() -> None:
     assert (found.best, found.ratio, found.wrong) == ("litert", 3.0, {"openvino"})
     found = line(measured("nnapi", 2.0), measured("litert", 6.0), replace(fast, agreement=right))
     assert (found.best, found.ratio, found.wrong) == ("openvino", 0.5, set())
+    found = line(replace(measured("nnapi", 2.0), agreement=wrong), measured("litert", 6.0), fast)
+    assert (found.best, found.ratio, found.wrong) == ("openvino", 0.5, set())
 
 
 def test_the_fastest_of_ours_counts() -> None:

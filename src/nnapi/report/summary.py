@@ -38,7 +38,8 @@ def geometric_mean(ratios: Sequence[float | None]) -> tuple[float, int] | None:
 def _summarize_model(model: ModelResult) -> Line:
     times = {m.engine: m.minimum for m in model.measurements if m.minimum}
     devices = {m.engine: m.devices for m in model.measurements if m.is_ours}
-    wrong = frozenset(m.engine for m in model.measurements if m.is_wrong)
+    are_judged = not any(m.is_wrong for m in model.measurements if m.is_ours)  # else the outputs depend on earlier runs
+    wrong = frozenset(m.engine for m in model.measurements if m.is_wrong and are_judged)
     right = [name for name in times if name not in wrong]
     ours, best = (
         min((name for name in right if (name in devices) is is_ours), key=times.__getitem__, default=None)
