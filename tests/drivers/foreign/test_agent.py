@@ -343,6 +343,13 @@ def test_compilations_of_one_model_have_one_caching_token(tmp_path: Path) -> Non
     assert len(content) == 96
 
 
+def test_a_run_without_a_time_limit_sets_none(tmp_path: Path) -> None:
+    refusing = {"Execution_setTimeout": "return 7;", "Execution_setLoopTimeout": "return 7;"}
+    with closing(load_driver("phone", build(tmp_path, **TAKING | refusing), 0)._agent) as agent:
+        compiled = Built(agent, add_constant()).compile(0, PrepareOptions())
+        assert compiled.run_frame(Frame(compiled, [(64,)], [(64,)]), [np.zeros(64, np.float32)])[0].shape == (64,)
+
+
 def test_the_library_gets_the_whole_type_of_an_input_whose_size_a_run_knows(tmp_path: Path) -> None:
     """Its code, number of dimensions, scale and zero point; the dimensions are behind a pointer."""
     words = "(int[]){*(int*)c, ((int*)c)[1], ((int*)c)[4], ((int*)c)[5], (*(int**)((char*)c + 8))[0]}"
