@@ -47,9 +47,14 @@ def test_an_image_whose_channels_are_last_is_resized_as_it_is() -> None:
     compare(nodes, {"x": IMAGE, "sizes": np.array([2, 2, 8, 3])}, "y", kernel=kernel)
 
 
-def test_an_image_is_resized_by_computed_factors() -> None:
-    nodes = [node("Resize", ["x", "", "scales"], ["y"], mode="linear", axes=[2, 3])]
-    feeds = [{"x": IMAGE, "scales": np.array(each, np.float32)} for each in ([2, 1.5], [0.5, 1], [1.3, 2.6])]
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_image_is_resized_by_computed_factors(layout: str) -> None:
+    """ONNX computes positions by the length before it is rounded."""
+    options = {"mode": "linear", "coordinate_transformation_mode": layout}
+    nodes = [node("Resize", ["x", "", "scales"], ["y"], axes=[2, 3], **options)]
+    feeds = [
+        {"x": IMAGE, "scales": np.array(each, np.float32)} for each in ([2, 1.5], [0.5, 1], [1.3, 2.6], [0.3, 0.6])
+    ]
     compare(nodes, feeds[0], "y", *feeds[1:])
 
 

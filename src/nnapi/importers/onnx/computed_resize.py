@@ -63,8 +63,8 @@ def _as_float(term: Term) -> Term:
 def _find_positions(own: Term, number: Term, *, by_scale: bool) -> Term:
     """Return the position in the input of each element of the result along an axis of size ``own``."""
     node = own.node
-    count, scale = (floor(own * number), number) if by_scale else (number, number / own)
-    bounds = node.graph.ints([0]), node.cast(count.value, INT32), node.graph.ints([1])
+    count, scale = (own * number, number) if by_scale else (number, number / own)  # ONNX does not round the length
+    bounds = node.graph.ints([0]), node.cast(floor(count).value, INT32), node.graph.ints([1])
     steps = node.apply(CompositeCode.RANGE, *bounds, type=bounds[0].type.with_dimensions(()), shape=(DYNAMIC,))
     return _place(_as_float(Term(node, steps)), own, count, scale)
 
@@ -77,7 +77,7 @@ def _place(at: Term, own: Term, count: Term, scale: Term) -> Term:
     if layout == "align_corners":
         return at * (own - 1) / (count - 1).apply(OperationCode.MAXIMUM, 1)
     centers = (at + 0.5) / scale - 0.5
-    several = (count - 1).apply(OperationCode.MINIMUM, 1)  # 0 if there is a single element, which lies at the first
+    several = ceil(count - 1).apply(OperationCode.MINIMUM, 1)  # 0 if there is a single element, which lies at the first
     return centers if layout == "half_pixel" else centers * several
 
 
