@@ -96,14 +96,18 @@ def test_a_past_without_elements_lengthens_nothing() -> None:
 def test_sizes_that_break_guards_are_refused() -> None:
     """A GATHER's limit of indices is a number: the engine does not test them, and its rule does. Transposes of integers
     are gathered."""
-    nodes = [node("Cast", "x", "i", to=6), node("Transpose", "i", "t", perm=[1, 0, 2]), node("Cast", "t", "y", to=1)]
-    model = load(make(nodes, {"x": ["batch", "length", 8]}, {}))
-    sized = describe(model, ((2, 3, 8),))
-    assert sized.find_broken(((2, 9, 8),)) == ""
-    assert sized.find_broken(((1, 9, 8),)) == "the earlier import holds only where x[0] - 1 ≠ 0"
-    assert sized.find_broken(((0, 9, 8),)) == "RESHAPE (#0) reads x, which has no elements"
+    moved = [node("Cast", "x", "i", to=6), node("Transpose", "i", "t", perm=[1, 0, 2]), node("Cast", "t", "s", to=1)]
+    ends = {"x": ["batch", "length", 8], "past": ["past length", "past batch", 8]}
+    model = load(make([*moved, node("Add", "s past", "y")], ends, {}))
+    sized = describe(model, ((2, 3, 8), (3, 2, 8)))
+    for shapes in (((2, 9, 8), (9, 2, 8)), ((1, 9, 8), (9, 1, 8))):
+        assert sized.find_broken(shapes) == ""
+    unequal = "the earlier import holds only where past[0] - x[1] = 0"
+    assert sized.find_broken(((2, 9, 8), (8, 2, 8))) == unequal
+    assert sized.find_broken(((2, 9, 8), (1, 2, 8))) == unequal, "it is broadcast"
+    assert sized.find_broken(((0, 9, 8), (9, 0, 8))) == "CAST (#0) reads x, which has no elements"
     OpenVinoDriver(threads=1).prepare_dynamic(sized.model, OPTIONS)
-    assert "8*x[0]*x[1]" in sized.find_broken(((2, 9, 8),))
+    assert "8*x[0]*x[1]" in sized.find_broken(((2, 9, 8), (9, 2, 8)))
 
 
 def test_runs_are_checked() -> None:
