@@ -12,7 +12,8 @@ from nnapi.importers.onnx.images import VOLUME, channels_last
 from nnapi.importers.onnx.layout import from_image, image, stored_image
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.operators import rule
-from nnapi.importers.onnx.rules.movement import concatenate_values, pad_with, split_by_sizes
+from nnapi.importers.onnx.rules.movement import concatenate_values, split_by_sizes
+from nnapi.importers.onnx.rules.padding import pad_with
 from nnapi.importers.onnx.rules.quantized_operands import (
     filter_beside,
     is_quantized_float,

@@ -15,7 +15,7 @@ from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.convolution import Windows, find_windows, pad_and_stride
 from nnapi.importers.onnx.rules.indexing import slice_with_step
-from nnapi.importers.onnx.rules.movement import pad_with
+from nnapi.importers.onnx.rules.padding import pad_with
 from nnapi.importers.onnx.rules.pooling_indices import pool_with_indices
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.tensors import DYNAMIC, Tensor

@@ -14,7 +14,7 @@ from nnapi.importers.onnx.layout import from_image, stored_image
 from nnapi.importers.onnx.node import Node, value_in_file_order
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.convolution import Windows, find_windows
-from nnapi.importers.onnx.rules.movement import pad_with
+from nnapi.importers.onnx.rules.padding import pad_with
 from nnapi.importers.onnx.tensors import INT64, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, floor
