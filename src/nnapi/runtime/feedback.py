@@ -27,9 +27,9 @@ def _copy_pairs(pairs: Pairs) -> None:
 BindCopies: TypeAlias = Callable[[Pairs], Callable[[], None]]
 bind_copies: BindCopies = bind_copies_in_python
 with suppress(ImportError):  # pip found no C compiler
-    from nnapi.runtime import _copies
+    from nnapi.runtime._copies import bind_copies as bind_copies_in_c
 
-    bind_copies = _copies.bind_copies
+    bind_copies = bind_copies_in_c
 
 
 class Feedback:
