@@ -18,6 +18,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import OperandType, tensor
 from nnapi.ops.index_range import BadIndexError
 from nnapi.runtime.device import Device, device
+from nnapi.runtime.verdicts.verdicts import find_verdicts
 
 pytestmark = pytest.mark.engine
 
@@ -164,6 +165,30 @@ def test_computed_indices_are_checked() -> None:
         with pytest.raises(BadIndexError, match=r"indices .* are in 1\.\.5, must be in 0\.\.4"):
             each.execute(Request([X]))
         assert each.execute(Request([X / 2])).outputs[0].tolist() == [0, 1, 2, 1, 2, 2, 0]
+
+
+def find_reasons(build: Callable[..., Any], *types: OperandType) -> list[str]:
+    b = Builder()
+    b.output(build(b, *map(b.input, types)))
+    return [verdict.reason for verdict in find_verdicts(OpenVinoDriver(threads=1), b.finish())]
+
+
+def test_parameters_that_a_program_gives_are_refused() -> None:
+    """The engine does not check them: paddings of another shape ended the process."""
+    x, sizes = tensor("float32", (3, 4)), tensor("int32", (2,))
+    (reason,) = find_reasons(lambda b, x, shape: b.reshape(x, shape), x, sizes)
+    assert "is not known before the model runs" in reason
+
+
+def test_computed_parameters_of_another_shape_are_refused() -> None:
+    x, multiples = tensor("float32", (3, 4)), tensor("int32", (3,))
+    *_, reason = find_reasons(lambda b, x, given: b.tile(x, b.abs(given), out=tensor("float32", (0, 0))), x, multiples)
+    assert reason == "TILE (#1): abs_0 has dimensions [3], must have [2]"
+
+
+def test_a_view_of_unknown_size_is_a_result() -> None:
+    """Other operations read what it views."""
+    compare(lambda b, x: (flat := b.reshape(take_rows(b, x), [-1]), b.neg(flat), b.reshape(flat, [-1, 2])))
 
 
 def test_extremes_without_indices_are_right() -> None:

@@ -64,6 +64,13 @@ def test_sorted_slices(type: str, axis: int) -> None:
     compare(lambda b, x: b.unique(x, axis, True), [x], [np.zeros_like(x)])
 
 
+@pytest.mark.parametrize("shape", [(2, 4), (3, 5), (2, 3, 4)])
+def test_sorted_slices_of_the_last_axis(shape: tuple[int, ...]) -> None:
+    """The engine's own result has some slices twice."""
+    random = np.random.default_rng(4)
+    compare(lambda b, x: b.unique(x, -1, True), *([random.integers(0, 2, shape).astype(np.int32)] for _ in range(20)))
+
+
 def test_slices_in_the_order_of_their_positions_are_refused() -> None:
     b = Builder()
     b.output(*b.unique(b.input(tensor("float32", (4,))), 0, False))

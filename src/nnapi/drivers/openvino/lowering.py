@@ -24,7 +24,7 @@ from nnapi.model.facts import Kind
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
 from nnapi.model.operation import REGISTRY
-from nnapi.model.parameter import NHWC_TO_NCHW
+from nnapi.model.parameter import NHWC_TO_NCHW, ScalarParameter, ValuesParameter
 from nnapi.operation_codes import COMPOSITE_CODES, FAMILY_OF, CompositeCode
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import Pair
@@ -222,9 +222,19 @@ class Lowered(GraphLowering):
             super()._lower_by_rule(call)
         except (NotYetKnown, DataSizeError):
             rule = COMPUTED_RULES.find(call.code)
-            if rule is None:
+            if rule is None or self._reads_parameters(call):
                 raise
             self._lower_computed(call, rule)
+
+    def _reads_parameters(self, call: OperationCall) -> bool:
+        """Return whether a program gives parameters of a call, which the engine would use unchecked."""
+        match = match_of(call)
+        return any(
+            call.inputs[position] in self.model.inputs
+            for slot in match.overload.inputs
+            if isinstance(slot, ScalarParameter | ValuesParameter)
+            for position in match.inputs.get(slot.name, ())
+        )
 
     def _lower_computed(self, call: OperationCall, rule: Callable[..., Any]) -> None:
         """Lower a call whose parameters the engine computes. Its results have the dimensions that the model declares;
@@ -277,7 +287,8 @@ def _detach(output: Node) -> Node:
     node = output.get_node()
     name, (source, *limits) = node.get_type_name(), node.input_values() or [None]
     if name in RESHAPES:
-        return op.reshape(_detach(source), integers(output.shape), False)
+        shape = op.shape_of(output) if output.get_partial_shape().is_dynamic else integers(output.shape)
+        return op.reshape(_detach(source), shape, False)
     if name == "FakeQuantize":
         return op.fake_quantize(_detach(source), *limits, node.get_attributes()["levels"])
     return op.convert(_detach(source), output.get_element_type()) if name == "Convert" else _copy(output)

@@ -194,13 +194,16 @@ def nonzero(context: Context, input: Value) -> Value:
 
 @lower(Composite.UNIQUE)
 def unique(context: Context, input: Value, axis: int, sorted: bool) -> list[Value]:
-    """Convert bytes to int32: the engine finds wrong positions of bytes."""
+    """Find equal slices of the first axis, of int32 for bytes: the engine finds too many slices of other axes, and
+    wrong positions of bytes."""
     require(sorted, "the engine finds wrong slices in the order of their first positions")
-    node = input.node("stored")
-    type = node.get_element_type()
+    node, axis = input.node("stored"), axis_of(axis, input.type.rank)
+    type, order = node.get_element_type(), [axis, *(other for other in range(input.type.rank) if other != axis)]
     wide = node if type.size > 1 else op.convert(node, "i32")
-    along = op.constant(np.int32(axis_of(axis, input.type.rank)))
-    found = op.unique(wide, axis=along, sorted=True, index_element_type="i32", count_element_type="i32").outputs()
+    wide = op.transpose(wide, integers(order)) if axis else wide
+    first = op.constant(np.int32(0))
+    found = op.unique(wide, axis=first, sorted=True, index_element_type="i32", count_element_type="i32").outputs()
+    found[0] = op.transpose(found[0], integers(np.argsort(order))) if axis else found[0]
     found[0] = found[0] if type.size > 1 else op.convert(found[0], type)
     return [Value.of(each, context.type(i), "stored") for i, each in enumerate(found)]
 

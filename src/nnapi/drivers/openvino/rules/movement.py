@@ -231,8 +231,15 @@ def mirror_pad(context: Context, input: Value, paddings: Array, mode: int) -> Va
     return context.move(input, lambda x: op.pad(x, *_around(paddings, first), MODES[mode]), first=first)
 
 
+def _need_numbers(value: Value, *shape: int) -> None:
+    """Refuse a computed parameter of another shape: the engine may read beyond it."""
+    own = value.type.dimensions
+    require(own == shape, f"{value.name} has dimensions {list(own)}, must have {list(shape)}")
+
+
 @lower_computed(Op.RESHAPE)
 def reshape_to_computed(context: Context, input: Value, shape: Value) -> Value:
+    _need_numbers(shape, context.type().rank)
     return context.move(input, lambda x: op.reshape(x, shape.node("stored"), False))
 
 
@@ -248,6 +255,8 @@ def slice_unknown(
     shrink_axis_mask: int,
 ) -> Value:
     """Slice axes whose sizes only a run knows."""
+    for each in (begin, end, strides):
+        _need_numbers(each, input.type.rank)
     steps = strides.array
     require(steps is not None and (steps > 0).all(), "strides are computed or negative, and a size depends on the data")
     masks = [[mask >> axis & 1 for axis in range(input.type.rank)] for mask in (begin_mask, end_mask, shrink_axis_mask)]
@@ -257,17 +266,20 @@ def slice_unknown(
 
 @lower_computed(Op.TILE)
 def tile_by_computed(context: Context, input: Value, multiples: Value) -> Value:
+    _need_numbers(multiples, input.type.rank)
     return context.move(input, lambda x: op.tile(x, multiples.node("stored")))
 
 
 @lower_computed(Op.FILL)
 def fill_computed(context: Context, dims: Value, value: float) -> Value:
+    _need_numbers(dims, context.type().rank)
     number = op.constant(np.array(value, context.type().dtype))
     return Value.of(op.broadcast(number, dims.node("stored")), context.type(), "stored")
 
 
 @lower_computed(Op.PAD_V2)
 def pad_by_computed(context: Context, input: Value, paddings: Value, pad_value: float) -> Value:
+    _need_numbers(paddings, input.type.rank, 2)
     before, behind = (
         op.squeeze(op.gather(paddings.node("stored"), integers([side]), integers(1)), integers([1])) for side in (0, 1)
     )
