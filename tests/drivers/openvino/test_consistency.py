@@ -73,6 +73,30 @@ def test_padding_before_strided_convolutions(padding: list[list[int]], between: 
     np.testing.assert_array_equal(y, np.pad(x, padding)[:, ::2, ::2])
 
 
+def test_windows_in_the_padding() -> None:
+    """The engine fuses the padding; with strides, its kernel then ends the process."""
+    b, x = nnapi.Builder(), np.full((1, 1, 1, 1), 3, np.float32)
+    ones = [np.ones(shape, np.float32) for shape in ((1, 1, 1, 1), (1,), (1, 2, 1, 3), (3,))]
+    inner = b.depthwise_conv_2d(b.input(tensor("float32", x.shape)), *ones[:2], 0, 0, 0, 0, 1, 1, 1, "none")
+    padded = b.pad(inner, np.array([[0, 0], [3, 1], [3, 1], [0, 0]], np.int32))
+    b.output(b.depthwise_conv_2d(padded, *ones[2:], 0, 0, 1, 0, 2, 2, 3, "none"))
+    model = b.finish()
+    ours, expected = (nnapi.compile(model, [each]).run(x)[0] for each in (ENGINE, nnapi.device("nnapi-reference")))
+    np.testing.assert_array_equal(ours, expected)
+
+
+def test_images_that_are_stored_in_two_orders() -> None:
+    """The engine would round in the memory of an image of which another reader needs a transpose."""
+    b, x = nnapi.Builder(), np.array([[[[-100, 77]]]], np.int8)
+    wide = b.resize_bilinear(b.input(tensor("quant8_asymm_signed", x.shape, 0.1668192, 0)), 32, 5, False, False)
+    small = b.resize_bilinear(wide, 5, 5, False, False, True)
+    b.output(wide, small, b.resize_nearest_neighbor(wide, 1.0, 0.09375, True, True, False))
+    model = b.finish()
+    ours, right = (nnapi.compile(model, [each]).run(x) for each in (ENGINE, nnapi.device("nnapi-reference")))
+    for found, expected in zip(ours, right, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("scheme", [1, 2])
 def test_padding_before_transposed_convolutions(scheme: int, stride: int) -> None:

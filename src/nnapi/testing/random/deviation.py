@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from nnapi.codes import FuseCode
 from nnapi.errors import NnapiError, need_value
 from nnapi.model.operand import DTYPES, Array
 from nnapi.model.operation import REGISTRY
@@ -43,7 +44,7 @@ from nnapi.testing.random.operation_sets import (
     TWO_COMPARED,
 )
 from nnapi.testing.random.perturbation import shift, terms, usual, without_denormals
-from nnapi.testing.random.subgraphs import OperationExample, find_given, part_of
+from nnapi.testing.random.subgraphs import OperationExample, find_given, match_call, part_of
 
 ROUNDS = 4
 """Perturbed computations of the reference; all operands grow in the first and shrink in the second."""
@@ -282,7 +283,7 @@ class Computation:
     def blur(self, number: int) -> None:
         """Perturb hidden results: quantized values by one step, floats by their last digits."""
         name, outputs = self.operations[number].type, self.operations[number].outputs
-        if name in CHOOSING and name not in REQUANTIZING and not self.rescales(number):
+        if name in CHOOSING and name not in REQUANTIZING and not self.rescales(number) and not self._clamps(number):
             if self._rounds_to_float16(number):
                 for turn, other in enumerate(self.others):
                     other |= {index: self._nudge(other[index], turn) for index in outputs}
@@ -302,6 +303,14 @@ class Computation:
         operation, operands = self.operations[number], self.operands
         given, made = operands[operation.inputs[0]].type, operands[operation.outputs[0]].type
         return made == "TENSOR_FLOAT16" and given != made
+
+    def _clamps(self, number: int) -> bool:
+        """Return whether an operation clamps quantized results to 1 or 6, which engines may round to another code."""
+        operation = self.operations[number]
+        positions = match_call(operation, self.operands).inputs.get("activation", ())
+        codes = [self.values[operation.inputs[position]] for position in positions]
+        clamping = (FuseCode.FUSED_RELU1, FuseCode.FUSED_RELU6)
+        return bool(self.operands[operation.outputs[0]].scale) and any(code in clamping for code in codes)
 
     def rescales(self, number: int) -> bool:
         """Return whether an operation has quantized operands of different scales."""
