@@ -12,12 +12,14 @@ pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
 
 import nnapi
 from nnapi import Builder, Model
+from nnapi.compiling import compile
 from nnapi.contract.driver import PrepareOptions, Request
 from nnapi.drivers.xnnpack import rewriting
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.transposed import use_phases
 from nnapi.model.operand import Array, ChannelQuantization
-from tests.drivers.xnnpack.engine_cases import engine
+from nnapi.testing.compare import compare
+from tests.drivers.xnnpack.engine_cases import engine, reference, tolerance
 
 pytestmark = pytest.mark.engine
 RANDOM = np.random.default_rng(11)
@@ -28,15 +30,11 @@ IMAGES = {"float32": None, "quant8_asymm_signed": (0.02, 3), "quant8_asymm": (0.
 def make_model(
     image: tuple[int, ...], filter: tuple[int, ...], stride: tuple[int, int], how: Any, kind: str = "float32"
 ) -> Model:
-    """Return a TRANSPOSE_CONV_2D; ``how`` is a scheme, or the padding at the left, right, top and bottom."""
-    builder, units, sizes = Builder(), filter[0], filter[1:3]
-    padding: list[Any] = [how] if isinstance(how, str) else [*how]
-    around: list[int] = [0] * 4 if isinstance(how, str) else [*how]
-    ends = zip(image[1:3], sizes, stride, (sum(around[2:]), sum(around[:2])), strict=True)
-    rows = [(size - 1) * step + k - cut for size, k, step, cut in ends]
-    if how == "SAME":
-        rows = [size * step for size, step in zip(image[1:3], stride, strict=True)]
-    out = (image[0], *rows, units)
+    """Return a TRANSPOSE_CONV_2D; ``how`` is the padding at the left, right, top and bottom, or the scheme and the rows
+    and columns of ``output_shape``."""
+    builder, units = Builder(), filter[0]
+    out = (image[0], *count_pixels(image, filter, stride, how), units)
+    padding: Any = how if len(how) == 4 else (np.array((image[0], *how[1:], units), np.int32), how[0])
     steps: Any = (*padding, *stride[::-1], "RELU" if kind == "float32" else "NONE")
     if kind == "float32":
         x = builder.input(nnapi.tensor(kind, image), "x")
@@ -53,10 +51,19 @@ def make_model(
         offsets = RANDOM.integers(-900, 900, units).astype(np.int32)
         bias = builder.constant(offsets, nnapi.tensor("int32", (units,), scale * 0.01, 0))
         type = nnapi.tensor(kind, out, 0.1, zero)
-    if how == "SAME":
-        steps = np.array(out, np.int32), *steps
     builder.output(builder.transpose_conv_2d(x, weights, bias, *steps, out=type))
     return builder.finish()
+
+
+def count_pixels(image: tuple[int, ...], filter: tuple[int, ...], stride: tuple[int, int], how: Any) -> list[int]:
+    """Return the result's rows and columns."""
+    ends = [(size - 1) * step + k for size, k, step in zip(image[1:3], filter[1:3], stride, strict=True)]
+    if len(how) == 4:
+        return [end - cut for end, cut in zip(ends, (sum(how[2:]), sum(how[:2])), strict=True)]
+    if how[0] == "VALID":
+        return ends
+    wanted = zip(image[1:3], how[1:], stride, strict=True)
+    return [rows + (size - -(-rows // step)) * step for size, rows, step in wanted]
 
 
 def make_image(model: Model) -> Array:
@@ -85,8 +92,8 @@ CASES = [
     ((2, 4, 5, 3), (5, 4, 4, 3), (2, 2), (1, 1, 1, 1)),
     ((1, 4, 5, 3), (2, 4, 6, 3), (2, 2), (2, 1, 0, 1)),
     ((1, 5, 4, 3), (2, 6, 3, 3), (3, 3), (0, 1, 2, 0)),
-    ((1, 5, 4, 3), (4, 3, 3, 3), (2, 2), "SAME"),
-    ((1, 5, 4, 3), (4, 4, 4, 3), (2, 2), "SAME"),
+    ((1, 5, 4, 3), (4, 3, 3, 3), (2, 2), ("SAME", 10, 8)),
+    ((1, 5, 4, 3), (4, 4, 4, 3), (2, 2), ("SAME", 10, 8)),
     ((1, 5, 4, 3), (4, 5, 3, 3), (2, 2), (1, 0, 1, 1)),
     ((1, 1, 9, 4), (3, 1, 4, 4), (1, 2), (0, 0, 0, 0)),
     ((2, 3, 4, 4), (3, 3, 5, 4), (1, 2), (1, 1, 1, 1)),
@@ -111,6 +118,39 @@ def test_phases_give_the_results_of_the_engines_transposed_convolution(
     else:
         is_float = kind == "quant8_asymm"  # the engine computes such filters in float32, where sums are rounded
         assert abs(found.astype(int) - wanted).max() <= is_float
+
+
+def draw_geometry(random: np.random.Generator) -> tuple[Any, ...]:
+    """Return shapes of image and filter, strides and padding, small and of every kind, and often of one column."""
+
+    def draw(low: int, high: int) -> int:
+        return int(random.integers(low, high + 1))
+
+    n, depth, units, rows = draw(1, 2), draw(1, 3), draw(1, 3), draw(1, 4)
+    image, filter = (n, rows, draw(0, 1) or draw(1, 4), depth), (units, draw(1, 5), draw(1, 5), depth)
+    down, scheme = draw(1, 3), draw(0, 2)
+    stride = down, down if draw(0, 1) else draw(1, 3)
+    if not scheme:
+        return image, filter, stride, [draw(low, k - 1) for k in filter[2:0:-1] for low in (0, -2)]
+    return image, filter, stride, [("SAME", "VALID")[scheme - 1], draw(1, 30), draw(1, 30)]
+
+
+@pytest.mark.parametrize("kind", IMAGES)
+def test_random_geometries_give_the_results_of_the_reference(kind: str) -> None:
+    random, rewritten = np.random.default_rng(5), 0
+    for _ in range(300):
+        geometry = draw_geometry(random)
+        if min(count_pixels(*geometry)) < 1:
+            continue
+        model = make_model(*geometry, kind)
+        if "TRANSPOSE_CONV" in list_kinds(model):
+            continue
+        rewritten += 1
+        x, type = make_image(model), model.operands[model.outputs[0]].type
+        (wanted,) = compile(model, [reference()]).run(x)
+        difference = compare(run(model, x), wanted, tolerance(type))
+        assert difference is None, f"{geometry}: {difference}"
+    assert rewritten > 30
 
 
 def test_filters_of_the_same_size_are_joined() -> None:

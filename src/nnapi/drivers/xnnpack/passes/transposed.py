@@ -38,7 +38,8 @@ def _has_phases(conv: Conv) -> bool:
     taps = filter.shape[1:3]
     are_equal = all(k % step == 0 for k, step in zip(taps, stride, strict=True))
     have_taps = all(k >= step for k, step in zip(taps, stride, strict=True))
-    is_line = stride[0] == 1 or (stride[1] == 1 and conv.output.shape[2] == conv.input.shape[2] == 1)
+    is_column = stride[1] == 1 and conv.input.shape[2] + _after(conv)[1] == 1  # the phases have one column
+    is_line = stride[0] == 1 or is_column
     is_square = stride[0] == stride[1] or is_line
     is_joined = are_equal or stride[0] * stride[1] <= MOST_JOINED
     return max(stride) > 1 and have_taps and is_square and is_joined and min(_after(conv)) >= 0
