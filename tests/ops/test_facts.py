@@ -63,7 +63,8 @@ TRAITS = {
         RANDOM_MULTINOMIAL
     """,
     Trait.SCALES: "RESIZE_BILINEAR",
-    Trait.DIVIDES: "DIV",
+    Trait.DIVIDES: "DIV MOD",
+    Trait.UNDEFINED_BY_0: "DIV",
     Trait.RAISES: "POW",
 }
 """The operations with each trait."""

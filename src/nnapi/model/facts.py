@@ -45,7 +45,9 @@ class Trait(Flag):
     SCALES = auto()
     """Float scalars of the call determine the result's dimensions."""
     DIVIDES = auto()
-    """Divides by the second operand: integers by 0 are undefined, floats have a pole there."""
+    """Divides by the second operand; floats have a pole where it is 0."""
+    UNDEFINED_BY_0 = auto()
+    """Integers divided by 0 are undefined."""
     RAISES = auto()
     """Raises negative bases to whole exponents only."""
 

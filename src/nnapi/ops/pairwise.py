@@ -114,7 +114,9 @@ def _arithmetic(
 ADD = _arithmetic(OperationCode.ADD, np.add, numbers())
 SUB = _arithmetic(OperationCode.SUB, np.subtract, numbers(2, quant8=3), level=2)
 MUL = _arithmetic(OperationCode.MUL, np.multiply, numbers())
-DIV = _arithmetic(OperationCode.DIV, np.divide, floats(2) | {INT32: 4}, level=2, more=Trait.DIVIDES)
+DIV = _arithmetic(
+    OperationCode.DIV, np.divide, floats(2) | {INT32: 4}, level=2, more=Trait.DIVIDES | Trait.UNDEFINED_BY_0
+)
 
 
 def _sum_quantized(call: Call, lhs: Array, rhs: Array, *, sign: int) -> Array:

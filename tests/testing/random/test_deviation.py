@@ -156,16 +156,23 @@ def test_what_is_denormal_may_be_nothing_in_ordinary_examples_too() -> None:
     assert (allowance[1:] < 1e-3).all()
 
 
-def test_a_hidden_divisor_that_may_be_zero_permits_any_quotient() -> None:
+@pytest.mark.parametrize(
+    ("operation", "settings", "wanted"),
+    [("DIV", constant("INT32", np.int32(0)), 1), ("MOD", constant("BOOL", np.bool_(False)), 0)],
+)
+def test_a_hidden_divisor_that_may_be_zero_permits_any_result(
+    operation: str, settings: OperandSpec, wanted: int
+) -> None:
     """x / x is 1 for every perturbed x, but an engine that finds exactly 0 has NaN. Only that element is lost."""
     hidden = replace(FLOATS, lifetime=OperandSource.TEMPORARY_VARIABLE)
-    operands = (taken(FLOATS), hidden, constant("INT32", np.int32(0)), given(FLOATS))
-    calls = (OperationSpec("SIN", (0,), (1,)), OperationSpec("DIV", (1, 1, 2), (3,)))
+    operands = (taken(FLOATS), hidden, settings, given(FLOATS))
+    calls = (OperationSpec("SIN", (0,), (1,)), OperationSpec(operation, (1, 1, 2), (3,)))
     data = np.array([np.pi, 1.0, -1e-3, 3.1], np.float32)
     expected = computed(Example("quotient", ExampleGraph(operands, calls, (0,), (3,)), {0: data}, {})).expect(3)
-    assert expected.value.tolist() == [1, 1, 1, 1]
+    assert expected.value.tolist() == [wanted] * 4
     assert np.isinf(expected.allowance).tolist() == [True, False, False, False]
-    assert (expected.allowance[1:] < 1e-3).all()
+    if operation == "DIV":
+        assert (expected.allowance[1:] < 1e-3).all()
 
 
 def test_a_variance_of_nothing_may_be_one_of_last_places() -> None:

@@ -298,16 +298,20 @@ def test_an_index_that_depends_on_nan_may_be_refused() -> None:
         assert judgement.outcome == outcome, judgement.reason
 
 
-@pytest.mark.parametrize(("divisor", "outcome"), [(0, Outcome.INVALID), (2, Outcome.FAILED)])
-def test_a_device_may_refuse_to_divide_an_integer_by_0(divisor: int, outcome: Outcome) -> None:
+@pytest.mark.parametrize(
+    ("operation", "divisor", "outcome"),
+    [("DIV", 0, Outcome.INVALID), ("DIV", 2, Outcome.FAILED), ("MOD", 0, Outcome.FAILED)],
+)
+def test_a_device_may_refuse_to_divide_an_integer_by_0(operation: str, divisor: int, outcome: Outcome) -> None:
+    """The remainder is defined."""
     integers = "TENSOR_INT32"
     operands = (
         taken(tensor(integers, 1)),
         taken(tensor(integers, 1)),
-        constant("INT32", np.int32(0)),
+        constant("INT32", np.int32(0)) if operation == "DIV" else constant("BOOL", np.bool_(False)),
         given(tensor(integers, 1)),
     )
-    graph = ExampleGraph(operands, (OperationSpec("DIV", (0, 1, 2), (3,)),), (0, 1), (3,))
+    graph = ExampleGraph(operands, (OperationSpec(operation, (0, 1, 2), (3,)),), (0, 1), (3,))
     numbers = {0: np.array([6], np.int32), 1: np.array([divisor], np.int32)}
     assert judge(Example("division", graph, numbers, {}), changed(fail)).outcome == outcome
 

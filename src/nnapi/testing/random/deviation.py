@@ -42,6 +42,7 @@ from nnapi.testing.random.operation_sets import (
     SEQUENCES,
     STEPPING,
     TWO_COMPARED,
+    UNDEFINED_BY_0,
 )
 from nnapi.testing.random.perturbation import shift, terms, usual, without_denormals
 from nnapi.testing.random.subgraphs import OperationExample, find_given, match_call, part_of
@@ -136,7 +137,7 @@ class Computation:
         for call in self.operations:
             if not integers.isdisjoint(self._doubtful.intersection(call.inputs)):
                 return "an index depends on NaN or infinity"
-            if call.type in DIVIDING and call.inputs[1] in integers and not np.all(self.values[call.inputs[1]]):
+            if call.type in UNDEFINED_BY_0 and call.inputs[1] in integers and not np.all(self.values[call.inputs[1]]):
                 return "an integer is divided by 0"
         return ""
 
@@ -207,7 +208,10 @@ class Computation:
         self._lost |= dict(zip(operation.outputs, found, strict=False))
 
     def _note_poles(self, divisor: int, quotient: int) -> None:
-        """Permit any quotient where a perturbed divisor changes sign: x / x shows no change, but 0 / 0 is NaN."""
+        """Permit any quotient or remainder where a perturbed divisor changes sign.
+
+        The quotient x / x shows no change, but 0 / 0 is NaN.
+        """
         sign, shape = np.sign(self._value(divisor)), self._value(quotient).shape
         others = [other[divisor] for other in self.others]
         crosses = [np.sign(other) != sign for other in others if other is not None and other.shape == sign.shape]
