@@ -1,5 +1,6 @@
 """Agreed, refused, invalid or failed."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
@@ -13,7 +14,14 @@ from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
 from nnapi.testing.conformance import check
-from nnapi.testing.example import Example, ExampleGraph, OperandSource, OperandSpec, OperationSpec
+from nnapi.testing.example import (
+    Example,
+    ExampleGraph,
+    OperandSource,
+    OperandSpec,
+    OperationSpec,
+    with_unknown_dimensions,
+)
 from nnapi.testing.random import judging
 from nnapi.testing.random.deviation import ROUNDS, Computation
 from nnapi.testing.random.judging import Outcome, judge, judge_outputs
@@ -278,6 +286,17 @@ def test_control_flow_is_judged_as_a_whole() -> None:
 
 def fail(output: object) -> NoReturn:
     raise OpFailedError("index out of bounds")
+
+
+@pytest.mark.parametrize(("most", "outcome"), [(1, Outcome.REFUSED), (1000, Outcome.FAILED)])
+def test_a_device_may_refuse_dimensions_that_a_model_leaves_unspecified(most: int, outcome: Outcome) -> None:
+    class Small(Borrowed):
+        def verdicts(self, model: Model) -> Sequence[Verdict]:
+            is_small = all(math.prod(operand.type.dimensions) <= most for operand in model.operands)
+            return [Verdict(is_small, "too large")] * len(model.operations)
+
+    judgement = judge(with_unknown_dimensions(relu()), Device(Small(fail)))
+    assert judgement.outcome == outcome, judgement.reason
 
 
 def test_an_index_that_depends_on_nan_may_be_refused() -> None:

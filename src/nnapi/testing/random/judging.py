@@ -93,14 +93,18 @@ def _refusal(computation: Computation) -> NnapiError | None:
 def _judge_claimed(
     example: Example, device: Device, special: bool, wrong: NnapiError | None, undefined: str
 ) -> Judgement:
-    """Judge an example that the device claims. The device may fail if the reference refuses the data (``wrong``), or if
-    the specification leaves the result ``undefined``."""
+    """Judge an example that the device claims. The device may fail if the reference refuses the data (``wrong``), if
+    the specification leaves the result ``undefined``, or if it refuses the data's dimensions, which were unspecified.
+    """
     last = example.main.operations[-1].type
     try:
         outputs = dict(zip(example.main.outputs, run_example(example, device), strict=True))
     except NnapiError as error:
         if wrong is not None or undefined:
             return Judgement(Outcome.INVALID, str(wrong or undefined))
+        specified = example.with_dimensions({index: array.shape for index, array in example.inputs.items()})
+        if not all(verdict.supported for verdict in need_verdicts(device.driver, build(specified))):
+            return judge(specified, device, special=special)
         return _fail(example, last, f"fails though it takes the model: {error}")
     if wrong is not None:
         said = f"computes what the reference refuses: {wrong}"
