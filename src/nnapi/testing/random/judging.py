@@ -102,7 +102,8 @@ def _judge_claimed(
     except NnapiError as error:
         if wrong is not None or undefined:
             return Judgement(Outcome.INVALID, str(wrong or undefined))
-        specified = example.with_dimensions({index: array.shape for index, array in example.inputs.items()})
+        given = {index: array.shape for index, array in example.inputs.items() if array is not None}
+        specified = example.with_dimensions(given)
         if not all(verdict.supported for verdict in need_verdicts(device.driver, build(specified))):
             return judge(specified, device, special=special)
         return _fail(example, last, f"fails though it takes the model: {error}")

@@ -120,7 +120,7 @@ def test_phases_give_the_results_of_the_engines_transposed_convolution(
         assert abs(found.astype(int) - wanted).max() <= is_float
 
 
-def draw_geometry(random: np.random.Generator) -> tuple[Any, ...]:
+def draw_geometry(random: np.random.Generator) -> tuple[Any, Any, Any, Any]:
     """Return shapes of image and filter, strides and padding, small and of every kind, and often of one column."""
 
     def draw(low: int, high: int) -> int:
