@@ -76,10 +76,11 @@ def test_padding_before_strided_convolutions(padding: list[list[int]], between: 
 def test_windows_in_the_padding() -> None:
     """The engine fuses the padding; with strides, its kernel then ends the process."""
     b, x = nnapi.Builder(), np.full((1, 1, 1, 1), 3, np.float32)
-    ones = [np.ones(shape, np.float32) for shape in ((1, 1, 1, 1), (1,), (1, 2, 1, 3), (3,))]
-    inner = b.depthwise_conv_2d(b.input(tensor("float32", x.shape)), *ones[:2], 0, 0, 0, 0, 1, 1, 1, "none")
+    one, tall = np.ones((1, 1, 1, 1), np.float32), np.ones((1, 2, 1, 3), np.float32)
+    image, nothing = b.input(tensor("float32", x.shape)), np.zeros(3, np.float32)
+    inner = b.depthwise_conv_2d(image, one, nothing[:1], 0, 0, 0, 0, 1, 1, 1, "none")
     padded = b.pad(inner, np.array([[0, 0], [3, 1], [3, 1], [0, 0]], np.int32))
-    b.output(b.depthwise_conv_2d(padded, *ones[2:], 0, 0, 1, 0, 2, 2, 3, "none"))
+    b.output(b.depthwise_conv_2d(padded, tall, nothing, 0, 0, 1, 0, 2, 2, 3, "none"))
     model = b.finish()
     ours, expected = (nnapi.compile(model, [each]).run(x)[0] for each in (ENGINE, nnapi.device("nnapi-reference")))
     np.testing.assert_array_equal(ours, expected)
