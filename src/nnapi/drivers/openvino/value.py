@@ -162,12 +162,12 @@ class Value:
         type = self.type.with_dimensions(nchw_to_nhwc(self.type.dimensions))
         if self.array is not None:
             return Value(type, self.name, self.array.transpose(NCHW_TO_NHWC))
-        return Value.of(self.node(self.kind), type, self.kind, first=True, name=self.name)
+        return Value.of(self.node(self.is_moved_as), type, self.is_moved_as, first=True, name=self.name)
 
     def store_as_nchw(self) -> Value:
         """Return an NHWC image as the operand that is stored as NCHW."""
         type = self.type.with_dimensions(nhwc_to_nchw(self.type.dimensions))
-        return Value.of(self.node(self.kind, first=True), type, self.kind, name=self.name)
+        return Value.of(self.node(self.is_moved_as, first=True), type, self.is_moved_as, name=self.name)
 
     def requantize(self, type: OperandType) -> Value:
         """Return the value with the quantization of another type."""

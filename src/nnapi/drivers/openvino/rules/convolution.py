@@ -103,7 +103,7 @@ def _windows(
     are_numbers = weights.get_type_name() == "Constant"
     x = input.real_unrounded(first=True) if are_numbers else input.real(first=True)
     strides = [1, 1]
-    if size == (1, 1):
+    if _is_padding_wide(x, padding, size, dilation):
         x = separate_padding(x)
     if size == (1, 1) and _loses_strides(context, x, weights):
         strides, steps = steps, strides
@@ -114,8 +114,24 @@ def _windows(
     return x, steps, [before for before, _ in padding], behind, list(dilation)
 
 
+def _is_padding_wide(x: Node, padding: Padding, size: Shape, dilation: Pair) -> bool:
+    """Return whether a window may lie in the padding of a PAD before, as windows of one pixel do."""
+    node = node_of(x)
+    if node.get_type_name() != "Pad":
+        return False
+    lengths = [(cells - 1) * step + 1 for cells, step in zip(size, dilation, strict=True)]
+    sides = [node.input_value(side).get_node() for side in (1, 2)]
+    if size == (1, 1) or any(side.get_type_name() != "Constant" for side in sides):
+        return True
+    begin, end = (side.data[2:] for side in sides)
+    return any(
+        first + before >= length or last + after >= length
+        for first, last, (before, after), length in zip(begin, end, padding, lengths, strict=True)
+    )
+
+
 def separate_padding(x: Node) -> Node:
-    """Keep PAD out of a convolution, with which the engine would fuse it and compute other dimensions.
+    """Keep PAD out of a convolution, with which the engine would fuse it and compute other dimensions, or crash.
 
     In a transposed convolution it ignores that a padded column moves the result by a stride. From one with 1×1 windows
     it moves strides, its own or those of later ones, to operators before, and ignores the padding.

@@ -40,7 +40,7 @@ def max_pool(context: Context, input: Value, padding: Padding, stride: Pair, siz
     y = pool(x) if input.type.is_quantized else find_maximum(x, pool)
     if context.activation == FuseCode.FUSED_NONE:
         return Value.of(y, context.type(), "real", first=True)
-    return context.result(y, first=True)
+    return context.clamped_result(y, first=True)
 
 
 def _windows(input: Value, padding: Padding, stride: Pair, size: Pair) -> tuple[list[int], list[int], list[int]]:
