@@ -191,6 +191,12 @@ def test_a_view_of_unknown_size_is_a_result() -> None:
     compare(lambda b, x: (flat := b.reshape(take_rows(b, x), [-1]), b.neg(flat), b.reshape(flat, [-1, 2])))
 
 
+@pytest.mark.parametrize(("limit", "step"), [(-6, 1), (6, -1), (7, 2), (-7, -2), (0, 1)])
+def test_counting(limit: int, step: int) -> None:
+    """The engine itself counts away from a limit that lies in the other direction."""
+    compare(lambda b, x: b.range(x, np.array([limit], np.int32), np.array([step], np.int32)), np.zeros(1, np.int32))
+
+
 def test_extremes_without_indices_are_right() -> None:
     CheckedIndices("indices", 0).check(np.array([2**30, -(2**30), 0]))
     for low, high in ((-1, 2), (0, 3)):

@@ -298,9 +298,12 @@ def shape(context: Context, input: Value) -> Value:
 
 @lower(Composite.RANGE)
 def number_range(context: Context, start: Value, limit: Value, delta: Value) -> Value:
+    """Count; the engine counts beyond the start if the limit lies in the other direction."""
     require(start.type.code == OperandCode.TENSOR_INT32, "the engine counts in float32")
-    numbers = (op.squeeze(each.node("stored"), integers([0])) for each in (start, limit, delta))
-    return Value.of(op.range(*numbers, "i32"), context.type(), "stored")
+    first, last, step = (op.squeeze(each.node("stored"), integers([0])) for each in (start, limit, delta))
+    is_up = op.greater(step, op.constant(np.int32(0)))
+    last = op.select(is_up, op.maximum(first, last), op.minimum(first, last))
+    return Value.of(op.range(first, last, step, "i32"), context.type(), "stored")
 
 
 @lower(Op.FILL)
