@@ -71,6 +71,19 @@ def test_hidden_codes_may_be_one_off_and_shown_ones_are_taken() -> None:
     assert (expected.allowance < 1e-4).all()
 
 
+@pytest.mark.parametrize(("activation", "is_rounded"), [(0, False), (1, False), (2, True), (3, True)])
+def test_the_bounds_of_an_activation_may_be_rounded_to_another_code(activation: int, is_rounded: bool) -> None:
+    """1 lies between the codes of 0 and 2."""
+    image = tensor(Q8, 1, 1, 1, 2, scale=2.0, zero_point=128)
+    hidden = replace(image, lifetime=OperandSource.TEMPORARY_VARIABLE)
+    numbers = [constant("INT32", np.int32(number)) for number in (1, 1, 1, 1, 1, activation)]
+    operands = (taken(image), *numbers, hidden, given(tensor(F32, 1, 1, 1, 2)))
+    calls = (OperationSpec("MAX_POOL_2D", tuple(range(7)), (7,)), OperationSpec("DEQUANTIZE", (7,), (8,)))
+    data = {0: np.array([[[[100, 200]]]], np.uint8)}
+    expected = computed(Example("pool", ExampleGraph(operands, calls, (0,), (8,)), data, {})).expect(8)
+    assert (expected.allowance >= 2).tolist() == [[[[is_rounded, is_rounded]]]]
+
+
 def test_float16_that_nobody_sees_need_not_be_rounded() -> None:
     """-72.0224 is -72 as float16; below it lies -73."""
     codes = tensor(Q8, 3, scale=0.330378, zero_point=218)
