@@ -222,6 +222,15 @@ def test_what_is_denormal_may_be_nothing_where_it_is_compared(special: bool, all
 
 
 @pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize("operation", ["CEIL", "SIGN"])
+def test_what_is_denormal_may_be_nothing_where_it_is_rounded(operation: str, special: bool) -> None:
+    data = np.array([1e-45, 1e-30, 0.5, 1.0], np.float32)
+    expected = computed(chain((operation, FLOATS), x=FLOATS, data=data), special=special).expect(1)
+    assert expected.value.tolist() == [1, 1, 1, 1]
+    assert (expected.allowance >= 1).tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize("special", [False, True])
 def test_what_is_made_of_no_number_is_only_judged_by_comparisons(special: bool) -> None:
     data = np.array([-1.0, 0, 1, 2], np.float32)
     computation = Computation(chain(("LOG", FLOATS), ("ABS", FLOATS), x=FLOATS, data=data), special=special)

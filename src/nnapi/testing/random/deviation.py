@@ -38,6 +38,7 @@ from nnapi.testing.random.operation_sets import (
     PAIRWISE,
     RAISING,
     REQUANTIZING,
+    ROUNDING,
     SCALING,
     SEQUENCES,
     STEPPING,
@@ -121,7 +122,7 @@ class Computation:
             name in TWO_COMPARED or (name in STEPPING and self.operands[outputs[0]].type == "TENSOR_BOOL8")
         ):
             self._compare(name, inputs, outputs[0], bounds)
-        elif name in CHOOSING and not uncertain and not self.special:
+        elif name in CHOOSING - ROUNDING and not uncertain and not self.special:
             for other in self.others:
                 other |= {index: self.values[index] for index in outputs}
         else:

@@ -14,6 +14,8 @@ CHOOSING = find_operations(Trait.MOVES | Trait.CHOOSES | Trait.REQUANTIZES)
 PAIRWISE = find_operations(Trait.PAIRS)
 STEPPING = find_operations(Trait.STEPS)
 TWO_COMPARED = find_operations(Trait.COMPARES)
+ROUNDING = STEPPING - TWO_COMPARED
+"""Operations that step without comparing two operands: an engine that reads a denormal value as 0 misses a step."""
 ORDERING = find_operations(Trait.ORDERS)
 DIVIDING = find_operations(Trait.DIVIDES)
 UNDEFINED_BY_0 = find_operations(Trait.UNDEFINED_BY_0)
