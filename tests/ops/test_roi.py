@@ -238,6 +238,8 @@ def test_align_v2_literal() -> None:
     assert align_v2(RAMP, roi, [0], (1, 2), 1, 1, True, True).tolist() == [[[[5 / 64], [6 / 64]]]]
     # More than a cell outside the image.
     assert align_v2(RAMP, [[-9, -9, -5, -5]], [0], (1, 1), 1, 1, False, False).tolist() == [[[[0]]]]
+    for end in (-np.inf, np.inf, np.nan):
+        assert align_v2(RAMP, [[end] * 4], [0], (1, 1), 1, 1, True, False).tolist() == [[[[0]]]]
 
 
 def weigh(image: Any, y: float, x: float) -> list[Any]:

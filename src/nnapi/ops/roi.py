@@ -150,7 +150,7 @@ def roi_align_v2(
     maximum: bool,
 ) -> Array:
     """Without ``half_pixel``, regions are at least one cell wide and high. A maximum is that of the weighted cells
-    around all samples. A sample that lies more than a cell outside the image is 0."""
+    around all samples. A sample that lies more than a cell outside the image, or has no position, is 0."""
     image = check_images(batch_index, len(feature_map))
     corners = rois.astype(np.float32) * np.float32(spatial_scale) - np.float32(half_pixel / 2)
     least = -np.inf if half_pixel else 1
@@ -172,7 +172,9 @@ def _weigh(feature_map: Array, image: Array, rows: Array, columns: Array) -> lis
     """Return the four cells around each position, [region, row, column, depth], times their bilinear weights."""
     _, height, width, _ = feature_map.shape
     inside = ((rows >= -1) & (rows <= height))[:, :, None] & ((columns >= -1) & (columns <= width))[:, None]
-    (y0, y1, dy), (x0, x1, dx) = _between(np.maximum(rows, 0), height), _between(np.maximum(columns, 0), width)
+    (y0, y1, dy), (x0, x1, dx) = (
+        _between(np.fmin(np.fmax(at, 0), size), size) for at, size in ((rows, height), (columns, width))
+    )
     return [
         feature_map[image[:, None, None], y[:, :, None], x[:, None]] * (v[:, :, None] * u[:, None] * inside)[..., None]
         for (y, v), (x, u) in product(((y0, 1 - dy), (y1, dy)), ((x0, 1 - dx), (x1, dx)))
