@@ -115,3 +115,17 @@ def test_a_constant_per_channel_after_a_reduction(name: str, function: str, axis
     model = builder.finish()
     (ours,), (right,) = (compile(model, [which]).run(block) for which in (ENGINE, REFERENCE))
     np.testing.assert_allclose(ours, right, rtol=1e-6)
+
+
+def test_a_pooling_with_a_limit_behind_a_convolution_with_another() -> None:
+    """The engine's limit of the floats was one step off."""
+    image, filter = tensor("uint8", (1, 1, 1, 1), 0.4210329, 255), tensor("uint8", (1, 1, 1, 1), 1.0, 0)
+    builder = nnapi.Builder()
+    weights = builder.constant(np.full(filter.dimensions, 141, np.uint8), type=filter)
+    bias = builder.constant(np.zeros(1, np.int32), type=tensor("int32", (1,), 0.4210329))
+    result = tensor("uint8", (1, 1, 1, 1), 0.4210329, 15)
+    limited = builder.conv_2d(builder.input(image), weights, bias, 0, 0, 0, 0, 1, 1, FuseCode.FUSED_RELU1, out=result)
+    builder.output(builder.max_pool_2d(limited, 1, 8, 4, 1, 1, FuseCode.FUSED_RELU6))
+    model, codes = builder.finish(), np.zeros((1, 1, 1, 1), np.uint8)
+    for which in (ENGINE, REFERENCE):
+        assert compile(model, [which]).run(codes)[0].item() == 15
