@@ -129,3 +129,15 @@ def test_a_pooling_with_a_limit_behind_a_convolution_with_another() -> None:
     model, codes = builder.finish(), np.zeros((1, 1, 1, 1), np.uint8)
     for which in (ENGINE, REFERENCE):
         assert compile(model, [which]).run(codes)[0].item() == 15
+
+
+@pytest.mark.parametrize("type", ["float16", "float32"])
+def test_a_concatenation_that_is_rounded(type: str) -> None:
+    """The engine took absolute values in its memory, which the rounding to float16 still needed."""
+    builder = nnapi.Builder()
+    quantized, floats = builder.input(tensor("int8", (1,), 0.5, -128)), builder.input(tensor(type, (4,)))
+    joined = builder.concatenation([builder.dequantize(quantized, out=tensor(type, (1,))), floats], 0)
+    builder.output(builder.quantize(joined, out=tensor("int8", (5,), 1.0)))
+    model, given = builder.finish(), (np.array([-128], np.int8), np.array([59, -46, 79, -46], type))
+    for which in (ENGINE, REFERENCE):
+        assert compile(model, [which]).run(*given)[0].tolist() == [0, 59, -46, 79, -46]

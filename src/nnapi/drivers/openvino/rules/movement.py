@@ -56,7 +56,10 @@ def concatenate(context: Context, inputs: Sequence[Value], axis: int) -> Value:
     if not first and (not is_stored or type.code in FLOATS):
         nodes = _copy(nodes, type, axis)
     from_end = position_of_axis(first, axis, type.rank) - type.rank  # the engine's patterns use -1 for the last axis
-    return Value.of(op.concat(nodes, from_end), type, "stored" if is_stored else "real", first=first)
+    joined = op.concat(nodes, from_end)
+    if type.code == OperandCode.TENSOR_FLOAT16 and not is_stored:
+        joined = op.maximum(joined, joined)  # the engine would compute what is rounded in the memory that it rounds
+    return Value.of(joined, type, "stored" if is_stored else "real", first=first)
 
 
 def _copy(nodes: list[Node], type: OperandType, axis: int) -> list[Node]:
