@@ -50,6 +50,17 @@ def test_the_zero_point_is_zero() -> None:
     assert compile(model, [ENGINE]).run(x)[0].tolist() == compile(model, [REFERENCE]).run(x)[0].tolist() == [[1]]
 
 
+def test_positions_beside_the_image_that_they_are_of() -> None:
+    b = Builder()
+    x, y = b.input(tensor("int8", (1, 1, 1, 12), 0.5)), b.input(tensor("int8", (2, 1, 1), 0.25, -128))
+    filter = b.constant(np.zeros((44, 1, 2, 3), np.int8), tensor("int8", (44, 1, 2, 3), 0.01))
+    nothing = b.constant(np.zeros(44, np.int32), tensor("int32", (44,), 0.005))
+    image = b.less(b.grouped_conv_2d(x, filter, nothing, 1, 0, 0, 0, 8, 1, 4, 3, scale=0.4, zero_point=60), y)
+    b.output(image, b.nonzero(image))
+    model, given = b.finish(), (np.zeros((1, 1, 1, 12), np.int8), np.full((2, 1, 1), -128, np.int8))
+    assert [compile(model, [each]).run(*given)[1].shape for each in (ENGINE, REFERENCE)] == [(4, 0)] * 2
+
+
 def test_positions_behind_other_operations() -> None:
     random = np.random.default_rng(2)
     drawn = [random.standard_normal((5, 300)).astype(np.float32) for _ in range(2)]

@@ -189,7 +189,9 @@ def _is_row(shape: Shape, axis: int) -> bool:
 
 @lower(Composite.NONZERO)
 def nonzero(context: Context, input: Value) -> Value:
-    return Value.of(op.non_zero(input.exact(), "i32").output(0), context.type(), "stored")
+    """Read booleans as stored: beside a result of these, the engine would overwrite another form of them."""
+    x = input.node("stored") if input.type.code == OperandCode.TENSOR_BOOL8 else input.exact()
+    return Value.of(op.non_zero(x, "i32").output(0), context.type(), "stored")
 
 
 @lower(Composite.UNIQUE)
