@@ -199,7 +199,7 @@ def test_a_file_that_is_no_corpus(content: bytes, tmp_path: Path) -> None:
 def test_a_device_that_is_named_twice_is_refused(right: Path) -> None:
     result = call(right, "-d", "nnapi-reference", "-d", "nnapi-reference")
     assert result.exit_code == 2
-    assert "a device is listed twice" in result.output
+    assert "nnapi-reference is listed twice" in result.output
 
 
 def test_two_examples_of_one_name_are_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """``nnapi check``: run conformance examples, the W3C's tests or random models on a device."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -132,8 +133,9 @@ def check(
     reference. Failures are shrunk and written; `nnapi check FILE` repeats one. The same seed gives the same models.
     """
     device = add_profile(profile, device)
-    if device and len({*device}) < len(device):
-        raise Mistake("a device is listed twice")
+    twice = [name for name, count in Counter(device).items() if count > 1]
+    if twice:
+        raise Mistake(f"{twice[0]} is listed twice")
     lists = Lists(baseline, flakes, skip, shard, resume)
     outputs = Outputs(as_json, output, html, junit, csv, save_baseline)
     outputs.check()

@@ -276,7 +276,7 @@ def _resolve(options: Options | None, accelerators: HardwareAccelerator | None) 
 
 
 def _find_named(names: Sequence[str] | None) -> list[str] | None:
-    """Return the names of devices; raise RuntimeError if there is no device with one of these names."""
+    """Return the names of devices; raise RuntimeError for a name that no device has."""
     try:
         return None if names is None else [device.name for device in list_candidates(names)]
     except NnapiError as error:

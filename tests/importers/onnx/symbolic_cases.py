@@ -47,9 +47,9 @@ def make_heads() -> bytes:
     return make(nodes, {"x": ["batch", "length", 8]}, values)
 
 
-def make_positions() -> bytes:
-    """A decoder's step: positions follow from the length of the past, and the causal mask from both lengths."""
-    nodes = [
+def list_causal_nodes() -> list[Any]:
+    """Return nodes that compute the rows of tokens and the causal mask from the lengths of the past and of the ids."""
+    return [
         node("Shape", "past", "p", start=2, end=3),
         node("Shape", "ids", "l", start=1, end=2),
         node("Add", "p l", "total"),
@@ -59,6 +59,13 @@ def make_positions() -> bytes:
         node("Range", "zero end one", "columns"),
         node("Unsqueeze", "rows last", "row"),
         node("LessOrEqual", "columns row", "causal"),
+    ]
+
+
+def make_positions() -> bytes:
+    """A decoder's step: positions follow from the length of the past, and the causal mask from both lengths."""
+    nodes = [
+        *list_causal_nodes(),
         node("Where", "causal nothing large", "bias"),
         node("Gather", "table ids", "e"),
         node("Gather", "places rows", "a"),
@@ -91,15 +98,7 @@ def make_masked() -> bytes:
     """A decoder's mask as transformers export it: flattened, indexed by the positions of all tokens, and selected with
     the causal mask; the keys are turned by angles that depend on positions."""
     nodes = [
-        node("Shape", "past", "p", start=2, end=3),
-        node("Shape", "ids", "l", start=1, end=2),
-        node("Add", "p l", "total"),
-        node("Squeeze", "p", "begin"),
-        node("Squeeze", "total", "end"),
-        node("Range", "begin end one", "rows"),
-        node("Range", "zero end one", "columns"),
-        node("Unsqueeze", "rows last", "row"),
-        node("LessOrEqual", "columns row", "causal"),
+        *list_causal_nodes(),
         node("Reshape", "columns wide", "indices"),
         node("Cast", "mask", "bits", to=TensorProto.BOOL),
         node("Flatten", "bits", "flat", axis=0),
