@@ -9,7 +9,7 @@ pytest.importorskip("onnx")
 from onnx import helper
 
 from nnapi.importers.onnx import folding
-from nnapi.importers.onnx.tensors import Tensor, constant
+from nnapi.importers.onnx.tensors import OnnxTensor, constant
 from nnapi.importers.refusals import Refused
 
 MOST = folding.MOST
@@ -76,15 +76,15 @@ def test_the_most_elements_that_an_operator_gives(kind: str, shapes: Any, size: 
     assert folding._largest(kind, [zeros(*shape) for shape in shapes]) == size
 
 
-def known(*shape: int, is_dynamic_shape: bool = False) -> Tensor:
-    return Tensor("w", 7, shape, zeros(*shape), is_dynamic_shape=is_dynamic_shape)
+def known(*shape: int, is_dynamic_shape: bool = False) -> OnnxTensor:
+    return OnnxTensor("w", 7, shape, zeros(*shape), is_dynamic_shape=is_dynamic_shape)
 
 
 @pytest.mark.parametrize(
     ("kind", "tensors", "folds"),
     [
         ("Neg", [known(2)], True),
-        ("Add", [known(2), Tensor("x", 1, (2,))], False),
+        ("Add", [known(2), OnnxTensor("x", 1, (2,))], False),
         ("Clip", [known(2), None], True),
         ("RandomNormal", [], False),
         ("DequantizeLinear", [known(2)], False),
@@ -122,11 +122,11 @@ def test_elements_of_other_axes_are_not_gathered(axis: int, shape: Any) -> None:
         folding._gather_elements(proto, DATA, np.zeros(shape, np.int64))
 
 
-def results(proto: Any, *tensors: Tensor) -> Any:
+def results(proto: Any, *tensors: OnnxTensor) -> Any:
     return folding.compute_constants(None, proto, 17, tensors)
 
 
-X = Tensor("x", 1, (2, 0, 5, 7))
+X = OnnxTensor("x", 1, (2, 0, 5, 7))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_dimensions_of_a_computed_tensor(options: Any, shape: list[int], is_dyna
 
 def test_the_size_of_a_computed_tensor() -> None:
     proto = helper.make_node("Size", ["x"], ["n"])
-    (found,) = results(proto, Tensor("x", 1, (2, 3, 5)))
+    (found,) = results(proto, OnnxTensor("x", 1, (2, 3, 5)))
     assert (found.array.tolist(), found.array.shape) == (30, ())
     with pytest.raises(Refused, match="it depends on dimensions that only a run knows"):
         results(proto, X)
@@ -167,5 +167,5 @@ def test_results_of_constants() -> None:
         results(helper.make_node("MatMul", ["a", "b"], ["y"]), second, constant("c", np.zeros((3, 2), np.int64)))
 
 
-def index(number: int) -> Tensor:
+def index(number: int) -> OnnxTensor:
     return constant(f"b{number}", np.array([number]))

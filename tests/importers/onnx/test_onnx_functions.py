@@ -16,7 +16,7 @@ from nnapi.importers.onnx.functions import (  # noqa: E402
     local_body,
     resolve_attributes,
 )
-from nnapi.importers.onnx.tensors import Tensor, constant  # noqa: E402
+from nnapi.importers.onnx.tensors import OnnxTensor, constant  # noqa: E402
 
 
 @pytest.mark.parametrize(("opset", "version"), [(20, 18), (18, 18), (17, 13), (13, 13), (12, 13), (6, 13)])
@@ -32,7 +32,7 @@ def test_operators_without_a_function_have_no_body() -> None:
 
 def test_a_function_of_onnx_with_its_defaults() -> None:
     node = helper.make_node("HardSwish", ["x"], ["y"])
-    body = body_of(node, "", 14, {"": 14, "mine": 2}, [Tensor("x", 1, (2,))])
+    body = body_of(node, "", 14, {"": 14, "mine": 2}, [OnnxTensor("x", 1, (2,))])
     assert body is not None
     assert (list(body.inputs), list(body.outputs), body.opsets) == (["X"], ["Y"], {"": 14, "mine": 2})
     shrink = helper.make_node("Shrink", ["x"], ["y"], lambd=0.75)
@@ -50,7 +50,7 @@ def test_a_function_of_onnx_with_its_defaults() -> None:
     ],
 )
 def test_a_function_that_depends_on_its_inputs(names: list[str], kinds: list[str]) -> None:
-    tensors = [Tensor(name, 1, ()) if name else None for name in names]
+    tensors = [OnnxTensor(name, 1, ()) if name else None for name in names]
     body = body_of(helper.make_node("Clip", names, ["y"]), "", 13, {"": 13}, tensors)
     assert body is not None
     assert [each.op_type for each in body.nodes] == kinds
@@ -86,13 +86,13 @@ def test_attributes_that_refer_to_the_function_s_are_resolved() -> None:
 @pytest.mark.parametrize(
     ("tensor", "elem", "shape"),
     [
-        (Tensor("x", 10, (2, 0)), 10, [2, None]),
-        (Tensor("x", 1, ()), 1, []),
-        (Tensor("x", 1, None), 1, None),
+        (OnnxTensor("x", 10, (2, 0)), 10, [2, None]),
+        (OnnxTensor("x", 1, ()), 1, []),
+        (OnnxTensor("x", 1, None), 1, None),
         (constant("c", np.zeros((0, 3), np.int64)), 7, [0, 3]),
     ],
 )
-def test_types_of_inputs(tensor: Tensor, elem: int, shape: Any) -> None:
+def test_types_of_inputs(tensor: OnnxTensor, elem: int, shape: Any) -> None:
     proto = onnx.TypeProto()
     proto.ParseFromString(_type(tensor))
     assert proto.tensor_type.elem_type == elem

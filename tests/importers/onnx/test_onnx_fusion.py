@@ -11,7 +11,7 @@ from onnx import helper  # noqa: E402
 
 from nnapi.codes import FuseCode, OperandCode  # noqa: E402
 from nnapi.importers.onnx.fusion import Fusion, Readers, _activation, quantized_type  # noqa: E402
-from nnapi.importers.onnx.tensors import Tensor, constant  # noqa: E402
+from nnapi.importers.onnx.tensors import OnnxTensor, constant  # noqa: E402
 from nnapi.model.operand import OperandType  # noqa: E402
 
 
@@ -63,7 +63,7 @@ def test_other_operators(kind: str, domain: str, fused: FuseCode) -> None:
     assert _activation(node, {}) == fused
 
 
-def tensor(value: object, dtype: Any = np.float32) -> Tensor:
+def tensor(value: object, dtype: Any = np.float32) -> OnnxTensor:
     return constant("t", np.array(value, dtype))
 
 
@@ -77,7 +77,7 @@ UINT8, INT8 = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_S
         (tensor([0.5]), tensor(7, np.uint8), OperandType(UINT8, (), 0.5, 7)),
         (tensor(0.5, np.float16), tensor([-7], np.int8), OperandType(INT8, (), 0.5, -7)),
         (None, None, None),
-        (Tensor("t", 1, ()), None, None),
+        (OnnxTensor("t", 1, ()), None, None),
         (tensor([0.5, 0.25]), None, None),
         (tensor(1, np.int32), None, None),
         (tensor(0), None, None),
@@ -86,7 +86,7 @@ UINT8, INT8 = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_S
         (tensor(np.nan), None, None),
         (tensor(1e-60, np.float64), None, None),
         (tensor(1e60, np.float64), None, None),
-        (tensor(0.5), Tensor("t", 2, ()), None),
+        (tensor(0.5), OnnxTensor("t", 2, ()), None),
         (tensor(0.5), tensor([1, 2], np.uint8), None),
         (tensor(0.5), tensor(7, np.int32), None),
     ],

@@ -10,9 +10,9 @@ from onnx import helper  # noqa: E402
 
 from nnapi.codes import OperandCode, OperationCode  # noqa: E402
 from nnapi.importers.graph import Allowance, Graph, Value  # noqa: E402
-from nnapi.importers.onnx.node import Node, shapes_of  # noqa: E402
+from nnapi.importers.onnx.node import OnnxNode, shapes_of  # noqa: E402
 from nnapi.importers.onnx.schemas import find_schema  # noqa: E402
-from nnapi.importers.onnx.tensors import Tensor, constant  # noqa: E402
+from nnapi.importers.onnx.tensors import OnnxTensor, constant  # noqa: E402
 from nnapi.importers.refusals import Refused  # noqa: E402
 from nnapi.model.operand import OperandType  # noqa: E402
 
@@ -60,11 +60,11 @@ def test_all_results_of_an_operation_have_dimensions() -> None:
     assert shapes_of(OperationCode.SPLIT, [x(), scalar(1), scalar(2)], types) == [(), ()]
 
 
-def made(proto: Any, *tensors: Tensor | None, schema: Any = None) -> Node:
+def made(proto: Any, *tensors: OnnxTensor | None, schema: Any = None) -> OnnxNode:
     class Conversion:
         graph = GRAPH
 
-    return Node(Conversion(), proto, tensors, schema)  # type: ignore[arg-type]
+    return OnnxNode(Conversion(), proto, tensors, schema)  # type: ignore[arg-type]
 
 
 ALL = helper.make_node(
@@ -97,7 +97,7 @@ def test_attributes_have_the_defaults_of_the_schema() -> None:
 
 
 def test_inputs_and_outputs_that_are_left_out() -> None:
-    node = made(ALL, constant("a", np.array([1, -2])), None, Tensor("c", 1, (2, 0, 3), value=x(2, 0, 3)))
+    node = made(ALL, constant("a", np.array([1, -2])), None, OnnxTensor("c", 1, (2, 0, 3), value=x(2, 0, 3)))
     assert node.name == "y"
     assert [node.wants(i) for i in range(4)] == [False, True, False, False]
     assert [node.has(i) for i in range(4)] == [True, False, True, False]

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper  # noqa: E402
 from nnapi.codes import OperandCode  # noqa: E402
 from nnapi.importers.graph import Value  # noqa: E402
 from nnapi.importers.onnx import tensors  # noqa: E402
-from nnapi.importers.onnx.tensors import Tensor  # noqa: E402
+from nnapi.importers.onnx.tensors import OnnxTensor  # noqa: E402
 from nnapi.importers.refusals import Refused  # noqa: E402
 from nnapi.model.operand import OperandType  # noqa: E402
 
@@ -86,8 +86,8 @@ def test_booleans_and_doubles_are_stored_in_smaller_types() -> None:
 
 def test_what_is_known_of_a_tensor() -> None:
     value = Value(OperandType(FLOAT32, (2, 4, 5, 3)), "x")
-    image = Tensor("x", 1, (2, 3, 4, 5), value=value, is_nhwc=True)
-    plain, unknown = Tensor("x", 1, (2, 0), value=value), Tensor("x", 1, None)
+    image = OnnxTensor("x", 1, (2, 3, 4, 5), value=value, is_nhwc=True)
+    plain, unknown = OnnxTensor("x", 1, (2, 0), value=value), OnnxTensor("x", 1, None)
     assert (image.rank, image.dims, image.is_known, image.nhwc) == (4, (2, 3, 4, 5), True, value)
     assert (plain.rank, plain.is_known, plain.nhwc) == (2, False, None)
     assert not unknown.is_known

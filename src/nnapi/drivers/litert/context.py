@@ -45,7 +45,7 @@ def with_all_zeros(tensor: Tensor, shape: Shape) -> Tensor:
     return tensor.like(shape=shape, data=np.zeros(shape, np.float32))
 
 
-class Context(canonical.Context):
+class LitertContext(canonical.TfliteContext):
     """One call that is being lowered. ``findings`` is the cache of :meth:`find`; ``dynamic`` has the declared
     dimensions of operands whose shapes are assumed."""
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.contract.driver import Verdict
 from nnapi.contract.loops import choose_first_turns
-from nnapi.drivers.litert.context import RULES, UNSIGNED, Context, tensor_of
+from nnapi.drivers.litert.context import RULES, UNSIGNED, LitertContext, tensor_of
 from nnapi.drivers.litert.rules.convolution_filters import FilterContext
 from nnapi.drivers.litert.unsafe_graphs import find_violation
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
@@ -25,7 +25,7 @@ from nnapi.ops.shapes import Pair
 ALL_CONSTANT = frozenset({OperationCode.QUANTIZED_LSTM, CompositeCode.QUANTIZED_LSTM_SEQUENCE})
 
 
-class TfliteLowering(SubgraphLowering[Context]):
+class TfliteLowering(SubgraphLowering[LitertContext]):
     """The lowering to LiteRT's kernels; the lowerings for XNNPACK and the GPU are subclasses."""
 
     takes_control_flow = False
@@ -36,7 +36,7 @@ class TfliteLowering(SubgraphLowering[Context]):
     as_types = ("filter", "weights", "bias")
     folds_dequantize = True
     casts_round = True
-    context_type: ClassVar[type[Context]] = FilterContext
+    context_type: ClassVar[type[LitertContext]] = FilterContext
     takes_dynamic_range: ClassVar[bool] = False
     """Whether the engine multiplies float inputs by quantized weights, if a model permits that."""
 
@@ -88,7 +88,7 @@ class TfliteLowering(SubgraphLowering[Context]):
         value.name = operand.name or value.name
         return value
 
-    def context(self, call: Call) -> Context:
+    def context(self, call: Call) -> LitertContext:
         known = self.find_constant, self.value, self._findings, self.dynamic, self._find_quantized
         return self.context_type(call, *known)
 
@@ -121,10 +121,10 @@ class TfliteLowering(SubgraphLowering[Context]):
             may_be_given = operand.lifetime is Lifetime.INPUT and self.types.get(index, operand.type) is None
             require(not may_be_given, f"{operand} is computed, the engine needs it constant")
 
-    def transpose(self, context: Context, value: Tensor, order: tuple[int, ...]) -> Tensor:
+    def transpose(self, context: LitertContext, value: Tensor, order: tuple[int, ...]) -> Tensor:
         return context.transpose(value, order)
 
-    def accept_results(self, call: OperationCall, context: Context, results: list[Tensor]) -> list[Tensor]:
+    def accept_results(self, call: OperationCall, context: LitertContext, results: list[Tensor]) -> list[Tensor]:
         normal = context.call
         kept = normal.requantized_results()
         if kept is not normal.results:
@@ -155,7 +155,7 @@ class TfliteLowering(SubgraphLowering[Context]):
         for index in call.outputs:
             self.values[index].name = self.model.operands[index].name or self.values[index].name
 
-    def round_half(self, context: Context, value: Tensor) -> Tensor:
+    def round_half(self, context: LitertContext, value: Tensor) -> Tensor:
         return context.round_half(value)
 
     def check_operator(self, operator: Operator) -> None:

@@ -63,7 +63,7 @@ class Bounds(NamedTuple):
             raise BadIndexError(self.name, low, high, self.limit, self.least)
 
 
-class Context(lowering.Context):
+class OpenvinoContext(lowering.Context):
     """One call that is being lowered. ``inputs`` are the model's by operand index; ``is_quantized`` says whether the
     model has quantized operands."""
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from nnapi.codes import CONTROL_FLOW, OperandCode
 from nnapi.drivers.openvino.api import op, ov
-from nnapi.drivers.openvino.context import Context
+from nnapi.drivers.openvino.context import OpenvinoContext
 from nnapi.drivers.openvino.data_sizes import DataSizes, as_unknown
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, node_of, round_half
 from nnapi.lowering.lower import name_of
@@ -22,7 +22,7 @@ MOST_OPERATIONS = 10_000
 """Maximum operations of a model with control flow, with a copy of each nested model for each reference to it."""
 
 
-class GraphLowering(NestedLowering[Value, Context]):
+class GraphLowering(NestedLowering[Value, OpenvinoContext]):
     """A lowering that also lowers nested models, to graphs of their own."""
 
     counts_turns = True

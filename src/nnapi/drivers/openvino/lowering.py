@@ -11,7 +11,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.contract.workload import find_work
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.computed_indices import ComputedIndices, list_extremes
-from nnapi.drivers.openvino.context import COMPUTED_RULES, RULES, Bounds, Context
+from nnapi.drivers.openvino.context import COMPUTED_RULES, RULES, Bounds, OpenvinoContext
 from nnapi.drivers.openvino.control_flow import GraphLowering
 from nnapi.drivers.openvino.data_sizes import DataSizeError, DataSizes, as_unknown
 from nnapi.drivers.openvino.sizes import declare, integers, partial_shape
@@ -116,10 +116,10 @@ class Lowered(GraphLowering):
             stages.update(dict.fromkeys(call.outputs, stage if length else stage + 1))
         return max([0, *depths.values(), *(readers[index] for index in readers)])
 
-    def context(self, call: Call) -> Context:
+    def context(self, call: Call) -> OpenvinoContext:
         checked = {} if self.depth or self.is_nested else self.parameters  # their inputs may be computed
         tests_computed = self._finds_sizes and not (self.depth or self.is_nested)
-        return Context(call, checked, self._is_quantized, tests_computed=tests_computed)
+        return OpenvinoContext(call, checked, self._is_quantized, tests_computed=tests_computed)
 
     def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:
         """Do not decompose NNAPI's operations in dynamic models, where other shapes may give other operations. Do not
@@ -158,14 +158,14 @@ class Lowered(GraphLowering):
         require(value is not None, f"{name_of(operand)} has dimensions that are not known: {type}")
         return Value(type, name_of(operand), value)
 
-    def transpose(self, context: Context, value: Value, order: tuple[int, ...]) -> Value:
+    def transpose(self, context: OpenvinoContext, value: Value, order: tuple[int, ...]) -> Value:
         return value.store_as_nchw() if order == NHWC_TO_NCHW else value.view_as_image()
 
-    def round_half(self, context: Context, value: Value) -> Value:
+    def round_half(self, context: OpenvinoContext, value: Value) -> Value:
         first = value.is_channels_first
         return Value.of(round_half(value.real(first)), value.type, "real", first=first, name=value.name)
 
-    def accept_results(self, call: OperationCall, context: Context, results: list[Value]) -> list[Value]:
+    def accept_results(self, call: OperationCall, context: OpenvinoContext, results: list[Value]) -> list[Value]:
         types = context.call.requantized_results()
         require(
             not context.activation or all(map(same_quantization, context.call.stored_results(), types)),

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode
-from nnapi.exporters.onnx.context import Context
+from nnapi.exporters.onnx.context import OnnxContext
 from nnapi.exporters.onnx.convert import Conversion
 from nnapi.exporters.onnx.graph import Graph, Node, Value, constant, value_of
 from nnapi.exporters.onnx.transposes import sink_transposes
@@ -23,7 +23,7 @@ CAST = "Cast"
 """The operator that reads and writes stored values."""
 
 
-class HtpContext(Context):
+class HtpContext(OnnxContext):
     """A call whose result is quantized before its activation, because the compiler fuses a convolution only with the
     QuantizeLinear that reads it."""
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import RULES as LITERT
-from nnapi.drivers.litert.context import Context
+from nnapi.drivers.litert.context import LitertContext
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.normalization import subtract_largest
@@ -19,7 +19,7 @@ IMAGE = 4
 
 
 @lower(Op.SOFTMAX)
-def softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
+def softmax(context: LitertContext, input: Tensor, beta: float, axis: int) -> Tensor:
     """Lower SOFTMAX along the last axis, with beta applied before; the accelerator supports no other."""
     x, rank = context.real(input), len(input.shape)
     require(axis_of(axis, rank) == rank - 1, f"axis is {axis}, the accelerator computes along the last one")
@@ -29,7 +29,7 @@ def softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
 
 
 @lower(Op.PAD)
-def pad(context: Context, input: Tensor, paddings: Array) -> Tensor:
+def pad(context: LitertContext, input: Tensor, paddings: Array) -> Tensor:
     """Pad in rank 4: in lower ranks the accelerator pads the wrong axes."""
     out, missing = context.result(), IMAGE - len(input.shape)
     if missing <= 0:
@@ -41,7 +41,9 @@ def pad(context: Context, input: Tensor, paddings: Array) -> Tensor:
 
 
 @lower(Op.STRIDED_SLICE)
-def strided_slice(context: Context, input: Tensor, begin: Array, end: Array, strides: Array, **masks: int) -> Tensor:
+def strided_slice(
+    context: LitertContext, input: Tensor, begin: Array, end: Array, strides: Array, **masks: int
+) -> Tensor:
     """Lower STRIDED_SLICE with explicit bounds inside the tensor: the accelerator supports no others."""
     require((strides > 0).all(), "the accelerator slices forwards only")
     out, bounds = context.result(), []

@@ -10,7 +10,7 @@ from functools import partial
 from nnapi.drivers.litert import lowering
 from nnapi.drivers.litert.rules.convolution_filters import FilterContext
 from nnapi.formats.tflite.graph import Tensor, constant
-from nnapi.lowering.tflite.context import Context
+from nnapi.lowering.tflite.context import TfliteContext
 
 BEYOND_FAST = 7
 """A rank without fast kernels: the engine then calls the C library's function for each element."""
@@ -20,14 +20,14 @@ LARGE = 2.0**124
 """Largest value whose square root the engine computes correctly."""
 
 
-def compute_by_c_library(context: Context, x: Tensor, out: Tensor, kind: str) -> Tensor:
+def compute_by_c_library(context: TfliteContext, x: Tensor, out: Tensor, kind: str) -> Tensor:
     """Compute by the C library's function, which is correct for all values and a hundred times slower."""
     shape = (1,) * (BEYOND_FAST - len(x.shape)) + x.shape
     flat = context.emit(kind, [context.reshape(x, shape)], x.like(shape=shape))
     return context.emit("RESHAPE", [flat, constant(out.shape)], out)
 
 
-def square_root(context: Context, x: Tensor, out: Tensor) -> Tensor:
+def square_root(context: TfliteContext, x: Tensor, out: Tensor) -> Tensor:
     """Return the square root as √min(x, LARGE) · √max(x / LARGE, 1)."""
     usual = context.emit("MINIMUM", [x, context.fill(x, LARGE)], x.like())
     usual = context.emit("SQRT", [usual], x.like())
@@ -37,14 +37,14 @@ def square_root(context: Context, x: Tensor, out: Tensor) -> Tensor:
     return context.emit("MUL", [usual, beyond], out, activation=0)
 
 
-def logistic(context: Context, x: Tensor, out: Tensor) -> Tensor:
+def logistic(context: TfliteContext, x: Tensor, out: Tensor) -> Tensor:
     """Return LOGISTIC of values clamped to ±SATURATED. NaN stays NaN if the processor's minimum preserves it."""
     x = context.emit("MINIMUM", [x, context.fill(x, SATURATED)], x.like())
     x = context.emit("MAXIMUM", [x, context.fill(x, -SATURATED)], x.like())
     return context.emit("LOGISTIC", [x], out)
 
 
-FUNCTIONS: dict[str, Callable[[Context, Tensor, Tensor], Tensor]] = {
+FUNCTIONS: dict[str, Callable[[TfliteContext, Tensor, Tensor], Tensor]] = {
     **{kind: partial(compute_by_c_library, kind=kind) for kind in ("EXP", "FLOOR", "LOG", "RSQRT", "SIN")},
     "LOGISTIC": logistic,
     "SQRT": square_root,

@@ -39,7 +39,7 @@ RENAMED = {
 """ONNX's names of operations that differ from NNAPI's names in camel case."""
 
 
-class Context(lowering.Context):
+class OnnxContext(lowering.Context):
     """One exported call. Quantized values are computed as floats; all calls share the ``transposed`` constants.
 
     ``is_part`` says that the call is part of another call's decomposition.

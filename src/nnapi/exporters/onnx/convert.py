@@ -7,7 +7,7 @@ import numpy as np
 
 from nnapi.exporters.dynamic_dimensions import OTHER
 from nnapi.exporters.nested import FileLowering
-from nnapi.exporters.onnx.context import RULES, Context
+from nnapi.exporters.onnx.context import RULES, OnnxContext
 from nnapi.exporters.onnx.graph import Graph, Node, Value, constant, value_of
 from nnapi.lowering.lower import name_of
 from nnapi.lowering.nested import need_alike
@@ -17,7 +17,7 @@ from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
 
 
-class Conversion(FileLowering[Value, Context]):
+class Conversion(FileLowering[Value, OnnxContext]):
     """One exported model, with those nested in it."""
 
     rules = RULES
@@ -29,8 +29,8 @@ class Conversion(FileLowering[Value, Context]):
 
     # Methods of Lowering
 
-    def context(self, call: Call) -> Context:
-        return Context(call, self._transposed, is_part=self.depth > 0)
+    def context(self, call: Call) -> OnnxContext:
+        return OnnxContext(call, self._transposed, is_part=self.depth > 0)
 
     def make_value(self, operand: Operand) -> Value:
         type = self.types.get(operand.index, operand.type)

@@ -14,7 +14,7 @@ RULES = LoweringRules("nnapi.exporters.tflite.rules", canonical.RULES)
 lower = RULES.register
 
 
-class Context(canonical.Context):
+class ExportContext(canonical.TfliteContext):
     def tensor_of(self, type: OperandType, name: str) -> Tensor:
         return canonical.tensor_of(type, name, is_static=True)
 

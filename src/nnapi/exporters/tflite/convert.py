@@ -9,7 +9,7 @@ from nnapi.codes import OperandCode
 from nnapi.exporters.dynamic_dimensions import OTHER
 from nnapi.exporters.nested import FileLowering, need_few_copies
 from nnapi.exporters.tflite.composites import HEADS, NAMES, isolate, name_composite, turn
-from nnapi.exporters.tflite.context import RULES, Context
+from nnapi.exporters.tflite.context import RULES, ExportContext
 from nnapi.formats.tflite.flexbuffer import write_map
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant, remove_dead_operators
 from nnapi.formats.tflite.operators import row_of
@@ -25,7 +25,7 @@ from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Shape
 
 
-class Conversion(SubgraphLowering[Context], FileLowering[Tensor, Context]):
+class Conversion(SubgraphLowering[ExportContext], FileLowering[Tensor, ExportContext]):
     """One exported model, with those nested in it."""
 
     rules = RULES
@@ -48,10 +48,10 @@ class Conversion(SubgraphLowering[Context], FileLowering[Tensor, Context]):
 
     # Methods of Lowering
 
-    def context(self, call: Call) -> Context:
-        return Context(call, self.find_constant, self.value)
+    def context(self, call: Call) -> ExportContext:
+        return ExportContext(call, self.find_constant, self.value)
 
-    def round_half(self, context: Context, value: Tensor) -> Tensor:
+    def round_half(self, context: ExportContext, value: Tensor) -> Tensor:
         return context.round_half(value)
 
     def add_input(self, operand: Operand) -> None:

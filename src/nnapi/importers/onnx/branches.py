@@ -14,9 +14,9 @@ from nnapi.importers.movement import concatenate
 from nnapi.importers.onnx.computed_sizes import capture_shape, fill
 from nnapi.importers.onnx.convert import Conversion, nested_conversion
 from nnapi.importers.onnx.graph import OnnxGraph
-from nnapi.importers.onnx.node import Node, identity, value_in_file_order
+from nnapi.importers.onnx.node import OnnxNode, identity, value_in_file_order
 from nnapi.importers.onnx.scope import Scope
-from nnapi.importers.onnx.tensors import DTYPES, DYNAMIC, Tensor, constant
+from nnapi.importers.onnx.tensors import DTYPES, DYNAMIC, OnnxTensor, constant
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nnapi.formats.onnx import messages as onnx
 
 
-def inline_graph(outer: Scope, graph: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]:
+def inline_graph(outer: Scope, graph: onnx.GraphProto, inputs: Sequence[OnnxTensor]) -> list[OnnxTensor]:
     """Insert the nodes of a subgraph in its node's graph, on these inputs; return the subgraph's outputs."""
     inner = nested_conversion(outer, outer.opsets)
     inner.tensors = outer.tensors.copy()
@@ -37,12 +37,12 @@ def inline_graph(outer: Scope, graph: onnx.GraphProto, inputs: Sequence[Tensor])
 class Branch:
     """A subgraph as a model. Its inputs have the types of ``like``; tensors captured from outside follow as inputs."""
 
-    def __init__(self, outer: Scope, graph: onnx.GraphProto, like: Sequence[Tensor]) -> None:
+    def __init__(self, outer: Scope, graph: onnx.GraphProto, like: Sequence[OnnxTensor]) -> None:
         self.name = graph.name
         self.outer = outer
         self.conversion = Conversion(outer.state, OnnxGraph(outer.state.allowance), outer.opsets, outer.depth + 1)
-        self.captured: dict[Tensor, Tensor] = {}
-        self.shapes: dict[Tensor, Tensor] = {}
+        self.captured: dict[OnnxTensor, OnnxTensor] = {}
+        self.shapes: dict[OnnxTensor, OnnxTensor] = {}
         self.own = [self._input(tensor, info.name) for tensor, info in zip(like, graph.input, strict=True)]
         self.conversion.tensors = _Scope(self)
         self.results = self.conversion.run_subgraph(graph, self.own)
@@ -50,7 +50,7 @@ class Branch:
             raise Refused("its subgraph reads a tensor of a refused operation")
         self.values: list[Value] = []
 
-    def capture(self, name: str) -> Tensor:
+    def capture(self, name: str) -> OnnxTensor:
         tensor = self.outer.tensors[name]
         if tensor.compute is not None:
             if tensor not in self.shapes:
@@ -60,16 +60,16 @@ class Branch:
             return tensor
         return self._capture(tensor, name)
 
-    def _capture(self, tensor: Tensor, name: str) -> Tensor:
+    def _capture(self, tensor: OnnxTensor, name: str) -> OnnxTensor:
         if tensor not in self.captured:
             self.captured[tensor] = self._input(tensor, name)
         return self.captured[tensor]
 
-    def _input(self, tensor: Tensor, name: str) -> Tensor:
+    def _input(self, tensor: OnnxTensor, name: str) -> OnnxTensor:
         value = value_in_file_order(self.outer, tensor)
-        return Tensor(name, tensor.elem, tensor.dims, value=Value(value.type, name))
+        return OnnxTensor(name, tensor.elem, tensor.dims, value=Value(value.type, name))
 
-    def accumulate(self, count: int, limit: Tensor | None) -> list[Tensor]:
+    def accumulate(self, count: int, limit: OnnxTensor | None) -> list[OnnxTensor]:
         """Make the last ``count`` results states of a loop, which each step extends; return their initial values.
 
         With a ``limit``, their first dimension is the limit, and each step writes its row. Else they grow.
@@ -85,12 +85,12 @@ class Branch:
                 first = self._allocate(limit, first)
             initial.append(first)
             before = Value(value.type.with_dimensions(first.dims), f"{result.name}:before")
-            self.own.append(Tensor(before.name, result.elem, first.dims, value=before))
+            self.own.append(OnnxTensor(before.name, result.elem, first.dims, value=before))
             after = concatenate(node, [before, row], 0) if limit is None else self._write_row(node, before, row)
-            self.results[i] = Tensor(result.name, result.elem, first.dims, value=after)
+            self.results[i] = OnnxTensor(result.name, result.elem, first.dims, value=after)
         return initial
 
-    def _allocate(self, limit: Tensor, empty: Tensor) -> Tensor:
+    def _allocate(self, limit: OnnxTensor, empty: OnnxTensor) -> OnnxTensor:
         """Return, in the outer graph, zeros in as many rows as the loop may have steps."""
         node, rows = identity(self.outer, empty), value_in_file_order(self.outer, limit)
         least = node.apply(OperationCode.MAXIMUM, rows, node.like(rows, 0), shape=(1,))
@@ -98,14 +98,14 @@ class Branch:
         dims = concatenate(node, sizes, 0) if empty.rank > 1 else least
         shape = (int(least.array.item()) if least.array is not None else DYNAMIC, *empty.dims[1:])
         value = fill(node, dims, np.zeros(1, DTYPES[empty.elem]), shape)
-        return Tensor(f"{empty.name}:rows", empty.elem, shape, value=value)
+        return OnnxTensor(f"{empty.name}:rows", empty.elem, shape, value=value)
 
-    def _write_row(self, node: Node, rows: Value, row: Value) -> Value:
+    def _write_row(self, node: OnnxNode, rows: Value, row: Value) -> Value:
         at = node.view(self.own[0].materialize(), (1, 1))
         options = node.i32(Reduction.NONE), node.flag(False)
         return node.apply(CompositeCode.SCATTER_ND, rows, at, row, *options, shape=rows.shape)
 
-    def model(self, captured: Sequence[Tensor], results: Sequence[Tensor], *, counts: bool = False) -> Value:
+    def model(self, captured: Sequence[OnnxTensor], results: Sequence[OnnxTensor], *, counts: bool = False) -> Value:
         """Return the model; its inputs are the subgraph's, then ``captured``. With ``counts`` it is a loop's body."""
         further = [self.captured.get(tensor) or self._input(tensor, tensor.name) for tensor in captured]
         outputs = [value_in_file_order(self.conversion, tensor) for tensor in results]
@@ -124,12 +124,12 @@ class Branch:
         return model_operand(build(self.conversion.graph, model, inputs, outputs))
 
 
-class _Scope(dict[str, Tensor]):
+class _Scope(dict[str, OnnxTensor]):
     def __init__(self, branch: Branch) -> None:
         super().__init__()
         self.branch = branch
 
-    def __missing__(self, name: str) -> Tensor:
+    def __missing__(self, name: str) -> OnnxTensor:
         return self.branch.capture(name)
 
     def copy(self) -> _Scope:

@@ -8,8 +8,8 @@ from nnapi.codes import OperationCode
 from nnapi.importers.graph import FLOAT32, INT32, Value
 from nnapi.importers.onnx.computed_sizes import read_size
 from nnapi.importers.onnx.layout import read_as_stored
-from nnapi.importers.onnx.node import HIGHEST_RANK, Node
-from nnapi.importers.onnx.tensors import DYNAMIC, Tensor
+from nnapi.importers.onnx.node import HIGHEST_RANK, OnnxNode
+from nnapi.importers.onnx.tensors import DYNAMIC, OnnxTensor
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, ceil, floor
 from nnapi.operation_codes import CompositeCode
@@ -23,7 +23,7 @@ ROUNDINGS: dict[str, Callable[[Term], Term]] = {
 LAYOUTS = ("asymmetric", "align_corners", "half_pixel", "pytorch_half_pixel")
 
 
-def resize_at_run(node: Node, axes: Sequence[int], given: int, *, by_scale: bool) -> Tensor:
+def resize_at_run(node: OnnxNode, axes: Sequence[int], given: int, *, by_scale: bool) -> OnnxTensor:
     """Resize along ``axes``. Input ``given`` holds a size for each of them, or with ``by_scale`` a factor."""
     tensor, mode = node.tensor(0), node.attribute("mode", "nearest")
     expressible(mode in ("nearest", "linear"), f"its mode is {mode}, and its size is computed")
@@ -44,14 +44,14 @@ def resize_at_run(node: Node, axes: Sequence[int], given: int, *, by_scale: bool
     return node.result(value, tuple(shape), elem=tensor.elem, is_nhwc=is_nhwc)
 
 
-def _read_known(given: Tensor) -> list[float | None]:
+def _read_known(given: OnnxTensor) -> list[float | None]:
     """Return the sizes or factors that are known before a run, and None for the others."""
     array = given.known_sizes if given.array is None else given.array
     (count,) = given.dims
     return [None] * count if array is None else [None if each < 0 else each for each in array.reshape(-1).tolist()]
 
 
-def _pick(node: Node, given: int, i: int) -> Term:
+def _pick(node: OnnxNode, given: int, i: int) -> Term:
     value = node.input(given)
     return _as_float(Term(node, node.apply(OperationCode.GATHER, value, node.i32(0), node.graph.ints([i]), shape=(1,))))
 

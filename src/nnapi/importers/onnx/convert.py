@@ -14,12 +14,12 @@ from nnapi.importers.onnx.dynamic_quantization import join_products
 from nnapi.importers.onnx.folding import KNOWN, compute_constants, compute_empty, reads_empty
 from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.graph import OnnxGraph
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import MODULES, ByFunctionError, Result, kind_of, reason_without_rule
 from nnapi.importers.onnx.reader import DEFAULT, INT4, UINT4
 from nnapi.importers.onnx.rule_results import as_tensor, call_rule
 from nnapi.importers.onnx.scope import MOST_NODES, ImportState, Scope
-from nnapi.importers.onnx.tensors import Tensor, constant, placeholder
+from nnapi.importers.onnx.tensors import OnnxTensor, constant, placeholder
 from nnapi.importers.refusals import EmptyResult, Refused
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ MOVES = ("Gather", "GatherND", "Slice", "Transpose", "Squeeze", "Unsqueeze")
 """Operators whose results have only elements of input 0."""
 DEEPEST = 20
 """The maximum nesting depth of functions."""
-Method: TypeAlias = "Callable[[Node], Sequence[Result | None]]"
+Method: TypeAlias = "Callable[[OnnxNode], Sequence[Result | None]]"
 
 
 class Conversion(Scope):
@@ -63,7 +63,7 @@ class Conversion(Scope):
             need(self.state.nodes_left >= 0, f"inlining makes more than {MOST_NODES} nodes", BadDataError)
             self._convert(functions.resolve_attributes(proto, outer or {}))
 
-    def run_subgraph(self, graph: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]:
+    def run_subgraph(self, graph: onnx.GraphProto, inputs: Sequence[OnnxTensor]) -> list[OnnxTensor]:
         """Convert a subgraph and return its outputs; raise Refused if NNAPI cannot express a node."""
         self.begin(graph)
         self.tensors.update(zip((info.name for info in graph.input), inputs, strict=True))
@@ -103,7 +103,7 @@ class Conversion(Scope):
         """Convert a node and name its results. If an input was refused, only check that the node has a rule."""
         domain = "" if proto.domain in DEFAULT else proto.domain
         tensors = self.find(proto.input)
-        node = Node(self, proto, tensors, self.schema(proto.op_type, domain))
+        node = OnnxNode(self, proto, tensors, self.schema(proto.op_type, domain))
         if any(tensor is not None and tensor.is_refused for tensor in tensors):
             if domain or proto.op_type not in KNOWN:
                 self._find_method(node, domain)
@@ -133,13 +133,13 @@ class Conversion(Scope):
         if reasons:
             raise Refused(*dict.fromkeys(reasons))
 
-    def _compute_constants(self, node: Node, domain: str) -> Sequence[Result | None] | None:
+    def _compute_constants(self, node: OnnxNode, domain: str) -> Sequence[Result | None] | None:
         if domain or (node.proto.domain, node.kind) in self.state.functions:
             return None
         tensors = join_sizes(node)
         return compute_constants(self.state.file, node.proto, self.opsets[""], tensors)
 
-    def _apply_method(self, node: Node, domain: str) -> Sequence[Result | None]:
+    def _apply_method(self, node: OnnxNode, domain: str) -> Sequence[Result | None]:
         is_own = not domain and (node.proto.domain, node.kind) not in self.state.functions
         if is_own and reads_empty(node.proto, node.tensors):
             empty = compute_empty(node.proto, self.opsets[""], node.tensors)
@@ -155,7 +155,7 @@ class Conversion(Scope):
                 raise
             return empty
 
-    def _find_method(self, node: Node, domain: str) -> Method:
+    def _find_method(self, node: OnnxNode, domain: str) -> Method:
         """Return the function that converts a node: by a function of the file, a rule, or ONNX's own function."""
         local = self.state.functions.get((node.proto.domain, node.kind))
         if local is not None:
@@ -163,19 +163,19 @@ class Conversion(Scope):
         key = kind_of(domain, node.kind)
         return partial(self._call_rule, key=key, domain=domain) if key in MODULES else self._find_function(node, domain)
 
-    def _call_rule(self, node: Node, key: str, domain: str) -> Sequence[Result | None]:
+    def _call_rule(self, node: OnnxNode, key: str, domain: str) -> Sequence[Result | None]:
         try:
             return call_rule(node, key)
         except ByFunctionError:
             return self._find_function(node, domain)(node)
 
-    def _find_function(self, node: Node, domain: str) -> Method:
+    def _find_function(self, node: OnnxNode, domain: str) -> Method:
         """Return the function that converts a node by ONNX's definition of its operator; raise Refused without one."""
         schema, reason = node.schema, reason_without_rule(node.kind, domain)
         if schema is None or not schema.has_function:
             raise Refused(reason)
 
-        def inline(node: Node) -> Sequence[Result | None]:
+        def inline(node: OnnxNode) -> Sequence[Result | None]:
             opset = self.opsets.get(domain, 1)
             body = functions.body_of(node.proto, domain, opset, self.opsets, node.tensors)
             if body is None:
@@ -184,7 +184,7 @@ class Conversion(Scope):
 
         return inline
 
-    def _inline(self, body: functions.Body, node: Node) -> list[Result | None]:
+    def _inline(self, body: functions.Body, node: OnnxNode) -> list[Result | None]:
         inner = nested_conversion(self, body.opsets)
         given = dict(zip(body.inputs, node.tensors, strict=False))
         inner.tensors = {name: tensor for name, tensor in given.items() if tensor is not None}
@@ -196,7 +196,7 @@ class Conversion(Scope):
 
 def _without_elements(result: Result | None) -> Result | None:
     """Mark the result of a move of no elements, whose dimensions depend on data."""
-    if isinstance(result, Tensor):
+    if isinstance(result, OnnxTensor):
         result.is_empty = True
     return result
 

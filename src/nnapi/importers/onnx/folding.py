@@ -12,7 +12,7 @@ import numpy as np
 from nnapi.importers.onnx.numpy_folding import fold_by_numpy
 from nnapi.importers.onnx.reader import File, need_library
 from nnapi.importers.onnx.symbolic_folding import fold_symbolic
-from nnapi.importers.onnx.tensors import DTYPES, ELEM_OF, Tensor, constant, words
+from nnapi.importers.onnx.tensors import DTYPES, ELEM_OF, OnnxTensor, constant, words
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array
 from nnapi.shapes.array import as_integers, is_symbolic
@@ -48,7 +48,7 @@ NO_LARGER = words("Cast Flatten Identity Reshape Slice Split Squeeze Transpose T
 DYNAMIC_SHAPES = "it computes with dimensions that only a run knows; fix them by load(shapes=…) or --shape"
 
 
-def can_fold(kind: str, tensors: Sequence[Tensor | None]) -> bool:
+def can_fold(kind: str, tensors: Sequence[OnnxTensor | None]) -> bool:
     """Return whether a node can be folded; raise Refused if it computes with dynamic dimensions."""
     if kind in NEVER or any(tensor is not None and tensor.array is None for tensor in tensors):
         return False
@@ -103,7 +103,9 @@ def _estimate_shape(kind: str, arrays: Sequence[Array]) -> list[int]:
     return [MOST + 1]
 
 
-def compute_empty(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]) -> list[Tensor | None] | None:
+def compute_empty(
+    proto: onnx.NodeProto, opset: int, tensors: Sequence[OnnxTensor | None]
+) -> list[OnnxTensor | None] | None:
     """Return the results of a node if none has elements, by the static shapes of its inputs; None for other nodes."""
     computed = [i for i, tensor in enumerate(tensors) if tensor is not None and tensor.array is None]
     known = [None if tensor is None else _zeros(tensor) for tensor in tensors]
@@ -120,7 +122,7 @@ def compute_empty(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | 
     return [constant(name, np.asarray(array)) if name else None for name, array in found.items()]
 
 
-def _zeros(tensor: Tensor) -> Tensor | None:
+def _zeros(tensor: OnnxTensor) -> OnnxTensor | None:
     """Return zeros of a computed tensor's shape; None if they are too many. A constant is returned itself."""
     if tensor.array is not None:
         return tensor
@@ -128,7 +130,7 @@ def _zeros(tensor: Tensor) -> Tensor | None:
     return constant("", np.zeros(tensor.dims, DTYPES[tensor.elem])) if is_small else None
 
 
-def reads_empty(proto: onnx.NodeProto, tensors: Sequence[Tensor | None]) -> bool:
+def reads_empty(proto: onnx.NodeProto, tensors: Sequence[OnnxTensor | None]) -> bool:
     """Return whether a node reads data without elements."""
     data = tensors[:1] if _has_parameters(proto.op_type) else tensors
     return any(tensor is not None and tensor.lacks_elements for tensor in data)
@@ -138,7 +140,7 @@ def _has_parameters(kind: str) -> bool:
     return kind in PARAMETERIZED or kind.startswith("Reduce")
 
 
-def fold(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]) -> list[Any]:
+def fold(proto: onnx.NodeProto, opset: int, tensors: Sequence[OnnxTensor | None]) -> list[Any]:
     """Compute a node on constants; raise Refused if ONNX's reference evaluator cannot."""
     simple = fold_by_numpy(proto, opset, [None if tensor is None else tensor.array for tensor in tensors])
     if simple is not None:
@@ -174,8 +176,8 @@ def _gather_elements(proto: onnx.NodeProto, data: Array, indices: Array) -> Arra
 
 
 def compute_constants(
-    file: File, proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]
-) -> list[Tensor | None] | None:
+    file: File, proto: onnx.NodeProto, opset: int, tensors: Sequence[OnnxTensor | None]
+) -> list[OnnxTensor | None] | None:
     """Return the results of a node that is a constant, reads dimensions or can be folded; else None."""
     name = next(iter(proto.output), "")
     attributes = {each.name: each for each in proto.attribute}
@@ -196,7 +198,7 @@ def compute_constants(
     if not can_fold(proto.op_type, tensors):
         return None
     is_dynamic_shape = any(tensor is not None and tensor.is_dynamic_shape for tensor in tensors)
-    results: list[Tensor | None] = []
+    results: list[OnnxTensor | None] = []
     for output, found in zip(proto.output, fold(proto, opset, tensors), strict=True):
         if not output:
             results.append(None)
@@ -209,8 +211,8 @@ def compute_constants(
 
 
 def _compute_symbolic(
-    proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]
-) -> list[Tensor | None] | None:
+    proto: onnx.NodeProto, opset: int, tensors: Sequence[OnnxTensor | None]
+) -> list[OnnxTensor | None] | None:
     """Return the result of a node on constants of which some depend on sizes; None if an input is computed."""
     if proto.op_type in NEVER or any(tensor is not None and tensor.array is None for tensor in tensors):
         return None
@@ -220,7 +222,7 @@ def _compute_symbolic(
     return [constant(names[0], _fold_output(proto, opset, tensors, 0))]
 
 
-def _fold_output(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None], position: int) -> Array:
+def _fold_output(proto: onnx.NodeProto, opset: int, tensors: Sequence[OnnxTensor | None], position: int) -> Array:
     def compute(*arrays: Array | None) -> Array:
         known = [None if array is None else constant("", array) for array in arrays]
         return np.asarray(fold(proto, opset, known)[position])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nnapi.formats.onnx.messages import AttributeProto, FunctionProto, NodeProto
 from nnapi.importers.onnx.reader import need_library
-from nnapi.importers.onnx.tensors import Tensor
+from nnapi.importers.onnx.tensors import OnnxTensor
 
 if TYPE_CHECKING:
     from nnapi.formats.onnx import messages as onnx
@@ -26,7 +26,7 @@ class Body:
 
 
 def body_of(
-    proto: onnx.NodeProto, domain: str, opset: int, opsets: Mapping[str, int], tensors: Sequence[Tensor | None]
+    proto: onnx.NodeProto, domain: str, opset: int, opsets: Mapping[str, int], tensors: Sequence[OnnxTensor | None]
 ) -> Body | None:
     """Return ONNX's function for an operator, or None; ``opset`` is the version of the operator's domain."""
     need_library()
@@ -81,7 +81,7 @@ def resolve_attributes(proto: onnx.NodeProto, attributes: Attributes) -> onnx.No
     return copy
 
 
-def _type(tensor: Tensor | None) -> bytes:
+def _type(tensor: OnnxTensor | None) -> bytes:
     from onnx import helper
 
     if tensor is None:

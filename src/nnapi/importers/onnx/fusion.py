@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.importers.onnx.tensors import BYTES, CODES, Tensor
+from nnapi.importers.onnx.tensors import BYTES, CODES, OnnxTensor
 from nnapi.model.operand import OperandType
 from nnapi.ops.quantized_values import BOUNDS
 
@@ -37,7 +37,7 @@ class Readers:
             for name in names_in_subgraphs(node):
                 self._readers.setdefault(name, []).append(None)
 
-    def fusion(self, name: str, tensors: Mapping[str, Tensor]) -> Fusion:
+    def fusion(self, name: str, tensors: Mapping[str, OnnxTensor]) -> Fusion:
         """Return the activation and quantization that read a tensor; each must be the only reader of its input."""
         node = self.only(name)
         activation = FuseCode.FUSED_NONE if node is None else _activation(node, tensors)
@@ -61,7 +61,7 @@ def names_in_subgraphs(node: onnx.NodeProto) -> set[str]:
     return found
 
 
-def _activation(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) -> FuseCode:
+def _activation(node: onnx.NodeProto, tensors: Mapping[str, OnnxTensor]) -> FuseCode:
     if node.op_type == "Relu":
         return FuseCode.FUSED_RELU
     if node.op_type != "Clip" or node.domain:
@@ -77,7 +77,7 @@ def _activation(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) -> FuseCode
     return ACTIVATIONS.get((low, high), FuseCode.FUSED_NONE)
 
 
-def _find_quantized_type(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) -> OperandType | None:
+def _find_quantized_type(node: onnx.NodeProto, tensors: Mapping[str, OnnxTensor]) -> OperandType | None:
     """Return the quantized type of QuantizeLinear's result; None if NNAPI lacks this type."""
     if node.op_type != "QuantizeLinear" or node.domain or len(node.input) < 2:
         return None
@@ -88,7 +88,7 @@ def _find_quantized_type(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) ->
     return quantized_type(scale, point)
 
 
-def quantized_type(scale: Tensor | None, point: Tensor | None) -> OperandType | None:
+def quantized_type(scale: OnnxTensor | None, point: OnnxTensor | None) -> OperandType | None:
     """Return the quantized type for a constant scale and zero point; None if NNAPI lacks this type."""
     if scale is None or scale.array is None or scale.array.size != 1 or scale.array.dtype.kind != "f":
         return None

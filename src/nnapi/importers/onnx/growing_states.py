@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nnapi.formats.onnx.messages import make_node
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.reader import to_array
-from nnapi.importers.onnx.tensors import DYNAMIC, Tensor, constant
+from nnapi.importers.onnx.tensors import DYNAMIC, OnnxTensor, constant
 from nnapi.model.operand import Array
 
 
@@ -18,11 +18,11 @@ class Grown(NamedTuple):
     """A loop whose growing states are its last scan outputs, and the position of each former result in its results."""
 
     body: Any
-    carried: list[Tensor]
+    carried: list[OnnxTensor]
     order: list[int]
 
 
-def extract_rows(node: Node, body: Any, carried: Sequence[Tensor]) -> Grown | None:
+def extract_rows(node: OnnxNode, body: Any, carried: Sequence[OnnxTensor]) -> Grown | None:
     """Return the loop without growing states; None if it has none.
 
     Such a state begins without rows. The body reads it only to append a row to it, and has no subgraphs.
@@ -51,7 +51,7 @@ def extract_rows(node: Node, body: Any, carried: Sequence[Tensor]) -> Grown | No
     return Grown(inner, [carried[i] for i in rest], [*order, *range(len(rest), count)])
 
 
-def _is_growing(body: Any, writers: dict[str, Any], constants: dict[str, Array], i: int, state: Tensor) -> bool:
+def _is_growing(body: Any, writers: dict[str, Any], constants: dict[str, Array], i: int, state: OnnxTensor) -> bool:
     before, after = body.input[2 + i].name, body.output[1 + i].name
     join = writers.get(after)
     if state.array is None or state.rank < 2 or state.dims[0] != 0 or DYNAMIC in state.dims[1:] or join is None:

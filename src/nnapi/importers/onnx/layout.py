@@ -12,8 +12,8 @@ from nnapi.importers.broadcasting import broadcast_shape
 from nnapi.importers.graph import Value
 from nnapi.importers.movement import collapse
 from nnapi.importers.onnx.images import IMAGES, VOLUME, channels_last, image_shape, to_nhwc
-from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, Node
-from nnapi.importers.onnx.tensors import DYNAMIC, Tensor, constant
+from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, OnnxNode
+from nnapi.importers.onnx.tensors import DYNAMIC, OnnxTensor, constant
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Shape
 from nnapi.shapes.array import in_order
@@ -24,16 +24,16 @@ class Layout:
     shape: Shape
     is_nhwc: bool = False
 
-    def result(self, node: Node, value: Value, elem: int = 0) -> Tensor:
+    def result(self, node: OnnxNode, value: Value, elem: int = 0) -> OnnxTensor:
         return node.result(value, self.shape, elem=elem, is_nhwc=self.is_nhwc)
 
 
-def image(node: Node, i: int, *, volumes: bool = False) -> Value:
+def image(node: OnnxNode, i: int, *, volumes: bool = False) -> Value:
     """Return input ``i`` as an NHWC image of float values."""
     return node.dequantize_unless_bytes(i, stored_image(node, i, volumes=volumes))
 
 
-def stored_image(node: Node, i: int, *, volumes: bool = False) -> Value:
+def stored_image(node: OnnxNode, i: int, *, volumes: bool = False) -> Value:
     """Return input ``i`` as an NHWC image, which may be quantized, or as a volume if the rule has ``volumes``."""
     tensor = node.tensor(i)
     if tensor.rank not in IMAGES and not (volumes and tensor.rank == VOLUME):
@@ -46,7 +46,7 @@ def stored_image(node: Node, i: int, *, volumes: bool = False) -> Value:
     return images[tensor]
 
 
-def from_image(node: Node, value: Value) -> Tensor:
+def from_image(node: OnnxNode, value: Value) -> OnnxTensor:
     """Return an NHWC image as a result whose shape in the file has the rank of input 0."""
     rank = node.tensor(0).rank
     n, *size, c = value.shape if value.rank == max(rank, 4) else (DYNAMIC,) * max(rank, 4)
@@ -57,7 +57,7 @@ def flatten_shape(shape: Shape, axis: int) -> Shape:
     return tuple(DYNAMIC if DYNAMIC in part else math.prod(part) for part in (shape[:axis], shape[axis:]))
 
 
-def align(node: Node, *indices: int, quantized: bool = False) -> tuple[list[Value], Layout]:
+def align(node: OnnxNode, *indices: int, quantized: bool = False) -> tuple[list[Value], Layout]:
     """Return inputs in a layout in which they broadcast, as floats or plain bytes, and the result's layout."""
     tensors = [node.tensor(i) for i in indices]
     shape = broadcast_shape([tensor.dims for tensor in tensors])
@@ -73,24 +73,24 @@ def align(node: Node, *indices: int, quantized: bool = False) -> tuple[list[Valu
     return values, Layout(shape, is_nhwc)
 
 
-def real_input(node: Node) -> tuple[Value, Layout]:
+def real_input(node: OnnxNode) -> tuple[Value, Layout]:
     """Return input 0 and its layout, as :func:`align` does."""
     (value,), layout = align(node, 0)
     return value, layout
 
 
-def align_from(node: Node, i: int, leader: int, axis: int) -> None:
+def align_from(node: OnnxNode, i: int, leader: int, axis: int) -> None:
     """Append axes of 1 to input ``i`` so that it begins at ``axis`` of input ``leader``, as before opset 7."""
     tensor, rank = node.tensor(i), node.tensor(leader).rank
     shape = tensor.dims + (1,) * (rank - node.axis(axis, rank) - tensor.rank)
     if tensor.array is not None:
         aligned = constant(tensor.name, tensor.array.reshape(shape), in_file=tensor.in_file)
     else:
-        aligned = Tensor(tensor.name, tensor.elem, shape, value=node.view(node.stored(i), shape))
+        aligned = OnnxTensor(tensor.name, tensor.elem, shape, value=node.view(node.stored(i), shape))
     node.tensors = [*node.tensors[:i], aligned, *node.tensors[i + 1 :]]
 
 
-def _broadcast_to_image(node: Node, i: int, shape: Shape, of_constants: bool) -> Value:
+def _broadcast_to_image(node: OnnxNode, i: int, shape: Shape, of_constants: bool) -> Value:
     tensor = node.tensor(i)
     if tensor.nhwc is not None and tensor.rank == len(shape):
         return tensor.nhwc
@@ -104,7 +104,7 @@ def _broadcast_to_image(node: Node, i: int, shape: Shape, of_constants: bool) ->
     return to_nhwc(node, value, own)
 
 
-def _lower_rank(node: Node, values: Sequence[Value], shapes: Sequence[Shape], shape: Shape) -> list[Value]:
+def _lower_rank(node: OnnxNode, values: Sequence[Value], shapes: Sequence[Shape], shape: Shape) -> list[Value]:
     """Lower the rank by merging adjacent axes that broadcast alike."""
     expressible(all(DYNAMIC not in each for each in shapes), f"rank {len(shape)} with dynamic dimensions")
     padded = [(1,) * (len(shape) - len(each)) + tuple(each) for each in shapes]
@@ -116,7 +116,7 @@ def _lower_rank(node: Node, values: Sequence[Value], shapes: Sequence[Shape], sh
     return [node.view(value, collapse(own, kinds)[0]) for value, own in zip(values, padded, strict=True)]
 
 
-def view_around(node: Node, value: Value, shape: Shape, axis: int) -> Value:
+def view_around(node: OnnxNode, value: Value, shape: Shape, axis: int) -> Value:
     """Reshape a value to three dimensions: all axes before ``axis`` merged, ``axis``, all axes behind it merged."""
     return node.view(value, (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])))
 
@@ -125,7 +125,7 @@ NHWC_AXES = {5: (0, 4, 1, 2, 3), 4: (0, 3, 1, 2), 3: (0, 3, 2)}
 """The axis of an NHWC image for each axis in the file, by the rank in the file."""
 
 
-def read_as_stored(node: Node, i: int) -> tuple[Value, dict[int, int], bool]:
+def read_as_stored(node: OnnxNode, i: int) -> tuple[Value, dict[int, int], bool]:
     """Return input ``i`` in its current layout, a map from the file's axes to the value's, and whether the layout is
     NHWC."""
     tensor = node.tensor(i)

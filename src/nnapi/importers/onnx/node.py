@@ -10,12 +10,12 @@ from nnapi.formats.onnx.messages import attribute_value, make_node
 from nnapi.importers.graph import BOOL8, FLOATS, INT32, QUANT8, Value, normalize_call
 from nnapi.importers.input_shapes import describe_shape
 from nnapi.importers.movement import concatenate
-from nnapi.importers.node import Node as AnyNode
+from nnapi.importers.node import Node
 from nnapi.importers.onnx.fusion import Fusion
 from nnapi.importers.onnx.images import to_nchw
 from nnapi.importers.onnx.schemas import Schema
 from nnapi.importers.onnx.scope import Scope
-from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor, constant
+from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, OnnxTensor, constant
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.importers.terms import SIGNED
 from nnapi.model.call import UNKNOWN, NotYetKnown
@@ -37,7 +37,7 @@ WIDEST_RANK = HIGH[-1]
 """The highest rank of operations beyond NNAPI's, on axes that do not merge."""
 
 
-class Node(AnyNode):
+class OnnxNode(Node):
     """A node with its inputs as tensors.
 
     ``since`` is the opset that introduced its operator's definition. ``kind`` overrides the operator; ``wanted``
@@ -48,7 +48,7 @@ class Node(AnyNode):
         self,
         conversion: Scope,
         proto: "onnx.NodeProto",
-        tensors: Sequence[Tensor | None],
+        tensors: Sequence[OnnxTensor | None],
         schema: Schema | None,
         kind: str = "",
         wanted: OperandType | None = None,
@@ -97,10 +97,10 @@ class Node(AnyNode):
     def wants(self, i: int) -> bool:
         return i < len(self.proto.output) and bool(self.proto.output[i])
 
-    def given(self, i: int) -> Tensor | None:
+    def given(self, i: int) -> OnnxTensor | None:
         return self.tensors[i] if i < len(self.tensors) else None
 
-    def tensor(self, i: int) -> Tensor:
+    def tensor(self, i: int) -> OnnxTensor:
         """Return tensor input ``i``; raise Refused if it is omitted."""
         tensor = self.given(i)
         if tensor is None:
@@ -195,11 +195,11 @@ class Node(AnyNode):
 
     # Results
 
-    def result(self, value: Value, shape: Shape | None = None, *, elem: int = 0, is_nhwc: bool = False) -> Tensor:
+    def result(self, value: Value, shape: Shape | None = None, *, elem: int = 0, is_nhwc: bool = False) -> OnnxTensor:
         """Return a result of the node. ``shape`` is its shape in the file, by default that of ``value``."""
-        return Tensor(self.name, elem, value.shape if shape is None else shape, value=value, is_nhwc=is_nhwc)
+        return OnnxTensor(self.name, elem, value.shape if shape is None else shape, value=value, is_nhwc=is_nhwc)
 
-    def constant_result(self, array: Array) -> Tensor:
+    def constant_result(self, array: Array) -> OnnxTensor:
         return constant(self.name, array)
 
     def note(self, message: str) -> None:
@@ -268,12 +268,12 @@ class Node(AnyNode):
         return self.graph.full(type.with_dimensions(shape), number)
 
 
-def identity(scope: Scope, tensor: Tensor) -> Node:
+def identity(scope: Scope, tensor: OnnxTensor) -> OnnxNode:
     """Return an Identity node that reads ``tensor``; values that it makes are named after the tensor."""
-    return Node(scope, make_node("Identity", [tensor.name], [tensor.name]), [tensor], None)
+    return OnnxNode(scope, make_node("Identity", [tensor.name], [tensor.name]), [tensor], None)
 
 
-def value_in_file_order(scope: Scope, tensor: Tensor) -> Value:
+def value_in_file_order(scope: Scope, tensor: OnnxTensor) -> Value:
     """Return the value of a tensor in the file's axis order, with its dimensions up to NNAPI's rank."""
     value = tensor.materialize()
     if not tensor.is_nhwc:

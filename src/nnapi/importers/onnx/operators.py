@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from nnapi.importers.graph import Value
-from nnapi.importers.onnx.tensors import Tensor
+from nnapi.importers.onnx.tensors import OnnxTensor
 from nnapi.importers.refusals import explain_missing_rule
 from nnapi.rule_table import RuleTable
 
 if TYPE_CHECKING:
-    from nnapi.importers.onnx.node import Node
+    from nnapi.importers.onnx.node import OnnxNode
 
-Result: TypeAlias = "Value | Tensor"
-Rule: TypeAlias = "Callable[[Node], Result | Sequence[Result | None]]"
+Result: TypeAlias = "Value | OnnxTensor"
+Rule: TypeAlias = "Callable[[OnnxNode], Result | Sequence[Result | None]]"
 
 
 class ByFunctionError(Exception):

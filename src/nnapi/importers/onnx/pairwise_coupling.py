@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.rule_results import compose
-from nnapi.importers.onnx.tensors import Tensor
+from nnapi.importers.onnx.tensors import OnnxTensor
 from nnapi.importers.refusals import expressible
 
 SWEEPS = 10
@@ -24,7 +24,9 @@ LEAST = 1e-7
 """The least probability of a pair."""
 
 
-def estimate_probabilities(node: Node, scores: Tensor, pairs: Sequence[tuple[int, int]], classes: int) -> Tensor:
+def estimate_probabilities(
+    node: OnnxNode, scores: OnnxTensor, pairs: Sequence[tuple[int, int]], classes: int
+) -> OnnxTensor:
     """Return the probability of each class. The node has the parameters of each pair's sigmoid, prob_a and prob_b."""
     is_small = classes <= MOST_CLASSES
     expressible(is_small, f"the probabilities of {classes} classes are iterated; at most {MOST_CLASSES} are unrolled")
@@ -44,7 +46,7 @@ def estimate_probabilities(node: Node, scores: Tensor, pairs: Sequence[tuple[int
     return estimate
 
 
-def _lay_out(node: Node, likely: Tensor, pairs: Sequence[tuple[int, int]], classes: int) -> Tensor:
+def _lay_out(node: OnnxNode, likely: OnnxTensor, pairs: Sequence[tuple[int, int]], classes: int) -> OnnxTensor:
     """Return a matrix for each row: the probability of class i beside class j, 0 on the diagonal."""
     signs, ones = (np.zeros((count, classes, classes), np.float32) for count in (len(pairs), 1))
     for k, (i, j) in enumerate(pairs):
@@ -54,7 +56,7 @@ def _lay_out(node: Node, likely: Tensor, pairs: Sequence[tuple[int, int]], class
     return compose(node, "Reshape", flat, [-1, classes, classes])
 
 
-def _sweep(node: Node, system: Tensor, diagonal: Tensor, before: Tensor, classes: int) -> Tensor:
+def _sweep(node: OnnxNode, system: OnnxTensor, diagonal: OnnxTensor, before: OnnxTensor, classes: int) -> OnnxTensor:
     """Improve each probability in turn, in rows whose error is not small enough."""
     errors = compose(node, "Squeeze", compose(node, "MatMul", system, compose(node, "Unsqueeze", before, [2])), [2])
     mean = compose(node, "ReduceSum", compose(node, "Mul", before, errors), [1], keepdims=1)

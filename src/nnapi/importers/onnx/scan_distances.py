@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.reader import to_array
 from nnapi.importers.onnx.rule_results import Operand, compose
-from nnapi.importers.onnx.tensors import Tensor
+from nnapi.importers.onnx.tensors import OnnxTensor
 from nnapi.model.operand import Array
 
 ELEMENTWISE = ("Abs", "Pow", "Sqrt", "Mul", "Div", "Identity")
 REDUCING = ("ReduceSumSquare", "ReduceSum", "ReduceMax", "ReduceL1", "ReduceL2")
 
 
-def compute_distances(node: Node, body: Any, states: Sequence[Tensor], count: int) -> Tensor | None:
+def compute_distances(node: OnnxNode, body: Any, states: Sequence[OnnxTensor], count: int) -> OnnxTensor | None:
     """Return the second output of a Scan whose one state never changes, and whose steps subtract a row from it, then
     compute elementwise and reduce the columns; None for other Scans."""
     options = ("scan_input_axes", "scan_output_axes", "scan_input_directions", "scan_output_directions")

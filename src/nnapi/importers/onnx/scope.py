@@ -10,7 +10,7 @@ from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.schemas import Schema, find_schema
-from nnapi.importers.onnx.tensors import Tensor, Values
+from nnapi.importers.onnx.tensors import OnnxTensor, Values
 from nnapi.importers.refusals import Refusal, Refused
 from nnapi.importers.symbolic_model import InputSymbols
 
@@ -54,9 +54,9 @@ class Scope:
 
     def __init__(self, state: ImportState, graph: OnnxGraph, opsets: dict[str, int], depth: int = 0) -> None:
         self.state, self.graph, self.opsets, self.depth = state, graph, opsets, depth
-        self.tensors: dict[str, Tensor] = {}
-        self.nhwc_images: dict[Tensor, Value] = {}
-        self.in_file_order: dict[Tensor, Value] = {}
+        self.tensors: dict[str, OnnxTensor] = {}
+        self.nhwc_images: dict[OnnxTensor, Value] = {}
+        self.in_file_order: dict[OnnxTensor, Value] = {}
         self.activated: set[Value] = set()
         self.readers = Readers([], [])
 
@@ -76,7 +76,7 @@ class Scope:
     def is_read(self, value: Value) -> bool:
         return any(value in step.inputs for step in self.graph.steps)
 
-    def find(self, names: Sequence[str]) -> list[Tensor | None]:
+    def find(self, names: Sequence[str]) -> list[OnnxTensor | None]:
         """Return the tensors of these names, None for omitted inputs; omitted inputs at the end are dropped."""
         tensors = [self.tensors[name] if name else None for name in names]
         while tensors and tensors[-1] is None:

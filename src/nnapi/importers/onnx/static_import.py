@@ -28,7 +28,7 @@ from nnapi.importers.onnx.tensors import (
     NAMES,
     NARROWED,
     WIDENED,
-    Tensor,
+    OnnxTensor,
     Values,
     constant,
     declared_shape,
@@ -142,7 +142,7 @@ def _read_inputs(conversion: Conversion, graph: onnx.GraphProto) -> list[Value]:
     return inputs
 
 
-def _read_input(scope: Scope, info: onnx.ValueInfoProto) -> Tensor:
+def _read_input(scope: Scope, info: onnx.ValueInfoProto) -> OnnxTensor:
     kind = info.type.WhichOneof("value")
     expressible(kind == "tensor_type", f"it is of type {str(kind).removesuffix('_type')}, NNAPI has tensors only")
     declared = info.type.tensor_type
@@ -159,7 +159,7 @@ def _read_input(scope: Scope, info: onnx.ValueInfoProto) -> Tensor:
         type = type.with_dimensions(())
     is_empty = has_empty_axis(declared) or 0 in scope.state.shapes.get(info.name, ())
     empty = np.zeros(shape or (), DTYPES[declared.elem_type]) if is_empty else None
-    return Tensor(info.name, declared.elem_type, shape, empty, Value(type, info.name))
+    return OnnxTensor(info.name, declared.elem_type, shape, empty, Value(type, info.name))
 
 
 def _read_outputs(scope: Scope, graph: onnx.GraphProto) -> list[Value]:
@@ -181,7 +181,7 @@ def _read_outputs(scope: Scope, graph: onnx.GraphProto) -> list[Value]:
     return values
 
 
-def _find_result(scope: Scope, tensor: Tensor) -> Value:
+def _find_result(scope: Scope, tensor: OnnxTensor) -> Value:
     expressible(not tensor.is_dynamic_shape or tensor.compute, "it depends on dimensions that only a run knows")
     if tensor.compute:
         tensor = tensor.compute()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnapi.importers.onnx.tensors import BOOL, DTYPES, Tensor, words
+from nnapi.importers.onnx.tensors import BOOL, DTYPES, OnnxTensor, words
 from nnapi.importers.refusals import expressible
 from nnapi.shapes.array import SymbolicArray, as_integers, broadcast, has_sizes, is_symbolic
 
@@ -36,7 +36,9 @@ SAME_SHAPE = words("CumSum Trilu")
 """Operators whose result has the shape of their first input."""
 
 
-def fold_symbolic(proto: onnx.NodeProto, tensors: Sequence[Tensor | None], fold: Fold) -> SymbolicArray | Any | None:
+def fold_symbolic(
+    proto: onnx.NodeProto, tensors: Sequence[OnnxTensor | None], fold: Fold
+) -> SymbolicArray | Any | None:
     """Return the result of a node with one output on constants, of which some depend on sizes."""
     arrays = [None if tensor is None else tensor.constant for tensor in tensors]
     attributes = {each.name: each for each in proto.attribute}

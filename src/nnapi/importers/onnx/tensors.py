@@ -73,7 +73,7 @@ class PackedWeights(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class Tensor:
+class OnnxTensor:
     """A tensor of the file.
 
     ``array`` is a constant in the file's type. ``value`` is the operand in the graph, made on demand for a constant;
@@ -96,7 +96,7 @@ class Tensor:
     is_refused: bool = False
     is_empty: bool = False
     quantized: Value | None = None
-    compute: Callable[[], Tensor] | None = None
+    compute: Callable[[], OnnxTensor] | None = None
     known_sizes: Array | None = None
     packed: PackedWeights | None = None
 
@@ -142,14 +142,14 @@ class Tensor:
         return self.array is not None or (self.shape is not None and DYNAMIC not in self.shape)
 
 
-def constant(name: str, array: Array, *, in_file: bool = False, is_dynamic_shape: bool = False) -> Tensor:
+def constant(name: str, array: Array, *, in_file: bool = False, is_dynamic_shape: bool = False) -> OnnxTensor:
     elem = ELEM_OF.get(array.dtype, 0)
     expressible(elem, f"{name} is of type {array.dtype}, which NNAPI does not have")
-    return Tensor(name, elem, array.shape, array, in_file=in_file, is_dynamic_shape=is_dynamic_shape)
+    return OnnxTensor(name, elem, array.shape, array, in_file=in_file, is_dynamic_shape=is_dynamic_shape)
 
 
-def placeholder(name: str) -> Tensor:
-    return Tensor(name, FLOAT, None, value=Value(OperandType(O.TENSOR_FLOAT32), name), is_refused=True)
+def placeholder(name: str) -> OnnxTensor:
+    return OnnxTensor(name, FLOAT, None, value=Value(OperandType(O.TENSOR_FLOAT32), name), is_refused=True)
 
 
 def elem_name(elem: int) -> str:

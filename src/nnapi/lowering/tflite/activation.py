@@ -3,17 +3,17 @@
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.refusal import require
-from nnapi.lowering.tflite.context import Context, lower
+from nnapi.lowering.tflite.context import TfliteContext, lower
 from nnapi.operation_codes import CompositeCode as Composite
 
 
 @lower(Op.RELU, Op.RELU1, Op.RELU6, Op.TANH, Op.LOGISTIC, Op.HARD_SWISH)
-def activation(context: Context, input: Tensor) -> Tensor:
+def activation(context: TfliteContext, input: Tensor) -> Tensor:
     return context.map(context.kind, input, context.result())
 
 
 @lower(Op.ELU)
-def elu(context: Context, input: Tensor, alpha: float) -> Tensor:
+def elu(context: TfliteContext, input: Tensor, alpha: float) -> Tensor:
     """Compute max(x, 0) + alpha · (exp(min(x, 0)) - 1); the ELU of TensorFlow Lite has an alpha of 1."""
     require(alpha > 0, f"alpha is {alpha}: not above 0 it would act above zero as well")
     if alpha == 1:
@@ -26,10 +26,10 @@ def elu(context: Context, input: Tensor, alpha: float) -> Tensor:
 
 
 @lower(Op.PRELU)
-def prelu(context: Context, input: Tensor, alpha: Tensor) -> Tensor:
+def prelu(context: TfliteContext, input: Tensor, alpha: Tensor) -> Tensor:
     return context.emit("PRELU", [input, alpha])
 
 
 @lower(Composite.GELU)
-def gelu(context: Context, input: Tensor, approximate: bool) -> Tensor:
+def gelu(context: TfliteContext, input: Tensor, approximate: bool) -> Tensor:
     return context.emit("GELU", [input], approximate=approximate)

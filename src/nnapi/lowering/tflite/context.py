@@ -86,7 +86,7 @@ def image_paddings(padding: Padding) -> list[Sequence[int]]:
     return [(0, 0), *padding, (0, 0)]
 
 
-class Context(lowering.Context, ABC):
+class TfliteContext(lowering.Context, ABC):
     """One call that is being lowered, and the operators that a rule has appended for it.
 
     ``value_of`` returns an operand's stored value by index, None for a computed operand; ``tensor_at`` its tensor.

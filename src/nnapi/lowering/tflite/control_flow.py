@@ -11,12 +11,12 @@ from nnapi.contract.driver import Verdict
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.lowering.nested import NestedLowering, Side, has_loop, need_alike
-from nnapi.lowering.tflite.context import Context, tensor_of
+from nnapi.lowering.tflite.context import TfliteContext, tensor_of
 from nnapi.lowering.tflite.control_flow_counts import Counted, find_counted
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
 
-C = TypeVar("C", bound=Context)
+C = TypeVar("C", bound=TfliteContext)
 
 
 class Role(Enum):

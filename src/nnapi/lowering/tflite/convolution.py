@@ -6,7 +6,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.options import convolution_options, stride_options
 from nnapi.formats.tflite.schema import SAME, VALID
-from nnapi.lowering.tflite.context import Context, image_paddings, lower
+from nnapi.lowering.tflite.context import TfliteContext, image_paddings, lower
 from nnapi.lowering.windows import separate_zeros
 from nnapi.model.operand import OperandType
 from nnapi.ops.shapes import NO_PADDING, Padding, Pair, same_padding
@@ -14,7 +14,7 @@ from nnapi.ops.shapes import NO_PADDING, Padding, Pair, same_padding
 
 @lower(Op.CONV_2D, Op.GROUPED_CONV_2D, Op.DEPTHWISE_CONV_2D)
 def convolve(
-    context: Context,
+    context: TfliteContext,
     input: Tensor,
     filter: OperandType,
     padding: Padding,
@@ -36,7 +36,7 @@ def convolve(
 
 @lower(Op.TRANSPOSE_CONV_2D)
 def transpose_conv_2d(
-    context: Context, input: Tensor, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair
+    context: TfliteContext, input: Tensor, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair
 ) -> Tensor:
     """Compute the whole result and slice off its border if no scheme fits. Negative padding pads the input, unless it
     is less than a stride after the image: then the output shape says it."""

@@ -9,12 +9,12 @@ from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.schema import DETECTION
 from nnapi.lowering.refusal import require
-from nnapi.lowering.tflite.context import Context, lower
+from nnapi.lowering.tflite.context import TfliteContext, lower
 
 
 @lower(Op.DETECTION_POSTPROCESSING)
 def detection_postprocessing(
-    context: Context, scores: Tensor, deltas: Tensor, anchors: Tensor, **numbers: Any
+    context: TfliteContext, scores: Tensor, deltas: Tensor, anchors: Tensor, **numbers: Any
 ) -> Sequence[Tensor]:
     """Convert the results of TFLite, which are float32 and contain unwritten entries after the last detection."""
     threshold, most = numbers["iou_threshold"], numbers["max_classes_per_detection"]
@@ -56,7 +56,7 @@ def _content(numbers: Mapping[str, Any], classes: int) -> bytes:
     return bytes(flexbuffers.Dumps(options))
 
 
-def _keep_found(context: Context, values: Tensor, count: Tensor, out: Tensor) -> Tensor:
+def _keep_found(context: TfliteContext, values: Tensor, count: Tensor, out: Tensor) -> Tensor:
     """Copy the entries that hold a detection; set the others to 0."""
     indices = np.arange(values.shape[1], dtype=np.float32).reshape(1, -1, *[1] * (len(values.shape) - 2))
     numbered = constant(np.broadcast_to(indices, values.shape), "f32")

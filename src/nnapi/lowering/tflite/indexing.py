@@ -9,25 +9,25 @@ from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import DTYPES, Tensor, constant
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.lowering.refusal import require
-from nnapi.lowering.tflite.context import Context, lower
+from nnapi.lowering.tflite.context import TfliteContext, lower
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.coordinates import Reduction
 from nnapi.ops.shapes import axis_of
 
 
 @lower(Op.GATHER)
-def gather(context: Context, input: Tensor, axis: int, indices: Tensor) -> Tensor:
+def gather(context: TfliteContext, input: Tensor, axis: int, indices: Tensor) -> Tensor:
     return context.emit("GATHER", [input, indices], axis=axis_of(axis, len(input.shape)))
 
 
 @lower(Composite.TAKE)
-def take(context: Context, input: Tensor, axis: int, indices: Tensor) -> Tensor:
+def take(context: TfliteContext, input: Tensor, axis: int, indices: Tensor) -> Tensor:
     axis = axis_of(axis, len(input.shape))
     return context.emit("GATHER", [input, count_from_start(context, indices, constant([input.shape[axis]]))], axis=axis)
 
 
 @lower(Composite.GATHER_ELEMENTS)
-def gather_elements(context: Context, input: Tensor, axis: int, indices: Tensor, from_end: bool) -> Tensor:
+def gather_elements(context: TfliteContext, input: Tensor, axis: int, indices: Tensor, from_end: bool) -> Tensor:
     """Gather from each line along the axis, as from a batch of its own."""
     own, rank = input.shape, len(input.shape)
     axis = axis_of(axis, rank)
@@ -46,7 +46,7 @@ def gather_elements(context: Context, input: Tensor, axis: int, indices: Tensor,
 
 
 @lower(Composite.GATHER_ND)
-def gather_nd(context: Context, input: Tensor, indices: Tensor, batch_dims: int, from_end: bool) -> Tensor:
+def gather_nd(context: TfliteContext, input: Tensor, indices: Tensor, batch_dims: int, from_end: bool) -> Tensor:
     depth = indices.shape[-1]
     require(not batch_dims or depth == 1, "TensorFlow Lite's GATHER_ND has no batches")
     sizes = constant(input.shape[batch_dims : batch_dims + depth])
@@ -62,7 +62,7 @@ def gather_nd(context: Context, input: Tensor, indices: Tensor, batch_dims: int,
 
 @lower(Composite.SCATTER_ND)
 def scatter_nd(
-    context: Context, input: Tensor, indices: Tensor, updates: Tensor, reduction: int, from_end: bool
+    context: TfliteContext, input: Tensor, indices: Tensor, updates: Tensor, reduction: int, from_end: bool
 ) -> Tensor:
     """Add the updates to zeros, and the sum to the input."""
     require(reduction == Reduction.ADD, "TensorFlow Lite's SCATTER_ND writes into zeros and adds updates")
@@ -74,7 +74,7 @@ def scatter_nd(
     return context.emit("ADD", [input, added], activation=0)
 
 
-def count_from_start(context: Context, indices: Tensor, sizes: Tensor) -> Tensor:
+def count_from_start(context: TfliteContext, indices: Tensor, sizes: Tensor) -> Tensor:
     """Return indices; those that are negative, and count from the end, become positive."""
     if indices.data is not None:
         return indices.like(data=indices.data + (indices.data < 0) * sizes.value)
@@ -84,13 +84,13 @@ def count_from_start(context: Context, indices: Tensor, sizes: Tensor) -> Tensor
 
 
 @lower(Op.SELECT)
-def select(context: Context, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+def select(context: TfliteContext, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
     out = context.result()
     return context.emit("SELECT", [condition, context.requantize(a, out), context.requantize(b, out)], out)
 
 
 @lower(Op.ARGMAX, Op.ARGMIN)
-def extreme_position(context: Context, input: Tensor, axis: int) -> Tensor:
+def extreme_position(context: TfliteContext, input: Tensor, axis: int) -> Tensor:
     """Reshape the position: for an input of rank 1, NNAPI's result has rank 1 and TensorFlow Lite's rank 0."""
     out, axis = context.result(), axis_of(axis, len(input.shape))
     kept = tuple(size for i, size in enumerate(input.shape) if i != axis)
@@ -100,7 +100,7 @@ def extreme_position(context: Context, input: Tensor, axis: int) -> Tensor:
 
 
 @lower(Op.TOPK_V2)
-def top_k(context: Context, input: Tensor, k: int) -> Sequence[Tensor]:
+def top_k(context: TfliteContext, input: Tensor, k: int) -> Sequence[Tensor]:
     """Reverse rows: of equal elements, TensorFlow Lite puts the first index first, NNAPI the last."""
     values, indices = context.results(2)
     last = len(input.shape) - 1
@@ -111,19 +111,19 @@ def top_k(context: Context, input: Tensor, k: int) -> Sequence[Tensor]:
 
 
 @lower(Composite.TOP_K)
-def top_k_along(context: Context, input: Tensor, axis: int, k: int, largest: bool) -> Sequence[Tensor]:
+def top_k_along(context: TfliteContext, input: Tensor, axis: int, k: int, largest: bool) -> Sequence[Tensor]:
     rank = len(input.shape)
     require(largest and axis_of(axis, rank) == rank - 1, "TensorFlow Lite finds the largest elements of the last axis")
     return context.emit_several("TOPK_V2", [input, constant(k)], context.results(2))
 
 
 @lower(Op.EMBEDDING_LOOKUP, Op.HASHTABLE_LOOKUP)
-def look_up(context: Context, **inputs: Tensor) -> Sequence[Tensor]:
+def look_up(context: TfliteContext, **inputs: Tensor) -> Sequence[Tensor]:
     return context.emit_several(context.kind, list(inputs.values()), context.results(len(context.call.results)))
 
 
 @lower(Op.LSH_PROJECTION)
-def lsh_projection(context: Context, hash: Tensor, input: Tensor, weight: Tensor | None, type: int) -> Tensor:
+def lsh_projection(context: TfliteContext, hash: Tensor, input: Tensor, weight: Tensor | None, type: int) -> Tensor:
     """Refuse the deprecated sparse type, which adds no offsets. LiteRT requires weights: without any they are ones."""
     require(type != 1, "TensorFlow Lite's LSH_PROJECTION has no sparse type without offsets")
     is_same = DTYPES[input.type] == context.type("input").dtype

@@ -3,7 +3,7 @@
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.refusal import require
-from nnapi.lowering.tflite.context import Context, lower
+from nnapi.lowering.tflite.context import TfliteContext, lower
 from nnapi.model.operand import OperandType
 
 MOST_PRODUCTS = 256
@@ -11,20 +11,20 @@ MOST_PRODUCTS = 256
 
 
 @lower(Op.FULLY_CONNECTED)
-def fully_connected(context: Context, input: Tensor, weights: OperandType, bias: OperandType) -> Tensor:
+def fully_connected(context: TfliteContext, input: Tensor, weights: OperandType, bias: OperandType) -> Tensor:
     out = context.result()
     x = context.reshape(input, (out.shape[0], weights.shape[1]))
     return context.sum_products("FULLY_CONNECTED", x, "weights", 0, out)
 
 
 @lower(Op.BATCH_MATMUL)
-def batch_matmul(context: Context, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
+def batch_matmul(context: TfliteContext, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
     if lhs.type == "i32":
         return _multiply_integers(context, _swap(context, lhs, adj_x), _swap(context, rhs, adj_y))
     return context.emit("BATCH_MATMUL", [lhs, rhs], adj_x=bool(adj_x), adj_y=bool(adj_y))
 
 
-def _multiply_integers(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
+def _multiply_integers(context: TfliteContext, lhs: Tensor, rhs: Tensor) -> Tensor:
     """Add the products of columns and rows: TensorFlow Lite does not multiply int32 matrices."""
     out, count = context.result(), lhs.shape[-1]
     require(count <= MOST_PRODUCTS, f"its {count} products of integers are too many to decompose")
@@ -38,6 +38,6 @@ def _multiply_integers(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
     return total
 
 
-def _swap(context: Context, matrices: Tensor, is_adjoint: bool) -> Tensor:
+def _swap(context: TfliteContext, matrices: Tensor, is_adjoint: bool) -> Tensor:
     rank = len(matrices.shape)
     return context.transpose(matrices, [*range(rank - 2), rank - 1, rank - 2]) if is_adjoint else matrices

@@ -5,24 +5,24 @@ from collections.abc import Callable
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.refusal import require
-from nnapi.lowering.tflite.context import Context, lower
+from nnapi.lowering.tflite.context import TfliteContext, lower
 from nnapi.ops.shapes import axis_of
 
 
 @lower(Op.SOFTMAX)
-def softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
+def softmax(context: TfliteContext, input: Tensor, beta: float, axis: int) -> Tensor:
     return along_last(
         context, input, axis, lambda x: context.emit("SOFTMAX", [x], context.result().like(shape=x.shape), beta=beta)
     )
 
 
 @lower(Op.LOG_SOFTMAX)
-def log_softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
+def log_softmax(context: TfliteContext, input: Tensor, beta: float, axis: int) -> Tensor:
     require(beta > 0, f"beta is {beta}, must be above 0")
     return along_last(context, input, axis, lambda x: context.map("LOG_SOFTMAX", subtract_largest(context, x, beta)))
 
 
-def subtract_largest(context: Context, x: Tensor, beta: float) -> Tensor:
+def subtract_largest(context: TfliteContext, x: Tensor, beta: float) -> Tensor:
     """Return (x - maximum along the last axis) · beta; beta · x alone could overflow. Return x itself if beta is 1."""
     if beta == 1:
         return x
@@ -33,7 +33,7 @@ def subtract_largest(context: Context, x: Tensor, beta: float) -> Tensor:
 
 
 @lower(Op.L2_NORMALIZATION)
-def l2_normalization(context: Context, input: Tensor, axis: int) -> Tensor:
+def l2_normalization(context: TfliteContext, input: Tensor, axis: int) -> Tensor:
     def normalize(x: Tensor) -> Tensor:
         return context.emit("L2_NORMALIZATION", [x], context.result().like(shape=x.shape), activation=0)
 
@@ -42,7 +42,7 @@ def l2_normalization(context: Context, input: Tensor, axis: int) -> Tensor:
 
 @lower(Op.LOCAL_RESPONSE_NORMALIZATION)
 def local_response_normalization(
-    context: Context, input: Tensor, radius: int, bias: float, alpha: float, beta: float, axis: int
+    context: TfliteContext, input: Tensor, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Tensor:
     def normalize(x: Tensor) -> Tensor:
         image = context.reshape(x, (1,) * (4 - len(x.shape)) + x.shape)
@@ -53,7 +53,7 @@ def local_response_normalization(
 
 
 @lower(Op.INSTANCE_NORMALIZATION)
-def instance_normalization(context: Context, input: Tensor, gamma: float, beta: float, epsilon: float) -> Tensor:
+def instance_normalization(context: TfliteContext, input: Tensor, gamma: float, beta: float, epsilon: float) -> Tensor:
     """Compute (x - mean) · gamma / √(variance + epsilon) + beta, over height and width of each image."""
     means, image = input.like(shape=(input.shape[0], 1, 1, input.shape[3])), constant([1, 2])
     centered = context.combine("SUB", input, context.emit("MEAN", [input, image], means, keep_dims=1))
@@ -64,7 +64,7 @@ def instance_normalization(context: Context, input: Tensor, gamma: float, beta: 
     return context.combine("ADD", context.combine("MUL", centered, factor), context.fill(input, beta))
 
 
-def along_last(context: Context, x: Tensor, axis: int, compute: Callable[[Tensor], Tensor]) -> Tensor:
+def along_last(context: TfliteContext, x: Tensor, axis: int, compute: Callable[[Tensor], Tensor]) -> Tensor:
     """Move ``axis`` to the end, compute along the last axis, and move it back."""
     rank = len(x.shape)
     order = list(range(rank))

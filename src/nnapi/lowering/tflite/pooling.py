@@ -7,18 +7,18 @@ from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import DTYPES, Tensor, constant
 from nnapi.formats.tflite.options import pooling_options
 from nnapi.formats.tflite.schema import VALID
-from nnapi.lowering.tflite.context import Context, image_paddings, lower
+from nnapi.lowering.tflite.context import TfliteContext, image_paddings, lower
 from nnapi.ops.pooling import count_cells
 from nnapi.ops.shapes import Padding, Pair
 
 
 @lower(Op.AVERAGE_POOL_2D)
-def average_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+def average_pool_2d(context: TfliteContext, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     return average(context, input, context.result(), padding, stride, size, context.activation)
 
 
 def average(
-    context: Context, x: Tensor, out: Tensor, padding: Padding, stride: Pair, size: Pair, activation: FuseCode
+    context: TfliteContext, x: Tensor, out: Tensor, padding: Padding, stride: Pair, size: Pair, activation: FuseCode
 ) -> Tensor:
     """Append the mean of each window.
 
@@ -39,7 +39,7 @@ def average(
 
 
 @lower(Op.L2_POOL_2D)
-def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+def l2_pool_2d(context: TfliteContext, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     """Compute √(mean of squares) if the padding is neither SAME nor VALID."""
     scheme, steps, _ = context.fit_windows(input, size, padding, stride)
     if scheme is not None:
@@ -51,7 +51,7 @@ def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, 
 
 
 @lower(Op.MAX_POOL_2D)
-def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+def max_pool_2d(context: TfliteContext, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     """Pad with the lowest value of the type if the padding is neither SAME nor VALID."""
     scheme, stride, _ = context.fit_windows(input, size, padding, stride)
     if scheme is None:

@@ -8,7 +8,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.lowering.refusal import require
-from nnapi.lowering.tflite.context import Context, lower
+from nnapi.lowering.tflite.context import TfliteContext, lower
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.lstm_parameters import Cell, cell_of, list_norms, list_operands
 from nnapi.ops.quantized_lstm import gate_scales
@@ -45,7 +45,7 @@ def check_projection(projection: Tensor | None) -> None:
 
 @lower(Op.UNIDIRECTIONAL_SEQUENCE_LSTM)
 def sequence_lstm(
-    context: Context, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor, **others: Any
+    context: TfliteContext, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor, **others: Any
 ) -> Tensor:
     require(len(context.call.results) == 1, "TensorFlow Lite does not return the last states")
     out, states = context.result(), (output_state_in, cell_state_in)
@@ -56,7 +56,7 @@ def sequence_lstm(
 
 @lower(Composite.RNN_SEQUENCE)
 def sequence_rnn(
-    context: Context,
+    context: TfliteContext,
     input: Tensor,
     recurrent_weights: Tensor,
     hidden_in: Tensor,
@@ -79,14 +79,14 @@ def sequence_rnn(
     return turn(context, out, reverse, time_major), step_of(context, out, time_major)
 
 
-def turn(context: Context, sequence: Tensor, reverse: bool, time_major: bool) -> Tensor:
+def turn(context: TfliteContext, sequence: Tensor, reverse: bool, time_major: bool) -> Tensor:
     """Return a sequence in reverse order if ``reverse``."""
     if not reverse:
         return sequence
     return context.emit("REVERSE_V2", [sequence, constant([find_time_axis(time_major)])], sequence.like())
 
 
-def step_of(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
+def step_of(context: TfliteContext, sequence: Tensor, time_major: bool) -> Tensor:
     """Return the last output of a sequence as a state [batch, size]."""
     axis = find_time_axis(time_major)
     begin = [0, 0, 0]
@@ -100,7 +100,7 @@ def find_time_axis(time_major: bool) -> int:
 
 
 @lower(Op.QUANTIZED_LSTM)
-def quantized_lstm(context: Context, **arguments: Any) -> Sequence[Tensor]:
+def quantized_lstm(context: TfliteContext, **arguments: Any) -> Sequence[Tensor]:
     hidden, state, output = context.results(3)
     is_one = hidden.same_quantization(output)
     require(is_one, "output_state_out and output differ in scale or zero point: TFLite has one result for both")
@@ -109,7 +109,7 @@ def quantized_lstm(context: Context, **arguments: Any) -> Sequence[Tensor]:
 
 
 @lower(Composite.QUANTIZED_LSTM_SEQUENCE)
-def quantized_lstm_sequence(context: Context, time_major: bool, **arguments: Any) -> Sequence[Tensor]:
+def quantized_lstm_sequence(context: TfliteContext, time_major: bool, **arguments: Any) -> Sequence[Tensor]:
     output, hidden, state = context.results(3)
     is_one = hidden.same_quantization(output)
     require(is_one, "output_state_out and output differ in scale or zero point: TFLite has one result for both")

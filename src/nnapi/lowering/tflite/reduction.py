@@ -2,7 +2,7 @@
 
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor, constant
-from nnapi.lowering.tflite.context import Context, lower
+from nnapi.lowering.tflite.context import TfliteContext, lower
 from nnapi.model.operand import Array
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.reduce import reduced_axes
@@ -10,7 +10,7 @@ from nnapi.ops.reduce import reduced_axes
 
 @lower(Op.REDUCE_ALL, Op.REDUCE_ANY, Op.REDUCE_MAX, Op.REDUCE_MIN, Op.REDUCE_PROD)
 @lower(Op.MEAN, Op.REDUCE_SUM, Composite.MEAN_V2, Composite.REDUCE_SUM_V2)
-def reduce(context: Context, input: Tensor, axes: Array, keep_dims: int, out: Tensor | None = None) -> Tensor:
+def reduce(context: TfliteContext, input: Tensor, axes: Array, keep_dims: int, out: Tensor | None = None) -> Tensor:
     """Lower a reduction. If all axes are reduced, NNAPI's result has rank 1, TensorFlow Lite's rank 0."""
     out = out or context.result()
     along = reduced_axes(len(input.shape), axes)
@@ -24,5 +24,5 @@ def reduce(context: Context, input: Tensor, axes: Array, keep_dims: int, out: Te
 
 
 @lower(Composite.CUMSUM)
-def cumsum(context: Context, input: Tensor, axis: int, exclusive: bool, reverse: bool) -> Tensor:
+def cumsum(context: TfliteContext, input: Tensor, axis: int, exclusive: bool, reverse: bool) -> Tensor:
     return context.emit("CUMSUM", [input, constant(axis)], exclusive=exclusive, reverse=reverse)

@@ -3,12 +3,12 @@
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert.context import Context, lower
+from nnapi.drivers.litert.context import LitertContext, lower
 from nnapi.formats.tflite.graph import Tensor
 
 
 @lower(Op.PRELU)
-def prelu(context: Context, input: Tensor, alpha: Tensor) -> Tensor:
+def prelu(context: LitertContext, input: Tensor, alpha: Tensor) -> Tensor:
     """Lower PRELU to LEAKY_RELU for one slope, to PRELU for a slope per channel, else to four operators."""
     x, slope, out = context.real(input), context.real(alpha), context.real_result()
     if slope.data is not None and slope.size == 1 and x.shape == out.shape and np.isfinite(slope.data).all():

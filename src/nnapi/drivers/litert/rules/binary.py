@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert.context import Context, lower, with_all_zeros
+from nnapi.drivers.litert.context import LitertContext, lower, with_all_zeros
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite import binary as canonical
@@ -24,7 +24,7 @@ LONG, LONGEST = 256, 4096
 
 
 @lower(Op.ADD, Op.SUB, Op.MUL, Op.DIV)
-def arithmetic(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
+def arithmetic(context: LitertContext, lhs: Tensor, rhs: Tensor) -> Tensor:
     """Compute on quantized values if their scales permit it, else in float32."""
     kind, out = context.kind, context.result()
     if kind == "DIV":
@@ -47,7 +47,7 @@ def _check_divisor(rhs: Tensor) -> None:
         require(not ((sizes > 0) & (sizes < SMALLEST_NORMAL)).any(), "rhs holds a value that the engine takes for 0")
 
 
-def _with_all_axes(context: Context, x: Tensor, number: Tensor) -> Tensor:
+def _with_all_axes(context: LitertContext, x: Tensor, number: Tensor) -> Tensor:
     """Add axes to ``x`` if ``number``, a single constant, has more: fused quantized activations would lose them."""
     missing = len(number.shape) - len(x.shape)
     if not context.activation or x.type != "i8" or missing <= 0 or number.data is None or number.size != 1:
@@ -76,7 +76,7 @@ def _has_supported_ratios(kind: str, x: Tensor, y: Tensor, out: Tensor) -> bool:
 
 
 @lower(Op.POW)
-def power(context: Context, base: Tensor, exponent: Tensor, out: Tensor | None = None) -> Tensor:
+def power(context: LitertContext, base: Tensor, exponent: Tensor, out: Tensor | None = None) -> Tensor:
     """Expand a single integer exponent: with one, the engine multiplies, and never overflows to infinity."""
     out = out or context.result()
     if exponent.size > 1 or (exponent.data is not None and not _is_whole(exponent.data.item())):
@@ -99,13 +99,13 @@ def _is_whole(number: Any) -> bool:
     return bool(number >= 1 and number == np.floor(number))
 
 
-def _multiply(context: Context, base: Tensor, times: int, out: Tensor) -> Tensor:
+def _multiply(context: LitertContext, base: Tensor, times: int, out: Tensor) -> Tensor:
     square = base.like() if times > 2 else out
     context.emit("MUL", [base, base], square, activation=0)
     return square if square is out else context.emit("MUL", [square, base if times == 3 else square], out, activation=0)
 
 
 @lower(Composite.BITWISE_XOR, Composite.RIGHT_SHIFT)
-def bits(context: Context, x: Tensor, y: Tensor) -> Tensor:
+def bits(context: LitertContext, x: Tensor, y: Tensor) -> Tensor:
     require(context.call.results[0].code != QUANT8, "the engine gets unsigned bytes as signed ones, whose bits differ")
     return canonical.bits(context, x, y)

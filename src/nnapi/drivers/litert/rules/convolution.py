@@ -3,7 +3,7 @@
 from typing import Any
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert.context import Context, lower
+from nnapi.drivers.litert.context import LitertContext, lower
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite import convolution as canonical
@@ -17,7 +17,7 @@ MOST_CHANNELS = 4832
 
 
 @lower(Op.DEPTHWISE_CONV_2D)
-def depthwise_conv_2d(context: Context, input: Tensor, filter: OperandType, **how: Any) -> Tensor:
+def depthwise_conv_2d(context: LitertContext, input: Tensor, filter: OperandType, **how: Any) -> Tensor:
     computed = [name for name in ("filter", "bias") if context.is_computed(name)]
     require(
         not computed or filter.shape[3] <= MOST_CHANNELS,
@@ -28,7 +28,7 @@ def depthwise_conv_2d(context: Context, input: Tensor, filter: OperandType, **ho
 
 @lower(Op.TRANSPOSE_CONV_2D)
 def transpose_conv_2d(
-    context: Context, input: Tensor, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair
+    context: LitertContext, input: Tensor, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair
 ) -> Tensor:
     require(not explain_too_wide(padding), explain_too_wide(padding))
     longest = max(step if cells > 1 else 1 for step, cells in zip(stride, input.shape[1:3], strict=True))

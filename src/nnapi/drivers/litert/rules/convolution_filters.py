@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperandCode
-from nnapi.drivers.litert.context import Context
+from nnapi.drivers.litert.context import LitertContext
 from nnapi.drivers.litert.outliers import find_outliers, found
 from nnapi.drivers.litert.unsafe_graphs import LARGEST_SCALE, SMALLEST_SCALE
 from nnapi.formats.tflite.graph import Tensor, constant
@@ -26,7 +26,7 @@ MOST_PRODUCTS = 2.0**20
 """Maximum sum in LSB for which float32's rounding errors stay far below 1 LSB."""
 
 
-def make_constant_filter(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
+def make_constant_filter(context: LitertContext, name: str, channel: int) -> tuple[Tensor, Tensor]:
     """Return the constant filter ``name``, with output channels along axis ``channel``, and the bias.
 
     If its values permit it, a quantized filter becomes signed and symmetric, with a scale per channel; else it stays
@@ -50,7 +50,7 @@ def make_constant_filter(context: Context, name: str, channel: int) -> tuple[Ten
     return filter, _offsets(context, type.scale, NO_CHANNELS, is_repeated=True)
 
 
-def quantize_filter(context: Context, name: str, channel: int) -> Tensor | None:
+def quantize_filter(context: LitertContext, name: str, channel: int) -> Tensor | None:
     """Return the quantized values behind a float filter; None if the engine cannot use them with a float input."""
     quantized = context.find_quantized(name)
     if quantized is None or quantized.data is None or quantized.zero_point:
@@ -70,7 +70,7 @@ def _repeat_scale(filter: Tensor) -> Tensor:
     return filter.like(scale=np.full(filter.shape[0], filter.unit, np.float32), data=filter.data)
 
 
-def _drop_faint(context: Context, type: OperandType, values: Array, name: str) -> tuple[Tensor, Array]:
+def _drop_faint(context: LitertContext, type: OperandType, values: Array, name: str) -> tuple[Tensor, Array]:
     """Return the filter with zeros for channels of unsupported scale that change no result, and these channels."""
     assert type.channel
     axis, scales = type.channel.dimension, np.array(type.channel.scales, np.float32)
@@ -102,7 +102,7 @@ def _as_unsigned(type: OperandType, values: Array, channel: int, name: str) -> T
     return Tensor("u8", type.dimensions, type.scale, zero_point, channel, values, name)
 
 
-def _offsets(context: Context, scales: float | Array, faint: Array, is_repeated: bool = False) -> Tensor:
+def _offsets(context: LitertContext, scales: float | Array, faint: Array, is_repeated: bool = False) -> Tensor:
     """Return the bias in units of the products, 0 for ``faint`` channels; ``is_repeated`` repeats the unit."""
     input, out = context.type("input"), context.call.results[0]
     if not input.is_quantized:
@@ -126,7 +126,7 @@ def _offsets(context: Context, scales: float | Array, faint: Array, is_repeated:
     return Tensor("i32", bias.shape, units, data=bias, name="bias")
 
 
-def read_computed_filter(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
+def read_computed_filter(context: LitertContext, name: str, channel: int) -> tuple[Tensor, Tensor]:
     """Return a computed filter and its bias as float32; axis ``channel`` of the filter are the outputs."""
     require(
         not context.is_dynamic(name), f"{name} is computed, and may come too large for its sums to be exact in float"
@@ -149,7 +149,7 @@ def read_computed_filter(context: Context, name: str, channel: int) -> tuple[Ten
     return filter, multiply_in_float(context, context.stored_tensor("bias"), units)
 
 
-class FilterContext(Context):
+class FilterContext(LitertContext):
     """The context of all rules, which adds sums of products."""
 
     def sum_products(self, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
@@ -175,7 +175,7 @@ def shape_along_axis(scales: Array, axis: int, rank: int = 4) -> Array:
     return scales.reshape([-1 if index == axis else 1 for index in range(rank)])
 
 
-def multiply_in_float(context: Context, tensor: Tensor, factors: Array) -> Tensor:
+def multiply_in_float(context: LitertContext, tensor: Tensor, factors: Array) -> Tensor:
     """Cast integers to float32 and multiply them by ``factors``."""
     plain = tensor.like(type="f32", scale=0.0, zero_point=0)
     if tensor.data is not None:

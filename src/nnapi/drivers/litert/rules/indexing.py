@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert.context import Context, lower
+from nnapi.drivers.litert.context import LitertContext, lower
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import flip_sign
 
 
 @lower(Op.EMBEDDING_LOOKUP)
-def embedding_lookup(context: Context, lookups: Tensor, values: Tensor) -> Tensor:
+def embedding_lookup(context: LitertContext, lookups: Tensor, values: Tensor) -> Tensor:
     return context.emit("GATHER", [values, lookups], axis=0)
 
 
 @lower(Op.HASHTABLE_LOOKUP)
-def hashtable_lookup(context: Context, lookups: Tensor, keys: Tensor, values: Tensor) -> Sequence[Tensor]:
+def hashtable_lookup(context: LitertContext, lookups: Tensor, keys: Tensor, values: Tensor) -> Sequence[Tensor]:
     """Convert the engine's hits, which are unsigned, to signed values."""
     require(values.type != "i8", "the engine gives other quantized values for keys that are missing")
     ordered = context.value("keys")

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert.context import Context, lower
+from nnapi.drivers.litert.context import LitertContext, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.tflite import movement as canonical
 from nnapi.model.operand import Array
@@ -14,7 +14,7 @@ from nnapi.ops.slice import slice_steps
 
 
 @lower(Op.MIRROR_PAD)
-def mirror_pad(context: Context, input: Tensor, paddings: Array, mode: int) -> Tensor:
+def mirror_pad(context: LitertContext, input: Tensor, paddings: Array, mode: int) -> Tensor:
     """Lower MIRROR_PAD to one GATHER per axis: the engine's own kernel is many times slower."""
     x = input
     for axis, around in enumerate(paddings.tolist()):
@@ -26,7 +26,7 @@ def mirror_pad(context: Context, input: Tensor, paddings: Array, mode: int) -> T
 
 
 @lower(Op.STRIDED_SLICE)
-def strided_slice(context: Context, input: Tensor, shrink_axis_mask: int, **bounds: Any) -> Tensor:
+def strided_slice(context: LitertContext, input: Tensor, shrink_axis_mask: int, **bounds: Any) -> Tensor:
     """Lower a slice of every n-th row and column to channels of SPACE_TO_DEPTH: XNNPACK has no slices with steps."""
     taken = slice_steps(input.shape, **bounds)
     size = taken[1].step if len(taken) == 4 and input.type == "f32" and not shrink_axis_mask else 0

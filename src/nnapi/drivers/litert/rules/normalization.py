@@ -3,7 +3,7 @@
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert.context import Context, lower
+from nnapi.drivers.litert.context import LitertContext, lower
 from nnapi.drivers.litert.rules.binary import power
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.refusal import require
@@ -14,7 +14,7 @@ SMALLEST_NORMAL = float(np.finfo(np.float32).smallest_normal)
 
 @lower(Op.LOCAL_RESPONSE_NORMALIZATION)
 def local_response_normalization(
-    context: Context, input: Tensor, radius: int, bias: float, alpha: float, beta: float, axis: int
+    context: LitertContext, input: Tensor, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Tensor:
     """Decompose: in the engine's running sum, rounding errors or NaN of large values spread along the row."""
 
@@ -33,7 +33,7 @@ def local_response_normalization(
     return canonical.along_last(context, input, axis, normalize)
 
 
-def _in_windows(context: Context, x: Tensor, width: int) -> Tensor:
+def _in_windows(context: LitertContext, x: Tensor, width: int) -> Tensor:
     """Return sums of ``width`` adjacent values along the last axis; each sum is made of two of half the width."""
     if width == 1:
         return x
@@ -44,12 +44,12 @@ def _in_windows(context: Context, x: Tensor, width: int) -> Tensor:
     return context.combine("ADD", sums, _part(context, x, width - 1, count)) if width % 2 else sums
 
 
-def _part(context: Context, x: Tensor, begin: int, count: int) -> Tensor:
+def _part(context: LitertContext, x: Tensor, begin: int, count: int) -> Tensor:
     return context.cut(x, [*[0] * (len(x.shape) - 1), begin], (*x.shape[:-1], count))
 
 
 @lower(Op.INSTANCE_NORMALIZATION)
-def instance_normalization(context: Context, input: Tensor, gamma: float, beta: float, epsilon: float) -> Tensor:
+def instance_normalization(context: LitertContext, input: Tensor, gamma: float, beta: float, epsilon: float) -> Tensor:
     require(
         epsilon >= SMALLEST_NORMAL,
         f"epsilon is {epsilon}: the engine divides by 0 where a variance is below {SMALLEST_NORMAL:.2g}",

@@ -4,7 +4,7 @@ import numpy as np
 
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert.context import Context, lower
+from nnapi.drivers.litert.context import LitertContext, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.options import pooling_options
 from nnapi.formats.tflite.schema import VALID
@@ -20,7 +20,7 @@ SHRUNK = 1 / 16
 
 
 @lower(Op.L2_POOL_2D)
-def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+def l2_pool_2d(context: LitertContext, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     """Decompose: the engine's L2_POOL_2D would not overflow to infinity."""
     squares, out = context.combine("MUL", input, input), context.result()
     if size == (1, 1) and not any(map(any, padding)):
@@ -38,14 +38,14 @@ def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, 
 
 
 @lower(Op.AVERAGE_POOL_2D)
-def average_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+def average_pool_2d(context: LitertContext, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     if _is_copy(context, input, padding, stride, size):
         return _copy(context, input)
     return canonical_average_pool(context, input, padding, stride, size)
 
 
 @lower(Op.MAX_POOL_2D)
-def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+def max_pool_2d(context: LitertContext, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     """For float windows with gaps, pool with stride 1 and slice: the engine's result would never be infinite."""
     if _is_copy(context, input, padding, stride, size):
         return _copy(context, input)
@@ -62,16 +62,16 @@ def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair,
     return context.activate(_pick(context, x, out.like(), steps))
 
 
-def _is_copy(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> bool:
+def _is_copy(context: LitertContext, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> bool:
     """Return whether each window is one element. Behind a convolution and a RELU, the engine then computes anything."""
     steps = context.fit_windows(input, size, padding, stride)[1]
     return input.type == "f32" and (size, steps) == ((1, 1), (1, 1)) and not any(map(any, padding))
 
 
-def _copy(context: Context, input: Tensor) -> Tensor:
+def _copy(context: LitertContext, input: Tensor) -> Tensor:
     return context.activate(context.reshape(input, input.shape, context.result()))
 
 
-def _pick(context: Context, x: Tensor, out: Tensor, stride: Pair) -> Tensor:
+def _pick(context: LitertContext, x: Tensor, out: Tensor, stride: Pair) -> Tensor:
     steps = constant([1, *stride, 1])
     return context.emit("STRIDED_SLICE", [x, constant([0] * 4), constant(x.shape), steps], out)

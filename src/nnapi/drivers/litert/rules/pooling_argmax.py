@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.codes import PaddingCode
-from nnapi.drivers.litert.context import Context, lower
+from nnapi.drivers.litert.context import LitertContext, lower
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.formats.tflite.schema import ARGMAX_POOLING, UNPOOLING
 from nnapi.lowering.refusal import require
@@ -26,7 +26,7 @@ class Positions(NamedTuple):
 
 @lower(Composite.ARGMAX_POOL_2D)
 def argmax_pool_2d(
-    context: Context, input: Tensor, paddings: Array, strides: Array, size: Array, column_major: bool
+    context: LitertContext, input: Tensor, paddings: Array, strides: Array, size: Array, column_major: bool
 ) -> tuple[Tensor, Tensor]:
     require(context.has_xnnpack, "the engine has no pooling with positions")
     require(input.type == "f32", "the engine pools floats with positions")
@@ -43,7 +43,7 @@ def argmax_pool_2d(
 
 
 @lower(Composite.MAX_UNPOOL_2D)
-def max_unpool_2d(context: Context, input: Tensor, positions: Tensor, size: Array, column_major: bool) -> Tensor:
+def max_unpool_2d(context: LitertContext, input: Tensor, positions: Tensor, size: Array, column_major: bool) -> Tensor:
     """The engine does not check positions, so they must be those of a pooling with the same windows."""
     known = context.recall(positions)
     is_safe = isinstance(known, Positions) and known.size == tuple(size.tolist())

@@ -2,7 +2,7 @@
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert.context import UNSIGNED, Context, lower
+from nnapi.drivers.litert.context import UNSIGNED, LitertContext, lower
 from nnapi.drivers.litert.rules.convolution_filters import multiply_in_float, shape_along_axis
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.refusal import require
@@ -11,7 +11,7 @@ from nnapi.operation_codes import CompositeCode as Composite
 
 
 @lower(Op.DEQUANTIZE)
-def dequantize(context: Context, input: Tensor) -> Tensor:
+def dequantize(context: LitertContext, input: Tensor) -> Tensor:
     """Convert a constant during lowering: the engine would return uninitialized memory for it."""
     if input.data is not None:
         real = context.real(input)
@@ -22,7 +22,7 @@ def dequantize(context: Context, input: Tensor) -> Tensor:
 
 
 @lower(Op.CAST)
-def cast(context: Context, input: Tensor) -> Tensor:
+def cast(context: LitertContext, input: Tensor) -> Tensor:
     """Cast to float16 and back to float32, so that values are rounded to float16. Graphs compute float16 in float32."""
     out, half = context.result(), OperandCode.TENSOR_FLOAT16
     if context.call.results[0].code != half or context.type("input").code == half:
@@ -32,12 +32,12 @@ def cast(context: Context, input: Tensor) -> Tensor:
 
 
 @lower(Composite.QUANTIZE_TO_EVEN)
-def quantize_to_even(context: Context, input: Tensor) -> Tensor:
+def quantize_to_even(context: LitertContext, input: Tensor) -> Tensor:
     return context.emit("QUANTIZE", [input])
 
 
 @lower(Composite.CONVERT)
-def convert(context: Context, input: Tensor) -> Tensor:
+def convert(context: LitertContext, input: Tensor) -> Tensor:
     """Convert stored values, which the graph has as signed bytes where the model has unsigned ones.
 
     A boolean that callers give may be any byte, which the engine would convert to this number instead of 1; only a cast
@@ -57,7 +57,7 @@ def convert(context: Context, input: Tensor) -> Tensor:
     return _to_bytes(context, input, out)
 
 
-def _to_bytes(context: Context, input: Tensor, out: Tensor) -> Tensor:
+def _to_bytes(context: LitertContext, input: Tensor, out: Tensor) -> Tensor:
     """Convert to bytes: the engine clamps floats, and keeps the lowest bits of integers."""
     shift = SHIFT if context.call.results[0].code in UNSIGNED else 0
     given = SHIFT if context.type("input").code in UNSIGNED else 0
@@ -71,7 +71,7 @@ def _to_bytes(context: Context, input: Tensor, out: Tensor) -> Tensor:
     return context.cast(moved, out)
 
 
-def _number(context: Context, input: Tensor, out: Tensor) -> Tensor:
+def _number(context: LitertContext, input: Tensor, out: Tensor) -> Tensor:
     if input.same_quantization(out):
         return context.reshape(input, out.shape, out)
     require(out.type != "i8", "the engine does not cast to quantized values")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert.context import Context, lower
+from nnapi.drivers.litert.context import LitertContext, lower
 from nnapi.drivers.litert.rules.recurrent_directions import run_both
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.decompositions.recurrent_time import MOST_UNROLLED
@@ -19,7 +19,7 @@ from nnapi.operation_codes import CompositeCode as Composite
 
 @lower(Op.RNN)
 def rnn(
-    context: Context, input: Tensor, recurrent_weights: Tensor, hidden_in: Tensor, activation: int, **others: Any
+    context: LitertContext, input: Tensor, recurrent_weights: Tensor, hidden_in: Tensor, activation: int, **others: Any
 ) -> Sequence[Tensor]:
     """Decompose into two products and their sum, because the engine's operator needs a variable for the state."""
     out = context.result()
@@ -31,7 +31,7 @@ def rnn(
 
 @lower(Op.UNIDIRECTIONAL_SEQUENCE_RNN)
 def sequence_rnn(
-    context: Context, input: Tensor, recurrent_weights: Tensor, hidden_in: Tensor, activation: int, **others: Any
+    context: LitertContext, input: Tensor, recurrent_weights: Tensor, hidden_in: Tensor, activation: int, **others: Any
 ) -> Sequence[Tensor]:
     inputs = [input, context.stored_tensor("weights"), recurrent_weights, context.stored_tensor("bias"), hidden_in]
     kind, is_major = "UNIDIRECTIONAL_SEQUENCE_RNN", bool(others["time_major"])
@@ -40,7 +40,7 @@ def sequence_rnn(
 
 
 @lower(Composite.RNN_SEQUENCE)
-def composite_rnn(context: Context, input: Tensor, time_major: bool, **others: Any) -> Sequence[Tensor]:
+def composite_rnn(context: LitertContext, input: Tensor, time_major: bool, **others: Any) -> Sequence[Tensor]:
     """Lower a long sequence to the engine's operator. Its steps take 2 to 6 times as long as single operators."""
     steps = input.shape[canonical.find_time_axis(time_major)]
     require(steps > MOST_UNROLLED, f"its {steps} steps are faster as single operators")
@@ -49,7 +49,7 @@ def composite_rnn(context: Context, input: Tensor, time_major: bool, **others: A
 
 @lower(Op.BIDIRECTIONAL_SEQUENCE_RNN)
 def both_directions_rnn(
-    context: Context,
+    context: LitertContext,
     input: Tensor,
     aux_input: Tensor | None,
     activation: int,
@@ -73,7 +73,7 @@ def both_directions_rnn(
 
 @lower(Op.SVDF)
 def svdf(
-    context: Context,
+    context: LitertContext,
     input: Tensor,
     weights_feature: Tensor,
     weights_time: Tensor,

@@ -5,13 +5,13 @@ LiteRT's bidirectional operators overwrite rows when merging, and read the wrong
 
 from collections.abc import Callable, Sequence
 
-from nnapi.drivers.litert.context import Context
+from nnapi.drivers.litert.context import LitertContext
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.tflite.recurrent import step_of, turn
 
 
 def run_both(
-    context: Context,
+    context: LitertContext,
     input: Tensor,
     aux: Tensor | None,
     is_weighted: bool,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert.context import Context, lower
+from nnapi.drivers.litert.context import LitertContext, lower
 from nnapi.drivers.litert.lstm_cells import is_plain
 from nnapi.drivers.litert.rules.convolution_filters import quantize_filter
 from nnapi.drivers.litert.rules.recurrent_directions import run_both
@@ -28,7 +28,7 @@ LARGEST_SUM = 2.0**31
 
 @lower(Op.LSTM)
 def lstm(
-    context: Context, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor, **others: Any
+    context: LitertContext, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor, **others: Any
 ) -> Sequence[Tensor]:
     """Lower LSTM; the scratch buffer becomes zeros."""
     scratch, hidden, cell = context.results(3)
@@ -40,7 +40,7 @@ def lstm(
 
 @lower(Op.UNIDIRECTIONAL_SEQUENCE_LSTM)
 def sequence_lstm(
-    context: Context, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor, **others: Any
+    context: LitertContext, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor, **others: Any
 ) -> Sequence[Tensor]:
     out, cell = context.result(), cell_state_in.like()
     _append(context, SEQUENCE, input, (output_state_in, cell_state_in), [out, cell], others)
@@ -51,7 +51,7 @@ def sequence_lstm(
 
 @lower(Op.BIDIRECTIONAL_SEQUENCE_LSTM)
 def both_directions_lstm(
-    context: Context,
+    context: LitertContext,
     input: Tensor,
     aux_input: Tensor | None,
     merge_outputs: bool,
@@ -75,7 +75,7 @@ def both_directions_lstm(
 
 
 def _append(
-    context: Context,
+    context: LitertContext,
     kind: str,
     input: Tensor,
     states: Sequence[Tensor],
@@ -87,7 +87,7 @@ def _append(
     context.operators.append(_use_quantized_weights(context, operator))
 
 
-def _use_quantized_weights(context: Context, operator: Operator) -> Operator:
+def _use_quantized_weights(context: LitertContext, operator: Operator) -> Operator:
     """Use permitted quantized weights if the cell is decomposed later; LiteRT's own supports one scale only."""
     positions = {name: index for index, name in enumerate(MATRICES, 1) if operator.inputs[index] is not None}
     quantized = {index: quantize_filter(context, name, 0) for name, index in positions.items()}
@@ -96,7 +96,7 @@ def _use_quantized_weights(context: Context, operator: Operator) -> Operator:
     return operator.like([quantized.get(index, x) for index, x in enumerate(operator.inputs)])
 
 
-def _need_static_projection(context: Context) -> None:
+def _need_static_projection(context: LitertContext) -> None:
     weights = [name for name in context.call.operands if name.endswith("projection_weights")]
     require(
         not any(map(context.is_dynamic, weights)), "the projection may have more columns than the engine has memory for"
@@ -104,7 +104,7 @@ def _need_static_projection(context: Context) -> None:
 
 
 @lower(Op.QUANTIZED_LSTM, Composite.QUANTIZED_LSTM_SEQUENCE)
-def quantized_lstm(context: Context, **arguments: Any) -> Sequence[Tensor]:
+def quantized_lstm(context: LitertContext, **arguments: Any) -> Sequence[Tensor]:
     """Lower an integer LSTM if LiteRT's 32-bit sums cannot overflow."""
     is_step = context.code == Op.QUANTIZED_LSTM
     results = (canonical.quantized_lstm if is_step else canonical.quantized_lstm_sequence)(context, **arguments)
@@ -113,7 +113,12 @@ def quantized_lstm(context: Context, **arguments: Any) -> Sequence[Tensor]:
 
 
 def _need_exact_sums(
-    context: Context, input: Tensor, output_in: Tensor, cell_state_in: Tensor, hidden_state_scale: float, **others: Any
+    context: LitertContext,
+    input: Tensor,
+    output_in: Tensor,
+    cell_state_in: Tensor,
+    hidden_state_scale: float,
+    **others: Any,
 ) -> None:
     cell: Cell[Tensor] = cell_of(others)
     _need_static_projection(context)
@@ -127,7 +132,7 @@ def _need_exact_sums(
         _need_held("the projection", most, hidden_state_scale * cell.projection.unit / output_in.unit)
 
 
-def _need_exact(context: Context, cell: Cell[Tensor], gate: str, x: Tensor, h: Tensor, scale: float) -> None:
+def _need_exact(context: LitertContext, cell: Cell[Tensor], gate: str, x: Tensor, h: Tensor, scale: float) -> None:
     """Refuse a gate whose sums may exceed 32 bits, before or after scaling."""
     for weights, source in ((cell.input.get(gate), x), (cell.recurrent.get(gate), h)):
         if weights is None:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert.context import Context, lower
+from nnapi.drivers.litert.context import LitertContext, lower
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite import reduction as canonical
@@ -20,7 +20,7 @@ MOST_SUMMED = 2**16
 
 
 @lower(Op.MEAN)
-def mean(context: Context, input: Tensor, axes: Array, keep_dims: int) -> Tensor:
+def mean(context: LitertContext, input: Tensor, axes: Array, keep_dims: int) -> Tensor:
     """Compute in float32 if the engine's sums of quantized values would overflow."""
     if input.type != "i8" or count_row(input.shape, reduced_axes(len(input.shape), axes)) <= LONGEST_ROW:
         return canonical.reduce(context, input, axes, keep_dims)
@@ -28,7 +28,7 @@ def mean(context: Context, input: Tensor, axes: Array, keep_dims: int) -> Tensor
 
 
 @lower(Composite.MEAN_V2, Composite.REDUCE_SUM_V2)
-def rescale(context: Context, input: Tensor, axes: Array, keep_dims: int) -> Tensor:
+def rescale(context: LitertContext, input: Tensor, axes: Array, keep_dims: int) -> Tensor:
     """Compute on quantized values, which takes up to half the time of floats, if the sums and factors are in range."""
     if input.type != "i8":
         return canonical.reduce(context, input, axes, keep_dims)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert.context import Context, lower
+from nnapi.drivers.litert.context import LitertContext, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.tflite import resize as canonical
 from nnapi.model.operand import Array
@@ -12,7 +12,7 @@ from nnapi.ops.shapes import Pair
 
 @lower(Op.RESIZE_NEAREST_NEIGHBOR)
 def resize_nearest_neighbor(
-    context: Context, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool
+    context: LitertContext, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool
 ) -> Tensor:
     is_stepped = not (align_corners or half_pixel_centers)
     if is_stepped and not all(_steps_agree(*pair) for pair in zip(input.shape[1:3], size, strict=True)):
@@ -20,7 +20,7 @@ def resize_nearest_neighbor(
     return canonical.resize(context, input, size, align_corners, half_pixel_centers)
 
 
-def _gather(context: Context, image: Tensor, size: Pair) -> Tensor:
+def _gather(context: LitertContext, image: Tensor, size: Pair) -> Tensor:
     rows, columns = (constant(_sources(*pair)) for pair in zip(image.shape[1:3], size, strict=True))
     higher = image.like(shape=(image.shape[0], size[0], *image.shape[2:]))
     return context.emit(

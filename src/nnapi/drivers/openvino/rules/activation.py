@@ -7,7 +7,7 @@ import numpy as np
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, activate, align, clamp_stored, lower
+from nnapi.drivers.openvino.context import OpenvinoContext, activate, align, clamp_stored, lower
 from nnapi.drivers.openvino.value import Value, number
 from nnapi.lowering.refusal import require
 from nnapi.operation_codes import Code
@@ -31,17 +31,17 @@ FUNCTIONS: dict[Code, Any] = {
 
 
 @lower(*FUNCTIONS)
-def function(context: Context, input: Value) -> Value:
+def function(context: OpenvinoContext, input: Value) -> Value:
     return context.map(FUNCTIONS[context.code], input)
 
 
 @lower(Composite.GELU)
-def gelu(context: Context, input: Value, approximate: bool) -> Value:
+def gelu(context: OpenvinoContext, input: Value, approximate: bool) -> Value:
     return context.map(lambda x: op.gelu(x, "tanh" if approximate else "erf"), input)
 
 
 @lower(*LIMITS)
-def limit(context: Context, input: Value) -> Value:
+def limit(context: OpenvinoContext, input: Value) -> Value:
     to, first = LIMITS[context.code], input.is_channels_first
     (kept,) = context.call.requantized_results()
     if same_quantization(input.type, kept):
@@ -51,20 +51,20 @@ def limit(context: Context, input: Value) -> Value:
 
 
 @lower(Op.RELU)
-def relu(context: Context, input: Value) -> Value:
+def relu(context: OpenvinoContext, input: Value) -> Value:
     """Compute on exact floats: between quantized values and MAX_POOL_2D, RELU would move before the zero point."""
     first = input.is_channels_first
     return context.result(op.relu(input.before_rounding(first)), first=first)
 
 
 @lower(Op.ELU)
-def elu(context: Context, input: Value, alpha: float) -> Value:
+def elu(context: OpenvinoContext, input: Value, alpha: float) -> Value:
     require(alpha > 0, f"alpha is {alpha}, the engine is wrong where it is not above 0")
     return context.map(lambda x: op.elu(x, alpha), input)
 
 
 @lower(Op.PRELU)
-def prelu(context: Context, input: Value, alpha: Value) -> Value:
+def prelu(context: OpenvinoContext, input: Value, alpha: Value) -> Value:
     (x, slope), first = align([input, alpha])
     type = context.type()
     product = input.type.scale * alpha.type.scale

@@ -8,7 +8,7 @@ import numpy as np
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, activate, align, lower
+from nnapi.drivers.openvino.context import OpenvinoContext, activate, align, lower
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.lowering.refusal import require
 from nnapi.operation_codes import Code
@@ -47,7 +47,7 @@ SMALL = 2.0**-100
 
 
 @lower(*FUNCTIONS)
-def function(context: Context, **operands: Value) -> Value:
+def function(context: OpenvinoContext, **operands: Value) -> Value:
     if context.code in BOUNDS and any(_is_beyond_float(value) for value in operands.values()):
         return context.map(BOUNDS[context.code], *operands.values())
     return context.map(FUNCTIONS[context.code], *operands.values())
@@ -60,7 +60,7 @@ def _is_beyond_float(value: Value) -> bool:
 
 
 @lower(*ARITHMETIC)
-def arithmetic(context: Context, lhs: Value, rhs: Value) -> Value:
+def arithmetic(context: OpenvinoContext, lhs: Value, rhs: Value) -> Value:
     """Clamp stored values: the engine moves a clamp before a sum with a constant, and rounds differently there."""
     are_computed = lhs.array is None and rhs.array is None
     if are_computed:
@@ -88,7 +88,7 @@ def _keep_from_convolution(x: Node, factor: Value) -> Node:
 
 
 @lower(Op.DIV)
-def div(context: Context, lhs: Value, rhs: Value) -> Value:
+def div(context: OpenvinoContext, lhs: Value, rhs: Value) -> Value:
     """Divide; NaN, for example of 0 / 0, stays NaN under an activation."""
     (x, y), first = align([lhs, rhs])
     if lhs.type.code == INT32:
@@ -105,7 +105,7 @@ def div(context: Context, lhs: Value, rhs: Value) -> Value:
 
 
 @lower(Composite.MOD)
-def mod(context: Context, x: Value, y: Value, fmod: bool) -> Value:
+def mod(context: OpenvinoContext, x: Value, y: Value, fmod: bool) -> Value:
     require(x.type.code == INT32, "the engine's remainders of floats are not exact")
     (a, b), first = align([x, y])
     rest, zero = op.subtract(a, op.multiply(_divide_integers(a, b), b)), op.constant(np.int32(0))
@@ -137,7 +137,7 @@ def _quotient(x: Node, y: Node) -> Node:
 
 
 @lower(*COMPARISONS)
-def compare(context: Context, x: Value, y: Value) -> Value:
+def compare(context: OpenvinoContext, x: Value, y: Value) -> Value:
     function = COMPARISONS[context.code]
     if not x.type.is_quantized:
         return context.map(function, x, y)
@@ -149,6 +149,6 @@ def compare(context: Context, x: Value, y: Value) -> Value:
 
 
 @lower(*BITWISE)
-def bitwise(context: Context, x: Value, y: Value) -> Value:
+def bitwise(context: OpenvinoContext, x: Value, y: Value) -> Value:
     require(x.type.code == INT32, f"{x.name} is {x.type.name}, of which the engine's rule takes no bits")
     return context.map(BITWISE[context.code], x, y)

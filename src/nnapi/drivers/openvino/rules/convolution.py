@@ -13,7 +13,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, lower
+from nnapi.drivers.openvino.context import OpenvinoContext, lower
 from nnapi.drivers.openvino.sizes import integers
 from nnapi.drivers.openvino.value import Node, Value, constant, decode_exactly, node_of, number
 from nnapi.lowering.refusal import require
@@ -25,7 +25,7 @@ from nnapi.ops.signature_types import INT32
 
 @lower(Op.CONV_2D, Op.DEPTHWISE_CONV_2D, Op.GROUPED_CONV_2D)
 def convolve(
-    context: Context,
+    context: OpenvinoContext,
     input: Value,
     filter: Value,
     bias: Value,
@@ -59,7 +59,7 @@ def _is_exact(groups: int, inputs: int, outputs: int) -> bool:
 
 @lower(Op.TRANSPOSE_CONV_2D)
 def transpose_conv_2d(
-    context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair
+    context: OpenvinoContext, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair
 ) -> Value:
     """Lower with float32 weights: some of the engine's sums with quantized weights are wrong."""
     input, filter, scales = make_exact(context, input, filter, filter.type.size // bias.type.size)
@@ -80,7 +80,7 @@ def transpose_conv_2d(
 
 
 def _windows(
-    context: Context, input: Value, filter: Value, weights: Node, padding: Padding, stride: Pair, dilation: Pair
+    context: OpenvinoContext, input: Value, filter: Value, weights: Node, padding: Padding, stride: Pair, dilation: Pair
 ) -> tuple[Node, list[int], list[int], list[int], list[int]]:
     """Return the image, strides, padding before and after, and dilations for the engine.
 
@@ -139,7 +139,7 @@ def separate_padding(x: Node) -> Node:
     return op.maximum(x, x) if node_of(x).get_type_name() == "Pad" else x
 
 
-def _loses_strides(context: Context, x: Node, weights: Node) -> bool:
+def _loses_strides(context: OpenvinoContext, x: Node, weights: Node) -> bool:
     """Return whether the engine may lose strides of 1×1 windows. It moves them to operators before, and turns products
     with floats and quantized weights into matrix products."""
     is_product = weights.get_type_name() == "Multiply" and node_of(x).get_type_name() != "FakeQuantize"
@@ -186,7 +186,7 @@ def make_bias(input: Value, filter: Value, bias: Value, shape: Shape) -> Node:
     return op.multiply(real, constant(unit.reshape(shape)) if unit.ndim else number(float(unit)))
 
 
-def make_exact(context: Context, input: Value, filter: Value, terms: int) -> tuple[Value, Value, Array | None]:
+def make_exact(context: OpenvinoContext, input: Value, filter: Value, terms: int) -> tuple[Value, Value, Array | None]:
     """Return the input and filter of sums of ``terms`` products, and the scales of these, or None if applied before.
 
     If the result has finer steps than the products, float32 is too coarse for scaled products that cancel each other.

@@ -3,7 +3,7 @@
 import numpy as np
 
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, lower
+from nnapi.drivers.openvino.context import OpenvinoContext, lower
 from nnapi.drivers.openvino.rules.convolution import make_bias, make_weights
 from nnapi.drivers.openvino.rules.pooling_3d import windows
 from nnapi.drivers.openvino.value import Value
@@ -17,7 +17,7 @@ UNITS = (-1, 1, 1, 1, 1)
 
 @lower(Composite.CONV_3D)
 def conv_3d(
-    context: Context,
+    context: OpenvinoContext,
     input: Value,
     filter: Value,
     bias: Value,
@@ -40,7 +40,7 @@ def conv_3d(
 
 @lower(Composite.TRANSPOSE_CONV_3D)
 def transpose_conv_3d(
-    context: Context, input: Value, filter: Value, bias: Value, paddings: Array, strides: Array
+    context: OpenvinoContext, input: Value, filter: Value, bias: Value, paddings: Array, strides: Array
 ) -> Value:
     require(not explain_too_wide(paddings.tolist()), explain_too_wide(paddings.tolist()))
     units, volume = filter.type.dimensions[0], input.type.dimensions[1:4]

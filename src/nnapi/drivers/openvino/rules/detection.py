@@ -3,7 +3,7 @@
 import numpy as np
 
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, lower
+from nnapi.drivers.openvino.context import OpenvinoContext, lower
 from nnapi.drivers.openvino.value import Value, number
 from nnapi.lowering.refusal import require
 from nnapi.operation_codes import CompositeCode as Composite
@@ -14,7 +14,7 @@ SMALLEST = float(np.finfo(np.float32).smallest_normal)
 
 @lower(Composite.NON_MAX_SUPPRESSION)
 def suppress(
-    context: Context,
+    context: OpenvinoContext,
     boxes: Value,
     scores: Value,
     max_boxes: int,

@@ -8,7 +8,7 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, align, lower, lower_computed
+from nnapi.drivers.openvino.context import OpenvinoContext, align, lower, lower_computed
 from nnapi.drivers.openvino.rules.movement import reverse_axis
 from nnapi.drivers.openvino.sizes import integers, reshape
 from nnapi.drivers.openvino.value import Node, Value
@@ -28,20 +28,20 @@ MODES: dict[Code, str] = {Op.ARGMAX: "max", Op.ARGMIN: "min"}
 
 
 @lower(Op.GATHER, Composite.TAKE)
-def gather(context: Context, input: Value, axis: int, indices: Value) -> Value:
+def gather(context: OpenvinoContext, input: Value, axis: int, indices: Value) -> Value:
     axis, is_from_end = axis_of(axis, input.type.rank), context.code == Composite.TAKE
     at = context.require_range("indices", indices, input.type.dimensions[axis], from_end=is_from_end)
     return context.move(input, lambda x: op.gather(x, at, integers(axis)))
 
 
 @lower(Op.EMBEDDING_LOOKUP)
-def look_up(context: Context, lookups: Value, values: Value) -> Value:
+def look_up(context: OpenvinoContext, lookups: Value, values: Value) -> Value:
     at = context.require_range("lookups", lookups, values.type.dimensions[0])
     return context.move(values, lambda x: op.gather(x, at, integers(0)))
 
 
 @lower(Composite.GATHER_ELEMENTS)
-def gather_elements(context: Context, input: Value, axis: int, indices: Value, from_end: bool) -> Value:
+def gather_elements(context: OpenvinoContext, input: Value, axis: int, indices: Value, from_end: bool) -> Value:
     """Gather from the flattened input: the engine's GatherElements takes 1.5 times as long."""
     own, axis = input.type.dimensions, axis_of(axis, input.type.rank)
     at = context.require_range("indices", indices, own[axis], from_end=from_end)
@@ -57,7 +57,7 @@ def gather_elements(context: Context, input: Value, axis: int, indices: Value, f
 
 
 @lower(Composite.GATHER_ND)
-def gather_nd(context: Context, input: Value, indices: Value, batch_dims: int, from_end: bool) -> Value:
+def gather_nd(context: OpenvinoContext, input: Value, indices: Value, batch_dims: int, from_end: bool) -> Value:
     sizes = input.type.dimensions[batch_dims : batch_dims + indices.type.dimensions[-1]]
     at = context.require_coordinates("indices", indices, sizes, from_end=from_end)
     shape = context.type().dimensions
@@ -75,7 +75,7 @@ REDUCTIONS = {
 
 @lower(Composite.SCATTER_ELEMENTS)
 def scatter_elements(
-    context: Context, input: Value, axis: int, indices: Value, updates: Value, reduction: int, from_end: bool
+    context: OpenvinoContext, input: Value, axis: int, indices: Value, updates: Value, reduction: int, from_end: bool
 ) -> Value:
     axis, way = axis_of(axis, input.type.rank), REDUCTIONS[Reduction(reduction)]
     at = context.require_range("indices", indices, input.type.dimensions[axis], from_end=from_end)
@@ -84,7 +84,9 @@ def scatter_elements(
 
 
 @lower(Composite.SCATTER_ND)
-def scatter_nd(context: Context, input: Value, indices: Value, updates: Value, reduction: int, from_end: bool) -> Value:
+def scatter_nd(
+    context: OpenvinoContext, input: Value, indices: Value, updates: Value, reduction: int, from_end: bool
+) -> Value:
     *outer, depth = indices.type.dimensions
     sizes, way = input.type.dimensions[:depth], REDUCTIONS[Reduction(reduction)]
     at = context.require_coordinates("indices", indices, sizes, from_end=from_end)
@@ -98,13 +100,13 @@ def scatter_nd(context: Context, input: Value, indices: Value, updates: Value, r
     return _scatter(context, input, updates, write)
 
 
-def _scatter(context: Context, input: Value, updates: Value, write: Callable[[Node, Node], Node]) -> Value:
+def _scatter(context: OpenvinoContext, input: Value, updates: Value, write: Callable[[Node, Node], Node]) -> Value:
     """Return the input with updates, computed on float values or integers."""
     return context.result(write(input.exact(), updates.exact()))
 
 
 @lower(Op.SELECT)
-def select(context: Context, condition: Value, a: Value, b: Value) -> Value:
+def select(context: OpenvinoContext, condition: Value, a: Value, b: Value) -> Value:
     (truth, x, y), first = align([condition, a, b])
     same = all(same_quantization(value.type, context.type()) for value in (a, b))
     if not same or a.type.code == OperandCode.TENSOR_FLOAT16:
@@ -113,7 +115,7 @@ def select(context: Context, condition: Value, a: Value, b: Value) -> Value:
 
 
 @lower(*MODES)
-def find_extreme(context: Context, input: Value, axis: int) -> Value:
+def find_extreme(context: OpenvinoContext, input: Value, axis: int) -> Value:
     _need_comparable(input)
     x, along = _line_up(input, axis_of(axis, input.type.rank))
     found = op.topk(x, op.constant(np.int32(1)), along, MODES[context.code], "value", "i32", stable=True)
@@ -134,7 +136,7 @@ def _line_up(input: Value, axis: int) -> tuple[Node, int]:
 
 
 @lower(Op.TOPK_V2)
-def top_k(context: Context, input: Value, k: int) -> list[Value]:
+def top_k(context: OpenvinoContext, input: Value, k: int) -> list[Value]:
     """Reverse the input: among equal elements, NNAPI returns the last index first, the engine the first."""
     _need_comparable(input)
     axis, dimension = input.type.rank - 1, input.type.dimensions[-1]
@@ -145,16 +147,16 @@ def top_k(context: Context, input: Value, k: int) -> list[Value]:
 
 
 @lower(Composite.TOP_K)
-def top_k_along(context: Context, input: Value, axis: int, k: int, largest: bool) -> list[Value]:
+def top_k_along(context: OpenvinoContext, input: Value, axis: int, k: int, largest: bool) -> list[Value]:
     return _find_extremes(context, input, axis, op.constant(np.int32(k)), largest)
 
 
 @lower_computed(Composite.TOP_K)
-def top_k_of_computed_k(context: Context, input: Value, axis: int, k: Value, largest: bool) -> list[Value]:
+def top_k_of_computed_k(context: OpenvinoContext, input: Value, axis: int, k: Value, largest: bool) -> list[Value]:
     return _find_extremes(context, input, axis, op.squeeze(k.node("stored"), integers([0])), largest)
 
 
-def _find_extremes(context: Context, input: Value, axis: int, k: Node, largest: bool) -> list[Value]:
+def _find_extremes(context: OpenvinoContext, input: Value, axis: int, k: Node, largest: bool) -> list[Value]:
     _need_comparable(input)
     axis, shape = axis_of(axis, input.type.rank), input.type.dimensions
     values, indices = _find_top(input.real(), shape, axis, k, "max" if largest else "min")
@@ -188,14 +190,14 @@ def _is_row(shape: Shape, axis: int) -> bool:
 
 
 @lower(Composite.NONZERO)
-def nonzero(context: Context, input: Value) -> Value:
+def nonzero(context: OpenvinoContext, input: Value) -> Value:
     """Read booleans as stored: beside a result of these, the engine would overwrite another form of them."""
     x = input.node("stored") if input.type.code == OperandCode.TENSOR_BOOL8 else input.exact()
     return Value.of(op.non_zero(x, "i32").output(0), context.type(), "stored")
 
 
 @lower(Composite.UNIQUE)
-def unique(context: Context, input: Value, axis: int, sorted: bool) -> list[Value]:
+def unique(context: OpenvinoContext, input: Value, axis: int, sorted: bool) -> list[Value]:
     """Find equal slices of the first axis, of int32 for bytes: the engine finds too many slices of other axes, and
     wrong positions of bytes."""
     require(sorted, "the engine finds wrong slices in the order of their first positions")

@@ -2,7 +2,7 @@
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op, ov
-from nnapi.drivers.openvino.context import Context, lower
+from nnapi.drivers.openvino.context import OpenvinoContext, lower
 from nnapi.drivers.openvino.rules.convolution import make_bias, make_exact, make_weights, rescale
 from nnapi.drivers.openvino.sizes import reshape
 from nnapi.drivers.openvino.value import Node, Value, node_of, number
@@ -13,7 +13,7 @@ NUDGE = 1 + 2.0**-18
 
 
 @lower(Op.FULLY_CONNECTED)
-def fully_connected(context: Context, input: Value, weights: Value, bias: Value) -> Value:
+def fully_connected(context: OpenvinoContext, input: Value, weights: Value, bias: Value) -> Value:
     units, width = weights.type.dimensions
     input, weights, scales = make_exact(context, input, weights, width)
     x = input.before_rounding() if _sums_are_coarse(context, input, weights) else input.real()
@@ -29,7 +29,7 @@ def fully_connected(context: Context, input: Value, weights: Value, bias: Value)
 
 
 @lower(Op.BATCH_MATMUL)
-def batch_matmul(context: Context, lhs: Value, rhs: Value, adj_x: bool, adj_y: bool) -> Value:
+def batch_matmul(context: OpenvinoContext, lhs: Value, rhs: Value, adj_x: bool, adj_y: bool) -> Value:
     require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, for which the engine's products are not exact")
     lhs, rhs, scales = make_exact(context, lhs, rhs, rhs.type.shape[-1 if adj_y else -2])
     return context.result(rescale(multiply(lhs.real(), rhs.real(), adj_x, adj_y), scales, (1,)))
@@ -45,7 +45,7 @@ def multiply(x: Node, y: Node, adj_x: bool, adj_y: bool) -> Node:
     return op.maximum(product, product)
 
 
-def _sums_are_coarse(context: Context, input: Value, weights: Value) -> bool:
+def _sums_are_coarse(context: OpenvinoContext, input: Value, weights: Value) -> bool:
     """Return whether float32 is too coarse for sums with zero points, to which the engine adds its bounds."""
     if not input.type.is_quantized:
         return False
@@ -54,7 +54,7 @@ def _sums_are_coarse(context: Context, input: Value, weights: Value) -> bool:
     return weights.type.dimensions[1] * 2.0**15 > 2.0**22 * step
 
 
-def _needs_no_scaling(context: Context, input: Value, weights: Value) -> bool:
+def _needs_no_scaling(context: OpenvinoContext, input: Value, weights: Value) -> bool:
     """Return whether sums already have the result's scale. The engine would then ignore the operands' scales. A factor
     close to 1, which changes no quantized value, prevents that."""
     if not input.type.is_quantized or weights.type.channel:

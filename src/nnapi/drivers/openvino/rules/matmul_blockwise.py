@@ -3,7 +3,7 @@
 import numpy as np
 
 from nnapi.drivers.openvino.api import op, ov
-from nnapi.drivers.openvino.context import Context, lower
+from nnapi.drivers.openvino.context import OpenvinoContext, lower
 from nnapi.drivers.openvino.sizes import reshape
 from nnapi.drivers.openvino.value import SHARED, Node, Value, constant, make_shareable, number
 from nnapi.lowering.refusal import require
@@ -16,7 +16,7 @@ PACKED = {4: ov.Type.u4, 8: ov.Type.u8}
 
 @lower(CompositeCode.BLOCKWISE_FULLY_CONNECTED)
 def blockwise_fully_connected(
-    context: Context,
+    context: OpenvinoContext,
     input: Value,
     weights: Value,
     scales: Value,

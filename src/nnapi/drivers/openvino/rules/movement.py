@@ -11,7 +11,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import (
     FLOATS,
-    Context,
+    OpenvinoContext,
     computes_in_nchw,
     lower,
     lower_computed,
@@ -36,18 +36,18 @@ BLOCKS: dict[Code, Any] = {Op.DEPTH_TO_SPACE: op.depth_to_space, Op.SPACE_TO_DEP
 
 
 @lower(Op.RESHAPE, Op.SQUEEZE, Op.EXPAND_DIMS)
-def reshape(context: Context, input: Value, **how: Any) -> Value:
+def reshape(context: OpenvinoContext, input: Value, **how: Any) -> Value:
     return context.move(input, lambda x: to_shape(x, context.type().dimensions))
 
 
 @lower(Op.TRANSPOSE)
-def transpose(context: Context, input: Value, perm: Array | None) -> Value:
+def transpose(context: OpenvinoContext, input: Value, perm: Array | None) -> Value:
     order = range(input.type.rank)[::-1] if perm is None else perm.tolist()
     return context.move(input, lambda x: op.transpose(x, integers(order)))
 
 
 @lower(Op.CONCATENATION, Composite.CONCATENATION_V2)
-def concatenate(context: Context, inputs: Sequence[Value], axis: int) -> Value:
+def concatenate(context: OpenvinoContext, inputs: Sequence[Value], axis: int) -> Value:
     type = context.type()
     same = all(same_quantization(value.type, type) for value in inputs)
     is_stored = same and all(value.is_moved_as == "stored" for value in inputs)
@@ -77,7 +77,7 @@ def _alike(value: Value, type: OperandType, first: bool) -> Node:
 
 
 @lower(Op.PACK)
-def pack(context: Context, axis: int, inputs: Sequence[Value]) -> Value:
+def pack(context: OpenvinoContext, axis: int, inputs: Sequence[Value]) -> Value:
     kind: Kind = "stored" if all(value.is_moved_as == "stored" for value in inputs) else "real"
     nodes = [op.unsqueeze(value.node(kind), integers(axis)) for value in inputs]
     if kind == "real":
@@ -86,7 +86,7 @@ def pack(context: Context, axis: int, inputs: Sequence[Value]) -> Value:
 
 
 @lower(Op.SPLIT)
-def split(context: Context, input: Value, axis: int, num_splits: int) -> list[Value]:
+def split(context: OpenvinoContext, input: Value, axis: int, num_splits: int) -> list[Value]:
     first = input.is_channels_first
     along = integers(position_of_axis(first, axis_of(axis, input.type.rank), input.type.rank))
     parts = op.split(input.node(input.is_moved_as, first), along, num_splits)
@@ -94,13 +94,13 @@ def split(context: Context, input: Value, axis: int, num_splits: int) -> list[Va
 
 
 @lower(Op.SLICE)
-def slice_block(context: Context, input: Value, begin: Array, size: Array) -> Value:
+def slice_block(context: OpenvinoContext, input: Value, begin: Array, size: Array) -> Value:
     end = [start + dimension for start, dimension in zip(begin.tolist(), context.type().dimensions, strict=True)]
     return context.move(input, lambda x: _slice(x, input.type.dimensions, begin.tolist(), end, [1] * len(end)))
 
 
 @lower(Op.STRIDED_SLICE)
-def strided_slice(context: Context, input: Value, shrink_axis_mask: int, **bounds: Any) -> Value:
+def strided_slice(context: OpenvinoContext, input: Value, shrink_axis_mask: int, **bounds: Any) -> Value:
     dimensions = input.type.dimensions
     steps = slice_steps(dimensions, **bounds)
     # In the engine, a stop of -1 means the last element, not the position before the first.
@@ -132,7 +132,7 @@ def _slice(x: Node, dimensions: Shape, begin: Sequence[int], end: Sequence[int],
 
 
 @lower(Op.REVERSE)
-def reverse(context: Context, input: Value, axis: Array) -> Value:
+def reverse(context: OpenvinoContext, input: Value, axis: Array) -> Value:
     return context.move(input, lambda x: reverse_axis(x, int(axis[0]), input.type.dimensions[int(axis[0])]))
 
 
@@ -153,17 +153,17 @@ def _numbers(value: Node) -> list[int] | None:
 
 
 @lower(Op.TILE)
-def tile(context: Context, input: Value, multiples: Array) -> Value:
+def tile(context: OpenvinoContext, input: Value, multiples: Array) -> Value:
     return context.move(input, lambda x: op.tile(x, integers(multiples)))
 
 
 @lower(*BLOCKS)
-def move_blocks(context: Context, input: Value, block_size: int) -> Value:
+def move_blocks(context: OpenvinoContext, input: Value, block_size: int) -> Value:
     return context.move(input, lambda x: BLOCKS[context.code](x, "blocks_first", block_size), first=True)
 
 
 @lower(Op.BATCH_TO_SPACE_ND)
-def batch_to_space(context: Context, input: Value, block_shape: Array) -> Value:
+def batch_to_space(context: OpenvinoContext, input: Value, block_shape: Array) -> Value:
     _, rows, columns, channels = input.type.dimensions
     batches, *size, _ = context.type().dimensions
     parts = [*block_shape, batches, channels, rows, columns]
@@ -172,7 +172,7 @@ def batch_to_space(context: Context, input: Value, block_shape: Array) -> Value:
 
 
 @lower(Op.SPACE_TO_BATCH_ND)
-def space_to_batch(context: Context, input: Value, block_shape: Array, paddings: Array) -> Value:
+def space_to_batch(context: OpenvinoContext, input: Value, block_shape: Array, paddings: Array) -> Value:
     """Pad by a separate node: the engine's operator would pad with the quantized value 0, not the zero point."""
     begin, end = (integers([0, 0, *paddings[:, side]]) for side in (0, 1))
     padded, kind = _with_zeros(context, input, begin, end, True)
@@ -193,13 +193,13 @@ def _exchange(x: Node, parts: Sequence[int], order: Sequence[int], shape: Sequen
 
 
 @lower(Op.PAD)
-def pad(context: Context, input: Value, paddings: Array) -> Value:
+def pad(context: OpenvinoContext, input: Value, paddings: Array) -> Value:
     first = input.is_channels_first
     y, kind = _with_zeros(context, input, *_around(paddings, first), first)
     return Value.of(y, context.type(), kind, first=first)
 
 
-def _with_zeros(context: Context, input: Value, begin: Node, end: Node, first: bool) -> tuple[Node, Kind]:
+def _with_zeros(context: OpenvinoContext, input: Value, begin: Node, end: Node, first: bool) -> tuple[Node, Kind]:
     """Pad with zeros; return the node and its kind. Quantized values are padded with the zero point, because the engine
     may take the float 0 for the quantized value 0."""
     kind: Kind = "stored" if input.type.is_quantized else "real"
@@ -208,7 +208,7 @@ def _with_zeros(context: Context, input: Value, begin: Node, end: Node, first: b
 
 
 @lower(Op.PAD_V2)
-def pad_v2(context: Context, input: Value, paddings: Array, pad_value: float) -> Value:
+def pad_v2(context: OpenvinoContext, input: Value, paddings: Array, pad_value: float) -> Value:
     """Pad quantized values as stored: padding their dequantized values is correct only for 0."""
     first = input.is_channels_first
     x, value = input.node("stored", first), np.array(pad_value).astype(input.type.dtype)
@@ -216,7 +216,7 @@ def pad_v2(context: Context, input: Value, paddings: Array, pad_value: float) ->
     return Value.of(y, context.type(), "stored", first=first)
 
 
-def _hide(context: Context, input: Value, x: Node) -> Node:
+def _hide(context: OpenvinoContext, input: Value, x: Node) -> Node:
     """Hide floats from the engine if the model is quantized: it would apply their factors and terms to the padding,
     too."""
     return op.maximum(x, x) if context.is_quantized and input.type.code in FLOATS else x
@@ -229,7 +229,7 @@ def _around(paddings: Array, first: bool) -> tuple[Node, Node]:
 
 
 @lower(Op.MIRROR_PAD)
-def mirror_pad(context: Context, input: Value, paddings: Array, mode: int) -> Value:
+def mirror_pad(context: OpenvinoContext, input: Value, paddings: Array, mode: int) -> Value:
     first = input.is_channels_first
     return context.move(input, lambda x: op.pad(x, *_around(paddings, first), MODES[mode]), first=first)
 
@@ -241,14 +241,14 @@ def _need_numbers(value: Value, *shape: int) -> None:
 
 
 @lower_computed(Op.RESHAPE)
-def reshape_to_computed(context: Context, input: Value, shape: Value) -> Value:
+def reshape_to_computed(context: OpenvinoContext, input: Value, shape: Value) -> Value:
     _need_numbers(shape, context.type().rank)
     return context.move(input, lambda x: op.reshape(x, shape.node("stored"), False))
 
 
 @lower_computed(Op.STRIDED_SLICE)
 def slice_unknown(
-    context: Context,
+    context: OpenvinoContext,
     input: Value,
     begin: Value,
     end: Value,
@@ -268,20 +268,20 @@ def slice_unknown(
 
 
 @lower_computed(Op.TILE)
-def tile_by_computed(context: Context, input: Value, multiples: Value) -> Value:
+def tile_by_computed(context: OpenvinoContext, input: Value, multiples: Value) -> Value:
     _need_numbers(multiples, input.type.rank)
     return context.move(input, lambda x: op.tile(x, multiples.node("stored")))
 
 
 @lower_computed(Op.FILL)
-def fill_computed(context: Context, dims: Value, value: float) -> Value:
+def fill_computed(context: OpenvinoContext, dims: Value, value: float) -> Value:
     _need_numbers(dims, context.type().rank)
     number = op.constant(np.array(value, context.type().dtype))
     return Value.of(op.broadcast(number, dims.node("stored")), context.type(), "stored")
 
 
 @lower_computed(Op.PAD_V2)
-def pad_by_computed(context: Context, input: Value, paddings: Value, pad_value: float) -> Value:
+def pad_by_computed(context: OpenvinoContext, input: Value, paddings: Value, pad_value: float) -> Value:
     _need_numbers(paddings, input.type.rank, 2)
     before, behind = (
         op.squeeze(op.gather(paddings.node("stored"), integers([side]), integers(1)), integers([1])) for side in (0, 1)
@@ -292,7 +292,7 @@ def pad_by_computed(context: Context, input: Value, paddings: Value, pad_value: 
 
 
 @lower(Composite.SHAPE)
-def shape(context: Context, input: Value) -> Value:
+def shape(context: OpenvinoContext, input: Value) -> Value:
     dimensions = input.type.dimensions
     if not has_sizes(dimensions):
         return Value(context.type(), "shape", np.array(dimensions, np.int32))
@@ -300,7 +300,7 @@ def shape(context: Context, input: Value) -> Value:
 
 
 @lower(Composite.RANGE)
-def number_range(context: Context, start: Value, limit: Value, delta: Value) -> Value:
+def number_range(context: OpenvinoContext, start: Value, limit: Value, delta: Value) -> Value:
     """Count; the engine counts beyond the start if the limit lies in the other direction."""
     require(start.type.code == OperandCode.TENSOR_INT32, "the engine counts in float32")
     first, last, step = (op.squeeze(each.node("stored"), integers([0])) for each in (start, limit, delta))
@@ -310,10 +310,10 @@ def number_range(context: Context, start: Value, limit: Value, delta: Value) -> 
 
 
 @lower(Op.FILL)
-def fill(context: Context, dims: Array, value: float) -> Value:
+def fill(context: OpenvinoContext, dims: Array, value: float) -> Value:
     return Value(context.type(), "out", np.full(dims, value, context.type().dtype))
 
 
 @lower(Op.RANK)
-def rank(context: Context, input: Value) -> Value:
+def rank(context: OpenvinoContext, input: Value) -> Value:
     return Value(context.type(), "rank", np.array(input.type.rank, np.int32))

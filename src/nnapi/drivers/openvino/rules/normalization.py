@@ -7,7 +7,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, align, lower, position_of_axis
+from nnapi.drivers.openvino.context import OpenvinoContext, align, lower, position_of_axis
 from nnapi.drivers.openvino.sizes import integers, reshape
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.lowering.refusal import require
@@ -20,7 +20,7 @@ IMAGE = (2, 3)
 
 
 @lower(Op.SOFTMAX)
-def softmax(context: Context, input: Value, beta: float, axis: int) -> Value:
+def softmax(context: OpenvinoContext, input: Value, beta: float, axis: int) -> Value:
     """Subtract the maximum before multiplying by beta: products of large elements may be infinite."""
     first = input.is_channels_first
     x, along = input.real(first), position_of_axis(first, axis_of(axis, input.type.rank), input.type.rank)
@@ -30,7 +30,7 @@ def softmax(context: Context, input: Value, beta: float, axis: int) -> Value:
 
 
 @lower(Op.LOG_SOFTMAX)
-def log_softmax(context: Context, input: Value, beta: float, axis: int) -> Value:
+def log_softmax(context: OpenvinoContext, input: Value, beta: float, axis: int) -> Value:
     require(beta > 0, f"beta is {beta}, with which the specified arithmetic overflows and the engine's does not")
     first = input.is_channels_first
     x = _times(input.real(first), beta)
@@ -44,7 +44,7 @@ def _times(x: Node, factor: float) -> Node:
 
 
 @lower(Op.L2_NORMALIZATION)
-def l2_normalization(context: Context, input: Value, axis: int) -> Value:
+def l2_normalization(context: OpenvinoContext, input: Value, axis: int) -> Value:
     """Divide by the length, but at least half a step: dequantized zeros are slightly off, and must stay zero."""
     first = input.is_channels_first
     x = input.real(first)
@@ -57,7 +57,7 @@ def l2_normalization(context: Context, input: Value, axis: int) -> Value:
 
 @lower(Op.LOCAL_RESPONSE_NORMALIZATION)
 def local_response_normalization(
-    context: Context, input: Value, radius: int, bias: float, alpha: float, beta: float, axis: int
+    context: OpenvinoContext, input: Value, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Value:
     """Sum neighbors along the axis by average pooling of a column, with padding, times the window's size."""
     shape = input.type.dimensions
@@ -72,14 +72,14 @@ def local_response_normalization(
 
 
 @lower(Op.INSTANCE_NORMALIZATION)
-def instance_normalization(context: Context, input: Value, gamma: float, beta: float, epsilon: float) -> Value:
+def instance_normalization(context: OpenvinoContext, input: Value, gamma: float, beta: float, epsilon: float) -> Value:
     require(epsilon >= 0, f"epsilon is {epsilon}, the engine wants no negative one")
     x = input.real(first=True)
     normal = _normalize(context, x, IMAGE, math.prod(input.type.dimensions[1:3]), epsilon)
     return context.result(op.add(_times(normal, gamma), number(beta)), first=True)
 
 
-def _normalize(context: Context, x: Node, axes: Sequence[int], count: int, epsilon: float) -> Node:
+def _normalize(context: OpenvinoContext, x: Node, axes: Sequence[int], count: int, epsilon: float) -> Node:
     """Normalize groups of ``count`` elements along axes by MVN, or by other operators in quantized models.
 
     There, the engine drops factors before MVN, as if epsilon were 0. ReduceL2 computes the deviation, because the
@@ -95,7 +95,7 @@ def _normalize(context: Context, x: Node, axes: Sequence[int], count: int, epsil
 
 @lower(Composite.LAYER_NORM)
 def layer_norm(
-    context: Context, input: Value, gamma: Value | None, beta: Value | None, axis: int, epsilon: float
+    context: OpenvinoContext, input: Value, gamma: Value | None, beta: Value | None, axis: int, epsilon: float
 ) -> Value:
     def normalize(x: Node, axes: Sequence[int]) -> Node:
         count = math.prod(input.type.dimensions[each] for each in list_axes(axis, input.type.rank))
@@ -105,7 +105,7 @@ def layer_norm(
 
 
 @lower(Composite.RMS_NORM)
-def rms_norm(context: Context, input: Value, gamma: Value | None, axis: int, epsilon: float) -> Value:
+def rms_norm(context: OpenvinoContext, input: Value, gamma: Value | None, axis: int, epsilon: float) -> Value:
     """Divide by a root: the engine has no such operator, but one kernel for these."""
 
     def normalize(x: Node, axes: Sequence[int]) -> Node:
@@ -117,7 +117,7 @@ def rms_norm(context: Context, input: Value, gamma: Value | None, axis: int, eps
 
 @lower(Composite.GROUP_NORM)
 def group_norm(
-    context: Context, input: Value, gamma: Value | None, beta: Value | None, groups: int, epsilon: float
+    context: OpenvinoContext, input: Value, gamma: Value | None, beta: Value | None, groups: int, epsilon: float
 ) -> Value:
     require(input.type.rank == 4, f"it has rank {input.type.rank}, images in the engine have 4")
     require(not context.is_quantized, "the engine drops factors before it in quantized models")
@@ -130,7 +130,7 @@ def group_norm(
 
 
 def _normalize_groups(
-    context: Context,
+    context: OpenvinoContext,
     input: Value,
     axis: int,
     normalize: Callable[[Node, Sequence[int]], Node],

@@ -5,7 +5,7 @@ import numpy as np
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, find_maximum, lower
+from nnapi.drivers.openvino.context import OpenvinoContext, find_maximum, lower
 from nnapi.drivers.openvino.sizes import integers
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.lowering.refusal import require
@@ -15,7 +15,7 @@ from nnapi.ops.shapes import Padding, Pair
 
 
 @lower(Op.AVERAGE_POOL_2D)
-def average_pool(context: Context, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
+def average_pool(context: OpenvinoContext, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
     """Add a quarter step divided by the window's size, so that halves are always rounded up. The engine rounds signed
     halves away from 0, which is one step off, and many steps in a finer scale."""
     made, kept = context.type(), context.call.requantized_results()[0]
@@ -30,7 +30,7 @@ def average_pool(context: Context, input: Value, padding: Padding, stride: Pair,
 
 
 @lower(Op.MAX_POOL_2D)
-def max_pool(context: Context, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
+def max_pool(context: OpenvinoContext, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
     steps, begin, end = _windows(input, padding, stride, size)
 
     def pool(x: Node) -> Node:
@@ -53,7 +53,7 @@ def _windows(input: Value, padding: Padding, stride: Pair, size: Pair) -> tuple[
 
 @lower(Composite.ROI_ALIGN_V2)
 def align_regions(
-    context: Context,
+    context: OpenvinoContext,
     feature_map: Value,
     rois: Value,
     batch_index: Value,

@@ -1,7 +1,7 @@
 """MAX_POOL_3D and AVERAGE_POOL_3D."""
 
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, find_maximum, lower
+from nnapi.drivers.openvino.context import OpenvinoContext, find_maximum, lower
 from nnapi.drivers.openvino.value import Node, Value
 from nnapi.lowering.refusal import require
 from nnapi.lowering.windows import explain_too_wide
@@ -18,13 +18,13 @@ def windows(input: Value, paddings: Array, strides: Array) -> tuple[list[int], l
 
 
 @lower(Composite.AVERAGE_POOL_3D)
-def average_pool_3d(context: Context, input: Value, paddings: Array, strides: Array, size: Array) -> Value:
+def average_pool_3d(context: OpenvinoContext, input: Value, paddings: Array, strides: Array, size: Array) -> Value:
     y = op.avg_pool(input.real(first=True), *windows(input, paddings, strides), size.tolist(), True)
     return context.result(y, first=True)
 
 
 @lower(Composite.MAX_POOL_3D)
-def max_pool_3d(context: Context, input: Value, paddings: Array, strides: Array, size: Array) -> Value:
+def max_pool_3d(context: OpenvinoContext, input: Value, paddings: Array, strides: Array, size: Array) -> Value:
     steps, begin, end = windows(input, paddings, strides)
 
     def pool(x: Node) -> Node:

@@ -5,14 +5,14 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, lower
+from nnapi.drivers.openvino.context import OpenvinoContext, lower
 from nnapi.drivers.openvino.value import ELEMENTS, STEPS, Kind, Value, number
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.signature_types import BOOL8, INT32
 
 
 @lower(Op.QUANTIZE)
-def quantize(context: Context, input: Value) -> Value:
+def quantize(context: OpenvinoContext, input: Value) -> Value:
     """Return the quantized value from which the input was dequantized, if it was only moved since; else quantize."""
     if input.quantized is not None and input.quantized.type == context.type():
         return input.quantized
@@ -20,7 +20,7 @@ def quantize(context: Context, input: Value) -> Value:
 
 
 @lower(Composite.QUANTIZE_TO_EVEN)
-def quantize_to_even(context: Context, input: Value) -> Value:
+def quantize_to_even(context: OpenvinoContext, input: Value) -> Value:
     if input.quantized is not None and input.quantized.type == context.type():
         return input.quantized
     scale = number(context.type().scale)  # the engine's quotient is not the quotient by the scale
@@ -28,7 +28,7 @@ def quantize_to_even(context: Context, input: Value) -> Value:
 
 
 @lower(Op.DEQUANTIZE)
-def dequantize(context: Context, input: Value) -> Value:
+def dequantize(context: OpenvinoContext, input: Value) -> Value:
     """Dequantize the stored values exactly: the floats of the engine's own rounding are slightly off, also for 0."""
     first = input.is_channels_first
     result = context.result(input.exact(first), first=first)
@@ -37,7 +37,7 @@ def dequantize(context: Context, input: Value) -> Value:
 
 
 @lower(Op.CAST)
-def cast(context: Context, input: Value) -> Value:
+def cast(context: OpenvinoContext, input: Value) -> Value:
     """Cast quantized values as plain integers; truncate floats, and clamp them to the target's range."""
     source, target = input.type, context.type()
     if source.code == target.code:
@@ -60,7 +60,7 @@ def cast(context: Context, input: Value) -> Value:
 
 
 @lower(Composite.CONVERT)
-def convert(context: Context, input: Value) -> Value:
+def convert(context: OpenvinoContext, input: Value) -> Value:
     """Convert stored values; integers keep their lowest bits, floats are rounded towards zero and clamped."""
     source, target = input.type, context.type()
     if source.code == target.code:

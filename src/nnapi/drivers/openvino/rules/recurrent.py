@@ -8,7 +8,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, lower
+from nnapi.drivers.openvino.context import OpenvinoContext, lower
 from nnapi.drivers.openvino.rules.recurrent_loop import Step, gru_step, lstm_step, multiply, repeat, rnn_step
 from nnapi.drivers.openvino.sizes import integers
 from nnapi.drivers.openvino.value import Node, Value, constant
@@ -31,7 +31,7 @@ operators. Beyond, it takes up to 5 times as long."""
 class Series(NamedTuple):
     """The input of a cell, and the way in which the cell reads it."""
 
-    context: Context
+    context: OpenvinoContext
     input: Value
     time_major: bool
     reverse: bool = False
@@ -83,7 +83,12 @@ class Series(NamedTuple):
 
 @lower(Op.UNIDIRECTIONAL_SEQUENCE_LSTM)
 def sequence_lstm(
-    context: Context, input: Value, output_state_in: Value, cell_state_in: Value, time_major: bool, **operands: Any
+    context: OpenvinoContext,
+    input: Value,
+    output_state_in: Value,
+    cell_state_in: Value,
+    time_major: bool,
+    **operands: Any,
 ) -> Sequence[Value]:
     cell: Cell[Value] = cell_of(operands)
     plain = not (cell.is_coupled or cell.peephole or cell.norm or cell.projection)
@@ -104,7 +109,7 @@ def _stack(gates: dict[str, Value]) -> Node:
 
 @lower(Composite.LSTM_SEQUENCE)
 def lstm(
-    context: Context,
+    context: OpenvinoContext,
     input: Value,
     weights: Value,
     recurrent_weights: Value,
@@ -150,7 +155,7 @@ def _compute_lstm(
 
 
 @lower(Op.UNIDIRECTIONAL_SEQUENCE_RNN)
-def sequence_rnn(context: Context, activation: int, **operands: Any) -> Sequence[Value]:
+def sequence_rnn(context: OpenvinoContext, activation: int, **operands: Any) -> Sequence[Value]:
     require(activation == RELU, f"activation is {activation}, the engine's RNN has no other than 1 (RELU) of NNAPI's")
     results: Sequence[Value] = rnn(context, activation=activation, **operands)
     return results
@@ -158,7 +163,7 @@ def sequence_rnn(context: Context, activation: int, **operands: Any) -> Sequence
 
 @lower(Composite.RNN_SEQUENCE)
 def rnn(
-    context: Context,
+    context: OpenvinoContext,
     input: Value,
     weights: Value,
     recurrent_weights: Value,
@@ -186,7 +191,7 @@ def rnn(
 
 @lower(Composite.GRU)
 def gru(
-    context: Context,
+    context: OpenvinoContext,
     input: Value,
     weights: Value,
     recurrent_weights: Value,

@@ -7,8 +7,8 @@ from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import (
-    Context,
     Function,
+    OpenvinoContext,
     find_maximum,
     find_minimum,
     lower,
@@ -33,7 +33,7 @@ EXTREMES: dict[Code, Any] = {Op.REDUCE_MAX: find_maximum, Op.REDUCE_MIN: find_mi
 
 
 @lower(Op.MEAN)
-def mean(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
+def mean(context: OpenvinoContext, input: Value, axes: Array, keep_dims: int) -> Value:
     """Round quantized means down: subtract a little less than half a step, then round to nearest. No multiple of 1 /
     count is then on a border."""
     y, first = _reduce(context, input.rounded, axes, op.reduce_mean)
@@ -45,7 +45,7 @@ def mean(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
 
 
 @lower(*FUNCTIONS)
-def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
+def reduce(context: OpenvinoContext, input: Value, axes: Array, keep_dims: int) -> Value:
     """Reduce stored quantized values: the engine's minimum and maximum of their dequantized values are wrong.
 
     So are those of floats that it quantizes in the same node.
@@ -67,7 +67,7 @@ def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value
     return Value.of(op.convert(y, ELEMENTS[OperandCode(input.type.code)].get_type_name()), context.type(), "stored")
 
 
-def _reduce(context: Context, input: Value, axes: Array, function: Function) -> tuple[Node, bool]:
+def _reduce(context: OpenvinoContext, input: Value, axes: Array, function: Function) -> tuple[Node, bool]:
     """Return the reduction of the float values, and whether it is NCHW: like the input if no axis is dropped.
 
     A separate reshape drops axes if the engine's keep_dims=False is faulty. With several axes including the first, it
@@ -87,5 +87,5 @@ def _reduce(context: Context, input: Value, axes: Array, function: Function) -> 
 
 
 @lower(Composite.CUMSUM)
-def cumsum(context: Context, input: Value, axis: int, exclusive: bool, reverse: bool) -> Value:
+def cumsum(context: OpenvinoContext, input: Value, axis: int, exclusive: bool, reverse: bool) -> Value:
     return context.result(op.cum_sum(input.real(), integers(axis), exclusive, reverse))

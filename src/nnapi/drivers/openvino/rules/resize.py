@@ -4,7 +4,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, lower
+from nnapi.drivers.openvino.context import OpenvinoContext, lower
 from nnapi.drivers.openvino.sizes import integers
 from nnapi.drivers.openvino.value import Node, Value
 from nnapi.lowering.refusal import require
@@ -17,7 +17,9 @@ from nnapi.ops.signature_types import INT32
 
 
 @lower(Op.RESIZE_BILINEAR)
-def resize_bilinear(context: Context, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Value:
+def resize_bilinear(
+    context: OpenvinoContext, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool
+) -> Value:
     mode = "align_corners" if align_corners else "half_pixel" if half_pixel_centers else "asymmetric"
     y = op.interpolate(
         input.real(first=True),
@@ -31,7 +33,7 @@ def resize_bilinear(context: Context, input: Value, size: Pair, align_corners: b
 
 
 @lower(Op.RESIZE_NEAREST_NEIGHBOR)
-def resize_nearest_neighbor(context: Context, input: Value, size: Pair, **sampling: bool) -> Value:
+def resize_nearest_neighbor(context: OpenvinoContext, input: Value, size: Pair, **sampling: bool) -> Value:
     """Gather pixels by index, because the engine's indices may differ by one. They are exact if all pixels are repeated
     equally often. Gathering is slower, as the engine transposes images for convolutions."""
     dimensions = input.type.dimensions[1:3]
@@ -67,7 +69,9 @@ MODES = {Mode.NEAREST: "nearest", Mode.LINEAR: "bilinear", Mode.CUBIC: "bicubic"
 
 
 @lower(Composite.GRID_SAMPLE)
-def grid_sample(context: Context, input: Value, grid: Value, mode: int, padding: int, align_corners: bool) -> Value:
+def grid_sample(
+    context: OpenvinoContext, input: Value, grid: Value, mode: int, padding: int, align_corners: bool
+) -> Value:
     require(input.type.code != INT32, "the engine samples integers as float32")
     require(input.type.rank == 4, "the engine samples no volumes")
     names = {"mode": MODES[Mode(mode)], "padding_mode": Padding(padding).name.lower()}

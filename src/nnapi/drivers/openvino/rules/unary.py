@@ -6,7 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, lower
+from nnapi.drivers.openvino.context import OpenvinoContext, lower
 from nnapi.drivers.openvino.sizes import reshape
 from nnapi.drivers.openvino.value import Value, number
 from nnapi.operation_codes import Code
@@ -26,12 +26,12 @@ FUNCTIONS: dict[Code, Any] = {
 
 
 @lower(*FUNCTIONS)
-def function(context: Context, **operands: Value) -> Value:
+def function(context: OpenvinoContext, **operands: Value) -> Value:
     return context.map(FUNCTIONS[context.code], *operands.values())
 
 
 @lower(Op.ABS)
-def absolute(context: Context, input: Value) -> Value:
+def absolute(context: OpenvinoContext, input: Value) -> Value:
     """Compute ABS of rank 1 in rank 2: else the engine moves it before a concatenation that also has other readers."""
     if input.type.rank != 1:
         return context.map(op.abs, input)
@@ -40,7 +40,7 @@ def absolute(context: Context, input: Value) -> Value:
 
 
 @lower(Op.EXP)
-def exp(context: Context, input: Value) -> Value:
+def exp(context: OpenvinoContext, input: Value) -> Value:
     """Square the exponential of x / 2: the engine's own is infinite for some large, finite results."""
     first = input.is_channels_first
     root = op.exp(op.multiply(input.real(first), number(0.5)))
@@ -48,7 +48,7 @@ def exp(context: Context, input: Value) -> Value:
 
 
 @lower(Op.RSQRT)
-def rsqrt(context: Context, input: Value) -> Value:
+def rsqrt(context: OpenvinoContext, input: Value) -> Value:
     """Compute quantized operands exactly: for 0, the result is infinite, so its quantized value is the highest."""
     if not input.type.is_quantized:
         return context.map(lambda x: op.divide(number(1), op.sqrt(x)), input)

@@ -5,19 +5,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.exporters.onnx.context import Context, lower
+from nnapi.exporters.onnx.context import OnnxContext, lower
 from nnapi.exporters.onnx.graph import Value, constant
 from nnapi.lowering.refusal import require
 from nnapi.operation_codes import CompositeCode as Composite
 
 
 @lower(Op.ADD, Op.SUB, Op.MUL, Op.MAXIMUM, Op.MINIMUM, Op.POW, Op.LOGICAL_AND, Op.LOGICAL_OR)
-def function(context: Context, **inputs: Value) -> Value:
+def function(context: OnnxContext, **inputs: Value) -> Value:
     return context.compute(context.kind, *inputs.values())
 
 
 @lower(Op.DIV)
-def quotient(context: Context, lhs: Value, rhs: Value) -> Value:
+def quotient(context: OnnxContext, lhs: Value, rhs: Value) -> Value:
     """Divide integers. NNAPI rounds down, ONNX towards zero, so subtract one where they differ."""
     if lhs.element != np.int32:
         return context.compute("Div", lhs, rhs)
@@ -33,7 +33,7 @@ def quotient(context: Context, lhs: Value, rhs: Value) -> Value:
 
 
 @lower(Op.EQUAL, Op.LESS, Op.LESS_EQUAL, Op.GREATER, Op.GREATER_EQUAL)
-def compare(context: Context, x: Value, y: Value) -> Value:
+def compare(context: OnnxContext, x: Value, y: Value) -> Value:
     pair = [context.real(each) for each in (x, y)]
     if x.element == np.bool_ and context.code != Op.EQUAL:
         pair = [context.cast(each, np.int32) for each in pair]
@@ -41,18 +41,18 @@ def compare(context: Context, x: Value, y: Value) -> Value:
 
 
 @lower(Composite.MOD)
-def mod(context: Context, x: Value, y: Value, fmod: bool) -> Value:
+def mod(context: OnnxContext, x: Value, y: Value, fmod: bool) -> Value:
     require(fmod or x.element == np.int32, "ONNX's Mod of floats has the sign of the dividend")
     return context.compute("Mod", x, y, fmod=int(fmod))
 
 
 @lower(Composite.BITWISE_AND, Composite.BITWISE_OR, Composite.BITWISE_XOR)
-def bitwise(context: Context, x: Value, y: Value) -> Value:
+def bitwise(context: OnnxContext, x: Value, y: Value) -> Value:
     return context.move(context.kind, [x, y])
 
 
 @lower(Composite.LEFT_SHIFT, Composite.RIGHT_SHIFT)
-def shift(context: Context, x: Value, y: Value) -> Value:
+def shift(context: OnnxContext, x: Value, y: Value) -> Value:
     """Emit BitShift of unsigned 32-bit integers, the only type of this size that ONNX shifts.
 
     Bits that are flipped before and after a shift to the right fill with copies of the sign. A count below 0 or above
@@ -79,7 +79,7 @@ def shift(context: Context, x: Value, y: Value) -> Value:
     return made if made.element == out.element else context.emit("Cast", [made], out, to=out.element)
 
 
-def _shift_bits(context: Context, x: Value, y: Value, shape: Sequence[int], direction: str) -> Value:
+def _shift_bits(context: OnnxContext, x: Value, y: Value, shape: Sequence[int], direction: str) -> Value:
     pair = [context.cast(each, np.uint32) for each in (x, y)]
     shifted = context.emit("BitShift", pair, pair[0].like(shape), direction=direction)
     return context.cast(shifted, np.int32)

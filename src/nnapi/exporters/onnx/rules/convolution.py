@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.exporters.onnx.context import Context, lower
+from nnapi.exporters.onnx.context import OnnxContext, lower
 from nnapi.exporters.onnx.graph import Value
 from nnapi.lowering.refusal import require
 from nnapi.lowering.windows import separate_zeros
@@ -16,20 +16,22 @@ from nnapi.ops.shapes import Padding, Pair
 
 
 @lower(Op.CONV_2D, Op.GROUPED_CONV_2D)
-def conv_2d(context: Context, input: Value, filter: Value, bias: Value, num_groups: int = 1, **window: Any) -> Value:
+def conv_2d(
+    context: OnnxContext, input: Value, filter: Value, bias: Value, num_groups: int = 1, **window: Any
+) -> Value:
     return convolve(context, "Conv", input, context.to_nchw(filter), bias, group=num_groups, **window)
 
 
 @lower(Op.DEPTHWISE_CONV_2D)
 def depthwise_conv_2d(
-    context: Context, input: Value, filter: Value, bias: Value, multiplier: int, **window: Any
+    context: OnnxContext, input: Value, filter: Value, bias: Value, multiplier: int, **window: Any
 ) -> Value:
     return convolve(context, "Conv", input, _put_channels_first(context, filter), bias, group=input.shape[3], **window)
 
 
 @lower(Op.TRANSPOSE_CONV_2D)
 def transpose_conv_2d(
-    context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair
+    context: OnnxContext, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair
 ) -> Value:
     zeros, padding = separate_zeros(padding, stride)
     surrounded, transposed = context.pad(input, [(0, 0), *zeros, (0, 0)], 0), _put_channels_first(context, filter)
@@ -38,7 +40,7 @@ def transpose_conv_2d(
 
 @lower(Composite.CONV_3D)
 def conv_3d(
-    context: Context,
+    context: OnnxContext,
     input: Value,
     filter: Value,
     bias: Value,
@@ -53,7 +55,7 @@ def conv_3d(
 
 @lower(Composite.TRANSPOSE_CONV_3D)
 def transpose_conv_3d(
-    context: Context, input: Value, filter: Value, bias: Value, paddings: Array, strides: Array
+    context: OnnxContext, input: Value, filter: Value, bias: Value, paddings: Array, strides: Array
 ) -> Value:
     """Emit ConvTranspose, which appends the cells of a negative padding by another attribute."""
     added = np.maximum(0, -paddings[:, 1])
@@ -64,7 +66,7 @@ def transpose_conv_3d(
 
 
 def convolve(
-    context: Context,
+    context: OnnxContext,
     kind: str,
     input: Value,
     filter: Value,
@@ -86,6 +88,6 @@ def convolve(
     )
 
 
-def _put_channels_first(context: Context, filter: Value) -> Value:
+def _put_channels_first(context: OnnxContext, filter: Value) -> Value:
     last = len(filter.shape) - 1
     return context.transpose(filter, (last, *range(last)))

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from nnapi.exporters.onnx.context import Context, lower
+from nnapi.exporters.onnx.context import OnnxContext, lower
 from nnapi.exporters.onnx.graph import Value, constant
 from nnapi.operation_codes import CompositeCode as Composite
 
 
 @lower(Composite.NON_MAX_SUPPRESSION)
 def non_max_suppression(
-    context: Context,
+    context: OnnxContext,
     boxes: Value,
     scores: Value,
     max_boxes: int,

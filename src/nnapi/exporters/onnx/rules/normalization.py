@@ -3,7 +3,7 @@
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.exporters.onnx.context import Context, lower
+from nnapi.exporters.onnx.context import OnnxContext, lower
 from nnapi.exporters.onnx.graph import Value, constant
 from nnapi.lowering.refusal import require
 from nnapi.operation_codes import CompositeCode as Composite
@@ -11,7 +11,7 @@ from nnapi.ops.shapes import axis_of
 
 
 @lower(Op.SOFTMAX, Op.LOG_SOFTMAX)
-def softmax(context: Context, input: Value, beta: float, axis: int) -> Value:
+def softmax(context: OnnxContext, input: Value, beta: float, axis: int) -> Value:
     x = context.real(input)
     if beta != 1:
         x = context.emit("Mul", [x, constant(beta, x.element)], x.like())
@@ -19,14 +19,14 @@ def softmax(context: Context, input: Value, beta: float, axis: int) -> Value:
 
 
 @lower(Op.INSTANCE_NORMALIZATION)
-def instance_normalization(context: Context, input: Value, gamma: float, beta: float, epsilon: float) -> Value:
+def instance_normalization(context: OnnxContext, input: Value, gamma: float, beta: float, epsilon: float) -> Value:
     factors = [constant(np.full(input.shape[3], number), input.element) for number in (gamma, beta)]
     return context.on_image(context.kind, input, *factors, epsilon=float(epsilon))
 
 
 @lower(Op.LOCAL_RESPONSE_NORMALIZATION)
 def local_response_normalization(
-    context: Context, input: Value, radius: int, bias: float, alpha: float, beta: float, axis: int
+    context: OnnxContext, input: Value, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Value:
     """Emit LRN. ONNX normalizes along axis 1, in float32, and divides alpha by the size of the window."""
     rank, size = len(input.shape), 2 * radius + 1
@@ -42,7 +42,7 @@ def local_response_normalization(
 
 @lower(Composite.LAYER_NORM)
 def layer_norm(
-    context: Context, input: Value, gamma: Value | None, beta: Value | None, axis: int, epsilon: float
+    context: OnnxContext, input: Value, gamma: Value | None, beta: Value | None, axis: int, epsilon: float
 ) -> Value:
     """Emit LayerNormalization, whose scale has the shape of the normalized axes. RMSNormalization is of a newer opset
     than the one that is written."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.exporters.onnx.context import Context, lower
+from nnapi.exporters.onnx.context import OnnxContext, lower
 from nnapi.exporters.onnx.graph import Value
 from nnapi.lowering.refusal import require
 from nnapi.model.operand import Array
@@ -14,21 +14,21 @@ from nnapi.ops.shapes import Padding, Pair
 
 
 @lower(Op.AVERAGE_POOL_2D, Op.MAX_POOL_2D)
-def pool(context: Context, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
+def pool(context: OnnxContext, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
     fits = all(before < window and after < window for (before, after), window in zip(padding, size, strict=True))
     require(fits, "its padding is as wide as the window, ONNX takes less")
     return context.on_image(context.kind, input, padding=padding, kernel_shape=list(size), strides=list(stride))
 
 
 @lower(Composite.AVERAGE_POOL_3D, Composite.MAX_POOL_3D)
-def pool_3d(context: Context, input: Value, paddings: Array, strides: Array, size: Array) -> Value:
+def pool_3d(context: OnnxContext, input: Value, paddings: Array, strides: Array, size: Array) -> Value:
     window = {"kernel_shape": size.tolist(), "strides": strides.tolist()}
     return context.on_image(context.kind, input, padding=paddings.tolist(), **window)
 
 
 @lower(Composite.ROI_ALIGN_V2)
 def roi_align(
-    context: Context,
+    context: OnnxContext,
     feature_map: Value,
     rois: Value,
     batch_index: Value,

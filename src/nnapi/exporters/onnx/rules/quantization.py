@@ -3,14 +3,14 @@
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.exporters.onnx.context import Context, lower
+from nnapi.exporters.onnx.context import OnnxContext, lower
 from nnapi.exporters.onnx.graph import Value, constant
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.quantized_values import AWAY
 
 
 @lower(Op.QUANTIZE)
-def quantize(context: Context, input: Value) -> Value:
+def quantize(context: OnnxContext, input: Value) -> Value:
     """Move halves away from zero, as NNAPI rounds them: ONNX rounds them to even. Decompositions quantize integers."""
     if context.is_part:
         return context.store(input)
@@ -19,17 +19,17 @@ def quantize(context: Context, input: Value) -> Value:
 
 
 @lower(Composite.QUANTIZE_TO_EVEN)
-def quantize_to_even(context: Context, input: Value) -> Value:
+def quantize_to_even(context: OnnxContext, input: Value) -> Value:
     return context.store(input)
 
 
 @lower(Op.DEQUANTIZE)
-def dequantize(context: Context, input: Value) -> Value:
+def dequantize(context: OnnxContext, input: Value) -> Value:
     return context.cast(context.real(input), context.result().element)
 
 
 @lower(Composite.CONVERT)
-def convert(context: Context, input: Value) -> Value:
+def convert(context: OnnxContext, input: Value) -> Value:
     """Emit a Cast of stored values, which keeps the lowest bits of integers. What it gives for floats out of range is
     not defined, so they are clamped."""
     out = context.result()
@@ -41,7 +41,7 @@ def convert(context: Context, input: Value) -> Value:
 
 
 @lower(Op.CAST)
-def cast(context: Context, input: Value) -> Value:
+def cast(context: OnnxContext, input: Value) -> Value:
     """Emit a Cast of stored values; values outside the range of a byte saturate."""
     out = context.result()
     if input.element == out.element:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.exporters.onnx.context import Context, lower
+from nnapi.exporters.onnx.context import OnnxContext, lower
 from nnapi.exporters.onnx.graph import Value, constant
 from nnapi.lowering.refusal import require
 from nnapi.operation_codes import CompositeCode as Composite
@@ -21,7 +21,7 @@ GATES = ("input", "output", "forget", "cell")
 
 @lower(Composite.GRU)
 def gru(
-    context: Context,
+    context: OnnxContext,
     input: Value,
     weights: Value,
     recurrent_weights: Value,
@@ -43,7 +43,7 @@ def gru(
 
 @lower(Composite.RNN_SEQUENCE)
 def rnn(
-    context: Context,
+    context: OnnxContext,
     input: Value,
     weights: Value,
     recurrent_weights: Value,
@@ -57,7 +57,7 @@ def rnn(
 
 
 @lower(Op.UNIDIRECTIONAL_SEQUENCE_RNN)
-def sequence_rnn(context: Context, time_major: int, **operands: Any) -> list[Value]:
+def sequence_rnn(context: OnnxContext, time_major: int, **operands: Any) -> list[Value]:
     options: dict[str, Any] = {"clip": 0.0, "reverse": False, "time_major": bool(time_major)}
     results: list[Value] = rnn(context, **operands, **options, sequence_lengths=None)
     return results
@@ -65,7 +65,7 @@ def sequence_rnn(context: Context, time_major: int, **operands: Any) -> list[Val
 
 @lower(Composite.LSTM_SEQUENCE)
 def lstm(
-    context: Context,
+    context: OnnxContext,
     input: Value,
     weights: Value,
     recurrent_weights: Value,
@@ -87,7 +87,7 @@ def lstm(
 
 @lower(Op.UNIDIRECTIONAL_SEQUENCE_LSTM)
 def sequence_lstm(
-    context: Context, input: Value, output_state_in: Value, cell_state_in: Value, time_major: bool, **operands: Any
+    context: OnnxContext, input: Value, output_state_in: Value, cell_state_in: Value, time_major: bool, **operands: Any
 ) -> list[Value]:
     cell: Cell[Value] = cell_of(operands)
     is_plain = not (cell.is_coupled or cell.norm or cell.projection or cell.cell_clip)
@@ -103,7 +103,7 @@ def sequence_lstm(
 
 
 def _emit(
-    context: Context,
+    context: OnnxContext,
     kind: str,
     input: Value,
     weights: Sequence[Value | None],
@@ -138,7 +138,7 @@ def _emit(
     return [made, *last][: len(context.call.results)]
 
 
-def _stack(context: Context, values: Sequence[Value]) -> Value:
+def _stack(context: OnnxContext, values: Sequence[Value]) -> Value:
     """Return values one after another, along their first axis."""
     arrays = [value.data for value in values if value.data is not None]
     shape = (sum(value.shape[0] for value in values), *values[0].shape[1:])

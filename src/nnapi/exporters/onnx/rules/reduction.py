@@ -3,7 +3,7 @@
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.exporters.onnx.context import Context, lower
+from nnapi.exporters.onnx.context import OnnxContext, lower
 from nnapi.exporters.onnx.graph import Value, constant
 from nnapi.lowering.refusal import require
 from nnapi.model.operand import Array
@@ -12,7 +12,7 @@ from nnapi.ops.reduce import reduced_axes
 
 
 @lower(Op.MEAN, Op.REDUCE_ALL, Op.REDUCE_ANY, Op.REDUCE_MAX, Op.REDUCE_MIN, Op.REDUCE_PROD, Op.REDUCE_SUM)
-def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
+def reduce(context: OnnxContext, input: Value, axes: Array, keep_dims: int) -> Value:
     along = reduced_axes(len(input.shape), axes)
     out = context.result()
     require(out.quantized is None or context.code != Op.MEAN, "its mean of quantized values is rounded down")
@@ -29,5 +29,5 @@ def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value
 
 
 @lower(Composite.CUMSUM)
-def cumsum(context: Context, input: Value, axis: int, exclusive: bool, reverse: bool) -> Value:
+def cumsum(context: OnnxContext, input: Value, axis: int, exclusive: bool, reverse: bool) -> Value:
     return context.compute(context.kind, input, constant(axis), exclusive=int(exclusive), reverse=int(reverse))

@@ -1,7 +1,7 @@
 """Resize images."""
 
 from nnapi.codes import OperationCode as Op
-from nnapi.exporters.onnx.context import Context, lower
+from nnapi.exporters.onnx.context import OnnxContext, lower
 from nnapi.exporters.onnx.graph import Value, constant
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.grid_sample import Mode, Padding
@@ -9,7 +9,7 @@ from nnapi.ops.shapes import Pair
 
 
 @lower(Op.RESIZE_BILINEAR, Op.RESIZE_NEAREST_NEIGHBOR)
-def resize(context: Context, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Value:
+def resize(context: OnnxContext, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Value:
     """Emit Resize. The nearest cell is the one with the position; with aligned corners, that of nearest center."""
     is_nearest = context.code == Op.RESIZE_NEAREST_NEIGHBOR
     x = context.to_nchw(input if is_nearest else context.real(input))
@@ -27,7 +27,7 @@ def resize(context: Context, input: Value, size: Pair, align_corners: bool, half
 
 
 @lower(Composite.GRID_SAMPLE)
-def grid_sample(context: Context, input: Value, grid: Value, mode: int, padding: int, align_corners: bool) -> Value:
+def grid_sample(context: OnnxContext, input: Value, grid: Value, mode: int, padding: int, align_corners: bool) -> Value:
     x = context.to_nchw(context.real(input))
     locations = context.cast(grid, x.element)
     sampled = context.emit(

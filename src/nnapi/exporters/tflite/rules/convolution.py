@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.exporters.tflite.context import Context, lower
+from nnapi.exporters.tflite.context import ExportContext, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.schema import VALID
 from nnapi.lowering.refusal import require
@@ -14,7 +14,7 @@ from nnapi.operation_codes import CompositeCode as Composite
 
 @lower(Composite.CONV_3D)
 def conv_3d(
-    context: Context, input: Tensor, paddings: Array, strides: Array, dilations: Array, groups: int, **_: Any
+    context: ExportContext, input: Tensor, paddings: Array, strides: Array, dilations: Array, groups: int, **_: Any
 ) -> Tensor:
     """Emit CONV_3D on a padded volume; the output channels are the last axis of a filter."""
     require(groups == 1, "LiteRT's CONV_3D has no groups")
@@ -25,7 +25,7 @@ def conv_3d(
 
 
 @lower(Composite.TRANSPOSE_CONV_3D)
-def transpose_conv_3d(context: Context, input: Tensor, paddings: Array, strides: Array, **_: Any) -> Tensor:
+def transpose_conv_3d(context: ExportContext, input: Tensor, paddings: Array, strides: Array, **_: Any) -> Tensor:
     """Emit CONV_3D_TRANSPOSE of the whole result, and cut off its border. Negative paddings append cells that only the
     bias fills."""
     out, filter, bias = context.result(), context.stored_tensor("filter"), context.stored_tensor("bias")

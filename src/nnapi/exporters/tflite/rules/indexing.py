@@ -1,12 +1,12 @@
 """Positions of elements."""
 
-from nnapi.exporters.tflite.context import Context, lower
+from nnapi.exporters.tflite.context import ExportContext, lower
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.operation_codes import CompositeCode as Composite
 
 
 @lower(Composite.NONZERO)
-def nonzero(context: Context, input: Tensor) -> Tensor:
+def nonzero(context: ExportContext, input: Tensor) -> Tensor:
     """Emit WHERE, which gives a row of 64-bit integers for each element."""
     out = context.result()
     rows = out.like(shape=out.shape[::-1])

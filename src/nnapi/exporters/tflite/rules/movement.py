@@ -2,20 +2,20 @@
 
 import numpy as np
 
-from nnapi.exporters.tflite.context import Context, lower
+from nnapi.exporters.tflite.context import ExportContext, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.operation_codes import CompositeCode as Composite
 
 
 @lower(Composite.SHAPE)
-def shape(context: Context, input: Tensor) -> Tensor:
+def shape(context: ExportContext, input: Tensor) -> Tensor:
     out = context.result()
     return context.emit("SHAPE", [input], out, type=ELEMENTS[out.type])
 
 
 @lower(Composite.RANGE)
-def number_range(context: Context, start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
+def number_range(context: ExportContext, start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
     """Emit RANGE of scalars. LiteRT's fails if there are no numbers because the limit lies behind the start."""
     if delta.data is not None:
         limit = context.emit("MAXIMUM" if delta.data.item() > 0 else "MINIMUM", [limit, start], limit.like())

@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from nnapi.exporters.tflite.context import Context, lower
+from nnapi.exporters.tflite.context import ExportContext, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.refusal import require
 from nnapi.operation_codes import CompositeCode as Composite
@@ -16,7 +16,7 @@ a fifth of the time, of 512 in 1.5 times, of 64 in 9 times. Its results for one 
 
 
 @lower(Composite.DFT)
-def dft(context: Context, input: Tensor, axis: int, length: int, inverse: bool, onesided: bool) -> Tensor:
+def dft(context: ExportContext, input: Tensor, axis: int, length: int, inverse: bool, onesided: bool) -> Tensor:
     """Emit RFFT2D of rows, which are images of one row; put the parts of its complex numbers into the last axis."""
     along = axis_of(axis, len(input.shape))
     length = length or input.shape[along]

@@ -10,10 +10,10 @@ from nnapi.codes import FuseCode, OperationCode
 from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.fusion import ACTIVATIONS
 from nnapi.importers.onnx.layout import align, align_from, real_input
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
-from nnapi.importers.onnx.tensors import Tensor
+from nnapi.importers.onnx.tensors import OnnxTensor
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, choose, error_function, exp, gelu, relu, softplus
 
@@ -21,14 +21,14 @@ DIRECT = {"Sigmoid": OperationCode.LOGISTIC, "Tanh": OperationCode.TANH, "HardSw
 
 
 @rule(*DIRECT)
-def direct(node: Node) -> Tensor:
+def direct(node: OnnxNode) -> OnnxTensor:
     quantized = computes_quantized(node, 0)
     (x,), layout = align(node, 0, quantized=quantized)
     return layout.result(node, node.apply(DIRECT[node.kind], x, type=node.wanted if quantized else None))
 
 
 @rule("Relu", "Clip")
-def clip(node: Node) -> Tensor:
+def clip(node: OnnxNode) -> OnnxTensor:
     if node.tensor(0).value in node.conversion.activated:  # the previous operation has applied it
         tensor = node.tensor(0)
         tensor.materialize().name = node.name
@@ -49,7 +49,7 @@ def clip(node: Node) -> Tensor:
     return layout.result(node, x, node.tensor(0).elem)
 
 
-def _as_bound(node: Node, x: Value, number: float) -> Value:
+def _as_bound(node: OnnxNode, x: Value, number: float) -> Value:
     dtype = x.type.dtype
     if dtype.kind == "f" and math.isinf(number):
         return node.like(x, number)
@@ -57,7 +57,7 @@ def _as_bound(node: Node, x: Value, number: float) -> Value:
     return node.like(x, min(max(number, limits.min), limits.max))
 
 
-def _find_bounds(node: Node) -> tuple[float | None, float | None]:
+def _find_bounds(node: OnnxNode) -> tuple[float | None, float | None]:
     """Return the lower and upper bound of Relu or Clip: infinite if omitted, None if computed."""
     if node.kind == "Relu":
         return 0.0, math.inf
@@ -75,7 +75,7 @@ def _find_bounds(node: Node) -> tuple[float | None, float | None]:
 
 
 @rule("PRelu")
-def prelu(node: Node) -> Tensor:
+def prelu(node: OnnxNode) -> OnnxTensor:
     """Lower PRelu; in old opsets a slope of one axis belongs to the channels."""
     if node.since < 7 and node.tensor(1).rank == 1 and node.shape(1) != (1,):
         align_from(node, 1, 0, 1)
@@ -119,6 +119,6 @@ FORMULAS: dict[str, Callable[[Term], Term]] = {
 
 
 @rule(*FORMULAS)
-def formula(node: Node) -> Tensor:
+def formula(node: OnnxNode) -> OnnxTensor:
     x, layout = real_input(node)
     return layout.result(node, FORMULAS[node.kind](Term(node, x)).value)

@@ -10,11 +10,11 @@ import numpy as np
 
 from nnapi.importers.emitter import REAL
 from nnapi.importers.graph import Value
-from nnapi.importers.onnx.node import Node, value_in_file_order
+from nnapi.importers.onnx.node import OnnxNode, value_in_file_order
 from nnapi.importers.onnx.operators import ByFunctionError, Result, rule
 from nnapi.importers.onnx.rule_results import compose
 from nnapi.importers.onnx.rules.composed import add
-from nnapi.importers.onnx.tensors import FLOAT, FLOAT16, INT32, Tensor, constant
+from nnapi.importers.onnx.tensors import FLOAT, FLOAT16, INT32, OnnxTensor, constant
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array
 from nnapi.operation_codes import CompositeCode as Composite
@@ -29,46 +29,46 @@ ATTRIBUTES = {"is_causal", "q_num_heads", "kv_num_heads", "scale", "qk_matmul_ou
 class Heads(NamedTuple):
     """Query, key and value as [batches, heads, rows, width]. Key and value begin with the rows of earlier runs."""
 
-    query: Tensor
-    key: Tensor
-    value: Tensor
+    query: OnnxTensor
+    key: OnnxTensor
+    value: OnnxTensor
 
     @property
     def past(self) -> int:
         return self.key.dims[2] - self.query.dims[2]
 
 
-def _reshape(node: Node, x: Tensor, *shape: int) -> Tensor:
+def _reshape(node: OnnxNode, x: OnnxTensor, *shape: int) -> OnnxTensor:
     return compose(node, "Reshape", x, shape)
 
 
-def _part(node: Node, x: Tensor, begin: int, end: int, axis: int = -1, step: int = 1) -> Tensor:
+def _part(node: OnnxNode, x: OnnxTensor, begin: int, end: int, axis: int = -1, step: int = 1) -> OnnxTensor:
     whole = (begin, end, step) == (0, x.dims[axis], 1)
     return x if whole else compose(node, "Slice", x, [begin], [end], [axis % x.rank], [step])
 
 
-def _swap(node: Node, x: Tensor) -> Tensor:
+def _swap(node: OnnxNode, x: OnnxTensor) -> OnnxTensor:
     return compose(node, "Transpose", x, perm=[0, 2, 1, 3])
 
 
-def _divide(node: Node, x: Tensor, heads: int) -> Tensor:
+def _divide(node: OnnxNode, x: OnnxTensor, heads: int) -> OnnxTensor:
     """Reshape [batches, rows, heads × width] to [batches, heads, rows, width]."""
     batches, rows, width = x.dims
     return _swap(node, _reshape(node, x, batches, rows, heads, width // heads))
 
 
-def _refuse(node: Node, inputs: Sequence[int] = (), attributes: Sequence[str] = ()) -> None:
+def _refuse(node: OnnxNode, inputs: Sequence[int] = (), attributes: Sequence[str] = ()) -> None:
     for i in inputs:
         expressible(not node.has(i), f"its input {i} is not read")
     for name in attributes:
         expressible(not node.attribute(name, 0), f"its attribute {name} is not read")
 
 
-def _concatenate(node: Node, past: Tensor | None, now: Tensor) -> Tensor:
+def _concatenate(node: OnnxNode, past: OnnxTensor | None, now: OnnxTensor) -> OnnxTensor:
     return compose(node, "Concat", past, now, axis=2) if past is not None and past.dims[2] else now
 
 
-def _padding(node: Node, i: int, heads: Heads) -> Tensor | None:
+def _padding(node: OnnxNode, i: int, heads: Heads) -> OnnxTensor | None:
     """Return the mask in input ``i`` as terms to add to the scores. It holds lengths, or 1 and 0 for keys or pairs."""
     if not node.has(i):
         return None
@@ -85,7 +85,7 @@ def _padding(node: Node, i: int, heads: Heads) -> Tensor | None:
     return compose(node, "Mul", dropped, float(node.attribute("mask_filter_value", -10000.0)))
 
 
-def _causal(node: Node, heads: Heads, window: int = -1) -> Tensor:
+def _causal(node: OnnxNode, heads: Heads, window: int = -1) -> OnnxTensor:
     """Return terms for the scores that mask the keys after each row, and those more than ``window`` rows before."""
     rows, keys = np.ogrid[: heads.query.dims[2], : heads.key.dims[2]]
     ahead = keys - rows - heads.past
@@ -94,7 +94,7 @@ def _causal(node: Node, heads: Heads, window: int = -1) -> Tensor:
     return constant(f"{node.name}:causal", np.where(left, 0, LOWEST.get(heads.query.elem, -1e9)).astype(dtype))
 
 
-def _attend(node: Node, heads: Heads, masks: Sequence[Tensor | None]) -> Tensor:
+def _attend(node: OnnxNode, heads: Heads, masks: Sequence[OnnxTensor | None]) -> OnnxTensor:
     """Return [batches, rows, heads × width]."""
     batches, count, rows, width = heads.query.dims
     scale = float(node.attribute("scale", 0.0)) or width**-0.5
@@ -105,7 +105,9 @@ def _attend(node: Node, heads: Heads, masks: Sequence[Tensor | None]) -> Tensor:
     return _reshape(node, _swap(node, found), batches, rows, count * found.dims[3])
 
 
-def _attend_capped(node: Node, heads: Heads, masks: Sequence[Tensor | None], scale: float, cap: float) -> Tensor:
+def _attend_capped(
+    node: OnnxNode, heads: Heads, masks: Sequence[OnnxTensor | None], scale: float, cap: float
+) -> OnnxTensor:
     keys = compose(node, "Transpose", heads.key, perm=[0, 1, 3, 2])
     scores = compose(node, "MatMul", compose(node, "Mul", heads.query, scale), keys)
     inner = compose(node, "Tanh", compose(node, "Div", scores, cap))
@@ -115,7 +117,7 @@ def _attend_capped(node: Node, heads: Heads, masks: Sequence[Tensor | None], sca
     return compose(node, "MatMul", compose(node, "Softmax", scores, axis=3), heads.value)
 
 
-def _attend_whole(node: Node, heads: Heads, masks: Sequence[Tensor | None], scale: float) -> Tensor:
+def _attend_whole(node: OnnxNode, heads: Heads, masks: Sequence[OnnxTensor | None], scale: float) -> OnnxTensor:
     given = [mask for mask in masks if mask is not None]
     query, key, value = (_read(node, each) for each in heads)
     mask = _read(node, reduce(partial(add, node), given)) if given else node.graph.no_value(query.type.code)
@@ -123,18 +125,18 @@ def _attend_whole(node: Node, heads: Heads, masks: Sequence[Tensor | None], scal
     return node.result(found, elem=heads.query.elem)
 
 
-def _read(node: Node, tensor: Tensor) -> Value:
+def _read(node: OnnxNode, tensor: OnnxTensor) -> Value:
     return node.graph.real(value_in_file_order(node.conversion, tensor))
 
 
-def _masks(node: Node, i: int, heads: Heads) -> list[Tensor | None]:
+def _masks(node: OnnxNode, i: int, heads: Heads) -> list[OnnxTensor | None]:
     """Return terms to add to the scores: of the mask in input ``i``, of input 5 and, if causal, of the causal mask."""
     masks = [_padding(node, i, heads), node.given(5)]
     return [*masks, _causal(node, heads)] if node.attribute("unidirectional", 0) else masks
 
 
 @rule("com.microsoft:Attention")
-def attention(node: Node) -> list[Result | None]:
+def attention(node: OnnxNode) -> list[Result | None]:
     """Lower Attention, which includes the projections to queries, keys and values."""
     _refuse(node, (6,), ("do_rotary", "past_present_share_buffer"))
     x, heads, past = node.tensor(0), int(node.attribute("num_heads")), node.given(4)
@@ -156,7 +158,7 @@ def attention(node: Node) -> list[Result | None]:
 
 
 @rule("com.microsoft:MultiHeadAttention")
-def multi_head_attention(node: Node) -> list[Result | None]:
+def multi_head_attention(node: OnnxNode) -> list[Result | None]:
     """Lower MultiHeadAttention of projected inputs; queries, keys and values may lie in one tensor."""
     _refuse(node, (8, 9))
     heads, biases = int(node.attribute("num_heads")), node.given(3)
@@ -181,7 +183,7 @@ def multi_head_attention(node: Node) -> list[Result | None]:
 
 
 @rule("com.microsoft:GroupQueryAttention")
-def group_query_attention(node: Node) -> list[Result | None]:
+def group_query_attention(node: OnnxNode) -> list[Result | None]:
     """Lower GroupQueryAttention: causal attention in which several heads share keys and values."""
     _refuse(node, range(11, 17), ("smooth_softmax",) if node.attribute("smooth_softmax", 0) > 0 else ())
     heads, shared = int(node.attribute("num_heads")), int(node.attribute("kv_num_heads"))
@@ -210,19 +212,23 @@ def group_query_attention(node: Node) -> list[Result | None]:
     return [_attend(node, Heads(query, *spread), [causal, node.given(10)]), *state]
 
 
-def _look_up(node: Node, positions: Tensor | Array, caches: tuple[int, int], interleaved: bool) -> list[Tensor]:
+def _look_up(
+    node: OnnxNode, positions: OnnxTensor | Array, caches: tuple[int, int], interleaved: bool
+) -> list[OnnxTensor]:
     """Return the cosines and sines of ``positions`` [batches, rows], for both elements of each pair."""
     twice = [_repeat_angles(node, node.tensor(i), interleaved) for i in caches]
     return [compose(node, "Gather", each, positions, axis=0) for each in twice]
 
 
-def _repeat_angles(node: Node, angles: Tensor, interleaved: bool) -> Tensor:
+def _repeat_angles(node: OnnxNode, angles: OnnxTensor, interleaved: bool) -> OnnxTensor:
     *outer, pairs = angles.dims
     column = _reshape(node, angles, *outer, pairs, 1) if interleaved else angles
     return _reshape(node, compose(node, "Concat", column, column, axis=len(column.dims) - 1), *outer, 2 * pairs)
 
 
-def _rotate(node: Node, x: Tensor, angles: Sequence[Tensor], interleaved: bool, size: int = 0) -> Tensor:
+def _rotate(
+    node: OnnxNode, x: OnnxTensor, angles: Sequence[OnnxTensor], interleaved: bool, size: int = 0
+) -> OnnxTensor:
     """Rotate pairs of elements, the first ``size`` of each head, by cosines and sines of [batches, rows]."""
     rows, width = x.dims[2:]
     size = size or angles[0].dims[-1]
@@ -233,7 +239,7 @@ def _rotate(node: Node, x: Tensor, angles: Sequence[Tensor], interleaved: bool, 
 
 
 @rule("com.microsoft:RotaryEmbedding")
-def rotary_embedding_at(node: Node) -> Result:
+def rotary_embedding_at(node: OnnxNode) -> Result:
     _refuse(node, (), ("is_packed_batching",))
     expressible(float(node.attribute("scale", 1.0)) == 1, "it scales its result")
     x = _divide_rotated(node, node.shape(2)[1])
@@ -246,13 +252,13 @@ def rotary_embedding_at(node: Node) -> Result:
 
 
 @rule("RotaryEmbedding")
-def rotary_embedding(node: Node) -> Result:
+def rotary_embedding(node: OnnxNode) -> Result:
     """Lower ONNX's RotaryEmbedding; without positions, its caches have a row for each row of the input."""
     if not all(tensor is None or tensor.is_known for tensor in node.tensors):
         raise ByFunctionError
     positions = node.given(3)
 
-    def find_angles(interleaved: bool) -> list[Tensor]:
+    def find_angles(interleaved: bool) -> list[OnnxTensor]:
         if positions is not None:
             return _look_up(node, positions, (1, 2), interleaved)
         return [_repeat_angles(node, node.tensor(i), interleaved) for i in (1, 2)]
@@ -260,13 +266,13 @@ def rotary_embedding(node: Node) -> Result:
     return _rotate_heads(node, _divide_rotated(node, node.shape(1)[-1]), find_angles)
 
 
-def _divide_rotated(node: Node, pairs: int) -> Tensor:
+def _divide_rotated(node: OnnxNode, pairs: int) -> OnnxTensor:
     """Return input 0 as [batches, heads, rows, width]."""
     shape, heads = node.static_shape(0), int(node.attribute("num_heads", 0))
     return node.tensor(0) if len(shape) == 4 else _divide(node, node.tensor(0), heads or shape[-1] // (2 * pairs))
 
 
-def _rotate_heads(node: Node, x: Tensor, find_angles: Callable[[bool], list[Tensor]]) -> Result:
+def _rotate_heads(node: OnnxNode, x: OnnxTensor, find_angles: Callable[[bool], list[OnnxTensor]]) -> Result:
     size, interleaved = int(node.attribute("rotary_embedding_dim", 0)), bool(node.attribute("interleaved", 0))
     found = _rotate(node, x, find_angles(interleaved), interleaved, size)
     shape = node.shape(0)
@@ -274,7 +280,7 @@ def _rotate_heads(node: Node, x: Tensor, find_angles: Callable[[bool], list[Tens
 
 
 @rule("Attention")
-def onnx_attention(node: Node) -> list[Result | None]:
+def onnx_attention(node: OnnxNode) -> list[Result | None]:
     """Lower ONNX's Attention whose masks are known and leave each row a key; its function does the others."""
     mask, is_causal = node.given(3), bool(node.attribute("is_causal", 0))
     is_plain = {each.name for each in node.proto.attribute} <= ATTRIBUTES and not node.wants(3)
@@ -295,7 +301,9 @@ def onnx_attention(node: Node) -> list[Result | None]:
     return [found, *state]
 
 
-def _find_bias(node: Node, query: Tensor, key: Tensor, mask: Tensor | None, past: int | None) -> Tensor | None:
+def _find_bias(
+    node: OnnxNode, query: OnnxTensor, key: OnnxTensor, mask: OnnxTensor | None, past: int | None
+) -> OnnxTensor | None:
     """Return a constant mask as terms to add to the scores. With ``past``, it also masks the keys after each row. Raise
     ByFunctionError if it leaves a row no key: then ONNX's result is 0."""
     rows, keys = query.dims[2], key.dims[2]
@@ -312,20 +320,20 @@ def _find_bias(node: Node, query: Tensor, key: Tensor, mask: Tensor | None, past
     return constant(f"{node.name}:mask", bias.astype(dtype)) if bias.any() else None
 
 
-def _share(node: Node, x: Tensor, heads: int) -> Tensor:
+def _share(node: OnnxNode, x: OnnxTensor, heads: int) -> OnnxTensor:
     """Return keys or values for each of ``heads``, of which several share one."""
     shared = x.dims[1]
     return x if shared == heads else compose(node, "Gather", x, np.repeat(np.arange(shared), heads // shared), axis=1)
 
 
 @rule("com.microsoft:EmbedLayerNormalization")
-def embed_layer_normalization(node: Node) -> list[Result | None]:
+def embed_layer_normalization(node: OnnxNode) -> list[Result | None]:
     tables = [node.given(i) for i in (2, 3, 4, 5, 6)]
     return _embed(node, tables, node.given(8))
 
 
 @rule("com.microsoft:QEmbedLayerNormalization")
-def q_embed_layer_normalization(node: Node) -> list[Result | None]:
+def q_embed_layer_normalization(node: OnnxNode) -> list[Result | None]:
     """Lower QEmbedLayerNormalization. Its tables' scales are 6 inputs behind them, its zero points 11."""
     tables = [
         compose(node, "DequantizeLinear", table, node.tensor(i + 6), node.given(i + 11)) if table else None
@@ -334,7 +342,7 @@ def q_embed_layer_normalization(node: Node) -> list[Result | None]:
     return _embed(node, tables, None)[:2]
 
 
-def _embed(node: Node, tables: Sequence[Tensor | None], positions: Tensor | None) -> list[Result | None]:
+def _embed(node: OnnxNode, tables: Sequence[OnnxTensor | None], positions: OnnxTensor | None) -> list[Result | None]:
     """Normalize the sum of word, position and segment embeddings; count the mask's ones. ``tables`` are those of the
     embeddings, gamma and beta."""
     batches, rows = node.static_shape(0)
@@ -346,7 +354,7 @@ def _embed(node: Node, tables: Sequence[Tensor | None], positions: Tensor | None
         total = add(node, total, compose(node, "Gather", segments, node.tensor(1), axis=0))
     epsilon = float(node.attribute("epsilon", 1e-12))
     found = compose(node, "LayerNormalization", total, gamma, beta, axis=2, epsilon=epsilon)
-    count: Tensor | None = constant(f"{node.name}:mask", np.zeros(batches, np.int32))
+    count: OnnxTensor | None = constant(f"{node.name}:mask", np.zeros(batches, np.int32))
     if node.has(7):
         ones = compose(node, "Cast", node.tensor(7), to=FLOAT)
         count = compose(node, "Cast", compose(node, "ReduceSum", ones, axes=[1], keepdims=0), to=INT32)

@@ -6,10 +6,10 @@ from operator import add
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import BOOL8, FLOATS, INT32, Value
 from nnapi.importers.onnx.layout import Layout, align, align_from
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
-from nnapi.importers.onnx.tensors import BOOL, BYTES, FLOAT, Tensor
+from nnapi.importers.onnx.tensors import BOOL, BYTES, FLOAT, OnnxTensor
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, as_bytes, divide_towards_zero
 from nnapi.model.operand import OperandType
@@ -30,7 +30,7 @@ EXTREMES = {"Max": OperationCode.MAXIMUM, "Min": OperationCode.MINIMUM}
 
 
 @rule(*ARITHMETIC)
-def arithmetic(node: Node) -> Tensor:
+def arithmetic(node: OnnxNode) -> OnnxTensor:
     """Lower arithmetic. Bytes are computed as int32, because ONNX lets them wrap around."""
     code, elem = ARITHMETIC[node.kind], node.tensor(0).elem
     if node.kind != "Div" and computes_quantized(node, 0, 1):
@@ -48,7 +48,7 @@ def arithmetic(node: Node) -> Tensor:
     return layout.result(node, as_bytes(node, result, values[0].type) if elem in BYTES else result, elem)
 
 
-def _align_operands(node: Node) -> tuple[list[Value], Layout]:
+def _align_operands(node: OnnxNode) -> tuple[list[Value], Layout]:
     """Return the inputs aligned; before opset 7 the second input's axes begin at attribute ``axis``."""
     axis = node.attribute("axis") if node.since < 7 else None
     if axis is not None:
@@ -57,7 +57,7 @@ def _align_operands(node: Node) -> tuple[list[Value], Layout]:
 
 
 @rule("Pow")
-def power(node: Node) -> Tensor:
+def power(node: OnnxNode) -> OnnxTensor:
     """Lower Pow; integers are computed as float32, exact up to 2**24."""
     (base, exponent), layout = _align_operands(node)
     target = base.type.code
@@ -70,7 +70,7 @@ def power(node: Node) -> Tensor:
 
 
 @rule("Mod")
-def mod(node: Node) -> Tensor:
+def mod(node: OnnxNode) -> OnnxTensor:
     values, layout = align(node, 0, 1)
     elem = node.tensor(0).elem
     x, y = (node.cast(value, INT32) if elem in BYTES else value for value in values)
@@ -79,7 +79,7 @@ def mod(node: Node) -> Tensor:
 
 
 @rule("Sum", "Mean")
-def total(node: Node) -> Tensor:
+def total(node: OnnxNode) -> OnnxTensor:
     values, layout = align(node, *range(node.count))
     for value in values:
         expressible(value.type.code in FLOATS, f"NNAPI computes it on floats only, not on {value.type.name}")
@@ -88,13 +88,13 @@ def total(node: Node) -> Tensor:
 
 
 @rule(*EXTREMES)
-def extreme(node: Node) -> Tensor:
+def extreme(node: OnnxNode) -> OnnxTensor:
     values, layout = align(node, *range(node.count))
     found = reduce(lambda x, y: node.apply(EXTREMES[node.kind], x, y), values)
     return layout.result(node, found, node.tensor(0).elem)
 
 
 @rule(*COMPARISONS)
-def compare(node: Node) -> Tensor:
+def compare(node: OnnxNode) -> OnnxTensor:
     values, layout = align(node, 0, 1)
     return layout.result(node, node.apply(COMPARISONS[node.kind], *values, type=OperandType(BOOL8)), BOOL)

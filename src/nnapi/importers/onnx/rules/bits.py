@@ -4,7 +4,7 @@ from nnapi.codes import OperandCode
 from nnapi.importers.graph import INT32, Value
 from nnapi.importers.onnx.layout import align, real_input
 from nnapi.importers.onnx.narrowing import narrow
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.tensors import (
     BOOL,
@@ -18,7 +18,7 @@ from nnapi.importers.onnx.tensors import (
     UINT16,
     UINT32,
     UINT64,
-    Tensor,
+    OnnxTensor,
     code_of,
 )
 from nnapi.importers.refusals import expressible
@@ -31,13 +31,13 @@ ONES = {UINT8: 0xFF, UINT16: 0xFFFF}
 
 
 @rule(*PAIRWISE)
-def pairwise(node: Node) -> Tensor:
+def pairwise(node: OnnxNode) -> OnnxTensor:
     values, layout = align(node, 0, 1)
     return layout.result(node, node.apply(PAIRWISE[node.kind], *values), node.tensor(0).elem)
 
 
 @rule("BitwiseNot")
-def complement(node: Node) -> Tensor:
+def complement(node: OnnxNode) -> OnnxTensor:
     elem = node.tensor(0).elem
     expressible(elem not in (UINT32, UINT64), f"complements of {NAMES[elem]} are beyond int32, in which NNAPI has them")
     x, layout = real_input(node)
@@ -46,7 +46,7 @@ def complement(node: Node) -> Tensor:
 
 
 @rule("BitShift")
-def shift(node: Node) -> Tensor:
+def shift(node: OnnxNode) -> OnnxTensor:
     values, layout = align(node, 0, 1)
     elem, is_left = node.tensor(0).elem, node.attribute("direction") == "LEFT"
     code = CompositeCode.LEFT_SHIFT if is_left else CompositeCode.RIGHT_SHIFT
@@ -55,7 +55,7 @@ def shift(node: Node) -> Tensor:
 
 
 @rule("BitCast")
-def reinterpret(node: Node) -> Tensor:
+def reinterpret(node: OnnxNode) -> OnnxTensor:
     source, elem = node.tensor(0).elem, int(node.attribute("to"))
     code_of(elem, node.name)
     expressible(source in STORED and DTYPES[source].itemsize == DTYPES[elem].itemsize, "its types differ in size")
@@ -64,7 +64,7 @@ def reinterpret(node: Node) -> Tensor:
     return layout.result(node, x if source == elem else _reinterpret(node, x, elem), elem)
 
 
-def _reinterpret(node: Node, x: Value, elem: int) -> Value:
+def _reinterpret(node: OnnxNode, x: Value, elem: int) -> Value:
     target = CODES[elem]
     if elem in (*BYTES, BOOL):
         return node.cast(x, target)

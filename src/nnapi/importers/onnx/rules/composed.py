@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import Result, rule
 from nnapi.importers.onnx.rule_results import apply_rule, apply_rules, compose
 from nnapi.importers.onnx.rules.convolution import convolve_dynamic_range
 from nnapi.importers.onnx.rules.matmul import multiply_dynamic_range
-from nnapi.importers.onnx.tensors import Tensor, constant
+from nnapi.importers.onnx.tensors import OnnxTensor, constant
 from nnapi.importers.refusals import expressible
 
 FLOAT_INPUTS = "inputs are not quantized: results are closer to float32 than ONNX Runtime's"
@@ -35,18 +35,18 @@ FUSED_ATTRIBUTES = {
 """Attributes that fused operators share with the operator of the default domain."""
 
 
-def add(node: Node, x: Tensor, y: Tensor | None) -> Tensor:
+def add(node: OnnxNode, x: OnnxTensor, y: OnnxTensor | None) -> OnnxTensor:
     return x if y is None else compose(node, "Add", x, y)
 
 
 @rule("com.microsoft:FusedMatMul", "com.microsoft:TransposeMatMul")
-def fused_matmul(node: Node) -> Result:
+def fused_matmul(node: OnnxNode) -> Result:
     found = compose(node, "MatMul", *(_transpose_factor(node, i, name) for i, name in enumerate("AB")))
     alpha = float(node.attribute("alpha", 1.0))
     return found if alpha == 1 else compose(node, "Mul", found, alpha)
 
 
-def _transpose_factor(node: Node, i: int, name: str) -> Tensor:
+def _transpose_factor(node: OnnxNode, i: int, name: str) -> OnnxTensor:
     """Return input ``i``, with its first axis after the batches for transBatch, and its last two swapped for trans."""
     tensor = node.tensor(i)
     order = [*range(tensor.rank)]
@@ -58,7 +58,7 @@ def _transpose_factor(node: Node, i: int, name: str) -> Tensor:
 
 
 @rule("com.microsoft:SkipLayerNormalization", "com.microsoft:SkipSimplifiedLayerNormalization")
-def skip_layer_normalization(node: Node) -> list[Result | None]:
+def skip_layer_normalization(node: OnnxNode) -> list[Result | None]:
     """Normalize the sum of input, skip and bias; the simplified operator has no beta."""
     is_simplified = node.kind == "SkipSimplifiedLayerNormalization"
     total = add(node, compose(node, "Add", node.tensor(0), node.tensor(1)), node.given(3 if is_simplified else 4))
@@ -70,21 +70,21 @@ def skip_layer_normalization(node: Node) -> list[Result | None]:
 
 
 @rule("com.microsoft:BiasGelu", "com.microsoft:Gelu", "com.microsoft:FastGelu")
-def gelu(node: Node) -> Result:
+def gelu(node: OnnxNode) -> Result:
     """Lower Gelu of the input plus a bias; for FastGelu use its approximation."""
     approximate = "tanh" if node.kind == "FastGelu" else "none"
     return compose(node, "Gelu", add(node, node.tensor(0), node.given(1)), approximate=approximate)
 
 
 @rule("com.microsoft:QuickGelu")
-def quick_gelu(node: Node) -> Result:
+def quick_gelu(node: OnnxNode) -> Result:
     x = node.tensor(0)
     inner = compose(node, "Mul", x, float(node.attribute("alpha", 1.702)))
     return compose(node, "Mul", x, compose(node, "Sigmoid", inner))
 
 
 @rule("com.microsoft:FusedConv", "com.microsoft:FusedGemm")
-def fused(node: Node) -> Result:
+def fused(node: OnnxNode) -> Result:
     kind = node.kind.removeprefix("Fused")
     found = compose(node, kind, node.tensor(0), node.tensor(1), node.given(2), **_attributes(node, kind))
     found = add(node, found, node.given(3))
@@ -99,18 +99,18 @@ def fused(node: Node) -> Result:
     return compose(node, activation, found)
 
 
-def _attributes(node: Node, kind: str) -> dict[str, Any]:
+def _attributes(node: OnnxNode, kind: str) -> dict[str, Any]:
     return {name: node.attribute(name) for name in FUSED_ATTRIBUTES[kind] if node.attribute(name) is not None}
 
 
 @rule("com.microsoft:QuantizeLinear", "com.microsoft:DequantizeLinear")
-def convert_quantized(node: Node) -> Tensor:
+def convert_quantized(node: OnnxNode) -> OnnxTensor:
     """Lower com.microsoft's QuantizeLinear and DequantizeLinear by the rules for ONNX's operators."""
     return apply_rule(node, node.kind, node.tensors)
 
 
 @rule("com.microsoft:MatMulBnb4")
-def matmul_bnb4(node: Node) -> Result:
+def matmul_bnb4(node: OnnxNode) -> Result:
     """Lower MatMulBnb4: look up weights of 4 bits in a table, with a scale for each block of the rows in sequence."""
     columns, rows, size, kind = (int(node.attribute(name, 0)) for name in ("N", "K", "block_size", "quant_type"))
     expressible(kind in (0, 1) and size > 0, f"its quant_type is {kind}, its block_size {size}")
@@ -126,7 +126,7 @@ def matmul_bnb4(node: Node) -> Result:
 
 
 @rule("com.microsoft:DynamicQuantizeMatMul")
-def dynamic_quantize_matmul(node: Node) -> Result:
+def dynamic_quantize_matmul(node: OnnxNode) -> Result:
     """Lower DynamicQuantizeMatMul: weights stay quantized if an engine supports this; it quantizes inputs by rows."""
     node.note(f"DynamicQuantizeMatMul: {ROWS_OR_FLOAT}")
     weights = compose(node, "DequantizeLinear", node.tensor(1), node.tensor(2), node.given(3), axis=-1)
@@ -136,7 +136,7 @@ def dynamic_quantize_matmul(node: Node) -> Result:
 
 
 @rule("com.microsoft:DynamicQuantizeConv")
-def dynamic_quantize_conv(node: Node) -> Result:
+def dynamic_quantize_conv(node: OnnxNode) -> Result:
     """Lower DynamicQuantizeConv: the filter stays quantized if an engine supports this; it quantizes each image."""
     node.note(f"ConvInteger: {ROWS_OR_FLOAT}")
     scale, axis = node.array(2), 1 - node.tensor(1).rank
@@ -150,7 +150,7 @@ def dynamic_quantize_conv(node: Node) -> Result:
 
 
 @rule("com.microsoft:MatMulIntegerToFloat")
-def matmul_integer_to_float(node: Node) -> Result:
+def matmul_integer_to_float(node: OnnxNode) -> Result:
     factors = [
         compose(node, "DequantizeLinear", node.tensor(i), node.tensor(2 + i), node.given(4 + i), axis=-1)
         for i in (0, 1)
@@ -159,14 +159,14 @@ def matmul_integer_to_float(node: Node) -> Result:
 
 
 @rule("com.microsoft:DynamicQuantizeLSTM")
-def dynamic_quantize_lstm(node: Node) -> list[Tensor | None]:
+def dynamic_quantize_lstm(node: OnnxNode) -> list[OnnxTensor | None]:
     node.note(f"DynamicQuantizeLSTM: {FLOAT_INPUTS}")
     weights = [_dequantize_gates(node, 1, 8), _dequantize_gates(node, 2, 10)]
     inputs = [node.tensor(0), *weights, *(node.given(i) for i in range(3, 8))]
     return apply_rules(node, "LSTM", inputs)
 
 
-def _dequantize_gates(node: Node, i: int, scale: int) -> Tensor:
+def _dequantize_gates(node: OnnxNode, i: int, scale: int) -> OnnxTensor:
     values = node.array(i).astype(np.float32)
     directions = values.shape[0]
     scales = node.array(scale).astype(np.float32).reshape(directions, 1, -1)

@@ -12,11 +12,11 @@ from nnapi.importers.graph import INT32, Value
 from nnapi.importers.onnx.branches import Branch, inline_graph, loop_condition
 from nnapi.importers.onnx.growing_states import extract_rows
 from nnapi.importers.onnx.layout import view_around
-from nnapi.importers.onnx.node import HIGHEST_RANK, Node, value_in_file_order
+from nnapi.importers.onnx.node import HIGHEST_RANK, OnnxNode, value_in_file_order
 from nnapi.importers.onnx.operators import Result, rule
 from nnapi.importers.onnx.rules.movement import concatenate_values, split_by_sizes
 from nnapi.importers.onnx.scan_distances import compute_distances
-from nnapi.importers.onnx.tensors import DYNAMIC, Tensor, constant
+from nnapi.importers.onnx.tensors import DYNAMIC, OnnxTensor, constant
 from nnapi.importers.refusals import Refused, expressible, need_elements
 from nnapi.model.operand import OperandType, Shape
 from nnapi.operation_codes import CompositeCode
@@ -27,7 +27,7 @@ ENDLESS = 2**31 - 1
 
 
 @rule("If")
-def if_(node: Node) -> Sequence[Result | None]:
+def if_(node: OnnxNode) -> Sequence[Result | None]:
     condition = node.tensor(0)
     branches = [node.attribute("then_branch"), node.attribute("else_branch")]
     if condition.array is not None:
@@ -57,7 +57,7 @@ def _common_shape(first: Shape, second: Shape) -> Shape:
     return tuple(a if a == b else DYNAMIC for a, b in zip(first, second, strict=True))
 
 
-def _convert_branches(node: Node, graphs: Sequence[Any]) -> list[Branch]:
+def _convert_branches(node: OnnxNode, graphs: Sequence[Any]) -> list[Branch]:
     found: list[Branch] = []
     reasons: dict[str, None] = {}
     for graph in graphs:
@@ -71,7 +71,7 @@ def _convert_branches(node: Node, graphs: Sequence[Any]) -> list[Branch]:
 
 
 @rule("Loop")
-def loop(node: Node) -> Sequence[Result | None]:
+def loop(node: OnnxNode) -> Sequence[Result | None]:
     """Inline a loop with a static number of steps; lower other loops to WHILE."""
     body = node.attribute("body")
     limit = node.tensor(0) if node.has(0) else None
@@ -91,9 +91,9 @@ def loop(node: Node) -> Sequence[Result | None]:
     return [found[position] for position in grown.order]
 
 
-def _unroll(node: Node, body: Any, steps: int, carried: list[Tensor]) -> Sequence[Result | None] | None:
+def _unroll(node: OnnxNode, body: Any, steps: int, carried: list[OnnxTensor]) -> Sequence[Result | None] | None:
     """Return the results of the inlined steps; None if a computed condition ends the loop."""
-    scanned: list[Sequence[Tensor]] = []
+    scanned: list[Sequence[OnnxTensor]] = []
     for step in range(max(steps, 0)):
         going = constant("going", np.array(True))
         inputs = [constant("step", np.array(step, np.int64)), going, *carried]
@@ -107,12 +107,12 @@ def _unroll(node: Node, body: Any, steps: int, carried: list[Tensor]) -> Sequenc
     return [*carried, *(_stack(node, each, 0) for each in _collect(scanned, len(body.output) - 1 - len(carried)))]
 
 
-def _collect(steps: Sequence[Sequence[Tensor]], count: int) -> list[list[Tensor]]:
+def _collect(steps: Sequence[Sequence[OnnxTensor]], count: int) -> list[list[OnnxTensor]]:
     """Regroup results by output: return, for each of ``count`` outputs, its results in all steps."""
     return [[results[i] for results in steps] for i in range(count)]
 
 
-def _stack(node: Node, tensors: Sequence[Tensor], axis: int) -> Tensor:
+def _stack(node: OnnxNode, tensors: Sequence[OnnxTensor], axis: int) -> OnnxTensor:
     need_elements(tensors)
     if all(tensor.array is not None for tensor in tensors):
         return node.constant_result(np.stack([tensor.array for tensor in tensors if tensor.array is not None], axis))
@@ -125,8 +125,8 @@ def _stack(node: Node, tensors: Sequence[Tensor], axis: int) -> Tensor:
 
 
 def _while(
-    node: Node, body: Any, limit: Tensor | None, going: Tensor | None, carried: Sequence[Tensor]
-) -> list[Tensor]:
+    node: OnnxNode, body: Any, limit: OnnxTensor | None, going: OnnxTensor | None, carried: Sequence[OnnxTensor]
+) -> list[OnnxTensor]:
     """Lower to WHILE. The state holds step, continuation flag, carried tensors, scan outputs, captured tensors and step
     limit."""
     step = constant("step", np.array(0, np.int64))
@@ -159,7 +159,7 @@ def _while(
     return found
 
 
-def _cut(node: Node, rows: Tensor, count: Value) -> Tensor:
+def _cut(node: OnnxNode, rows: OnnxTensor, count: Value) -> OnnxTensor:
     """Return the first rows, whose number is computed."""
     shape, type = (DYNAMIC, *rows.dims[1:]), OperandType(INT32, (DYNAMIC,))
     bounds = node.graph.ints([0]), count, node.graph.ints([1])
@@ -169,7 +169,7 @@ def _cut(node: Node, rows: Tensor, count: Value) -> Tensor:
 
 
 @rule("Scan")
-def scan(node: Node) -> Sequence[Result | None]:
+def scan(node: OnnxNode) -> Sequence[Result | None]:
     expressible(node.since >= 9, "opset 8 defines it differently")
     body, count = node.attribute("body"), int(node.attribute("num_scan_inputs", 1))
     expressible(0 < count <= node.count, f"num_scan_inputs is {count}, must be 1 to {node.count}, its number of inputs")
@@ -185,7 +185,7 @@ def scan(node: Node) -> Sequence[Result | None]:
     ]
     expressible(len({len(each) for each in pieces}) == 1, "its inputs have different lengths")
     expressible(len(pieces[0]) <= MOST_STEPS, f"its {len(pieces[0])} steps are too many to unroll")
-    scanned: list[Sequence[Tensor]] = []
+    scanned: list[Sequence[OnnxTensor]] = []
     for step in zip(*pieces, strict=True):
         results = inline_graph(node.conversion, body, [*states, *step])
         states, scanned = results[: len(states)], [*scanned, results[len(states) :]]
@@ -200,7 +200,7 @@ def scan(node: Node) -> Sequence[Result | None]:
     return [*states, *outputs]
 
 
-def _slices(node: Node, i: int, axis: int) -> list[Tensor]:
+def _slices(node: OnnxNode, i: int, axis: int) -> list[OnnxTensor]:
     tensor, shape = node.tensor(i), node.static_shape(i)
     axis = node.axis(axis, len(shape))
     rest = (*shape[:axis], *shape[axis + 1 :])
@@ -210,5 +210,5 @@ def _slices(node: Node, i: int, axis: int) -> list[Tensor]:
     found = []
     for piece in split_by_sizes(node, laid, 1, [1] * shape[axis]):
         value = piece if len(rest) > HIGHEST_RANK else node.view(piece, rest)
-        found.append(Tensor(piece.name, tensor.elem, rest, value=value))
+        found.append(OnnxTensor(piece.name, tensor.elem, rest, value=value))
     return found

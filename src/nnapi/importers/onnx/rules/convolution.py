@@ -10,7 +10,7 @@ from nnapi.importers.graph import QUANT8, Value
 from nnapi.importers.movement import transpose
 from nnapi.importers.onnx.images import VOLUME, channels_last
 from nnapi.importers.onnx.layout import from_image, image, stored_image
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.movement import concatenate_values, split_by_sizes
 from nnapi.importers.onnx.rules.padding import pad_with
@@ -22,7 +22,7 @@ from nnapi.importers.onnx.rules.quantized_operands import (
     to_ohwi,
     zeros,
 )
-from nnapi.importers.onnx.tensors import DYNAMIC, Tensor
+from nnapi.importers.onnx.tensors import DYNAMIC, OnnxTensor
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.operation_codes import CompositeCode
@@ -48,7 +48,7 @@ class Windows(NamedTuple):
         return max(self.dilation) > 1
 
 
-def find_windows(node: Node, kernel: Shape) -> Windows:
+def find_windows(node: OnnxNode, kernel: Shape) -> Windows:
     """Return the sliding window of a node, with pads computed for the image in input 0."""
     size = node.shape(0)[2:]
     stride, dilation, around = _read_windows(node, kernel)
@@ -61,7 +61,7 @@ def find_windows(node: Node, kernel: Shape) -> Windows:
     return Windows(_image(kernel, 1), _image(stride, 1), _image(dilation, 1), _image(around, (0, 0)))
 
 
-def _read_windows(node: Node, kernel: Shape) -> tuple[list[int], list[int], list[Pair]]:
+def _read_windows(node: OnnxNode, kernel: Shape) -> tuple[list[int], list[int], list[Pair]]:
     axes = len(kernel)
     fits = axes == node.tensor(0).rank - 2 and axes in (1, 2, 3)
     expressible(fits, f"its windows have {axes} dimensions, its image {node.tensor(0).rank - 2}")
@@ -84,7 +84,7 @@ def same_padding(size: int, kernel: int, stride: int, dilation: int, mode: str) 
 
 
 @rule("Conv")
-def conv(node: Node) -> Tensor:
+def conv(node: OnnxNode) -> OnnxTensor:
     if node.tensor(0).rank == VOLUME:
         return convolve_volume(node, find_windows(node, node.shape(1)[2:]))
     if is_quantized_float(node.tensor(0)) and node.wanted is not None and node.tensor(1).rank in (3, 4):
@@ -97,7 +97,7 @@ def conv(node: Node) -> Tensor:
     return convolve(node, x, filter, read_bias(node, x, filter.shape[0]))
 
 
-def convolve(node: Node, x: Value, filter: Value, bias: Value, type: OperandType | None = None) -> Tensor:
+def convolve(node: OnnxNode, x: Value, filter: Value, bias: Value, type: OperandType | None = None) -> OnnxTensor:
     """Convolve input 0 by a filter [out, height, width, in per group]; ``type`` is the result's, by default float."""
     shape = node.shape(0)
     x, window = _pad_beyond_span(node, x, find_windows(node, node.shape(1)[2:]))
@@ -126,7 +126,7 @@ def convolve(node: Node, x: Value, filter: Value, bias: Value, type: OperandType
     return from_image(node, node.claim_activation(result))
 
 
-def convolve_dynamic_range(node: Node, filter: Tensor) -> Tensor | None:
+def convolve_dynamic_range(node: OnnxNode, filter: OnnxTensor) -> OnnxTensor | None:
     """Convolve floats by a filter that the model stores quantized; return None if no engine supports this filter."""
     stored = filter.quantized
     is_signed = stored is not None and stored.type.code != QUANT8 and not stored.type.zero_point
@@ -136,7 +136,7 @@ def convolve_dynamic_range(node: Node, filter: Tensor) -> Tensor | None:
     return convolve(node, x, node.graph.real_at_run(to_ohwi(stored)), zeros(node, x, stored.shape[0]))
 
 
-def convolve_volume(node: Node, window: Windows) -> Tensor:
+def convolve_volume(node: OnnxNode, window: Windows) -> OnnxTensor:
     (x, window), units = _pad_beyond_span(node, image(node, 0, volumes=True), window), node.shape(1)[0]
     expressible(node.tensor(1).rank == VOLUME, f"its filter has rank {node.tensor(1).rank}, its input {VOLUME}")
     array, order = node.tensor(1).array, channels_last(VOLUME)
@@ -149,12 +149,12 @@ def convolve_volume(node: Node, window: Windows) -> Tensor:
 
 
 def apply_to_volume(
-    node: Node, code: CompositeCode, x: Value, filter: Value, bias: Value, window: Windows, *more: Value
+    node: OnnxNode, code: CompositeCode, x: Value, filter: Value, bias: Value, window: Windows, *more: Value
 ) -> Value:
     return node.apply(code, x, filter, bias, node.graph.ints(window.pads), node.graph.ints(window.stride), *more)
 
 
-def _pad_beyond_span(node: Node, x: Value, window: Windows) -> tuple[Value, Windows]:
+def _pad_beyond_span(node: OnnxNode, x: Value, window: Windows) -> tuple[Value, Windows]:
     """Pad an image by what its windows must not: NNAPI refuses windows that lie in padding wholly."""
     excess = [
         (max(low - span + 1, 0), max(high - span + 1, 0))
@@ -166,13 +166,13 @@ def _pad_beyond_span(node: Node, x: Value, window: Windows) -> tuple[Value, Wind
     return pad_with(node, x, [(0, 0), *excess, (0, 0)], 0.0), window._replace(pads=rest)
 
 
-def pad_and_stride(node: Node, window: Windows) -> list[Value]:
+def pad_and_stride(node: OnnxNode, window: Windows) -> list[Value]:
     """Return left, right, top and bottom padding, then horizontal and vertical stride."""
     (top, bottom), (left, right) = window.pads
     return [node.i32(each) for each in (left, right, top, bottom, *window.stride[::-1])]
 
 
-def _filter(node: Node, i: int) -> Value:
+def _filter(node: OnnxNode, i: int) -> Value:
     tensor = node.tensor(i)
     if tensor.rank not in (3, 4):
         raise Refused(f"NNAPI has images of two dimensions, its filter is of rank {tensor.rank}")
@@ -182,7 +182,7 @@ def _filter(node: Node, i: int) -> Value:
     return transpose(node, node.view(node.input(i), own), (0, 2, 3, 1))
 
 
-def depthwise_filter(node: Node, filter: Value) -> Value:
+def depthwise_filter(node: OnnxNode, filter: Value) -> Value:
     """Transpose [out, height, width, 1] to [1, height, width, out]."""
     depth = filter.shape[3]
     expressible(depth == 1, f"its filter takes {depth} channels for each group of one")
@@ -191,7 +191,7 @@ def depthwise_filter(node: Node, filter: Value) -> Value:
     return transpose(node, filter, (3, 1, 2, 0))
 
 
-def read_bias(node: Node, x: Value, units: int) -> Value:
+def read_bias(node: OnnxNode, x: Value, units: int) -> Value:
     if not node.has(2):
         return zeros(node, x, units)
     array = node.tensor(2).array
@@ -199,7 +199,7 @@ def read_bias(node: Node, x: Value, units: int) -> Value:
 
 
 @rule("ConvTranspose")
-def conv_transpose(node: Node) -> Tensor:
+def conv_transpose(node: OnnxNode) -> OnnxTensor:
     """Lower ConvTranspose. Filters are IOHW; a dilated filter is expanded with zeros."""
     x = image(node, 0, volumes=True)
     window, extra = _windows_of_transpose(node)
@@ -223,7 +223,7 @@ def conv_transpose(node: Node) -> Tensor:
 
 
 def _convolve_transposed(
-    node: Node, window: Windows, extra: tuple[Pair, ...], x: Value, weights: Array, bias: Value
+    node: OnnxNode, window: Windows, extra: tuple[Pair, ...], x: Value, weights: Array, bias: Value
 ) -> Value:
     """Lower one group. ``extra`` are elements to append where ONNX's pads are negative; only the bias applies there."""
     filter = node.constant(weights.transpose(*range(1, weights.ndim), 0), x)
@@ -240,7 +240,7 @@ def _convolve_transposed(
     return node.apply(OperationCode.ADD, result, bias, node.i32(0))
 
 
-def _windows_of_transpose(node: Node) -> tuple[Windows, tuple[Pair, ...]]:
+def _windows_of_transpose(node: OnnxNode) -> tuple[Windows, tuple[Pair, ...]]:
     """Return the window, and the elements to add to the result where ONNX's pads are negative."""
     size, kernel = node.shape(0)[2:], node.shape(1)[2:]
     stride, dilation, around = _read_windows(node, kernel)

@@ -4,9 +4,9 @@ from nnapi.errors import BadDataError, need
 from nnapi.importers.emitter import REAL
 from nnapi.importers.graph import INT32
 from nnapi.importers.onnx.layout import image
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import rule
-from nnapi.importers.onnx.tensors import DYNAMIC, INT64, Tensor
+from nnapi.importers.onnx.tensors import DYNAMIC, INT64, OnnxTensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType
 from nnapi.operation_codes import CompositeCode
@@ -17,7 +17,7 @@ LOWEST = -3.4e38
 
 
 @rule("NonMaxSuppression")
-def non_max_suppression(node: Node) -> Tensor:
+def non_max_suppression(node: OnnxNode) -> OnnxTensor:
     limit = int(min(max(_read_number(node, 2, 0), 0), LARGEST))
     thresholds = (node.graph.scalar(REAL, _read_number(node, i, default)) for i, default in ((3, 0.0), (4, LOWEST)))
     scalars = (node.i32(limit), *thresholds)
@@ -36,7 +36,7 @@ def non_max_suppression(node: Node) -> Tensor:
 
 
 @rule("RoiAlign")
-def roi_align(node: Node) -> Tensor:
+def roi_align(node: OnnxNode) -> OnnxTensor:
     mode, layout = node.attribute("mode"), node.attribute("coordinate_transformation_mode", "output_half_pixel")
     expressible(mode in ("avg", "max"), f"its mode is {mode}, must be avg or max")
     legal = layout in ("half_pixel", "output_half_pixel")
@@ -58,7 +58,7 @@ def roi_align(node: Node) -> Tensor:
     return node.result(found, (node.shape(1)[0], node.shape(0)[1], *sizes), elem=node.tensor(0).elem, is_nhwc=True)
 
 
-def _read_number(node: Node, i: int, default: float) -> float:
+def _read_number(node: OnnxNode, i: int, default: float) -> float:
     """Return the number in constant input ``i``, if that is given."""
     if not node.has(i):
         return default

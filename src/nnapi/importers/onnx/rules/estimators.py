@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import Result, rule
 from nnapi.importers.onnx.rule_results import compose
-from nnapi.importers.onnx.tensors import DTYPES, FLOAT, Tensor
+from nnapi.importers.onnx.tensors import DTYPES, FLOAT, OnnxTensor
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array
 
 
 @rule("ai.onnx.ml:ArrayFeatureExtractor")
-def array_feature_extractor(node: Node) -> Result:
+def array_feature_extractor(node: OnnxNode) -> Result:
     """Lower ArrayFeatureExtractor: a Gather along the last axis. A vector counts as a row."""
     x = node.tensor(0)
     if x.rank == 1:
@@ -26,7 +26,7 @@ def array_feature_extractor(node: Node) -> Result:
 
 
 @rule("ai.onnx.ml:LabelEncoder")
-def label_encoder(node: Node) -> Result:
+def label_encoder(node: OnnxNode) -> Result:
     """Lower LabelEncoder between numbers: the value at the position of the equal key, or else the default."""
     x = node.tensor(0)
     found = {side: _list_numbers(node, side) for side in ("keys", "values")}
@@ -41,7 +41,7 @@ def label_encoder(node: Node) -> Result:
     return compose(node, "Reshape", encoded, list(node.static_shape(0)))
 
 
-def _list_numbers(node: Node, side: str) -> Array:
+def _list_numbers(node: OnnxNode, side: str) -> Array:
     for name in (f"{side}_int64s", f"{side}_floats"):
         given = node.attribute(name)
         if given:
@@ -50,17 +50,17 @@ def _list_numbers(node: Node, side: str) -> Array:
 
 
 @rule("ai.onnx.ml:ZipMap")
-def zip_map(node: Node) -> Result:
+def zip_map(node: OnnxNode) -> Result:
     """Lower ZipMap: pass through the values. Sessions make the maps, as NNAPI has none."""
     return node.tensor(0)
 
 
-def as_float(node: Node) -> Tensor:
+def as_float(node: OnnxNode) -> OnnxTensor:
     tensor = node.tensor(0)
     return tensor if tensor.elem == FLOAT else compose(node, "Cast", tensor, to=FLOAT)
 
 
-def floats(node: Node, name: str, tensor: Any = None) -> Array:
+def floats(node: OnnxNode, name: str, tensor: Any = None) -> Array:
     """Return an attribute's float values; newer operators may store them as a ``tensor``."""
     tensor = node.attribute(f"{name}_as_tensor") if tensor is None else tensor
     if tensor is not None:
@@ -69,7 +69,7 @@ def floats(node: Node, name: str, tensor: Any = None) -> Array:
 
 
 @rule("ai.onnx.ml:Scaler")
-def scaler(node: Node) -> Result:
+def scaler(node: OnnxNode) -> Result:
     found = as_float(node)
     offset, scale = floats(node, "offset"), floats(node, "scale")
     if offset.any():
@@ -78,7 +78,7 @@ def scaler(node: Node) -> Result:
 
 
 @rule("ai.onnx.ml:Normalizer")
-def normalizer(node: Node) -> Result:
+def normalizer(node: OnnxNode) -> Result:
     norm, x = node.attribute("norm", "MAX"), as_float(node)
     if norm in ("L1", "L2"):
         return compose(node, "LpNormalization", x, axis=1, p=int(norm[1]))
@@ -87,19 +87,19 @@ def normalizer(node: Node) -> Result:
 
 
 @rule("ai.onnx.ml:Binarizer")
-def binarizer(node: Node) -> Result:
+def binarizer(node: OnnxNode) -> Result:
     x = as_float(node)
     above = compose(node, "Greater", x, float(node.attribute("threshold", 0.0)))
     return compose(node, "Cast", above, to=node.tensor(0).elem)
 
 
 @rule("ai.onnx.ml:LinearRegressor")
-def linear_regressor(node: Node) -> Result:
+def linear_regressor(node: OnnxNode) -> Result:
     return transform(node, _linear(node, int(node.attribute("targets", 1))))
 
 
 @rule("ai.onnx.ml:LinearClassifier")
-def linear_classifier(node: Node) -> Sequence[Result | None]:
+def linear_classifier(node: OnnxNode) -> Sequence[Result | None]:
     labels = integer_labels(node, "classlabels_ints")
     rows = len(node.attribute("coefficients") or []) // max(node.shape(0)[-1], 1)
     expressible(rows == len(labels), f"it has {rows} scores for {len(labels)} classes")
@@ -107,7 +107,7 @@ def linear_classifier(node: Node) -> Sequence[Result | None]:
     return [choose_label(node, labels, scores), transform(node, scores)]
 
 
-def integer_labels(node: Node, name: str) -> Sequence[int]:
+def integer_labels(node: OnnxNode, name: str) -> Sequence[int]:
     """Return the classes that an attribute lists; the numbers of classes whose labels are texts. Raise Refused if there
     are none."""
     labels: Sequence[int] | None = node.attribute(name)
@@ -119,13 +119,13 @@ def integer_labels(node: Node, name: str) -> Sequence[int]:
     return range(len(texts))
 
 
-def choose_label(node: Node, labels: Sequence[int], scores: Tensor) -> Tensor:
+def choose_label(node: OnnxNode, labels: Sequence[int], scores: OnnxTensor) -> OnnxTensor:
     """Return the label of the highest of a row's scores; the first of several."""
     indices = compose(node, "ArgMax", scores, axis=1, keepdims=0)
     return compose(node, "Gather", labels, indices, axis=0)
 
 
-def _linear(node: Node, rows: int) -> Tensor:
+def _linear(node: OnnxNode, rows: int) -> OnnxTensor:
     coefficients, bias = floats(node, "coefficients"), floats(node, "intercepts")
     depth, size = node.shape(0)[-1], coefficients.size
     expressible(size == rows * depth, f"{size} coefficients for {rows} × {depth}")
@@ -133,7 +133,7 @@ def _linear(node: Node, rows: int) -> Tensor:
     return compose(node, "Add", found, bias) if bias.size else found
 
 
-def transform(node: Node, scores: Tensor, way: str | None = None) -> Tensor:
+def transform(node: OnnxNode, scores: OnnxTensor, way: str | None = None) -> OnnxTensor:
     """Apply a transformation, by default the node's attribute ``post_transform``."""
     way = way or str(node.attribute("post_transform", "NONE"))
     expressible(

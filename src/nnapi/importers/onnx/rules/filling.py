@@ -8,9 +8,9 @@ from nnapi.importers.broadcasting import broadcast, broadcast_shape
 from nnapi.importers.graph import INT32
 from nnapi.importers.movement import collapse, concatenate
 from nnapi.importers.onnx.computed_sizes import fill, read_sizes, repeat
-from nnapi.importers.onnx.node import HIGHEST_RANK, Node
+from nnapi.importers.onnx.node import HIGHEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import rule
-from nnapi.importers.onnx.tensors import DTYPES, DYNAMIC, ELEM_OF, Tensor
+from nnapi.importers.onnx.tensors import DTYPES, DYNAMIC, ELEM_OF, OnnxTensor
 from nnapi.importers.refusals import expressible, need_elements
 from nnapi.importers.terms import Term
 from nnapi.operation_codes import CompositeCode
@@ -18,7 +18,7 @@ from nnapi.shapes.array import broadcast as broadcast_shapes
 
 
 @rule("Expand")
-def expand(node: Node) -> Tensor:
+def expand(node: OnnxNode) -> OnnxTensor:
     if node.tensor(1).array is None or not node.tensor(0).is_known:
         return _expand_at_run(node)
     own, wanted = node.static_shape(0), tuple(node.array(1).reshape(-1).tolist())
@@ -34,7 +34,7 @@ def expand(node: Node) -> Tensor:
     return node.result(value, shape, elem=node.tensor(0).elem)
 
 
-def _expand_at_run(node: Node) -> Tensor:
+def _expand_at_run(node: OnnxNode) -> OnnxTensor:
     """Repeat to dimensions that only a run knows: by TILE, whose counts the run computes."""
     tensor, given = node.tensor(0), node.tensor(1)
     (count,) = node.static_shape(1)
@@ -47,7 +47,7 @@ def _expand_at_run(node: Node) -> Tensor:
 
 
 @rule("Range")
-def number_range(node: Node) -> Tensor:
+def number_range(node: OnnxNode) -> OnnxTensor:
     """Lower Range of computed bounds; the import computes others."""
     numbers = [node.view(node.input(i), (1,)) for i in range(3)]
     type = numbers[0].type.with_dimensions((DYNAMIC,))
@@ -56,7 +56,7 @@ def number_range(node: Node) -> Tensor:
 
 
 @rule("ConstantOfShape")
-def constant_of_shape(node: Node) -> Tensor:
+def constant_of_shape(node: OnnxNode) -> OnnxTensor:
     if node.tensor(0).array is None:
         return _fill_at_run(node)
     shape = tuple(node.array(0).reshape(-1).tolist())
@@ -66,7 +66,7 @@ def constant_of_shape(node: Node) -> Tensor:
     return node.constant_result(np.full(shape, number.reshape(-1)[0]))
 
 
-def _fill_at_run(node: Node) -> Tensor:
+def _fill_at_run(node: OnnxNode) -> OnnxTensor:
     """Make a constant tensor of dimensions that only a run knows."""
     (rank,) = node.static_shape(0)
     given, shape = node.attribute("value"), read_sizes(node.tensor(0), rank)
@@ -75,7 +75,7 @@ def _fill_at_run(node: Node) -> Tensor:
 
 
 @rule("EyeLike")
-def eye_like(node: Node) -> Tensor:
+def eye_like(node: OnnxNode) -> OnnxTensor:
     rows, columns = node.static_shape(0)
     elem = int(node.attribute("dtype", node.tensor(0).elem))
     expressible(elem in DTYPES, f"it is of type {elem}, which NNAPI does not have")

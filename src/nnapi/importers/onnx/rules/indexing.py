@@ -11,9 +11,9 @@ from nnapi.importers.graph import BOOL8, INT32, Value
 from nnapi.importers.movement import need_inside, take
 from nnapi.importers.onnx.computed_sizes import read_size
 from nnapi.importers.onnx.layout import align, read_as_stored, view_around
-from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, Node
+from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import rule
-from nnapi.importers.onnx.tensors import BOOL, DYNAMIC, INT64, Tensor
+from nnapi.importers.onnx.tensors import BOOL, DYNAMIC, INT64, OnnxTensor
 from nnapi.importers.refusals import expressible, need_elements
 from nnapi.importers.terms import Term, choose, select
 from nnapi.model.operand import Array, OperandType, Shape
@@ -24,7 +24,7 @@ ENDLESS = 2**31 - 1
 
 
 @rule("Slice")
-def slice_axes(node: Node) -> Tensor:
+def slice_axes(node: OnnxNode) -> OnnxTensor:
     tensor = node.tensor(0)
     if not all(each is None or each.array is not None for each in node.tensors[1:]):
         return _slice_at_run(node)
@@ -53,7 +53,7 @@ def slice_axes(node: Node) -> Tensor:
     return node.result(value, tuple(shape), elem=tensor.elem, is_nhwc=is_nhwc)
 
 
-def _slice_at_run(node: Node) -> Tensor:
+def _slice_at_run(node: OnnxNode) -> OnnxTensor:
     """Slice between computed bounds, or of dimensions that depend on data: by the indices from each start to its end.
 
     A bound beyond an end is this end, as in Python.
@@ -77,7 +77,7 @@ def _slice_at_run(node: Node) -> Tensor:
     return node.result(value, tuple(shape), elem=tensor.elem, is_nhwc=is_nhwc)
 
 
-def _clamp_bound(node: Node, i: int, k: int, size: Term, step: int) -> Term:
+def _clamp_bound(node: OnnxNode, i: int, k: int, size: Term, step: int) -> Term:
     """Return bound ``k`` of input ``i``; a negative one counts from the end."""
     low, high = (0, size) if step > 0 else (-1 if i == 2 else 0, size - 1)
     given = node.tensor(i)
@@ -92,7 +92,7 @@ def _clamp_bound(node: Node, i: int, k: int, size: Term, step: int) -> Term:
     return positive.apply(OperationCode.MAXIMUM, low).apply(OperationCode.MINIMUM, high)
 
 
-def _slice_along(node: Node, value: Value, chosen: Mapping[int, range]) -> Value:
+def _slice_along(node: OnnxNode, value: Value, chosen: Mapping[int, range]) -> Value:
     """Slice a value along the axes in ``chosen``."""
     begin, size = [0] * value.rank, [-1] * value.rank
     for axis, each in chosen.items():
@@ -106,7 +106,7 @@ def _slice_along(node: Node, value: Value, chosen: Mapping[int, range]) -> Value
     return value
 
 
-def _parts(node: Node, rank: int) -> dict[int, slice]:
+def _parts(node: OnnxNode, rank: int) -> dict[int, slice]:
     starts, ends = node.integers(1, "starts") or [], node.integers(2, "ends") or []
     axes = node.integers(3, "axes") or list(range(len(starts)))
     steps = node.integers(4, "steps") or [1] * len(starts)
@@ -119,7 +119,7 @@ def _parts(node: Node, rank: int) -> dict[int, slice]:
     return parts
 
 
-def slice_with_step(node: Node, value: Value, axis: int, chosen: range) -> Value:
+def slice_with_step(node: OnnxNode, value: Value, axis: int, chosen: range) -> Value:
     if value.type.code in (INT32, BOOL8) or value.rank > HIGHEST_RANK:
         node.graph.reserve(4 * len(chosen))
         return node.apply(OperationCode.GATHER, value, node.i32(axis), node.graph.ints(list(chosen)))
@@ -133,7 +133,7 @@ def slice_with_step(node: Node, value: Value, axis: int, chosen: range) -> Value
 
 
 @rule("Gather")
-def gather(node: Node) -> Tensor:
+def gather(node: OnnxNode) -> OnnxTensor:
     tensor, indices = node.tensor(0), node.tensor(1)
     axis = node.axis(node.attribute("axis"), tensor.rank)
     shape = (*tensor.dims[:axis], *indices.dims, *tensor.dims[axis + 1 :])
@@ -154,7 +154,7 @@ def gather(node: Node) -> Tensor:
     return node.result(found, shape, elem=tensor.elem, is_nhwc=is_nhwc)
 
 
-def _read_positions(node: Node, i: int, size: int) -> tuple[Code, Value]:
+def _read_positions(node: OnnxNode, i: int, size: int) -> tuple[Code, Value]:
     """Return the operation that takes slices at the indices in input ``i``, and the indices."""
     if node.tensor(i).array is not None:
         array = node.array(i)
@@ -179,7 +179,7 @@ def count_from_start(indices: Array, sizes: int | Array) -> Array:
 
 
 @rule("GatherElements")
-def gather_elements(node: Node) -> Tensor:
+def gather_elements(node: OnnxNode) -> OnnxTensor:
     tensor, own, shape = node.tensor(0), node.shape(0), node.shape(1)
     axis, value = node.axis(int(node.attribute("axis", 0)), tensor.rank), node.stored(0)
     if len(own) > HIGHEST_RANK and len(shape) == len(own):
@@ -195,7 +195,7 @@ def gather_elements(node: Node) -> Tensor:
     return node.result(gathered, shape, elem=tensor.elem)
 
 
-def read_lines(node: Node, i: int, own: Shape, axis: int) -> tuple[Shape, int, Value, Value] | None:
+def read_lines(node: OnnxNode, i: int, own: Shape, axis: int) -> tuple[Shape, int, Value, Value] | None:
     """Return the shape of the data and the axis in it, then the indices in input ``i`` along this axis of ``own``, and
     whether they count from the end.
 
@@ -219,7 +219,7 @@ def read_lines(node: Node, i: int, own: Shape, axis: int) -> tuple[Shape, int, V
     return own, along, *read_coordinates(node, i, (own[along],), shape)
 
 
-def read_coordinates(node: Node, i: int, sizes: Shape, shape: Shape) -> tuple[Value, Value]:
+def read_coordinates(node: OnnxNode, i: int, sizes: Shape, shape: Shape) -> tuple[Value, Value]:
     """Return the indices in input ``i``, in a shape, and whether they count from the end. Constants never do; they are
     checked against ``sizes``, one for each column or one for all."""
     if node.tensor(i).array is None:
@@ -232,7 +232,7 @@ def read_coordinates(node: Node, i: int, sizes: Shape, shape: Shape) -> tuple[Va
     return node.constant(found.astype(np.int32)), node.flag(False)
 
 
-def flatten_elements(node: Node, i: int, own: Shape, axis: int) -> Value:
+def flatten_elements(node: OnnxNode, i: int, own: Shape, axis: int) -> Value:
     """Return, as rows of one coordinate, the flat positions in shape ``own`` of constant indices along an axis."""
     indices = node.array(i)
     node.graph.reserve(8 * (indices.ndim + 1) * indices.size)
@@ -250,7 +250,7 @@ def view_coordinates(own: Shape, depth: int) -> Shape:
 
 
 @rule("GatherND")
-def gather_nd(node: Node) -> Tensor:
+def gather_nd(node: OnnxNode) -> OnnxTensor:
     own, outer = node.shape(0), node.shape(1)[:-1]
     depth = node.static_size(1, -1) if node.tensor(1).array is None else node.shape(1)[-1]
     batch = int(node.attribute("batch_dims", 0))
@@ -266,7 +266,7 @@ def gather_nd(node: Node) -> Tensor:
 
 
 @rule("ArgMax", "ArgMin")
-def arg(node: Node) -> Tensor:
+def arg(node: OnnxNode) -> OnnxTensor:
     code = OperationCode[node.kind.upper()]
     shape = node.shape(0)
     axis = node.axis(node.attribute("axis"), len(shape))
@@ -280,7 +280,7 @@ def arg(node: Node) -> Tensor:
 
 
 @rule("TopK")
-def top_k(node: Node) -> list[Tensor]:
+def top_k(node: OnnxNode) -> list[OnnxTensor]:
     tensor, shape = node.tensor(0), node.shape(0)
     axis = node.axis(node.attribute("axis"), len(shape))
     k, size = _read_k(node)
@@ -291,7 +291,7 @@ def top_k(node: Node) -> list[Tensor]:
     return [node.result(values, result, elem=tensor.elem), node.result(positions, result, elem=INT64)]
 
 
-def _read_k(node: Node) -> tuple[Value, int]:
+def _read_k(node: OnnxNode) -> tuple[Value, int]:
     """Return the operand k of TOP_K, and the dimension of its results."""
     if node.since >= 10 and node.tensor(1).array is None:
         return node.view(node.cast(node.input(1), INT32), (1,)), DYNAMIC
@@ -302,7 +302,7 @@ def _read_k(node: Node) -> tuple[Value, int]:
 
 
 @rule("OneHot")
-def one_hot(node: Node) -> Tensor:
+def one_hot(node: OnnxNode) -> OnnxTensor:
     shape, depth = node.shape(0), int(node.array(1).reshape(-1)[0])
     expressible(depth > 0, f"depth is {depth}, must be at least 1")
     axis = node.axis(int(node.attribute("axis", -1)), len(shape) + 1)
@@ -319,7 +319,7 @@ def one_hot(node: Node) -> Tensor:
 
 
 @rule("Where")
-def where(node: Node) -> Tensor:
+def where(node: OnnxNode) -> OnnxTensor:
     """Lower Where. NNAPI's SELECT needs three inputs of one shape, and no booleans as values."""
     (condition, x, y), layout = align(node, 0, 1, 2)
     shape, elem = broadcast_shape([value.shape for value in (condition, x, y)]), node.tensor(1).elem

@@ -8,7 +8,7 @@ import numpy as np
 from nnapi.codes import OperationCode, PaddingCode
 from nnapi.importers.broadcasting import broadcast, broadcast_shape
 from nnapi.importers.graph import QUANT8, Value
-from nnapi.importers.onnx.node import HIGHEST_RANK, Node
+from nnapi.importers.onnx.node import HIGHEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rule_results import compose
 from nnapi.importers.onnx.rules.matmul_blockwise import multiply as multiply_packed
@@ -20,14 +20,14 @@ from nnapi.importers.onnx.rules.quantized_operands import (
     reshape_and_transpose,
     zeros,
 )
-from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor
+from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, OnnxTensor
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term
 from nnapi.model.operand import ChannelQuantization, OperandType, Shape
 
 
 @rule("MatMul")
-def matmul(node: Node) -> Tensor:
+def matmul(node: OnnxNode) -> OnnxTensor:
     """Lower MatMul, to FULLY_CONNECTED if the right matrix is constant; vectors become matrices first."""
     a, b = node.shape(0), node.shape(1)
     expressible(node.tensor(0).elem not in BYTES, "NNAPI multiplies no matrices of bytes without a scale")
@@ -50,7 +50,7 @@ def matmul(node: Node) -> Tensor:
     return node.result(product, shape)
 
 
-def fully_connected_quantized(node: Node, a: Shape, b: Shape, *, transposed: bool) -> Value | None:
+def fully_connected_quantized(node: OnnxNode, a: Shape, b: Shape, *, transposed: bool) -> Value | None:
     """Multiply quantized input 0 by a constant matrix of shape ``b``; return None if one is not quantized."""
     if node.wanted is None or not is_quantized_float(node.tensor(0)):
         return None
@@ -84,14 +84,14 @@ def fully_connected_quantized(node: Node, a: Shape, b: Shape, *, transposed: boo
     return node.claim_activation(node.view(found, (rows, units)))
 
 
-def fully_connected(node: Node, x: Value, shape: Shape, weights: Value, bias: Value | None = None) -> Value:
+def fully_connected(node: OnnxNode, x: Value, shape: Shape, weights: Value, bias: Value | None = None) -> Value:
     """Multiply the rows of a value, whose shape in the file is ``shape``, by weights [units, depth]."""
     units, depth = weights.shape
     matrix = node.view(x, (_count_rows(shape), depth))
     return node.apply(OperationCode.FULLY_CONNECTED, matrix, weights, bias or zeros(node, x, units), node.i32(0))
 
 
-def multiply_dynamic_range(node: Node, tensor: Tensor, weights: Tensor) -> Tensor | None:
+def multiply_dynamic_range(node: OnnxNode, tensor: OnnxTensor, weights: OnnxTensor) -> OnnxTensor | None:
     """Multiply floats by a constant matrix that stays quantized; return None if it has a zero point."""
     matrix, shape = weights.quantized, tensor.dims
     if matrix is None or matrix.rank != 2 or matrix.type.code == QUANT8 or matrix.type.zero_point or not shape:
@@ -104,7 +104,7 @@ def _count_rows(shape: Shape) -> int:
     return DYNAMIC if DYNAMIC in shape[:-1] else math.prod(shape[:-1])
 
 
-def batch_product(node: Node, left: tuple[Value, Shape], right: tuple[Value, Shape], batches: Shape) -> Value:
+def batch_product(node: OnnxNode, left: tuple[Value, Shape], right: tuple[Value, Shape], batches: Shape) -> Value:
     """Lower to BATCH_MATMUL; NNAPI does not broadcast batches."""
     if left[1][:-2] != right[1][:-2] or len(left[1]) > HIGHEST_RANK:
         left, right = _stack(node, *left, batches), _stack(node, *right, batches)
@@ -112,7 +112,7 @@ def batch_product(node: Node, left: tuple[Value, Shape], right: tuple[Value, Sha
     return node.apply(OperationCode.BATCH_MATMUL, *matrices, node.flag(False), node.flag(False))
 
 
-def _stack(node: Node, value: Value, shape: Shape, batches: Shape) -> tuple[Value, Shape]:
+def _stack(node: OnnxNode, value: Value, shape: Shape, batches: Shape) -> tuple[Value, Shape]:
     """Return a value's matrices, repeated to all ``batches``, and the shape with all batches merged into one axis."""
     own, matrix, count = shape[:-2], shape[-2:], math.prod(batches)
     is_static = DYNAMIC not in (*own, *batches)
@@ -122,7 +122,7 @@ def _stack(node: Node, value: Value, shape: Shape, batches: Shape) -> tuple[Valu
     return value, (count, *matrix)
 
 
-def _repeat(node: Node, value: Value, own: Shape, batches: Shape, matrix: Shape) -> Value:
+def _repeat(node: OnnxNode, value: Value, own: Shape, batches: Shape, matrix: Shape) -> Value:
     size = math.prod(matrix)
     if len(batches) + 1 > HIGHEST_RANK:
         expressible(all(each == 1 for each in own), f"its batches stretch along {len(batches)} axes")
@@ -131,7 +131,7 @@ def _repeat(node: Node, value: Value, own: Shape, batches: Shape, matrix: Shape)
 
 
 @rule("Gemm")
-def gemm(node: Node) -> Tensor:
+def gemm(node: OnnxNode) -> OnnxTensor:
     a, b = node.shape(0), node.shape(1)
     expressible(len(a) == len(b) == 2, "its matrices are not of rank 2")
     alpha, beta = float(node.attribute("alpha", 1.0)), float(node.attribute("beta", 1.0))
@@ -159,7 +159,7 @@ def gemm(node: Node) -> Tensor:
     return node.result(product, shape)
 
 
-def _bias(node: Node, units: int, beta: float) -> Value | None:
+def _bias(node: OnnxNode, units: int, beta: float) -> Value | None:
     """Return Gemm's C as the bias of FULLY_CONNECTED; None unless it is constant, with one element or one per unit."""
     if not node.has(2) or beta == 0:
         return None
@@ -172,7 +172,7 @@ def _bias(node: Node, units: int, beta: float) -> Value | None:
     return node.constant(spread, node.input(0))
 
 
-def _times(node: Node, value: Value, factor: float) -> Value:
+def _times(node: OnnxNode, value: Value, factor: float) -> Value:
     if factor == 1:
         return value
     expressible(value.is_float or factor == int(factor), f"it multiplies integers by {factor:g}")
@@ -180,7 +180,7 @@ def _times(node: Node, value: Value, factor: float) -> Value:
 
 
 @rule("Einsum")
-def einsum(node: Node) -> Tensor:
+def einsum(node: OnnxNode) -> OnnxTensor:
     """Lower Einsum of inputs without diagonals to products of two, as matrices, and a transpose."""
     equation = node.attribute("equation", "").replace(" ", "")
     expressible("." not in equation and equation, "its equation leaves out axes")
@@ -206,7 +206,7 @@ def einsum(node: Node) -> Tensor:
     return node.result(_lay(node, value, letters, sizes, *right), tuple(sizes[each] for each in right))
 
 
-def _lay(node: Node, value: Value, letters: str, sizes: dict[str, int], *groups: Sequence[str]) -> Value:
+def _lay(node: OnnxNode, value: Value, letters: str, sizes: dict[str, int], *groups: Sequence[str]) -> Value:
     """Transpose a value to the order of ``groups``; merge the axes of each group if the rank requires it."""
     shape, order = tuple(sizes[each] for each in letters), [letters.index(each) for group in groups for each in group]
     if len(shape) <= HIGHEST_RANK:
@@ -217,7 +217,7 @@ def _lay(node: Node, value: Value, letters: str, sizes: dict[str, int], *groups:
     return node.view(moved, [math.prod(sizes[each] for each in group) for group in groups])
 
 
-def _sum_others(node: Node, value: Value, letters: str, kept: set[str]) -> tuple[Value, str]:
+def _sum_others(node: OnnxNode, value: Value, letters: str, kept: set[str]) -> tuple[Value, str]:
     alone = [i for i, each in enumerate(letters) if each not in kept]
     if not alone:
         return value, letters
@@ -226,7 +226,9 @@ def _sum_others(node: Node, value: Value, letters: str, kept: set[str]) -> tuple
     return summed, "".join(each for each in letters if each in kept)
 
 
-def _contract(node: Node, values: Sequence[tuple[Value, str]], right: str, sizes: dict[str, int]) -> tuple[Value, str]:
+def _contract(
+    node: OnnxNode, values: Sequence[tuple[Value, str]], right: str, sizes: dict[str, int]
+) -> tuple[Value, str]:
     """Multiply two values as matrices, over the common letters that ``right`` lacks; return product and letters."""
     (x, a), (y, b) = values
     both = [each for each in a if each in b]

@@ -5,11 +5,11 @@ import math
 import numpy as np
 
 from nnapi.importers.graph import QUANT8, Value
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import Result, rule
 from nnapi.importers.onnx.reader import INT4, UINT4
 from nnapi.importers.onnx.rule_results import compose
-from nnapi.importers.onnx.tensors import DYNAMIC, ELEM_OF, INT8, UINT8, PackedWeights, Tensor, constant
+from nnapi.importers.onnx.tensors import DYNAMIC, ELEM_OF, INT8, UINT8, OnnxTensor, PackedWeights, constant
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, OperandType
 from nnapi.operation_codes import CompositeCode
@@ -21,7 +21,7 @@ BYTES = OperandType(QUANT8, (), 1.0, 0)
 
 
 @rule("com.microsoft:MatMulNBits")
-def matmul_n_bits(node: Node) -> Result:
+def matmul_n_bits(node: OnnxNode) -> Result:
     """Lower MatMulNBits, whose weights [N, blocks, bytes] stay as the file has them."""
     columns, rows, bits, size = (int(node.attribute(name, 4)) for name in ("N", "K", "bits", "block_size"))
     expressible(not node.has(4), "its rows are in another order (g_idx)")
@@ -39,7 +39,7 @@ def matmul_n_bits(node: Node) -> Result:
     return multiply(node, weights, node.input(5) if node.has(5) else None)
 
 
-def _multiply_by_floats(node: Node, packed: Array, points: Array, bits: int, size: int) -> Result:
+def _multiply_by_floats(node: OnnxNode, packed: Array, points: Array, bits: int, size: int) -> Result:
     """Multiply by unpacked weights, whose zero points are floats."""
     columns, blocks, _ = packed.shape
     node.graph.reserve(8 * columns * blocks * size)
@@ -50,7 +50,7 @@ def _multiply_by_floats(node: Node, packed: Array, points: Array, bits: int, siz
     return compose(node, "Add", product, node.tensor(5)) if node.has(5) else product
 
 
-def multiply(node: Node, weights: PackedWeights, bias: Value | None = None) -> Tensor:
+def multiply(node: OnnxNode, weights: PackedWeights, bias: Value | None = None) -> OnnxTensor:
     """Multiply the rows of input 0 by packed weights."""
     x, shape, units = node.input(0), node.shape(0), weights.scales.shape[0]
     rows = DYNAMIC if DYNAMIC in shape[:-1] else math.prod(shape[:-1])
@@ -65,7 +65,7 @@ def multiply(node: Node, weights: PackedWeights, bias: Value | None = None) -> T
 # Constants that DequantizeLinear dequantizes with a scale for each block
 
 
-def dequantize_blocks(node: Node, values: Array, points: Array | None) -> Tensor:
+def dequantize_blocks(node: OnnxNode, values: Array, points: Array | None) -> OnnxTensor:
     """Return a constant; weights that are only multiplied by stay packed."""
     axis, size = node.axis(int(node.attribute("axis", 1)), values.ndim), int(node.attribute("block_size"))
     scales = node.array(1)
@@ -83,7 +83,7 @@ def dequantize_blocks(node: Node, values: Array, points: Array | None) -> Tensor
     return constant(node.name, (whole * spread(scales).astype(np.float32)).astype(scales.dtype))
 
 
-def _is_factor(node: Node, axis: int) -> bool:
+def _is_factor(node: OnnxNode, axis: int) -> bool:
     """Return whether the only reader is a product along the axis of the blocks, maybe behind a Transpose."""
     only, name = node.conversion.readers.only, node.proto.output[0]
     reader = only(name)
@@ -103,7 +103,7 @@ def _is_factor(node: Node, axis: int) -> bool:
     return reader.op_type == "MatMul" and axis == 0
 
 
-def _pack(node: Node, values: Array, points: Array | None, axis: int, size: int) -> Tensor:
+def _pack(node: OnnxNode, values: Array, points: Array | None, axis: int, size: int) -> OnnxTensor:
     """Return a matrix whose weights are packed along the axis of the blocks, as unsigned integers."""
     bits, scales = WIDTHS[node.tensor(0).elem], node.array(1)
     rows = values.shape[axis]
@@ -125,4 +125,4 @@ def _pack(node: Node, values: Array, points: Array | None, axis: int, size: int)
     ]
     factors = node.constant(np.ascontiguousarray(scales.T if axis == 0 else scales))
     packed = PackedWeights(stored[0], factors, stored[1], bits, size)
-    return Tensor(node.name, ELEM_OF[scales.dtype], values.shape, packed=packed)
+    return OnnxTensor(node.name, ELEM_OF[scales.dtype], values.shape, packed=packed)

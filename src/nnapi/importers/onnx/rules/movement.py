@@ -12,9 +12,9 @@ from nnapi.importers.movement import collapse, concatenate, merge_axes, pick_row
 from nnapi.importers.onnx.computed_sizes import read_size, read_sizes
 from nnapi.importers.onnx.images import TO_FIRST
 from nnapi.importers.onnx.layout import flatten_shape, from_image, read_as_stored, stored_image, view_around
-from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, Node
+from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import rule
-from nnapi.importers.onnx.tensors import BYTES, DTYPES, DYNAMIC, Tensor
+from nnapi.importers.onnx.tensors import BYTES, DTYPES, DYNAMIC, OnnxTensor
 from nnapi.importers.refusals import expressible, need_elements
 from nnapi.importers.terms import Term, choose, select
 from nnapi.model.operand import OperandType, Shape
@@ -22,12 +22,12 @@ from nnapi.shapes.array import number_elements
 from nnapi.shapes.size import is_one
 
 
-def reshape_input(node: Node, shape: Shape) -> Tensor:
+def reshape_input(node: OnnxNode, shape: Shape) -> OnnxTensor:
     return node.result(node.stored(0), shape, elem=node.tensor(0).elem)
 
 
 @rule("Reshape")
-def reshape(node: Node) -> Tensor:
+def reshape(node: OnnxNode) -> OnnxTensor:
     """Lower Reshape. 0 keeps a dimension; -1 is inferred, or dynamic."""
     tensor, given = node.tensor(0), node.tensor(1)
     known = given.array if given.known_sizes is None else given.known_sizes
@@ -50,7 +50,7 @@ def reshape(node: Node) -> Tensor:
     return reshape_input(node, tuple(max(each, DYNAMIC) for each in shape))
 
 
-def _reshape_at_run(node: Node, tensor: Tensor) -> Tensor:
+def _reshape_at_run(node: OnnxNode, tensor: OnnxTensor) -> OnnxTensor:
     """Reshape to dimensions that only a run knows."""
     (rank,) = node.static_shape(1)
     expressible(rank <= WIDEST_RANK, f"its result has {rank} dimensions, operations at most {WIDEST_RANK}")
@@ -68,7 +68,7 @@ def _reshape_at_run(node: Node, tensor: Tensor) -> Tensor:
 
 
 @rule("Flatten")
-def flatten(node: Node) -> Tensor:
+def flatten(node: OnnxNode) -> OnnxTensor:
     shape, axis = node.shape(0), int(node.attribute("axis"))
     axis = axis + len(shape) if axis < 0 else axis
     flat = flatten_shape(shape, axis)
@@ -80,7 +80,7 @@ def flatten(node: Node) -> Tensor:
 
 
 @rule("Squeeze")
-def squeeze(node: Node) -> Tensor:
+def squeeze(node: OnnxNode) -> OnnxTensor:
     shape, axes = node.shape(0), node.integers(1, "axes")
     if axes is None:
         dropped = {axis for axis, size in enumerate(shape) if size == 1}
@@ -93,7 +93,7 @@ def squeeze(node: Node) -> Tensor:
 
 
 @rule("Unsqueeze")
-def unsqueeze(node: Node) -> Tensor:
+def unsqueeze(node: OnnxNode) -> OnnxTensor:
     shape, axes = list(node.shape(0)), node.integers(1, "axes") or []
     rank = len(shape) + len(axes)
     for axis in sorted(node.axis(axis, rank) for axis in axes):
@@ -102,7 +102,7 @@ def unsqueeze(node: Node) -> Tensor:
 
 
 @rule("Transpose")
-def transpose_axes(node: Node) -> Tensor:
+def transpose_axes(node: OnnxNode) -> OnnxTensor:
     """Lower Transpose. From NHWC to NCHW it costs nothing, because the value stays an NHWC image."""
     tensor = node.tensor(0)
     shape = tensor.dims
@@ -120,7 +120,7 @@ def transpose_axes(node: Node) -> Tensor:
     return node.result(permute_any_rank(node, value, shape, order), result, elem=tensor.elem)
 
 
-def permute_any_rank(node: Node, value: Value, shape: Shape, order: Sequence[int]) -> Value:
+def permute_any_rank(node: OnnxNode, value: Value, shape: Shape, order: Sequence[int]) -> Value:
     """Transpose a value of any rank; axes that stay adjacent are merged."""
     if len(shape) <= HIGHEST_RANK:
         return permute_axes(node, value, order)
@@ -132,7 +132,7 @@ def permute_any_rank(node: Node, value: Value, shape: Shape, order: Sequence[int
     return pick_rows(node, node.view(value, (count,)), number_elements(shape).transpose(order))
 
 
-def permute_axes(node: Node, value: Value, order: Sequence[int]) -> Value:
+def permute_axes(node: OnnxNode, value: Value, order: Sequence[int]) -> Value:
     """Transpose a value; an order that moves no element costs no transpose."""
     if list(order) == sorted(order):
         return value
@@ -143,7 +143,7 @@ def permute_axes(node: Node, value: Value, order: Sequence[int]) -> Value:
 
 
 @rule("Concat")
-def concat(node: Node) -> Tensor:
+def concat(node: OnnxNode) -> OnnxTensor:
     """Lower Concat. Inputs without elements, which Split may produce, are omitted if others have elements."""
     filled = [tensor for tensor in node.tensors if tensor is None or not tensor.lacks_elements]
     node.tensors = filled or node.tensors
@@ -172,7 +172,7 @@ def _join_shapes(shapes: Sequence[Shape], axis: int) -> Shape:
     return tuple(joined)
 
 
-def concatenate_values(node: Node, values: Sequence[Value], axis: int) -> Value:
+def concatenate_values(node: OnnxNode, values: Sequence[Value], axis: int) -> Value:
     """Concatenate values; quantized values of different scales are dequantized first."""
     kinds = {(value.type.code, value.type.scale, value.type.zero_point) for value in values}
     if len(kinds) > 1 and node.wanted is not None and {value.type.code for value in values} == {node.wanted.code}:
@@ -189,7 +189,7 @@ def concatenate_values(node: Node, values: Sequence[Value], axis: int) -> Value:
 
 
 @rule("Split")
-def split_axis(node: Node) -> list[Tensor]:
+def split_axis(node: OnnxNode) -> list[OnnxTensor]:
     tensor, given = node.tensor(0), node.integers(1, "split")
     axis = node.axis(int(node.attribute("axis", 0)), tensor.rank)
     count, dimension = len(node.proto.output), node.static_size(0, axis)
@@ -211,7 +211,7 @@ def split_axis(node: Node) -> list[Tensor]:
     ]
 
 
-def split_by_sizes(node: Node, value: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
+def split_by_sizes(node: OnnxNode, value: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
     if len(sizes) == 1:
         return [value]
     if len(set(sizes)) == 1:
@@ -226,7 +226,7 @@ def split_by_sizes(node: Node, value: Value, axis: int, sizes: Sequence[int]) ->
 
 
 @rule("Tile")
-def tile(node: Node) -> Tensor:
+def tile(node: OnnxNode) -> OnnxTensor:
     tensor, counts = node.tensor(0), node.array(1).reshape(-1).tolist()
     expressible(len(counts) == tensor.rank, f"{len(counts)} repeats for rank {tensor.rank}")
     need_elements(all(count > 0 for count in counts))
@@ -244,7 +244,7 @@ def tile(node: Node) -> Tensor:
 
 
 @rule("Trilu")
-def trilu(node: Node) -> Tensor:
+def trilu(node: OnnxNode) -> OnnxTensor:
     tensor, shape, upper = node.tensor(0), node.static_shape(0), bool(node.attribute("upper", 1))
     k = int(node.array(1).reshape(())) if node.has(1) else 0
     rows, columns = shape[-2:]
@@ -257,7 +257,7 @@ def trilu(node: Node) -> Tensor:
 
 
 @rule("ReverseSequence")
-def reverse_sequence(node: Node) -> Tensor:
+def reverse_sequence(node: OnnxNode) -> OnnxTensor:
     """Reverse the first ``length`` elements of each row by a GATHER of each element."""
     shape, lengths = node.static_shape(0), node.array(1).reshape(-1)
     time, batch = int(node.attribute("time_axis", 0)), int(node.attribute("batch_axis", 1))
@@ -275,7 +275,7 @@ def reverse_sequence(node: Node) -> Tensor:
 
 
 @rule("DepthToSpace")
-def depth_to_space(node: Node) -> Tensor:
+def depth_to_space(node: OnnxNode) -> OnnxTensor:
     """Lower DepthToSpace. NNAPI's order is DCR; for CRD the channels are permuted first."""
     x, size = stored_image(node, 0), int(node.attribute("blocksize"))
     channels = node.shape(0)[1]
@@ -287,7 +287,7 @@ def depth_to_space(node: Node) -> Tensor:
 
 
 @rule("SpaceToDepth")
-def space_to_depth(node: Node) -> Tensor:
+def space_to_depth(node: OnnxNode) -> OnnxTensor:
     """Lower SpaceToDepth. NNAPI's order is DCR; for CRD the channels are permuted."""
     x, size = stored_image(node, 0), int(node.attribute("blocksize"))
     result = node.apply(OperationCode.SPACE_TO_DEPTH, x, node.i32(size))

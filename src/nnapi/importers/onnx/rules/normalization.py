@@ -10,11 +10,11 @@ from nnapi.importers.graph import FLOAT32, INT32, Value
 from nnapi.importers.movement import transpose
 from nnapi.importers.onnx.images import IMAGES, VOLUME
 from nnapi.importers.onnx.layout import flatten_shape, from_image, image, view_around
-from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, Node
+from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.rules.reduction import reduce_axes
-from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor
+from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, OnnxTensor
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, choose, in_float32, sqrt
 from nnapi.model.operand import Array, OperandType, Shape
@@ -22,7 +22,7 @@ from nnapi.operation_codes import CompositeCode
 
 
 @rule("BatchNormalization")
-def batch_normalization(node: Node) -> Tensor:
+def batch_normalization(node: OnnxNode) -> OnnxTensor:
     expressible(not node.attribute("training_mode") and not node.wants(1), "NNAPI has no training")
     epsilon = float(node.attribute("epsilon"))
     if all(node.tensor(i).array is not None for i in range(1, 5)):
@@ -34,7 +34,7 @@ def batch_normalization(node: Node) -> Tensor:
     return _by_channel(node, computed.value, (beta - center * computed).value)
 
 
-def _by_channel(node: Node, factor: Array | Value, summand: Array | Value) -> Tensor:
+def _by_channel(node: OnnxNode, factor: Array | Value, summand: Array | Value) -> OnnxTensor:
     shape = node.shape(0)
     is_image, lying = len(shape) in IMAGES or node.tensor(0).is_nhwc, [-1]
     if is_image:
@@ -54,7 +54,7 @@ def _by_channel(node: Node, factor: Array | Value, summand: Array | Value) -> Te
 
 
 @rule("InstanceNormalization")
-def instance_normalization(node: Node) -> Tensor:
+def instance_normalization(node: OnnxNode) -> OnnxTensor:
     """Lower InstanceNormalization; the images of a volume are one image, below each other."""
     rank = node.tensor(0).rank
     expressible(rank in (*IMAGES, VOLUME), f"NNAPI has it for images, the input is of rank {rank}")
@@ -68,7 +68,7 @@ def instance_normalization(node: Node) -> Tensor:
 
 
 @rule("LRN")
-def local_response_normalization(node: Node) -> Tensor:
+def local_response_normalization(node: OnnxNode) -> OnnxTensor:
     """Lower LRN; ONNX divides alpha by the number of summed channels, NNAPI does not."""
     x, size = image(node, 0), int(node.attribute("size"))
     expressible(size % 2 == 1, f"it adds up {size} channels; NNAPI adds an odd number, the channel in the middle")
@@ -78,7 +78,7 @@ def local_response_normalization(node: Node) -> Tensor:
     return from_image(node, found)
 
 
-def _read_axis(node: Node, quantized: bool = False) -> tuple[Value, int]:
+def _read_axis(node: OnnxNode, quantized: bool = False) -> tuple[Value, int]:
     """Return the input and its normalized axis; up to opset 12 all axes from ``axis`` on are merged."""
     shape = node.shape(0)
     axis = node.axis(int(node.attribute("axis")), len(shape))
@@ -89,7 +89,7 @@ def _read_axis(node: Node, quantized: bool = False) -> tuple[Value, int]:
 
 
 @rule("Softmax")
-def softmax(node: Node) -> Tensor:
+def softmax(node: OnnxNode) -> OnnxTensor:
     quantized = computes_quantized(node, 0)
     x, axis = _read_axis(node, quantized)
     last = [] if axis == x.rank - 1 else [node.i32(axis)]
@@ -98,13 +98,13 @@ def softmax(node: Node) -> Tensor:
 
 
 @rule("LogSoftmax")
-def log_softmax(node: Node) -> Tensor:
+def log_softmax(node: OnnxNode) -> OnnxTensor:
     x, axis = _read_axis(node)
     return node.result(node.apply(OperationCode.LOG_SOFTMAX, x, node.real(1.0, x), node.i32(axis)), node.shape(0))
 
 
 @rule("Hardmax")
-def hardmax(node: Node) -> Tensor:
+def hardmax(node: OnnxNode) -> OnnxTensor:
     value, axis = _read_axis(node)
     sizes = node.static_shape_of(value)
     first = node.apply(OperationCode.ARGMAX, value, node.i32(axis), type=OperandType(INT32))
@@ -115,7 +115,7 @@ def hardmax(node: Node) -> Tensor:
 
 
 @rule("LpNormalization")
-def lp_normalization(node: Node) -> Tensor:
+def lp_normalization(node: OnnxNode) -> OnnxTensor:
     shape, p = node.shape(0), int(node.attribute("p"))
     expressible(len(shape) <= WIDEST_RANK and p in (1, 2), f"its p is {p}, its rank {len(shape)}")
     axis = node.axis(int(node.attribute("axis")), len(shape))
@@ -134,7 +134,7 @@ def lp_normalization(node: Node) -> Tensor:
     "SimplifiedLayerNormalization",
     "com.microsoft:SimplifiedLayerNormalization",
 )
-def layer_normalization(node: Node) -> list[Tensor]:
+def layer_normalization(node: OnnxNode) -> list[OnnxTensor]:
     """Divide by the standard deviation over the last axes; LayerNormalization first subtracts the mean."""
     tensor, shape = node.tensor(0), node.shape(0)
     axis, epsilon = node.axis(int(node.attribute("axis", -1)), len(shape)), float(node.attribute("epsilon", 1e-5))
@@ -157,7 +157,7 @@ def layer_normalization(node: Node) -> list[Tensor]:
     return [node.result(found, shape, elem=tensor.elem), *(node.result(each.value, small) for each in statistics)]
 
 
-def _find_statistics(node: Node, value: Value, epsilon: float) -> list[Term]:
+def _find_statistics(node: OnnxNode, value: Value, epsilon: float) -> list[Term]:
     """Return the mean, except of root mean squares, and the reciprocal of the standard deviation."""
     x, means = Term(node, node.cast(value, FLOAT32)), []
     last = [value.rank - 1]
@@ -167,7 +167,7 @@ def _find_statistics(node: Node, value: Value, epsilon: float) -> list[Term]:
     return [*means, (reduce_axes(OperationCode.MEAN, x * x, last) + epsilon).apply(OperationCode.RSQRT)]
 
 
-def _factor(node: Node, i: int, shape: Shape, group: Shape) -> Value:
+def _factor(node: OnnxNode, i: int, shape: Shape, group: Shape) -> Value:
     """Return a scale or bias of groups, which have ``shape`` in the file and the shape ``group`` in the operation."""
     array, count = node.tensor(i).array, math.prod(shape)
     if array is not None:
@@ -178,7 +178,7 @@ def _factor(node: Node, i: int, shape: Shape, group: Shape) -> Value:
 
 
 @rule("GroupNormalization")
-def group_normalization(node: Node) -> Tensor:
+def group_normalization(node: OnnxNode) -> OnnxTensor:
     """Lower GroupNormalization; up to opset 20, scale and bias are those of groups, not of channels."""
     shape, groups = node.shape(0), int(node.attribute("num_groups"))
     channels = node.static_size(0, 1)
@@ -194,7 +194,7 @@ def group_normalization(node: Node) -> Tensor:
     return from_image(node, found) if len(shape) in IMAGES else node.result(transpose(node, found, [0, 2, 1]), shape)
 
 
-def _spread_over_channels(node: Node, i: int, channels: int) -> Value:
+def _spread_over_channels(node: OnnxNode, i: int, channels: int) -> Value:
     count = node.static_shape(i)[0]
     if count == channels:
         return node.input(i)

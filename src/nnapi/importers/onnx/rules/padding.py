@@ -6,16 +6,16 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import FLOATS, INT32, Value
 from nnapi.importers.movement import pad_by_concatenation, take
 from nnapi.importers.onnx.layout import read_as_stored
-from nnapi.importers.onnx.node import WIDEST_RANK, Node
+from nnapi.importers.onnx.node import WIDEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import rule
-from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor
+from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, OnnxTensor
 from nnapi.importers.refusals import expressible, need_elements
 
 Widths = list[tuple[int, int]]
 
 
 @rule("Pad")
-def pad(node: Node) -> Tensor:
+def pad(node: OnnxNode) -> OnnxTensor:
     tensor, mode = node.tensor(0), node.attribute("mode")
     expressible(
         mode in ("constant", "reflect", "edge", "wrap"), f"its mode is {mode}, must be constant, reflect, edge or wrap"
@@ -42,7 +42,7 @@ def pad(node: Node) -> Tensor:
     return node.result(value, shape, elem=tensor.elem, is_nhwc=is_nhwc)
 
 
-def _pad_at_run(node: Node) -> Tensor:
+def _pad_at_run(node: OnnxNode) -> OnnxTensor:
     """Pad with computed numbers of elements, which the file lists first before, then behind each axis."""
     tensor, value = node.tensor(0), node.input(0)
     expressible(value.is_float, f"NNAPI pads no {value.type.name} with computed widths")
@@ -60,7 +60,7 @@ def _pad_at_run(node: Node) -> Tensor:
     return node.result(found, shape, elem=tensor.elem)
 
 
-def _widths(node: Node, rank: int) -> Widths:
+def _widths(node: OnnxNode, rank: int) -> Widths:
     """Return the elements to add before and behind each axis; negative numbers remove elements."""
     pads = node.integers(1, "pads") or []
     axes = [node.axis(int(axis), rank) for axis in node.array(3).reshape(-1)] if node.has(3) else list(range(rank))
@@ -71,13 +71,13 @@ def _widths(node: Node, rank: int) -> Widths:
     return widths
 
 
-def _number(node: Node) -> float:
+def _number(node: OnnxNode) -> float:
     if node.since < 11:
         return float(node.attribute("value", 0.0))
     return float(node.array(2).reshape(())) if node.has(2) else 0.0
 
 
-def _crop(node: Node, value: Value, along: Widths) -> Value:
+def _crop(node: OnnxNode, value: Value, along: Widths) -> Value:
     if all(low >= 0 and high >= 0 for low, high in along):
         return value
     begin = [max(-low, 0) for low, _ in along]
@@ -88,7 +88,7 @@ def _crop(node: Node, value: Value, along: Widths) -> Value:
     return take(node, value, begin, size)
 
 
-def pad_with(node: Node, value: Value, along: Widths, number: float) -> Value:
+def pad_with(node: OnnxNode, value: Value, along: Widths, number: float) -> Value:
     if not any(map(any, along)):
         return value
     if value.type.code in FLOATS:
@@ -104,7 +104,7 @@ def pad_with(node: Node, value: Value, along: Widths, number: float) -> Value:
     return pad_by_concatenation(node, value, along, stored)
 
 
-def _pad_by_mode(node: Node, value: Value, along: Widths, mode: str) -> Value:
+def _pad_by_mode(node: OnnxNode, value: Value, along: Widths, mode: str) -> Value:
     reflected = mode == "reflect" and value.type.code != INT32
     fits = all(max(width) < size for width, size in zip(along, node.static_shape_of(value), strict=True))
     if reflected and fits:

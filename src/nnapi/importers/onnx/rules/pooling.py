@@ -11,14 +11,14 @@ from nnapi.codes import OperationCode
 from nnapi.importers.graph import FLOAT32, FLOATS, Value
 from nnapi.importers.onnx.images import IMAGES
 from nnapi.importers.onnx.layout import from_image, image, stored_image
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.convolution import Windows, find_windows, pad_and_stride
 from nnapi.importers.onnx.rules.indexing import slice_with_step
 from nnapi.importers.onnx.rules.padding import pad_with
 from nnapi.importers.onnx.rules.pooling_indices import pool_with_indices
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
-from nnapi.importers.onnx.tensors import DYNAMIC, Tensor
+from nnapi.importers.onnx.tensors import DYNAMIC, OnnxTensor
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term
 from nnapi.model.operand import Shape
@@ -33,7 +33,7 @@ GLOBAL = {"GlobalAveragePool": OperationCode.MEAN, "GlobalMaxPool": OperationCod
 
 
 @rule(*POOLS)
-def pool(node: Node) -> Tensor | list[Tensor]:
+def pool(node: OnnxNode) -> OnnxTensor | list[OnnxTensor]:
     """Lower pooling. In NNAPI, padding counts neither in the average nor in the maximum."""
     if node.wants(1):
         return pool_with_indices(node, stored_image(node, 0, volumes=True), pool_windows(node))
@@ -49,7 +49,7 @@ def pool(node: Node) -> Tensor | list[Tensor]:
     return from_image(node, result)
 
 
-def pool_windows(node: Node) -> Windows:
+def pool_windows(node: OnnxNode) -> Windows:
     """Return the window of a node. With ``ceil_mode`` its last position may end, not begin, beyond the image."""
     shape, window = node.shape(0), _given_windows(node)
     if not node.attribute("ceil_mode") or node.attribute("auto_pad") != "NOTSET":
@@ -66,30 +66,30 @@ def pool_windows(node: Node) -> Windows:
     return window._replace(pads=tuple(pads))
 
 
-def _given_windows(node: Node) -> Windows:
+def _given_windows(node: OnnxNode) -> Windows:
     return find_windows(node, tuple(node.attribute("kernel_shape") or ()))
 
 
-def apply_pool(node: Node, code: OperationCode, x: Value, window: Windows) -> Value:
+def apply_pool(node: OnnxNode, code: OperationCode, x: Value, window: Windows) -> Value:
     if len(window.size) == 3:
         numbers = node.graph.ints(window.pads), node.graph.ints(window.stride), node.graph.ints(window.size)
         return node.apply(OF_VOLUMES[code], x, *numbers)
     return node.apply(code, x, *pad_and_stride(node, window), *map(node.i32, (*window.size[::-1], 0)))
 
 
-def _with_zeros(node: Node, x: Value, window: Windows) -> tuple[Value, Windows]:
+def _with_zeros(node: OnnxNode, x: Value, window: Windows) -> tuple[Value, Windows]:
     """Pad the image with zeros that count in the average; the pads that ``ceil_mode`` adds do not count."""
     own = _given_windows(node).pads
     added = tuple((0, high - mine[1]) for (_, high), mine in zip(window.pads, own, strict=True))
     return pad_with(node, x, [(0, 0), *own, (0, 0)], 0.0), window._replace(pads=added)
 
 
-def _max_pool_dilated(node: Node, x: Value, window: Windows) -> Value:
+def _max_pool_dilated(node: OnnxNode, x: Value, window: Windows) -> Value:
     x = pad_with(node, x, [(0, 0), *window.pads, (0, 0)], _lowest(x))
     return reduce(lambda best, each: node.apply(OperationCode.MAXIMUM, best, each), _list_taps(node, x, window))
 
 
-def _average_dilated(node: Node, x: Value, window: Windows) -> Value:
+def _average_dilated(node: OnnxNode, x: Value, window: Windows) -> Value:
     """Divide the sum over all filter taps by the number of those inside the image."""
     inside = np.pad(np.ones(node.static_shape_of(x)[1:-1], np.float32), window.pads)
     counts = sum(inside[_where(tap, window, inside.shape)] for tap in np.ndindex(*window.size))
@@ -98,7 +98,7 @@ def _average_dilated(node: Node, x: Value, window: Windows) -> Value:
     return (_sum_taps(node, x, window) * Term(node, node.constant(factors, x))).value
 
 
-def _sum_taps(node: Node, x: Value, window: Windows) -> Term:
+def _sum_taps(node: OnnxNode, x: Value, window: Windows) -> Term:
     return reduce(operator.add, (Term(node, tap) for tap in _list_taps(node, x, window)))
 
 
@@ -112,7 +112,7 @@ def _where(tap: Sequence[int], window: Windows, sizes: Shape) -> tuple[slice, ..
     )
 
 
-def _list_taps(node: Node, x: Value, window: Windows) -> Iterator[Value]:
+def _list_taps(node: OnnxNode, x: Value, window: Windows) -> Iterator[Value]:
     """Yield a padded image at each filter tap, strided."""
     for tap in np.ndindex(*window.size):
         part = x
@@ -128,7 +128,7 @@ def _lowest(x: Value) -> float:
 
 
 @rule("LpPool")
-def lp_pool(node: Node) -> Tensor:
+def lp_pool(node: OnnxNode) -> OnnxTensor:
     """Lower LpPool; powers of float16 are computed in float32, as they may exceed float16."""
     p = float(node.attribute("p"))
     given, window = image(node, 0, volumes=True), pool_windows(node)
@@ -144,7 +144,7 @@ def lp_pool(node: Node) -> Tensor:
 
 
 @rule(*GLOBAL)
-def global_pool(node: Node) -> Tensor:
+def global_pool(node: OnnxNode) -> OnnxTensor:
     shape, code = node.shape(0), GLOBAL[node.kind]
     result = (*shape[:2], *(1 for _ in shape[2:]))
     flag = node.i32(1) if code == OperationCode.MEAN else node.flag(True)

@@ -11,11 +11,11 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import FLOAT32, INT32, Value
 from nnapi.importers.onnx.layout import from_image, stored_image
-from nnapi.importers.onnx.node import Node, value_in_file_order
+from nnapi.importers.onnx.node import OnnxNode, value_in_file_order
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.convolution import Windows, find_windows
 from nnapi.importers.onnx.rules.padding import pad_with
-from nnapi.importers.onnx.tensors import INT64, Tensor
+from nnapi.importers.onnx.tensors import INT64, OnnxTensor
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, floor
 from nnapi.model.operand import OperandType, Shape
@@ -23,7 +23,7 @@ from nnapi.operation_codes import CompositeCode
 from nnapi.ops.coordinates import Reduction
 
 
-def pool_with_indices(node: Node, x: Value, window: Windows) -> list[Tensor]:
+def pool_with_indices(node: OnnxNode, x: Value, window: Windows) -> list[OnnxTensor]:
     expressible(
         len(window.size) == 2 and not window.is_dilated, "NNAPI gives positions in plain windows of images only"
     )
@@ -47,7 +47,7 @@ def _unpool(shape: Shape, window: Windows) -> Shape:
     return (n, height * window.size[0], width * window.size[1], c)
 
 
-def _number_in_image(node: Node, positions: Value, image: Shape, window: Windows, is_column_major: bool) -> Value:
+def _number_in_image(node: OnnxNode, positions: Value, image: Shape, window: Windows, is_column_major: bool) -> Value:
     """Return the index of each maximum in the flattened image: its window's first cell, and its offset from there."""
     (n, height, width, c), (rows, columns) = image, window.size
     down, across = (1, height) if is_column_major else (width, 1)
@@ -73,7 +73,7 @@ def _number_in_image(node: Node, positions: Value, image: Shape, window: Windows
 
 
 @rule("MaxUnpool")
-def max_unpool(node: Node) -> Tensor:
+def max_unpool(node: OnnxNode) -> OnnxTensor:
     """Lower to MAX_UNPOOL_2D if the indices are those of a pooling with the same windows, else to a scatter."""
     window = find_windows(node, tuple(node.attribute("kernel_shape") or ()))
     indices = node.tensor(1).nhwc
@@ -89,7 +89,7 @@ def max_unpool(node: Node) -> Tensor:
     return _widen(node, node.result(_scatter(node, shape), shape))
 
 
-def _scatter(node: Node, shape: Shape) -> Value:
+def _scatter(node: OnnxNode, shape: Shape) -> Value:
     count = math.prod(node.static_shape(0))
     values, indices = node.view(node.stored(0), (count,)), node.view(node.cast(node.input(1), INT32), (count, 1))
     zeros = node.graph.full(values.type.with_dimensions((math.prod(shape),)))
@@ -97,7 +97,7 @@ def _scatter(node: Node, shape: Shape) -> Value:
     return node.view(node.apply(CompositeCode.SCATTER_ND, *arguments, shape=zeros.shape), shape)
 
 
-def _widen(node: Node, tensor: Tensor) -> Tensor:
+def _widen(node: OnnxNode, tensor: OnnxTensor) -> OnnxTensor:
     """Append zeros to each axis, up to the output shape in input 2."""
     wanted = tuple(node.array(2).reshape(-1).tolist()) if node.has(2) else tensor.dims
     least = tensor.dims

@@ -7,7 +7,7 @@ from nnapi.importers.graph import INT32, QUANT8, Value
 from nnapi.importers.onnx.fusion import quantized_type
 from nnapi.importers.onnx.layout import read_as_stored, real_input
 from nnapi.importers.onnx.narrowing import narrow
-from nnapi.importers.onnx.node import WIDEST_RANK, Node
+from nnapi.importers.onnx.node import WIDEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.matmul_blockwise import dequantize_blocks
 from nnapi.importers.onnx.tensors import (
@@ -20,7 +20,7 @@ from nnapi.importers.onnx.tensors import (
     NARROWED,
     UINT8,
     UINT16,
-    Tensor,
+    OnnxTensor,
     code_of,
     constant,
 )
@@ -32,7 +32,7 @@ LIMITS = {UINT8: (0, 255), INT8: (-128, 127), UINT16: (0, 65535), INT16: (-32768
 
 
 @rule("QuantizeLinear")
-def quantize(node: Node) -> Tensor:
+def quantize(node: OnnxNode) -> OnnxTensor:
     point = node.given(2)
     elem = point.elem if point else int(node.attribute("output_dtype") or UINT8)
     expressible(elem in LIMITS, "NNAPI quantizes to integers of 8 and 16 bits only")
@@ -48,13 +48,13 @@ def quantize(node: Node) -> Tensor:
     return node.result(quantize_to(node, value, type), node.shape(0), elem=elem, is_nhwc=is_nhwc)
 
 
-def _note_infinite_scale(node: Node) -> None:
+def _note_infinite_scale(node: OnnxNode) -> None:
     scale = node.tensor(1)
     if scale.array is not None and not np.isfinite(scale.array).all():
         node.note(f"{scale.name}, the scale of {node.kind} {node.name}, is not finite")
 
 
-def quantize_to(node: Node, value: Value, type: OperandType) -> Value:
+def quantize_to(node: OnnxNode, value: Value, type: OperandType) -> Value:
     """Quantize a value, unless it already has the type."""
     if (value.type.code, value.type.scale, value.type.zero_point) == (type.code, type.scale, type.zero_point):
         return value
@@ -63,7 +63,7 @@ def quantize_to(node: Node, value: Value, type: OperandType) -> Value:
     return quantized
 
 
-def _quantize_by_arithmetic(node: Node, elem: int) -> Tensor:
+def _quantize_by_arithmetic(node: OnnxNode, elem: int) -> OnnxTensor:
     shape = node.shape(0)
     x = Term(node, node.input(0))
     code = x.value.type.code
@@ -77,11 +77,11 @@ def _quantize_by_arithmetic(node: Node, elem: int) -> Tensor:
     return node.result(node.cast(clipped.value, CODES[elem]), shape, elem=elem)
 
 
-def as_int32(node: Node, value: Value) -> Value:
+def as_int32(node: OnnxNode, value: Value) -> Value:
     return value if value.is_float else node.cast(value, INT32)
 
 
-def _along(node: Node, i: int, shape: Shape) -> Value:
+def _along(node: OnnxNode, i: int, shape: Shape) -> Value:
     """Return the scale or zero point in input ``i``, in a shape that broadcasts to the shape of input 0."""
     if not node.has(i):
         return node.graph.no_value()
@@ -99,7 +99,7 @@ def _along(node: Node, i: int, shape: Shape) -> Value:
 
 
 @rule("DequantizeLinear")
-def dequantize(node: Node) -> Tensor:
+def dequantize(node: OnnxNode) -> OnnxTensor:
     """Lower DequantizeLinear; values stay quantized until an operation reads float values."""
     tensor, point = node.tensor(0), node.given(2)
     _note_infinite_scale(node)
@@ -114,7 +114,7 @@ def dequantize(node: Node) -> Tensor:
     return node.result(typed, node.shape(0), elem=FLOAT, is_nhwc=is_nhwc)
 
 
-def _as_quantized(node: Node, value: Value, type: OperandType) -> Value | None:
+def _as_quantized(node: OnnxNode, value: Value, type: OperandType) -> Value | None:
     """Return the value in a quantized type if it has the type's scale, or is an unread input; else None."""
     if (value.type.scale, value.type.zero_point) == (type.scale, type.zero_point):
         return value
@@ -125,7 +125,7 @@ def _as_quantized(node: Node, value: Value, type: OperandType) -> Value | None:
     return None
 
 
-def _dequantize_by_arithmetic(node: Node) -> Tensor:
+def _dequantize_by_arithmetic(node: OnnxNode) -> OnnxTensor:
     shape = node.shape(0)
     expressible(len(shape) <= WIDEST_RANK, f"its input has rank {len(shape)}, operations at most {WIDEST_RANK}")
     whole = Term(node, as_int32(node, node.view(node.stored(0), shape)))
@@ -136,7 +136,7 @@ def _dequantize_by_arithmetic(node: Node) -> Tensor:
     return node.result((real * scale).value, shape)
 
 
-def _dequantize_constant(node: Node, values: Array, point: Tensor | None) -> Tensor:
+def _dequantize_constant(node: OnnxNode, values: Array, point: OnnxTensor | None) -> OnnxTensor:
     """Return a constant that has both its float values and its quantized values."""
     if node.attribute("block_size"):
         return dequantize_blocks(node, values, None if point is None else point.constant)
@@ -157,7 +157,7 @@ def _dequantize_constant(node: Node, values: Array, point: Tensor | None) -> Ten
     return tensor
 
 
-def _quantized_constant(node: Node, values: Array, scales: Array, points: Array, axis: int) -> Value | None:
+def _quantized_constant(node: OnnxNode, values: Array, scales: Array, points: Array, axis: int) -> Value | None:
     if not (np.isfinite(scales).all() and (scales > 0).all()):
         return None
     shape = values.shape or (1,)
@@ -177,7 +177,7 @@ def _quantized_constant(node: Node, values: Array, scales: Array, points: Array,
 
 
 @rule("Cast")
-def cast(node: Node) -> Tensor:
+def cast(node: OnnxNode) -> OnnxTensor:
     elem, source = int(node.attribute("to")), node.tensor(0).elem
     target = code_of(elem, node.name)
     x, layout = real_input(node)

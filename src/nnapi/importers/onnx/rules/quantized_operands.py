@@ -4,21 +4,21 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.importers.graph import INT32, QUANT8, Value
-from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.tensors import FLOAT, Tensor
+from nnapi.importers.onnx.node import OnnxNode
+from nnapi.importers.onnx.tensors import FLOAT, OnnxTensor
 from nnapi.model.operand import ChannelQuantization, OperandType
 
 SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
 
 
-def is_quantized_float(tensor: Tensor) -> bool:
+def is_quantized_float(tensor: OnnxTensor) -> bool:
     """Return whether a float tensor is stored as quantized values of one scale."""
     value = tensor.quantized if tensor.quantized is not None else tensor.value
     return tensor.elem == FLOAT and value is not None and value.type.code in (QUANT8, SIGNED)
 
 
-def computes_quantized(node: Node, *indices: int) -> bool:
+def computes_quantized(node: OnnxNode, *indices: int) -> bool:
     """Return whether NNAPI can compute quantized: the result is quantized, and these inputs have its type code."""
     tensors = [node.tensor(i) for i in indices]
     if node.wanted is None or not all(is_quantized_float(tensor) for tensor in tensors):
@@ -26,7 +26,7 @@ def computes_quantized(node: Node, *indices: int) -> bool:
     return {node.stored(i, of_constants=True).type.code for i in indices} == {node.wanted.code}
 
 
-def filter_beside(node: Node, x: Value, i: int) -> Value | None:
+def filter_beside(node: OnnxNode, x: Value, i: int) -> Value | None:
     """Return constant input ``i`` in a quantized type that NNAPI accepts as the filter for ``x``, else None."""
     filter = node.tensor(i).quantized
     if filter is None or filter.array is None:
@@ -58,12 +58,12 @@ def to_ohwi(filter: Value) -> Value:
     return reshape_and_transpose(filter, shape, (0, 2, 3, 1))
 
 
-def zeros(node: Node, x: Value, units: int) -> Value:
+def zeros(node: OnnxNode, x: Value, units: int) -> Value:
     """Return a bias of zeros for the product of ``x`` and a filter of ``units`` output channels."""
     return node.graph.full(OperandType(x.type.code, (units,)), name=f"{node.name}:bias")
 
 
-def quantize_bias(node: Node, bias: Tensor | None, x: Value, filter: Value) -> Value | None:
+def quantize_bias(node: OnnxNode, bias: OnnxTensor | None, x: Value, filter: Value) -> Value | None:
     """Return a bias as int32, in the scale of input times filter; zeros if omitted, None if computed."""
     units = filter.shape[0]
     channel = filter.type.channel

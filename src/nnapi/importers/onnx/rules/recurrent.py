@@ -7,10 +7,10 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import FLOATS, INT32, Value
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.movement import concatenate_values, split_by_sizes
-from nnapi.importers.onnx.tensors import Tensor
+from nnapi.importers.onnx.tensors import OnnxTensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, OperandType
 from nnapi.operation_codes import Code, CompositeCode
@@ -25,7 +25,7 @@ FUNCTIONS = {"relu": RELU, "tanh": TANH, "sigmoid": LOGISTIC}
 class Direction(NamedTuple):
     """One direction of a node, with its constant weights."""
 
-    node: Node
+    node: OnnxNode
     k: int
     x: Value
     weights: Array
@@ -83,7 +83,7 @@ class Direction(NamedTuple):
 
 
 @rule("LSTM")
-def lstm(node: Node) -> Sequence[Tensor | None]:
+def lstm(node: OnnxNode) -> Sequence[OnnxTensor | None]:
     return _outputs(node, [_run_lstm(direction) for direction in _list_directions(node)])
 
 
@@ -111,7 +111,7 @@ def _run_lstm(direction: Direction) -> list[Value]:
 
 
 @rule("GRU")
-def gru(node: Node) -> Sequence[Tensor | None]:
+def gru(node: OnnxNode) -> Sequence[OnnxTensor | None]:
     late = bool(node.attribute("linear_before_reset"))
     runs = []
     for direction in _list_directions(node):
@@ -122,7 +122,7 @@ def gru(node: Node) -> Sequence[Tensor | None]:
 
 
 @rule("RNN")
-def rnn(node: Node) -> Sequence[Tensor | None]:
+def rnn(node: OnnxNode) -> Sequence[OnnxTensor | None]:
     return _outputs(node, [_run_rnn(direction) for direction in _list_directions(node)])
 
 
@@ -135,7 +135,7 @@ def _run_rnn(direction: Direction) -> list[Value]:
     return direction.emit_sequence(OperationCode.UNIDIRECTIONAL_SEQUENCE_RNN, operands, 2)
 
 
-def _list_directions(node: Node) -> list[Direction]:
+def _list_directions(node: OnnxNode) -> list[Direction]:
     x, layout = node.input(0), node.attribute("layout")
     expressible(x.type.code in FLOATS and x.rank == 3, "its input is not a float sequence of rank 3")
     count = 2 if node.attribute("direction") == "bidirectional" else 1
@@ -157,7 +157,7 @@ def _list_directions(node: Node) -> list[Direction]:
     return found
 
 
-def _read_lengths(node: Node, steps: int) -> Value:
+def _read_lengths(node: OnnxNode, steps: int) -> Value:
     """Return the sequence lengths; an omitted operand if all rows have all steps."""
     if not node.has(4) or (node.tensor(4).array is not None and (node.array(4) == steps).all()):
         return node.graph.no_value(INT32)
@@ -170,7 +170,7 @@ def _find_activation(name: bytes | str) -> int:
     return FUNCTIONS[function]
 
 
-def _outputs(node: Node, runs: Sequence[Sequence[Value]]) -> Sequence[Tensor | None]:
+def _outputs(node: OnnxNode, runs: Sequence[Sequence[Value]]) -> Sequence[OnnxTensor | None]:
     """Return Y, [time, directions, batch, units], and the last states, [directions, batch, units]. With a layout of 1,
     the batch comes first."""
     *outer, units = node.static_shape_of(runs[0][0])
@@ -179,7 +179,7 @@ def _outputs(node: Node, runs: Sequence[Sequence[Value]]) -> Sequence[Tensor | N
     shape = (*outer[:axis], 1, *outer[axis:], units)
     along = concatenate_values(node, [node.view(run[0], shape) for run in runs], axis)
     batch = outer[0 if batch_first else 1]
-    tensors: list[Tensor | None] = [node.result(along)]
+    tensors: list[OnnxTensor | None] = [node.result(along)]
     for i in range(1, len(runs[0])):
         shape = (batch, 1, units) if batch_first else (1, batch, units)
         states = [node.view(run[i], shape) for run in runs]

@@ -8,10 +8,10 @@ from nnapi.codes import OperationCode
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
 from nnapi.importers.movement import collapse, take
 from nnapi.importers.onnx.layout import read_as_stored, view_around
-from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, Node
+from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.movement import concatenate_values
-from nnapi.importers.onnx.tensors import BYTES, Tensor
+from nnapi.importers.onnx.tensors import BYTES, OnnxTensor
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, exp, in_float32, log, sqrt
 from nnapi.operation_codes import CompositeCode
@@ -61,7 +61,7 @@ def reduce_axes(code: OperationCode, x: Term, axes: Sequence[int]) -> Term:
 
 
 @rule(*REDUCTIONS)
-def reduce(node: Node) -> Tensor:
+def reduce(node: OnnxNode) -> OnnxTensor:
     """Lower a reduction; integers are computed as float32, exact up to 2**24."""
     tensor, shape = node.tensor(0), node.shape(0)
     given = node.integers(1, "axes")
@@ -79,7 +79,7 @@ def reduce(node: Node) -> Tensor:
     return node.result(found.value, result, elem=tensor.elem, is_nhwc=is_nhwc and keep)
 
 
-def _input_for_axes(node: Node, axes: Collection[int], keep: bool) -> tuple[Value, dict[int, int], bool]:
+def _input_for_axes(node: OnnxNode, axes: Collection[int], keep: bool) -> tuple[Value, dict[int, int], bool]:
     """Return input 0 in its current layout, or in the file's if the axes that remain would be permuted."""
     value, axis_of, is_nhwc = read_as_stored(node, 0)
     left = [axis_of[axis] for axis in range(node.tensor(0).rank) if axis not in axes]
@@ -88,7 +88,7 @@ def _input_for_axes(node: Node, axes: Collection[int], keep: bool) -> tuple[Valu
     return value, axis_of, is_nhwc
 
 
-def _reduce(node: Node, value: Value, axes: Sequence[int]) -> Term:
+def _reduce(node: OnnxNode, value: Value, axes: Sequence[int]) -> Term:
     kind, code = node.kind, REDUCTIONS[node.kind].code
     if value.type.code == BOOL8:
         expressible(kind in OF_BOOLEANS, "NNAPI reduces booleans to any or all")
@@ -115,18 +115,18 @@ def _compute(x: Term, axes: Sequence[int]) -> Term:
     return after(reduce_axes(code, before(x - top), axes)) + top
 
 
-def _stays_quantized(node: Node, x: Value) -> bool:
+def _stays_quantized(node: OnnxNode, x: Value) -> bool:
     """Return whether the result may stay quantized: a mean needs a scale at most as large as the result's."""
     return node.kind != "ReduceMean" or (node.wanted is not None and x.type.scale <= node.wanted.scale)
 
 
-def _view_along(node: Node) -> Value:
+def _view_along(node: OnnxNode) -> Value:
     shape = node.static_shape(0)
     return view_around(node, node.input(0), shape, node.axis(int(node.array(1).reshape(-1)[0]), len(shape)))
 
 
 @rule("CumSum")
-def cumulative_sum(node: Node) -> Tensor:
+def cumulative_sum(node: OnnxNode) -> OnnxTensor:
     x, elem = node.input(0), node.tensor(0).elem
     expressible(elem not in BYTES, "NNAPI adds no bytes that stand for themselves")
     axis = node.axis(int(node.array(1).reshape(-1)[0]), x.rank)
@@ -135,7 +135,7 @@ def cumulative_sum(node: Node) -> Tensor:
 
 
 @rule("CumProd")
-def cumulative_product(node: Node) -> Tensor:
+def cumulative_product(node: OnnxNode) -> OnnxTensor:
     """Lower CumProd: in pass k, multiply each element by the one 2**k positions earlier."""
     laid, elem = _view_along(node), node.tensor(0).elem
     expressible(elem not in BYTES, "NNAPI multiplies no bytes that stand for themselves")
@@ -148,7 +148,7 @@ def cumulative_product(node: Node) -> Tensor:
     return node.result(laid, node.shape(0), elem=elem)
 
 
-def _move_along(node: Node, value: Value, distance: int, is_reverse: bool) -> Value:
+def _move_along(node: OnnxNode, value: Value, distance: int, is_reverse: bool) -> Value:
     """Shift elements by ``distance`` along the middle of three axes, and fill with ones."""
     outer, count, inner = value.shape
     ones = node.spread(value.type, 1, (outer, distance, inner))

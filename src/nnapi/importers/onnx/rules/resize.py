@@ -16,9 +16,9 @@ from nnapi.importers.onnx.computed_resize import resize_at_run
 from nnapi.importers.onnx.folding import fold
 from nnapi.importers.onnx.images import VOLUME
 from nnapi.importers.onnx.layout import image, read_as_stored, stored_image, view_around
-from nnapi.importers.onnx.node import WIDEST_RANK, Node
+from nnapi.importers.onnx.node import WIDEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import rule
-from nnapi.importers.onnx.tensors import Tensor, constant
+from nnapi.importers.onnx.tensors import OnnxTensor, constant
 from nnapi.importers.refusals import expressible, need_elements
 from nnapi.model.operand import Array
 from nnapi.operation_codes import CompositeCode
@@ -45,7 +45,7 @@ class Arguments(NamedTuple):
 
 
 @rule("Resize", "Upsample")
-def resize(node: Node) -> Tensor:
+def resize(node: OnnxNode) -> OnnxTensor:
     tensor = node.tensor(0)
     if _needs_run(node):
         has_sizes = node.has(3) and node.shape(3) != (0,)
@@ -70,18 +70,18 @@ def resize(node: Node) -> Tensor:
     return node.result(value, result, elem=tensor.elem, is_nhwc=is_nhwc)
 
 
-def _needs_run(node: Node) -> bool:
+def _needs_run(node: OnnxNode) -> bool:
     """Return whether only a run knows the sizes of the image or of the result."""
     depends = not node.tensor(0).is_known and node.conversion.state.sizes_depend_on_data
     return depends or any(node.has(i) and node.tensor(i).array is None for i in range(1, node.count))
 
 
-def _read_axes(node: Node) -> list[int]:
+def _read_axes(node: OnnxNode) -> list[int]:
     rank = node.tensor(0).rank
     return [node.axis(axis, rank) for axis in node.attribute("axes") or range(rank)]
 
 
-def _read_arguments(node: Node) -> Arguments:
+def _read_arguments(node: OnnxNode) -> Arguments:
     shape, axes = node.shape(0), _read_axes(node)
     if node.kind == "Upsample":
         given = node.array(1) if node.since >= 9 else np.array(node.attribute("scales"))
@@ -102,7 +102,7 @@ def _read_arguments(node: Node) -> Arguments:
     return Arguments(axes, **found)
 
 
-def _map(node: Node, arguments: Arguments, i: int) -> Array:
+def _map(node: OnnxNode, arguments: Arguments, i: int) -> Array:
     """Return the linear map along axis ``i``, [results, elements], by resizing the unit matrix."""
     size = node.shape(0)[arguments.axes[i]]
     expressible(size <= LARGEST, f"its axis of {size} is too long")
@@ -125,7 +125,7 @@ def _map(node: Node, arguments: Arguments, i: int) -> Array:
     return np.asarray(fold(proto, max(node.conversion.opsets.get("", 19), 19), tensors)[0]).T
 
 
-def _apply_maps(node: Node, value: Value, maps: Mapping[int, Array], is_nhwc: bool) -> Value:
+def _apply_maps(node: OnnxNode, value: Value, maps: Mapping[int, Array], is_nhwc: bool) -> Value:
     need_elements(all(map(len, maps.values())))
     if is_nhwc and value.rank == VOLUME:
         value, maps = _resize_images(node, value, maps)
@@ -138,7 +138,7 @@ def _apply_maps(node: Node, value: Value, maps: Mapping[int, Array], is_nhwc: bo
     return value
 
 
-def _resize_images(node: Node, value: Value, maps: Mapping[int, Array]) -> tuple[Value, Mapping[int, Array]]:
+def _resize_images(node: OnnxNode, value: Value, maps: Mapping[int, Array]) -> tuple[Value, Mapping[int, Array]]:
     """Resize the images of a volume, which is a stack of them, if possible. Return the maps that are left to apply."""
     images = {axis - 1: each for axis, each in maps.items() if axis > 1}
     n, depth, *image = value.shape
@@ -149,7 +149,7 @@ def _resize_images(node: Node, value: Value, maps: Mapping[int, Array]) -> tuple
     return node.view(resized, (n, depth, *resized.shape[1:])), left
 
 
-def _apply_directly(node: Node, value: Value, maps: Mapping[int, Array]) -> Value | None:
+def _apply_directly(node: OnnxNode, value: Value, maps: Mapping[int, Array]) -> Value | None:
     height, width = (len(maps[axis]) if axis in maps else value.shape[axis] for axis in (1, 2))
     for code, kernel in KERNELS.items():
         for align, half in FLAGS:
@@ -163,7 +163,7 @@ def _apply_directly(node: Node, value: Value, maps: Mapping[int, Array]) -> Valu
     return None
 
 
-def _apply_map(node: Node, value: Value, axis: int, map: Array) -> Value:
+def _apply_map(node: OnnxNode, value: Value, axis: int, map: Array) -> Value:
     """Apply a linear map along an axis; use a gather if each result is one element."""
     if ((map == 0) | (map == 1)).all() and (map.sum(1) == 1).all():
         return node.apply(OperationCode.GATHER, value, node.i32(axis), node.graph.ints(map.argmax(1)))
@@ -181,7 +181,7 @@ PADDINGS = {each.name.lower(): each for each in Padding}
 
 
 @rule("GridSample")
-def grid_sample(node: Node) -> Tensor:
+def grid_sample(node: OnnxNode) -> OnnxTensor:
     (count, depth, *_), grid = node.static_shape(0), node.static_shape(1)
     images, axes = image(node, 0, volumes=True), node.tensor(0).rank - 2
     expressible(

@@ -3,21 +3,21 @@
 from math import prod
 
 from nnapi.importers.graph import INT32, Value
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import rule
-from nnapi.importers.onnx.tensors import DYNAMIC, INT64, Tensor
+from nnapi.importers.onnx.tensors import DYNAMIC, INT64, OnnxTensor
 from nnapi.model.operand import OperandType, Shape
 from nnapi.operation_codes import CompositeCode
 
 
 @rule("NonZero")
-def nonzero(node: Node) -> Tensor:
+def nonzero(node: OnnxNode) -> OnnxTensor:
     rank = max(node.tensor(0).rank, 1)
     return node.result(_find_positions(node, node.input(0)), (rank, DYNAMIC), elem=INT64)
 
 
 @rule("Compress")
-def compress(node: Node) -> Tensor:
+def compress(node: OnnxNode) -> OnnxTensor:
     """Take the slices at the positions where the condition is true; without an axis, of the flattened tensor."""
     value, axis, shape = _read_along_axis(node)
     positions = node.view(_find_positions(node, node.input(1)), (DYNAMIC,))
@@ -26,7 +26,7 @@ def compress(node: Node) -> Tensor:
 
 
 @rule("Unique")
-def unique(node: Node) -> list[Tensor | None]:
+def unique(node: OnnxNode) -> list[OnnxTensor | None]:
     value, axis, shape = _read_along_axis(node)
     lists = [OperandType(INT32, (size,)) for size in (DYNAMIC, value.shape[axis], DYNAMIC)]
     flags = node.i32(axis), node.flag(node.attribute("sorted", 1))
@@ -36,7 +36,7 @@ def unique(node: Node) -> list[Tensor | None]:
     return [slices, *(node.result(each, each.shape, elem=INT64) for each in found[1:])]
 
 
-def _read_along_axis(node: Node) -> tuple[Value, int, Shape]:
+def _read_along_axis(node: OnnxNode) -> tuple[Value, int, Shape]:
     """Return input 0, flattened without an axis, the axis, and the shape of the slices that are chosen along it."""
     shape, axis = node.shape(0), node.attribute("axis")
     if axis is None:
@@ -45,6 +45,6 @@ def _read_along_axis(node: Node) -> tuple[Value, int, Shape]:
     return node.stored(0), axis, (*shape[:axis], DYNAMIC, *shape[axis + 1 :])
 
 
-def _find_positions(node: Node, value: Value) -> Value:
+def _find_positions(node: OnnxNode, value: Value) -> Value:
     type = OperandType(INT32, (value.rank, DYNAMIC))
     return node.apply(CompositeCode.NONZERO, value, type=type, shape=type.dimensions)

@@ -7,9 +7,9 @@ import numpy as np
 
 from nnapi.codes import OperationCode, PaddingCode
 from nnapi.importers.graph import Value
-from nnapi.importers.onnx.node import HIGHEST_RANK, Node
+from nnapi.importers.onnx.node import HIGHEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import rule
-from nnapi.importers.onnx.tensors import Tensor
+from nnapi.importers.onnx.tensors import OnnxTensor
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term
 from nnapi.model.operand import Array
@@ -18,7 +18,7 @@ from nnapi.ops.dft import LARGEST_MATRIX, make_matrix
 
 
 @rule("DFT")
-def dft(node: Node) -> Tensor:
+def dft(node: OnnxNode) -> OnnxTensor:
     x, shape = node.input(0), node.shape(0)
     given = node.attribute("axis", 1) if node.since < 20 else node.array(2).item() if node.has(2) else -2
     at = axis = node.axis(int(given), len(shape))
@@ -30,7 +30,7 @@ def dft(node: Node) -> Tensor:
     return node.result(found, (*shape[:axis], found.shape[at], *shape[axis + 1 : -1], found.shape[-1]))
 
 
-def _transform(node: Node, x: Value, axis: int, length: int, *, inverse: bool, onesided: bool) -> Value:
+def _transform(node: OnnxNode, x: Value, axis: int, length: int, *, inverse: bool, onesided: bool) -> Value:
     return node.apply(CompositeCode.DFT, x, node.i32(axis), node.i32(length), node.flag(inverse), node.flag(onesided))
 
 
@@ -43,7 +43,7 @@ class _Frames(NamedTuple):
 
 
 @rule("STFT")
-def stft(node: Node) -> Tensor:
+def stft(node: OnnxNode) -> OnnxTensor:
     """Lower STFT to one convolution; with a computed window or very long frames, to transforms of gathered frames."""
     shape, window = node.shape(0), node.given(2)
     expressible(len(shape) == 3, f"its signal is of rank {len(shape)}, must be 3")
@@ -58,7 +58,7 @@ def stft(node: Node) -> Tensor:
     return node.result(_transform_frames(node, frames))
 
 
-def _convolve(node: Node, frames: _Frames, factors: Array, bins: int) -> Value:
+def _convolve(node: OnnxNode, frames: _Frames, factors: Array, bins: int) -> Value:
     """Convolve the signal with the window times the waves of the transform; a channel is a part of a frequency."""
     batch, samples, parts = node.shape(0)
     image = node.view(node.input(0), (batch, 1, samples, parts))
@@ -72,7 +72,7 @@ def _convolve(node: Node, frames: _Frames, factors: Array, bins: int) -> Value:
     return node.view(found, (batch, found.shape[2], bins, 2))
 
 
-def _transform_frames(node: Node, frames: _Frames) -> Value:
+def _transform_frames(node: OnnxNode, frames: _Frames) -> Value:
     batch, samples, parts = node.static_shape(0)
     count = (samples - frames.length) // frames.step + 1
     expressible(count > 0, f"its signal has {samples} elements, fewer than a frame")

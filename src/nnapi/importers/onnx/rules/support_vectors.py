@@ -7,18 +7,18 @@ from itertools import combinations
 
 import numpy as np
 
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import Result, rule
 from nnapi.importers.onnx.pairwise_coupling import estimate_probabilities
 from nnapi.importers.onnx.rule_results import compose
 from nnapi.importers.onnx.rules.estimators import as_float, choose_label, floats, integer_labels, transform
-from nnapi.importers.onnx.tensors import FLOAT, Tensor
+from nnapi.importers.onnx.tensors import FLOAT, OnnxTensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array
 
 
 @rule("ai.onnx.ml:SVMRegressor")
-def svm_regressor(node: Node) -> Result:
+def svm_regressor(node: OnnxNode) -> Result:
     coefficients = floats(node, "coefficients")
     count = int(node.attribute("n_supports", 0))
     inner = _apply_kernel(node, count) if count else as_float(node)
@@ -31,7 +31,7 @@ def svm_regressor(node: Node) -> Result:
 
 
 @rule("ai.onnx.ml:SVMClassifier")
-def svm_classifier(node: Node) -> Sequence[Result | None]:
+def svm_classifier(node: OnnxNode) -> Sequence[Result | None]:
     """Lower SVMClassifier: each pair of classes has a score, whose sign is a vote for one of them."""
     labels = integer_labels(node, "classlabels_ints")
     counts = node.attribute("vectors_per_class") or []
@@ -60,14 +60,14 @@ def _weigh_pairs(coefficients: Array, counts: Sequence[int], pairs: Sequence[tup
     return np.ascontiguousarray(weights.T)
 
 
-def _count_votes(node: Node, scores: Tensor, pairs: Sequence[tuple[int, int]], classes: int) -> Tensor:
+def _count_votes(node: OnnxNode, scores: OnnxTensor, pairs: Sequence[tuple[int, int]], classes: int) -> OnnxTensor:
     """Count the votes for each class: a positive score votes for the first of its pair, others for the second."""
     first, second = (np.eye(classes, dtype=np.float32)[list(side)] for side in zip(*pairs, strict=True))
     votes = compose(node, "Cast", compose(node, "Greater", scores, 0.0), to=FLOAT)
     return compose(node, "Add", compose(node, "MatMul", votes, first - second), second.sum(0))
 
 
-def _apply_kernel(node: Node, count: int) -> Tensor:
+def _apply_kernel(node: OnnxNode, count: int) -> OnnxTensor:
     """Return the kernel of each row and each of ``count`` support vectors."""
     kind, x = str(node.attribute("kernel_type", "LINEAR")), as_float(node)
     gamma, offset, degree = (*floats(node, "kernel_params"), 0.0, 0.0, 0.0)[:3]

@@ -9,11 +9,11 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import INT32, Value
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import Result, rule
 from nnapi.importers.onnx.rule_results import compose
 from nnapi.importers.onnx.rules.estimators import as_float, choose_label, floats, integer_labels, transform
-from nnapi.importers.onnx.tensors import FLOAT, INT64, Tensor
+from nnapi.importers.onnx.tensors import FLOAT, INT64, OnnxTensor
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term
 from nnapi.model.operand import Array, OperandType
@@ -52,33 +52,33 @@ class Forest:
 
 
 @rule("ai.onnx.ml:TreeEnsembleRegressor")
-def tree_ensemble_regressor(node: Node) -> Result:
+def tree_ensemble_regressor(node: OnnxNode) -> Result:
     forest = _read_forest(node, "target", int(node.attribute("n_targets", 1)))
     found = _aggregate(node, forest, str(node.attribute("aggregate_function", "SUM")))
     return _transform(node, _add_base(node, found), str(node.attribute("post_transform", "NONE")))
 
 
 @rule("ai.onnx.ml:TreeEnsemble")
-def tree_ensemble(node: Node) -> Result:
+def tree_ensemble(node: OnnxNode) -> Result:
     """Lower TreeEnsemble, whose attributes number what names choose in older operators."""
     forest = _read_split_forest(node, int(node.attribute("n_targets", 1)))
     found = _aggregate(node, forest, AGGREGATES[int(node.attribute("aggregate_function", 1))])
     return _transform(node, found, TRANSFORMS[int(node.attribute("post_transform", 0))])
 
 
-def _transform(node: Node, found: Tensor, way: str) -> Tensor:
+def _transform(node: OnnxNode, found: OnnxTensor, way: str) -> OnnxTensor:
     """Transform the targets of a regression. ONNX Runtime leaves a single one as it is."""
     return transform(node, found, "NONE" if found.dims[1] == 1 and way in ("LOGISTIC", "SOFTMAX") else way)
 
 
-def _aggregate(node: Node, forest: Forest, way: str) -> Tensor:
+def _aggregate(node: OnnxNode, forest: Forest, way: str) -> OnnxTensor:
     expressible(way in ("SUM", "AVERAGE"), f"its aggregate_function is {way}, must be SUM or AVERAGE")
     found = _evaluate(node, forest)
     return compose(node, "Div", found, float(len(forest.roots))) if way == "AVERAGE" else found
 
 
 @rule("ai.onnx.ml:TreeEnsembleClassifier")
-def tree_ensemble_classifier(node: Node) -> Sequence[Result | None]:
+def tree_ensemble_classifier(node: OnnxNode) -> Sequence[Result | None]:
     labels = integer_labels(node, "classlabels_int64s")
     given = node.attribute("class_ids") or []
     if len(labels) == 2 and len(set(given)) == 1:
@@ -87,7 +87,7 @@ def tree_ensemble_classifier(node: Node) -> Sequence[Result | None]:
     return [choose_label(node, labels, scores), transform(node, scores)]
 
 
-def _classify_by_one_score(node: Node, labels: Sequence[int], number: int) -> Sequence[Result | None]:
+def _classify_by_one_score(node: OnnxNode, labels: Sequence[int], number: int) -> Sequence[Result | None]:
     """Choose between two classes by one score, as ONNX Runtime does: a probability if no weight is negative."""
     forest = _read_forest(node, "class", 2)
     score = compose(node, "Gather", _evaluate(node, forest), [number], axis=1)
@@ -101,7 +101,7 @@ def _classify_by_one_score(node: Node, labels: Sequence[int], number: int) -> Se
     return [label, transform(node, compose(node, "Concat", compose(node, "Neg", score), score, axis=1))]
 
 
-def _add_base(node: Node, scores: Tensor) -> Tensor:
+def _add_base(node: OnnxNode, scores: OnnxTensor) -> OnnxTensor:
     base = floats(node, "base_values")
     return compose(node, "Add", scores, base) if base.any() else scores
 
@@ -109,7 +109,7 @@ def _add_base(node: Node, scores: Tensor) -> Tensor:
 # Reading
 
 
-def _read_forest(node: Node, kind: str, outputs: int) -> Forest:
+def _read_forest(node: OnnxNode, kind: str, outputs: int) -> Forest:
     """Read the nodes of all trees, and the weights of leaves that attributes named after ``kind`` list."""
     trees, numbers = ([*map(int, node.attribute(f"nodes_{name}") or [])] for name in ("treeids", "nodeids"))
     position = {key: i for i, key in enumerate(zip(trees, numbers, strict=True))}
@@ -130,7 +130,7 @@ def _read_forest(node: Node, kind: str, outputs: int) -> Forest:
     return _make_forest(roots, is_leaf, used[0], features, thresholds, yes, no, tracked, weights)
 
 
-def _read_split_forest(node: Node, outputs: int) -> Forest:
+def _read_split_forest(node: OnnxNode, outputs: int) -> Forest:
     """Read a TreeEnsemble, which lists inner nodes and leaves apart; leaves are numbered behind inner nodes."""
     features, leaves = np.array(node.attribute("nodes_featureids")), np.array(node.attribute("leaf_targetids"))
     inner, total = len(features), len(features) + len(leaves)
@@ -180,7 +180,7 @@ def _make_forest(
 
 
 def _follow(
-    node: Node, name: str, trees: Sequence[int], position: dict[tuple[int, int], int], is_leaf: Array, own: Array
+    node: OnnxNode, name: str, trees: Sequence[int], position: dict[tuple[int, int], int], is_leaf: Array, own: Array
 ) -> Array:
     following = node.attribute(f"nodes_{name}")
     return np.array(
@@ -192,7 +192,7 @@ def _follow(
     )
 
 
-def _read_thresholds(node: Node, name: str, mode: str) -> Array:
+def _read_thresholds(node: OnnxNode, name: str, mode: str) -> Array:
     """Return thresholds in float32, rounded so that comparisons with float32 values give the same results. Other inputs
     are rounded to the nearest float32, and so are thresholds beside them."""
     given = node.attribute(f"{name}_as_tensor") if name == "nodes_values" else node.attribute(name)
@@ -208,7 +208,7 @@ def _read_thresholds(node: Node, name: str, mode: str) -> Array:
     )
 
 
-def _read_weights(node: Node, kind: str, outputs: int, position: dict[tuple[int, int], int]) -> Array:
+def _read_weights(node: OnnxNode, kind: str, outputs: int, position: dict[tuple[int, int], int]) -> Array:
     values = floats(node, f"{kind}_weights")
     names = [node.attribute(f"{kind}_{name}") or [] for name in ("treeids", "nodeids", "ids")]
     node.graph.reserve(4 * outputs * len(position))
@@ -233,7 +233,7 @@ def _measure_depth(roots: Array, yes: Array, no: Array, is_leaf: Array) -> int:
 # Evaluation
 
 
-def _evaluate(node: Node, forest: Forest) -> Tensor:
+def _evaluate(node: OnnxNode, forest: Forest) -> OnnxTensor:
     """Return the sum of the weights of the leaves that each row reaches in all trees."""
     x = as_float(node)
     rows, features = (1, *node.static_shape(0))[-2:]
@@ -247,7 +247,7 @@ def _evaluate(node: Node, forest: Forest) -> Tensor:
     return node.result(total, (rows, outputs), elem=FLOAT)
 
 
-def _descend(node: Node, forest: Forest, flat: Value, rows: int, features: int) -> Value:
+def _descend(node: OnnxNode, forest: Forest, flat: Value, rows: int, features: int) -> Value:
     """Return the leaves that the rows of ``flat`` reach, tree by tree within a row."""
     count = rows * len(forest.roots)
     node.graph.reserve(8 * count)
@@ -268,7 +268,7 @@ def _descend(node: Node, forest: Forest, flat: Value, rows: int, features: int) 
     return current if isinstance(current, Value) else node.graph.ints(current)
 
 
-def _gather(node: Node, table: Array, indices: Value | Array) -> Value:
+def _gather(node: OnnxNode, table: Array, indices: Value | Array) -> Value:
     """Return the rows of a constant table; constant indices give a constant."""
     if not isinstance(indices, Value):
         found = np.ascontiguousarray(table[indices])

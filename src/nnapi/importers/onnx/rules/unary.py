@@ -9,9 +9,9 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import BOOL8, FLOATS, INT32
 from nnapi.importers.onnx.layout import real_input
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import rule
-from nnapi.importers.onnx.tensors import BOOL, BYTES, Tensor
+from nnapi.importers.onnx.tensors import BOOL, BYTES, OnnxTensor
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import (
     Term,
@@ -88,7 +88,7 @@ FORMULAS: dict[str, Callable[[Term], Term]] = {
 
 
 @rule(*FORMULAS)
-def unary(node: Node) -> Tensor:
+def unary(node: OnnxNode) -> OnnxTensor:
     x, layout = real_input(node)
     elem, formula = node.tensor(0).elem, FORMULAS[node.kind]
     if elem in BYTES:
@@ -99,7 +99,7 @@ def unary(node: Node) -> Tensor:
 
 
 @rule("Identity", "Dropout")
-def identity(node: Node) -> list[Tensor | None]:
+def identity(node: OnnxNode) -> list[OnnxTensor | None]:
     if node.kind == "Dropout":
         training = node.has(2) and bool(node.array(2).any())
         keeps_all = node.has(1) and node.array(1) == 0
@@ -111,13 +111,13 @@ def identity(node: Node) -> list[Tensor | None]:
 
 
 @rule("Not")
-def logical_not(node: Node) -> Tensor:
+def logical_not(node: OnnxNode) -> OnnxTensor:
     x, layout = real_input(node)
     return layout.result(node, node.apply(OperationCode.LOGICAL_NOT, x), BOOL)
 
 
 @rule("IsNaN", "IsInf")
-def is_special(node: Node) -> Tensor:
+def is_special(node: OnnxNode) -> OnnxTensor:
     """Lower IsNaN and IsInf: a NaN differs from itself; the size of an infinity exceeds the largest float."""
     value, layout = real_input(node)
     kind = "NaN" if node.kind == "IsNaN" else "infinite"
