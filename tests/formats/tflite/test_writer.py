@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tflite
 
+from nnapi.formats.tflite import writer
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.operators import OPERATORS, options_table
 from nnapi.formats.tflite.schema import DETECTION, ELEMENTS
@@ -69,6 +70,17 @@ def test_constants_are_aligned_and_whole() -> None:
         data = model.Buffers(model.Subgraphs(0).Tensors(tensor).Buffer()).DataAsNumpy()
         assert data.tobytes() == wanted.tobytes()
         assert content.index(wanted.tobytes()) % 16 == 0
+
+
+def test_large_files_have_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = serialize(small_graph(), tail=b"tail")
+    monkeypatch.setattr(writer, "LARGE", 0)
+    assert serialize(small_graph(), tail=b"tail") == written
+    graph = small_graph()
+    filter = graph.operators[0].input(1)
+    values, filter.data = filter.value, None
+    filter.write = lambda memory: np.copyto(memory, values)
+    assert serialize(graph, tail=b"tail") == written
 
 
 def test_left_out_inputs_are_marked() -> None:

@@ -7,7 +7,7 @@ Only the bytes of constants are large; they are concatenated once, at the end.
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from io import SEEK_CUR, BytesIO
+from io import BytesIO
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ from nnapi.formats.tflite.operators import OPERATORS, options_table
 
 LARGEST = 2**31 - 2**16
 """Maximum bytes of a file: offsets have 32 bits, which some readers take as signed."""
+LARGE = 1 << 20
+"""Bytes of a file from which NumPy copies its parts: unlike ``bytes.join``, it lets other threads run meanwhile."""
 ALIGNMENT = 16
 RECORD = 8
 """Alignment of records, because of the 64-bit zero points."""
@@ -377,24 +379,24 @@ def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor], tail:
     assert end < LARGEST, "the file is too large"
     writer.out += struct.pack(f"<{len(numbers)}i", *numbers)
     parts.append(tail)
-    return b"".join(parts) if all(tensor.write is None for tensor in constants) else _fill(parts, end + len(tail))
+    size = end + len(tail)
+    is_small = size < LARGE and all(tensor.write is None for tensor in constants)
+    return b"".join(parts) if is_small else _fill(parts, size)
 
 
 def _fill(parts: Iterable[Any], size: int) -> bytes:
     """Return a file of ``size`` bytes made of parts; a tensor with a ``write`` function writes its bytes itself."""
-    file = BytesIO()
-    file.seek(size - 1)
-    file.write(b"\0")
-    file.seek(0)
-    gaps = []
+    file = BytesIO(bytes(size))  # without a copy, here and below
+    whole = np.frombuffer(file.getbuffer(), np.uint8)
+    at = 0
     for part in parts:
         if isinstance(part, Tensor) and part.write is not None:
-            gaps.append((file.tell(), part, part.write))
-            file.seek(part.size, SEEK_CUR)
+            end = at + part.size
+            part.write(whole[at:end].view(np.int8).reshape(part.shape))
         else:
-            file.write(part)
-    whole = np.frombuffer(file.getbuffer(), np.int8)
-    for at, tensor, write in gaps:
-        write(whole[at : at + tensor.size].reshape(tensor.shape))
+            content = part.reshape(-1).view(np.uint8) if isinstance(part, np.ndarray) else np.frombuffer(part, np.uint8)
+            end = at + content.size
+            whole[at:end] = content
+        at = end
     del whole  # getvalue makes no copy of the bytes only if no view of them exists
     return file.getvalue()
