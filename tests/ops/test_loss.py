@@ -1,5 +1,7 @@
 """Rounding error by the order of computing: bounds that hold for the worst order and are not wider."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -94,6 +96,64 @@ def test_a_mean_that_is_subtracted_last_stays_within_its_bound(name: str) -> Non
     assert bound.shape == (1, 1, 2)
     assert 1 < error <= bound[0, 0, 0] < 50
     assert bound[0, 0, 1] == pytest.approx(bound[0, 0, 0] / 2)
+
+
+NORMALIZATIONS = {
+    "INSTANCE_NORMALIZATION": (np.float32(1), np.float32(0), np.float32(0.001)),
+    "LAYER_NORM": (None, None, np.int32(0), np.float32(0.001)),
+    "GROUP_NORM": (None, None, np.int32(1), np.float32(0.001)),
+    "RMS_NORM": (None, np.int32(0), np.float32(0.001)),
+    "L2_NORMALIZATION": (np.int32(2),),
+}
+
+
+def normalize(x: Any, name: str, squares: Any) -> Any:
+    """Return what the operation gives for an image of one channel whose sum of ``squares`` is known."""
+    if name == "L2_NORMALIZATION":
+        return x / np.sqrt(squares)
+    return (x if name == "RMS_NORM" else x - x.mean()) / np.sqrt(squares / x.size + 0.001)
+
+
+def find_squares(x: Any, name: str) -> Any:
+    return np.square(x if name in ("RMS_NORM", "L2_NORMALIZATION") else x - x.mean())
+
+
+@pytest.mark.parametrize("name", NORMALIZATIONS)
+def test_squares_added_up_in_a_row_stay_within_their_bound(name: str) -> None:
+    """All small squares are rounded in the same direction when they are added to a large one."""
+    x = np.full((1, 1, 640, 1), 0.1, np.float32)
+    x[0, 0, 0] = 194
+    exact = find_squares(x.astype(np.float64), name)
+    total = np.float32(0)
+    for square in exact.ravel().astype(np.float32):
+        total = np.float32(total + square)
+    right = normalize(x.astype(np.float64), name, exact.sum())
+    error = np.abs(normalize(x.astype(np.float64), name, float(total)) - right)
+    (bound,) = estimate_losses(name, [x, *NORMALIZATIONS[name]], [right.astype(np.float32)], "fp32")
+    assert 1e-6 < (error / np.abs(right)).max() < 1e-4
+    assert (error <= bound).all()
+
+
+@pytest.mark.parametrize("name", NORMALIZATIONS)
+def test_a_wrong_variance_exceeds_its_bound(name: str) -> None:
+    """An element that is left out, and a sum that is divided by one less than the number of elements."""
+    x = RNG.normal(size=(1, 1, 640, 1)).astype(np.float32)
+    exact = find_squares(x.astype(np.float64), name)
+    right = normalize(x.astype(np.float64), name, exact.sum())
+    (bound,) = estimate_losses(name, [x, *NORMALIZATIONS[name]], [right.astype(np.float32)], "fp32")
+    for wrong in (exact.sum() - exact.max(), exact.sum() * 640 / 639):
+        assert (np.abs(normalize(x.astype(np.float64), name, wrong) - right) > bound).mean() > 0.9
+
+
+def test_wide_windows_lose_as_many_digits_as_they_have_elements() -> None:
+    x = np.full(200, 0.1, np.float32)
+    x[0] = 194
+    total = np.float32(0)
+    for square in np.square(x):
+        total = np.float32(total + square)
+    error = np.abs(normalized(x, np.full(200, total)) - normalized(x, np.full(200, np.square(x, dtype=float).sum())))
+    bound = by_running_sums(x, np.int32(200), BIAS, ALPHA, BETA, rounding=ROUNDING["fp32"])  # type: ignore[arg-type]
+    assert 0 < error[0] <= bound[0] < 1e-3
 
 
 def test_groups_lose_by_their_own_elements() -> None:

@@ -5,6 +5,7 @@ RMS_NORM: the same without the mean: elements are divided by the root of the gro
 GROUP_NORM: the channels, the last axis, form groups with all positions of a batch; gamma and beta are per channel.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from nnapi.model.operation import Operation
 from nnapi.model.parameter import HIGH, Scalar, Tensor, not_negative, positive, upto
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
-from nnapi.ops.normalization import by_means
+from nnapi.ops.normalization import by_means, by_squares
 from nnapi.ops.shapes import axis_of, broadcast, need_shape
 from nnapi.ops.signature_types import floats
 
@@ -115,6 +116,12 @@ def _scale(x: Array, gamma: Array | None, beta: Array | None = None) -> Array:
 def lose_by_layers(inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> list[Array]:
     x, gamma, _, axis, epsilon = inputs
     return [by_means(x, list_axes(int(axis), x.ndim), gamma, epsilon, ROUNDING[precision])]
+
+
+@RMS_NORM.loss
+def lose_by_roots(inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> list[Array]:
+    x, _, axis, _ = inputs
+    return [by_squares(outputs[0], math.prod(x.shape[int(axis) :]), ROUNDING[precision])]
 
 
 @GROUP_NORM.loss

@@ -111,7 +111,7 @@ def by_running_sums(
     sums = np.concatenate([np.zeros((*squares.shape[:-1], 1)), np.cumsum(squares, -1)], -1)
     positions = np.arange(count)
     window = sums[..., np.minimum(positions + reach + 1, count)] - sums[..., np.maximum(positions - reach, 0)]
-    rounded = np.maximum.accumulate(window, -1) * rounding * 2 * (positions + 1)
+    rounded = np.maximum.accumulate(window, -1) * rounding * (reach + 2 * (positions + 1))
     exact, power = float(bias) + float(alpha) * window, float(beta)
     with np.errstate(all="ignore"):
         sides = [np.maximum(exact + sign * abs(float(alpha)) * rounded, 0.0) ** -power for sign in (-1, 1)]
@@ -119,6 +119,20 @@ def by_running_sums(
         moved = np.maximum(*(np.abs(side - exact**-power) * size for side in sides))
     moved = np.where(size == 0, 0.0, np.where(np.isfinite(moved), moved, np.inf))
     return np.moveaxis(moved, -1, int(-1 if axis is None else axis))
+
+
+@L2_NORMALIZATION.loss
+def lose_by_lengths(inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> list[Array]:
+    x, axis = inputs[0], int(inputs[1]) if len(inputs) > 1 else -1
+    return [by_squares(outputs[0], x.shape[axis], ROUNDING[precision])]
+
+
+def by_squares(divided: Array, count: int, rounding: float) -> Array:
+    """Return the loss of elements ``divided`` by the root of ``count`` squares, which an engine adds up one by one.
+
+    Each addition rounds a sum that is at most the last one, and the root halves relative errors.
+    """
+    return np.abs(divided.astype(np.float64)) * (count * rounding / 2)
 
 
 @INSTANCE_NORMALIZATION.loss
@@ -131,10 +145,15 @@ def lose_by_means(inputs: Sequence[Any], outputs: Sequence[Any], precision: str)
 def by_means(x: Array, axes: tuple[int, ...], gamma: Any, epsilon: Any, rounding: float) -> Array:
     """Return the loss of a normalization whose engine sums a group's mean one by one: all its results shift alike.
 
-    It may also scale elements and mean before it subtracts them, even in groups of equal elements.
+    It also sums the squares so, around the mean that it found. It may scale elements and mean before it subtracts
+    them, even in groups of equal elements.
     """
-    size = np.abs(x.astype(np.float64))
+    wide = x.astype(np.float64)
+    size, mean, variance = np.abs(wide), wide.mean(axes, keepdims=True), wide.var(axes, keepdims=True) + float(epsilon)
     count = math.prod(x.shape[axis] for axis in axes)
-    moved = (size.mean(axes, keepdims=True) * count + 2 * size) * rounding
-    deviation = np.sqrt(x.astype(np.float64).var(axes, keepdims=True) + float(epsilon))
-    return moved / deviation if gamma is None else moved / deviation * np.abs(gamma.astype(np.float64))
+    shift = size.mean(axes, keepdims=True) * count * rounding
+    divided = (wide - mean) / np.sqrt(variance)
+    squares = by_squares(divided, count, rounding) + np.abs(divided) * np.square(shift) / (2 * variance)
+    moved = (shift + 2 * size * rounding) / np.sqrt(variance) + squares
+    moved = np.where(np.isnan(moved), np.inf, moved)  # a group of equal elements, and epsilon is 0
+    return moved if gamma is None else moved * np.abs(gamma.astype(np.float64))
