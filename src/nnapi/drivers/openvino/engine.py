@@ -17,6 +17,7 @@ from nnapi.contract.profiling import profile_engine
 from nnapi.contract.winograd import is_winograd
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import ov
+from nnapi.drivers.openvino.attention_groups import ends_search
 from nnapi.drivers.openvino.computed_indices import CheckedIndices
 from nnapi.drivers.openvino.consistency import need_consistent
 from nnapi.drivers.openvino.context import Bounds
@@ -39,6 +40,7 @@ from nnapi.ops.shapes import Pair
 __all__ = ["dump", "list_devices", "load", "lower_model", "prepare", "prepare_dynamic", "verdicts"]
 
 LOW_PRECISION = "LP_TRANSFORMS_MODE"
+UNGROUPED = {"SNIPPETS_MODE": "DISABLE"}
 
 
 @cache
@@ -100,17 +102,19 @@ def _compile_graph(result: Lowered, graph: ov.Model, device: str, properties: Ma
     """Compile the ``graph`` of a lowered model.
 
     OpenVINO's low-precision passes take a factor of a float16 input for a dequantization, and write quantizations of
-    bytes to bytes that no kernel computes. If it cannot compile its own graph, these passes are skipped.
+    bytes to bytes that no kernel computes. Its groups of operations may hold one that they cannot compute, such as
+    MISH beside an attention. If it cannot compile its own graph, these passes and groups are left out.
     """
     if device != "CPU":  # other devices have memory of their own
         return _try_compile(graph, device, properties)
-    alone = {} if result.may_fuse else {"SNIPPETS_MODE": "DISABLE"}
+    first = {**properties, **({} if result.may_fuse and not ends_search(graph) else UNGROUPED)}
+    last = {**properties, **UNGROUPED, LOW_PRECISION: False}
     try:
-        compiled = _try_compile(graph, device, {**properties, **alone})
+        compiled = _try_compile(graph, device, first)
     except OpFailedError:
-        if LOW_PRECISION in properties:
+        if first == last:
             raise
-        compiled = _try_compile(graph, device, {**properties, **alone, LOW_PRECISION: False})
+        compiled = _try_compile(graph, device, last)
     need_consistent(compiled)
     return compiled
 
