@@ -30,6 +30,9 @@ demo: $(READY)
 # Each process gets whole files, because the tests of a file share costly fixtures; idle processes take tests from others.
 PYTEST = $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
 
+# Otherwise each process would compile the tests and the libraries anew.
+test quick: export PYTHONDONTWRITEBYTECODE =
+
 test: $(READY)
 	$(PYTEST)
 
