@@ -1,7 +1,6 @@
-"""Work behind runs, on a clock of its own."""
+"""Work behind runs."""
 
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 import nnapi
 from nnapi.errors import OpFailedError
 from nnapi.runtime import behind_runs
-from nnapi.runtime.behind_runs import ROUNDS, do_behind_runs, is_faster
+from nnapi.runtime.behind_runs import do_behind_runs
 from nnapi.runtime.settings import waits_for_trials
 
 
@@ -38,14 +37,3 @@ def test_without_a_thread_there_is_no_work(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(behind_runs, "run_in_background", refuse)
     with nnapi.settings(tuning=False):
         do_behind_runs(lambda: pytest.fail("it is done"))
-
-
-def test_the_shortest_of_several_runs_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, first = [0.0], iter([9.0, *[1.0] * ROUNDS])
-
-    def wait(seconds: float) -> None:
-        now[0] += seconds
-
-    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-    assert is_faster(lambda: wait(next(first)), lambda: wait(2.0))
-    assert not is_faster(lambda: wait(2.0), lambda: wait(1.0))

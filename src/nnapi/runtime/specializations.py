@@ -14,8 +14,9 @@ from nnapi.model.dynamic_model import DescribePadded, DescribeSized, OtherImport
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.printable import pluralize
-from nnapi.runtime.behind_runs import do_behind_runs, is_faster
+from nnapi.runtime.behind_runs import do_behind_runs
 from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.executors.stopwatch import is_faster
 from nnapi.runtime.padded_lengths import (
     BUCKET,
     Bind,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from nnapi.runtime.executors import stopwatch
-from nnapi.runtime.executors.stopwatch import LONG, Stopwatch, read_waited
+from nnapi.runtime.executors.stopwatch import LONG, ROUNDS, Stopwatch, is_faster, read_waited
 
 
 class Scheduler:
@@ -81,3 +81,14 @@ def test_where_the_system_does_not_tell_nothing_is_subtracted(
 def test_while_one_of_several_threads_waits_others_compute(scheduler: Scheduler) -> None:
     watch = Stopwatch(2 * LONG, threads=2)
     assert watch.time(scheduler.run(LONG, waiting=LONG))[2] == pytest.approx(2 * LONG)
+
+
+def test_the_shortest_of_several_runs_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, first = [0.0], iter([9.0, *[1.0] * ROUNDS])
+
+    def wait(seconds: float) -> None:
+        now[0] += seconds
+
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    assert is_faster(lambda: wait(next(first)), lambda: wait(2.0))
+    assert not is_faster(lambda: wait(2.0), lambda: wait(1.0))
