@@ -10,9 +10,9 @@ pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import TensorProto, helper, numpy_helper
 
 from nnapi import compile, load
-from nnapi.importers.emitter import Emitter
 from nnapi.importers.graph import INT32, Allowance, Graph, Value
-from nnapi.importers.movement import collapse, merge_axes, transpose, without_axis
+from nnapi.importers.graph_emitter import GraphEmitter
+from nnapi.importers.movement import collapse, merge_axes, without_axis
 from nnapi.model.operand import OperandType
 from tests.engines import DEVICES, find_device
 from tests.importers.onnx.operator_cases import chain, compare, single, step
@@ -96,7 +96,7 @@ def test_integers_are_transposed_by_their_indices(perm: list[int]) -> None:
 
 def test_integers_of_which_either_dimension_is_unknown_are_transposed() -> None:
     for shape in ((2, 0), (0, 2)):
-        emitter = Emitter(Graph(Allowance(0)), "y")
-        moved = transpose(emitter, Value(OperandType(INT32, shape), "x"), [1, 0])
+        emitter = GraphEmitter(Graph(Allowance(0)), "y")
+        moved = emitter.transpose(Value(OperandType(INT32, shape), "x"), [1, 0])
         assert [step.code.name for step in emitter.graph.steps] == ["SPLIT", "RESHAPE", "RESHAPE", "PACK"]
         assert moved.shape == shape[::-1]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from nnapi.codes import OperationCode
-from nnapi.importers.emitter import Emitter
 from nnapi.importers.graph import Value
+from nnapi.importers.graph_emitter import GraphEmitter
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Shape
 from nnapi.shapes.array import broadcast_to
@@ -24,7 +24,7 @@ def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
     return tuple(found)
 
 
-def broadcast(emitter: Emitter, value: Value, shape: Shape) -> Value:
+def broadcast(emitter: GraphEmitter, value: Value, shape: Shape) -> Value:
     if is_same(value.shape, shape):
         return value
     expressible(0 not in shape, f"{value.name or 'a constant'} is repeated along dynamic dimensions")

@@ -3,14 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from nnapi.importers.emitter import Emitter
 from nnapi.importers.graph import Graph, Value
+from nnapi.importers.graph_emitter import GraphEmitter
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.operation_codes import Code
 from nnapi.ops.shapes import axis_of
 
 
-class Node(Emitter, ABC):
+class Node(GraphEmitter, ABC):
     """An operation of a file. ``outputs`` are the values to write; temporaries get the first one's name or ``kind``."""
 
     def __init__(self, graph: Graph, kind: str, outputs: list[Value]) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as O
 from nnapi.importers.broadcasting import broadcast, broadcast_shape
-from nnapi.importers.emitter import FLOAT16, Emitter
 from nnapi.importers.graph import BOOL8, FLOAT32, Value
+from nnapi.importers.graph_emitter import FLOAT16, GraphEmitter
 from nnapi.model.arithmetic import FUSING, Arithmetic
 from nnapi.model.operand import OperandType, Shape
 from nnapi.operation_codes import Code, CompositeCode
@@ -77,7 +77,7 @@ def choose(condition: Term, x: Term | float, y: Term) -> Term:
     return Term(node, select(node, *values, broadcast_shape([value.shape for value in values])))
 
 
-def select(emitter: Emitter, condition: Value, x: Value, y: Value, shape: Shape) -> Value:
+def select(emitter: GraphEmitter, condition: Value, x: Value, y: Value, shape: Shape) -> Value:
     """Broadcast the three values to ``shape``, and select x where the condition is true, else y."""
     condition, x, y = (broadcast(emitter, value, shape) for value in (condition, x, y))
     return emitter.apply(O.SELECT, condition, x, y, type=x.type.with_dimensions(()))
@@ -108,6 +108,6 @@ def divide_towards_zero(x: Term, y: Term) -> Term:
     return choose(differs, quotient + 1, quotient)
 
 
-def as_bytes(emitter: Emitter, value: Value, type: OperandType) -> Value:
+def as_bytes(emitter: GraphEmitter, value: Value, type: OperandType) -> Value:
     """Return the lowest 8 bits of an int32 as plain bytes."""
     return emitter.apply(CompositeCode.CONVERT, value, shape=value.shape, type=OperandType(type.code, (), 1.0, 0))

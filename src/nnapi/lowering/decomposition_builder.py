@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
+from nnapi.codes import OperationCode as Op
 from nnapi.lowering.refusal import require
 from nnapi.model.builder import Builder, Tensor
 from nnapi.model.call import Call
+from nnapi.model.emitter import Emitter
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import REGISTRY
 from nnapi.model.parameter import NCHW_TO_NHWC, NHWC_TO_NCHW
+from nnapi.operation_codes import Code
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.rule_table import LoweringRules
-from nnapi.shapes.size import Size
 
 FLOAT32 = OperandCode.TENSOR_FLOAT32
 RULES = LoweringRules("nnapi.lowering.decompositions")
@@ -34,11 +37,12 @@ MOVABLE = frozenset(
 CLAMPS = {FuseCode.FUSED_RELU: "relu", FuseCode.FUSED_RELU1: "relu1", FuseCode.FUSED_RELU6: "relu6"}
 
 
-class Decomposition(Builder):
+class Decomposition(Emitter[Tensor, OperandType], Builder):  # type: ignore[misc]
     """The decomposition of one call, built by a rule.
 
     Rules see NHWC images; an NCHW call gets transposes before and after. The fused activation of the call is applied to
-    its first result. ``origins`` maps an operand of the decomposition to the model's operand.
+    its first result. ``origins`` maps an operand of the decomposition to the model's operand. ``reshape``,
+    ``transpose``, ``slice`` and ``split`` are those of :class:`Emitter`, not the builder's.
     """
 
     def __init__(self, call: Call, given: Mapping[int, OperandType | None], values: Mapping[int, Array]) -> None:
@@ -87,7 +91,7 @@ class Decomposition(Builder):
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the call, with tensors instead of their types."""
-        return self.call.bind(self.read, lambda x: self.permute(x, NCHW_TO_NHWC))
+        return self.call.bind(self.read, lambda x: self.transpose(x, NCHW_TO_NHWC))
 
     def complete(self, made: Tensor | Sequence[Tensor]) -> Model:
         """Finish and return the model; its outputs are the call's results, quantized as the call's operands are."""
@@ -103,10 +107,10 @@ class Decomposition(Builder):
             ):  # clamp after requantizing
                 result = getattr(self, CLAMPS[self.call.activation])(result)
             if not self.is_stored and position < len(slots) and slots[position].name in images:
-                result = self.permute(result, NHWC_TO_NCHW)
+                result = self.transpose(result, NHWC_TO_NCHW)
             is_new = any(result.index in call.outputs for call in self.model.operations)
             if not is_new or result.index in self._outputs:
-                result = self.reshape(result, result.shape)
+                (result,) = self.append(Op.RESHAPE, [result, list(result.shape)], [result.type])
             same = result.type.code == type.code and result.shape == type.dimensions
             require(same, f"its decomposition gives {result.type}, not {type}")
             self.output(result)
@@ -134,65 +138,54 @@ class Decomposition(Builder):
             self._zeros[count] = self.constant(np.zeros(count, np.float32))
         return self._zeros[count]
 
-    def restate(self, tensor: Tensor, shape: Sequence[int]) -> Tensor:
-        """Return the same elements with another shape; a reshaped constant is a constant."""
-        if tuple(shape) == tensor.shape:
-            return tensor
-        value = self.value(tensor)
-        if value is not None:
-            return self.constant(np.reshape(value, shape), tensor.type.with_dimensions(tuple(shape)))
-        return self.reshape(tensor, np.array(shape, np.int32))
+    def append(self, code: Code, inputs: Sequence[Any], results: Sequence[OperandType]) -> list[Tensor]:
+        given = [np.array(each, np.int32) if isinstance(each, list | range) else each for each in inputs]
+        made = self._add(REGISTRY[code], given, {}, out=list(results), scale=None, zero_point=0, name="")
+        return [made] if isinstance(made, Tensor) else list(made)
 
-    def permute(self, tensor: Tensor, order: Sequence[int]) -> Tensor:
-        """Return the tensor with its axes permuted; itself if ``order`` changes nothing."""
+    def full(self, type: OperandType, value: float) -> Tensor:
+        """Return a constant filled with one stored value; one out of range keeps its lowest bits."""
+        return self.constant(np.full(type.dimensions, np.array(value).astype(type.dtype)), type)
+
+    def can_move(self, x: Tensor) -> bool:
+        return x.type.code in MOVABLE
+
+    def reshape(  # type: ignore[override]
+        self, x: Tensor, shape: Sequence[int], to: OperandType | None = None
+    ) -> Tensor:
+        value = self.value(x)
+        if value is None or tuple(shape) == x.shape:
+            return super().reshape(x, shape, to)
+        return self.constant(np.reshape(value, shape), x.type.with_dimensions(tuple(shape)))
+
+    def transpose(  # type: ignore[override]
+        self, x: Tensor, order: Sequence[int], to: OperandType | None = None
+    ) -> Tensor:
         if list(order) == sorted(order):
-            return tensor
-        value, channel = self.value(tensor), tensor.type.channel
-        if value is not None:
-            permuted = np.ascontiguousarray(value.transpose(order))
-            channel = channel and channel._replace(dimension=list(order).index(channel.dimension))
-            return self.constant(permuted, tensor.type.replace(dimensions=permuted.shape, channel=channel))
-        require(channel is None, "its filter is computed and has a scale per channel")
-        if tensor.type.code not in MOVABLE:
-            return self.gather_permuted(tensor, order)
-        return self.transpose(tensor, np.array(order, np.int32))
-
-    def gather_permuted(self, tensor: Tensor, order: Sequence[int]) -> Tensor:
-        """Permute a tensor of any type by gathering its elements one by one."""
-        count = math.prod(tensor.shape)
-        indices = np.arange(count).reshape(tensor.shape).transpose(order)
-        return self.restate(self.pick(self.restate(tensor, (count,)), 0, indices.ravel().tolist()), indices.shape)
-
-    def pick(self, tensor: Tensor, axis: int, indices: Sequence[int] | range) -> Tensor:
-        """Return the elements at ``indices`` along an axis; the result for a constant is a constant."""
-        if list(indices) == list(range(tensor.shape[axis])):
-            return tensor
-        value, channel = self.value(tensor), tensor.type.channel
+            return x
+        value, channel = self.value(x), x.type.channel
         if value is None:
-            return self.gather(tensor, axis, np.array(indices, np.int32))
+            require(channel is None, "its filter is computed and has a scale per channel")
+            return super().transpose(x, order, to)
+        transposed = np.ascontiguousarray(value.transpose(order))
+        channel = channel and channel._replace(dimension=list(order).index(channel.dimension))
+        return self.constant(transposed, x.type.replace(dimensions=transposed.shape, channel=channel))
+
+    def pick(self, x: Tensor, axis: int, indices: Sequence[int] | range | Array) -> Tensor:
+        if np.array_equal(indices, range(x.shape[axis])):
+            return x
+        value, channel = self.value(x), x.type.channel
+        if value is None:
+            return super().pick(x, axis, np.array(indices, np.int32))
         picked = np.ascontiguousarray(value.take(indices, axis))
         if channel is not None and channel.dimension == axis:
             channel = channel._replace(scales=tuple(channel.scales[index] for index in indices))
-        return self.constant(picked, tensor.type.replace(dimensions=picked.shape, channel=channel))
+        return self.constant(picked, x.type.replace(dimensions=picked.shape, channel=channel))
 
-    def block(self, tensor: Tensor, axis: int, begin: int, size: int) -> Tensor:
-        """Return ``size`` elements along an axis, from index ``begin`` on."""
-        if size == tensor.shape[axis] or self.value(tensor) is not None:
-            return self.pick(tensor, axis, range(begin, begin + size))
-        first = [0] * len(tensor.shape)
-        count = [-1 if isinstance(each, Size) else each for each in tensor.shape]  # -1 reaches to the end
-        first[axis], count[axis] = begin, size
-        return self.slice(tensor, np.array(first, np.int32), np.array(count, np.int32))
-
-    def concatenate(self, parts: Sequence[Tensor], axis: int) -> Tensor:
-        """Return the tensors concatenated along an axis."""
-        if len(parts) == 1:
-            return parts[0]
-        shape = list(parts[0].shape)
-        shape[axis] = sum(part.shape[axis] for part in parts)
-        if parts[0].type.code not in MOVABLE:
-            return self.concatenation_v2(list(parts), axis)
-        return self.concatenation(list(parts), axis, out=parts[0].type.with_dimensions(tuple(shape)))
+    def block(self, x: Tensor, axis: int, begin: int, size: int) -> Tensor:
+        if self.value(x) is not None:
+            return self.pick(x, axis, range(begin, begin + size))
+        return super().block(x, axis, begin, size)
 
 
 def outer_and_inner(shape: Shape, axis: int) -> tuple[int, int]:

@@ -10,7 +10,6 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.build import build
 from nnapi.importers.graph import Value
-from nnapi.importers.movement import concatenate
 from nnapi.importers.onnx.computed_sizes import capture_shape, fill
 from nnapi.importers.onnx.convert import Conversion, nested_conversion
 from nnapi.importers.onnx.graph import OnnxGraph
@@ -86,7 +85,7 @@ class Branch:
             initial.append(first)
             before = Value(value.type.with_dimensions(first.dims), f"{result.name}:before")
             self.own.append(OnnxTensor(before.name, result.elem, first.dims, value=before))
-            after = concatenate(node, [before, row], 0) if limit is None else self._write_row(node, before, row)
+            after = node.concatenate([before, row], 0) if limit is None else self._write_row(node, before, row)
             self.results[i] = OnnxTensor(result.name, result.elem, first.dims, value=after)
         return initial
 
@@ -95,7 +94,7 @@ class Branch:
         node, rows = identity(self.outer, empty), value_in_file_order(self.outer, limit)
         least = node.apply(OperationCode.MAXIMUM, rows, node.like(rows, 0), shape=(1,))
         sizes = [least, node.graph.ints(empty.dims[1:])] if empty.rank > 1 else [least]
-        dims = concatenate(node, sizes, 0) if empty.rank > 1 else least
+        dims = node.concatenate(sizes, 0) if empty.rank > 1 else least
         shape = (int(least.array.item()) if least.array is not None else DYNAMIC, *empty.dims[1:])
         value = fill(node, dims, np.zeros(1, DTYPES[empty.elem]), shape)
         return OnnxTensor(f"{empty.name}:rows", empty.elem, shape, value=value)

@@ -1,7 +1,6 @@
 """Images: NCHW in the file, NHWC in the graph. An NCW tensor is an image of height 1. Volumes have a depth, too."""
 
 from nnapi.importers.graph import Value
-from nnapi.importers.movement import transpose
 from nnapi.importers.node import Node
 from nnapi.model.operand import Shape
 
@@ -26,13 +25,13 @@ def image_shape(shape: Shape, is_nhwc: bool) -> Shape:
 def to_nhwc(node: Node, value: Value, shape: Shape) -> Value:
     if _order_matters(shape):
         first = image_shape(shape, is_nhwc=False)
-        return transpose(node, node.reshape(value, first), channels_last(len(first)))
+        return node.transpose(node.reshape(value, first), channels_last(len(first)))
     return node.reshape(value, image_shape(shape, is_nhwc=True))
 
 
 def to_nchw(node: Node, value: Value, shape: Shape) -> Value:
     last = value.rank - 1
-    moved = transpose(node, value, (0, last, *range(1, last))) if _order_matters(shape) else value
+    moved = node.transpose(value, (0, last, *range(1, last))) if _order_matters(shape) else value
     return node.reshape(moved, shape)
 
 

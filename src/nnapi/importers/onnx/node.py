@@ -9,7 +9,6 @@ from nnapi.errors import NnapiError
 from nnapi.formats.onnx.messages import attribute_value, make_node
 from nnapi.importers.graph import BOOL8, FLOATS, INT32, QUANT8, Value, normalize_call
 from nnapi.importers.input_shapes import describe_shape
-from nnapi.importers.movement import concatenate
 from nnapi.importers.node import Node
 from nnapi.importers.onnx.fusion import Fusion
 from nnapi.importers.onnx.images import to_nchw
@@ -207,30 +206,26 @@ class OnnxNode(Node):
 
     # Operations
 
-    def apply(self, code: Code, *inputs: Value, shape: Shape | None = None, type: OperandType | None = None) -> Value:
-        """Append an operation and return its result, by default of the first input's type; its shape is inferred."""
-        leader = type or inputs[0].type
-        return self.several(code, inputs, [OperandType(leader.code, shape or (), leader.scale, leader.zero_point)])[0]
+    def append(self, code: Code, inputs: Sequence[Any], results: Sequence[Value | OperandType]) -> list[Value]:
+        """Append an operation; dimensions that follow from dynamic ones are inferred."""
+        values = [self.operand(each) for each in inputs]
+        types = [each for each in results if isinstance(each, OperandType)]
+        if len(types) == len(results) and not all(value.is_known for value in values):
+            shapes = shapes_of(code, values, types)
+            results = [
+                type.with_dimensions(shape) if shape else type for type, shape in zip(types, shapes, strict=True)
+            ]
+        return super().append(code, values, results)
 
-    def several(self, code: Code, inputs: Sequence[Value], types: Sequence[OperandType]) -> list[Value]:
-        """Append an operation and return all of its results, of these types."""
-        if not all(value.is_known for value in inputs):
-            found = shapes_of(code, inputs, types)
-            types = [type.with_dimensions(shape) if shape else type for type, shape in zip(types, found, strict=True)]
-        results = [self.temporary(type) for type in types]
-        self.graph.emit(code, inputs, results)
-        return results
-
-    def reshape(self, value: Value, shape: Sequence[int], to: Value | None = None) -> Value:
-        if to is None and is_same(shape, value.shape):
-            return value
-        if to is None and value.array is not None and DYNAMIC not in shape and not value.type.channel:
-            expressible(math.prod(shape) == value.array.size, f"{value.name} does not reshape to {list(shape)}")
-            type = value.type.with_dimensions(tuple(shape))
-            return Value(type, value.name, value.array.reshape(shape), value.in_file)
+    def reshape(self, x: Value, shape: Sequence[int], to: Value | None = None) -> Value:
+        if to is None and is_same(shape, x.shape):
+            return x
+        if to is None and x.array is not None and DYNAMIC not in shape and not x.type.channel:
+            expressible(math.prod(shape) == x.array.size, f"{x.name} does not reshape to {list(shape)}")
+            return Value(x.type.with_dimensions(tuple(shape)), x.name, x.array.reshape(shape), x.in_file)
         if list(shape).count(DYNAMIC) > 1 and self.conversion.state.sizes_depend_on_data:
-            return self._move_ones(value, shape, to)
-        return super().reshape(value, shape, to)
+            return self._move_ones(x, shape, to)
+        return super().reshape(x, shape, to)
 
     def _move_ones(self, value: Value, shape: Sequence[int], to: Value | None) -> Value:
         """Insert or remove axes of size 1 between dimensions that depend on data."""
@@ -246,7 +241,7 @@ class OnnxNode(Node):
         """Reshape a value to ``shape``; at the keys of ``sources``, to the dimensions that a run finds at these axes of
         the value."""
         own = self.apply(CompositeCode.SHAPE, value, type=OperandType(INT32), shape=(value.rank,))
-        sizes = concatenate(self, [own, self.graph.ints([size or -1 for size in shape])], 0)
+        sizes = self.concatenate([own, self.graph.ints([size or -1 for size in shape])], 0)
         positions = self.graph.ints([sources.get(i, value.rank + i) for i in range(len(shape))])
         wanted = self.apply(OperationCode.GATHER, sizes, self.i32(0), positions, shape=(len(shape),))
         result = to or self.temporary(value.type.with_dimensions(tuple(shape)))

@@ -7,7 +7,6 @@ import numpy as np
 
 from nnapi.codes import OperationCode as O
 from nnapi.importers.graph import Step, Value
-from nnapi.importers.movement import concatenate, transpose
 from nnapi.importers.recognition.pattern import Number, Operand, Pattern, apply
 from nnapi.importers.recognition.rewriter import Replacement, StepRewriter, pattern
 from nnapi.operation_codes import CompositeCode as Composite
@@ -76,7 +75,7 @@ def _transpose_back(rewriter: StepRewriter, columns: Value) -> Value | None:
         return None
     *order, last, first = step.inputs[1].array.tolist()
     order += [first, last]
-    return step.inputs[0] if order == sorted(order) else transpose(rewriter, step.inputs[0], order)
+    return step.inputs[0] if order == sorted(order) else rewriter.transpose(step.inputs[0], order)
 
 
 @dataclass(eq=False)
@@ -147,4 +146,4 @@ def _repeat(rewriter: StepRewriter, angles: Value) -> Value:
     if angles.array is not None:
         rewriter.graph.reserve(2 * angles.array.nbytes)
         return rewriter.graph.constant(np.concatenate([angles.array] * 2, axis), name=angles.name)
-    return concatenate(rewriter, [angles, angles], axis)
+    return rewriter.concatenate([angles, angles], axis)

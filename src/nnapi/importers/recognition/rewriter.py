@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nnapi.errors import NnapiError
-from nnapi.importers.emitter import Emitter
 from nnapi.importers.graph import Graph, Step, Value
+from nnapi.importers.graph_emitter import GraphEmitter
 from nnapi.importers.recognition.match import StepMatch, fuses
 from nnapi.importers.refusals import Refused
 from nnapi.operation_codes import Code
@@ -25,12 +25,12 @@ REWRITES = Rewrites()
 pattern = REWRITES.pattern
 
 
-class StepRewriter(Rewriter[Step], Emitter):
+class StepRewriter(Rewriter[Step], GraphEmitter):
     """The rewriting of an import's graph. New steps, which functions emit, are named after the last step replaced."""
 
     def __init__(self, graph: Graph, outputs: Sequence[Value]) -> None:
         Rewriter.__init__(self, graph.steps, outputs)
-        Emitter.__init__(self, graph, "")
+        GraphEmitter.__init__(self, graph, "")
         self.match = StepMatch({value: step for value, step in self.flow.makers.items() if not fuses(step)})
 
     def replace(self, rewrite: Rewrite, last: Step, match: Match) -> list[Step] | None:

@@ -22,7 +22,7 @@ def attention(
 def rotary_embedding(b: Decomposition, input: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     shape = input.shape
     pairs = (math.prod(shape) // 2, 2) if interleaved else shape
-    x, axis, half = b.restate(input, pairs), len(pairs) - 1, pairs[-1] // 2
+    x, axis, half = b.reshape(input, pairs), len(pairs) - 1, pairs[-1] // 2
     first, second = b.block(x, axis, 0, half), b.block(x, axis, half, half)
-    turned = b.restate(b.concatenate([-second, first], axis), shape)
+    turned = b.reshape(b.concatenate([-second, first], axis), shape)
     return input * cos + turned * sin

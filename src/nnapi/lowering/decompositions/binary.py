@@ -63,4 +63,4 @@ def _differ_in_sign(b: Decomposition, x: Tensor, y: Tensor) -> Tensor:
 def broadcast(b: Decomposition, x: Tensor, shape: Shape) -> Tensor:
     own = (1,) * (len(shape) - len(x.shape)) + x.shape
     counts = [size // have for size, have in zip(shape, own, strict=True)]
-    return b.restate(x, own) if max(counts) == 1 else b.tile(b.restate(x, own), np.array(counts, np.int32))
+    return b.reshape(x, own) if max(counts) == 1 else b.tile(b.reshape(x, own), np.array(counts, np.int32))

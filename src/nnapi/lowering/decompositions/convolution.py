@@ -53,10 +53,10 @@ def transpose_conv_2d(
     n, h, w, c = input.shape
     _, kh, kw, _ = filter.shape
     (top, bottom), (left, right) = padding
-    x = _move_apart(b, b.restate(input, (n, h, w * c, 1)), 1, stride[0])
+    x = _move_apart(b, b.reshape(input, (n, h, w * c, 1)), 1, stride[0])
     rows = x.shape[1]
-    x = _move_apart(b, b.restate(x, (n * rows, w, c, 1)), 1, stride[1])
-    x = b.restate(x, (n, rows, x.shape[1], c))
+    x = _move_apart(b, b.reshape(x, (n * rows, w, c, 1)), 1, stride[1])
+    x = b.reshape(x, (n, rows, x.shape[1], c))
     around = [(kh - 1 - top, kh - 1 - bottom), (kw - 1 - left, kw - 1 - right)]
     for axis, (before, after) in enumerate(around, 1):
         first, size = max(0, -before), x.shape[axis] + min(0, before) + min(0, after)
@@ -73,8 +73,8 @@ def _move_apart(b: Decomposition, x: Tensor, axis: int, stride: int) -> Tensor:
     n, size, inner, _ = x.shape
     if stride == 1 or size == 1:
         return x
-    apart = b.pad(b.restate(x, (n * size, 1, inner, 1)), [[0, 0], [0, stride - 1], [0, 0], [0, 0]])
-    return b.block(b.restate(apart, (n, size * stride, inner, 1)), axis, 0, (size - 1) * stride + 1)
+    apart = b.pad(b.reshape(x, (n * size, 1, inner, 1)), [[0, 0], [0, stride - 1], [0, 0], [0, 0]])
+    return b.block(b.reshape(apart, (n, size * stride, inner, 1)), axis, 0, (size - 1) * stride + 1)
 
 
 @decomposition(Op.DEPTHWISE_CONV_2D)
@@ -82,4 +82,4 @@ def depthwise_conv_2d(
     b: Decomposition, input: Tensor, filter: Tensor, bias: Tensor, multiplier: int, **window: Any
 ) -> Tensor:
     """Convert to GROUPED_CONV_2D with one group per channel; the filter's last axis becomes its first."""
-    return grouped_conv_2d(b, input, b.permute(filter, (3, 1, 2, 0)), bias, input.shape[3], **window)
+    return grouped_conv_2d(b, input, b.transpose(filter, (3, 1, 2, 0)), bias, input.shape[3], **window)

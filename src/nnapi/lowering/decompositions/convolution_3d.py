@@ -41,22 +41,22 @@ def conv_3d(
     (n, depth, *_, channels), (units, deep, height, width, own) = input.shape, filter.shape
     pads, stride, dilation = map(divide, (paddings, strides, dilations))
     if (height, width) == (1, 1) and stride.image == (1, 1) and not any(map(any, pads.image)):
-        rows, kernel = b.restate(input, (n, depth, out[2] * out[3], channels)), b.restate(filter, (units, deep, 1, own))
+        rows, kernel = b.reshape(input, (n, depth, out[2] * out[3], channels)), b.reshape(filter, (units, deep, 1, own))
         window = {"padding": (pads.depth, (0, 0)), "stride": (stride.depth, 1), "dilation": (dilation.depth, 1)}
         found = _convolve(b, rows, kernel, bias, (n, out[1], rows.shape[2]), groups, **window)
-        return b.restate(found, out)
+        return b.reshape(found, out)
     stack = _pad_depth(b, input, pads.depth)
     window = {"padding": pads.image, "stride": stride.image, "dilation": dilation.image}
     total = None
     for position in range(deep):
         images = _take(b, stack, position * dilation.depth, stride.depth, out[1])
-        images = b.restate(images, (n * out[1], *input.shape[2:]))
-        kernel = b.restate(b.block(filter, 1, position, 1), (units, height, width, own))
+        images = b.reshape(images, (n * out[1], *input.shape[2:]))
+        kernel = b.reshape(b.block(filter, 1, position, 1), (units, height, width, own))
         offset = bias if total is None else b.zeros(units)
         part = _convolve(b, images, kernel, offset, (n * out[1], *out[2:4]), groups, **window)
         total = part if total is None else total + part
     assert total is not None
-    return b.restate(total, out)
+    return b.reshape(total, out)
 
 
 def _convolve(
@@ -69,14 +69,14 @@ def _convolve(
     if own == 1:
         (top, bottom), (left, right) = window["padding"]
         steps = left, right, top, bottom, *window["stride"][::-1], units // groups, 0, False, *window["dilation"][::-1]
-        return b.depthwise_conv_2d(x, b.permute(filter, (3, 1, 2, 0)), bias, *steps, out=type)
+        return b.depthwise_conv_2d(x, b.transpose(filter, (3, 1, 2, 0)), bias, *steps, out=type)
     return convolve_by_groups(b, x, filter, bias, type, groups, **window)
 
 
 def _flatten_images(b: Decomposition, x: Tensor) -> Tensor:
     """Return a volume as [batches, depth, all else]."""
     n, depth, *rest = x.shape
-    return b.restate(x, (n, depth, int(np.prod(rest))))
+    return b.reshape(x, (n, depth, int(np.prod(rest))))
 
 
 def _pad_depth(b: Decomposition, x: Tensor, padding: Pair) -> Tensor:
@@ -102,17 +102,17 @@ def transpose_conv_3d(
     (front, _), stride = paddings[0].tolist(), int(strides[0])
     (top, bottom), (left, right) = paddings[1:].tolist()
     steps = left, right, top, bottom, int(strides[2]), int(strides[1]), 0, False
-    images, total = b.restate(input, (n * depth, *image)), None
+    images, total = b.reshape(input, (n * depth, *image)), None
     for position in range(deep):
-        kernel = b.restate(b.block(filter, 1, position, 1), (units, height, width, own))
+        kernel = b.reshape(b.block(filter, 1, position, 1), (units, height, width, own))
         part = b.transpose_conv_2d(images, kernel, b.zeros(units), *steps)
-        stack = b.restate(part, (n, depth, 1, int(np.prod(out[2:]))))
+        stack = b.reshape(part, (n, depth, 1, int(np.prod(out[2:]))))
         if stride > 1:
             stack = b.pad(stack, np.array([[0, 0], [0, 0], [0, stride - 1], [0, 0]], np.int32))
-        moved = _place(b, b.restate(stack, (n, depth * stride, stack.shape[3])), position - front, out[1])
+        moved = _place(b, b.reshape(stack, (n, depth * stride, stack.shape[3])), position - front, out[1])
         total = moved if total is None else total + moved
     assert total is not None
-    return b.restate(total, out) + bias
+    return b.reshape(total, out) + bias
 
 
 def _place(b: Decomposition, stack: Tensor, first: int, count: int) -> Tensor:

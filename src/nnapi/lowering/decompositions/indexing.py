@@ -16,10 +16,10 @@ def argmax(b: Decomposition, input: Tensor, axis: int) -> Tensor:
     """Reverse the axis first: among equal values, TOPK_V2 returns the last index and ARGMAX the first."""
     rank = len(input.shape)
     axis = axis_of(axis, rank)
-    x = b.permute(input, [*(i for i in range(rank) if i != axis), axis])
+    x = b.transpose(input, [*(i for i in range(rank) if i != axis), axis])
     last = x.shape[-1] - 1
     _, indices = b.topk_v2(b.pick(x, rank - 1, range(last, -1, -1)), 1)
-    return b.restate(last - indices, b.call.results[0].dimensions)
+    return b.reshape(last - indices, b.call.results[0].dimensions)
 
 
 @decomposition(Op.ARGMIN)
@@ -34,8 +34,8 @@ def top_k(b: Decomposition, input: Tensor, axis: int, k: int, largest: bool) -> 
     axis = axis_of(axis, rank)
     order = [*(i for i in range(rank) if i != axis), axis]
     if axis != rank - 1:
-        found = b.top_k(b.permute(input, order), rank - 1, k, largest)
-        return [b.permute(each, np.argsort(order).tolist()) for each in found]
+        found = b.top_k(b.transpose(input, order), rank - 1, k, largest)
+        return [b.transpose(each, np.argsort(order).tolist()) for each in found]
     if not largest:
         real = b.dequantize(input, out=OperandType(FLOAT32)) if input.type.is_quantized else input
         values, indices = b.top_k(_invert(b, real), axis, k, True)
@@ -60,12 +60,12 @@ def embedding_lookup(b: Decomposition, lookups: Tensor, values: Tensor) -> Tenso
 def hashtable_lookup(b: Decomposition, lookups: Tensor, keys: Tensor, values: Tensor) -> list[Tensor]:
     """Gather the row whose key equals each lookup; a lookup without a key gives a row of zero bytes."""
     wanted, count = lookups.shape[0], keys.shape[0]
-    same = b.equal(b.restate(lookups, (wanted, 1)), b.restate(keys, (1, count)))
+    same = b.equal(b.reshape(lookups, (wanted, 1)), b.reshape(keys, (1, count)))
     most, indices = b.topk_v2(as_numbers(b, same), 1)
-    rows = b.gather(values, 0, b.restate(indices, (wanted,)))
-    found = b.restate(most, (wanted, *[1] * (len(values.shape) - 1)))
+    rows = b.gather(values, 0, b.reshape(indices, (wanted,)))
+    found = b.reshape(most, (wanted, *[1] * (len(values.shape) - 1)))
     spread = b.tile(found, np.array([1, *values.shape[1:]], np.int32))
     zeros = b.constant(np.zeros(rows.shape, rows.type.dtype), rows.type)
     rows = b.select(spread > 0, rows, zeros, out=rows.type)
-    hits = b.cast(b.restate(most, (wanted,)), out=b.call.results[1])
+    hits = b.cast(b.reshape(most, (wanted,)), out=b.call.results[1])
     return [rows, hits]

@@ -44,7 +44,7 @@ def take(b: Decomposition, input: Tensor, axis: int, indices: Tensor) -> Tensor:
 @decomposition(Composite.GATHER_ELEMENTS)
 def gather_elements(b: Decomposition, input: Tensor, axis: int, indices: Tensor, from_end: bool) -> Tensor:
     flat = _flatten_along(b, input.shape, axis_of(axis, len(input.shape)), indices, from_end)
-    return b.restate(_pick_rows(b, b.restate(input, (math.prod(input.shape),)), flat), indices.shape)
+    return b.reshape(_pick_rows(b, b.reshape(input, (math.prod(input.shape),)), flat), indices.shape)
 
 
 @decomposition(Composite.GATHER_ND)
@@ -53,12 +53,12 @@ def gather_nd(b: Decomposition, input: Tensor, indices: Tensor, batch_dims: int,
     own, (*outer, depth) = input.shape, indices.shape
     span, batches = own[batch_dims : batch_dims + depth], math.prod(own[:batch_dims])
     width, size = math.prod(own[batch_dims + depth :]), math.prod(span)
-    flat = _flatten(b, b.restate(indices, (math.prod(outer), depth)), span, from_end, is_gathered=batches == 1)
+    flat = _flatten(b, b.reshape(indices, (math.prod(outer), depth)), span, from_end, is_gathered=batches == 1)
     if batches > 1:
         begins = np.repeat(np.arange(batches, dtype=np.int32) * size, math.prod(outer) // batches)
         known = b.value(flat)
         flat = flat + begins if known is None else b.constant(known + begins)
-    return b.restate(_pick_rows(b, b.restate(input, (batches * size, width)), flat), b.call.results[0].dimensions)
+    return b.reshape(_pick_rows(b, b.reshape(input, (batches * size, width)), flat), b.call.results[0].dimensions)
 
 
 @decomposition(Composite.SCATTER_ELEMENTS)
@@ -72,15 +72,15 @@ def scatter_elements(
     if b.value(indices) is not None or not covers:
         flat = _flatten_along(b, own, axis, indices, from_end)
         return _scatter(
-            b, input, b.restate(flat, (1, math.prod(indices.shape))), updates, (1, math.prod(own), 1), reduction
+            b, input, b.reshape(flat, (1, math.prod(indices.shape))), updates, (1, math.prod(own), 1), reduction
         )
     order = [*(i for i in range(rank) if i != axis), axis]
     lines, count = math.prod(own) // own[axis], indices.shape[axis]
-    at = _count_from_start(b, b.permute(indices, order), own[axis : axis + 1], from_end)
-    at = _scale(b, b.restate(at, (lines * count,)), own[axis], 1)
-    moved, moved_updates = b.permute(input, order), b.permute(updates, order)
-    made = _scatter(b, moved, b.restate(at, (lines, count)), moved_updates, (lines, own[axis], 1), reduction)
-    return b.permute(made, np.argsort(order).tolist())
+    at = _count_from_start(b, b.transpose(indices, order), own[axis : axis + 1], from_end)
+    at = _scale(b, b.reshape(at, (lines * count,)), own[axis], 1)
+    moved, moved_updates = b.transpose(input, order), b.transpose(updates, order)
+    made = _scatter(b, moved, b.reshape(at, (lines, count)), moved_updates, (lines, own[axis], 1), reduction)
+    return b.transpose(made, np.argsort(order).tolist())
 
 
 @decomposition(Composite.SCATTER_ND)
@@ -89,7 +89,7 @@ def scatter_nd(
 ) -> Tensor:
     own, (*outer, depth) = input.shape, indices.shape
     count, span = math.prod(outer), own[:depth]
-    flat = b.restate(_flatten(b, b.restate(indices, (count, depth)), span, from_end), (1, count))
+    flat = b.reshape(_flatten(b, b.reshape(indices, (count, depth)), span, from_end), (1, count))
     return _scatter(b, input, flat, updates, (1, math.prod(span), math.prod(own[depth:])), reduction)
 
 
@@ -101,7 +101,7 @@ def _flatten_along(b: Decomposition, own: Shape, axis: int, indices: Tensor, fro
     count, stride = math.prod(indices.shape), math.prod(own[axis + 1 :])
     grid = np.indices(indices.shape, np.int32)
     base = sum(grid[k] * math.prod(own[k + 1 :]) for k in range(len(own)) if k != axis)
-    column = b.restate(_count_from_start(b, indices, own[axis : axis + 1], from_end), (count,))
+    column = b.reshape(_count_from_start(b, indices, own[axis : axis + 1], from_end), (count,))
     if own[axis] == math.prod(own):
         return column
     along, added = _scale(b, column, own[axis], stride), np.broadcast_to(base, indices.shape)
@@ -119,9 +119,9 @@ def _flatten(b: Decomposition, rows: Tensor, span: Shape, from_end: bool, *, is_
     if known is not None:
         return b.constant(np.ravel_multi_index(tuple(known.T), span).astype(np.int32))
     if depth == 1 and is_gathered:
-        return b.restate(counted, (count,))
+        return b.reshape(counted, (count,))
     terms = [
-        _scale(b, b.restate(b.block(counted, 1, k, 1), (count,)), span[k], math.prod(span[k + 1 :]))
+        _scale(b, b.reshape(b.block(counted, 1, k, 1), (count,)), span[k], math.prod(span[k + 1 :]))
         for k in range(depth)
     ]
     return reduce(add, terms)
@@ -161,21 +161,21 @@ def _scatter(
     """Return an input of ``shape``, [lines, size, width], with updates at the indices ``at``, [lines, count]."""
     lines, size, width = shape
     known, count = b.value(at), at.shape[1]
-    rows, given = b.restate(input, (lines * size, width)), b.restate(updates, (lines * count, width))
+    rows, given = b.reshape(input, (lines * size, width)), b.reshape(updates, (lines * count, width))
     if known is not None:
         made = _write_rows(b, rows, given, known.reshape(-1), reduction)
     elif reduction == Reduction.NONE:
         made = _pick_last(b, at, rows, given, shape)
     else:
         made = _combine_all(b, at, rows, given, shape, Reduction(reduction))
-    return b.restate(made, input.shape)
+    return b.reshape(made, input.shape)
 
 
 def _find_hits(b: Decomposition, at: Tensor, size: int) -> Tensor:
     """Return whether each index, [lines, 1, count], is each position, [1, size, 1]."""
     lines, count = at.shape
     positions = b.constant(np.arange(size, dtype=np.int32).reshape(1, size, 1))
-    return b.equal(b.restate(at, (lines, 1, count)), positions)
+    return b.equal(b.reshape(at, (lines, 1, count)), positions)
 
 
 def _pick_last(b: Decomposition, at: Tensor, rows: Tensor, updates: Tensor, shape: tuple[int, int, int]) -> Tensor:
@@ -189,7 +189,7 @@ def _pick_last(b: Decomposition, at: Tensor, rows: Tensor, updates: Tensor, shap
     before = lines * size + count * np.arange(lines, dtype=np.int32) - 1
     written = last + np.repeat(before.reshape(lines, 1), size, 1)
     picked = b.select(last > 0, written, kept)
-    return b.gather(b.concatenate([rows, updates], 0), 0, b.restate(picked, (lines * size,)))
+    return b.gather(b.concatenate([rows, updates], 0), 0, b.reshape(picked, (lines * size,)))
 
 
 def _combine_all(
@@ -199,13 +199,13 @@ def _combine_all(
     (lines, size, width), count = shape, at.shape[1]
     whole = (lines, size, count, width)
     require(math.prod(whole) <= MOST_COMPARED, f"its decomposition combines {math.prod(whole)} elements")
-    wide = b.tile(b.restate(at, (lines, 1, count, 1)), np.array([1, 1, 1, width], np.int32))
+    wide = b.tile(b.reshape(at, (lines, 1, count, 1)), np.array([1, 1, 1, width], np.int32))
     hits = b.equal(wide, b.constant(np.arange(size, dtype=np.int32).reshape(1, size, 1, 1)))
-    given = b.tile(b.restate(updates, (lines, 1, count, width)), np.array([1, size, 1, 1], np.int32))
+    given = b.tile(b.reshape(updates, (lines, 1, count, width)), np.array([1, size, 1, 1], np.int32))
     neutral = b.constant(np.full(whole, _find_neutral(reduction, updates.type.dtype)))
     combine = COMBINATIONS[COMBINED[reduction]]
     folded = fold_along(b, b.select(hits, given, neutral), 2, combine)
-    return combine(b, rows, b.restate(folded, rows.shape))
+    return combine(b, rows, b.reshape(folded, rows.shape))
 
 
 def _find_neutral(reduction: Reduction, dtype: np.dtype[Any]) -> Any:

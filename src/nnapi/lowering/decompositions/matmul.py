@@ -21,10 +21,10 @@ MOST_PRODUCTS = 256
 @decomposition(Op.FULLY_CONNECTED)
 def fully_connected(b: Decomposition, input: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
     units, size = weights.shape
-    image = b.restate(input, (math.prod(input.shape) // size, 1, 1, size))
+    image = b.reshape(input, (math.prod(input.shape) // size, 1, 1, size))
     type = b.call.results[0]
     out = type.with_dimensions((image.shape[0], 1, 1, units))
-    return b.restate(convolve(b, image, b.restate(weights, (units, 1, 1, size)), bias, out), type.dimensions)
+    return b.reshape(convolve(b, image, b.reshape(weights, (units, 1, 1, size)), bias, out), type.dimensions)
 
 
 @decomposition(Op.BATCH_MATMUL)
@@ -35,8 +35,8 @@ def batch_matmul(b: Decomposition, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y:
     require(math.prod(batch) <= MOST_MATRICES, f"its {math.prod(batch)} matrices are too many to multiply one by one")
     rank = len(type.dimensions)
     transposed = [*range(rank - 2), rank - 1, rank - 2]
-    left, right = (b.permute(lhs, transposed) if adj_x else lhs), (rhs if adj_y else b.permute(rhs, transposed))
-    left, right = (b.restate(x, (math.prod(x.shape[:-1]), x.shape[-1])) for x in (left, right))
+    left, right = (b.transpose(lhs, transposed) if adj_x else lhs), (rhs if adj_y else b.transpose(rhs, transposed))
+    left, right = (b.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1])) for x in (left, right))
     numbers = np.arange(math.prod(batch)).reshape(batch or (1,))
     of_left, of_right = (_matrix_numbers(x.shape[:-2], numbers.shape) for x in (lhs, rhs))
     if type.code == OperandCode.TENSOR_INT32:
@@ -52,7 +52,7 @@ def batch_matmul(b: Decomposition, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y:
         )
         for i, j in zip(of_left, of_right, strict=True)
     ]
-    return b.restate(b.concatenate(parts, 0), type.dimensions)
+    return b.reshape(b.concatenate(parts, 0), type.dimensions)
 
 
 def _multiply_integers(
@@ -62,11 +62,11 @@ def _multiply_integers(
     *_, rows, columns = b.call.results[0].dimensions
     count, depth = len(of_left), left.shape[1]
     require(depth <= MOST_PRODUCTS, f"its {depth} products of integers are too many to decompose")
-    x = b.pick(b.restate(left, (left.shape[0] // rows, rows, depth)), 0, of_left)
-    y = b.pick(b.restate(right, (right.shape[0] // columns, columns, depth)), 0, of_right)
-    products = b.restate(x, (count, rows, 1, depth)) * b.restate(y, (count, 1, columns, depth))
+    x = b.pick(b.reshape(left, (left.shape[0] // rows, rows, depth)), 0, of_left)
+    y = b.pick(b.reshape(right, (right.shape[0] // columns, columns, depth)), 0, of_right)
+    products = b.reshape(x, (count, rows, 1, depth)) * b.reshape(y, (count, 1, columns, depth))
     terms = [b.block(products, 3, k, 1) for k in range(depth)]
-    return b.restate(reduce(add, terms), b.call.results[0].dimensions)
+    return b.reshape(reduce(add, terms), b.call.results[0].dimensions)
 
 
 def _matrix_numbers(batch: tuple[int, ...], wanted: tuple[int, ...]) -> list[int]:

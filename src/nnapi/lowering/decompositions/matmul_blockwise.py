@@ -53,9 +53,9 @@ def _unpack_weights(
     if zero_points is None:
         points = b.number(values, 1 << (bits - 1))
     else:
-        points = b.restate(b.block(_unpack_bits(b, zero_points, bits), 1, 0, blocks), (units, blocks, 1))
-    factors = b.restate(_as_float(b, scales), (units, blocks, 1))
-    return b.restate(b.mul(b.sub(values, points, 0), factors, 0), (units, blocks * block_size))
+        points = b.reshape(b.block(_unpack_bits(b, zero_points, bits), 1, 0, blocks), (units, blocks, 1))
+    factors = b.reshape(_as_float(b, scales), (units, blocks, 1))
+    return b.reshape(b.mul(b.sub(values, points, 0), factors, 0), (units, blocks * block_size))
 
 
 def _unpack_bits(b: Decomposition, packed: Tensor, bits: int) -> Tensor:
@@ -66,5 +66,5 @@ def _unpack_bits(b: Decomposition, packed: Tensor, bits: int) -> Tensor:
         higher = b.floor(b.mul(rest, b.number(rest, 1 / base), 0))
         parts.append(b.sub(rest, b.mul(higher, b.number(rest, base), 0), 0))
         rest = higher
-    spread = [b.restate(each, (*outer, count, 1)) for each in (*parts, rest)]
-    return b.restate(b.concatenate(spread, len(packed.shape)), (*outer, count * len(spread)))
+    spread = [b.reshape(each, (*outer, count, 1)) for each in (*parts, rest)]
+    return b.reshape(b.concatenate(spread, len(packed.shape)), (*outer, count * len(spread)))

@@ -8,7 +8,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition_builder import Decomposition, decomposition, outer_and_inner
 from nnapi.model.builder import Tensor
-from nnapi.model.operand import Array, OperandType
+from nnapi.model.operand import Array
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.slice import slice_steps
@@ -22,21 +22,19 @@ def result_dimensions(b: Decomposition) -> tuple[int, ...]:
 
 @decomposition(Op.SQUEEZE, Op.EXPAND_DIMS)
 def reshape(b: Decomposition, input: Tensor, **_: Any) -> Tensor:
-    return b.restate(input, result_dimensions(b))
+    return b.reshape(input, result_dimensions(b))
 
 
 @decomposition(Op.FILL)
 def fill(b: Decomposition, dims: Array, value: Any) -> Tensor:
-    type = b.call.results[0]
-    full = b.constant(np.full(type.size, value, type.dtype), OperandType(type.code, (type.size,)))
-    return b.reshape(full, np.array(type.dimensions, np.int32))
+    return b.full(b.call.results[0], value)
 
 
 @decomposition(Op.PACK)
 def pack(b: Decomposition, axis: int, inputs: Sequence[Tensor]) -> Tensor:
     shape = list(result_dimensions(b))
     shape[axis] = 1
-    return b.concatenate([b.restate(each, shape) for each in inputs], axis)
+    return b.concatenate([b.reshape(each, shape) for each in inputs], axis)
 
 
 @decomposition(Composite.CONCATENATION_V2)
@@ -58,7 +56,7 @@ def concatenate_integers(b: Decomposition, inputs: Sequence[Tensor], axis: int) 
 @decomposition(Op.TRANSPOSE)
 def transpose(b: Decomposition, input: Tensor, perm: Array | None) -> Tensor:
     order = range(len(input.shape))[::-1] if perm is None else perm.tolist()
-    return b.gather_permuted(input, order)
+    return b.gather_transposed(input, order)
 
 
 # Slices
@@ -82,7 +80,7 @@ def slice_block(b: Decomposition, input: Tensor, begin: Array, size: Array) -> T
 def strided_slice(b: Decomposition, input: Tensor, shrink_axis_mask: int, **bounds: Any) -> Tensor:
     for axis, steps in enumerate(slice_steps(input.shape, **bounds)):
         input = b.pick(input, axis, steps)
-    return b.restate(input, result_dimensions(b))
+    return b.reshape(input, result_dimensions(b))
 
 
 @decomposition(Op.REVERSE)
@@ -103,17 +101,8 @@ def tile(b: Decomposition, input: Tensor, multiples: Array) -> Tensor:
 
 @decomposition(Op.PAD, Op.PAD_V2)
 def pad(b: Decomposition, input: Tensor, paddings: Array, pad_value: float | None = None) -> Tensor:
-    """Concatenate constants before and after the tensor, axis by axis. Values out of range keep their lowest bits."""
-    x, value = input, np.array(input.type.zero_point if pad_value is None else pad_value).astype(input.type.dtype)
-    for axis, around in enumerate(paddings.tolist()):
-        parts = [x]
-        for size, at in zip(around, (0, 2), strict=True):
-            if size:
-                shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
-                full = b.constant(np.full(shape, value), x.type.with_dimensions(shape))
-                parts.insert(min(at, len(parts)), full)
-        x = b.concatenate(parts, axis)
-    return x
+    value = input.type.zero_point if pad_value is None else pad_value
+    return b.pad_by_concatenation(input, paddings.tolist(), value)
 
 
 @decomposition(Op.MIRROR_PAD)
@@ -131,22 +120,22 @@ def mirror_pad(b: Decomposition, input: Tensor, paddings: Array, mode: int) -> T
 def channel_shuffle(b: Decomposition, input: Tensor, num_groups: int, axis: int) -> Tensor:
     axis = axis_of(axis, len(input.shape))
     outer, inner = outer_and_inner(input.shape, axis)
-    grouped = b.restate(input, (outer, num_groups, input.shape[axis] // num_groups, inner))
-    return b.restate(b.permute(grouped, SWAPPED), input.shape)
+    grouped = b.reshape(input, (outer, num_groups, input.shape[axis] // num_groups, inner))
+    return b.reshape(b.transpose(grouped, SWAPPED), input.shape)
 
 
 @decomposition(Op.DEPTH_TO_SPACE)
 def depth_to_space(b: Decomposition, input: Tensor, block_size: int) -> Tensor:
     n, h, w, c = input.shape
-    rows = b.permute(b.restate(input, (n * h, w, block_size, c // block_size)), SWAPPED)
-    return b.restate(rows, result_dimensions(b))
+    rows = b.transpose(b.reshape(input, (n * h, w, block_size, c // block_size)), SWAPPED)
+    return b.reshape(rows, result_dimensions(b))
 
 
 @decomposition(Op.SPACE_TO_DEPTH)
 def space_to_depth(b: Decomposition, input: Tensor, block_size: int) -> Tensor:
     n, h, w, c = input.shape
-    rows = b.restate(input, (n * h // block_size, block_size, w // block_size, block_size * c))
-    return b.restate(b.permute(rows, SWAPPED), result_dimensions(b))
+    rows = b.reshape(input, (n * h // block_size, block_size, w // block_size, block_size * c))
+    return b.reshape(b.transpose(rows, SWAPPED), result_dimensions(b))
 
 
 @decomposition(Op.SPACE_TO_BATCH_ND)
@@ -155,15 +144,15 @@ def space_to_batch(b: Decomposition, input: Tensor, block_shape: Array, paddings
     around = np.array([[0, 0], *paddings.tolist(), [0, 0]], np.int32)
     x = b.pad(input, around) if around.any() else input
     (n, h, w, c), (high, wide) = x.shape, block_shape.tolist()
-    x = b.permute(b.restate(x, (n * h, w // wide, wide, c)), (2, 0, 1, 3))
-    x = b.restate(x, (wide * n, h // high, high, w // wide * c))
-    return b.restate(b.permute(x, (2, 0, 1, 3)), result_dimensions(b))
+    x = b.transpose(b.reshape(x, (n * h, w // wide, wide, c)), (2, 0, 1, 3))
+    x = b.reshape(x, (wide * n, h // high, high, w // wide * c))
+    return b.reshape(b.transpose(x, (2, 0, 1, 3)), result_dimensions(b))
 
 
 @decomposition(Op.BATCH_TO_SPACE_ND)
 def batch_to_space(b: Decomposition, input: Tensor, block_shape: Array) -> Tensor:
     (n, h, w, c), (high, wide) = input.shape, block_shape.tolist()
     n //= high * wide
-    x = b.permute(b.restate(input, (high, wide * n, h, w * c)), (1, 2, 0, 3))
-    x = b.permute(b.restate(x, (wide, n * h * high, w, c)), (1, 2, 0, 3))
-    return b.restate(x, result_dimensions(b))
+    x = b.transpose(b.reshape(input, (high, wide * n, h, w * c)), (1, 2, 0, 3))
+    x = b.transpose(b.reshape(x, (wide, n * h * high, w, c)), (1, 2, 0, 3))
+    return b.reshape(x, result_dimensions(b))

@@ -48,13 +48,13 @@ def local_response_normalization(
     rank = len(input.shape)
     axis = axis_of(axis, rank)
     order = [*(i for i in range(rank) if i != axis), axis]
-    x = b.permute(input, order)
+    x = b.transpose(input, order)
     size = x.shape[-1]
     indices = np.arange(size)
     band = (np.abs(indices - indices[:, None]) <= radius).astype(np.float32)
-    rows = b.restate(x * x, (math.prod(x.shape) // size, size))
-    sums = b.restate(b.fully_connected(rows, b.constant(band), b.constant(np.zeros(size, np.float32)), 0), x.shape)
-    return b.permute(x * b.pow(sums * alpha + bias, -beta), [int(i) for i in np.argsort(order)])
+    rows = b.reshape(x * x, (math.prod(x.shape) // size, size))
+    sums = b.reshape(b.fully_connected(rows, b.constant(band), b.constant(np.zeros(size, np.float32)), 0), x.shape)
+    return b.transpose(x * b.pow(sums * alpha + bias, -beta), [int(i) for i in np.argsort(order)])
 
 
 @decomposition(Op.INSTANCE_NORMALIZATION)
@@ -70,13 +70,13 @@ def layer_norm(
 ) -> Tensor:
     x, axes, shape = _merge_groups(b, input, axis)
     normal = _divide_by_root(b, x - b.mean(x, axes, 1), axes, epsilon)
-    return b.restate(_scale(b, normal, shape, gamma, beta), input.shape)
+    return b.reshape(_scale(b, normal, shape, gamma, beta), input.shape)
 
 
 @decomposition(Composite.RMS_NORM)
 def rms_norm(b: Decomposition, input: Tensor, gamma: Tensor | None, axis: int, epsilon: float) -> Tensor:
     x, axes, shape = _merge_groups(b, input, axis)
-    return b.restate(_scale(b, _divide_by_root(b, x, axes, epsilon), shape, gamma, None), input.shape)
+    return b.reshape(_scale(b, _divide_by_root(b, x, axes, epsilon), shape, gamma, None), input.shape)
 
 
 @decomposition(Composite.GROUP_NORM)
@@ -85,27 +85,27 @@ def group_norm(
 ) -> Tensor:
     """Reduce each channel first, which engines do faster than groups of an inner axis."""
     batches, channels = input.shape[0], input.shape[-1]
-    x = b.restate(input, (batches, math.prod(input.shape[1:-1]), channels))
+    x = b.reshape(input, (batches, math.prod(input.shape[1:-1]), channels))
     by_group, by_channel = (batches, groups, channels // groups), (batches, 1, channels)
     ones = b.constant(np.ones((groups, channels // groups), input.type.dtype))
 
     def mean_of(x: Tensor) -> Tensor:
-        return b.mean(b.restate(b.mean(x, [1], 1), by_group), [2], 1)
+        return b.mean(b.reshape(b.mean(x, [1], 1), by_group), [2], 1)
 
     def spread(x: Tensor) -> Tensor:
-        return b.restate(x * ones, by_channel)
+        return b.reshape(x * ones, by_channel)
 
     centered = x - spread(mean_of(x))
     inverse = spread(_invert_root(b, mean_of(centered * centered), epsilon))
     normal = centered * (inverse if gamma is None else inverse * gamma)
-    return b.restate(normal if beta is None else normal + beta, input.shape)
+    return b.reshape(normal if beta is None else normal + beta, input.shape)
 
 
 def _merge_groups(b: Decomposition, input: Tensor, axis: int) -> tuple[Tensor, list[int], Shape]:
     """Return the input with the normalized axes merged to the last one, that axis, and the shape of a group."""
     axis = axis_of(axis, len(input.shape))
     group = input.shape[axis:]
-    merged = b.restate(input, (*input.shape[:axis], math.prod(group)))
+    merged = b.reshape(input, (*input.shape[:axis], math.prod(group)))
     return merged, [axis], group
 
 
@@ -128,4 +128,4 @@ def _scale(b: Decomposition, x: Tensor, group: Shape, gamma: Tensor | None, beta
 def _merge(b: Decomposition, factor: Tensor, group: Shape) -> Tensor:
     if math.prod(factor.shape) not in (1, math.prod(group)):
         factor = broadcast(b, factor, group)
-    return b.restate(factor, (math.prod(factor.shape),))
+    return b.reshape(factor, (math.prod(factor.shape),))

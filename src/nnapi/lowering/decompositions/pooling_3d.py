@@ -18,9 +18,9 @@ def pool_3d(b: Decomposition, input: Tensor, paddings: Array, strides: Array, si
     out = b.call.results[0].dimensions
     n, depth, *image, channels = input.shape
     pads, stride, window = map(divide, (paddings, strides, size))
-    flat = _pool(b, b.restate(input, (n * depth, *image, channels)), pads.image, stride.image, window.image)
-    lines = b.restate(flat, (n, depth, out[2] * out[3], channels))
-    return b.restate(_pool(b, lines, (pads.depth, (0, 0)), (stride.depth, 1), (window.depth, 1)), out)
+    flat = _pool(b, b.reshape(input, (n * depth, *image, channels)), pads.image, stride.image, window.image)
+    lines = b.reshape(flat, (n, depth, out[2] * out[3], channels))
+    return b.reshape(_pool(b, lines, (pads.depth, (0, 0)), (stride.depth, 1), (window.depth, 1)), out)
 
 
 def _pool(b: Decomposition, x: Tensor, padding: Padding, stride: Pair, size: Sequence[int]) -> Tensor:

@@ -54,5 +54,5 @@ def max_unpool_2d(b: Decomposition, input: Tensor, positions: Tensor, size: Arra
         rows.setdefault(row, []).append(b.select(is_there, input, zeros))
     down, across = size.tolist()
     line = across * width * depth
-    lines = [b.restate(b.concatenate(parts, 3), (n, height, line)) for parts in rows.values()]
-    return b.restate(b.concatenate(lines, 2), (n, down * height, across * width, depth))
+    lines = [b.reshape(b.concatenate(parts, 3), (n, height, line)) for parts in rows.values()]
+    return b.reshape(b.concatenate(lines, 2), (n, down * height, across * width, depth))

@@ -164,15 +164,15 @@ def svdf(
 ) -> Sequence[Tensor]:
     """Append the features of this input to the state, multiply by the time weights, then shift the state."""
     batch, (filters, memory) = input.shape[0], weights_time.shape
-    features = b.restate(fully_connect(b, input, weights_feature), (batch, filters, 1))
+    features = b.reshape(fully_connect(b, input, weights_feature), (batch, filters, 1))
     nothing = features * 0
     state, after = features, nothing
     if memory > 1:
-        earlier = b.block(b.restate(state_in, (batch, filters, memory)), 2, 0, memory - 1)
+        earlier = b.block(b.reshape(state_in, (batch, filters, memory)), 2, 0, memory - 1)
         state = b.concatenate([earlier, features], 2)
         after = b.concatenate([b.block(state, 2, 1, memory - 1), nothing], 2)
     weighted = b.mean(state * weights_time, [2], 1)
-    ranks = b.mean(b.restate(weighted, (batch, filters // rank, rank)), [2], 1)
-    out = b.restate(ranks * (memory * rank), (batch, filters // rank))
+    ranks = b.mean(b.reshape(weighted, (batch, filters // rank, rank)), [2], 1)
+    out = b.reshape(ranks * (memory * rank), (batch, filters // rank))
     out = out if bias is None else out + bias
-    return b.restate(after, state_in.shape), apply_activation(b, CLAMPS.get(FuseCode(activation), ""), out)
+    return b.reshape(after, state_in.shape), apply_activation(b, CLAMPS.get(FuseCode(activation), ""), out)

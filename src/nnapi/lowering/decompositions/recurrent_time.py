@@ -25,16 +25,16 @@ def in_rows(b: Decomposition, sequence: Tensor, time_major: bool) -> Tensor:
     """Return the steps of a sequence one after another: [time · batch, size]."""
     shape = sequence.shape if time_major else (sequence.shape[1], sequence.shape[0], sequence.shape[2])
     if not time_major and min(shape[:2]) > 1:
-        sequence = b.permute(sequence, (1, 0, 2))
-    return b.restate(sequence, (shape[0] * shape[1], shape[2]))
+        sequence = b.transpose(sequence, (1, 0, 2))
+    return b.reshape(sequence, (shape[0] * shape[1], shape[2]))
 
 
 def from_rows(b: Decomposition, rows: Tensor, batch: int, time_major: bool) -> Tensor:
     """Return the sequence whose steps are given one after another."""
     count = rows.shape[0] // batch
     if time_major or min(count, batch) == 1:
-        return b.restate(rows, (count, batch, rows.shape[1]) if time_major else (batch, count, rows.shape[1]))
-    return b.permute(b.restate(rows, (count, batch, rows.shape[1])), (1, 0, 2))
+        return b.reshape(rows, (count, batch, rows.shape[1]) if time_major else (batch, count, rows.shape[1]))
+    return b.transpose(b.reshape(rows, (count, batch, rows.shape[1])), (1, 0, 2))
 
 
 def over_time(
@@ -84,7 +84,7 @@ def _zeros_like(b: Decomposition, x: Tensor) -> Tensor:
 
 def _spread(b: Decomposition, lengths: Tensor, units: int) -> Tensor:
     """Return the lengths of a batch's rows, repeated for each unit: [batch, units]."""
-    column = b.restate(lengths, (lengths.shape[0], 1))
+    column = b.reshape(lengths, (lengths.shape[0], 1))
     return column + np.zeros((1, units), np.int32)
 
 
@@ -179,5 +179,5 @@ class _Loop:
     def _read(self, body: Decomposition, rows: Tensor, times: Tensor) -> Tensor:
         """Return the rows of a pass's steps."""
         width = rows.shape[1]
-        whole = body.restate(rows, (self.count, self.batch * width))
-        return body.restate(body.gather(whole, 0, times), (STEPS_OF_PASS * self.batch, width))
+        whole = body.reshape(rows, (self.count, self.batch * width))
+        return body.reshape(body.gather(whole, 0, times), (STEPS_OF_PASS * self.batch, width))

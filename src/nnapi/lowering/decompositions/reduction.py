@@ -38,8 +38,8 @@ def fold(b: Decomposition, input: Tensor, axes: Array, keep_dims: bool) -> Tenso
     dropped = reduced_axes(rank, axes)
     kept = [axis for axis in range(rank) if axis not in dropped]
     count = math.prod(x.shape[axis] for axis in dropped)
-    x = b.restate(b.permute(x, [*kept, *dropped]), (math.prod(x.shape) // count, count))
-    made = b.restate(fold_along(b, x, 1, combine), b.call.results[0].dimensions)
+    x = b.reshape(b.transpose(x, [*kept, *dropped]), (math.prod(x.shape) // count, count))
+    made = b.reshape(fold_along(b, x, 1, combine), b.call.results[0].dimensions)
     return is_one(b, made) if is_logical else made
 
 
@@ -79,15 +79,15 @@ def cumsum(b: Decomposition, input: Tensor, axis: int, exclusive: bool, reverse:
     """Multiply rows by a triangular matrix; add integers in passes, because the product computes floats."""
     rank, axis = len(input.shape), axis_of(axis, len(input.shape))
     order = [*(i for i in range(rank) if i != axis), axis]
-    last = b.permute(input, order)
-    rows = b.restate(last, (math.prod(last.shape[:-1]), last.shape[-1]))
+    last = b.transpose(input, order)
+    rows = b.reshape(last, (math.prod(last.shape[:-1]), last.shape[-1]))
     if input.type.code == OperandCode.TENSOR_INT32:
         summed = _sum_integers(b, rows, exclusive, reverse)
     else:
         triangle = np.tri(last.shape[-1], k=-1 if exclusive else 0, dtype=input.type.dtype)
         matrix = b.constant(triangle if reverse else np.ascontiguousarray(triangle.T))
         summed = b.batch_matmul(rows, matrix, False, False)
-    return b.permute(b.restate(summed, last.shape), np.argsort(order).tolist())
+    return b.transpose(b.reshape(summed, last.shape), np.argsort(order).tolist())
 
 
 def _sum_integers(b: Decomposition, rows: Tensor, exclusive: bool, reverse: bool) -> Tensor:

@@ -36,16 +36,16 @@ def grid_sample(b: Decomposition, input: Tensor, grid: Tensor, mode: int, paddin
     edge = int(padding == Padding.ZEROS)  # padding around the image, read for locations outside
     height, width = (size + 2 * edge for size in sizes)
     require(count * height * width <= MOST_PIXELS, "its images have too many pixels")
-    pixels = b.restate(_surround(b, input) if edge else input, (count * height * width, depth))
+    pixels = b.reshape(_surround(b, input) if edge else input, (count * height * width, depth))
     rows = int(np.prod(grid.shape[:3]))
     taps: list[Tap] = []
-    for location, weight in _find_taps(b, mode, _count_pixels(b.restate(grid, (rows, 2)), sizes, align_corners)):
+    for location, weight in _find_taps(b, mode, _count_pixels(b.reshape(grid, (rows, 2)), sizes, align_corners)):
         if padding == Padding.REFLECTION:
             location = _reflect(b, location, sizes, align_corners)
         location = location + 1 if edge else location
         location = b.minimum(b.maximum(location, 0), _pair(width - 1, height - 1))
         taps.append(_make_tap(b, location, weight, count, (height, width)))
-    return b.restate(_mix(b, pixels, taps), (*grid.shape[:3], depth))
+    return b.reshape(_mix(b, pixels, taps), (*grid.shape[:3], depth))
 
 
 def _surround(b: Decomposition, x: Tensor) -> Tensor:
@@ -114,7 +114,7 @@ def _columns(b: Decomposition, pairs: Tensor) -> list[Tensor]:
 def _mix(b: Decomposition, pixels: Tensor, taps: list[Tap]) -> Tensor:
     def pick(across: Tap, down: Tap) -> Tensor:
         location = across.x + down.y
-        number = b.cast(b.restate(location, location.shape[:1]), out=OperandType(INT32))
+        number = b.cast(b.reshape(location, location.shape[:1]), out=OperandType(INT32))
         return _weigh(b.gather(pixels, 0, number), across.weight_x)
 
     return reduce(add, [_weigh(reduce(add, [pick(x, y) for x in taps]), y.weight_y) for y in taps])

@@ -21,8 +21,8 @@ def dft(b: Decomposition, input: Tensor, axis: int, length: int, inverse: bool, 
     matrix = make_matrix(input.shape[axis], input.shape[-1], length, inverse=inverse, onesided=onesided)
     weights = b.constant(np.ascontiguousarray(matrix.T, input.type.dtype))
     order = [*(each for each in range(last) if each != axis), axis, last]
-    moved = b.permute(input, order)
-    rows = b.restate(moved, (math.prod(moved.shape) // columns, columns))
+    moved = b.transpose(input, order)
+    rows = b.reshape(moved, (math.prod(moved.shape) // columns, columns))
     bias = b.constant(np.zeros(count, input.type.dtype))
-    made = b.restate(b.fully_connected(rows, weights, bias, 0), [out[each] for each in order])
-    return b.permute(made, np.argsort(order).tolist())
+    made = b.reshape(b.fully_connected(rows, weights, bias, 0), [out[each] for each in order])
+    return b.transpose(made, np.argsort(order).tolist())

@@ -56,8 +56,8 @@ def _split(b: Decomposition, x: Tensor, taps: Pair, padding: Padding, dilation: 
     beyond = rows * dilation[0] - height, columns * dilation[1] - width
     if any(beyond):
         x = b.pad(x, [[0, 0], *([0, pixels] for pixels in beyond), [0, 0]])
-    x = b.restate(x, (n, rows, dilation[0], columns, dilation[1], depth))
-    x = b.restate(b.permute(x, (0, 2, 4, 1, 3, 5)), (n * dilation[0] * dilation[1], rows, columns, depth))
+    x = b.reshape(x, (n, rows, dilation[0], columns, dilation[1], depth))
+    x = b.reshape(b.transpose(x, (0, 2, 4, 1, 3, 5)), (n * dilation[0] * dilation[1], rows, columns, depth))
     around = []
     ends = zip((height, width), (rows, columns), padding, taps, dilation, strict=True)
     for size, pixels, (before, after), k, step in ends:
@@ -69,8 +69,8 @@ def _split(b: Decomposition, x: Tensor, taps: Pair, padding: Padding, dilation: 
 def _join(b: Decomposition, phases: Tensor, result: Shape, dilation: Pair) -> Tensor:
     """Return the image of these phases, cut to the result's size."""
     _, rows, columns, depth = phases.shape
-    x = b.restate(phases, (result[0], *dilation, rows, columns, depth))
-    x = b.restate(b.permute(x, (0, 3, 1, 4, 2, 5)), (result[0], rows * dilation[0], columns * dilation[1], depth))
+    x = b.reshape(phases, (result[0], *dilation, rows, columns, depth))
+    x = b.reshape(b.transpose(x, (0, 3, 1, 4, 2, 5)), (result[0], rows * dilation[0], columns * dilation[1], depth))
     return b.block(b.block(x, 1, 0, result[1]), 2, 0, result[2])
 
 
@@ -107,7 +107,7 @@ def _filter(
     joined = b.concatenate(_combine(b, products, transform, activation), 2 + axis)
     shape = list(products[0].shape)
     shape[1 + axis] *= results
-    return b.block(b.restate(joined, shape), 1 + axis, 0, size)
+    return b.block(b.reshape(joined, shape), 1 + axis, 0, size)
 
 
 def _replace(pair: tuple[Any, Any], axis: int, value: Any) -> Any:

@@ -7,7 +7,6 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import QUANT8, Value
-from nnapi.importers.movement import transpose
 from nnapi.importers.onnx.images import VOLUME, channels_last
 from nnapi.importers.onnx.layout import from_image, image, stored_image
 from nnapi.importers.onnx.node import OnnxNode
@@ -140,7 +139,7 @@ def convolve_volume(node: OnnxNode, window: Windows) -> OnnxTensor:
     (x, window), units = _pad_beyond_span(node, image(node, 0, volumes=True), window), node.shape(1)[0]
     expressible(node.tensor(1).rank == VOLUME, f"its filter has rank {node.tensor(1).rank}, its input {VOLUME}")
     array, order = node.tensor(1).array, channels_last(VOLUME)
-    filter = transpose(node, node.input(1), order) if array is None else node.constant(array.transpose(order), x)
+    filter = node.transpose(node.input(1), order) if array is None else node.constant(array.transpose(order), x)
     more = node.graph.ints(window.dilation), node.i32(int(node.attribute("group", 1))), node.activation_operand()
     bias = read_bias(node, x, units)
     return from_image(
@@ -179,7 +178,7 @@ def _filter(node: OnnxNode, i: int) -> Value:
     own = tensor.dims if tensor.rank == 4 else (*tensor.dims[:2], 1, tensor.dims[2])
     if tensor.array is not None:
         return node.constant(tensor.array.reshape(own).transpose(0, 2, 3, 1), node.input(0))
-    return transpose(node, node.view(node.input(i), own), (0, 2, 3, 1))
+    return node.transpose(node.view(node.input(i), own), (0, 2, 3, 1))
 
 
 def depthwise_filter(node: OnnxNode, filter: Value) -> Value:
@@ -188,7 +187,7 @@ def depthwise_filter(node: OnnxNode, filter: Value) -> Value:
     expressible(depth == 1, f"its filter takes {depth} channels for each group of one")
     if filter.array is not None:
         return reshape_and_transpose(filter, filter.shape, (3, 1, 2, 0))
-    return transpose(node, filter, (3, 1, 2, 0))
+    return node.transpose(filter, (3, 1, 2, 0))
 
 
 def read_bias(node: OnnxNode, x: Value, units: int) -> Value:

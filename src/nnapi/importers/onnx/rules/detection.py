@@ -1,8 +1,8 @@
 """NonMaxSuppression and RoiAlign."""
 
 from nnapi.errors import BadDataError, need
-from nnapi.importers.emitter import REAL
 from nnapi.importers.graph import INT32
+from nnapi.importers.graph_emitter import REAL
 from nnapi.importers.onnx.layout import image
 from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import rule

@@ -6,7 +6,7 @@ import numpy as np
 
 from nnapi.importers.broadcasting import broadcast, broadcast_shape
 from nnapi.importers.graph import INT32
-from nnapi.importers.movement import collapse, concatenate
+from nnapi.importers.movement import collapse
 from nnapi.importers.onnx.computed_sizes import fill, read_sizes, repeat
 from nnapi.importers.onnx.node import HIGHEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import rule
@@ -42,7 +42,7 @@ def _expand_at_run(node: OnnxNode) -> OnnxTensor:
     own, wanted = (1,) * (rank - tensor.rank) + tensor.dims, (1,) * (rank - count) + read_sizes(given, count)
     value, want = node.view(node.stored(0), own), node.cast(node.input(1), INT32)
     if count < rank:
-        want = concatenate(node, [node.graph.ints([1] * (rank - count)), want], 0)
+        want = node.concatenate([node.graph.ints([1] * (rank - count)), want], 0)
     return node.result(repeat(node, value, Term(node, want), broadcast_shape([own, wanted])), elem=tensor.elem)
 
 

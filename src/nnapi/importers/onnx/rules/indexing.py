@@ -8,7 +8,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.importers.broadcasting import broadcast_shape
 from nnapi.importers.graph import BOOL8, INT32, Value
-from nnapi.importers.movement import need_inside, take
+from nnapi.importers.movement import need_inside
 from nnapi.importers.onnx.computed_sizes import read_size
 from nnapi.importers.onnx.layout import align, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, OnnxNode
@@ -99,7 +99,7 @@ def _slice_along(node: OnnxNode, value: Value, chosen: Mapping[int, range]) -> V
         if each.step == 1:
             begin[axis], size[axis] = each.start, len(each)
     if any(each != -1 for each in size):
-        value = take(node, value, begin, size)
+        value = node.slice(value, begin, size)
     for axis, each in chosen.items():
         if each.step != 1:
             value = slice_with_step(node, value, axis, each)
@@ -287,7 +287,7 @@ def top_k(node: OnnxNode) -> list[OnnxTensor]:
     x, result = node.input(0), (*shape[:axis], size, *shape[axis + 1 :])
     types = x.type.with_dimensions(result), OperandType(INT32, result)
     arguments = [x, node.i32(axis), k, node.flag(node.attribute("largest", 1))]
-    values, positions = node.several(CompositeCode.TOP_K, arguments, types)
+    values, positions = node.append(CompositeCode.TOP_K, arguments, types)
     return [node.result(values, result, elem=tensor.elem), node.result(positions, result, elem=INT64)]
 
 

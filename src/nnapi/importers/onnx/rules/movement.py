@@ -8,7 +8,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import INT32, Value
-from nnapi.importers.movement import collapse, concatenate, merge_axes, pick_rows, take, transpose
+from nnapi.importers.movement import collapse, merge_axes
 from nnapi.importers.onnx.computed_sizes import read_size, read_sizes
 from nnapi.importers.onnx.images import TO_FIRST
 from nnapi.importers.onnx.layout import flatten_shape, from_image, read_as_stored, stored_image, view_around
@@ -74,7 +74,7 @@ def flatten(node: OnnxNode) -> OnnxTensor:
     flat = flatten_shape(shape, axis)
     if flat.count(DYNAMIC) > 1 and node.conversion.state.sizes_depend_on_data:
         sizes = [Term(node, read_size(node, 0, i)) for i in range(axis)]
-        wanted = concatenate(node, [math.prod(sizes[1:], start=sizes[0]).value, node.graph.ints([-1])], 0)
+        wanted = node.concatenate([math.prod(sizes[1:], start=sizes[0]).value, node.graph.ints([-1])], 0)
         return node.result(node.apply(OperationCode.RESHAPE, node.stored(0), wanted, shape=flat), flat)
     return reshape_input(node, flat)
 
@@ -129,7 +129,7 @@ def permute_any_rank(node: OnnxNode, value: Value, shape: Shape, order: Sequence
         return permute_axes(node, node.view(value, merged), order_of_merged)
     count = math.prod(shape)
     node.graph.reserve(4 * count)
-    return pick_rows(node, node.view(value, (count,)), number_elements(shape).transpose(order))
+    return node.pick_rows(node.view(value, (count,)), number_elements(shape).transpose(order))
 
 
 def permute_axes(node: OnnxNode, value: Value, order: Sequence[int]) -> Value:
@@ -139,7 +139,7 @@ def permute_axes(node: OnnxNode, value: Value, order: Sequence[int]) -> Value:
     moving = [axis for axis in order if not is_one(value.shape[axis])]
     if moving == sorted(moving) and list(value.shape).count(DYNAMIC) <= 1:
         return node.view(value, [value.shape[axis] for axis in order])
-    return transpose(node, value, order)
+    return node.transpose(value, order)
 
 
 @rule("Concat")
@@ -182,7 +182,7 @@ def concatenate_values(node: OnnxNode, values: Sequence[Value], axis: int) -> Va
     if len(values) == 1:
         return values[0]
     if values[0].type.code == INT32:
-        return concatenate(node, values, axis)
+        return node.concatenate(values, axis)
     shapes = [value.shape for value in values]
     shape = _join_shapes(shapes, axis) if all(shapes) else None
     return node.apply(OperationCode.CONCATENATION, *values, node.i32(axis), shape=shape)
@@ -216,11 +216,11 @@ def split_by_sizes(node: OnnxNode, value: Value, axis: int, sizes: Sequence[int]
         return [value]
     if len(set(sizes)) == 1:
         types = [value.type.with_dimensions(())] * len(sizes)
-        return node.several(OperationCode.SPLIT, [value, node.i32(axis), node.i32(len(sizes))], types)
+        return node.append(OperationCode.SPLIT, [value, node.i32(axis), node.i32(len(sizes))], types)
     begin, size, pieces = [0] * value.rank, [-1] * value.rank, []
     for width in sizes:
         size[axis] = width
-        pieces.append(take(node, value, begin, size))
+        pieces.append(node.slice(value, begin, size))
         begin[axis] += width
     return pieces
 
@@ -271,7 +271,7 @@ def reverse_sequence(node: OnnxNode) -> OnnxTensor:
         line = positions[:, row] if batch == 1 else positions[row]
         line[:length] = line[:length][::-1].copy()
     rows = node.view(node.stored(0), (shape[0] * shape[1], math.prod(shape[2:])))
-    return node.result(pick_rows(node, rows, positions), shape, elem=node.tensor(0).elem)
+    return node.result(node.pick_rows(rows, positions), shape, elem=node.tensor(0).elem)
 
 
 @rule("DepthToSpace")

@@ -5,9 +5,8 @@ import math
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.emitter import REAL
 from nnapi.importers.graph import FLOAT32, INT32, Value
-from nnapi.importers.movement import transpose
+from nnapi.importers.graph_emitter import REAL
 from nnapi.importers.onnx.images import IMAGES, VOLUME
 from nnapi.importers.onnx.layout import flatten_shape, from_image, image, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, OnnxNode
@@ -187,11 +186,11 @@ def group_normalization(node: OnnxNode) -> OnnxTensor:
         x = image(node, 0)
     else:
         flat = node.view(node.input(0), (*node.static_shape(0)[:2], math.prod(shape[2:])))
-        x = transpose(node, flat, [0, 2, 1])
+        x = node.transpose(flat, [0, 2, 1])
     factors = [node.cast(_spread_over_channels(node, i, channels), x.type.code) for i in (1, 2)]
     epsilon = node.graph.scalar(REAL, float(node.attribute("epsilon", 1e-5)))
     found = node.apply(CompositeCode.GROUP_NORM, x, *factors, node.i32(groups), epsilon, shape=x.shape)
-    return from_image(node, found) if len(shape) in IMAGES else node.result(transpose(node, found, [0, 2, 1]), shape)
+    return from_image(node, found) if len(shape) in IMAGES else node.result(node.transpose(found, [0, 2, 1]), shape)
 
 
 def _spread_over_channels(node: OnnxNode, i: int, channels: int) -> Value:

@@ -4,7 +4,6 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import FLOATS, INT32, Value
-from nnapi.importers.movement import pad_by_concatenation, take
 from nnapi.importers.onnx.layout import read_as_stored
 from nnapi.importers.onnx.node import WIDEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import rule
@@ -85,7 +84,7 @@ def _crop(node: OnnxNode, value: Value, along: Widths) -> Value:
         have + min(low, 0) + min(high, 0) for have, (low, high) in zip(node.static_shape_of(value), along, strict=True)
     ]
     need_elements(min(size) > 0)
-    return take(node, value, begin, size)
+    return node.slice(value, begin, size)
 
 
 def pad_with(node: OnnxNode, value: Value, along: Widths, number: float) -> Value:
@@ -101,7 +100,7 @@ def pad_with(node: OnnxNode, value: Value, along: Widths, number: float) -> Valu
     if value.is_quantized:
         scalar = node.graph.scalar(OperandCode.INT32, stored)
         return node.apply(OperationCode.PAD_V2, value, node.graph.ints(along), scalar)
-    return pad_by_concatenation(node, value, along, stored)
+    return node.pad_by_concatenation(value, along, stored)
 
 
 def _pad_by_mode(node: OnnxNode, value: Value, along: Widths, mode: str) -> Value:

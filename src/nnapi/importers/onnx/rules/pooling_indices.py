@@ -30,7 +30,7 @@ def pool_with_indices(node: OnnxNode, x: Value, window: Windows) -> list[OnnxTen
     image, largest = node.static_shape_of(x), x.type.with_dimensions(())
     numbers = node.graph.ints(window.pads), node.graph.ints(window.stride), node.graph.ints(window.size)
     arguments = x, *numbers, node.flag(False)
-    found, positions = node.several(CompositeCode.ARGMAX_POOL_2D, arguments, [largest, OperandType(INT32)])
+    found, positions = node.append(CompositeCode.ARGMAX_POOL_2D, arguments, [largest, OperandType(INT32)])
     is_column_major = bool(node.attribute("storage_order", 0))
     indices = _number_in_image(node, positions, image, window, is_column_major)
     is_adjacent = window.size == window.stride and not any(map(any, window.pads))

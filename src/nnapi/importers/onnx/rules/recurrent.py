@@ -72,13 +72,13 @@ class Direction(NamedTuple):
         scalars.append(node.real(node.attribute("clip") or 0.0, self.x))
         flags = [node.flag(each) for each in (*options, self.is_reverse, self.time_major)]
         inputs = (self.x, *operands, self.lengths, *scalars, *flags)
-        return node.several(code, inputs, [self.x.type.with_dimensions(())] * results)
+        return node.append(code, inputs, [self.x.type.with_dimensions(())] * results)
 
     def emit_sequence(self, code: OperationCode, operands: Sequence[Value], results: int) -> list[Value]:
         """Return the results of NNAPI's sequence; ``operands`` are those after the input."""
         node, axis = self.node, self.node.graph.ints([0 if self.time_major else 1])
         x = node.apply(OperationCode.REVERSE, self.x, axis) if self.is_reverse else self.x
-        made = node.several(code, (x, *operands), [x.type.with_dimensions(())] * results)
+        made = node.append(code, (x, *operands), [x.type.with_dimensions(())] * results)
         return [node.apply(OperationCode.REVERSE, made[0], axis), *made[1:]] if self.is_reverse else made
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
-from nnapi.importers.movement import collapse, take
+from nnapi.importers.movement import collapse
 from nnapi.importers.onnx.layout import read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import rule
@@ -154,5 +154,5 @@ def _move_along(node: OnnxNode, value: Value, distance: int, is_reverse: bool) -
     ones = node.spread(value.type, 1, (outer, distance, inner))
     if count == distance:
         return ones
-    rest = take(node, value, [0, distance if is_reverse else 0, 0], [outer, count - distance, inner])
+    rest = node.slice(value, [0, distance if is_reverse else 0, 0], [outer, count - distance, inner])
     return concatenate_values(node, [rest, ones] if is_reverse else [ones, rest], 1)

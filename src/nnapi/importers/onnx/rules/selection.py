@@ -31,7 +31,7 @@ def unique(node: OnnxNode) -> list[OnnxTensor | None]:
     lists = [OperandType(INT32, (size,)) for size in (DYNAMIC, value.shape[axis], DYNAMIC)]
     flags = node.i32(axis), node.flag(node.attribute("sorted", 1))
     types = [value.type.with_dimensions(shape), *lists]
-    found = node.several(CompositeCode.UNIQUE, [value, *flags], types)
+    found = node.append(CompositeCode.UNIQUE, [value, *flags], types)
     slices = node.result(found[0], shape, elem=node.tensor(0).elem)
     return [slices, *(node.result(each, each.shape, elem=INT64) for each in found[1:])]
 

@@ -10,9 +10,8 @@ from nnapi.errors import BadDataError
 from nnapi.formats.tflite.flexbuffer import Value as Attribute
 from nnapi.formats.tflite.flexbuffer import read_map
 from nnapi.formats.tflite.reader import list_subgraphs
-from nnapi.importers.emitter import REAL
 from nnapi.importers.graph import Value
-from nnapi.importers.movement import transpose
+from nnapi.importers.graph_emitter import REAL
 from nnapi.importers.refusals import Refused
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import rule
@@ -70,10 +69,10 @@ def _attention(node: TfliteNode, attributes: Attributes) -> Value | None:
     heads = {each.shape[2:3] for each in (query, key, value)}
     if any(each.rank != 4 for each in (query, key, value)) or len(heads) != 1 or mask.rank > HIGHEST_RANK:
         return None
-    moved = [transpose(node, each, HEADS) for each in (query, key, value)]
+    moved = [node.transpose(each, HEADS) for each in (query, key, value)]
     shape = (*moved[0].shape[:3], moved[2].shape[3])
     found = node.apply(CompositeCode.ATTENTION, *moved, mask, _real(node, attributes["scale"]), shape=shape)
-    return transpose(node, found, HEADS)
+    return node.transpose(found, HEADS)
 
 
 def _real(node: TfliteNode, number: Attribute) -> Value:

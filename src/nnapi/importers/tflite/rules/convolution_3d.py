@@ -6,7 +6,6 @@ import numpy as np
 
 from nnapi.codes import PaddingCode
 from nnapi.importers.graph import Value
-from nnapi.importers.movement import transpose
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
@@ -53,7 +52,7 @@ def _read_operands(node: TfliteNode, i: int, order: Sequence[int]) -> tuple[Valu
     x, filter = read_weights(node, i, 1)
     expressible(x.rank == 5 and filter.rank == 5, "its input and filter are not of rank 5")
     if filter.array is None:
-        return x, transpose(node, filter, order)
+        return x, node.transpose(filter, order)
     return x, node.graph.constant(np.ascontiguousarray(filter.array.transpose(order)), name=filter.name)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import Value, real_numbers
-from nnapi.importers.movement import collapse, concatenate, merge_axes, split, take, transpose
+from nnapi.importers.movement import collapse, merge_axes
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode, is_alike
 from nnapi.importers.tflite.rules import HIGH_RANK, OF_HIGH_RANK, RULES
@@ -64,7 +64,7 @@ def transpose_axes(node: TfliteNode) -> None:
     laid, positions = merge_axes(shape, order)
     if len(laid) <= HIGHEST_RANK:
         row = node.reshape(node.row(0), laid) if laid else node.row(0)
-        node.deliver_row(row if positions == sorted(positions) else transpose(node, row, positions))
+        node.deliver_row(row if positions == sorted(positions) else node.transpose(row, positions))
     else:
         node.deliver_row(_move_one_by_one(node, node.row(0), laid, positions))
 
@@ -77,7 +77,7 @@ def _move_one_by_one(node: TfliteNode, row: Value, sizes: Sequence[int], order: 
         if at != position:
             parts = (now[:position], now[position:at], [axis], now[at + 1 :])
             laid = node.reshape(row, [math.prod(sizes[each] for each in part) for part in parts])
-            row = transpose(node, laid, (0, 2, 1, 3))
+            row = node.transpose(laid, (0, 2, 1, 3))
             now.insert(position, now.pop(at))
     return row
 
@@ -92,7 +92,7 @@ def concatenate_or_pack(node: TfliteNode) -> None:
     for i in range(node.count):
         width = 1 if is_pack else shape_of(node, i)[axis]
         pieces.append(node.reshape(node.row(i), (before, width, behind)))
-    node.deliver_row(concatenate(node, pieces, 1))
+    node.deliver_row(node.concatenate(pieces, 1))
 
 
 @HIGH_RANK.register("UNPACK", "SPLIT")
@@ -106,7 +106,7 @@ def cut(node: TfliteNode) -> None:
         BadDataError,
     )
     before, behind = sizes_around_axis(shape, axis)
-    for j, piece in enumerate(split(node, node.reshape(node.row(i), (before, shape[axis], behind)), 1, count)):
+    for j, piece in enumerate(node.split(node.reshape(node.row(i), (before, shape[axis], behind)), 1, count)):
         node.deliver_row(piece, j)
 
 
@@ -122,7 +122,7 @@ def slice_block(node: TfliteNode) -> None:
     for axis in np.flatnonzero(cuts).tolist():
         first[where[axis]] = begin[axis]
         widths[where[axis]] = shape[axis] - begin[axis] if size[axis] == -1 else size[axis]
-    node.deliver_row(take(node, row, first, widths))
+    node.deliver_row(node.slice(row, first, widths))
 
 
 @HIGH_RANK.register("TILE")

@@ -8,9 +8,9 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.broadcasting import broadcast
-from nnapi.importers.emitter import LIMIT
 from nnapi.importers.graph import BOOL8, INT32, QUANT8, Value
-from nnapi.importers.movement import check_indices, need_inside, pick_rows, take, transpose, without_axis
+from nnapi.importers.graph_emitter import LIMIT
+from nnapi.importers.movement import check_indices, need_inside, without_axis
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, choose
 from nnapi.importers.tflite.node import TfliteNode
@@ -146,7 +146,7 @@ def _by_blocks(node: TfliteNode, x: Value, along: Sequence[Along]) -> Value:
             positions[axis] = list(picked)
     if any(begin) or any(dimension != -1 for dimension in size):
         dimensions = [dimension if wanted == -1 else wanted for dimension, wanted in zip(x.shape, size, strict=True)]
-        x = take(node, x, begin, size, to=node.temporary(x.type.with_dimensions(dimensions), "sliced"))
+        x = node.slice(x, begin, size, to=node.temporary(x.type.with_dimensions(dimensions), "sliced"))
     for axis, chosen in positions.items():
         shape = (*x.shape[:axis], len(chosen), *x.shape[axis + 1 :])
         x = node.apply(OperationCode.GATHER, x, node.i32(axis), node.graph.ints(chosen), shape=shape)
@@ -202,7 +202,7 @@ def reverse_sequence(node: TfliteNode) -> None:
     begins = Term(node, node.graph.ints(np.arange(batch).reshape(batch, 1) * dimension))
     flat = node.reshape((choose(is_past, own, mirrored) + begins).value, (batch * dimension,))
     laid = node.reshape(x, (batch * dimension, *rest))
-    node.reshape(pick_rows(node, laid, flat), x.shape, to=node.output)
+    node.reshape(node.pick_rows(laid, flat), x.shape, to=node.output)
 
 
 @rule("ARG_MAX", "ARG_MIN")
@@ -230,7 +230,7 @@ def where(node: TfliteNode) -> None:
     type = OperandType(INT32, (x.rank, 0))
     positions = node.apply(CompositeCode.NONZERO, x, type=type, shape=type.dimensions)
     node.output.type = type.with_dimensions((0, x.rank))
-    transpose(node, positions, [1, 0], to=node.output)
+    node.transpose(positions, [1, 0], to=node.output)
 
 
 @rule("EMBEDDING_LOOKUP")
@@ -287,7 +287,7 @@ def unsorted_segment_sum(node: TfliteNode) -> None:
     last = Term(node, node.graph.full(OperandType(INT32, shape), count))
     rows = choose(is_negative, last, Term(node, check_indices(node, raised, count)))
     sums = _add_segments(node, rows.value, data, count + 1)
-    node.deliver(take(node, sums, [0] * sums.rank, [count, *sums.shape[1:]]))
+    node.deliver(node.slice(sums, [0] * sums.rank, [count, *sums.shape[1:]]))
 
 
 @rule("SEGMENT_SUM")

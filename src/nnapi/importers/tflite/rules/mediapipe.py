@@ -10,7 +10,6 @@ import numpy as np
 from nnapi.codes import FuseCode, OperationCode, PaddingCode
 from nnapi.formats.tflite.schema import ARGMAX_POOLING, UNPOOLING
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
-from nnapi.importers.movement import concatenate, pick_rows, split, take
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, choose, floor, sqrt
 from nnapi.importers.tflite.node import TfliteNode
@@ -95,7 +94,7 @@ def read_affine(node: TfliteNode, i: int) -> Affine:
     matrix = node.graph.real(node.input(i))
     expressible(math.prod(node.static_shape_of(matrix)) == 16, f"its matrix is {list(matrix.shape)}, must be of 4×4")
     square = node.reshape(matrix, (4, 4))
-    return Affine(take(node, square, [0, 0], [2, 2]), take(node, square, [0, 3], [2, 1]))
+    return Affine(node.slice(square, [0, 0], [2, 2]), node.slice(square, [0, 3], [2, 1]))
 
 
 def multiply_matrices(node: TfliteNode, x: Value, y: Value, *, is_transposed: bool = False) -> Value:
@@ -108,11 +107,11 @@ def transform_landmarks(node: TfliteNode) -> None:
     shape = node.static_shape_of(points)
     expressible(len(shape) == 3 and shape[0] == 1 and shape[2] == size in (2, 3), f"its landmarks are {list(shape)}")
     affine, rows = read_affine(node, 1), node.reshape(points, shape[1:])
-    flat = take(node, rows, [0, 0], [shape[1], 2])
+    flat = node.slice(rows, [0, 0], [shape[1], 2])
     moved = multiply_matrices(node, flat, affine.factors, is_transposed=True)
     moved = (Term(node, moved) + Term(node, node.reshape(affine.added, (1, 2)))).value
     if size == 3:
-        moved = concatenate(node, [moved, take(node, rows, [0, 2], [shape[1], 1])], 1)
+        moved = node.concatenate([moved, node.slice(rows, [0, 2], [shape[1], 1])], 1)
     node.deliver(node.reshape(moved, shape))
 
 
@@ -131,7 +130,7 @@ def transform_bilinear(node: TfliteNode) -> None:
     affine = read_affine(node, 1)
     there = multiply_matrices(node, affine.factors, node.graph.constant(grid))
     shift = Term(node, affine.added) + -0.5
-    positions = (Term(node, each) for each in split(node, (Term(node, there) + shift).value, 0, 2))
+    positions = (Term(node, each) for each in node.split((Term(node, there) + shift).value, 0, 2))
     x, y = (Side(each, length) for each, length in zip(positions, (width, height), strict=True))
     pixels, parts = node.reshape(image, (height * width, c)), []
     for row, row_weight in ((y.before, y.rest), (y.behind, y.over)):
@@ -139,7 +138,7 @@ def transform_bilinear(node: TfliteNode) -> None:
             index = node.reshape((row * width + column).value, (count,))
             whole = node.apply(OperationCode.CAST, index, shape=(count,), type=OperandType(INT32))
             weight = Term(node, node.reshape((row_weight * column_weight).value, (count, 1)))
-            parts.append(Term(node, pick_rows(node, pixels, whole)) * weight)
+            parts.append(Term(node, node.pick_rows(pixels, whole)) * weight)
     node.deliver(node.reshape(reduce(add, parts).value, (1, *out, c)))
 
 
@@ -169,7 +168,7 @@ class Turn(NamedTuple):
 
 def read_turn(node: TfliteNode, left: Value, right: Value, target: float) -> Turn:
     """Return the rotation that turns the line from ``left`` to ``right`` to the angle ``target``, in radians."""
-    along, up = (Term(node, each) for each in split(node, (Term(node, right) - Term(node, left)).value, 1, 2))
+    along, up = (Term(node, each) for each in node.split((Term(node, right) - Term(node, left)).value, 1, 2))
     length = sqrt(along * along + up * up).apply(OperationCode.MAXIMUM, LEAST)
     cos, sin = along / length, up / length
     return Turn(cos * math.cos(target) + sin * math.sin(target), cos * math.sin(target) + sin * -math.cos(target))
@@ -178,7 +177,7 @@ def read_turn(node: TfliteNode, left: Value, right: Value, target: float) -> Tur
 def read_box(node: TfliteNode, points: Value, turn: Turn) -> tuple[list[Term], list[Term]]:
     """Return the rotated points' bounding box: its width and height, and its center rotated back."""
     rows = ((turn.cos, turn.sin * -1), (turn.sin, turn.cos))
-    rotation = concatenate(node, [concatenate(node, [each.value for each in row], 1) for row in rows], 0)
+    rotation = node.concatenate([node.concatenate([each.value for each in row], 1) for row in rows], 0)
     upright = multiply_matrices(node, points, rotation, is_transposed=True)
     low, high = (
         Term(node, node.apply(code, upright, node.graph.ints([0]), node.flag(True)))
@@ -186,7 +185,7 @@ def read_box(node: TfliteNode, points: Value, turn: Turn) -> tuple[list[Term], l
     )
     middle, size = (low + high) * 0.5, high - low
     center = multiply_matrices(node, middle.value, rotation)
-    extent, position = ([Term(node, each) for each in split(node, pair, 1, 2)] for pair in (size.value, center))
+    extent, position = ([Term(node, each) for each in node.split(pair, 1, 2)] for pair in (size.value, center))
     return extent, position
 
 
@@ -203,10 +202,10 @@ def landmarks_to_matrix(node: TfliteNode) -> None:
     expressible(max(*ends, *subset) < shape[1] and min(ends) >= 0, f"it asks for landmarks beyond {shape[1]}")
     height, width = (int(number(f"output_{side}")) for side in ("height", "width"))
     expressible(min(height, width) > 0, f"it makes {height}×{width} pixels")
-    flat = take(node, node.reshape(points, shape[1:]), [0, 0], [shape[1], 2])
-    left, right = (take(node, flat, [each, 0], [1, 2]) for each in ends)
+    flat = node.slice(node.reshape(points, shape[1:]), [0, 0], [shape[1], 2])
+    left, right = (node.slice(flat, [each, 0], [1, 2]) for each in ends)
     turn = read_turn(node, left, right, float(number("target_rotation_radians")))
-    chosen = pick_rows(node, flat, np.array(subset))
+    chosen = node.pick_rows(flat, np.array(subset))
     (wide, tall), middle = read_box(node, chosen, turn)
     across, down = wide * (number("scale_x") / width), tall * (number("scale_y") / height)
     rows = ((turn.cos * across, turn.sin * down), (turn.sin * across * -1, turn.cos * down))
@@ -215,4 +214,4 @@ def landmarks_to_matrix(node: TfliteNode) -> None:
         offset = position + (first * (-width / 2) + second * (-height / 2))
         numbers += [first.value, second.value, node.graph.full(first.value.type), offset.value]
     numbers.append(node.graph.constant(np.array([[0, 0, 1, 0, 0, 0, 0, 1]], np.float32)))
-    node.deliver(node.reshape(concatenate(node, numbers, 1), (1, 4, 4)))
+    node.deliver(node.reshape(node.concatenate(numbers, 1), (1, 4, 4)))

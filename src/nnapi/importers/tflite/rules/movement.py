@@ -9,7 +9,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.broadcasting import broadcast
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
-from nnapi.importers.movement import concatenate, pad_by_concatenation, split, take, transpose, without_axis
+from nnapi.importers.movement import without_axis
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, choose
 from nnapi.importers.tflite.node import TfliteNode
@@ -69,7 +69,7 @@ def transpose_axes(node: TfliteNode) -> None:
     given = node.numbers(1) if node.kind == "TRANSPOSE" else None
     order = list(node.options.permutation) if given is None else [node.axis(axis, x.rank) for axis in given]
     expressible(sorted(order) == list(range(x.rank)), f"{order} is not an order of {x.rank} axes")
-    transpose(node, x, order, to=node.output)
+    node.transpose(x, order, to=node.output)
 
 
 @rule("CONCATENATION")
@@ -78,7 +78,7 @@ def concatenation(node: TfliteNode) -> None:
     axis = node.axis(node.options.axis, values[0].rank)
     if act := node.options.activation:
         node.activate_after(act)
-    concatenate(node, values, axis, to=node.output)
+    node.concatenate(values, axis, to=node.output)
 
 
 @rule("PACK")
@@ -86,7 +86,7 @@ def pack(node: TfliteNode) -> None:
     values = node.inputs
     axis = node.axis(node.options.axis, values[0].rank + (not node.is_scalar(0)))
     if node.is_scalar(0):
-        concatenate(node, values, 0, to=node.output)
+        node.concatenate(values, 0, to=node.output)
     else:
         node.emit(OperationCode.PACK, node.i32(axis), *values)
 
@@ -101,7 +101,7 @@ def unpack(node: TfliteNode) -> None:
         f"shape {list(x.shape)} cannot be split into {count} outputs along axis {axis}",
         BadDataError,
     )
-    for piece, out in zip(split(node, x, axis, count), node.outputs, strict=True):
+    for piece, out in zip(node.split(x, axis, count), node.outputs, strict=True):
         node.reshape(piece, without_axis(x.shape, axis), to=out)
 
 
@@ -123,7 +123,7 @@ def split_unevenly(node: TfliteNode) -> None:
     begin, size = [0] * x.rank, [-1] * x.rank
     for out, width in zip(node.outputs, sizes, strict=True):
         size[axis] = width
-        take(node, x, begin, size, to=out)
+        node.slice(x, begin, size, to=out)
         begin[axis] += width
 
 
@@ -170,7 +170,7 @@ def pad_with(node: TfliteNode) -> None:
 
 def pad_integers(node: TfliteNode, x: Value, number: int) -> None:
     pads = np.array(node.numbers(1)).reshape(-1, 2).tolist()
-    node.deliver(pad_by_concatenation(node, x, pads, number))
+    node.deliver(node.pad_by_concatenation(x, pads, number))
 
 
 @rule("MIRROR_PAD")
@@ -216,7 +216,7 @@ def batch_to_space(node: TfliteNode) -> None:
     whole = node.apply(OperationCode.BATCH_TO_SPACE_ND, image, node.graph.ints(sizes), shape=())
     n, h, w, c = whole.shape
     begin, size = [0, cuts[0], cuts[2], 0], [n, h - cuts[0] - cuts[1], w - cuts[2] - cuts[3], c]
-    cut = take(node, whole, begin, size, to=node.output if x.rank == 4 else None)
+    cut = node.slice(whole, begin, size, to=node.output if x.rank == 4 else None)
     if x.rank == 3:
         node.reshape(cut, (size[0], size[1], c), to=node.output)
 
@@ -316,7 +316,7 @@ def matrix_set_diag(node: TfliteNode) -> None:
     lines = (Term(node, along) * Term(node, node.graph.constant(spread))).value
     if rows > columns:
         missing = node.graph.full(x.type.with_dimensions((*batch, rows - columns, columns)))
-        lines = concatenate(node, [lines, missing], len(batch))
+        lines = node.concatenate([lines, missing], len(batch))
     mask = broadcast(node, node.graph.constant(eye), shape)
     node.deliver(choose(Term(node, mask), Term(node, lines), Term(node, x)).value)
 
@@ -326,7 +326,7 @@ def matrix_set_diag(node: TfliteNode) -> None:
 
 @rule("STABLEHLO_CONCATENATE")
 def stablehlo_concatenate(node: TfliteNode) -> None:
-    concatenate(node, node.inputs, node.axis(node.options.dimension, node.input(0).rank), to=node.output)
+    node.concatenate(node.inputs, node.axis(node.options.dimension, node.input(0).rank), to=node.output)
 
 
 @rule("STABLEHLO_RESHAPE")

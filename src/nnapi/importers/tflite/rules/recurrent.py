@@ -5,7 +5,6 @@ from functools import partial
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.graph import FLOAT32, INT32, Value
-from nnapi.importers.movement import split
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, logistic, tanh
 from nnapi.importers.tflite.node import TfliteNode
@@ -80,7 +79,7 @@ def basic_lstm(node: TfliteNode) -> None:
     gates = node.apply(
         OperationCode.FULLY_CONNECTED, both, weights, bias, node.i32(0), shape=(x.shape[0], weights.shape[0])
     )
-    entry, candidate, forget, output = (Term(node, gate) for gate in split(node, gates, 1, 4))
+    entry, candidate, forget, output = (Term(node, gate) for gate in node.split(gates, 1, 4))
     gained = logistic(entry) * tanh(candidate)
     memory = gained + logistic(forget) * Term(node, state)
     hidden = logistic(output) * tanh(memory)

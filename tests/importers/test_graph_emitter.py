@@ -3,23 +3,23 @@
 import pytest
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.importers.emitter import Emitter
 from nnapi.importers.graph import Allowance, Graph, Value
+from nnapi.importers.graph_emitter import GraphEmitter
 from nnapi.importers.refusals import Refused
 from nnapi.model.operand import OperandType
 
 FLOAT32, FLOAT16, INT32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16, OperandCode.TENSOR_INT32
 
 
-def plain() -> Emitter:
-    return Emitter(Graph(Allowance(0)), "y")
+def plain() -> GraphEmitter:
+    return GraphEmitter(Graph(Allowance(0)), "y")
 
 
 def value(*shape: int, code: OperandCode = FLOAT32) -> Value:
     return Value(OperandType(code, shape), "x")
 
 
-def names(emitter: Emitter) -> str:
+def names(emitter: GraphEmitter) -> str:
     return " ".join(step.code.name for step in emitter.graph.steps)
 
 
