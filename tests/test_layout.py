@@ -21,7 +21,7 @@ MODULES = sorted((SRC / "nnapi").rglob("*.py"))
 ROWS = [
     {"operation_codes"},
     {
-        *("closeable", "codes", "forks", "garbage_collection", "locks", "notebook_display", "printable"),
+        *("closeable", "codes", "forks", "garbage_collection", "locks", "notebook_display", "pauses", "printable"),
         *("rewriting", "rule_table", "samples"),
     },
     {"shapes"},

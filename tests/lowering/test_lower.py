@@ -33,6 +33,7 @@ from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import REGISTRY
 from nnapi.operation_codes import NAMES
+from nnapi.pauses import resting_by
 from nnapi.rule_table import LoweringRules
 from nnapi.testing.random.calls import random_call
 from tests.comparison import Agreement, compare_devices
@@ -215,6 +216,16 @@ def test_random_calls_agree_with_the_reference(code: int) -> None:
 
 def reasons(model: Model) -> list[str]:
     return [verdict.reason for verdict in NumpyDriver().verdicts(model)]
+
+
+def test_lowering_pauses_at_each_operation() -> None:
+    b = Builder()
+    x = b.input(FLOATS)
+    b.output(b.relu(b.add(b.add(x, x), x)))
+    rests: list[None] = []
+    with resting_by(lambda: rests.append(None)):
+        assert all(ENGINE.supports(b.finish()))
+    assert len(rests) == 3
 
 
 def test_an_operation_without_a_rule_is_refused_and_those_behind_it_are_not() -> None:

@@ -25,6 +25,7 @@ from nnapi.model.parameter import NCHW_TO_NHWC, NHWC_TO_NCHW, Several, ValuesPar
 from nnapi.operation_codes import COMPOSITE_CODES, Code
 from nnapi.ops.quantized_values import dequantize
 from nnapi.ops.shapes import Pair
+from nnapi.pauses import pause
 from nnapi.rule_table import LoweringRules
 
 if TYPE_CHECKING:
@@ -243,6 +244,7 @@ class Lowering(ABC, Generic[V, C]):
         return value
 
     def _lower(self, call: OperationCall) -> None:
+        pause()
         match_of(call)  # refuses operations of extensions
         refusals: tuple[type[Exception], ...] = (Unsupported, *self.failures)
         try:

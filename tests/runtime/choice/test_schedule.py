@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -275,3 +276,58 @@ def test_the_first_run_that_counts_is_noted() -> None:
     assert schedule.first_run == NOW + ACTIVE
     schedule.restart()
     assert schedule.first_run == 0.0, "the next trial waits for a run of its own"
+
+
+def crowd(run_seconds: float, gap: float = 0.0, *, seconds: float = 20.0, **options: Any) -> float:
+    """Return the seconds that the tuner, which never lacks work, works beside runs of a whole machine, from the first
+    run on. A run gets half of the machine during work, whose steps take 3 ms."""
+    schedule = Schedule[Contender](is_dynamic=False, **{"is_crowded": True, **options})
+    runs, now, worked, step_end, tick = schedule.runs, NOW, 0.0, 0.0, 0.5e-3
+    begin, left = now, run_seconds
+    while now < NOW + seconds:
+        if schedule.first_run and now >= step_end and not schedule.find_rest(now):
+            runs.begin_work(now)
+            step_end = now + 3e-3
+        is_working, now = now < step_end, now + tick
+        worked += is_working * tick
+        left -= (0.5 if is_working else 1.0) * tick * (now > begin)
+        if is_working and now >= step_end:
+            runs.end_work(now)
+        if left <= 0:
+            schedule.note_run(begin, now - begin, now)
+            begin, left = now + gap, run_seconds
+    return worked
+
+
+def test_beside_runs_that_need_all_processors_challengers_are_prepared_in_a_tenth_of_the_time() -> None:
+    for run_seconds in (1e-3, 40e-3, 0.7):
+        assert 0.07 * 20 < crowd(run_seconds) < 0.1 * 20 + 0.15
+
+
+def test_nothing_rests_for_a_processor_that_is_free() -> None:
+    assert crowd(40e-3, is_crowded=False) > 19
+    assert crowd(10e-3, 30e-3) > 0.6 * 20, "the time between runs is free"
+
+
+def test_an_absurd_plan_is_replaced_at_once() -> None:
+    assert crowd(40e-3, predicted=11e-3) < 4
+    assert crowd(40e-3, predicted=9e-3) > 19
+
+
+def test_work_goes_on_where_a_faster_plan_is_known_or_no_run_comes() -> None:
+    schedule = Schedule[Contender](is_dynamic=False, is_crowded=True)
+    run(schedule)
+    schedule.runs.begin_work(NOW)
+    schedule.runs.end_work(NOW + 1)
+    now = schedule.runs.end
+    assert schedule.find_rest(now) == pytest.approx((0.9 - 0.1 * ACTIVE) / 0.1)
+    assert schedule.find_rest(now + 1) == 0.0
+    other = contend()
+    other.first_gain = math.log(1.5)
+    schedule.contenders.append(other)
+    assert schedule.find_rest(now) == 0.0
+    schedule.contenders.clear()
+    schedule.stage = Stage.CLOSED
+    assert schedule.find_rest(now) == 0.0
+    schedule.restart()
+    assert schedule.find_rest(now) == 0.0, "a new budget"

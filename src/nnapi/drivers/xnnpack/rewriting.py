@@ -16,6 +16,7 @@ from nnapi.formats.tflite.graph import Graph, remove_dead_operators
 from nnapi.lowering.passes.keep_shared_memory import keep_shared_memory
 from nnapi.lowering.passes.state_variables import make_state_variables
 from nnapi.model.model import Model
+from nnapi.pauses import pause
 
 Pass = Callable[[Graph], Graph]
 PASSES: tuple[Pass, ...] = (
@@ -44,5 +45,6 @@ def rewrite(model: Model, graph: Graph, passes: Sequence[Pass], timings: KernelT
 
 def _apply(model: Model, graph: Graph, passes: Sequence[Pass]) -> Graph:
     for each in passes:
+        pause()
         graph = unroll_lstm(graph, rounds_states=model.rounded_states) if each is unroll_lstm else each(graph)
     return graph

@@ -379,9 +379,8 @@ def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor], tail:
     assert end < LARGEST, "the file is too large"
     writer.out += struct.pack(f"<{len(numbers)}i", *numbers)
     parts.append(tail)
-    size = end + len(tail)
-    is_small = size < LARGE and all(tensor.write is None for tensor in constants)
-    return b"".join(parts) if is_small else _fill(parts, size)
+    is_small = end < LARGE and all(tensor.write is None for tensor in constants)
+    return b"".join(parts) if is_small else _fill(parts, end + len(tail))
 
 
 def _fill(parts: Iterable[Any], size: int) -> bytes:
@@ -395,8 +394,7 @@ def _fill(parts: Iterable[Any], size: int) -> bytes:
             part.write(whole[at:end].view(np.int8).reshape(part.shape))
         else:
             content = part.reshape(-1).view(np.uint8) if isinstance(part, np.ndarray) else np.frombuffer(part, np.uint8)
-            end = at + content.size
-            whole[at:end] = content
+            whole[at : (end := at + content.size)] = content
         at = end
     del whole  # getvalue makes no copy of the bytes only if no view of them exists
     return file.getvalue()

@@ -13,6 +13,9 @@ from nnapi.runtime.choice.paired_times import LONG, Contender, Standing, count_r
 SHARE, GRACE = 0.05, 0.1
 """Budgets of measurements: this share of the time spent in runs, and a grace of this many seconds. Measurements in
 idle time may spend the grace at once; those after runs get it little by little, in shares of the same size."""
+BESIDE_RUNS, ABSURD = 0.1, 4.0
+"""If runs need all processors, challengers are prepared between runs and in this share of the time spent in them, after
+the same grace; at once if runs take more than the second number of times the predicted seconds."""
 WORTH, AHEAD = math.log(1.2), 4
 """The time lost by staying with the active plan is part of the budget if a contender's log ratio is above this value:
 the time lost since it was prepared, and in this number of runs to come."""
@@ -48,8 +51,10 @@ class Turn(NamedTuple, Generic[C]):
 
 
 class Schedule(Generic[C]):
-    def __init__(self, *, is_dynamic: bool) -> None:
-        """``is_dynamic`` is as for :class:`ActiveRuns`."""
+    def __init__(self, *, is_dynamic: bool, is_crowded: bool = False, predicted: float = 0.0) -> None:
+        """``is_dynamic`` is as for :class:`ActiveRuns`. ``is_crowded``: a run needs all processors. ``predicted`` are
+        the active plan's predicted seconds."""
+        self._is_crowded, self._predicted = is_crowded, predicted
         self.stage = Stage.WAITING
         self.runs = ActiveRuns(is_dynamic=is_dynamic)
         self.first_run = 0.0
@@ -153,6 +158,16 @@ class Schedule(Generic[C]):
             spent, grace = self.cost + found.price, min(GRACE, share)
         return found if not is_limited or spent <= budget + grace else None
 
+    def find_rest(self, now: float) -> float:
+        """Return the seconds that the tuner's work should rest so that runs have the processors; 0 if it may go on."""
+        runs = self.runs
+        is_preparing = self.stage in (Stage.WAITING, Stage.COMPARING)
+        if not (self._is_crowded and is_preparing) or self.is_urgent or runs.is_idle(now):
+            return 0.0
+        if self._predicted and runs.median > ABSURD * self._predicted:
+            return 0.0
+        return max(runs.find_debt(BESIDE_RUNS) - GRACE, 0.0) / BESIDE_RUNS
+
     @property
     def is_long(self) -> bool:
         """Whether runs are so long that a comparison of results hardly disturbs one."""
@@ -186,7 +201,7 @@ class Schedule(Generic[C]):
                 each.drop()
             each.rebase(leader.evidence.log_gain)
         self.runs.change(leader.seconds)
-        self.cost = self.idle_cost = self.lost = 0.0
+        self.cost = self.idle_cost = self.lost = self._predicted = 0.0
         self.opponent = None
 
     @property
@@ -221,6 +236,7 @@ class Schedule(Generic[C]):
     def restart(self) -> None:
         """Wait for runs again, without the evidence so far."""
         self.stage, self.contenders, self.first_run = Stage.WAITING, [], 0.0
-        self.cost = self.idle_cost = self.lost = self.runs.spent = 0.0
+        self.cost = self.idle_cost = self.lost = 0.0
+        self.runs.begin_budget()
         self.unprepared = self.unjudged = 0
         self.opponent, self._is_measuring, self._is_idle = None, False, False

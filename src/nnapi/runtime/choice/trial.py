@@ -6,6 +6,7 @@ The schedule decides what is measured, and the ledger records the evidence. The 
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,8 @@ from nnapi.locks import make_lock
 from nnapi.model.borrowed_memory import hold, reading
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
+from nnapi.pauses import pause, resting_by
+from nnapi.runtime.choice.beside_runs import beside_runs
 from nnapi.runtime.choice.challenger import COLD, Challenger, Inputs, copy_arrays, open_inference, time_runs, time_warm
 from nnapi.runtime.choice.knowledge import replace_cached
 from nnapi.runtime.choice.ledger import Ledger
@@ -23,7 +26,6 @@ from nnapi.runtime.choice.paired_times import LONG, log_ratio
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import Record
 from nnapi.runtime.choice.schedule import Schedule, Stage, Turn
-from nnapi.runtime.choice.switching import switch_often
 from nnapi.runtime.executors.fast_path import is_dynamic
 from nnapi.runtime.executors.observed import Observer
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan, prepare_plan
@@ -83,7 +85,12 @@ class Trial:
         self.question, self.active = question, active
         self._cached = active.plan
         """The plan that the cache may hold, although another has taken over."""
-        self.schedule = Schedule[Challenger](is_dynamic=is_dynamic(question.model))
+        processors = len(os.sched_getaffinity(0))
+        self.schedule = Schedule[Challenger](
+            is_dynamic=is_dynamic(question.model),
+            is_crowded=(active.plan.threads or processors) >= processors,
+            predicted=active.plan.predicted,
+        )
         self.ledger = Ledger(question, record)
         self.is_reported = True
         """Whether runs call :meth:`observe`."""
@@ -156,7 +163,7 @@ class Trial:
 
         question, seconds, expected = self.question.about(model), self.schedule.runs.median, self._expected
         watch = Stopwatch(seconds, self.threads)
-        with self._beside_runs():
+        with beside_runs(self.schedule):
             if expected is None:
                 with self._use_client():
                     seconds, expected = time_warm(watch, open_inference(self.active, sample), sample)
@@ -172,7 +179,7 @@ class Trial:
         work = self._work
         if work is None or not work.plans:
             return False
-        with self._beside_runs():
+        with beside_runs(self.schedule):
             challenger = self._make_challenger(work, work.plans[0])
         with self._lock:
             self._need(work)
@@ -190,7 +197,9 @@ class Trial:
         found = challenger.prepare(lambda: prepare_plan(plan, question.devices, options, question.cache), sample)
         if found is not None:
             self._need(work)
+            pause()
             challenger.judge(question.model, sample, work.expected, found)
+            pause()
             self._confirm(challenger, question.model, sample)
             limit = self.schedule.least_gain
             if challenger.seconds < COLD and log_ratio(seconds, challenger.seconds) < limit:
@@ -237,7 +246,7 @@ class Trial:
         while work is not None and work.results and (schedule.opponent is None or schedule.is_long):
             challenger, inputs, expected, found = work.results[0]
             if not challenger.reason:
-                with self._beside_runs():
+                with beside_runs(self.schedule):
                     challenger.judge(work.question.model, inputs, expected, found)
             with self._lock:
                 self._need(work)
@@ -349,20 +358,10 @@ class Trial:
     @contextmanager
     def _use_client(self) -> Iterator[None]:
         """Read what belongs to the client; raise EndedError or RevokedError if the client has freed it."""
-        with self._using_client, reading(self.question.model):
+        with self._using_client, resting_by(None), reading(self.question.model):
             if self.stage is Stage.CLOSED:
                 raise EndedError
             yield
-
-    @contextmanager
-    def _beside_runs(self) -> Iterator[None]:
-        """Mark the time in which the tuner works: runs then take longer."""
-        self.schedule.runs.begin_work(time.perf_counter())
-        try:
-            with switch_often():
-                yield
-        finally:
-            self.schedule.runs.end_work(time.perf_counter())
 
     def _await_idle_threads(self) -> None:
         if self.threads != 1:

@@ -1,5 +1,7 @@
-"""The interpreter's switch interval while a challenger is prepared."""
+"""The interpreter's switch interval, and rests, while a challenger is prepared."""
 
+import math
+import os
 import sys
 from collections.abc import Iterator
 
@@ -7,8 +9,11 @@ import pytest
 
 import nnapi
 from nnapi.contract.driver import Prepared, PrepareOptions
-from nnapi.runtime.choice.switching import SWITCH
-from tests.runtime.choice.trial_cases import Fake, Machine
+from nnapi.pauses import pause
+from nnapi.runtime.choice import schedule
+from nnapi.runtime.choice.active_runs import PAUSE
+from nnapi.runtime.choice.beside_runs import REST, SWITCH
+from tests.runtime.choice.trial_cases import Fake, Machine, X
 
 
 @pytest.fixture(name="interval")
@@ -46,3 +51,30 @@ def test_an_interval_that_the_program_sets_meanwhile_stays(machine: Machine, mon
     monkeypatch.setattr(machine.second, "prepare", prepare)
     machine.begin(machine.compile())
     assert sys.getswitchinterval() == pytest.approx(0.01, rel=0.01)
+
+
+@pytest.mark.parametrize(("threads", "rests"), [(1, False), (2, True), (None, True)])
+def test_preparation_rests_where_runs_need_all_processors(
+    threads: int | None, rests: bool, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest ends when no run has come for a while. The predictions for these devices are absurd."""
+    monkeypatch.setattr(schedule, "ABSURD", math.inf)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
+    compilation = machine.compile(threads=threads)
+    compilation.run(X)
+    found, clock = machine.trial(compilation), machine.clock
+    found.prepare()
+    rested: list[float] = []
+
+    def prepare(model: nnapi.Model, options: PrepareOptions) -> Prepared:
+        machine.first.seconds = 1.0
+        compilation.run(X)
+        before = clock.now
+        pause()
+        rested.append(clock.now - before)
+        return Fake.prepare(machine.second, model, options)
+
+    monkeypatch.setattr(machine.second, "prepare", prepare)
+    found.prepare_next()
+    assert rested == [pytest.approx(PAUSE, abs=2 * REST) if rests else 0.0]
+    assert len(found.challengers) == 1
