@@ -125,6 +125,25 @@ def test_a_device_that_takes_more_threads_is_neither_first_nor_a_challenger(
     assert predict_plan(question(machine, threads=2), []).plan.devices == ("first",)
 
 
+def test_each_engine_gets_a_trial_and_the_reference_only_if_it_is_near(machine: Machine) -> None:
+    """However slow the timings say that it is: on a processor that nobody measured, they may be wrong."""
+    machine.devices.append(nnapi.device("nnapi-reference"))
+    costs = {each.name: cost for each, cost in zip(machine.devices, (1e-4, 3e-4, 3e-2), strict=True)}
+
+    def list_names(*excluded: str) -> list[str]:
+        for each in machine.devices:
+            timings = Timings(1e-6, 0.0, {CLASS: Cost(costs[each.name], 0.0)})
+            each.driver.timings = lambda timings=timings: timings  # type: ignore[attr-defined]
+        return [plan.identity for plan in list_challengers(question(machine), 1, excluded) if plan.is_simple]
+
+    first, second = "everything on first", "everything on second"
+    assert list_names() == [first, second]
+    costs["second"] = 1e-1
+    assert list_names() == [first, second]
+    assert list_names(first) == [second]
+    assert list_names(first, second) == []
+
+
 def test_a_device_that_takes_more_threads_keeps_the_operations_that_no_other_takes(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

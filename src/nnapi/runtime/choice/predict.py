@@ -12,6 +12,7 @@ from nnapi.model.nesting import list_nested
 from nnapi.printable import pluralize
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.costs.prices import TURNS, predict_least
+from nnapi.runtime.device import REFERENCE
 from nnapi.runtime.executors.prepared_partitions import ClaimedError
 from nnapi.runtime.planning.device_answers import DeviceAnswers
 from nnapi.runtime.planning.plan import Plan
@@ -89,11 +90,17 @@ def list_plans(question: Question, threads: int | None) -> list[Plan]:
 
 
 def list_challengers(question: Question, threads: int | None, excluded: Collection[str]) -> list[Plan]:
-    """Return the plans predicted to be fastest, without those whose identity is in ``excluded``."""
+    """Return the plans predicted to be fastest, without those whose identity is in ``excluded``. Engines for which
+    there is none follow with the whole model, however slow they are predicted to be: timings may be wrong."""
     plans = sorted(list_plans(question, threads), key=lambda plan: plan.predicted)
     limit = SLOWEST * plans[0].predicted
-    fit = [plan for plan in plans if plan.identity not in excluded and plan.predicted < limit]
-    return fit[:MOST_CHALLENGERS]
+    fit = [plan for plan in plans if plan.identity not in excluded and plan.predicted < limit][:MOST_CHALLENGERS]
+    tried = {plan.devices for plan in plans if plan.identity in excluded} | {plan.devices for plan in fit}
+    for plan in plans:
+        if plan.is_simple and plan.devices not in tried and plan.devices != (REFERENCE,):
+            tried.add(plan.devices)
+            fit.append(plan)
+    return fit
 
 
 def exclude_greedy(question: Question, threads: int | None) -> dict[tuple[str, Model, int], str]:
