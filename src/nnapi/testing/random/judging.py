@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -147,10 +148,16 @@ def _compare(example: Example, device: Device, outputs: Mapping[int, Array], com
 
 
 def _fail(example: Example, operation: str, violation: str) -> Judgement:
+    return Judgement(Outcome.FAILED, violation, operation, add_expected(example))
+
+
+def add_expected(example: Example) -> Example:
+    """Return the example with the outputs that the reference computes."""
     computation = Computation(example, rounds=0)
-    _refusal(computation)
+    with suppress(Exception):  # the outputs after an error are not known
+        _refusal(computation)
     found = {i: v for i in example.main.outputs if (v := computation.values.get(i)) is not None}
-    return Judgement(Outcome.FAILED, violation, operation, with_expected(example, found))
+    return with_expected(example, found)
 
 
 def _violation(operand: OperandSpec, index: int, actual: Array, expected: Expectation) -> str | None:
