@@ -36,7 +36,6 @@ TESTED_BY = {
     "capi/support_library.py": "clients/test_clients.py",
     "cli/check_page.py": "cli/test_check_diff.py",
     "cli/array_inputs.py": "cli/test_inputs.py",
-    "cli/option_meanings.py": "tools/test_automation.py",
     "cli/lib.py": "capi/test_installation.py",
     "delegate": "delegate/test_delegate.py",
     "drivers/delegate": "drivers/delegate/test_delegates.py",

@@ -10,9 +10,9 @@ from typing import Any
 from nnapi.cli import COMMANDS, load_command
 from nnapi.cli.failure import MEANINGS as EXIT_CODES
 from nnapi.cli.failure import ExitCode
-from nnapi.cli.json_forms import FORMS
 from nnapi.cli.old_spellings import OLD, UNTIL
-from nnapi.cli.option_meanings import MEANINGS
+from tools.json_forms import FORMS
+from tools.option_meanings import MEANINGS
 
 TYPES = {"boolean": "flag", "str": "text", "path": "file", "int": "integer", "int range": "integer"}
 NUMBERS = ("float", "float range")

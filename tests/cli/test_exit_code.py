@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from nnapi.cli import app
 from nnapi.cli.failure import MEANINGS, ExitCode
-from nnapi.cli.json_forms import FORMS
+from tools.json_forms import FORMS
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = str(ROOT / "examples" / "digits" / "digits_quant.tflite")

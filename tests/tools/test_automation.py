@@ -3,8 +3,8 @@
 from collections import defaultdict
 
 from nnapi.cli.command import Command
-from nnapi.cli.option_meanings import MEANINGS
 from tools.automation import describe_type, list_commands, list_options, name_option, page
+from tools.option_meanings import MEANINGS
 from tools.size import REPOSITORY
 
 
