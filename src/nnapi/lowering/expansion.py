@@ -34,6 +34,11 @@ def has_composites(model: Model) -> bool:
     return any(call.code in COMPOSITE_CODES for each in list_nested(model) for call in each.operations)
 
 
+def remove_composites(model: Model) -> Model:
+    """Return the model in which all composites are replaced; the model itself if it has none."""
+    return expand(model).model if has_composites(model) else model
+
+
 def expand(model: Model, chosen: frozenset[int] | None = None) -> Expansion:
     """Replace the composites whose numbers are ``chosen``, by default all, also those of nested models.
 
@@ -112,7 +117,7 @@ class _Expanded:
 
     def _inline(self, call: OperationCall, found: Decomposition) -> None:
         """Add the operations of a decomposition, with its operands that the model lacks."""
-        part = expand(found.model).model if has_composites(found.model) else found.model
+        part = remove_composites(found.model)
         indices = dict(zip(part.outputs, call.outputs, strict=True)) | found.origins
         for operand in part.operands:
             if operand.index not in indices:

@@ -17,6 +17,7 @@ from nnapi.locks import make_lock
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.model import Model
 from nnapi.runtime.device_queue import DeviceQueue
+from nnapi.runtime.verdicts.composites import DriverAdapter
 from nnapi.store.directories import RecordKind
 from nnapi.store.records import keep_record, recall_record
 from nnapi.trace import Layer
@@ -78,6 +79,11 @@ class Device(Closeable):
     def caches(self) -> Caches | None:
         """The driver if it can cache prepared models, else None."""
         return self.driver if isinstance(self.driver, Caches) else None
+
+    @cached_property
+    def adapter(self) -> DriverAdapter:
+        """The driver, for calls about a model."""
+        return DriverAdapter(self.driver)
 
     @property
     def is_remote(self) -> bool:

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
 from nnapi import Builder, tensor
 from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import (
     COMPOSITE_OPERATIONS,
     ENGINE,
+    CacheEntry,
     Capabilities,
     DeviceInfo,
     Driver,
@@ -145,6 +147,39 @@ def test_a_model_without_composites_is_shown_as_it_is() -> None:
     model = b.finish()
     assert show_model(Toy(composites=False), model) is model
     assert show_model(Toy(composites=True), smooth()).operations[1].name == "GELU"
+
+
+class Versatile(Toy):
+    """Has each optional method, and notes the model that it sees."""
+
+    def note(self, model: Model) -> Any:
+        return self.seen.append([call.name for call in model.operations])
+
+    list_variants = predict_variant = predict_savings = offer_precision = note
+
+    def cache_entry(self, prepared: Prepared) -> bytes:
+        return b""
+
+    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> Prepared:
+        return self.note(model)
+
+
+@pytest.mark.parametrize("composites", [False, True])
+def test_each_method_sees_composites_only_if_the_driver_lists_them(composites: bool) -> None:
+    toy, model, options = Versatile(composites=composites), smooth(), PrepareOptions()
+    adapter = Device(toy).adapter
+    for method in (adapter.list_variants, adapter.predict_variant, adapter.predict_savings, adapter.offer_precision):
+        method(model)
+    adapter.restore(model, CacheEntry(b""), options)
+    adapter.prepare(model, options)
+    assert ["GELU" in names for names in toy.seen] == [composites] * 6
+
+
+def test_optional_methods_have_defaults() -> None:
+    adapter, model = Device(Toy(composites=True)).adapter, smooth()
+    assert [*adapter.list_variants(model), *adapter.predict_savings(model)] == []
+    assert adapter.predict_variant(model) == ""
+    assert adapter.offer_precision(model) is None
 
 
 def test_the_codes_are_those_of_the_extension() -> None:

@@ -16,7 +16,6 @@ from nnapi.model.memory import Memory, release_pages
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
 from nnapi.runtime.settings import is_tuning
-from nnapi.runtime.verdicts.composites import show_model
 from nnapi.store.code_version import find_last_change
 from nnapi.store.digest import digest, sha256
 from nnapi.store.directories import RecordKind, directory_of
@@ -61,18 +60,16 @@ class Cache:
         self, device: Device, model: Model, options: PrepareOptions, operations: OperationIndices = ()
     ) -> Prepared | None:
         """Restore the prepared model from its entry; return None if there is no entry that fits, and log why."""
-        path, driver = self._path(device, options, operations), device.caches
+        path = self._path(device, options, operations)
         content = self._read(path)
-        if content is None or driver is None:
+        if content is None or device.caches is None:
             return None
         self._contents[path] = None
         if content.purpose != _describe_purpose(model, options):
             log.debug("%s ignored: it was made for another model, or for other options", path)
             return None
         try:
-            restored = driver.restore(
-                show_model(device.driver, model), CacheEntry(content.payload, content.file), options
-            )
+            restored = device.adapter.restore(model, CacheEntry(content.payload, content.file), options)
         except Exception as error:
             log.warning("%s ignored: %s cannot restore it: %s", path, device.name, error)
             return None

@@ -5,11 +5,9 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from nnapi.codes import OperationCode, PreferenceCode
-from nnapi.contract.driver import Variants
 from nnapi.errors import BadDataError
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
-from nnapi.printable import pluralize
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.costs.prices import TURNS, predict_least
 from nnapi.runtime.device import REFERENCE
@@ -18,7 +16,6 @@ from nnapi.runtime.planning.device_answers import DeviceAnswers
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.planning.planner import make_first_plan, make_plans
 from nnapi.runtime.settings import find_set_variant
-from nnapi.runtime.verdicts.composites import show_model
 
 WORTH_SHARING = 3e-4
 """Seconds of a run on one thread; for shorter runs, waking other threads costs more than it saves."""
@@ -41,9 +38,9 @@ def predict_plan(question: Question, claims: Sequence[ClaimedError]) -> Predicti
     whole model, no other is asked. BadDataError if no device supports an operation."""
     model, devices, preference = question.model, question.devices, question.options.preference
     threads, is_small = choose_threads(question)
-    exclusions = exclude_greedy(question, threads) | list_exclusions(claims)
-    known = exclusions, question.tables(threads), question.asked
-    answers = DeviceAnswers(model, devices, preference, *known, is_no_choice=len(devices) == 1)
+    known = question.tables(threads), question.asked
+    answers = DeviceAnswers(model, devices, preference, None, *known, threads=threads, is_no_choice=len(devices) == 1)
+    answers = answers.without_greedy().without(list_exclusions(claims))
     try:
         plan = make_first_plan(answers, slower=is_small) if question.has_rivals and not claims else None
         plan = plan or make_plans(answers, compared=False)[0]
@@ -52,13 +49,11 @@ def predict_plan(question: Question, claims: Sequence[ClaimedError]) -> Predicti
             raise
         raise claims[-1].kind("; ".join(answers.notes)) from None
     if question.has_choice and plan.is_simple:
-        driver = next(device.driver for device in devices if device.name == plan.only_run.device)
-        plan = plan.with_variant(
-            driver.predict_variant(show_model(driver, model)) if isinstance(driver, Variants) else ""
-        )
+        driver = next(device.adapter for device in devices if device.name == plan.only_run.device)
+        plan = plan.with_variant(driver.predict_variant(model))
     if variant := find_set_variant():
         plan = plan.with_variant(variant)
-    return Prediction(plan.on_threads(threads), is_small, not claims)
+    return Prediction(plan, is_small, not claims)
 
 
 def choose_threads(question: Question) -> tuple[int | None, bool]:
@@ -84,9 +79,8 @@ def is_tiny(model: Model) -> bool:
 def list_plans(question: Question, threads: int | None) -> list[Plan]:
     """Return the plans worth a trial: as much as possible on each device, other partitions, and variants."""
     model, preference, tables = question.model, question.options.preference, question.tables(threads)
-    exclusions = exclude_greedy(question, threads)
-    answers = DeviceAnswers(model, question.usable, preference, exclusions, tables, question.asked)
-    return [plan.on_threads(threads) for plan in make_plans(answers)]
+    answers = DeviceAnswers(model, question.usable, preference, None, tables, question.asked, threads=threads)
+    return make_plans(answers.without_greedy())
 
 
 def list_challengers(question: Question, threads: int | None, excluded: Collection[str]) -> list[Plan]:
@@ -101,22 +95,6 @@ def list_challengers(question: Question, threads: int | None, excluded: Collecti
             tried.add(plan.devices)
             fit.append(plan)
     return fit
-
-
-def exclude_greedy(question: Question, threads: int | None) -> dict[tuple[str, Model, int], str]:
-    """Return the operations that devices with too many threads leave to the other devices, with the reasons."""
-    model, devices = question.model, question.usable
-    keeps = [device.keeps_to(threads) for device in devices]
-    if all(keeps) or not any(keeps):
-        return {}
-    answers = DeviceAnswers(model, devices, question.options.preference, asked=question.asked)
-    fit = [answers.verdicts(index) for index, each in enumerate(keeps) if each]
-    return {
-        (device.name, model, call.number): f"{device.name} may take more than {pluralize(threads or 1, 'thread')}"
-        for device, each in zip(devices, keeps, strict=True)
-        for position, call in enumerate(model.operations)
-        if not each and any(verdicts[position].supported for verdicts in fit)
-    }
 
 
 def list_exclusions(claims: Sequence[ClaimedError]) -> dict[tuple[str, Model, int], str]:

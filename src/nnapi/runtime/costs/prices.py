@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperandCode, OperationCode, PreferenceCode
-from nnapi.contract.driver import Capabilities, Performance, Precise
+from nnapi.contract.driver import Capabilities, Performance
 from nnapi.contract.timings import Cost, Element, Timed, Timings, find_impossible_timing, find_processor
 from nnapi.contract.workload import Work, find_work
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import list_call_references, list_nested
 from nnapi.model.precision import Precision
 from nnapi.runtime.device import REFERENCE, Device
-from nnapi.runtime.verdicts.composites import show_model
 from nnapi.trace.log import Log
 
 log = Log("nnapi.ExecutionPlan")
@@ -43,11 +42,8 @@ def find_tables(devices: Sequence[Device], threads: int, model: Model) -> Tables
             log.warning("the timings of %s are discarded: %s", device.name, fault)
             continue
         shared = 1 if device.type == DeviceTypeCode.DEVICE_CPU else threads  # the reference computes on one thread
-        gain = (
-            GAINS[device.driver.offer_precision(show_model(device.driver, model)).usual]
-            if isinstance(device.driver, Precise)
-            else 1.0
-        )
+        offer = device.adapter.offer_precision(model)
+        gain = GAINS[offer.usual] if offer else 1.0
         shares = {each: shared * (gain if each[1] is Element.FLOAT32 else 1.0) for each in timings.costs}
         costs = {
             each: Cost(cost[0], *(seconds / shares[each] for seconds in cost[1:]))

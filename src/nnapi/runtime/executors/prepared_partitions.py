@@ -17,7 +17,6 @@ from nnapi.runtime.executors.deadline import run_in_time
 from nnapi.runtime.executors.output_check import OutputCheck
 from nnapi.runtime.executors.wrappers import OnDevice
 from nnapi.runtime.planning.plan import Plan, Run
-from nnapi.runtime.verdicts.composites import show_model
 from nnapi.runtime.verdicts.exclusions import exclusions_of, note_death
 from nnapi.trace import Phase, Section, span
 
@@ -75,11 +74,10 @@ def prepare_plan(
 
     def prepare_run(source: Plan, run: Run) -> Openable:
         device = by_name[run.device]
-        operations = _find_operations(plan.model, source.model, run)
         if restored is None:
-            partition = _prepare_partition(device, source.model, run, options, cache, operations)
+            partition = _prepare_partition(device, plan.model, source.model, run, options, cache)
         else:
-            partition = PreparedPartition(device, run.model, operations, restored, is_restored=True)
+            partition = PreparedPartition(device, run.model, (), restored, is_restored=True)
         partitions.append(partition)
         queued = queue_on_device(device, run, partition.prepared, options)
         return guard(run, queued) if guard else queued
@@ -105,9 +103,10 @@ def name_operations(operations: Sequence[int]) -> str:
 
 
 def _prepare_partition(
-    device: Device, source: Model, run: Run, options: PrepareOptions, cache: Cache | None, operations: OperationIndices
+    device: Device, whole: Model, source: Model, run: Run, options: PrepareOptions, cache: Cache | None
 ) -> PreparedPartition:
-    restored = None
+    """Prepare a partition of ``source``, the ``whole`` model or one within."""
+    operations, restored = _find_operations(whole, source, run), None
     try:
         if cache is not None and device.caches is not None:
             restored = cache.restore(device, run.model, options, operations)
@@ -152,8 +151,7 @@ def prepare_by_driver(device: Device, model: Model, options: PrepareOptions) -> 
     """Prepare a model by the device's driver; any error is raised as an NnapiError."""
     try:
         with span(device.layer, Phase.COMPILATION, "prepareModel", device=device.name, model=model.name):
-            shown = show_model(device.driver, model)
-            prepared = run_in_time(partial(device.driver.prepare, shown, options), options.deadline, device.name)
+            prepared = run_in_time(partial(device.adapter.prepare, model, options), options.deadline, device.name)
         need(hasattr(prepared, "execute"), f"{device.name} returned {prepared!r} for a prepared model", OpFailedError)
         return prepared
     except NnapiError:

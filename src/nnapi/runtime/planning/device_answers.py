@@ -9,6 +9,7 @@ from nnapi.contract.driver import Verdict
 from nnapi.contract.workload import find_work
 from nnapi.errors import BadDataError
 from nnapi.model.model import Model
+from nnapi.printable import pluralize
 from nnapi.runtime.costs.prices import NOMINAL, Tables, list_prices
 from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem
@@ -32,8 +33,8 @@ Exclusions: TypeAlias = Mapping[tuple[str, Model, int], str]
 
 
 class DeviceAnswers:
-    """Verdicts and predicted costs of a model's operations on each device. A device that raises an error supports
-    nothing; with ``is_no_choice``, its error is raised."""
+    """Verdicts and predicted costs of a model's operations on each device, for plans on a number of threads. A device
+    that raises an error supports nothing; with ``is_no_choice``, its error is raised."""
 
     def __init__(
         self,
@@ -44,17 +45,38 @@ class DeviceAnswers:
         tables: Tables | None = None,
         asked: Asked | None = None,
         *,
+        threads: int | None = None,
         is_no_choice: bool = False,
     ) -> None:
         self.model, self.devices, self.preference = model, devices, preference
         self.exclusions, self.tables = exclusions or {}, tables or {}
         self._asked: Asked = {} if asked is None else asked
-        self._is_no_choice = is_no_choice
+        self.threads, self._is_no_choice = threads, is_no_choice
 
     def about(self, model: Model) -> Self:
         """Return the answers of the same devices on a model inside this one."""
-        more = self.exclusions, self.tables, self._asked
-        return type(self)(model, self.devices, self.preference, *more, is_no_choice=self._is_no_choice)
+        return self._copy(model, self.exclusions)
+
+    def without(self, exclusions: Exclusions) -> Self:
+        """Return the answers with more ``exclusions``."""
+        return self._copy(self.model, {**self.exclusions, **exclusions}) if exclusions else self
+
+    def without_greedy(self) -> Self:
+        """Return the answers in which devices that take too many threads leave to the other devices what these
+        support."""
+        fault = f"may take more than {pluralize(self.threads or 1, 'thread')}"
+        keeps = {i: each.keeps_to(self.threads) for i, each in enumerate(self.devices) if not each.is_out}
+        if all(keeps.values()) or not any(keeps.values()):
+            return self
+        fit = [self.verdicts(index) for index, is_fit in keeps.items() if is_fit]
+        calls = [call for position, call in enumerate(self.model.operations) if any(v[position].supported for v in fit)]
+        greedy = [self.devices[index].name for index, is_fit in keeps.items() if not is_fit]
+        return self.without({(name, self.model, call.number): f"{name} {fault}" for name in greedy for call in calls})
+
+    def _copy(self, model: Model, exclusions: Exclusions) -> Self:
+        more, is_no_choice = (exclusions, self.tables, self._asked), self._is_no_choice
+        given = model, self.devices, self.preference
+        return type(self)(*given, *more, threads=self.threads, is_no_choice=is_no_choice)
 
     def verdicts(self, index: int) -> Sequence[Verdict]:
         device, model = self.devices[index], self.model

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.contract.driver import Precise, Predicts
+from nnapi.contract.driver import Predicts
 from nnapi.contract.precision import refuse_precision
 from nnapi.contract.substitutes import Estimates
 from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.precision import Precision
 from nnapi.runtime.device import Device, describe_substitutes
 from nnapi.runtime.planning.plan import UNKNOWN, Alternative, Decision, If, Plan, Run, Step
-from nnapi.runtime.verdicts.composites import show_model
 
 
 def summary(plan: Plan) -> str:
@@ -107,12 +106,9 @@ def add_notes(plan: Plan, devices: Sequence[Device], refusals: Mapping[str, str]
         if isinstance(device.driver, Estimates):
             notes += device.driver.list_estimates(plan.model)
     for device in devices if permitted is not Precision.FLOAT32 else ():
-        driver = device.driver
-        if isinstance(driver, Precise):
+        if offer := device.adapter.offer_precision(plan.model):
             refusal = refusals.get(device.name)
-            found = (
-                refuse_precision(refusal) if refusal else driver.offer_precision(show_model(driver, plan.model))
-            ).describe(plan.variant)
+            found = (refuse_precision(refusal) if refusal else offer).describe(plan.variant)
         elif device.type == DeviceTypeCode.DEVICE_CPU:
             found = "computes float32 in float32: it has no other precision"
         else:

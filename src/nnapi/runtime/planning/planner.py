@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperationCode, PreferenceCode
-from nnapi.contract.driver import Predicts, Variants, Verdict
+from nnapi.contract.driver import Verdict
 from nnapi.errors import need_value
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import depths, list_call_references
@@ -17,7 +17,6 @@ from nnapi.runtime.planning.grouping import group_by_owner
 from nnapi.runtime.planning.partition import Assignment, partition
 from nnapi.runtime.planning.plan import If, Plan, Run, Step, While, run_everything_on
 from nnapi.runtime.settings import may_try
-from nnapi.runtime.verdicts.composites import show_model
 from nnapi.runtime.verdicts.submodel import count_reads, make_submodel
 from nnapi.runtime.verdicts.verdicts import has_dynamic_control_flow
 from nnapi.trace import Layer, Phase, Section
@@ -61,12 +60,7 @@ def make_plans(answers: DeviceAnswers, *, compared: bool = True) -> list[Plan]:
     best = _assign(answers)
     wanted = list_candidates(answers.problem, best) if compared else [best]
     _log_choice(answers, wanted[0])
-    plans = [
-        Plan(
-            answers.model, tuple(_make_steps(answers, assignment)), partial(answers.explain, assignment), answers.notes
-        )
-        for assignment in wanted
-    ]
+    plans = [_make_plan(answers, _make_steps(answers, assignment), assignment) for assignment in wanted]
     return [variant for plan in plans for variant in _list_variants(answers, plan)] if compared else plans
 
 
@@ -116,17 +110,21 @@ def _plan_whole(answers: DeviceAnswers, index: int) -> Plan:
     assignment = [index] * len(answers.model.operations)
     _log_choice(answers, assignment)
     run = run_everything_on(answers.model, answers.devices[index].name)
-    return Plan(answers.model, (run,), partial(answers.explain, assignment), answers.notes)
+    return _make_plan(answers, [run], assignment)
+
+
+def _make_plan(answers: DeviceAnswers, steps: Sequence[Step], assignment: Sequence[int]) -> Plan:
+    plan = Plan(answers.model, tuple(steps), partial(answers.explain, assignment), answers.notes)
+    return plan.on_threads(answers.threads)
 
 
 def _list_variants(answers: DeviceAnswers, plan: Plan) -> list[Plan]:
     """Return the plan and its copies for other variants of its device, as far as settings permit them."""
-    driver = next(device.driver for device in answers.devices if device.name == plan.devices[0])
-    if not plan.is_simple or not isinstance(driver, Variants):
+    if not plan.is_simple:
         return [plan]
-    model = show_model(driver, plan.model)
-    saved = driver.predict_savings(model) if isinstance(driver, Predicts) else {}
-    variants = filter(may_try, driver.list_variants(model))
+    driver = next(device.adapter for device in answers.devices if device.name == plan.devices[0])
+    saved = driver.predict_savings(plan.model)
+    variants = filter(may_try, driver.list_variants(plan.model))
     return [plan, *(plan.with_variant(each, saved.get(each, 0.0)) for each in variants)]
 
 

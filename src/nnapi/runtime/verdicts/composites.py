@@ -1,9 +1,20 @@
 """Composite operations before drivers that do not list their extension: such drivers see the operations of NNAPI that
 replace them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from nnapi.contract.driver import Driver, Verdict
+from nnapi.contract.driver import (
+    CacheEntry,
+    Caches,
+    Driver,
+    Precise,
+    Predicts,
+    Prepared,
+    PrepareOptions,
+    Variants,
+    Verdict,
+)
+from nnapi.contract.precision import Offer
 from nnapi.model.extension import COMPOSITES
 from nnapi.model.model import Model
 
@@ -19,9 +30,41 @@ def show_model(driver: Driver, model: Model) -> Model:
     """Return the model as the driver sees it: without composites, unless it lists their extension."""
     if takes_composites(driver):
         return model
-    from nnapi.lowering.expansion import expand, has_composites  # on demand: few drivers need it
+    from nnapi.lowering.expansion import remove_composites  # on demand: few drivers need it
 
-    return expand(model).model if has_composites(model) else model
+    return remove_composites(model)
+
+
+class DriverAdapter:
+    """A driver as the runtime calls it about a model: it sees the model without unknown composites, and the optional
+    methods that it lacks have defaults."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        return self._driver.prepare(show_model(self._driver, model), options)
+
+    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> Prepared:
+        assert isinstance(self._driver, Caches)
+        return self._driver.restore(show_model(self._driver, model), entry, options)
+
+    def list_variants(self, model: Model) -> Sequence[str]:
+        driver = self._driver
+        return driver.list_variants(show_model(driver, model)) if isinstance(driver, Variants) else ()
+
+    def predict_variant(self, model: Model) -> str:
+        driver = self._driver
+        return driver.predict_variant(show_model(driver, model)) if isinstance(driver, Variants) else ""
+
+    def predict_savings(self, model: Model) -> Mapping[str, float]:
+        driver = self._driver
+        return driver.predict_savings(show_model(driver, model)) if isinstance(driver, Predicts) else {}
+
+    def offer_precision(self, model: Model) -> Offer | None:
+        """Return the precision that the driver offers; None if it has no choice."""
+        driver = self._driver
+        return driver.offer_precision(show_model(driver, model)) if isinstance(driver, Precise) else None
 
 
 def ask_about_parts(model: Model, ask: Ask) -> list[Verdict]:
