@@ -2,6 +2,8 @@
 
 import logging
 import os
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -142,6 +144,16 @@ def test_each_engine_gets_a_trial_and_the_reference_only_if_it_is_near(machine: 
     assert list_names() == [first, second]
     assert list_names(first) == [second]
     assert list_names(first, second) == []
+
+
+def test_plans_with_several_devices_are_tried_last(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def plan(predicted: float, *devices: str) -> Any:
+        return SimpleNamespace(predicted=predicted, devices=devices, identity=str(devices), is_simple=len(devices) == 1)
+
+    plans = [plan(1.0, "first", "second"), plan(2.0, "first"), plan(3.0, "second"), plan(9.0, "third")]
+    monkeypatch.setattr(predict, "list_plans", lambda *given: plans)
+    found = list_challengers(question(machine), 1, ())
+    assert found == [plans[1], plans[2], plans[3], plans[0]]
 
 
 def test_a_device_that_takes_more_threads_keeps_the_operations_that_no_other_takes(

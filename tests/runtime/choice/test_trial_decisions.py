@@ -36,13 +36,15 @@ def test_a_new_trial_has_spent_nothing(machine: Machine) -> None:
 def test_up_to_five_plans_that_are_predicted_to_be_less_than_four_times_slower_are_tried(
     predicted: list[float], names: list[str], machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plans = [plan_on(name, seconds) for name, seconds in zip("abcdefg", predicted, strict=False)]
-    monkeypatch.setattr("nnapi.runtime.choice.predict.list_plans", lambda question, threads: plans)
+    variants = [
+        plan_on("first", seconds).with_variant(name) for name, seconds in zip("abcdefg", predicted, strict=False)
+    ]
+    monkeypatch.setattr("nnapi.runtime.choice.predict.list_plans", lambda question, threads: variants)
     found = make(machine)
-    found.active = ReadyPlan(plans[0], Mock())
+    found.active = ReadyPlan(variants[0], Mock())
     found.begin_on([X])
     found.prepare()
-    assert [plan.devices[0] for plan in work_of(found).plans] == names
+    assert [plan.variant for plan in work_of(found).plans] == names
 
 
 def test_plans_that_were_excluded_are_not_tried_again(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,8 @@ def list_plans(question: Question, threads: int | None) -> list[Plan]:
 
 def list_challengers(question: Question, threads: int | None, excluded: Collection[str]) -> list[Plan]:
     """Return the plans predicted to be fastest, without those whose identity is in ``excluded``. Engines for which
-    there is none follow with the whole model, however slow they are predicted to be: timings may be wrong."""
+    there is none get the whole model, however slow they are predicted to be: timings may be wrong. Plans with several
+    devices are last, as errors of the timings favor them."""
     plans = sorted(list_plans(question, threads), key=lambda plan: plan.predicted)
     limit = SLOWEST * plans[0].predicted
     fit = [plan for plan in plans if plan.identity not in excluded and plan.predicted < limit][:MOST_CHALLENGERS]
@@ -94,7 +95,7 @@ def list_challengers(question: Question, threads: int | None, excluded: Collecti
         if plan.is_simple and plan.devices not in tried and plan.devices != (REFERENCE,):
             tried.add(plan.devices)
             fit.append(plan)
-    return fit
+    return sorted(fit, key=lambda plan: not plan.is_simple)
 
 
 def list_exclusions(claims: Sequence[ClaimedError]) -> dict[tuple[str, Model, int], str]:
