@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nnapi.errors import OpFailedError, translate_errors
@@ -17,12 +16,11 @@ if TYPE_CHECKING:
 Work = Callable[[], None]
 
 
-@dataclass(eq=False, slots=True)
 class Item:
     """Background work, and what to call once its thread is idle."""
 
-    work: Work
-    then: Work | None
+    def __init__(self, work: Work, then: Work | None) -> None:
+        self.work, self.then = work, then
 
 
 MOST_IDLE = 8
