@@ -12,6 +12,7 @@ from nnapi.codes import OEM_SCALAR, OperandCode
 from nnapi.contract.driver import Bound, Inference, Outcome, Prepared, PrepareOptions
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.runtime.executors import output_check
 from nnapi.runtime.executors.output_check import OutputCheck, describe_misfit
 from tests.runtime.device_cases import REFERENCE, Scripted, as_it_is
 
@@ -144,6 +145,23 @@ def test_outputs_of_unknown_size_are_checked_in_each_run() -> None:
     assert not check([X])
     with pytest.raises(OpFailedError, match=r"liar returned dimensions \[2, 1\]"):
         check([X.reshape(2, 1)])
+
+
+def test_outputs_as_in_the_run_before_are_not_described_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    described: list[Shape] = []
+
+    def describe(type: OperandType, value: Array) -> str | None:
+        described.append(value.shape)
+        return describe_misfit(type, value)
+
+    monkeypatch.setattr(output_check, "describe_misfit", describe)
+    check = OutputCheck("liar", make_model((0,)))
+    one, two = np.ones(1, np.float32), np.ones(2, np.float32)
+    for outputs in (one, one, two, two, one):
+        check([outputs])
+    assert described == [(1,), (2,), (1,)]
+    with pytest.raises(OpFailedError, match="an array of float64"):
+        check([one.astype(np.float64)])
 
 
 @pytest.mark.parametrize(

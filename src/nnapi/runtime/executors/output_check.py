@@ -23,6 +23,7 @@ class OutputCheck:
         types = [operand.type for operand in self._operands]
         self._is_static = all(type.is_known for type in types)
         self._usual = [(DTYPES.get(type.code), type.dimensions if type.is_known else None) for type in types]
+        """Types and dimensions that are right: the declared ones, or those of an earlier run."""
 
     def __call__(self, outputs: Sequence[Array]) -> bool:
         """Raise OpFailedError for wrong outputs; return whether all outputs have static dimensions.
@@ -41,6 +42,7 @@ class OutputCheck:
         for operand, array in zip(self._operands, outputs, strict=True):
             if (found := describe_misfit(operand.type, array)) is not None:
                 raise OpFailedError(f"{self._device} returned {found} for {operand}")
+        self._usual = [(array.dtype, array.shape) for array in outputs]  # usually those of the next run too
         return self._is_static
 
 
