@@ -4,10 +4,10 @@
 
 The program fetches Debian's arm64 Python, its compiler for arm64, qemu (about 130 MB) and the aarch64 wheels of nnapi's
 dependencies (about 90 MB) into FOLDER, and builds nnapi's wheel there. Under qemu it then runs the demo, the programs
-in C, a start from the cache and the conformance examples. This machine runs a sample of the examples through an
-emulated nnapi-agent. The program prints how many examples each device passed, refused and failed. The exit code is 1 if
-anything failed. The examples take at least half an hour on two idle cores (--filter runs fewer), the sample and
-everything else about five minutes each.
+in C, a start from the cache, convolutions with fewer multiplications and the conformance examples. This machine runs a
+sample of the examples through an emulated nnapi-agent. The program prints how many examples each device passed, refused
+and failed. The exit code is 1 if anything failed. The examples take at least half an hour on two idle cores (--filter
+runs fewer), the sample and everything else about five minutes each.
 """
 
 from __future__ import annotations
@@ -45,6 +45,12 @@ AGENT_SAMPLE, AGENT_VARIANTS = 40, ("plain", "dynamic", "burst")
 
 GLIBC = range(17, 37)
 """Minor versions of glibc whose wheels run on bookworm and later releases."""
+
+WINOGRAD_TESTS = (
+    "tests/contract/test_winograd.py",
+    "tests/drivers/test_winograd_variants.py",
+    "tests/lowering/winograd",
+)
 
 START = """
 import sys, numpy, nnapi
@@ -127,7 +133,8 @@ def install(emulated: Emulated) -> None:
     platforms = [f"manylinux_2_{minor}_aarch64" for minor in GLIBC] + ["manylinux2014_aarch64"]
     pip = [sys.executable, "-m", "pip", "install", "-qq", "--no-compile", "--target", str(emulated.packages)]
     where = ["--only-binary=:all:", "--implementation=cp", f"--python-version={emulated.version}"]
-    needed = [*own, *project["build-system"]["requires"], "cffi>=1.17"]
+    tests = [each for each in project["project"]["optional-dependencies"]["dev"] if each.startswith(("pytest>", "hyp"))]
+    needed = [*own, *project["build-system"]["requires"], *tests, "cffi>=1.17"]
     subprocess.run([*pip, *where, *(f"--platform={name}" for name in platforms), *needed], check=True)
     subprocess.run([sys.executable, "-m", "zipfile", "-e", build(emulated), emulated.packages], check=True)
     shutil.copytree(REPOSITORY / "conformance" / "nnapi_conformance", emulated.packages / "nnapi_conformance")
@@ -206,6 +213,17 @@ def cached_start(emulated: Emulated) -> bool:
     return good
 
 
+def convolutions(emulated: Emulated) -> bool:
+    """Measure the errors of all tiles of convolutions on small images, and run the tests of these convolutions."""
+    words = ["-m", "benchmarks.convolution_errors", *DEVICES, "--most", "16"]
+    layers = emulated.run(emulated.interpreter, *words, where=REPOSITORY)
+    tests = emulated.run(
+        emulated.interpreter, "-m", "pytest", "-q", "-p", "no:cacheprovider", *WINOGRAD_TESTS, where=REPOSITORY
+    )
+    print(layers.stdout.rpartition("\n\n")[2], layers.stderr, tests.stdout, sep="", end="")
+    return not layers.returncode and not tests.returncode
+
+
 def examples(emulated: Emulated, device: str, chosen: list[str]) -> bool:
     """Run the conformance examples on one device, in the variant "plain"; examples that it refuses are skipped."""
     outcome, log = emulated.folder / f"{device}.json", emulated.folder / f"{device}.txt"
@@ -277,7 +295,7 @@ def main() -> int:
     install(emulated)
     print(f"Python {emulated.version} on {emulated.python('-c', 'import platform; print(platform.machine())').strip()}")
     chosen = ["--filter", options.filter] if options.filter else []
-    good = [proof(emulated) for proof in (demo, clients, cached_start, agent)]
+    good = [proof(emulated) for proof in (demo, clients, cached_start, convolutions, agent)]
     with ThreadPoolExecutor() as pool:
         good += pool.map(lambda device: examples(emulated, device, chosen), options.device or DEVICES)
     return 0 if all(good) else 1

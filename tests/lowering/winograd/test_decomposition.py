@@ -8,29 +8,11 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from nnapi import Model
 from nnapi.codes import OperationCode as Op
-from nnapi.contract.driver import PrepareOptions, Request
-from nnapi.lowering.decomposition_builder import Decomposition
-from nnapi.lowering.lower import KnownTypes, normalize_call
 from nnapi.lowering.tile_choice import list_layers
-from nnapi.lowering.winograd.decomposition import decompose
-from nnapi.model.model import Lifetime
-from nnapi.runtime.device import REFERENCE, device
-from tests.lowering.winograd.winograd_cases import make_convolution
+from tests.lowering.winograd.winograd_cases import compute, find_decomposition, make_convolution
 
 ACCURATE, LEAST_ACCURATE = 5e-6, 2e-5
 """Largest errors, relative to the largest result."""
-
-
-def find_decomposition(model: Model, tile: tuple[int, int]) -> Decomposition:
-    (call,) = model.operations
-    types = KnownTypes(model, {operand.index: operand.type for operand in model.operands})
-    values = {operand.index: operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT}
-    return decompose(normalize_call(model, call, types, values.get), types, values, tile)
-
-
-def compute(model: Model, x: Any) -> Any:
-    prepared = device(REFERENCE).driver.prepare(model, PrepareOptions())
-    return prepared.execute(Request([x])).outputs[0]
 
 
 def convolve(model: Model, x: Any, padding: Any, dilation: tuple[int, int] = (1, 1)) -> Any:

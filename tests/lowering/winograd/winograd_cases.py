@@ -1,4 +1,4 @@
-"""Models of one convolution."""
+"""Models of one convolution, and their decompositions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,6 +7,12 @@ import numpy as np
 
 import nnapi
 from nnapi import Builder, Model
+from nnapi.contract.driver import PrepareOptions, Request
+from nnapi.lowering.decomposition_builder import Decomposition
+from nnapi.lowering.lower import KnownTypes, normalize_call
+from nnapi.lowering.winograd.decomposition import decompose
+from nnapi.model.model import Lifetime
+from nnapi.runtime.device import REFERENCE, device
 
 RANDOM = np.random.default_rng(4)
 
@@ -44,3 +50,17 @@ def make_chain(width: int, depth: int, layers: int) -> Model:
         x = builder.conv_2d(x, filter, np.zeros(depth, np.float32), "SAME", 1, 1, "RELU")
     builder.output(x)
     return builder.finish()
+
+
+def find_decomposition(model: Model, tile: tuple[int, int]) -> Decomposition:
+    """Return the decomposition of a model's only operation with a tile."""
+    (call,) = model.operations
+    types = KnownTypes(model, {operand.index: operand.type for operand in model.operands})
+    values = {operand.index: operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT}
+    return decompose(normalize_call(model, call, types, values.get), types, values, tile)
+
+
+def compute(model: Model, x: Any) -> Any:
+    """Return the output of a model on ``nnapi-reference``."""
+    prepared = device(REFERENCE).driver.prepare(model, PrepareOptions())
+    return prepared.execute(Request([x])).outputs[0]
