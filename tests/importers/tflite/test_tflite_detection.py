@@ -1,12 +1,17 @@
 """Suppression of overlapping boxes by indices, against LiteRT."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tflite
 
+import nnapi
+from benchmarks.detections import compare
 from tests.importers.tflite.against_litert import Case, agree, case, litert, loaded, run
+from tests.importers.tflite.efficientdet_cases import MOST, POST_PROCESS, EfficientDet
 from tests.tflite_writer import T, const, f32, i32
 
 
@@ -50,3 +55,31 @@ def test_boxes_that_follow_are_gathered(tmp_path: Path) -> None:
     arrays = draw(5)
     for ours, theirs in zip(run(loaded(content, tmp_path), arrays), litert(content, arrays), strict=True):
         np.testing.assert_array_equal(ours, theirs.reshape(ours.shape))
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("ending", [POST_PROCESS, "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"])
+def test_networks_with_the_layout_of_efficientdet(ending: str, tmp_path: Path) -> None:
+    network = EfficientDet(ending)
+    content = network.content()
+    picture = np.random.default_rng(1).random((1, network.size, network.size, 3)).astype(np.float32)
+    model = loaded(content, tmp_path)
+    theirs = as_detections(litert(content, [picture]))
+    assert len({tuple(box) for box in theirs[0]}) == MOST
+    for devices in ("nnapi-reference", None):
+        assert compare(as_detections(nnapi.compile(model, devices=devices).run(picture)), theirs) == "same boxes"
+
+
+def as_detections(results: Sequence[Any]) -> list[Any]:
+    """Return boxes, scores and classes of a single image."""
+    boxes, classes, scores, _ = map(np.asarray, results)
+    return [boxes.reshape(-1, 4), scores.reshape(-1), classes.reshape(-1)]
+
+
+def test_an_exported_suppression_has_no_background_either(tmp_path: Path) -> None:
+    content, exported = EfficientDet(POST_PROCESS).content(), tmp_path / "exported.tflite"
+    nnapi.export(loaded(content, tmp_path), exported)
+    written = tflite.Model.GetRootAs(exported.read_bytes())
+    codes = {written.OperatorCodes(i).BuiltinCode() for i in range(written.OperatorCodesLength())}
+    assert tflite.BuiltinOperator.CUSTOM in codes
+    assert tflite.BuiltinOperator.PAD not in codes

@@ -24,8 +24,14 @@ def detection_postprocess(node: TfliteNode) -> None:
     deltas, scores, anchors = node.reals()
     number = parameters.number
     classes = number("num_classes")
-    has_background = scores.rank == 3 and scores.shape[2] == classes + 1
-    expressible(has_background, f"it has scores of {scores.shape[-1]} classes, NNAPI wants {classes} and a background")
+    columns = scores.shape[2] if scores.rank == 3 else 0
+    expressible(
+        columns in (classes, classes + 1),
+        f"it has scores of {scores.shape[-1]} classes, must be {classes}, or one more for a background",
+    )
+    if columns == classes:  # NNAPI demands a background, whose scores it does not read
+        background = node.graph.ints([[0, 0], [0, 0], [1, 0]])
+        scores = node.apply(OperationCode.PAD, scores, background, shape=(*scores.shape[:2], classes + 1))
     regular = bool(number("use_regular_nms", False))
     scales = [node.real(number(f"{name}_scale"), scores) for name in "yxhw"]
     limits = (number("max_detections"), number("max_classes_per_detection"), number("detections_per_class", 100))
