@@ -59,8 +59,8 @@ class EfficientDet:
         """Add to each level its neighbors, first from coarse to fine, then from fine to coarse."""
         down = [features[-1]]
         for fine in reversed(features[:-1]):
-            given = [down[0], const(fine.shape[1:3])]
-            larger = self.apply("RESIZE_NEAREST_NEIGHBOR", given, fine.shape, "ResizeNearestNeighborOptions")
+            sized = [down[0], const(fine.shape[1:3])]
+            larger = self.apply("RESIZE_NEAREST_NEIGHBOR", sized, fine.shape, "ResizeNearestNeighborOptions")
             down.insert(0, self.separate(self.binary("ADD", fine, larger)))
         up = [down[0]]
         window = {"StrideW": 2, "StrideH": 2, "FilterWidth": 3, "FilterHeight": 3}

@@ -4,9 +4,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from nnapi.pauses import resting_by
-from nnapi.runtime.choice.paired_times import Contender
 from nnapi.runtime.choice.schedule import Schedule
 
 SWITCH = 2e-4
@@ -17,7 +17,7 @@ REST = 0.01
 
 
 @contextmanager
-def beside_runs(schedule: Schedule[Contender]) -> Iterator[None]:
+def beside_runs(schedule: Schedule[Any]) -> Iterator[None]:
     """Mark the time in which the tuner works: runs then take longer. Let it rest when the schedule wants that."""
     runs = schedule.runs
 
