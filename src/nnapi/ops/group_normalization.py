@@ -19,7 +19,7 @@ from nnapi.model.operation import Operation
 from nnapi.model.parameter import HIGH, Scalar, Tensor, not_negative, positive, upto
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
-from nnapi.ops.normalization import by_means, by_squares
+from nnapi.ops.normalization import by_means, by_squares, center
 from nnapi.ops.shapes import axis_of, broadcast, need_shape
 from nnapi.ops.signature_types import floats
 
@@ -77,7 +77,7 @@ def infer_group_norm_shape(
 @LAYER_NORM.kernel
 def layer_norm(input: Array, gamma: Array | None, beta: Array | None, axis: int, epsilon: float) -> Array:
     axes = list_axes(axis, input.ndim)
-    return _scale(_divide(input - input.mean(axes, keepdims=True), axes, epsilon), gamma, beta)
+    return _scale(_divide(center(input, axes), axes, epsilon), gamma, beta)
 
 
 @RMS_NORM.kernel
@@ -87,8 +87,7 @@ def rms_norm(input: Array, gamma: Array | None, axis: int, epsilon: float) -> Ar
 
 @GROUP_NORM.kernel
 def group_norm(input: Array, gamma: Array | None, beta: Array | None, groups: int, epsilon: float) -> Array:
-    divided = _divide_channels(input, groups)
-    centered = divided - divided.mean(GROUPED, keepdims=True)
+    centered = center(_divide_channels(input, groups), GROUPED)
     return _scale(_divide(centered, GROUPED, epsilon).reshape(input.shape), gamma, beta)
 
 

@@ -81,9 +81,14 @@ def local_response_normalization(input: Array, radius: int, bias: float, alpha: 
 
 @INSTANCE_NORMALIZATION.kernel
 def instance_normalization(input: Array, gamma: float, beta: float, epsilon: float) -> Array:
-    centered = input - input.mean((1, 2), keepdims=True)
+    centered = center(input, (1, 2))
     variance = np.square(centered).mean((1, 2), keepdims=True)
     return centered * (np.float32(gamma) / np.sqrt(variance + np.float32(epsilon))) + np.float32(beta)
+
+
+def center(x: Array, axes: tuple[int, ...]) -> Array:
+    """Return elements less their group's mean, which is rounded once: equal elements give 0."""
+    return x - x.mean(axes, np.float64, keepdims=True).astype(x.dtype)
 
 
 @INSTANCE_NORMALIZATION.proposal
