@@ -396,3 +396,35 @@ def test_values_are_rounded_to_float16_as_numpy_rounds_them() -> None:
     with np.errstate(over="ignore"):
         expected = x.astype(np.float16).astype(np.float32)
     np.testing.assert_array_equal(found, expected)
+
+
+def test_quotients_are_rounded_once() -> None:
+    """The engine's own product with the reciprocal gives another last digit for every fourth of these."""
+    draw = np.random.default_rng(0)
+    x, y = draw.uniform(-4, 4, 1000).astype(np.float32), draw.uniform(0.01, 4, 1000).astype(np.float32)
+    x[:3], y[:3] = (1e-40, -2, 3), (1e-39, 1e-42, 3e38)
+    builder = nnapi.Builder()
+    builder.output(builder.div(builder.input(tensor("float32", (1000,))), builder.input(tensor("float32", (1000,)))))
+    (found,) = nnapi.compile(builder.finish(), ENGINE).run(x, y)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(found, x / y)
+
+
+@pytest.mark.parametrize("scale", [0.013, 0.1, 5 / 255])
+def test_values_halfway_between_codes_are_rounded_to_even(scale: float) -> None:
+    x = (np.arange(-100, 100, dtype=np.float32) + np.float32(0.5)) * np.float32(scale)
+    builder = nnapi.Builder()
+    out = tensor("quant8_asymm", x.shape, scale, 100)
+    builder.output(builder.quantize_to_even(builder.input(tensor("float32", x.shape)), out=out))
+    (found,) = nnapi.compile(builder.finish(), ENGINE).run(x)
+    np.testing.assert_array_equal(found, np.round(x / np.float32(scale)) + 100)
+
+
+def test_a_computed_scale_halfway_between_codes() -> None:
+    """As ONNX's DynamicQuantizeLinear: -2.5 / (5 / 255) is -127.49999, and the product with the reciprocal -127.5."""
+    builder = nnapi.Builder()
+    x, width = builder.input(tensor("float32", (1,))), builder.input(tensor("float32", (1,)))
+    scale = builder.div(width, builder.constant(np.array([255], np.float32), tensor("float32", (1,))))
+    builder.output(builder.round(builder.div(x, scale)))
+    (found,) = nnapi.compile(builder.finish(), ENGINE).run(np.array([-2.5], np.float32), np.array([5], np.float32))
+    assert found == -127

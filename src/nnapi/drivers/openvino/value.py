@@ -73,6 +73,14 @@ def number(value: float) -> Node:
     return op.constant(np.float32(value))
 
 
+def divide(x: Node, y: Node) -> Node:
+    """Divide and round once. By default, the engine multiplies by 1 / y, which it rounds before, and which is infinite
+    for the smallest floats."""
+    quotient = op.divide(x, y)
+    quotient.get_rt_info()["nonconvertable_divide_0"] = ""
+    return quotient
+
+
 class Value:
     """An operand's value. ``type`` has static dimensions, in NHWC for images, whatever the graph's order.
 

@@ -9,7 +9,7 @@ from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import OpenvinoContext, activate, align, lower
-from nnapi.drivers.openvino.value import Node, Value, number
+from nnapi.drivers.openvino.value import Node, Value, divide
 from nnapi.lowering.refusal import require
 from nnapi.operation_codes import Code
 from nnapi.operation_codes import CompositeCode as Composite
@@ -89,15 +89,13 @@ def _keep_from_convolution(x: Node, factor: Value) -> Node:
 
 @lower(Op.DIV)
 def div(context: OpenvinoContext, lhs: Value, rhs: Value) -> Value:
-    """Divide; NaN, for example of 0 / 0, stays NaN under an activation."""
+    """Divide; NaN, for example of 0 / 0, stays NaN under an activation. The engine fuses reciprocals of constants."""
     (x, y), first = align([lhs, rhs])
     if lhs.type.code == INT32:
         return context.result(_divide_integers(x, y), first=first)
     if rhs.array is not None and np.abs(rhs.array).min() >= SMALL:
         return context.result(op.divide(x, y), first=first)
-    quotient = _quotient(x, y)
-    if rhs.array is not None:  # keeps the clamp behind the reciprocal, which is infinite
-        quotient = op.maximum(quotient, quotient)
+    quotient = divide(x, y)
     limited = activate(quotient, context.activation, context.type())
     if context.activation != FuseCode.FUSED_NONE:
         limited = op.select(op.is_nan(quotient), quotient, limited)
@@ -119,21 +117,14 @@ def mod(context: OpenvinoContext, x: Value, y: Value, fmod: bool) -> Value:
 def _divide_integers(x: Node, y: Node) -> Node:
     """Divide integers, rounding down. The engine divides float32: the quotient of the remainder is added once, which is
     off by one at most, and then corrected."""
-    quotient = op.convert(_quotient(op.convert(x, "f32"), op.convert(y, "f32")), "i32")
+    quotient = op.convert(divide(op.convert(x, "f32"), op.convert(y, "f32")), "i32")
     rest = op.subtract(x, op.multiply(quotient, y))
-    quotient = op.add(quotient, op.convert(_quotient(op.convert(rest, "f32"), op.convert(y, "f32")), "i32"))
+    quotient = op.add(quotient, op.convert(divide(op.convert(rest, "f32"), op.convert(y, "f32")), "i32"))
     rest, zero, one = op.subtract(x, op.multiply(quotient, y)), op.constant(np.int32(0)), op.constant(np.int32(1))
     is_negative = op.less(y, zero)
     size, over = op.select(is_negative, op.negative(y), y), op.select(is_negative, op.negative(rest), rest)
     step = op.select(op.less(over, zero), op.negative(one), op.select(op.less(over, size), zero, one))
     return op.select(op.equal(y, zero), zero, op.add(quotient, step))  # as NNAPI's CPU reference
-
-
-def _quotient(x: Node, y: Node) -> Node:
-    """Divide. The engine multiplies by 1 / y, which is infinite for the smallest floats. For these, x and y are first
-    multiplied by 2**64; if that overflows, so does the quotient."""
-    factor = op.select(op.less(op.abs(y), number(SMALL)), number(2.0**64), number(1))
-    return op.divide(op.multiply(x, factor), op.multiply(y, factor))
 
 
 @lower(*COMPARISONS)

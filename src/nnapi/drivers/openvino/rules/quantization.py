@@ -6,7 +6,7 @@ from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import OpenvinoContext, lower
-from nnapi.drivers.openvino.value import ELEMENTS, STEPS, Kind, Value, number
+from nnapi.drivers.openvino.value import ELEMENTS, STEPS, Kind, Value, divide, number
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.signature_types import BOOL8, INT32
 
@@ -23,8 +23,8 @@ def quantize(context: OpenvinoContext, input: Value) -> Value:
 def quantize_to_even(context: OpenvinoContext, input: Value) -> Value:
     if input.quantized is not None and input.quantized.type == context.type():
         return input.quantized
-    scale = number(context.type().scale)  # the engine's quotient is not the quotient by the scale
-    return context.map(lambda x: op.multiply(op.round(op.divide(x, scale), "half_to_even"), scale), input)
+    scale = number(context.type().scale)  # the engine's own rounding to quantized values multiplies by 1 / scale
+    return context.map(lambda x: op.multiply(op.round(divide(x, scale), "half_to_even"), scale), input)
 
 
 @lower(Op.DEQUANTIZE)
