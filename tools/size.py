@@ -103,8 +103,12 @@ def tabulate(now: Mapping[str, int], before: Mapping[str, int] | None) -> Iterat
 
 def main(arguments: Sequence[str]) -> None:
     commit = arguments[0] if arguments else find_start()
+    try:
+        before = count_lines_at(commit) if commit else None
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"{commit}: {error.stderr.decode().strip()}")
     print(f"{'lines':>7} {commit[:7] if commit else '':>7} {'files':>5}  package")
-    print(*tabulate(count_lines(), count_lines_at(commit) if commit else None), sep="\n")
+    print(*tabulate(count_lines(), before), sep="\n")
     for title, found in (
         (f"files over {FILE_LIMIT} lines", long_files()),
         (f"functions over {FUNCTION_LIMIT} lines", long_functions()),

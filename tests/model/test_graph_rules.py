@@ -302,7 +302,7 @@ def test_rule_044_devices_that_are_asked() -> None:
         open_sum()[0].supported_operations([NONE])
     with pytest.raises(UnexpectedNullError, match="a device is None"):
         model.supported_operations([reference, NONE])
-    with pytest.raises(BadDataError, match="a device is listed twice"):
+    with pytest.raises(BadDataError, match="nnapi-reference is listed twice"):
         model.supported_operations([reference, reference])
 
 

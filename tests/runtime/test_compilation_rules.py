@@ -46,7 +46,7 @@ def test_rule_063_chosen_devices() -> None:
     model = finished_sum()
     wrong: list[tuple[Any, type[NnapiError], str]] = [
         ([], BadDataError, "no devices are listed"),
-        ([REFERENCE, REFERENCE], BadDataError, "a device is listed twice"),
+        ([REFERENCE, REFERENCE], BadDataError, "nnapi-reference is listed twice"),
         ([8], BadDataError, "a device is of type int, must be nnapi.Device"),
         ([REFERENCE, None], UnexpectedNullError, "a device is None"),
     ]

@@ -66,3 +66,9 @@ def test_the_difference_is_to_where_the_branch_left_main(tmp_path: Path, monkeyp
     assert size.count_lines_at(start, tmp_path) == {"src/nnapi/a.py": 3}
     assert size.count_lines_at("HEAD", tmp_path) == {"src/nnapi/a.py": 5}
     assert size.count_lines(tmp_path) == {"src/nnapi/a.py": 5, "src/nnapi/b.py": 2}
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="no git")
+def test_an_unknown_commit_is_named() -> None:
+    with pytest.raises(SystemExit, match="^UNKNOWN: "):
+        size.main(["UNKNOWN"])

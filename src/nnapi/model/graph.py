@@ -126,6 +126,14 @@ class Supports(Protocol):
     def supports(self, model: Any) -> Sequence[bool]: ...
 
 
+def need_distinct(devices: Sequence[object]) -> None:
+    """Raise BadDataError if a device is listed twice."""
+    twice = next(
+        (each for number, each in enumerate(devices) if any(each is other for other in devices[:number])), None
+    )
+    need(twice is None, f"{twice} is listed twice", BadDataError)
+
+
 class Origin(Protocol):
     @property
     def file_size(self) -> int: ...

@@ -12,7 +12,17 @@ from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OEM_SCALAR, Opera
 from nnapi.errors import BadDataError, BadStateError, UnexpectedNullError, need
 from nnapi.model.constant import as_bytes, bind, can_change, map_value, need_size, need_value_size
 from nnapi.model.extension import EXTENSIONS
-from nnapi.model.graph import Lifetime, Operand, OperationCall, Origin, Signature, StatePair, Supports, constants
+from nnapi.model.graph import (
+    Lifetime,
+    Operand,
+    OperationCall,
+    Origin,
+    Signature,
+    StatePair,
+    Supports,
+    constants,
+    need_distinct,
+)
 from nnapi.model.lifecycle import State
 from nnapi.model.memory import Memory, mappings, need_memory, need_whole
 from nnapi.model.nesting import list_nested
@@ -269,7 +279,7 @@ class Model(Permissions, Closeable, NotebookDisplay):
         need(all(device is not None for device in devices), "a device is None", UnexpectedNullError)
         wrong = next((each for each in devices if not hasattr(each, "supports")), None)
         need(wrong is None, f"{wrong!r} is not a Device: nnapi.device() finds one by name", BadDataError)
-        need(len({id(device) for device in devices}) == len(devices), "a device is listed twice", BadDataError)
+        need_distinct(devices)
         self.need_mapped()
         answers = [device.supports(self) for device in devices]
         order = sorted(range(len(self.operations)), key=lambda index: self.operations[index].number)

@@ -21,7 +21,7 @@ from nnapi.errors import (
     translate_errors,
 )
 from nnapi.locks import make_lock
-from nnapi.model.graph import find_computed
+from nnapi.model.graph import find_computed, need_distinct
 from nnapi.model.lifecycle import State
 from nnapi.model.model import LOADS, Model
 from nnapi.model.operand import Array
@@ -77,7 +77,7 @@ class Compilation(Closeable, NotebookDisplay):
         self.is_explicit = devices is not None
         candidates = list_candidates(devices)
         need(candidates, "no devices are listed", BadDataError)
-        need(len({id(device) for device in candidates}) == len(candidates), "a device is listed twice", BadDataError)
+        need_distinct(candidates)
         if not model.is_finished:
             raise BadStateError(f"{model!r} is not finished: finish() it first")
         self.model = model
