@@ -16,7 +16,7 @@ from nnapi.model.operation import Arguments, Operation, Overload
 from nnapi.model.parameter import Activation, Layout, Levels, Scalar, Tensor, positive
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.convolution_parameters import explicit_padding, implicit_padding, strides
-from nnapi.ops.shapes import Padding, Pair, count_windows_of_image, need_image, normalize_windows
+from nnapi.ops.shapes import Padding, Pair, count_windows, count_windows_of_image, need_image, normalize_windows
 from nnapi.ops.signature_types import QUANT8, QUANT8_SIGNED, floats, reals
 from nnapi.ops.windows import reduce_windows
 
@@ -58,7 +58,7 @@ L2_POOL_2D = _pool(OperationCode.L2_POOL_2D, Facts(Kind.REDUCTION), floats())
 
 @AVERAGE_POOL_2D.kernel
 def average_pool(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
-    counts = count_cells(input.shape[1:3], padding, stride, size).astype(input.dtype)
+    counts = count_cells(input.shape[1:-1], padding, stride, size).astype(input.dtype)
     return _reduce(np.add, input, padding, stride, size, 0) / counts
 
 
@@ -89,15 +89,16 @@ def max_pool(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
 
 
 def count_cells(image: Sequence[int], padding: Padding, stride: Pair, size: Pair) -> Array:
-    """Return the number of image cells in each window, [1, rows, columns, 1] in int32; ``image`` is [height, width]."""
+    """Return the number of image cells in each window, [1, rows, columns, 1] in int32; ``image`` is [height, width].
+    Volumes have one dimension more."""
     return _reduce(np.add, np.ones((1, *image, 1), np.int32), padding, stride, size, 0)
 
 
 def _reduce(ufunc: np.ufunc, x: Array, padding: Padding, stride: Pair, size: Pair, initial: float) -> Array:
-    """Combine each window of an NHWC image by ``ufunc``, first within columns, then within rows."""
-    out = count_windows_of_image(x.shape[1:-1], size, stride, padding)
-    for i in (0, 1):
-        x = reduce_windows(ufunc, x, 1 + i, size[i], stride[i], padding[i][0], out[i], initial)
+    """Combine each window of an NHWC image or volume by ``ufunc``, along one axis after the other."""
+    for axis, (pads, step, window) in enumerate(zip(padding, stride, size, strict=True), 1):
+        out = count_windows(x.shape[axis], window, step, pads)
+        x = reduce_windows(ufunc, x, axis, window, step, pads[0], out, initial)
     return x
 
 

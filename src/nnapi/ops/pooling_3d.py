@@ -12,9 +12,9 @@ from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Tensor, Values
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
+from nnapi.ops.pooling import average_pool, max_pool
 from nnapi.ops.shapes import count_windows_in, need_image
 from nnapi.ops.signature_types import QUANT8, QUANT8_SIGNED, floats, reals
-from nnapi.ops.windows import reduce_windows
 
 ONES = np.ones(3, np.int32)
 
@@ -47,23 +47,12 @@ AVERAGE_POOL_3D = _pool(CompositeCode.AVERAGE_POOL_3D, Facts(Kind.REDUCTION), fl
 @MAX_POOL_3D.kernel(kind="raw", types=(QUANT8, QUANT8_SIGNED))
 @MAX_POOL_3D.kernel
 def max_pool_3d(input: Array, paddings: Array, strides: Array, size: Array) -> Array:
-    lowest = -np.inf if input.dtype.kind == "f" else np.iinfo(input.dtype).min
-    return _reduce(np.maximum, input, paddings, strides, size, lowest)
+    return max_pool(input, paddings.tolist(), strides.tolist(), size.tolist())
 
 
 @AVERAGE_POOL_3D.kernel
 def average_pool_3d(input: Array, paddings: Array, strides: Array, size: Array) -> Array:
-    cells = np.ones((1, *input.shape[1:4], 1), np.int32)
-    counts = _reduce(np.add, cells, paddings, strides, size, 0).astype(input.dtype)
-    return _reduce(np.add, input, paddings, strides, size, 0) / counts
-
-
-def _reduce(ufunc: np.ufunc, x: Array, paddings: Array, strides: Array, size: Array, initial: float) -> Array:
-    """Combine each window by ``ufunc``, along one axis after the other."""
-    out = count_windows_in(x.shape[1:4], size.tolist(), paddings, strides, ONES)
-    for i in range(3):
-        x = reduce_windows(ufunc, x, 1 + i, int(size[i]), int(strides[i]), int(paddings[i, 0]), out[i], initial)
-    return x
+    return average_pool(input, paddings.tolist(), strides.tolist(), size.tolist())
 
 
 @MAX_POOL_3D.proposal

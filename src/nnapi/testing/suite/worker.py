@@ -9,8 +9,9 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
-from typing import Any, Self
+from typing import Any
 
+from nnapi.closeable import Closeable
 from nnapi.errors import UnavailableDeviceError
 from nnapi.runtime.executors.stopwatch import read_waited
 from nnapi.store.temporary import temporary_folder
@@ -36,7 +37,7 @@ class WorkerStoppedError(Exception):
     """The worker was stopped by another thread."""
 
 
-class Worker:
+class Worker(Closeable):
     """A process that performs tests. It starts at first use, and again after it ended."""
 
     def __init__(self, prepare: Callable[[], Perform], patience: float = PATIENCE) -> None:
@@ -120,12 +121,6 @@ class Worker:
     def close(self) -> None:
         self.stop()
         self._end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _describe_end(code: int | None) -> str:
