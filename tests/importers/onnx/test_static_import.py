@@ -1,4 +1,4 @@
-"""Names that nothing writes before they are read, each named by one error; inputs and outputs of every kind."""
+"""Inputs and outputs of every kind."""
 
 from typing import Any
 
@@ -10,57 +10,11 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 import nnapi  # noqa: E402
 from nnapi.errors import BadDataError  # noqa: E402
-from nnapi.importers.onnx.static_import import need_defined  # noqa: E402
 from nnapi.importers.refusals import UnsupportedOperationsError  # noqa: E402
-
-
-def graph(*nodes: Any, inputs: tuple[str, ...] = ("x",), outputs: tuple[str, ...] = ("y",)) -> Any:
-    def described(names: tuple[str, ...]) -> list[Any]:
-        return [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in names]
-
-    return helper.make_graph(list(nodes), "g", described(inputs), described(outputs))
 
 
 def node(kind: str, inputs: str, outputs: str, **attributes: Any) -> Any:
     return helper.make_node(kind, inputs.split(), outputs.split(), **attributes)
-
-
-@pytest.mark.parametrize(
-    ("nodes", "message"),
-    [
-        ([node("Add", "x b", "a"), node("Neg", "a", "b"), node("Neg", "b", "y")], "Add a reads b before it is written"),
-        ([node("Add", "x y", "y")], "Add y reads its own output y"),
-        ([node("Add", "x nowhere", "y")], "Add y reads nowhere, which is not an input or a constant"),
-        ([node("Neg", "x", "z")], "nothing writes the output y"),
-    ],
-)
-def test_an_undefined_name_is_damage(nodes: list[Any], message: str) -> None:
-    proto = helper.make_model(graph(*nodes), opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    with pytest.raises(BadDataError, match=message) as caught:
-        nnapi.load(proto.SerializeToString())
-    assert not isinstance(caught.value, UnsupportedOperationsError)
-
-
-def test_subgraphs_see_the_names_around_them() -> None:
-    then = graph(node("Neg", "a", "t"), inputs=(), outputs=("t",))
-    otherwise = graph(node("Abs", "later", "e"), inputs=(), outputs=("e",))
-    nodes = [node("Relu", "x", "a"), node("If", "c", "y", then_branch=then, else_branch=then)]
-    need_defined(graph(*nodes, inputs=("x", "c")))
-    wrong = node("If", "c", "y", then_branch=then, else_branch=otherwise)
-    with pytest.raises(BadDataError, match="Abs e reads later"):
-        need_defined(graph(nodes[0], wrong, node("Neg", "x", "later"), inputs=("x", "c")))
-
-
-def test_an_undefined_name_in_a_function_is_damage() -> None:
-    body = [node("Add", "X b", "a"), node("Neg", "a", "b"), node("Neg", "b", "Y")]
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
-    function = helper.make_function("local", "F", ["X"], ["Y"], body, opsets[:1])
-    proto = helper.make_model(
-        graph(node("F", "x", "y", domain="local")), functions=[function], opset_imports=opsets, ir_version=8
-    )
-    with pytest.raises(BadDataError, match="Add a reads b before it is written") as caught:
-        nnapi.load(proto.SerializeToString())
-    assert not isinstance(caught.value, UnsupportedOperationsError)
 
 
 def content(nodes: list[Any], inputs: list[Any], outputs: list[str], constants: Any = None, opset: int = 17) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ from nnapi.errors import BadDataError, need
 from nnapi.importers.build import build
 from nnapi.importers.graph import Step, Value
 from nnapi.importers.input_shapes import Shapes, fix_shape, need_inputs
+from nnapi.importers.onnx.checked_graph import check_graph
 from nnapi.importers.onnx.convert import INCONSISTENT, Conversion
 from nnapi.importers.onnx.fold_into_filters import FoldingIntoFilters
 from nnapi.importers.onnx.graph import OnnxGraph
@@ -67,11 +67,8 @@ def read_file(
 
 def _import(file: File, name: str, shapes: Shapes, values: Values, symbols: InputSymbols | None) -> Model:
     state = ImportState(file, name, shapes, values, symbols)
-    graph = file.proto.graph
+    graph = check_graph(file.proto)
     need_inputs(shapes, {each.name for each in graph.input})
-    need_defined(graph)
-    for function in file.proto.functions:
-        _need_written(function.node, set(function.input), function.output)
     conversion = Conversion(state, OnnxGraph(state.allowance), file.opsets)
     if (newest := newest_opset()) < file.opsets[""] < NEWEST:
         conversion.note(f"the file is of opset {file.opsets['']}; it is read as opset {newest}, the newest known here")
@@ -88,35 +85,6 @@ def _import(file: File, name: str, shapes: Shapes, values: Values, symbols: Inpu
     taken = zip(model.inputs, inputs, strict=True)
     model.empty_inputs = frozenset(index for index, value in taken if value in state.empty)
     return model
-
-
-def need_defined(graph: onnx.GraphProto, outside: Set[str] = frozenset()) -> None:
-    """Raise BadDataError for the first node that reads an undefined name; ``outside`` are the outer graphs' names."""
-    known = set(outside) | {each.name for each in (*graph.input, *graph.initializer)}
-    known |= {each.values.name for each in graph.sparse_initializer}
-    _need_written(graph.node, known, [each.name for each in graph.output])
-
-
-def _need_written(nodes: Sequence[onnx.NodeProto], known: set[str], outputs: Iterable[str]) -> None:
-    later = {name for node in nodes for name in node.output}
-    for node in nodes:
-        for name in node.input:
-            need(not name or name in known, _describe_undefined(node, name, later), BadDataError)
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                need_defined(inner, known)
-        known.update(node.output)
-    for name in outputs:
-        need(name in known, f"nothing writes the output {name}", BadDataError)
-
-
-def _describe_undefined(node: onnx.NodeProto, name: str, later: Set[str]) -> str:
-    reader = f"{node.op_type} {node.name or next(iter(node.output), '')}".strip()
-    if name in node.output:
-        return f"{reader} reads its own output {name}"
-    if name in later:
-        return f"{reader} reads {name} before it is written: the graph has a cycle, or its nodes are not in order"
-    return f"{reader} reads {name}, which is not an input or a constant, and no node writes it"
 
 
 def _read_inputs(conversion: Conversion, graph: onnx.GraphProto) -> list[Value]:
