@@ -83,8 +83,8 @@ class GraphEmitter(Emitter[Value, Value]):
             self.graph.emit(OperationCode.MINIMUM, [raised, self.like(value, high)], [to])
 
     def append(self, code: Code, inputs: Sequence[Any], results: Sequence[Value | OperandType]) -> list[Value]:
-        values = [self.temporary(each) if isinstance(each, OperandType) else each for each in results]
-        self.emit(code, *map(self.operand, inputs), to=values)
+        values = [each if isinstance(each, Value) else self.temporary(each) for each in results]
+        self.emit(code, *[each if isinstance(each, Value) else self.operand(each) for each in inputs], to=values)
         return values
 
     def apply(self, code: Code, *inputs: Value, shape: Shape | None = None, type: OperandType | None = None) -> Value:

@@ -208,14 +208,12 @@ class OnnxNode(Node):
 
     def append(self, code: Code, inputs: Sequence[Any], results: Sequence[Value | OperandType]) -> list[Value]:
         """Append an operation; dimensions that follow from dynamic ones are inferred."""
-        values = [self.operand(each) for each in inputs]
-        types = [each for each in results if isinstance(each, OperandType)]
-        if len(types) == len(results) and not all(value.is_known for value in values):
-            shapes = shapes_of(code, values, types)
-            results = [
-                type.with_dimensions(shape) if shape else type for type, shape in zip(types, shapes, strict=True)
-            ]
-        return super().append(code, values, results)
+        if any(isinstance(each, Value) and not each.is_known for each in inputs):
+            inputs, types = list(map(self.operand, inputs)), [each for each in results if isinstance(each, OperandType)]
+            if len(types) == len(results):
+                known = zip(types, shapes_of(code, inputs, types), strict=True)
+                results = [type.with_dimensions(shape) if shape else type for type, shape in known]
+        return super().append(code, inputs, results)
 
     def reshape(self, x: Value, shape: Sequence[int], to: Value | None = None) -> Value:
         if to is None and is_same(shape, x.shape):
