@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -15,7 +16,15 @@ from nnapi.locks import make_lock
 from nnapi.onnx.options import SessionOptions
 from nnapi.onnx.session import InferenceSession
 from nnapi.runtime.thread_counts import read_threads
-from nnapi.torch.export import ALL_STATIC, DynamicDimensions, export_graph, find_dynamic_dimensions
+from nnapi.torch.export import (
+    ALL_STATIC,
+    DynamicDimensions,
+    declare_dynamic,
+    describe_code,
+    export_graph,
+    find_dynamic_dimensions,
+    find_unused_sizes,
+)
 from nnapi.torch.rewriting import rewrite
 
 log = logging.getLogger("nnapi.torch")
@@ -23,8 +32,9 @@ ROUNDING = 1e-3
 """Tolerated difference of a dynamic graph from PyTorch's result."""
 
 Tensors = Sequence[Any]
-Shapes = Mapping[int, tuple[int, ...]]
-Run = Callable[[Tensors], tuple[Any, ...]]
+Shapes = Sequence[tuple[int, ...]]
+Outputs = tuple[Any, ...]
+Run = Callable[[Tensors], Outputs]
 
 
 class Made(NamedTuple):
@@ -50,14 +60,16 @@ def is_weight(tensor: Any) -> bool:
 class Exports:
     """The exports of graphs of the same code with the same weights, as PyTorch compiles one for each size.
 
-    ``dynamic`` names the dimensions that have differed so far; ``session`` is that of the graph with these dimensions.
+    ``session`` is that of the latest export that serves several sizes. At first, it is the export for the first size
+    alone, whose dimensions are then declared dynamic: it holds for others unless it has constants of sizes. The next
+    one is exported with dynamic dimensions: ``names`` of those that differ, by input.
     """
 
-    def __init__(self, weights: Tensors, shapes: Shapes) -> None:
+    def __init__(self, weights: Tensors, shapes: Shapes, *, is_declared: bool) -> None:
         self._weights = [(each, _count_changes(each)) for each in weights]
-        self.shapes = shapes
-        self.dynamic = ALL_STATIC
+        self.shapes, self.names = shapes, [dict[int, str]() for _ in shapes]
         self.session: InferenceSession | None = None
+        self.is_declared = is_declared
         self.is_checked, self.is_wrong = False, False
         """Whether the graph is known to be suitable; whether its results with dynamic dimensions were wrong."""
 
@@ -65,18 +77,15 @@ class Exports:
         pairs = zip(self._weights, weights, strict=True)
         return all(own is each and changes == _count_changes(each) for (own, changes), each in pairs)
 
-    def widen(self, shapes: Shapes, dynamic: DynamicDimensions) -> None:
+    def widen(self, shapes: Shapes, names: Sequence[Mapping[int, str]]) -> None:
         """Make all dimensions dynamic that are so in the graph, or that differ from those of the first call."""
-        names = {index: dict(axes) for index, axes in self.dynamic.names.items()}
-        for index, axes in dynamic.names.items():
-            names.setdefault(index, {}).update(axes)
-        for index, shape in shapes.items():
-            for axis, (first, size) in enumerate(zip(self.shapes[index], shape, strict=True)):
+        widened = [{**own, **more} for own, more in zip(self.names, names, strict=True)]
+        for number, pair in enumerate(zip(self.shapes, shapes, strict=True)):
+            for axis, (first, size) in enumerate(zip(*pair, strict=True)):
                 if first != size:
-                    names.setdefault(index, {}).setdefault(axis, f"d{index}_{axis}")
-        widened = DynamicDimensions(names, dynamic.sizes)
-        if widened != self.dynamic:
-            self.dynamic, self.session = widened, None
+                    widened[number].setdefault(axis, f"d{number}_{axis}")
+        if widened != self.names:
+            self.names, self.session = widened, None
 
 
 _exports: WeakValueDictionary[Any, Exports] = WeakValueDictionary()
@@ -100,7 +109,8 @@ class CompiledGraph:
         self._session_options = SessionOptions(intra_op_num_threads=read_threads(options.get("threads") or None) or 0)
         self._devices, self._cache = options.get("devices"), options.get("cache")
         self._is_strict = bool(options.get("strict"))
-        self._code = getattr(graph, "code", id(graph)), repr(sorted(options.items()))
+        self._unused = find_unused_sizes(graph)
+        self._code = describe_code(graph), repr(sorted(options.items()))
         self._exports: Exports | None = None
         self._runs = ShapeCache[Any, Made](lambda key, made: made.size)
         self._lock = make_lock()
@@ -109,64 +119,82 @@ class CompiledGraph:
         if self._floats:
             inputs = tuple(each.item() if index in self._floats else each for index, each in enumerate(inputs))
         key = tuple(map(_identify, inputs, self._weights))
+        results = None
         with self._lock:
             made = self._runs.get(key)
             if made is None:
-                made = self._make(inputs)
+                made, results = self._make(inputs)
                 self._runs.keep(key, made)
-        return made.run(inputs)
+        return made.run(inputs) if results is None else results
 
-    def _make(self, inputs: Tensors) -> Made:
+    def _make(self, inputs: Tensors) -> tuple[Made, Outputs | None]:
+        """Return the run for inputs like these, and its results if they are known already."""
         try:
             need_no_gradients(inputs)
             exports = self._find_exports(inputs)
             if not exports.is_checked:
                 need_inference(self._graph, inputs)
                 exports.is_checked = True
-            dynamic = self._make_dynamic(exports, inputs)
-            if dynamic is not None:
-                return Made(dynamic)
-            content = self._export(inputs, ALL_STATIC)
-            return Made(self._bind(self._open(content), inputs), OVERHEAD + len(content))
+            export = cache(lambda: self._export(inputs, ALL_STATIC))
+            shared = self._share(exports, inputs, export)
+            if shared is not None:
+                return Made(shared[0]), shared[1]
+            return Made(self._bind(self._open(export()), inputs), OVERHEAD + len(export())), None
         except Exception as error:
             if self._is_strict:
                 raise
             log.warning("a graph is left to PyTorch: %s", error if str(error) else type(error).__name__)
-            return Made(lambda inputs: tuple(self._graph(*inputs)))
+            return Made(lambda inputs: tuple(self._graph(*inputs))), None
 
     def _find_exports(self, inputs: Tensors) -> Exports:
         """Return the exports for these weights, of this graph or of another one of the same code."""
         weights = [each for each, is_fixed in zip(inputs, self._weights, strict=True) if is_fixed]
-        shapes = {index: tuple(inputs[index].shape) for index in self._list_live(inputs)}
         sizes = self._dynamic.sizes
-        types = [each if index not in sizes else None for index, each in enumerate(map(_describe, inputs))]
-        key = *self._code, repr(types)
+        described = [None if index in sizes else _describe(each) for index, each in enumerate(inputs)]
+        key = *self._code, repr([each for index, each in enumerate(described) if index not in self._unused])
         found = _exports.get(key)
         if found is None or not found.holds(weights):
-            found = _exports[key] = Exports(weights, shapes)
+            found = _exports[key] = Exports(weights, self._list_shapes(inputs), is_declared=not sizes)
         self._exports = found
         return found
 
-    def _make_dynamic(self, exports: Exports, inputs: Tensors) -> Run | None:
-        """Return a run of the graph with dynamic dimensions, exported once for all sizes.
-
-        Return None if no dimension is dynamic, or once results have differed from PyTorch's, because the exporter makes
-        constants of values that Python computes from sizes.
-        """
-        exports.widen({index: tuple(inputs[index].shape) for index in self._list_live(inputs)}, self._dynamic)
-        if exports.is_wrong or not any(exports.dynamic.names.values()):
+    def _share(self, exports: Exports, inputs: Tensors, export: Callable[[], bytes]) -> tuple[Run, Outputs] | None:
+        """Return a run of an export that serves several sizes, and its results; None if none serves these inputs.
+        ``export`` exports the graph for these inputs alone."""
+        if exports.is_declared:
+            is_first = exports.session is None
+            found = self._try(exports, inputs, lambda: declare_dynamic(export()), is_trusted=is_first)
+            if found is not None:
+                return found
+            exports.is_declared = False
+        live = self._list_live(inputs)
+        exports.widen(self._list_shapes(inputs), [self._dynamic.names.get(index, {}) for index in live])
+        if exports.is_wrong or not any(exports.names):
             return None
+        dynamic = DynamicDimensions(dict(zip(live, exports.names, strict=True)), self._dynamic.sizes)
+        found = self._try(exports, inputs, lambda: self._export(inputs, dynamic))
+        exports.is_wrong = found is None
+        return found
+
+    def _try(
+        self, exports: Exports, inputs: Tensors, export: Callable[[], bytes], *, is_trusted: bool = False
+    ) -> tuple[Run, Outputs] | None:
+        """Return a run of the current session, which ``export`` makes if there is none, and its results.
+
+        Close the session and return None if the results differ from PyTorch's, because the exporter makes constants of
+        values that Python computes from sizes. They are trusted for the sizes of the export.
+        """
         try:
-            if exports.session is None:
-                exports.session = self._open(self._export(inputs, exports.dynamic))
+            exports.session = exports.session or self._open(export())
             run = self._bind(exports.session, inputs)
-            if all(map(_is_close, run(inputs), self._graph(*inputs))):
-                return run
+            results = run(inputs)
+            if is_trusted or all(map(_is_close, results, self._graph(*inputs))):
+                return run, results
             reason = "the exporter made a constant of a size"
         except Exception as error:
             reason = str(error)
-        log.debug("exported for each size alone: %s", reason)
-        exports.is_wrong, exports.session = True, None
+        log.debug("exported anew for other sizes: %s", reason)
+        exports.session = None
         return None
 
     def _export(self, inputs: Tensors, dynamic: DynamicDimensions) -> bytes:
@@ -178,6 +206,9 @@ class CompiledGraph:
     def _list_live(self, inputs: Tensors) -> list[int]:
         pairs = enumerate(zip(inputs, self._weights, strict=True))
         return [index for index, (each, is_fixed) in pairs if isinstance(each, torch.Tensor) and not is_fixed]
+
+    def _list_shapes(self, inputs: Tensors) -> Shapes:
+        return [tuple(inputs[index].shape) for index in self._list_live(inputs)]
 
     def _bind(self, session: InferenceSession, inputs: Tensors) -> Run:
         indexes = {f"input{number}": index for number, index in enumerate(self._list_live(inputs))}

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from nnapi.formats.onnx.messages import ModelProto
+
 
 class DynamicDimensions(NamedTuple):
     """``names`` of dynamic dimensions by input and axis; ``sizes`` maps inputs that are sizes to (input, axis)."""
@@ -22,17 +24,42 @@ ALL_STATIC = DynamicDimensions({}, {})
 
 def find_dynamic_dimensions(graph: Any) -> DynamicDimensions | None:
     """Return the dynamic dimensions of a graph's inputs; None if there are none, or if a size is not one of them."""
-    examples = [node.meta.get("example_value") for node in graph.graph.nodes if node.op == "placeholder"]
+    examples, unused = [node.meta.get("example_value") for node in _list_inputs(graph)], find_unused_sizes(graph)
     names = {
         index: {axis: str(size) for axis, size in enumerate(each.shape) if isinstance(size, torch.SymInt)}
         for index, each in enumerate(examples)
         if isinstance(each, torch.Tensor)
     }
     sources = {name: (index, axis) for index, axes in names.items() for axis, name in axes.items()}
-    wanted = {index: str(each) for index, each in enumerate(examples) if isinstance(each, torch.SymInt)}
+    wanted = {
+        index: str(each)
+        for index, each in enumerate(examples)
+        if isinstance(each, torch.SymInt) and index not in unused
+    }
     if not sources or any(name not in sources for name in wanted.values()):
         return None
     return DynamicDimensions(names, {index: sources[name] for index, name in wanted.items()})
+
+
+def find_unused_sizes(graph: Any) -> frozenset[int]:
+    """Return the positions of inputs that are sizes, and that the graph does not read."""
+    places = enumerate(_list_inputs(graph))
+    return frozenset(
+        index for index, node in places if isinstance(node.meta.get("example_value"), torch.SymInt) and not node.users
+    )
+
+
+def describe_code(graph: Any) -> tuple[Any, ...]:
+    """Return the code of a graph without the sizes that it does not read; a number if it has no code."""
+    if not isinstance(graph, torch.fx.GraphModule):
+        return (id(graph),)
+    unused, (_, _, body) = find_unused_sizes(graph), graph.code.partition("):\n")
+    return body, *(node.target for index, node in enumerate(_list_inputs(graph)) if index not in unused)
+
+
+def _list_inputs(graph: Any) -> list[Any]:
+    is_graph = isinstance(graph, torch.fx.GraphModule)
+    return [node for node in graph.graph.nodes if node.op == "placeholder"] if is_graph else []
 
 
 class _Frozen(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing when types are checked
@@ -72,6 +99,19 @@ def export_graph(
     with _quiet(), torch.inference_mode(False), torch.no_grad():
         torch.onnx.export(frozen, samples, buffer, input_names=names, dynamic_axes=axes, dynamo=False, opset_version=17)
     return buffer.getvalue()
+
+
+def declare_dynamic(content: bytes) -> bytes:
+    """Return an .onnx file with all dimensions of its inputs dynamic, and without the shapes that follow from them."""
+    model = ModelProto(content)
+    for info in model.graph.input:
+        for axis, size in enumerate(info.type.tensor_type.shape.dim):
+            size.ClearField("dim_value")
+            size.dim_param = f"{info.name}_{axis}"
+    for info in model.graph.output:
+        info.type.tensor_type.ClearField("shape")
+    model.graph.ClearField("value_info")
+    return model.SerializeToString()
 
 
 @contextlib.contextmanager
