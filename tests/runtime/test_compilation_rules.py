@@ -184,7 +184,7 @@ def test_rule_070_no_fallback_from_what_is_the_caller_s_fault(
     def refuse(*_: object, **__: object) -> None:
         raise error("your fault")
 
-    monkeypatch.setattr("nnapi.runtime.choice.predict.make_plans", refuse)
+    monkeypatch.setattr("nnapi.runtime.choice.predict.choose_threads", refuse)
     with pytest.raises(error, match="your fault"):
         compile(chain())
 
@@ -249,7 +249,7 @@ def test_rule_074_whatever_goes_wrong_else_falls_back(monkeypatch: pytest.Monkey
     def broken(*_: object, **__: object) -> None:
         raise OpFailedError("the plan cannot be made")
 
-    monkeypatch.setattr("nnapi.runtime.choice.predict.make_plans", broken)
+    monkeypatch.setattr("nnapi.runtime.choice.predict.choose_threads", broken)
     assert np.array_equal(compile(chain()).run(GIVEN)[0], chained())
     with pytest.raises(OpFailedError, match="the plan cannot be made"):
         compile(chain(), [REFERENCE, limited()])

@@ -1,10 +1,12 @@
-"""The first plan where an engine starts slowly; variants that a driver has of a model: each is a plan of its own."""
+"""The first plan, and plans for which no other device is asked; variants of a model, which are plans of their own."""
+
+from collections.abc import Sequence
 
 import pytest
 
 from nnapi import Device, device
-from nnapi.codes import PreferenceCode
-from nnapi.contract.driver import Verdict
+from nnapi.codes import OperandCode, OperationCode, PreferenceCode
+from nnapi.contract.driver import Performance, Verdict
 from nnapi.contract.timings import Cost, Element, Timings
 from nnapi.contract.workload import find_work
 from nnapi.drivers.limited import Limited
@@ -12,10 +14,10 @@ from nnapi.model.builder import Builder
 from nnapi.model.facts import Kind
 from nnapi.model.model import Model
 from nnapi.model.operand import tensor
-from nnapi.runtime.planning.device_answers import DeviceAnswers
-from nnapi.runtime.planning.planner import make_first_plan, make_plans
+from nnapi.runtime.planning.device_answers import Asked, DeviceAnswers
+from nnapi.runtime.planning.planner import make_first_plan, make_plans, make_sure_plan
 from tests.runtime.choice.trial_cases import network
-from tests.runtime.device_cases import capabilities, chain
+from tests.runtime.device_cases import capabilities, chain, limited
 
 
 class Shaping(Limited):
@@ -88,3 +90,41 @@ def test_plans_are_compared_where_decomposed_composites_are_slower_than_predicte
     assert make_first_plan(answers) is None
     best = make_plans(answers, compared=False)[0]
     assert best.devices == (("whole",) if faster < PARTS else ("decomposing",))
+
+
+@pytest.mark.parametrize(
+    ("costs", "takes", "chosen", "asked"),
+    [
+        ((0.02, 0.05), (), "first", {"first"}),
+        ((0.05, 0.02), (), "second", {"second"}),
+        ((0.02, 0.02), (), "first", {"first"}),
+        ((0.02, 0.05), (OperationCode.ADD,), None, {"first"}),
+    ],
+)
+def test_a_plan_that_no_other_can_beat_asks_no_other_device(
+    costs: tuple[float, float], takes: Sequence[int], chosen: str | None, asked: set[str]
+) -> None:
+    first, second = (capabilities(cost) for cost in costs)
+    devices = [limited("first", takes or None, first), limited("second", None, second), device("nnapi-reference")]
+    known: Asked = {}
+    answers = DeviceAnswers(network(), devices, PreferenceCode.PREFER_FAST_SINGLE_ANSWER, asked=known)
+    plan = make_sure_plan(answers)
+    assert (plan and plan.devices) == (chosen and (chosen,))
+    assert {found.name for found, *_ in known} == asked
+    if plan is not None:
+        (other,) = make_plans(answers, compared=False)
+        assert (plan.identity, plan.predicted) == (other.identity, other.predicted)
+
+
+def test_devices_that_are_cheapest_for_different_operations_are_compared() -> None:
+    fast, slow = Performance(0.01, 0.01), Performance(0.9, 0.9)
+    floats = capabilities(0.01)._replace(by_type={OperandCode.TENSOR_QUANT8_ASYMM: slow})
+    bytes_ = capabilities(0.9)._replace(by_type={OperandCode.TENSOR_QUANT8_ASYMM: fast})
+    b = Builder()
+    size = 999, 999
+    x = b.dequantize(b.input(tensor("quant8_asymm", size, 0.5, 3)), out=tensor("float32", size))
+    b.output(b.add(x, x))
+    devices = [limited("floats", None, floats), limited("bytes", None, bytes_)]
+    answers = DeviceAnswers(b.finish(), devices, PreferenceCode.PREFER_FAST_SINGLE_ANSWER)
+    assert make_sure_plan(answers) is None
+    assert make_plans(answers, compared=False)[0].devices == ("bytes", "floats")

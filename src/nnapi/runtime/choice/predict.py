@@ -14,7 +14,7 @@ from nnapi.runtime.device import REFERENCE
 from nnapi.runtime.executors.prepared_partitions import ClaimedError
 from nnapi.runtime.planning.device_answers import DeviceAnswers
 from nnapi.runtime.planning.plan import Plan
-from nnapi.runtime.planning.planner import make_first_plan, make_plans
+from nnapi.runtime.planning.planner import make_first_plan, make_plans, make_sure_plan
 from nnapi.runtime.settings import find_set_variant
 
 WORTH_SHARING = 3e-4
@@ -42,7 +42,9 @@ def predict_plan(question: Question, claims: Sequence[ClaimedError]) -> Predicti
     answers = DeviceAnswers(model, devices, preference, None, *known, threads=threads, is_no_choice=len(devices) == 1)
     answers = answers.without_greedy().without(list_exclusions(claims))
     try:
-        plan = make_first_plan(answers, slower=is_small) if question.has_rivals and not claims else None
+        plan = None
+        if not claims:
+            plan = make_first_plan(answers, slower=is_small) if question.has_rivals else make_sure_plan(answers)
         plan = plan or make_plans(answers, compared=False)[0]
     except BadDataError:
         if not claims:

@@ -14,7 +14,7 @@ from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.planning.candidates import list_candidates
 from nnapi.runtime.planning.device_answers import DeviceAnswers, Exclusions
 from nnapi.runtime.planning.grouping import group_by_owner
-from nnapi.runtime.planning.partition import Assignment, partition
+from nnapi.runtime.planning.partition import Assignment, Problem, partition
 from nnapi.runtime.planning.plan import If, Plan, Run, Step, While, run_everything_on
 from nnapi.runtime.settings import may_try
 from nnapi.runtime.verdicts.submodel import count_reads, make_submodel
@@ -57,7 +57,7 @@ def make_plans(answers: DeviceAnswers, *, compared: bool = True) -> list[Plan]:
     answers.need_taken()
     if len(answers.devices) == 1:
         return [_plan_whole(answers, 0)]
-    best = _assign(answers)
+    best = _assign(answers, answers.problem)
     wanted = list_candidates(answers.problem, best) if compared else [best]
     _log_choice(answers, wanted[0])
     plans = [_make_plan(answers, _make_steps(answers, assignment), assignment) for assignment in wanted]
@@ -105,6 +105,20 @@ def make_first_plan(answers: DeviceAnswers, *, slower: bool = True) -> Plan | No
     return None
 
 
+@Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
+def make_sure_plan(answers: DeviceAnswers) -> Plan | None:
+    """Return the plan on one device if it would be the cheapest even if the others supported everything; they are not
+    asked for verdicts."""
+    devices, operations = answers.devices, answers.model.operations
+    index, *others = set(_assign(answers, answers.price([[Verdict(True)] * len(operations)] * len(devices))))
+    if others or any(call.code in CONTROL_FLOW for call in operations):
+        return None
+    if devices[index].name == REFERENCE and any(call.code in COMPOSITE_CODES for call in operations):
+        return None  # composites may be replaced for the engines
+    is_sure = all(verdict.supported and not verdict.parts for verdict in answers.verdicts(index))
+    return _plan_whole(answers, index) if is_sure else None
+
+
 def _plan_whole(answers: DeviceAnswers, index: int) -> Plan:
     """Return the plan on one device that supports the whole model; costs are predicted on demand."""
     assignment = [index] * len(answers.model.operations)
@@ -128,9 +142,9 @@ def _list_variants(answers: DeviceAnswers, plan: Plan) -> list[Plan]:
     return [plan, *(plan.with_variant(each, saved.get(each, 0.0)) for each in variants)]
 
 
-def _assign(answers: DeviceAnswers) -> Assignment:
+def _assign(answers: DeviceAnswers, problem: Problem) -> Assignment:
     """Return each operation's device. Among equal costs, the CPU is preferred, then the first device."""
-    problem, devices = answers.problem, answers.devices
+    devices = answers.devices
     order = sorted(problem.devices, key=lambda d: devices[d].type != DeviceTypeCode.DEVICE_CPU)
     found = partition(problem._replace(order=order), INEXACT if answers.tables else EXACT)
     return need_value(found, "no single device supports all operations that the others refuse")
