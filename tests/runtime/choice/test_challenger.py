@@ -72,7 +72,7 @@ def test_a_clear_ratio_needs_fewer_runs(machine: Machine, lengths: Sequence[floa
 
 @pytest.mark.parametrize(
     ("milliseconds", "runs"),
-    [(0, 8), (1.24, 8), (1.25, 6), (5.9, 6), (6, 1), (900, 1)],
+    [(0, 8), (1.24, 8), (1.25, 6), (5.9, 6), (6, 2), (19, 2), (20, 1), (900, 1)],
 )
 def test_short_runs_are_repeated(milliseconds: float, runs: int) -> None:
     assert count_runs(milliseconds / 1e3) == runs
@@ -112,9 +112,9 @@ def test_a_pair_costs_what_the_last_one_did_or_less(cost: float, price: float) -
 def test_a_challenger_is_on_trial_from_its_preparation_to_its_end(machine: Machine) -> None:
     found = Challenger(PLAN, is_doubtful=False)
     assert not found.is_on_trial
-    found = prepare(Timed(machine.clock, 30e-3, 11.5e-3, 10e-3))
+    found = prepare(Timed(machine.clock, 90e-3, 31.5e-3, 30e-3))
     assert found.is_on_trial
-    assert found.seconds == pytest.approx(11.5e-3), "the first run warms it up"
+    assert found.seconds == pytest.approx(31.5e-3), "the first run warms it up"
     assert not found.is_faster
     found.standing = Standing.FASTER
     assert not found.is_on_trial

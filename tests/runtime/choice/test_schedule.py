@@ -92,14 +92,14 @@ def test_in_idle_time_the_whole_grace_is_spent_at_once(cost: float, spent: float
 
 def test_a_contender_that_seems_much_faster_is_measured_at_once() -> None:
     """The time lost by staying, before and in the next four runs, is part of the budget."""
-    other = contend(seconds=ACTIVE)
+    other = contend(seconds=3 * ACTIVE)
     other.first_gain = math.log(2.5)
     schedule = compare(other)
-    assert run(schedule, 2.5 * ACTIVE) == Turn(other, None)
-    assert schedule.lost == pytest.approx(0.6 * 2.5 * ACTIVE)
-    schedule.score(Turn(other, None), 99 * ACTIVE)
+    assert run(schedule, 7.5 * ACTIVE) == Turn(other, None)
+    assert schedule.lost == pytest.approx(0.6 * 7.5 * ACTIVE)
+    schedule.score(Turn(other, None), 300 * ACTIVE)
     schedule.end_turn(Turn(other, None), schedule.runs.end)
-    assert run(schedule, 2.5 * ACTIVE) is None, "the budget is spent"
+    assert run(schedule, 7.5 * ACTIVE) is None, "the budget is spent"
     slow = contend(seconds=ACTIVE / 1.1)
     slow.first_gain = math.log(1.1)
     schedule = compare(slow)
@@ -108,7 +108,7 @@ def test_a_contender_that_seems_much_faster_is_measured_at_once() -> None:
 
 
 def test_a_contender_that_is_far_ahead_is_measured_before_others_are_prepared() -> None:
-    other = contend(seconds=ACTIVE)
+    other = contend(seconds=3 * ACTIVE)
     schedule = compare(other)
     schedule.unprepared, schedule.runs.spent = 1, 1e3
     assert run(schedule) is None
@@ -148,9 +148,9 @@ def test_the_last_to_be_decided_waits_for_the_end_of_the_trial(change: dict[str,
     assert schedule.leader is None
 
 
-def test_nobody_leads_by_less_than_a_third() -> None:
-    near = contend("a", 1e-3, [0.2] * 4)
-    near.add_pair(1.22e-3)
+def test_nobody_leads_by_less_than_a_twentieth() -> None:
+    near = contend("a", 1e-3, [0.04] * 4)
+    near.add_pair(1.04e-3)
     schedule = compare(near, contend("b"))
     assert near.is_faster
     assert schedule.leader is None
@@ -187,32 +187,32 @@ def test_the_fastest_wins() -> None:
 
 
 def test_a_long_run_is_paired_with_the_run_after_it() -> None:
-    other = contend(seconds=6e-3)
+    other = contend(seconds=24e-3)
     schedule = compare_late(other)
     turn = run(schedule)
     assert turn == Turn(other, None)
     assert run(schedule) is None, "the measurement has not ended"
-    assert schedule.score(turn, 6e-3)
-    schedule.end_turn(turn, schedule.runs.end + 6e-3)
+    assert schedule.score(turn, 24e-3)
+    schedule.end_turn(turn, schedule.runs.end + 24e-3)
     schedule.unjudged = 1
     assert run(schedule, 9e-3) is None, "its results are not compared yet"
-    assert other.evidence.logs == [pytest.approx(math.log(math.sqrt(8 * 9) / 6))]
+    assert other.evidence.logs == [pytest.approx(math.log(math.sqrt(8 * 9) / 24))]
     schedule.unjudged = 0
     assert run(schedule) == Turn(other, None)
 
 
 def test_the_run_after_a_measurement_is_the_one_before_the_next() -> None:
     """Both follow a measurement, so their caches are alike."""
-    other = contend(seconds=7e-3)
+    other = contend(seconds=21e-3)
     schedule = compare_late(other)
     turn = run(schedule)
     for seconds in (9e-3, 10e-3):
         assert turn is not None
-        schedule.score(turn, 7e-3)
-        schedule.end_turn(turn, schedule.runs.end + 7e-3)
+        schedule.score(turn, 21e-3)
+        schedule.end_turn(turn, schedule.runs.end + 21e-3)
         turn = run(schedule, seconds)
         assert turn == Turn(other, None)
-    logs = [math.log(math.sqrt(before * after) / 7) for before, after in ((8, 9), (9, 10))]
+    logs = [math.log(math.sqrt(before * after) / 21) for before, after in ((8, 9), (9, 10))]
     assert other.evidence.logs == pytest.approx(logs)
 
 

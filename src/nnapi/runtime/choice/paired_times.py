@@ -32,9 +32,9 @@ CLEAR_LONG, CLEAR_SHORT = ((1, math.log(5.0)), (2, math.log(2.0))), ((3, math.lo
 """Pairs that decide if all their log ratios lie beyond a value on the same side, for long and for shorter runs."""
 HOPELESS = 1.0
 """A plan is dropped after two pairs if all its log ratios are below minus this value."""
-REPEATS = ((1.25e-3, 8), (6e-3, 6))
+REPEATS = ((1.25e-3, 8), (6e-3, 6), (LONG, 2))
 """Pairs: an upper limit of a run in seconds, and the number of runs below it. The shortest run counts, as about four
-find cold caches. For longer runs, more pairs of single runs tell more in the same time."""
+find cold caches; of longer ones the first. For the longest, more pairs of single runs tell more in the same time."""
 DOUBT, FIRST = 0.3, 0.25
 """Likely error of a pair's log ratio if the machine's speed changes; the pairs that a preparation counts as."""
 MARGIN, DOUBTFUL_MARGIN = 1.02, 1.03

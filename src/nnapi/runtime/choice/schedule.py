@@ -20,8 +20,9 @@ WORTH, AHEAD = math.log(1.2), 4
 """The time lost by staying with the active plan is part of the budget if a contender's log ratio is above this value:
 the time lost since it was prepared, and in this number of runs to come."""
 FAR = math.log(1.35)
-"""A contender with a log ratio above this value is measured before others are prepared. If it proves faster, it takes
-over at once, and the others are compared with it."""
+"""A contender with a log ratio above this value is measured before others are prepared."""
+LEAD = math.log(1.05)
+"""A contender that proves faster by this log ratio takes over at once, and the others are compared with it."""
 HOPELESS = math.log(3.0)
 """A challenger is dropped without a pair if its log ratio when prepared is this much below the fastest plan's."""
 BEHIND = 0.3
@@ -190,7 +191,7 @@ class Schedule(Generic[C]):
         best = self.winner
         is_left = self.unprepared or any(each.is_on_trial for each in self.contenders)
         is_due = self.stage is Stage.COMPARING and is_left and not self._is_measuring
-        return best if best is not None and is_due and best.evidence.log_gain > FAR else None
+        return best if best is not None and is_due and best.evidence.log_gain > LEAD else None
 
     def promote(self, leader: C) -> None:
         """Continue with ``leader`` as the active plan, and a new budget."""
