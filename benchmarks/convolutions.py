@@ -3,9 +3,10 @@
     python -m benchmarks.convolutions [--rounds 30] [--json FILE]
 
 Each layer is a 3×3 convolution with padding and RELU, on one thread. All programs of a layer run in turn; a time is the
-minimum. A tile such as 64 has six multiplications per tile along the height and four along the width. ``chosen`` and
-``with both`` are the tiles of the cost model for the two variants, with their speed relative to the fastest permitted
-tile. The program needs LiteRT and OpenVINO. The columns of ONNX Runtime and ncnn (``pip install ncnn``) need these.
+minimum of the process's processor time, which other processes hardly change. A tile such as 64 has six multiplications
+per tile along the height and four along the width. ``chosen`` and ``with both`` are the tiles of the cost model for the
+two variants, with their speed relative to the fastest permitted tile. The program needs LiteRT and OpenVINO. The
+columns of ONNX Runtime and ncnn (``pip install ncnn``) need these.
 """
 
 from __future__ import annotations
@@ -129,9 +130,9 @@ def measure(runs: Mapping[Any, Run], rounds: int) -> dict[Any, float]:
         run()
     for _ in range(rounds):
         for key, run in runs.items():
-            begin = time.perf_counter()
+            begin = time.process_time()
             run()
-            best[key] = min(best[key], time.perf_counter() - begin)
+            best[key] = min(best[key], time.process_time() - begin)
     return best
 
 
