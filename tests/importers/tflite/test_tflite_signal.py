@@ -34,6 +34,27 @@ def test_parts_of_a_spectrum(shape: tuple[int, ...], lengths: tuple[int, int], p
     np.testing.assert_allclose(run(model, [x])[0], litert(content, [x])[0], 0, 1e-5)
 
 
+@pytest.mark.parametrize("to", ["FLOAT32", "INT32", "FLOAT16"])
+def test_a_cast_takes_the_real_part(to: str, tmp_path: Path) -> None:
+    """The short-time transform of TensorFlow squeezes and casts its spectrum."""
+    x, whole, narrow = f32(3, 1, 16), T("COMPLEX64", (3, 1, 9)), T("COMPLEX64", (3, 9))
+    wide, out = T("COMPLEX64", (3, 1, 9)), T(to, (3, 1, 9))
+    graph = Graph().operator("RFFT2D", [x, const([1, 16])], [whole])
+    graph.operator("SQUEEZE", [whole], [narrow], "SqueezeOptions", SqueezeDims=[-2])
+    graph.operator("EXPAND_DIMS", [narrow, const(-2)], [wide], "ExpandDimsOptions")
+    content = write(graph.operator("CAST", [wide], [out], "CastOptions").between([x], [out]))
+    array = np.random.default_rng(5).normal(size=x.shape).astype(np.float32)
+    (ours,), (theirs,) = run(loaded(content, tmp_path), [array]), litert(content, [array])
+    assert ours.dtype == theirs.dtype
+    np.testing.assert_allclose(ours, theirs, 0, 1e-5 if to == "FLOAT32" else 4e-3)
+
+
+def test_casts_to_complex_numbers_are_refused(tmp_path: Path) -> None:
+    content = single("CAST", [f32(4)], [T("COMPLEX64", (4,), name="y")], "CastOptions")
+    with pytest.raises(BadDataError, match="y is complex, NNAPI has no complex numbers"):
+        loaded(content, tmp_path)
+
+
 @pytest.mark.engine
 def test_the_drop_in_returns_complex_numbers() -> None:
     theirs = pytest.importorskip("ai_edge_litert.interpreter", reason="LiteRT is not installed")

@@ -28,7 +28,8 @@ from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import HIGH_RANK, RULES
 from nnapi.importers.tflite.tensors import (
     COMPLEX,
-    OF_COMPLEX,
+    MAKE_COMPLEX,
+    READ_COMPLEX,
     as_real,
     as_signed,
     has_zero_points,
@@ -255,8 +256,7 @@ class Conversion:
         """Apply the operator's rule; every error becomes a refusal that names the operator."""
         rule = HIGH_RANK.find(operator.kind) if self._exceeds_rank(operator) else RULES.find(operator.kind)
         try:
-            if operator.kind not in OF_COMPLEX:
-                self._need_real(operator)
+            self._need_real(operator)
             if rule is None:
                 raise Refused(explain_missing_rule(RULES.package, operator.kind))
             node = TfliteNode(self, operator)
@@ -279,8 +279,9 @@ class Conversion:
                     self._values.setdefault(index, placeholder(self.subgraph.tensors[index]))
 
     def _need_real(self, operator: Operator) -> None:
-        tensors = self.subgraph.tensors
-        for index in (*operator.inputs, *operator.outputs):
+        tensors, kind = self.subgraph.tensors, operator.kind
+        indices = [*operator.inputs] * (kind not in READ_COMPLEX) + [*operator.outputs] * (kind not in MAKE_COMPLEX)
+        for index in indices:
             is_complex = 0 <= index < len(tensors) and tensors[index].type == COMPLEX
             expressible(not is_complex, f"{tensors[index]} is complex, NNAPI has no complex numbers")
 

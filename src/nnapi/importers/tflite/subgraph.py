@@ -4,6 +4,7 @@ from nnapi.formats.tflite.reader import File
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.importers.tflite.convert import Import
 from nnapi.importers.tflite.node import HIGHEST_RANK
+from nnapi.importers.tflite.tensors import rank_of
 from nnapi.model.model import Model
 
 
@@ -20,7 +21,7 @@ def import_subgraph(file: File, name: str, index: int = 0, **options: bool) -> M
         is_input_high = any(len(graph.tensors[each].shape) > HIGHEST_RANK for each in graph.inputs)
         if is_input_high and (merged := _try_import(file, name, index, merges_axes=True, **options)):
             return merged
-        is_high = any(len(tensor.shape) > HIGHEST_RANK for tensor in graph.tensors)
+        is_high = any(rank_of(tensor) > HIGHEST_RANK for tensor in graph.tensors)
         if is_high and (found := _try_import(file, name, index, high_ranks=True, **options)):
             return found
         raise

@@ -28,11 +28,18 @@ TYPES: dict[str, tuple[np.dtype[Any], O]] = {
 """Storage in the file and operand code of each type; two INT4 share a byte."""
 COMPLEX = "COMPLEX64"
 """Complex numbers; the operand's last axis has the real and the imaginary part."""
-OF_COMPLEX = frozenset({"RFFT2D", "RESHAPE", "REAL", "IMAG", "COMPLEX_ABS"})
-"""Operators with rules for complex tensors."""
+MAKE_COMPLEX = frozenset({"RFFT2D", "RESHAPE", "SQUEEZE", "EXPAND_DIMS"})
+"""Operators whose rules make complex tensors."""
+READ_COMPLEX = MAKE_COMPLEX | {"CAST", "REAL", "IMAG", "COMPLEX_ABS"}
+"""Operators whose rules read complex tensors."""
 WIDE = ("INT64", "UINT32")
 """Integers that must fit int32."""
 SPARSE = ("FLOAT32", "FLOAT16", "INT8")
+
+
+def rank_of(tensor: Tensor) -> int:
+    """Return the rank of a tensor's operand."""
+    return len(tensor.shape) + (tensor.type == COMPLEX)
 
 
 def operand_type(tensor: Tensor) -> OperandType:

@@ -40,8 +40,9 @@ def _dimensions(shape: Sequence[int], is_empty: bool) -> list[int]:
 @rule("SQUEEZE")
 def squeeze(node: TfliteNode) -> None:
     x = node.input(0)
-    axes = {node.axis(axis, x.rank) for axis in node.options.squeeze_dims}
-    axes = axes or {axis for axis, dimension in enumerate(x.shape) if dimension == 1}
+    rank = x.rank - (node.tensor(0).type == COMPLEX)
+    axes = {node.axis(axis, rank) for axis in node.options.squeeze_dims}
+    axes = axes or {axis for axis, dimension in enumerate(x.shape[:rank]) if dimension == 1}
     kept = [dimension for axis, dimension in enumerate(x.shape) if axis not in axes]
     if kept.count(0) > 1:
         node.emit(OperationCode.SQUEEZE, x, node.graph.ints(sorted(axes)))
@@ -60,7 +61,8 @@ def expand_dims(node: TfliteNode) -> None:
     if node.is_scalar(0):
         node.deliver(x)
     else:
-        node.emit(OperationCode.EXPAND_DIMS, x, node.i32(node.axis(node.number(1), x.rank + 1)))
+        rank = x.rank - (node.tensor(0).type == COMPLEX)
+        node.emit(OperationCode.EXPAND_DIMS, x, node.i32(node.axis(node.number(1), rank + 1)))
 
 
 @rule("TRANSPOSE", "STABLEHLO_TRANSPOSE")

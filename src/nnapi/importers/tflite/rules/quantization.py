@@ -7,6 +7,8 @@ from nnapi.importers.graph import FLOATS, INT32, QUANT8
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
+from nnapi.importers.tflite.rules.signal import take_part
+from nnapi.importers.tflite.tensors import COMPLEX
 from nnapi.model.operand import OperandType
 from nnapi.operation_codes import CompositeCode
 
@@ -43,8 +45,10 @@ def dequantize(node: TfliteNode) -> None:
 
 @rule("CAST", "STABLEHLO_CONVERT")
 def cast(node: TfliteNode) -> None:
-    """Lower CAST of stored values: integers lose their higher bits, and floats are clamped."""
+    """Lower CAST of stored values: integers lose their higher bits, floats are clamped, complex numbers are real."""
     x, target = node.input(0), node.output.type.code
+    if node.tensor(0).type == COMPLEX:
+        x = take_part(node, x, 0)
     if x.type.code == target:
         node.bind(0, x)
     elif x.type.code in (*CAST_ALIKE, QUANT8) and target in CAST_ALIKE:

@@ -4,6 +4,7 @@ from math import prod
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import Value
+from nnapi.importers.movement import take
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
@@ -32,12 +33,13 @@ def _transform(node: TfliteNode, x: Value, length: int, shape: tuple[int, ...], 
 
 @rule("REAL", "IMAG")
 def part(node: TfliteNode) -> None:
-    x = node.input(0)
-    begin, size = [0] * x.rank, [*node.static_shape_of(x)[:-1], 1]
-    begin[-1] = int(node.kind == "IMAG")
-    bounds = node.graph.ints(begin), node.graph.ints(size)
-    found = node.apply(OperationCode.SLICE, x, *bounds, shape=tuple(size))
-    node.deliver(node.reshape(found, x.shape[:-1]))
+    node.deliver(take_part(node, node.input(0), int(node.kind == "IMAG")))
+
+
+def take_part(node: TfliteNode, x: Value, index: int) -> Value:
+    """Return the real (0) or imaginary (1) part of a complex value."""
+    begin, size = [*[0] * (x.rank - 1), index], [*node.static_shape_of(x)[:-1], 1]
+    return node.reshape(take(node, x, begin, size), x.shape[:-1])
 
 
 @rule("COMPLEX_ABS")
