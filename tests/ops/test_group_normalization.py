@@ -124,8 +124,8 @@ def test_equal_elements_give_beta(name: str) -> None:
     """In float32, the mean of these 31 elements is off by a digit, which a small deviation makes large."""
     x = np.full((1, 31, 1, 1), -1.9226965, np.float32)
     write: dict[str, Any] = {
-        "LAYER_NORM": lambda b, x: b.layer_norm(x, None, np.float32([[[-1.5]]]), 1, 1e-10),
-        "GROUP_NORM": lambda b, x: b.group_norm(x, None, np.float32([-1.5]), 1, 1e-10),
+        "LAYER_NORM": lambda b, x: b.layer_norm(x, None, np.full((1, 1, 1), -1.5, np.float32), 1, 1e-10),
+        "GROUP_NORM": lambda b, x: b.group_norm(x, None, np.full(1, -1.5, np.float32), 1, 1e-10),
         "INSTANCE_NORMALIZATION": lambda b, x: b.instance_normalization(x, 1.0, -1.5, 1e-10, False),
     }
     assert (compute(write[name], x) == -1.5).all()
