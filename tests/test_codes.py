@@ -10,6 +10,7 @@ import pytest
 
 import nnapi
 from nnapi import codes, operation_codes
+from tests.rows import each_row
 
 ENUMS = {
     name: value
@@ -19,7 +20,7 @@ ENUMS = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("member", "value"),
     [
         (codes.OperandCode.FLOAT32, 0),

@@ -2,8 +2,7 @@
 
 import re
 
-import pytest
-
+from tests.rows import each_row
 from tools import size
 
 PAGE = (size.REPOSITORY / "CONTRIBUTING.md").read_text()
@@ -12,7 +11,7 @@ PLACES = [word for word in WORDS if re.fullmatch(r"[a-z_*][\w*./]*(\.py|\.md|\.t
 """Words that look like files or folders; names in capitals stand for one's own."""
 
 
-@pytest.mark.parametrize("place", PLACES)
+@each_row("place", PLACES)
 def test_a_place_exists(place: str) -> None:
     pattern = re.sub(r"\b(PACKAGE|MODULE|NAME|FAMILY)\b|(?<=_)(MODULE|NAME|FAMILY)\b", "*", place).rstrip("/")
     folders = [size.REPOSITORY, size.REPOSITORY / "src" / "nnapi", size.REPOSITORY / "tests"]

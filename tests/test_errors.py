@@ -9,6 +9,7 @@ import pytest
 
 from nnapi import errors
 from nnapi.codes import ResultCode
+from tests.rows import each_row
 
 CLASSES = [value for _, value in inspect.getmembers(errors, inspect.isclass) if issubclass(value, errors.NnapiError)]
 CAUGHT_ONLY = [errors.NnapiError, errors.MissedDeadlineError, errors.ResourceExhaustedError]
@@ -62,14 +63,14 @@ def test_no_class_for_what_is_not_an_error(code: int) -> None:
         errors.error_for(code)
 
 
-@pytest.mark.parametrize("error", CLASSES)
+@each_row("error", CLASSES)
 def test_the_tree_drawn_is_the_tree(error: type[errors.NnapiError]) -> None:
     lines = (errors.__doc__ or "").splitlines()
     (depth,) = {line.index(error.__name__) // 4 for line in lines if error.__name__ in line.split()}
     assert depth == error.__mro__.index(Exception)
 
 
-@pytest.mark.parametrize("error", CLASSES)
+@each_row("error", CLASSES)
 def test_every_class_has_its_own_docstring(error: type[errors.NnapiError]) -> None:
     assert error.__dict__["__doc__"]
 

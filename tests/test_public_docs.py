@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import pytest
-
 import nnapi
+from tests.rows import each_row
 
 MADE_BY_NNAPI = {"Device", "DeviceMemory", "Outputs", "Result", "Memory"}
 """Classes whose objects functions and other constructors return."""
@@ -46,7 +45,7 @@ def list_functions() -> Iterator[tuple[str, Callable[..., Any], str]]:
 FUNCTIONS = {name: (function, text) for name, function, text in list_functions()}
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each_row("name", FUNCTIONS)
 def test_every_parameter_is_described(name: str) -> None:
     function, text = FUNCTIONS[name]
     parameters = [parameter for parameter in inspect.signature(function).parameters if parameter not in ("self", "cls")]

@@ -1,14 +1,13 @@
 """Simulated trials: how long they stay with a slow plan, what they cost, and how often they end on a wrong one."""
 
-import pytest
-
 from benchmarks.regret import CASES, NOISES, Case, describe, simulate
+from tests.rows import each_row
 
 SEEDS, SECONDS = 8, 3.0
 
 
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+@each_row("noise", NOISES)
+@each_row("case", CASES, ids=[case.name for case in CASES])
 def test_regret_is_bounded(case: Case, noise: str) -> None:
     """Seven of eight trials of a plan that is 1.5 times slower change over within 1 s of use or 10 runs."""
     found = simulate(case, NOISES[noise], SEEDS, SECONDS)

@@ -27,6 +27,7 @@ from nnapi.runtime.device import Device
 from nnapi.runtime.event import Event
 from nnapi.runtime.execution import Execution
 from nnapi.runtime.memory import HardwareBuffer, MemoryDesc
+from tests.rows import each_row
 
 IN_C = {
     "ASharedMemory_create",
@@ -134,7 +135,7 @@ def test_support_library_has_the_types_of_the_prototypes() -> None:
         assert types == (", ".join(each.rpartition(" ")[0] for each in parameters.split(", ")) or "void")
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
+@each_row("function", FUNCTIONS, ids=lambda function: function.name)
 def test_python_behind_a_function_exists(function: Any) -> None:
     for node in ast.walk(ast.parse(f"({function.call or None}, {function.guard or None})")):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in CLASSES:

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from nnapi import cli
 from nnapi.cli import COMMANDS, app, load_command
+from tests.rows import each_row
 
 
 def nnapi(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -37,7 +38,7 @@ def test_help_of_every_command(name: str) -> None:
     assert "--json" in result.stdout
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each_row("name", COMMANDS)
 def test_help_of_all_says_how_each_begins_its_own(name: str) -> None:
     whole = " ".join(load_command(name).help.split())
     assert whole.startswith(COMMANDS[name])

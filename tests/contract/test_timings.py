@@ -19,6 +19,7 @@ from nnapi.contract.timings import (
 )
 from nnapi.model.facts import Kind
 from nnapi.runtime.device import device
+from tests.rows import each_row
 
 CLASS = Kind.CONVOLUTION, Element.SIGNED
 ENGINES = "openvino", "xnnpack", "reference"
@@ -31,8 +32,8 @@ def for_processor(engine: str, processor: Processor) -> Timings:
     return found
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("processor", Processor)
+@each_row("engine", ENGINES)
+@each_row("processor", Processor)
 def test_no_table_contradicts_physics(processor: Processor, engine: str) -> None:
     found = for_processor(engine, processor)
     assert find_impossible_timing(found, processor) is None
@@ -98,8 +99,8 @@ def test_each_processor_has_a_shortest_time_for_a_product(processor: Processor, 
     assert find_impossible_timing(Timings(1e-6, 0.0, {CLASS: Cost(1e-6, 1.1 * mac)}), processor) is None
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(
+@each_row("engine", ENGINES)
+@each_row(
     ("processor", "products", "others"),
     [
         (Processor.AMX, 1.0, 1.0),

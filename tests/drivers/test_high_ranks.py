@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
 from nnapi import Builder, compile
 from nnapi.model.operand import Array
 from tests.engines import DEVICES, find_device
 from tests.ops.kernel_cases import build, normal
+from tests.rows import each_row
 
 ROW = np.arange(3, dtype=np.float32).reshape(3, 1, 1, 1)
 FIVE, SIX = (2, 3, 1, 4, 5), (2, 1, 3, 2, 4, 3)
@@ -67,9 +67,9 @@ def last_first_of(x: Any) -> tuple[int, ...]:
     return last_first(np.empty(x.shape))
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("shape", [FIVE, SIX], ids=["five", "six"])
-@pytest.mark.parametrize("name", CASES)
+@each_row("device", DEVICES)
+@each_row("shape", [FIVE, SIX], ids=["five", "six"])
+@each_row("name", CASES)
 def test_results_are_numpy_s(name: str, shape: tuple[int, ...], device: str) -> None:
     expression, expected = CASES[name]
     x, on = normal(*shape), find_device(device)

@@ -14,6 +14,7 @@ from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
+from tests.rows import each_row
 
 ROOM = Path(file_formats.__file__).parent
 
@@ -54,7 +55,7 @@ def test_what_no_row_recognizes_is_said_to_be_none_of_them(tmp_path: Path) -> No
     assert nnapi.load(path).operations[0].name == "ABS"
 
 
-@pytest.mark.parametrize("path", sorted(ROOM.glob("*.py")), ids=lambda path: path.name)
+@each_row("path", sorted(ROOM.glob("*.py")), ids=lambda path: path.name)
 def test_what_importers_share_knows_no_format(path: Path) -> None:
     nodes = list(ast.walk(ast.parse(path.read_text())))
     names = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}

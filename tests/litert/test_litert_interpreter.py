@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import nnapi
+from tests.rows import each_row
 from tests.tflite_writer import Graph, T, const, single, write
 
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
@@ -104,9 +105,7 @@ AFTER: list[Callable[[Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("misuse", "is_allocated"), [*((each, False) for each in BEFORE), *((each, True) for each in AFTER)]
-)
+@each_row(("misuse", "is_allocated"), [*((each, False) for each in BEFORE), *((each, True) for each in AFTER)])
 def test_what_litert_refuses_is_refused_in_its_words(misuse: Callable[[Any], Any], is_allocated: bool) -> None:
     raised = []
     for interpreter in both(two_steps()):

@@ -25,6 +25,7 @@ from nnapi.testing.variants import VARIANTS, Setting, Skip
 from tests.first_examples import kind_of, load_first
 from tests.lowering.basic_driver import BASIC, Basic, Rewriting, pass_through
 from tests.lowering.fixed_examples import computes_parameters, fix_parameters
+from tests.rows import each_row
 
 TYPES = {
     "TENSOR_FLOAT32",
@@ -87,7 +88,7 @@ def test_basic_operations_compute_the_examples_of_90_operations(corpus: Corpus) 
     assert len(taken - failed) >= ENOUGH, sorted(failed)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@each_row("family", FAMILIES)
 def test_basic_operations_compute_the_first_examples(family: str, corpus: Corpus) -> None:
     setting = Setting((Device(Basic()),))
     for example in load_first(corpus, family):
@@ -172,7 +173,7 @@ EXACT: dict[str, Callable[[Builder], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", EXACT)
+@each_row("name", EXACT)
 def test_integers_are_exact(name: str) -> None:
     wanted, found = run_both(made(EXACT[name]))
     for want, got in zip(wanted, found, strict=True):

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
 from nnapi import Builder, tensor
 from nnapi.compiling import compile
@@ -16,6 +15,7 @@ from nnapi.operation_codes import COMPOSITE_CODES, MODULES, NAMES, CompositeCode
 from nnapi.testing.build import build
 from nnapi.testing.random.calls import random_call
 from nnapi.testing.random.subgraphs import find_given
+from tests.rows import each_row
 
 REFERENCE = "nnapi-reference"
 X = np.linspace(-3, 3, 12, dtype=np.float32).reshape(3, 4)
@@ -38,7 +38,7 @@ WHOLE = {CompositeCode[name] for name in [*VALUES_DECIDE, *MODULES["bits"]]}
 regions that ROI_ALIGN_V2 gets of others may lie outside the image. Others compute on bits."""
 
 
-@pytest.mark.parametrize("code", sorted(COMPOSITE_CODES), ids=lambda code: NAMES[code])
+@each_row("code", sorted(COMPOSITE_CODES), ids=lambda code: NAMES[code])
 def test_random_calls_compute_what_their_decomposition_does(code: int) -> None:
     """The bound is that of float32 sums; operations that round or move values are exact."""
     random, compared = np.random.default_rng(code), 0

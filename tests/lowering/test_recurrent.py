@@ -19,6 +19,7 @@ from nnapi.testing.corpus import Corpus
 from tests.exporters.exported_cases import WAYS, outcome
 from tests.importers.tflite.recurrent_cases import integer_lstm
 from tests.ops.sequence_cases import CASES, GATES, make_model
+from tests.rows import each_row
 
 NAMES = FAMILIES["recurrent"].split()
 OPERATIONS = [name for name in NAMES if name in OperationCode.__members__ and name != "QUANTIZED_16BIT_LSTM"]
@@ -122,7 +123,7 @@ def assert_parts_agree(model: nnapi.Model, given: list[Array]) -> nnapi.Model:
     return shown
 
 
-@pytest.mark.parametrize(("kind", "variant"), CASES, ids=str)
+@each_row(("kind", "variant"), CASES, ids=str)
 def test_unrolled_steps_are_the_kernel(kind: str, variant: dict[str, Any]) -> None:
     assert_parts_agree(*make_model(kind, 4, **variant))
 

@@ -8,6 +8,7 @@ import pytest
 from nnapi import NnapiError, tensor
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.model.builder import Builder
+from tests.rows import each_row
 
 IMAGE = tensor("float32", (1, 5, 5, 2))
 FILTER, BIAS = np.ones((3, 2, 2, 2), np.float32), np.zeros(3, np.float32)
@@ -18,7 +19,7 @@ def b() -> Builder:
     return Builder()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "message"),
     [
         (lambda b, x: b.softmax(x), "SOFTMAX (#0): beta is missing"),

@@ -19,6 +19,7 @@ from nnapi.model.operand import (
     stores,
 )
 from nnapi.model.pickling import _local, _portable
+from tests.rows import each_row
 
 # Operand types
 
@@ -57,7 +58,7 @@ def test_types_without_quantization(zero_point: int) -> None:
 QUANTIZED = {"QUANT8_ASYMM", "QUANT8_ASYMM_SIGNED", "QUANT8_SYMM", "QUANT16_SYMM", "QUANT16_ASYMM"}
 
 
-@pytest.mark.parametrize("code", OperandCode, ids=lambda code: code.name)
+@each_row("code", OperandCode, ids=lambda code: code.name)
 def test_the_kinds_of_types(code: OperandCode) -> None:
     type = OperandType(code, (2,) if code.name.startswith("TENSOR") else ())
     name = code.name.removeprefix("TENSOR_")

@@ -9,6 +9,7 @@ from nnapi.operation_codes import CODES
 from nnapi.ops.window_proposals import HUGE
 from nnapi.testing.example import Example, OperandSource
 from nnapi.testing.random.calls import NoCall, random_call
+from tests.rows import each_row
 
 OPERATIONS = sorted(REGISTRY.values(), key=lambda operation: operation.name)
 DRAWS = 30
@@ -24,7 +25,7 @@ def accepted(operation: Operation, seed: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+@each_row("operation", OPERATIONS, ids=lambda operation: operation.name)
 def test_most_draws_make_sense(operation: Operation) -> None:
     share = sum(accepted(operation, seed) for seed in range(DRAWS)) / DRAWS
     assert share > (0.1 if operation.name in SELDOM else 0.4)

@@ -8,6 +8,7 @@ import pytest
 from nnapi import Builder, tensor
 from nnapi.errors import NnapiError
 from tests.ops.composite_cases import WAYS, model_of, run
+from tests.rows import each_row
 
 RANDOM = np.random.default_rng(8)
 
@@ -64,10 +65,10 @@ CASES: list[tuple[tuple[int, ...], Any, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("column_major", [False, True])
-@pytest.mark.parametrize(("shape", "paddings", "strides", "size"), CASES)
-@pytest.mark.parametrize("type", ["float32", "uint8", "int8"])
+@each_row("way", WAYS)
+@each_row("column_major", [False, True])
+@each_row(("shape", "paddings", "strides", "size"), CASES)
+@each_row("type", ["float32", "uint8", "int8"])
 def test_random_images(
     type: str, shape: Any, paddings: Any, strides: Any, size: Any, column_major: bool, way: str
 ) -> None:
@@ -81,9 +82,9 @@ def test_random_images(
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("column_major", [False, True])
-@pytest.mark.parametrize("size", [[2, 2], [2, 3], [3, 1], [1, 1]])
+@each_row("way", WAYS)
+@each_row("column_major", [False, True])
+@each_row("size", [[2, 2], [2, 3], [3, 1], [1, 1]])
 def test_maxima_are_written_back(size: list[int], column_major: bool, way: str) -> None:
     """Positions from -1 on, up to one beyond the window."""
     x = RANDOM.normal(size=(2, 3, 4, 5)).astype(np.float32)
@@ -96,9 +97,9 @@ def test_maxima_are_written_back(size: list[int], column_major: bool, way: str) 
     np.testing.assert_array_equal(run(model, way, x, positions)[0], unpooled(x, positions, size, column_major))
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("is_read", [False, True])
-@pytest.mark.parametrize("size", [[2, 2], [2, 3]])
+@each_row("way", WAYS)
+@each_row("is_read", [False, True])
+@each_row("size", [[2, 2], [2, 3]])
 def test_pooling_and_unpooling(size: list[int], is_read: bool, way: str) -> None:
     """The pair that engines take whole, with the positions as an output too."""
     x = RANDOM.integers(0, 3, (1, 6, 12, 4)).astype(np.float32)

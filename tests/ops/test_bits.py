@@ -10,6 +10,7 @@ import pytest
 from nnapi.errors import NnapiError
 from nnapi.model.operand import tensor
 from nnapi.operation_codes import CompositeCode
+from tests.rows import each_row
 from tests.single import run_single
 
 Code = CompositeCode
@@ -57,8 +58,8 @@ def as_dtype(number: int, dtype: type[np.integer[Any]]) -> int:
     return (number - int(limits.min)) % (1 << limits.bits) + int(limits.min)
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.int8])
-@pytest.mark.parametrize("code", PYTHON, ids=lambda code: code.name)
+@each_row("dtype", [np.int32, np.uint8, np.int8])
+@each_row("code", PYTHON, ids=lambda code: code.name)
 def test_random_numbers_beside_python(code: CompositeCode, dtype: type[np.integer[Any]]) -> None:
     rng, limits = np.random.default_rng(4), np.iinfo(dtype)
     x = rng.integers(limits.min, limits.max, (3, 40), dtype, endpoint=True)

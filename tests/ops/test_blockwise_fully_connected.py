@@ -9,6 +9,7 @@ from nnapi import Builder, tensor
 from nnapi.errors import NnapiError
 from nnapi.ops.blockwise_fully_connected import pack_bits, unpack_bits
 from tests.ops.composite_cases import WAYS, model_of, run
+from tests.rows import each_row
 
 RANDOM = np.random.default_rng(3)
 
@@ -60,9 +61,9 @@ def test_weights_in_numbers(way: str) -> None:
 CASES = [(4, 32, 64), (4, 16, 96), (4, 16, 40), (8, 32, 64), (8, 16, 48), (2, 16, 50), (4, 3, 9)]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("is_whole", [False, True])
-@pytest.mark.parametrize(("bits", "size", "width"), CASES)
+@each_row("way", WAYS)
+@each_row("is_whole", [False, True])
+@each_row(("bits", "size", "width"), CASES)
 def test_random_weights(bits: int, size: int, width: int, is_whole: bool, way: str) -> None:
     blocks = -(-width // size)
     weights = RANDOM.integers(0, 256, (7, blocks, -(-size * bits // 8)), np.uint8)
@@ -76,9 +77,9 @@ def test_random_weights(bits: int, size: int, width: int, is_whole: bool, way: s
     np.testing.assert_allclose(found, expected, 1e-5, 1e-5 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("has_points", [False, True])
-@pytest.mark.parametrize(("bits", "size"), [(2, 8), (4, 8), (4, 3), (8, 4)])
+@each_row("way", WAYS)
+@each_row("has_points", [False, True])
+@each_row(("bits", "size"), [(2, 8), (4, 8), (4, 3), (8, 4)])
 def test_computed_weights(bits: int, size: int, has_points: bool, way: str) -> None:
     """Weights, scales and zero points that are inputs of the model."""
     weights = RANDOM.integers(0, 256, (3, 2, -(-size * bits // 8)), np.uint8)

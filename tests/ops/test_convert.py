@@ -8,6 +8,7 @@ import pytest
 from nnapi.errors import BadDataError
 from nnapi.model.operand import OperandType, tensor
 from tests.ops.composite_cases import WAYS, model_of, run
+from tests.rows import each_row
 
 TYPES = {
     "float32": tensor("float32"),
@@ -46,9 +47,9 @@ def expect(x: Any, source: OperandType, target: OperandType) -> Any:
     return [(int(each) - int(limits.min)) % steps + int(limits.min) for each in x]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("target", TYPES)
-@pytest.mark.parametrize("source", TYPES)
+@each_row("way", WAYS)
+@each_row("target", TYPES)
+@each_row("source", TYPES)
 def test_stored_values_are_converted(source: str, target: str, way: str) -> None:
     x = np.array(VALUES[source]).astype(TYPES[source].dtype)
     with np.errstate(over="ignore"):
@@ -58,8 +59,8 @@ def test_stored_values_are_converted(source: str, target: str, way: str) -> None
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("target", ["float32", "float16", "int32", "quant8"])
+@each_row("way", WAYS)
+@each_row("target", ["float32", "float16", "int32", "quant8"])
 def test_any_byte_but_0_is_true(target: str, way: str) -> None:
     """Callers may give any byte as a boolean."""
     x = np.array([0, 1, 2, 255], np.uint8)

@@ -8,6 +8,7 @@ import pytest
 from nnapi import Builder, tensor
 from nnapi.errors import NnapiError
 from tests.ops.composite_cases import WAYS, model_of, run
+from tests.rows import each_row
 
 RANDOM = np.random.default_rng(4)
 NONE, ONES = [[0, 0]] * 3, [1, 1, 1]
@@ -80,8 +81,8 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], Any, Any, Any, int]] = [
 ]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("shape", "filter", "paddings", "strides", "dilations", "groups"), CASES)
+@each_row("way", WAYS)
+@each_row(("shape", "filter", "paddings", "strides", "dilations", "groups"), CASES)
 def test_convolutions(
     shape: Any, filter: Any, paddings: Any, strides: Any, dilations: Any, groups: int, way: str
 ) -> None:
@@ -103,8 +104,8 @@ def test_a_computed_filter(way: str) -> None:
     np.testing.assert_array_equal(run(model, way, x, w, bias)[0], convolved(x, w, bias, *settings))
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
+@each_row("way", WAYS)
+@each_row(
     ("size", "paddings", "strides"),
     [
         ((3, 2, 3), NONE, ONES),

@@ -14,6 +14,7 @@ from nnapi.ops.coordinates import Reduction
 from nnapi.ops.index_range import BadIndexError
 from tests.ops.composite_cases import DECOMPOSED, WAYS, model_of, run
 from tests.ops.tensor_cases import reals, rounded
+from tests.rows import each_row
 
 TYPES = {
     "float32": tensor("float32"),
@@ -101,8 +102,8 @@ def from_any_end(random: Any, indices: Any, sizes: Any, is_from_end: bool) -> An
     return moved.astype(np.int32)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", TYPES)
+@each_row("way", WAYS)
+@each_row("kind", TYPES)
 def test_elements_are_gathered(kind: str, way: str) -> None:
     random, type = np.random.default_rng(4), TYPES[kind]
     for is_from_end in (False, True):
@@ -121,8 +122,8 @@ def test_elements_are_gathered(kind: str, way: str) -> None:
         np.testing.assert_array_equal(run(model, way, x, indices)[0], expected)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", TYPES)
+@each_row("way", WAYS)
+@each_row("kind", TYPES)
 def test_slices_are_gathered(kind: str, way: str) -> None:
     random, type = np.random.default_rng(5), TYPES[kind]
     for is_from_end in (False, True):
@@ -158,8 +159,8 @@ def assert_close(type: OperandType, found: Any, expected: Any) -> None:
         np.testing.assert_allclose(found.astype(float), expected.astype(float), within, step)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("kind", "reduction"), CASES)
+@each_row("way", WAYS)
+@each_row(("kind", "reduction"), CASES)
 def test_elements_are_scattered(kind: str, reduction: Reduction, way: str) -> None:
     """Several updates of an element, too: without a reduction, the last remains."""
     random, type = np.random.default_rng(reduction), TYPES[kind]
@@ -180,8 +181,8 @@ def test_elements_are_scattered(kind: str, reduction: Reduction, way: str) -> No
     assert_close(type, run(model, way, *arrays.values())[0], expected)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("kind", "reduction"), CASES)
+@each_row("way", WAYS)
+@each_row(("kind", "reduction"), CASES)
 def test_slices_are_scattered(kind: str, reduction: Reduction, way: str) -> None:
     random, type = np.random.default_rng(9 + reduction), TYPES[kind]
     is_from_end = reduction % 2 == 0

@@ -15,6 +15,7 @@ from nnapi.model.builder import Builder
 from nnapi.model.operand import tensor
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.dft import LARGEST_MATRIX, make_matrix
+from tests.rows import each_row
 from tests.single import run_single, scalar
 
 
@@ -44,9 +45,9 @@ def by_sums(signal: list[complex], length: int, sign: int) -> list[complex]:
     return [sum(x * w for x, w in zip(padded, wave, strict=True)) for wave in waves]
 
 
-@pytest.mark.parametrize("parts", [1, 2])
-@pytest.mark.parametrize("length", [0, 4, 7, 12])
-@pytest.mark.parametrize("axis", [0, 1, -2])
+@each_row("parts", [1, 2])
+@each_row("length", [0, 4, 7, 12])
+@each_row("axis", [0, 1, -2])
 def test_random_signals_beside_sums(axis: int, length: int, parts: int) -> None:
     x = np.random.default_rng(3).normal(size=(6, 7, parts)).astype(np.float32)
     signals = np.moveaxis(x[..., 0] + (1j * x[..., 1] if parts == 2 else 0), axis % 3, -1)

@@ -4,6 +4,7 @@ import pytest
 
 from nnapi.model.facts import Kind, Trait
 from nnapi.model.operation import REGISTRY
+from tests.rows import each_row
 
 TRAITS = {
     Trait.FOLDS: """
@@ -126,7 +127,7 @@ KINDS = {
 """The operations of each cost class."""
 
 
-@pytest.mark.parametrize("trait", Trait, ids=lambda trait: trait.name)
+@each_row("trait", Trait, ids=lambda trait: trait.name)
 def test_the_operations_with_a_trait(trait: Trait) -> None:
     assert sorted(operation.name for operation in REGISTRY.values() if operation.does(trait)) == sorted(
         TRAITS[trait].split()

@@ -1,9 +1,9 @@
 """Fingerprint64, on numbers made by the published implementation."""
 
 import numpy as np
-import pytest
 
 from nnapi.ops.farmhash import fingerprint64
+from tests.rows import each_row
 
 
 def test_literal() -> None:
@@ -11,7 +11,7 @@ def test_literal() -> None:
     assert found == 6150913649986995171
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("length", "want"),
     [
         (0, 11160318154034397263),

@@ -12,6 +12,7 @@ from nnapi.model.operand import OperandType, tensor
 from nnapi.ops.grid_sample import Mode, Padding
 from tests.ops.composite_cases import WAYS, model_of, run
 from tests.ops.tensor_cases import assert_stores, reals
+from tests.rows import each_row
 
 NAMES = {Mode.NEAREST: "nearest", Mode.LINEAR: "linear", Mode.CUBIC: "cubic"}
 CASES = list(itertools.product(Mode, Padding, (False, True)))
@@ -67,8 +68,8 @@ def test_random_grids_agree_with_onnx(mode: Mode, padding: Padding, aligned: boo
     np.testing.assert_allclose(sampled(tensor("float32"), x, grid, mode, padding, aligned, way), expected, 1e-4, 1e-5)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", ["float16", "quant8", "quant8_signed", "int32"])
+@each_row("way", WAYS)
+@each_row("kind", ["float16", "quant8", "quant8_signed", "int32"])
 def test_other_types(kind: str, way: str) -> None:
     random = np.random.default_rng(3)
     type = {

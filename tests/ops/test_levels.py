@@ -16,6 +16,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import REQUIRED, Parameter, Several, Slot, TensorParameter, ValuesParameter
 from nnapi.operation_codes import COMPOSITE_CODES
+from tests.rows import each_row
 
 FILE = Path(__file__).with_name("levels.txt")
 SHARED_DECLARATION = {("RESIZE_BILINEAR", "by_scale", "input", OperandCode.TENSOR_FLOAT32): 1}
@@ -119,7 +120,7 @@ def overload_inputs(operation: Operation, name: str) -> list[Parameter]:
     return parameters(overload.inputs)
 
 
-@pytest.mark.parametrize("rows", ROWS, ids=lambda rows: f"{rows.operation}-{rows.overload}")
+@each_row("rows", ROWS, ids=lambda rows: f"{rows.operation}-{rows.overload}")
 def test_operands_have_the_types_levels_and_ranks_of_the_facts(rows: Rows) -> None:
     operation, known = REGISTRY[OperationCode[rows.operation]], dict[str, dict[int, int]]()
     found = differences(rows, overload_inputs(operation, rows.overload), rows.inputs, known)
@@ -173,7 +174,7 @@ CHECKED_WHEN_ADDED = {
 """Operations whose ranks are checked when they are added; others are checked when they are computed."""
 
 
-@pytest.mark.parametrize("code", OperationCode, ids=lambda code: code.name)
+@each_row("code", OperationCode, ids=lambda code: code.name)
 def test_the_ranks_of_all_operands_are_checked_at_one_time(code: OperationCode) -> None:
     """But for the bias of CONV_2D, and values that are not known before."""
     for overload in REGISTRY[code].overloads:

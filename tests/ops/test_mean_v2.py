@@ -7,15 +7,16 @@ import pytest
 
 from nnapi import tensor
 from tests.ops.composite_cases import WAYS, model_of, run
+from tests.rows import each_row
 
 RANDOM = np.random.default_rng(9)
 COMBINE: dict[str, Any] = {"mean_v2": np.mean, "reduce_sum_v2": np.sum}
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", COMBINE)
-@pytest.mark.parametrize(("axes", "keep_dims"), [([1, 2], True), ([-1], False), ([0, 1, 2], False)])
-@pytest.mark.parametrize(("type", "scale"), [("uint8", 0.05), ("int8", 0.7)])
+@each_row("way", WAYS)
+@each_row("kind", COMBINE)
+@each_row(("axes", "keep_dims"), [([1, 2], True), ([-1], False), ([0, 1, 2], False)])
+@each_row(("type", "scale"), [("uint8", 0.05), ("int8", 0.7)])
 def test_results_of_another_scale(
     type: str, scale: float, axes: list[int], keep_dims: bool, kind: str, way: str
 ) -> None:

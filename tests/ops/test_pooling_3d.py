@@ -8,6 +8,7 @@ import pytest
 from nnapi import Builder, tensor
 from nnapi.errors import NnapiError
 from tests.ops.composite_cases import WAYS, model_of, run
+from tests.rows import each_row
 
 RANDOM = np.random.default_rng(5)
 
@@ -42,9 +43,9 @@ CASES: list[tuple[tuple[int, ...], Any, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("kind", "combine"), [("max_pool_3d", np.nanmax), ("average_pool_3d", np.nanmean)])
-@pytest.mark.parametrize(("shape", "paddings", "strides", "size"), CASES)
+@each_row("way", WAYS)
+@each_row(("kind", "combine"), [("max_pool_3d", np.nanmax), ("average_pool_3d", np.nanmean)])
+@each_row(("shape", "paddings", "strides", "size"), CASES)
 def test_random_volumes(shape: Any, paddings: Any, strides: Any, size: Any, kind: str, combine: Any, way: str) -> None:
     x = RANDOM.normal(size=shape).astype(np.float32)
     settings = paddings, strides, size

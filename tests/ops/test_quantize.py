@@ -24,6 +24,7 @@ from tests.ops.tensor_cases import (
     stored,
     tensors,
 )
+from tests.rows import each_row
 
 QUANTIZE, DEQUANTIZE = OperationCode.QUANTIZE, OperationCode.DEQUANTIZE
 
@@ -115,8 +116,8 @@ def test_levels(dtype: str, out: str, wanted: int) -> None:
     assert level(DEQUANTIZE, (tensor(dtype, (1,), 1.0), None), out=tensor(out)) == wanted
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("scale", "zero_point"), [(1.0, 10), (0.125, 0), (0.1, 128), (1 / 255, 3)])
+@each_row("way", WAYS)
+@each_row(("scale", "zero_point"), [(1.0, 10), (0.125, 0), (0.1, 128), (1 / 255, 3)])
 def test_halves_are_rounded_to_even(scale: float, zero_point: int, way: str) -> None:
     x = np.arange(-300, 300, dtype=np.float32) / 2 * np.float32(scale)
     x[:4] = np.inf, -np.inf, 3e8, -3e8

@@ -1,11 +1,11 @@
 """RANK."""
 
 import numpy as np
-import pytest
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
 from tests.ops.tensor_cases import BOOL8, NUMBERS, assert_same, floats, level, refuses_to_add, run
+from tests.rows import each_row
 
 RANK = OperationCode.RANK
 COUNT = OperandType(OperandCode.INT32)
@@ -20,8 +20,8 @@ def test_literal() -> None:
     assert_same(run(RANK, floats([[[1, 2]]]), out=COUNT), np.array(3, np.int32))
 
 
-@pytest.mark.parametrize("type", (NUMBERS | BOOL8 | OTHERS).values(), ids=lambda type: type.name)
-@pytest.mark.parametrize("rank", [1, 2, 3, 4, 5, 8])
+@each_row("type", (NUMBERS | BOOL8 | OTHERS).values(), ids=lambda type: type.name)
+@each_row("rank", [1, 2, 3, 4, 5, 8])
 def test_the_number_of_dimensions(type: OperandType, rank: int) -> None:
     shape = tuple(range(1, rank + 1))[:3] + (1,) * (rank - 3)
     x = type.with_dimensions(shape), np.zeros(shape, type.dtype)

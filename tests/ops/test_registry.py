@@ -6,12 +6,11 @@ import subprocess
 import sys
 from importlib import import_module
 
-import pytest
-
 import nnapi.ops
 from nnapi.codes import CONTROL_FLOW
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.operation_codes import CODES, MODULES, NAMES, Code
+from tests.rows import each_row
 
 
 def test_all_operations_are_declared() -> None:
@@ -19,14 +18,14 @@ def test_all_operations_are_declared() -> None:
     assert all(operation.code == code for code, operation in REGISTRY.items())
 
 
-@pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.name)
+@each_row("code", CODES.values(), ids=lambda code: code.name)
 def test_shape_function_and_kernel(code: Code) -> None:
     operation = REGISTRY[code]
     assert bool(operation.shape_function) == (code not in CONTROL_FLOW)
     assert bool(operation.kernels) == (code not in CONTROL_FLOW)
 
 
-@pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.name)
+@each_row("code", CODES.values(), ids=lambda code: code.name)
 def test_names_of_one_argument_list_differ(code: Code) -> None:
     for form in REGISTRY[code].overloads:
         names = [slot.name for slot in (*form.inputs, *REGISTRY[code].outputs)]

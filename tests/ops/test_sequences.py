@@ -10,6 +10,7 @@ from nnapi.errors import NnapiError
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
 from tests.ops.sequence_cases import CASES, CODES, GATES, OPTIONS, draw_operands, make_model
+from tests.rows import each_row
 
 REFERENCE = "nnapi-reference"
 
@@ -72,7 +73,7 @@ def compute(kind: str, x: Array, w: dict[str, Any], o: dict[str, Any], lengths: 
     return [whole, last, memory][: 3 if kind == "lstm_sequence" else 2]
 
 
-@pytest.mark.parametrize(("kind", "variant"), CASES, ids=str)
+@each_row(("kind", "variant"), CASES, ids=str)
 def test_the_kernel_is_the_formula_row_by_row(kind: str, variant: dict[str, Any]) -> None:
     model, given = make_model(kind, steps=5, **variant)
     made = nnapi.compile(model, REFERENCE).run(*given)

@@ -14,6 +14,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import SCALARS, ChannelQuantization, OperandType
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import REQUIRED, Several
+from tests.rows import each_row
 
 pytestmark = pytest.mark.shared
 
@@ -116,7 +117,7 @@ def refusal(operation: Operation, inputs: list[Any], outputs: list[Any]) -> str 
 # Argument lists
 
 
-@pytest.mark.parametrize("code", CALLS)
+@each_row("code", CALLS)
 def test_every_argument_list_is_taken_at_its_level(code: OperationCode, facts: Any) -> None:
     wrong = []
     for signature, case in cases(facts[code.name]):
@@ -132,7 +133,7 @@ def test_every_argument_list_is_taken_at_its_level(code: OperationCode, facts: A
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("code", CALLS)
+@each_row("code", CALLS)
 def test_a_wrong_type_is_refused_wherever_it_stands(code: OperationCode, facts: Any) -> None:
     fact, operation = facts[code.name], REGISTRY[code]
     listed = {(tuple(case.names), tuple(type.code for type in case.outputs)) for _, case in cases(fact)}
@@ -156,7 +157,7 @@ def test_a_wrong_type_is_refused_wherever_it_stands(code: OperationCode, facts: 
     assert not wrong, "\n".join(wrong[:10])
 
 
-@pytest.mark.parametrize("code", CALLS)
+@each_row("code", CALLS)
 def test_a_wrong_number_is_refused(code: OperationCode, facts: Any) -> None:
     fact, operation = facts[code.name], REGISTRY[code]
     legal = {count for signature in fact["signatures"] for count in counts(signature)}
@@ -263,7 +264,7 @@ def test_a_call_that_breaks_the_condition_needs_level_3(name: str, facts: Any) -
 # Ranks
 
 
-@pytest.mark.parametrize("code", CALLS)
+@each_row("code", CALLS)
 def test_rank_5_is_refused_when_added_where_the_table_says_so(code: OperationCode, facts: Any) -> None:
     limit = re.compile(r"rank.* rejected when|ranks, .*checked when added")
     limited = any(limit.search(rule) for rule in facts[code.name]["output_rules"])
@@ -293,7 +294,7 @@ def test_ranks_that_came_with_level_3(name: str, levels: Any, facts: Any) -> Non
 # Quantization of outputs
 
 
-@pytest.mark.parametrize("code", CALLS)
+@each_row("code", CALLS)
 def test_quantization_of_outputs(code: OperationCode, facts: Any) -> None:
     operation = REGISTRY[code]
     output = operation.outputs[0].parameter if isinstance(operation.outputs[0], Several) else operation.outputs[0]
@@ -328,7 +329,7 @@ def slots(operation: Operation, signature: Any) -> list[Any]:
     return [slot.parameter if isinstance(slot, Several) else slot for slot in form.inputs]
 
 
-@pytest.mark.parametrize("code", OPERATIONS)
+@each_row("code", OPERATIONS)
 def test_names(code: OperationCode, facts: Any) -> None:
     operation, fact = REGISTRY[code], facts[code.name]
     assert len(operation.overloads) == len(fact["signatures"])
@@ -338,7 +339,7 @@ def test_names(code: OperationCode, facts: Any) -> None:
     assert [slot.name for slot in operation.outputs] == [parameter["name"] for parameter in fact["outputs"]]
 
 
-@pytest.mark.parametrize("code", OPERATIONS)
+@each_row("code", OPERATIONS)
 def test_defaults(code: OperationCode, facts: Any) -> None:
     meaning = {"false": False, "no layer norm": None}
     for signature in facts[code.name]["signatures"]:
@@ -354,7 +355,7 @@ def test_defaults(code: OperationCode, facts: Any) -> None:
         assert [type(found[name]) for name in wanted] == [type(value) for value in wanted.values()]
 
 
-@pytest.mark.parametrize("code", OPERATIONS)
+@each_row("code", OPERATIONS)
 def test_what_may_be_omitted(code: OperationCode, facts: Any) -> None:
     for signature in facts[code.name]["signatures"]:
         wanted = {
@@ -365,14 +366,14 @@ def test_what_may_be_omitted(code: OperationCode, facts: Any) -> None:
         assert {slot.name for slot in slots(REGISTRY[code], signature) if slot.optional} == wanted
 
 
-@pytest.mark.parametrize("code", CALLS)
+@each_row("code", CALLS)
 def test_kernels_for_every_type(code: OperationCode, facts: Any) -> None:
     for _, case in cases(facts[code.name]):
         first = next((name for name in case.names if name not in SCALARS), case.outputs[0].code)
         assert REGISTRY[code].kernel_for(first)
 
 
-@pytest.mark.parametrize("code", CALLS)
+@each_row("code", CALLS)
 def test_zero_sized_inputs_and_the_error_for_omitted_ones(code: OperationCode, facts: Any) -> None:
     operation, reference = REGISTRY[code], facts[code.name]["reference_cpu"]
     if reference["code_if_zero_sized_not_supported"] != "not checked up front":

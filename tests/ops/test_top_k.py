@@ -9,6 +9,7 @@ from nnapi import Builder, compile
 from nnapi.errors import NnapiError
 from nnapi.model.operand import tensor
 from tests.ops.composite_cases import WAYS, model_of, run
+from tests.rows import each_row
 
 TYPES = {
     "float32": tensor("float32"),
@@ -33,8 +34,8 @@ def test_literal(way: str) -> None:
     assert (values.tolist(), indices.tolist()) == ([[0, 0, 0, -1]], [[1, 1, 1, 1]])
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", TYPES)
+@each_row("way", WAYS)
+@each_row("kind", TYPES)
 def test_of_equal_elements_the_first_comes_first(kind: str, way: str) -> None:
     """Few different values, so that many are equal; the lowest integer has no negative."""
     random = np.random.default_rng(8)

@@ -11,6 +11,7 @@ from nnapi.errors import BadDataError, BadStateError
 from nnapi.model.memory import Memory, need_memory
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.executors.deadline import read_nanoseconds
+from tests.rows import each_row
 
 ONES = np.ones((3, 4), np.float32)
 MATRIX = nnapi.tensor("float32", (3, 4))
@@ -71,7 +72,7 @@ MISTAKES: list[tuple[str, Callable[[], Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("remedy", "mistake"), MISTAKES)
+@each_row(("remedy", "mistake"), MISTAKES)
 def test_a_message_names_the_remedy(remedy: str, mistake: Callable[[], Any]) -> None:
     with pytest.raises(BadDataError, match=remedy):
         mistake()

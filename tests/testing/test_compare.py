@@ -8,12 +8,13 @@ import pytest
 
 from nnapi.testing.compare import SINGLE, STEP, compare, judge, tolerance_for
 from nnapi.testing.example import Criterion, Example, ExampleGraph, OperationSpec
+from tests.rows import each_row
 from tests.testing.testing_cases import given, taken, tensor
 
 FP32, FP16, LOOSE = Criterion("fp32"), Criterion("fp16"), Criterion("fp32", 3)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("type", "criterion", "expected", "passes", "fails"),
     [
         ("TENSOR_FLOAT32", FP32, 0.0, 0.99e-5, 1.01e-5),

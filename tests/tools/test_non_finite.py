@@ -12,6 +12,7 @@ from nnapi.errors import NnapiError
 from nnapi.model.operation import REGISTRY
 from nnapi.operation_codes import CODES
 from nnapi.runtime.device import Device, device
+from tests.rows import each_row
 from tools import non_finite
 from tools.non_finite import Seen, cells, describe_makers, float_operations, observe
 
@@ -90,7 +91,7 @@ def test_every_float_operation_has_a_row() -> None:
     assert committed().keys().isdisjoint({"LOGICAL_AND", "IF", "WHILE", "QUANTIZED_LSTM"})
 
 
-@pytest.mark.parametrize("name", SAMPLE)
+@each_row("name", SAMPLE)
 def test_the_page_says_what_the_reference_does(name: str) -> None:
     assert committed()[name]["nnapi-reference"] == cells(operation(name), device("nnapi-reference")), AGAIN
 

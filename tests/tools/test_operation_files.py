@@ -3,6 +3,7 @@
 import pytest
 
 from nnapi.codes import OperationCode
+from tests.rows import each_row
 from tools import size
 
 pytest.importorskip("openvino", reason="OpenVINO is not installed, whose rules are among the files")
@@ -26,7 +27,7 @@ def test_contributing_lists_the_files_of_an_operation() -> None:
     assert section() in (size.REPOSITORY / "CONTRIBUTING.md").read_text(), "python -m tools.operation_files writes it"
 
 
-@pytest.mark.parametrize("name", OperationCode.__members__)
+@each_row("name", OperationCode.__members__)
 def test_an_operation_is_described_in_few_files(name: str) -> None:
     files = find_files(name)
     assert len([file for file in files if not file.startswith("lowering/decompositions/")]) <= MOST

@@ -23,6 +23,7 @@ from nnapi.host.adb import LOCAL as AGENT
 from tests.drivers.foreign.agent_cases import LIMIT, RawClient, is_listening, needs_agent, run_agent, serve, serve_tcp
 from tests.drivers.foreign.library_cases import COMPILER, TAKING, build, build_agent, needs_compiler
 from tests.drivers.foreign.test_lost_connections import is_zombie
+from tests.rows import each_row
 from tests.waiting import comes_true
 
 pytestmark = [needs_agent, needs_compiler]
@@ -374,8 +375,8 @@ def test_a_path_that_is_not_possible(tmp_path: Path, path: str) -> None:
     assert "No such file" in said or "File name too long" in said
 
 
-@pytest.mark.parametrize("port", ["99999", "65536", "-1", "", "0x50", "80 ", "1e3", "4294967296", "9" * 400])
-@pytest.mark.parametrize("host", ["", "127.0.0.1:"])
+@each_row("port", ["99999", "65536", "-1", "", "0x50", "80 ", "1e3", "4294967296", "9" * 400])
+@each_row("host", ["", "127.0.0.1:"])
 def test_a_port_that_is_not_possible(host: str, port: str) -> None:
     said = refuse_to_listen("--tcp", host + port)
     assert said == f"nnapi-agent: {host}{port}: a port is a number from 0 to 65535\n"

@@ -10,6 +10,7 @@ from nnapi.codes import FuseCode
 from nnapi.compiling import compile
 from nnapi.model.operand import tensor
 from nnapi.runtime.device import Device, device
+from tests.rows import each_row
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
@@ -101,10 +102,10 @@ def test_an_extreme_that_is_quantized(name: str, factor: int) -> None:
     assert np.abs(ours[:, 0] - (factor * extremes * 64 + 10)).max() <= 1
 
 
-@pytest.mark.parametrize("name", ["reduce_max", "reduce_sum", "mean"])
-@pytest.mark.parametrize("function", ["add", "mul"])
-@pytest.mark.parametrize("axis", [0, 2])
-@pytest.mark.parametrize("before", ["", "relu"])
+@each_row("name", ["reduce_max", "reduce_sum", "mean"])
+@each_row("function", ["add", "mul"])
+@each_row("axis", [0, 2])
+@each_row("before", ["", "relu"])
 def test_a_constant_per_channel_after_a_reduction(name: str, function: str, axis: int, before: str) -> None:
     """In one node, the engine would read other elements of the constant, also those behind it."""
     block = np.arange(24, dtype=np.float32).reshape(2, 3, 4)

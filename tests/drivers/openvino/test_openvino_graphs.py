@@ -9,6 +9,7 @@ from nnapi.compiling import compile
 from nnapi.model.model import Model
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
 from nnapi.runtime.device import Device, device
+from tests.rows import each_row
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
@@ -60,8 +61,8 @@ def test_codes_from_behind_a_concatenation_in_another_scale() -> None:
     assert abs(ours - right).max() <= 1
 
 
-@pytest.mark.parametrize(("type", "zero_point"), [("uint8", 0), ("uint8", 128), ("int8", 0), ("int8", -128)])
-@pytest.mark.parametrize("number", [-1.0, -0.001, 0.3, 1.0, 300.0])
+@each_row(("type", "zero_point"), [("uint8", 0), ("uint8", 128), ("int8", 0), ("int8", -128)])
+@each_row("number", [-1.0, -0.001, 0.3, 1.0, 300.0])
 def test_numbers_around_dequantized_ones(type: str, zero_point: int, number: float) -> None:
     """Beside operations on codes, with which the engine looks for others that could be done on them."""
     builder = nnapi.Builder()
@@ -241,9 +242,9 @@ def test_the_place_of_an_extreme_among_channels_is_looked_for_without_turning_th
     np.testing.assert_array_equal(ours, right)
 
 
-@pytest.mark.parametrize("axes", [[1, 2], [2, 1], [3], [1], [0, 1, 2, 3]])
-@pytest.mark.parametrize("keep_dims", [0, 1])
-@pytest.mark.parametrize("is_pooled", [False, True])
+@each_row("axes", [[1, 2], [2, 1], [3], [1], [0, 1, 2, 3]])
+@each_row("keep_dims", [0, 1])
+@each_row("is_pooled", [False, True])
 def test_axes_are_dropped_as_they_are_reduced(axes: list[int], keep_dims: int, is_pooled: bool) -> None:
     image = np.random.default_rng(0).uniform(-1, 1, (2, 6, 5, 7)).astype(np.float32)
     builder = nnapi.Builder()

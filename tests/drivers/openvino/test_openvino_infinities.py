@@ -8,6 +8,7 @@ import pytest
 import nnapi
 from nnapi.model.operand import Array, tensor
 from nnapi.runtime.device import Device
+from tests.rows import each_row
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
@@ -22,9 +23,9 @@ LOWEST = np.finfo(np.float32).min
 ROWS = np.array([[-np.inf] * 3, [LOWEST, -np.inf, LOWEST], [-1.2e-38, -2, -3], [np.inf, 1, -np.inf]], np.float32)
 
 
-@pytest.mark.parametrize("axes", [[1], [0], [0, 1]])
-@pytest.mark.parametrize("rows", [ROWS, ROWS[:2], ROWS[:1]], ids=len)
-@pytest.mark.parametrize("which", ["reduce_max", "reduce_min"])
+@each_row("axes", [[1], [0], [0, 1]])
+@each_row("rows", [ROWS, ROWS[:2], ROWS[:1]], ids=len)
+@each_row("which", ["reduce_max", "reduce_min"])
 def test_reductions(which: str, rows: Array, axes: list[int]) -> None:
     x = rows if which == "reduce_max" else -rows
     b = nnapi.Builder()

@@ -11,6 +11,7 @@ from nnapi.compiling import compile
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, tensor
 from nnapi.runtime.device import Device, device
+from tests.rows import each_row
 from tests.single import run_single, scalar, single
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
@@ -109,9 +110,9 @@ def test_strides_that_no_engine_counts_with() -> None:
 # Codes
 
 
-@pytest.mark.parametrize("activation", [0, 1, 2, 3])
-@pytest.mark.parametrize("code", [OperationCode.MUL, OperationCode.SUB])
-@pytest.mark.parametrize(("scale", "zero_point"), [(3.40787, 152), (0.8, 100), (1.5, 3)])
+@each_row("activation", [0, 1, 2, 3])
+@each_row("code", [OperationCode.MUL, OperationCode.SUB])
+@each_row(("scale", "zero_point"), [(3.40787, 152), (0.8, 100), (1.5, 3)])
 def test_activations_of_a_product_with_a_negative_constant(
     code: OperationCode, activation: int, scale: float, zero_point: int
 ) -> None:

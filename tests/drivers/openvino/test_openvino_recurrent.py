@@ -12,6 +12,7 @@ from nnapi.model.operand import Array, tensor
 from nnapi.runtime.device import Device, device
 from tests.drivers.xnnpack.cell_cases import BATCH, SIZE, TIME, UNITS, features, inputs_of, reals, shapes
 from tests.ops.sequence_cases import CASES, make_model
+from tests.rows import each_row
 from tests.single import run_single, single
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
@@ -76,8 +77,8 @@ def check(model: Model, given: list[Array], within: float = 2e-6) -> None:
         np.testing.assert_allclose(one, other, 0, within)
 
 
-@pytest.mark.parametrize("sizes", [(5, 3, 4), (23, 1, 1)], ids=["", "unit"])
-@pytest.mark.parametrize(("kind", "variant"), CASES, ids=str)
+@each_row("sizes", [(5, 3, 4), (23, 1, 1)], ids=["", "unit"])
+@each_row(("kind", "variant"), CASES, ids=str)
 def test_composites(kind: str, variant: dict[str, Any], sizes: tuple[int, int, int]) -> None:
     steps, batch, units = sizes
     if isinstance(variant.get("lengths"), list):

@@ -10,6 +10,7 @@ import nnapi
 from nnapi.codes import FuseCode
 from nnapi.model.operand import tensor
 from nnapi.runtime.device import Device, device
+from tests.rows import each_row
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
@@ -34,8 +35,8 @@ def draw(*shape: int) -> Any:
     return np.random.default_rng(0).uniform(0.5, 5, shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("before", ["relu", "abs", "log"])
+@each_row("view", VIEWS)
+@each_row("before", ["relu", "abs", "log"])
 def test_a_view_of_what_a_convolution_reads(before: str, view: str) -> None:
     b = nnapi.Builder()
     y = getattr(b, before)(b.input(tensor("float32", IMAGE)))

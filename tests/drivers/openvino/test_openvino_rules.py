@@ -17,6 +17,7 @@ from nnapi.runtime.device import Device, device
 from nnapi.testing.example import Criterion
 from nnapi.testing.random.calls import random_call
 from tests.comparison import Agreement, compare_devices
+from tests.rows import each_row
 from tests.single import run_single, scalar, single
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
@@ -81,7 +82,7 @@ def integer(value: int) -> tuple[Any, ...]:
     return scalar(OperandCode.INT32, value)
 
 
-@pytest.mark.parametrize("code", sorted({*RULES, *DECOMPOSED}), ids=lambda code: NAMES[code])
+@each_row("code", sorted({*RULES, *DECOMPOSED}), ids=lambda code: NAMES[code])
 def test_random_calls_agree(code: OperationCode) -> None:
     agreed = 0
     for seed in range(3 * CALLS):
@@ -349,11 +350,9 @@ def test_an_instance_normalization_behind_an_operation_that_the_engine_gives_sev
     np.testing.assert_allclose(ours, right, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("type", "zero_point"), [("int8", 0), ("int8", -3), ("int8", 5), ("uint8", 128), ("uint8", 100)]
-)
-@pytest.mark.parametrize("scale", [1.728292, 0.3])
-@pytest.mark.parametrize("code", [OperationCode.MAX_POOL_2D, OperationCode.RELU1])
+@each_row(("type", "zero_point"), [("int8", 0), ("int8", -3), ("int8", 5), ("uint8", 128), ("uint8", 100)])
+@each_row("scale", [1.728292, 0.3])
+@each_row("code", [OperationCode.MAX_POOL_2D, OperationCode.RELU1])
 def test_limits_below_the_zero_point(code: OperationCode, scale: float, type: str, zero_point: int) -> None:
     """-1 is a quantized value below the zero point. The engine took the next one above."""
     of = tensor(type, (1, 1, 1, 3), scale, zero_point)

@@ -8,6 +8,7 @@ import pytest
 import nnapi
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
 from nnapi.runtime.device import Device
+from tests.rows import each_row
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
@@ -45,8 +46,8 @@ def add_products(name: str, x: Any, filter: Any) -> Any:
     return (x.reshape(-1, *filter.shape[1:]) * filter).reshape(len(filter), -1).sum(1)
 
 
-@pytest.mark.parametrize("is_constant", [False, True])
-@pytest.mark.parametrize(
+@each_row("is_constant", [False, True])
+@each_row(
     ("name", "is_per_channel"), [*((name, False) for name in FILTERS), *((name, True) for name in list(FILTERS)[:4])]
 )
 def test_products_that_cancel_each_other(name: str, is_constant: bool, is_per_channel: bool) -> None:

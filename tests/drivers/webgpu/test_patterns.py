@@ -8,6 +8,7 @@ import pytest
 import nnapi.drivers.webgpu.patterns as patterns
 from nnapi.drivers.webgpu.patterns import describe_pattern, proven_patterns
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
+from tests.rows import each_row
 
 
 def real(*shape: int, data: bool = False) -> Tensor:
@@ -138,7 +139,7 @@ def test_single_pixels_of_several_channels_are_multiplied(operator: Operator, is
     assert describe_pattern(operator).endswith(" multiplied") is is_multiplied
 
 
-@pytest.mark.parametrize(("pattern", "operator"), NEARLY)
+@each_row(("pattern", "operator"), NEARLY)
 def test_small_differences_between_operators(pattern: str, operator: Operator) -> None:
     assert describe_pattern(operator) == pattern
 
@@ -150,7 +151,7 @@ def test_a_slice_that_goes_backwards(steps: list[int], is_reversed: bool) -> Non
     assert ("reversed" in describe_pattern(operator).split()) is is_reversed
 
 
-@pytest.mark.parametrize("pattern", CASES)
+@each_row("pattern", CASES)
 def test_a_pattern_says_what_makes_a_difference(pattern: str) -> None:
     assert describe_pattern(CASES[pattern]) == pattern
 

@@ -12,6 +12,7 @@ from nnapi.codes import FuseCode, OperationCode
 from nnapi.model.operand import tensor
 from nnapi.testing.compare import SINGLE, compare
 from tests.drivers.xnnpack.engine_cases import engine, reference, refusal
+from tests.rows import each_row
 from tests.single import single
 
 LARGEST, NORMAL, LEAST = (float(x) for x in np.array([3.4028235e38, 2.0**-126, 2.0**-149], np.float32))
@@ -128,9 +129,9 @@ def test_functions_of_two_numbers(name: str) -> None:
     agree(lambda b, x, y: getattr(b, name)(x, y), x, y)
 
 
-@pytest.mark.parametrize("base", [(1,), (1, 1), (5,), (2, 3, 4), (4, 1, 1)])
-@pytest.mark.parametrize("exponent", [1.0, 2.0, 3.0, 4.0, 5.0, 9.0, 0.0, -2.0, 0.5])
-@pytest.mark.parametrize("shape", [(1,), (1, 1)])
+@each_row("base", [(1,), (1, 1), (5,), (2, 3, 4), (4, 1, 1)])
+@each_row("exponent", [1.0, 2.0, 3.0, 4.0, 5.0, 9.0, 0.0, -2.0, 0.5])
+@each_row("shape", [(1,), (1, 1)])
 def test_powers_that_are_infinite(base: tuple[int, ...], exponent: float, shape: tuple[int, ...]) -> None:
     """One exponent for all, constant and computed."""
     x = np.random.default_rng(5).choice(np.array([1e20, -1e20, 3.4e38, -3.4e38, 2, -2, 0.5, 0], np.float32), base)
@@ -151,10 +152,8 @@ def test_softmax(name: str, beta: float) -> None:
     agree(lambda b, x: getattr(b, name)(x, beta, axis=-1), rows(300, 4))
 
 
-@pytest.mark.parametrize("radius", [0, 1, 2, 3, 7, 100])
-@pytest.mark.parametrize(
-    ("bias", "alpha", "beta"), [(1.0, 1.0, 0.5), (2.0, 1e-4, 0.75), (1.0, 0.5, 1.0), (1.0, 1.0, -2)]
-)
+@each_row("radius", [0, 1, 2, 3, 7, 100])
+@each_row(("bias", "alpha", "beta"), [(1.0, 1.0, 0.5), (2.0, 1e-4, 0.75), (1.0, 0.5, 1.0), (1.0, 1.0, -2)])
 def test_local_response_normalization(radius: int, bias: float, alpha: float, beta: float) -> None:
     agree(lambda b, x: b.local_response_normalization(x, radius, bias, alpha, beta), rows(200, 6))
 
@@ -177,12 +176,12 @@ def test_instance_normalization() -> None:
     assert "the engine divides by 0 where a variance is below" in refusal(b.finish())
 
 
-@pytest.mark.parametrize(
+@each_row(
     "padding",
     [{"padding_scheme": 1}, {"padding_scheme": 2}, {"pad_left": 1, "pad_top": 0, "pad_right": 0, "pad_bottom": 1}],
 )
-@pytest.mark.parametrize("activation", [FuseCode.FUSED_NONE, FuseCode.FUSED_RELU6])
-@pytest.mark.parametrize("name", ["average_pool_2d", "l2_pool_2d", "max_pool_2d"])
+@each_row("activation", [FuseCode.FUSED_NONE, FuseCode.FUSED_RELU6])
+@each_row("name", ["average_pool_2d", "l2_pool_2d", "max_pool_2d"])
 def test_pools(name: str, activation: FuseCode, padding: Any) -> None:
     image = np.abs(rows(150, 9)).reshape(-1, 3, 3, 1)
     sizes = {"stride_w": 1, "stride_h": 1, "filter_w": 2, "filter_h": 2, "activation": activation}

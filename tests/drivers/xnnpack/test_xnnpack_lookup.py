@@ -10,6 +10,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import agree, both, engine, refusal
+from tests.rows import each_row
 from tests.single import run_single, scalar, single
 
 TYPES = {
@@ -88,9 +89,9 @@ def test_reverse(name: str, axis: int) -> None:
     run(Op.REVERSE, [few(TYPES[name], 2, 3, 4), along], TYPES[name])
 
 
-@pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("shape", [(9,), (3, 8), (2, 3, 7)])
-@pytest.mark.parametrize("k", [1, 3, 7])
+@each_row("name", TYPES)
+@each_row("shape", [(9,), (3, 8), (2, 3, 7)])
+@each_row("k", [1, 3, 7])
 def test_top_k(name: str, shape: tuple[int, ...], k: int) -> None:
     type, values = few(TYPES[name], *shape)
     run(Op.TOPK_V2, [(type, values), scalar(OperandCode.INT32, k)], TYPES[name], tensor("int32"))

@@ -32,6 +32,7 @@ from tests.drivers.xnnpack.cell_cases import (
 from tests.drivers.xnnpack.engine_cases import Net, agree, both, engine, reference, refusal
 from tests.importers.tflite.recurrent_cases import integer_lstm
 from tests.ops.sequence_cases import CASES, make_model
+from tests.rows import each_row
 from tests.single import run_single, single
 
 FLOAT = tensor("float32")
@@ -113,9 +114,9 @@ def test_rnn(activation: int) -> None:
     run(Op.RNN, inputs_of(Op.RNN, values), [FLOAT] * 2)
 
 
-@pytest.mark.parametrize("activation", range(4))
-@pytest.mark.parametrize("time_major", [0, 1])
-@pytest.mark.parametrize("results", [1, 2])
+@each_row("activation", range(4))
+@each_row("time_major", [0, 1])
+@each_row("results", [1, 2])
 def test_unidirectional_sequence_rnn(activation: int, time_major: int, results: int) -> None:
     random = np.random.default_rng(activation)
     outer = (TIME, BATCH) if time_major else (BATCH, TIME)
@@ -124,9 +125,9 @@ def test_unidirectional_sequence_rnn(activation: int, time_major: int, results: 
     run(Op.UNIDIRECTIONAL_SEQUENCE_RNN, inputs_of(Op.UNIDIRECTIONAL_SEQUENCE_RNN, values), [FLOAT] * results)
 
 
-@pytest.mark.parametrize("link", ["none", "parallel", "cross"])
-@pytest.mark.parametrize("time_major", [False, True])
-@pytest.mark.parametrize(("merge", "results"), [(False, 2), (False, 4), (True, 1), (True, 3)])
+@each_row("link", ["none", "parallel", "cross"])
+@each_row("time_major", [False, True])
+@each_row(("merge", "results"), [(False, 2), (False, 4), (True, 1), (True, 3)])
 def test_bidirectional_sequence_rnn(link: str, time_major: bool, merge: bool, results: int) -> None:
     random = np.random.default_rng(results)
     outer = (TIME, BATCH) if time_major else (BATCH, TIME)
@@ -138,10 +139,10 @@ def test_bidirectional_sequence_rnn(link: str, time_major: bool, merge: bool, re
     run(Op.BIDIRECTIONAL_SEQUENCE_RNN, inputs_of(Op.BIDIRECTIONAL_SEQUENCE_RNN, values), [FLOAT] * results)
 
 
-@pytest.mark.parametrize("rank", [1, 2])
-@pytest.mark.parametrize("memory", [1, 4])
-@pytest.mark.parametrize("with_bias", [False, True])
-@pytest.mark.parametrize("activation", [0, RELU])
+@each_row("rank", [1, 2])
+@each_row("memory", [1, 4])
+@each_row("with_bias", [False, True])
+@each_row("activation", [0, RELU])
 def test_svdf(rank: int, memory: int, with_bias: bool, activation: int) -> None:
     random, filters = np.random.default_rng(memory), 6
     values = tensors(
@@ -297,7 +298,7 @@ def test_a_state_of_svdf_keeps_its_dimensions() -> None:
     np.testing.assert_array_equal(found, [[0, 0]])
 
 
-@pytest.mark.parametrize(("kind", "variant"), CASES, ids=str)
+@each_row(("kind", "variant"), CASES, ids=str)
 def test_composites_are_steps(kind: str, variant: dict[str, Any]) -> None:
     model, given = make_model(kind, 5, **variant)
     for one, other in zip(*both(model, *given), strict=True):

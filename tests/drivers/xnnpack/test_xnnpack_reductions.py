@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
 
 from nnapi.codes import OperandCode, OperationCode
@@ -44,7 +46,7 @@ def image_of(x: Any, low: int, high: int) -> Any:
 AXES = [((1, 2), 1), ((1, 2), 0), ((3,), 1), ((0, 1, 2), 0)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "kind", "out"),
     [
         (MEAN, "MEAN", tensor("uint8", (), 0.02, 130)),
@@ -53,7 +55,7 @@ AXES = [((1, 2), 1), ((1, 2), 0), ((3,), 1), ((0, 1, 2), 0)]
         (SUM, "SUM", tensor("int8", (), 1.2, -5)),
     ],
 )
-@pytest.mark.parametrize(("axes", "keep_dims"), AXES)
+@each_row(("axes", "keep_dims"), AXES)
 def test_quantized_values_are_combined_without_floats(
     code: CompositeCode, kind: str, out: Any, axes: tuple[int, ...], keep_dims: int
 ) -> None:

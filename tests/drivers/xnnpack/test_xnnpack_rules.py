@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
 
 from nnapi.codes import OperandCode, OperationCode
@@ -47,8 +49,8 @@ def number(value: float) -> tuple[Any, ...]:
     return scalar(OperandCode.FLOAT32, value)
 
 
-@pytest.mark.parametrize("kind", FILTERS)
-@pytest.mark.parametrize(
+@each_row("kind", FILTERS)
+@each_row(
     ("padding", "stride", "activation", "nchw", "dilation"),
     [((SAME,), 1, 0, False, 1), ((VALID,), 2, 3, False, 1), ((2, 1, 0, 2), 1, 1, False, 1), ((SAME,), 1, 1, True, 2)],
 )
@@ -59,9 +61,9 @@ def test_conv_2d(kind: str, padding: tuple[int, ...], stride: int, activation: i
     run(OperationCode.CONV_2D, [*inputs, *tail], out)
 
 
-@pytest.mark.parametrize("kind", FILTERS)
-@pytest.mark.parametrize("multiplier", [1, 2])
-@pytest.mark.parametrize(("padding", "stride", "activation"), [((SAME,), 1, 3), ((2, 0, 1, 1), 2, 0)])
+@each_row("kind", FILTERS)
+@each_row("multiplier", [1, 2])
+@each_row(("padding", "stride", "activation"), [((SAME,), 1, 3), ((2, 0, 1, 1), 2, 0)])
 def test_depthwise_conv_2d(kind: str, multiplier: int, padding: tuple[int, ...], stride: int, activation: int) -> None:
     inputs, out = filtered(kind, (1, 8, 7, 4), (1, 3, 3, 4 * multiplier), 3, 4 * multiplier)
     run(OperationCode.DEPTHWISE_CONV_2D, [*inputs, *ints(*padding, stride, stride, multiplier, activation)], out)
@@ -73,8 +75,8 @@ def test_grouped_conv_2d(kind: str) -> None:
     run(OperationCode.GROUPED_CONV_2D, [*inputs, *ints(SAME, 1, 1, 2, 1), flag(False)], out)
 
 
-@pytest.mark.parametrize("kind", FILTERS)
-@pytest.mark.parametrize("padding", [(0, 0, 0, 0), (1, 0, 1, 0), (1, 2, 0, 1)])
+@each_row("kind", FILTERS)
+@each_row("padding", [(0, 0, 0, 0), (1, 0, 1, 0), (1, 2, 0, 1)])
 def test_transpose_conv_2d(kind: str, padding: tuple[int, ...]) -> None:
     inputs, out = filtered(kind, (1, 5, 4, 3), (2, 3, 3, 3), 0, 2)
     run(OperationCode.TRANSPOSE_CONV_2D, [*inputs, *ints(*padding, 2, 2, 1), flag(False)], out)
@@ -97,9 +99,9 @@ def test_batch_matmul() -> None:
         run(OperationCode.BATCH_MATMUL, operands, type if type is FLOAT else tensor("int8", (), 0.5, 3))
 
 
-@pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("padding", [(SAME,), (VALID,), (1, 2, 0, 1)])
-@pytest.mark.parametrize("code", [OperationCode.AVERAGE_POOL_2D, OperationCode.MAX_POOL_2D])
+@each_row("name", TYPES)
+@each_row("padding", [(SAME,), (VALID,), (1, 2, 0, 1)])
+@each_row("code", [OperationCode.AVERAGE_POOL_2D, OperationCode.MAX_POOL_2D])
 def test_pools(code: OperationCode, padding: tuple[int, ...], name: str) -> None:
     type = TYPES[name]
     run(code, [given(type, 1, 7, 6, 3), *ints(*padding, 2, 1, 3, 2, 1)], type)
@@ -157,9 +159,9 @@ def test_elementwise_functions() -> None:
         run(OperationCode[code], [given(FLOAT, 3, 7, low=0.1)], FLOAT)
 
 
-@pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize(("activation", "x", "y"), [(0, [2, 3, 4], [3, 1]), (3, [2, 3, 4], [3, 1]), (3, [3], [1, 1])])
-@pytest.mark.parametrize("code", [OperationCode.ADD, OperationCode.SUB, OperationCode.MUL])
+@each_row("name", TYPES)
+@each_row(("activation", "x", "y"), [(0, [2, 3, 4], [3, 1]), (3, [2, 3, 4], [3, 1]), (3, [3], [1, 1])])
+@each_row("code", [OperationCode.ADD, OperationCode.SUB, OperationCode.MUL])
 def test_arithmetic(code: OperationCode, activation: int, x: list[int], y: list[int], name: str) -> None:
     type = TYPES[name]
     other = type if name == "float32" else tensor(type.code, (), 0.3, 11)  # type: ignore[arg-type]
@@ -313,10 +315,10 @@ def test_images(name: str) -> None:
     run(OperationCode.SPACE_TO_BATCH_ND, [given(type, 1, 3, 4, 3), vector(2, 2), paddings], type)
 
 
-@pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("how", [(False, False), (True, False), (False, True)])
-@pytest.mark.parametrize("code", [OperationCode.RESIZE_BILINEAR, OperationCode.RESIZE_NEAREST_NEIGHBOR])
-@pytest.mark.parametrize(("width", "to"), [(4, 7), (12, 74)], ids=["", "where the engine's steps miss cells"])
+@each_row("name", TYPES)
+@each_row("how", [(False, False), (True, False), (False, True)])
+@each_row("code", [OperationCode.RESIZE_BILINEAR, OperationCode.RESIZE_NEAREST_NEIGHBOR])
+@each_row(("width", "to"), [(4, 7), (12, 74)], ids=["", "where the engine's steps miss cells"])
 def test_resizing(code: OperationCode, how: tuple[bool, ...], name: str, width: int, to: int) -> None:
     run(code, [given(TYPES[name], 1, 5, width, 3), *ints(to, 11), flag(False), *map(flag, how)], TYPES[name])
 
@@ -388,8 +390,8 @@ def test_every_rule_is_tested() -> None:
     assert {NAMES[code] for code in RULES} - COMPARED_ELSEWHERE == set().union(*tested)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 4])
-@pytest.mark.parametrize("radius", [0, 1, 3, 4, 100])
+@each_row("depth", [1, 2, 4])
+@each_row("radius", [0, 1, 3, 4, 100])
 def test_a_window_of_normalization_is_cut_off_at_the_ends_of_a_row(depth: int, radius: int) -> None:
     numbers = [number(value) for value in (1.0, 2.0, 0.5)]
     x = given(FLOAT, 1, 2, 2, depth)

@@ -7,6 +7,7 @@ import pytest
 
 from nnapi.importers import load
 from tests.drivers.xnnpack.engine_cases import both, engine
+from tests.rows import each_row
 
 pytestmark = [pytest.mark.shared, pytest.mark.engine]
 
@@ -31,7 +32,7 @@ WHOLE = {
 rounding accumulates to."""
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@each_row("name", WHOLE)
 def test_models(shared: Any, name: str) -> None:
     model = load(shared / "models" / f"{name}.tflite")
     assert [v.reason for v in engine().driver.verdicts(model) if not v.supported] == []

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
 
 import nnapi
@@ -75,9 +77,9 @@ def test_strides_of_convolutions_without_end(code: OperationCode) -> None:
     agree(code, convolution(code, 3, MOST, 1), [floats(1, 1, 1, 1)])
 
 
-@pytest.mark.parametrize("code", POOLS)
-@pytest.mark.parametrize("size", [2000, 2**16, 2**30 + 1, MOST])
-@pytest.mark.parametrize("is_one", [False, True])
+@each_row("code", POOLS)
+@each_row("size", [2000, 2**16, 2**30 + 1, MOST])
+@each_row("is_one", [False, True])
 def test_pools_that_the_engine_fails_to_prepare(code: OperationCode, size: int, is_one: bool) -> None:
     inputs = pool(SAME, size if is_one else 1, size)
     out = floats(1, 1, 1, 1) if is_one else floats(1, 5, 5, 1)
@@ -129,9 +131,9 @@ def test_neighborhoods_beyond_the_row(radius: int) -> None:
     agree(OperationCode.LOCAL_RESPONSE_NORMALIZATION, inputs, [floats(1, 1, 5, 5)])
 
 
-@pytest.mark.parametrize("code", POOLS)
-@pytest.mark.parametrize(("rows", "size", "stride"), [(5, 7, 2), (9, 13, 4), (7, 9, 3), (10, 13, 2)])
-@pytest.mark.parametrize("is_high", [True, False])
+@each_row("code", POOLS)
+@each_row(("rows", "size", "stride"), [(5, 7, 2), (9, 13, 4), (7, 9, 3), (10, 13, 2)])
+@each_row("is_high", [True, False])
 def test_windows_that_reach_beyond_the_image_on_both_sides(
     code: OperationCode, rows: int, size: int, stride: int, is_high: bool
 ) -> None:

@@ -11,6 +11,7 @@ from nnapi.formats.tflite.flatbuffer import Source
 from nnapi.formats.tflite.operators import BY_NAME, NONE, OPERATORS, options_table, row_of
 from nnapi.formats.tflite.reader import Options
 from tests.formats.tflite.published_schema import getter, plain, published, setters, slots
+from tests.rows import each_row
 
 PROBES = {"?": True, "b": -3, "i": -70000, "I": 70000, "q": -(2**40), "f": 0.5, "s": "name"}
 TABLES = {options_table(row.name).name: row.name for row in OPERATORS if row.options}
@@ -33,7 +34,7 @@ def written(table: str, values: dict[str, Any]) -> Source:
     return Source(memoryview(bytes(b.Output())))
 
 
-@pytest.mark.parametrize("table", TABLES)
+@each_row("table", TABLES)
 def test_parameters_are_read_as_they_were_written(table: str) -> None:
     fields = {name: field for name, field in options_table(TABLES[table]).fields.items() if name != "_"}
     values = {name: [PROBES[f.code]] * 2 if f.is_vector else PROBES[f.code] for name, f in fields.items()}
@@ -42,7 +43,7 @@ def test_parameters_are_read_as_they_were_written(table: str) -> None:
         assert getattr(read, name) == (tuple(value) if isinstance(value, list) else value), name
 
 
-@pytest.mark.parametrize("table", TABLES)
+@each_row("table", TABLES)
 def test_defaults_of_parameters(table: str) -> None:
     content = written(table, {})
     theirs = getattr(tflite, table).GetRootAs(bytes(content.content))
@@ -53,14 +54,14 @@ def test_defaults_of_parameters(table: str) -> None:
             assert (field.default, type(field.default)) == (value, type(value)), name
 
 
-@pytest.mark.parametrize("table", TABLES)
+@each_row("table", TABLES)
 def test_members_of_the_unions(table: str) -> None:
     ours = options_table(TABLES[table])
     union = tflite.BuiltinOptions2 if ours.is_second else tflite.BuiltinOptions
     assert ours.member == getattr(union, table)
 
 
-@pytest.mark.parametrize("table", TABLES)
+@each_row("table", TABLES)
 def test_numbers_of_parameters(table: str) -> None:
     theirs = slots(table)
     ours = {

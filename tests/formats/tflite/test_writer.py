@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pytest
 import tflite
 
 from nnapi.formats.tflite import writer
@@ -12,6 +11,7 @@ from nnapi.formats.tflite.operators import OPERATORS, options_table
 from nnapi.formats.tflite.schema import DETECTION, ELEMENTS
 from nnapi.formats.tflite.writer import serialize
 from tests.formats.tflite.published_schema import getter
+from tests.rows import each_row
 
 
 def small_graph() -> Graph:
@@ -107,7 +107,7 @@ def numbers(kind: Any) -> Any:
     return {n: field for n, field in fields.items() if n != "_" and field.code in PROBES and not field.is_vector}
 
 
-@pytest.mark.parametrize("kind", [row.name for row in OPERATORS if numbers(row.name)])
+@each_row("kind", [row.name for row in OPERATORS if numbers(row.name)])
 def test_parameters_are_where_the_published_schema_has_them(kind: Any) -> None:
     """Each by itself; all others have their defaults."""
     table = options_table(kind).name

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper, numpy_helper  # noqa: E402
 
@@ -232,7 +234,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any], list[Any]]] = [
 IDENTITIES = [f"{kind}-{k}" for k, (kind, *_) in enumerate(CASES)]
 
 
-@pytest.mark.parametrize(("kind", "inputs", "attributes", "expected"), CASES, ids=IDENTITIES)
+@each_row(("kind", "inputs", "attributes", "expected"), CASES, ids=IDENTITIES)
 def test_operators_compute_their_formula(kind: str, inputs: Any, attributes: Any, expected: Any) -> None:
     model = nnapi.load(made(kind, inputs, attributes, len(expected)))
     found = nnapi.compile(model, "nnapi-reference").run(inputs[0])

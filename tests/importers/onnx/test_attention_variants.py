@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
 import nnapi  # noqa: E402
@@ -98,7 +100,7 @@ def test_variants_that_onnx_runtime_computes_on_gpus(kind: str, inputs: Any, att
         np.testing.assert_allclose(ours, formula, 1e-4, 2e-5)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "inputs", "attributes", "reason"),
     [
         ("Attention", [X, WEIGHTS, BIAS], {**N, "do_rotary": 1}, "its attribute do_rotary is not read"),

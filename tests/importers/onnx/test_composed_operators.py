@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
 import nnapi  # noqa: E402
@@ -115,9 +117,9 @@ def packed(values: Any, bits: int) -> Any:
     return sum(parts[..., i].astype(int) << bits * i for i in range(8 // bits)).astype(np.uint8)
 
 
-@pytest.mark.parametrize("bits", [2, 4, 8])
-@pytest.mark.parametrize("points", ["-", "packed", "float"])
-@pytest.mark.parametrize("columns_of_zero_points", ["flat", "rows"])
+@each_row("bits", [2, 4, 8])
+@each_row("points", ["-", "packed", "float"])
+@each_row("columns_of_zero_points", ["flat", "rows"])
 def test_weights_of_a_few_bits(bits: int, points: str, columns_of_zero_points: str) -> None:
     """Three blocks of 16 for 40 rows: the rest of the last block is not read. Bits are 4 by default."""
     rng = np.random.default_rng(bits)
@@ -268,7 +270,7 @@ def test_an_activation_that_is_not_read() -> None:
 # Classical
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "options", "expected"),
     [
         ("Scaler", {"offset": [1.0, -2.0, 0.5], "scale": [2.0, 3.0, 4.0]}, [[0, 0, 10], [-10, 21, 22]]),
@@ -300,7 +302,7 @@ def test_an_activation_that_is_not_read() -> None:
         ),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+@each_row("dtype", [np.float32, np.int64])
 def test_rows_of_numbers(kind: str, options: Any, expected: Any, dtype: Any) -> None:
     """Integers are computed as floats; zeros and ones are of the type of the input."""
     model = nnapi.load(file_of([node(kind, "x", domain=CLASSICAL, **options)], {"x": X.astype(dtype)}))

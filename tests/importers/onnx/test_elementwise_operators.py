@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
 import nnapi  # noqa: E402
@@ -25,7 +27,7 @@ def codes(
 # Bounds
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("low", "high", "expected"),
     [
         (0, 6, [O.RELU6]),
@@ -45,7 +47,7 @@ def codes(
         (-np.inf, 2, [O.MINIMUM]),
     ],
 )
-@pytest.mark.parametrize("opset", [6, 11, 17])
+@each_row("opset", [6, 11, 17])
 def test_bounds_of_an_activation_are_one_operation(low: Any, high: Any, expected: list[O], opset: int) -> None:
     """Before opset 11 they are attributes, the largest floats by default."""
     given = {name: float(each) for name, each in (("min", low), ("max", high)) if each is not None}
@@ -104,7 +106,7 @@ GELU = [-0.00404951, -0.15865525, -0.15426877, 0, 0.34573123, 0.84134475, 3.9998
 BY_TANH = [-0.00363739, -0.15880796, -0.15428597, 0, 0.34571403, 0.841192, 3.9999297, 7]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "options", "opset", "expected"),
     [
         ("Elu", {}, 17, np.where(X < 0, np.expm1(X), X)),
@@ -188,7 +190,7 @@ def test_slopes_are_of_floats() -> None:
 # Arithmetic
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "dtype", "x", "y", "expected"),
     [
         ("Add", np.uint8, [200, 3], [100, 5], [44, 8]),

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
@@ -38,8 +40,8 @@ def away(x: Any, scale: float, zero_point: Any) -> Any:
     return np.clip(rounded, limits.min, limits.max).astype(zero_point.dtype)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(
+@each_row("device", DEVICES)
+@each_row(
     ("scale", "zero_point", "dtype"),
     [
         (1, np.int8(0), np.float32),

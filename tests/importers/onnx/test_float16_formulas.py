@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 pytest.importorskip("onnx", reason="onnx is not installed")
 
 import nnapi
@@ -49,7 +51,7 @@ def check(kind: str, x: Any, options: dict[str, Any], expected: Any, device: str
     )
 
 
-@pytest.mark.parametrize("kind", CASES)
+@each_row("kind", CASES)
 def test_results_are_exact_ones_rounded(kind: str) -> None:
     check(kind, *CASES[kind], "nnapi-reference")
 

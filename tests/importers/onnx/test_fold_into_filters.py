@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper, numpy_helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
@@ -71,8 +73,8 @@ def check(proto: Any, model: nnapi.Model) -> None:
         np.testing.assert_allclose(mine, other, 1e-5, 1e-5)
 
 
-@pytest.mark.parametrize("kind", FIRST)
-@pytest.mark.parametrize("last", ["Add", "Sub", "Mul", "Div", "Add one", "Mul one"])
+@each_row("kind", FIRST)
+@each_row("last", ["Add", "Sub", "Mul", "Div", "Add one", "Mul one"])
 def test_what_follows_for_each_channel_is_in_the_filter(kind: str, last: str) -> None:
     assert Op[kind] in LINEAR
     vector = "row" if kind == "FULLY_CONNECTED" else "channels"

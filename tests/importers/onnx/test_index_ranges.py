@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper
 
@@ -19,8 +21,8 @@ X = np.arange(24).reshape(2, 3, 4)
 RANDOM = np.random.default_rng(9)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(
+@each_row("device", DEVICES)
+@each_row(
     ("gather", "indices", "tensor", "wrong"),
     [
         (node("Gather", "x i", axis=1), [[2, -3]], "i", [3, -4]),
@@ -49,9 +51,9 @@ def test_computed_indices_out_of_range_are_an_error(
     assert [compilation.run(x, given)[0].tolist()] == expected
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("reduction", ["none", "add", "max"])
-@pytest.mark.parametrize(
+@each_row("device", DEVICES)
+@each_row("reduction", ["none", "add", "max"])
+@each_row(
     ("kind", "indices", "tensor", "wrong"),
     [
         ("ScatterElements", [[0, 2, -3, 1, 0]], "x", [3, -4, 2**31 - 1]),

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import TensorProto  # noqa: E402
 
@@ -196,7 +198,7 @@ GROWING = subgraph(
 """a *= factor; b += i. It goes on while the largest of a is below the top."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("limit", "on", "top", "found"),
     [
         (3, True, 1e9, [[27, 54], [103, 203, 303]]),
@@ -206,7 +208,7 @@ GROWING = subgraph(
         (0, True, 1e9, [[1, 2], [100, 200, 300]]),
     ],
 )
-@pytest.mark.parametrize("computed", ["n on", "n", "on", ""])
+@each_row("computed", ["n on", "n", "on", ""])
 def test_a_loop_of_computed_steps(limit: int, on: bool, top: float, found: list[Any], computed: str) -> None:
     """Its limit and its first condition may be constants; without steps and condition it is not a loop."""
     inputs = {"x": PAIR, "b": np.array([100, 200, 300], np.float32), "factor": np.array([3], np.float32)}
@@ -246,7 +248,7 @@ FOLD = subgraph(
 """s = 2 s + piece; the outputs are s, as it was, and -piece."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "last", "before", "negated"),
     [
         ({}, [12, 24, 36], [[0, 0, 0], [1, 2, 3]], [[-1, -2, -3], [-10, -20, -30]]),
@@ -274,8 +276,8 @@ FOLD = subgraph(
         ),
     ],
 )
-@pytest.mark.parametrize("is_constant", [False, True])
-@pytest.mark.parametrize("opset", [9, 17])
+@each_row("is_constant", [False, True])
+@each_row("opset", [9, 17])
 def test_a_scan_along_either_axis_and_way(
     options: dict[str, Any], last: Any, before: Any, negated: Any, is_constant: bool, opset: int
 ) -> None:

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
 from onnx import TensorProto, helper  # noqa: E402
@@ -70,9 +72,9 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("has_points", [False, True])
-@pytest.mark.parametrize("elem", RANGES, ids=TensorProto.DataType.Name)
+@each_row("way", WAYS)
+@each_row("has_points", [False, True])
+@each_row("elem", RANGES, ids=TensorProto.DataType.Name)
 def test_products(elem: int, has_points: bool, way: str) -> None:
     is_transposed, nodes = WAYS[way]
     weights = Weights(elem, has_points, is_transposed)

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
@@ -63,7 +65,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "arrays", "attributes"), CASES)
+@each_row(("kind", "arrays", "attributes"), CASES)
 def test_results_are_those_of_the_evaluator(kind: str, arrays: Any, attributes: dict[str, Any]) -> None:
     arrays = [np.asarray(each) for each in arrays]
     names = [f"x{n}" for n in range(len(arrays))]
@@ -83,7 +85,7 @@ def test_every_operator_is_compared() -> None:
     assert {kind for kind, _, _ in CASES} == set(COMPUTED)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "arrays", "attributes", "opset"),
     [
         ("Squeeze", (x[:1],), {"axes": [0]}, 11),  # an earlier definition

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper  # noqa: E402
 
@@ -23,8 +25,8 @@ def numbers(dtype: Any, shape: tuple[int, ...] = (3, 4)) -> Any:
     return RNG.integers(limits.min, limits.max, shape, dtype, endpoint=True)
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.parametrize(
+@each_row("dtype", INTEGERS)
+@each_row(
     ("kind", "function"),
     [("BitwiseAnd", np.bitwise_and), ("BitwiseOr", np.bitwise_or), ("BitwiseXor", np.bitwise_xor)],
 )

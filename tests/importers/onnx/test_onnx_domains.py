@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper, numpy_helper  # noqa: E402
 
@@ -130,7 +132,7 @@ def made(
     return content
 
 
-@pytest.mark.parametrize(("domain", "kind", "inputs", "attributes", "expected"), CASES)
+@each_row(("domain", "kind", "inputs", "attributes", "expected"), CASES)
 def test_operators_compute_their_formula(domain: str, kind: str, inputs: Any, attributes: Any, expected: Any) -> None:
     content = made(domain, kind, inputs, attributes)
     found = nnapi.compile(nnapi.load(content), "nnapi-reference").run(inputs[0])[0]

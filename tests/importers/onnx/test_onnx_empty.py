@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper, numpy_helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
@@ -127,8 +129,8 @@ BEHIND = {
 VALUES = {"zero": [0], "one": [1], "flat": [-1], "sizes": [1, 1], "half": FLOAT(0.5)}
 
 
-@pytest.mark.parametrize("count", [0, 1, 3])
-@pytest.mark.parametrize("kind", BEHIND)
+@each_row("count", [0, 1, 3])
+@each_row("kind", BEHIND)
 def test_operations_behind_results_of_unknown_size(kind: str, count: int) -> None:
     """NonZero may find nothing."""
     rank = 1 if kind == "Gather" else 2

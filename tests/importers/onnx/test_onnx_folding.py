@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 pytest.importorskip("onnx")
 from onnx import helper
 
@@ -15,7 +17,7 @@ from nnapi.importers.refusals import Refused
 MOST = folding.MOST
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "arrays", "shape"),
     [
         ("ConstantOfShape", [[3, 4]], [3, 4]),

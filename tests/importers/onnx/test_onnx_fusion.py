@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper  # noqa: E402
 
@@ -70,7 +72,7 @@ def tensor(value: object, dtype: Any = np.float32) -> OnnxTensor:
 UINT8, INT8 = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("scale", "point", "type"),
     [
         (tensor(0.5), None, OperandType(UINT8, (), 0.5, 0)),

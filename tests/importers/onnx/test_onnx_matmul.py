@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper  # noqa: E402
 
@@ -176,7 +178,7 @@ def test_sums_of_products_of_several_inputs(equation: str) -> None:
     np.testing.assert_allclose(found.reshape(expected.shape), expected, 1e-4, 1e-4)
 
 
-@pytest.mark.parametrize(("equation", "operations"), EINSUMS)
+@each_row(("equation", "operations"), EINSUMS)
 def test_sums_of_products(equation: str, operations: str) -> None:
     terms = equation.replace(" ", "").partition("->")[0].split(",")
     sizes = {letter: 4 + i for i, letter in enumerate(dict.fromkeys(equation.replace(",", "").replace("->", "")))}

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper, numpy_helper  # noqa: E402
 
@@ -86,7 +88,7 @@ CASES: list[tuple[str, str, Any, tuple[Any, ...], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "operations", "x", "constants", "options"), CASES)
+@each_row(("kind", "operations", "x", "constants", "options"), CASES)
 def test_elements_move_as_in_the_reference(kind: str, operations: str, x: Any, constants: Any, options: Any) -> None:
     compare(single(kind, x, *constants, **options), x, operations)
 
@@ -152,7 +154,7 @@ CHAINS: list[tuple[str, tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("operations", "nodes"), CHAINS)
+@each_row(("operations", "nodes"), CHAINS)
 def test_elements_move_within_images_and_beyond_nnapi_s_rank(operations: str, nodes: Any) -> None:
     compare(chain(X, *nodes), X, operations)
 
@@ -207,7 +209,7 @@ REFUSED: list[tuple[str, Any, tuple[Any, ...], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "x", "constants", "options", "reason"), REFUSED)
+@each_row(("kind", "x", "constants", "options", "reason"), REFUSED)
 def test_contradictions_are_refused(kind: str, x: Any, constants: Any, options: Any, reason: str) -> None:
     with pytest.raises(BadDataError, match=reason):
         nnapi.load(single(kind, x, *constants, **options))

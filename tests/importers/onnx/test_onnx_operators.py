@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import TensorProto, helper  # noqa: E402
 
@@ -16,8 +18,8 @@ from tests.importers.onnx.literal_cases import check_made_up  # noqa: E402
 from tests.importers.onnx.operator_cases import X, computed, loaded, made  # noqa: E402
 
 
-@pytest.mark.parametrize(("shape", "axis"), [((3, 4), 1), ((3,), 1), ((3, 4), -3), ((2, 3), 0), ((4, 1), 2)])
-@pytest.mark.parametrize(("kind", "function"), [("Add", np.add), ("Sub", np.subtract), ("Pow", np.power)])
+@each_row(("shape", "axis"), [((3, 4), 1), ((3,), 1), ((3, 4), -3), ((2, 3), 0), ((4, 1), 2)])
+@each_row(("kind", "function"), [("Add", np.add), ("Sub", np.subtract), ("Pow", np.power)])
 def test_before_opset_7_a_second_input_lies_along_an_axis(kind: str, function: Any, shape: Any, axis: int) -> None:
     x, c = np.abs(X) + 0.1, np.random.default_rng(1).uniform(0.5, 1.5, shape).astype(np.float32)
     node = helper.make_node(kind, ["x", "c"], ["y"], broadcast=1, axis=axis)
@@ -139,8 +141,8 @@ BARE: dict[str, tuple[list[str], dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
-@pytest.mark.parametrize("case", BARE)
+@each_row("dtype", [np.uint8, np.int8])
+@each_row("case", BARE)
 def test_codes_without_a_scale_are_the_bytes_that_they_are(case: str, dtype: Any) -> None:
     """Results of QuantizeLinear, read by operators that ignore its scale."""
     from onnx.reference import ReferenceEvaluator

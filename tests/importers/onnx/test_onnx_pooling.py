@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper  # noqa: E402
 
@@ -55,7 +57,7 @@ CASES: list[tuple[str, Any, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "x", "options", "operations"), CASES)
+@each_row(("kind", "x", "options", "operations"), CASES)
 def test_windows_are_pooled_as_in_the_reference(kind: str, x: Any, options: Any, operations: str) -> None:
     compare(single(kind, x, **options), x, operations, 1e-5)
 

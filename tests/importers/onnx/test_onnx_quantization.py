@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import TensorProto, helper  # noqa: E402
 
@@ -154,7 +156,7 @@ CODED: list[tuple[str, Any, tuple[Any, ...], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "x", "constants", "options", "operations"), CODED)
+@each_row(("kind", "x", "constants", "options", "operations"), CODED)
 def test_values_are_quantized_and_dequantized(kind: str, x: Any, constants: Any, options: Any, operations: str) -> None:
     content = single(kind, x, *constants, opset=21, **options)
     compare(content, x, operations)

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper, numpy_helper  # noqa: E402
 
@@ -107,9 +109,9 @@ def check(
             np.testing.assert_allclose(found, wanted, 1e-4, 1e-5)
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("layout", [0, 1])
-@pytest.mark.parametrize("kind", GATES)
+@each_row("direction", DIRECTIONS)
+@each_row("layout", [0, 1])
+@each_row("kind", GATES)
 def test_all_inputs_and_outputs(kind: str, direction: str, layout: int) -> None:
     check(kind, direction, "W R B sequence_lens initial_h initial_c P", layout=layout)
 
@@ -169,7 +171,7 @@ def test_sequences_of_other_ranks_and_types_are_refused() -> None:
             loaded([node], constants, x=x)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "options", "operation"),
     [
         ("GRU", {}, "GRU"),
@@ -182,7 +184,7 @@ def test_sequences_of_other_ranks_and_types_are_refused() -> None:
         ("LSTM", {"activations": ["Sigmoid", "Relu", "Tanh"]}, "LSTM_SEQUENCE"),
     ],
 )
-@pytest.mark.parametrize("steps", [3, 1000])
+@each_row("steps", [3, 1000])
 def test_a_direction_is_one_operation(kind: str, options: dict[str, Any], operation: str, steps: int) -> None:
     """NNAPI's own where it has the same meaning, whatever the number of steps."""
     constants = {name: array for name, array in random_inputs(kind, 1).items() if name in "WR"}

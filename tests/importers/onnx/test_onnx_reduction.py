@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
 import nnapi  # noqa: E402
@@ -134,8 +136,8 @@ def test_other_reductions_are_refused(kind: str, x: Any, axes: Any, reason: str)
         nnapi.load(single(kind, x, row(*axes), opset=18))
 
 
-@pytest.mark.parametrize("options", [{}, {"exclusive": 1}, {"reverse": 1}, {"exclusive": 1, "reverse": 1}])
-@pytest.mark.parametrize(("axis", "x"), [(0, INTS[:, 0]), (1, INTS), (-1, X), (-3, X)])
+@each_row("options", [{}, {"exclusive": 1}, {"reverse": 1}, {"exclusive": 1, "reverse": 1}])
+@each_row(("axis", "x"), [(0, INTS[:, 0]), (1, INTS), (-1, X), (-3, X)])
 def test_sums_of_all_before(options: dict[str, int], axis: int, x: Any) -> None:
     content = single("CumSum", x, np.array(axis), **options)
     model = nnapi.load(content)

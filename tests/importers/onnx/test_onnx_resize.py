@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper  # noqa: E402
 
@@ -44,7 +46,7 @@ CASES: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("constants", "options", "operations"), CASES)
+@each_row(("constants", "options", "operations"), CASES)
 def test_images_are_resized_as_in_the_reference(constants: Any, options: Any, operations: str) -> None:
     content = single("Resize", IMAGE, *constants, opset=19, **options)
     compare(content, IMAGE, operations, 1e-3)

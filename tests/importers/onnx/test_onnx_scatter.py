@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper  # noqa: E402
 
@@ -161,9 +163,9 @@ def test_computed_indices_that_do_not_fit_are_refused(data: Any, indices: Any, r
 REDUCTIONS = ["none", "add", "mul", "min", "max"]
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize("kind", ["ScatterElements", "ScatterND"])
+@each_row("device", DEVICES)
+@each_row("reduction", REDUCTIONS)
+@each_row("kind", ["ScatterElements", "ScatterND"])
 def test_random_scatters_agree_with_onnx(device: str, reduction: str, kind: str) -> None:
     """Computed and constant indices, some negative; fewer indices than there are elements along any axis."""
     random = np.random.default_rng(REDUCTIONS.index(reduction))

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper  # noqa: E402
 
@@ -46,7 +48,7 @@ ABSOLUTE = {"Acos": 3e-7, "Acosh": 8e-7, "Asinh": 2e-7, "Atanh": 1e-7, "Cos": 5e
 """Differences that a formula has near the zeros of its function."""
 
 
-@pytest.mark.parametrize("kind", FUNCTIONS)
+@each_row("kind", FUNCTIONS)
 def test_every_function(kind: str) -> None:
     function, x = FUNCTIONS[kind]
     found = computed(loaded([helper.make_node(kind, ["x"], ["y"])], x=x), x)

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 pytest.importorskip("onnx", reason="onnx is not installed")
 
 from onnx import helper
@@ -49,8 +51,8 @@ CASES: list[tuple[tuple[int, ...], Any, Any, Any, int]] = [
 ]
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(("shape", "size", "strides", "pads", "order"), CASES)
+@each_row("device", DEVICES)
+@each_row(("shape", "size", "strides", "pads", "order"), CASES)
 def test_indices(shape: Any, size: Any, strides: Any, pads: Any, order: int, device: str) -> None:
     """The maxima minus the indices, which are cast to floats: one result that depends on both."""
     x = few(*shape)

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 pytest.importorskip("onnx", reason="onnx is not installed")
 
 import nnapi
@@ -60,7 +62,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "constants", "options", "operation"), CASES)
+@each_row(("kind", "constants", "options", "operation"), CASES)
 def test_operators(kind: str, constants: Any, options: dict[str, Any], operation: str) -> None:
     content = single(kind, V, *constants, opset=20, **options)
     model, expected = nnapi.load(content), reference(content, V)

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import TensorProto, helper  # noqa: E402
 
@@ -77,8 +79,8 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], list[int] | 
 ]
 
 
-@pytest.mark.parametrize(("shape", "filter", "options", "computed_pads", "code"), CASES)
-@pytest.mark.parametrize("computed", ["", "w", "b", "w b"])
+@each_row(("shape", "filter", "options", "computed_pads", "code"), CASES)
+@each_row("computed", ["", "w", "b", "w b"])
 def test_a_convolution(shape: Any, filter: Any, options: Any, computed_pads: Any, code: O, computed: str) -> None:
     x, arrays = whole(*shape), {"w": whole(*filter), "b": whole(filter[0])}
     inputs = {"x": x, **{name: arrays[name] for name in computed.split()}}
@@ -99,7 +101,7 @@ UNFIT = "its strides or pads do not fit"
 ABOVE = "a stride, dilation or size is not above 0"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("filter", "options", "reason"),
     [
         ((6, 4, 2, 3), {"strides": [1]}, UNFIT),
@@ -258,8 +260,8 @@ TRANSPOSED: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], list[in
 ]
 
 
-@pytest.mark.parametrize(("shape", "filter", "options", "pads"), TRANSPOSED)
-@pytest.mark.parametrize("bias", ["-", "b"])
+@each_row(("shape", "filter", "options", "pads"), TRANSPOSED)
+@each_row("bias", ["-", "b"])
 def test_a_transposed_convolution(shape: Any, filter: Any, options: Any, pads: Any, bias: str) -> None:
     units = filter[1] * options.get("group", 1)
     x, w, b = whole(*shape), whole(*filter), whole(units) if bias == "b" else np.zeros(units, np.float32)

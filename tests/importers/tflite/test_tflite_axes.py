@@ -9,6 +9,7 @@ import pytest
 import nnapi
 from nnapi.codes import OperationCode
 from tests.importers.tflite.against_litert import Case, case, check, reserved, run
+from tests.rows import each_row
 from tests.tflite_writer import Graph, T, const, f32, flags, i32, single, u8, write
 
 
@@ -183,7 +184,7 @@ def test_stablehlo_counts_along_the_first_axis() -> None:
 YES, NO = (T("BOOL", (), data=value) for value in (True, False))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "reason"),
     [
         (

@@ -31,6 +31,7 @@ from tests.importers.tflite.recurrent_cases import (
     state,
     weights,
 )
+from tests.rows import each_row
 from tests.tflite_writer import T, const, f32, s8, single
 
 
@@ -171,7 +172,7 @@ def with_litert(content: bytes, inputs: Arrays) -> list[Arrays]:
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("case", KEPT, ids=str)
+@each_row("case", KEPT, ids=str)
 def test_states_that_the_caller_keeps_are_those_of_litert(case: Case) -> None:
     draw = np.random.default_rng(4)
     first = next(tensor for tensor in case.inputs if tensor is not None)

@@ -17,6 +17,7 @@ from nnapi.formats.tflite.reader import File
 from nnapi.importers import load
 from nnapi.importers.tflite import read
 from nnapi.model.memory import Memory
+from tests.rows import each_row
 from tests.tflite_writer import Graph, T, const, f32, i32, s8, single, write
 
 
@@ -57,7 +58,7 @@ def test_the_whole_file_is_a_model() -> None:
     assert found[0].shape == (1, 3)
 
 
-@pytest.mark.parametrize("length", range(0, len(WHOLE), 16))
+@each_row("length", range(0, len(WHOLE), 16))
 def test_cut_off(length: int) -> None:
     """Constants come first in these files, and nothing reaches beyond the end, so most beginnings are no model."""
     imported(WHOLE[:length])

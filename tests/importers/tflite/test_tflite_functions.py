@@ -10,6 +10,7 @@ from flatbuffers import flexbuffers
 import nnapi
 from nnapi.codes import OperationCode
 from tests.importers.tflite.against_litert import Case, case, check, run
+from tests.rows import each_row
 from tests.tflite_writer import Graph, T, const, f32, flags, i32, s8, single, u8, write
 
 PER_CHANNEL = s8(2, 3, scale=[0.5, 0.25, 2], axis=1, zero_point=0)
@@ -220,7 +221,7 @@ def dense(x: T, weights: T, *rest: T | None, **fields: object) -> bytes:
 IMAGE, FILTER = u8(1, 4, 4, 4), u8(4, 2, 2, 4).of(np.zeros((4, 2, 2, 4)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "reason"),
     [
         *(

@@ -10,6 +10,7 @@ from nnapi import Model
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.tile_choice import list_layers
 from tests.lowering.winograd.winograd_cases import compute, find_decomposition, make_convolution
+from tests.rows import each_row
 
 ACCURATE, LEAST_ACCURATE = 5e-6, 2e-5
 """Largest errors, relative to the largest result."""
@@ -23,8 +24,8 @@ def convolve(model: Model, x: Any, padding: Any, dilation: tuple[int, int] = (1,
     return np.maximum(np.einsum("nhwcab,kabc->nhwk", windows, filter) + bias, 0)
 
 
-@pytest.mark.parametrize("tile", [(6, 0), (0, 6), (4, 4), (6, 4), (6, 6), (4, 0)])
-@pytest.mark.parametrize("image", [(1, 12, 8, 5), (2, 7, 9, 3), (1, 1, 1, 4)])
+@each_row("tile", [(6, 0), (0, 6), (4, 4), (6, 4), (6, 6), (4, 0)])
+@each_row("image", [(1, 12, 8, 5), (2, 7, 9, 3), (1, 1, 1, 4)])
 def test_the_results_are_those_of_the_convolution(tile: tuple[int, int], image: tuple[int, ...]) -> None:
     model = make_convolution(image, units=6)
     x = np.random.default_rng(0).standard_normal(image).astype(np.float32)
@@ -50,8 +51,8 @@ def test_filters_of_other_sizes_and_paddings(size: Any, tile: Any, around: Any) 
     assert abs(compute(find_decomposition(model, tile).model, x) - wanted).max() <= LEAST_ACCURATE * wanted.max()
 
 
-@pytest.mark.parametrize("tile", [(6, 0), (6, 4), (6, 6)])
-@pytest.mark.parametrize(
+@each_row("tile", [(6, 0), (6, 4), (6, 6)])
+@each_row(
     ("image", "dilation", "around"),
     [
         ((1, 12, 12, 4), (2, 2), (2, 2, 2, 2)),

@@ -14,6 +14,7 @@ from nnapi.errors import OpFailedError
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.runtime.executors import output_check
 from nnapi.runtime.executors.output_check import OutputCheck, describe_misfit
+from tests.rows import each_row
 from tests.runtime.device_cases import REFERENCE, Scripted, as_it_is
 
 X = np.array([144, 25], np.float32)
@@ -104,9 +105,9 @@ async def wait_for(compilation: Compilation) -> list[Array]:
     return await compilation.start(X)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("hides", [False, True])
-@pytest.mark.parametrize("lie", LIES)
+@each_row("way", WAYS)
+@each_row("hides", [False, True])
+@each_row("lie", LIES)
 def test_wrong_outputs_are_errors(lie: str, hides: bool, way: str) -> None:
     compilation = Compilation(make_model(), [Device(Liar(LIES[lie], hides=hides))])
     compilation.finish()

@@ -8,6 +8,7 @@ from nnapi import Builder, Model, tensor
 from nnapi.model.model import OperationCall
 from nnapi.runtime.planning.grouping import group_by_owner
 from nnapi.runtime.verdicts.submodel import count_reads, make_submodel
+from tests.rows import each_row
 
 
 def web(rng: random.Random, count: int) -> Model:
@@ -30,7 +31,7 @@ def possible(waiting: list[OperationCall], done: set[int], owners: dict[int, int
     return taken
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_row("seed", range(40))
 def test_the_owner_that_gets_furthest_goes_on(seed: int) -> None:
     rng = random.Random(seed)
     model = web(rng, 20)

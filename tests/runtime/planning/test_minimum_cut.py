@@ -3,9 +3,8 @@
 import itertools
 import random
 
-import pytest
-
 from nnapi.runtime.planning.minimum_cut import SINK, SOURCE, Network
+from tests.rows import each_row
 
 
 def test_a_cut_separates_at_the_cheapest_edges() -> None:
@@ -33,7 +32,7 @@ def test_without_a_path_nothing_is_cut() -> None:
     assert network.cut() == {SOURCE, node}
 
 
-@pytest.mark.parametrize("seed", range(200))
+@each_row("seed", range(200))
 def test_no_other_cut_is_cheaper(seed: int) -> None:
     source = random.Random(seed)
     network, count = Network(), source.randint(1, 6)

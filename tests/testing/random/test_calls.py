@@ -17,6 +17,7 @@ from nnapi.testing.build import build
 from nnapi.testing.example import Example, OperandSource, OperandSpec
 from nnapi.testing.random.calls import NoCall, random_attempt, random_call
 from tests.comparison import Agreement, Comparison, compare_devices, compute_expected
+from tests.rows import each_row
 from tests.testing.testing_cases import REFERENCE, add, refusing, spoilt
 
 OPERATIONS = sorted(REGISTRY.values(), key=lambda operation: operation.name)
@@ -40,7 +41,7 @@ def drawn(example: Example) -> tuple[object, ...]:
     return operands, data, inputs, example.main.operations
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+@each_row("operation", OPERATIONS, ids=lambda operation: operation.name)
 def test_an_operation_computes_or_refuses_with_a_message(operation: Operation) -> None:
     for seed in range(DRAWS):
         refusal = refused(random_attempt(operation, np.random.default_rng(seed)))
@@ -58,7 +59,7 @@ def refused(example: Example) -> NnapiError | None:
     return None
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+@each_row("operation", OPERATIONS, ids=lambda operation: operation.name)
 def test_random_calls_are_accepted_by_the_shape_function(operation: Operation) -> None:
     for seed in range(CALLS):
         example = random_call(operation, np.random.default_rng(seed))

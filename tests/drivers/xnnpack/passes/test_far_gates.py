@@ -11,6 +11,7 @@ from nnapi.model.operand import tensor
 from nnapi.testing.compare import SINGLE, compare
 from tests.drivers.xnnpack.cell_cases import BATCH, SIZE, UNITS, features, inputs_of, reals, shapes
 from tests.drivers.xnnpack.engine_cases import both
+from tests.rows import each_row
 from tests.single import single
 
 RELU, RELU6, TANH = 1, 3, 4
@@ -32,8 +33,8 @@ def numbers(seed: int = 1) -> Any:
     return values
 
 
-@pytest.mark.parametrize("factor", [1.0, 1e4, 1e20, 1e27, 1e30, -1e33])
-@pytest.mark.parametrize("activation", [RELU, RELU6, TANH])
+@each_row("factor", [1.0, 1e4, 1e20, 1e27, 1e30, -1e33])
+@each_row("activation", [RELU, RELU6, TANH])
 def test_inputs_far_out(activation: int, factor: float) -> None:
     values = numbers()
     values["input"] *= np.float32(factor)

@@ -8,6 +8,8 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
+from tests.rows import each_row
+
 pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
 
 import nnapi
@@ -101,8 +103,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("kind", IMAGES)
-@pytest.mark.parametrize(("image", "filter", "stride", "how"), CASES)
+@each_row("kind", IMAGES)
+@each_row(("image", "filter", "stride", "how"), CASES)
 def test_phases_give_the_results_of_the_engines_transposed_convolution(
     kind: str, image: Any, filter: Any, stride: Any, how: Any
 ) -> None:

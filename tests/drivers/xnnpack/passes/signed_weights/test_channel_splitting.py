@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
+
 pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
 
 from nnapi.drivers.litert.outliers import FEW, ROW, find_outliers
@@ -85,10 +87,10 @@ def test_scales_follow_their_slices(axis: int) -> None:
     assert np.array_equal(result.scale, scale[order] if axis == 1 else scale)
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
-@pytest.mark.parametrize("size", [5, ROW, 3 * ROW + 5])
-@pytest.mark.parametrize("count", [0, 1, 3, FEW + 1])
-@pytest.mark.parametrize("is_high", [False, True])
+@each_row("dtype", [np.uint8, np.int8])
+@each_row("size", [5, ROW, 3 * ROW + 5])
+@each_row("count", [0, 1, 3, FEW + 1])
+@each_row("is_high", [False, True])
 def test_numbers_out_of_reach_are_found_on_either_side(dtype: Any, size: Any, count: Any, is_high: bool) -> None:
     low = np.iinfo(dtype).min
     zero_point, wide = low + (100 if is_high else 150), low + (250 if is_high else 3)
