@@ -1,4 +1,4 @@
-"""The strings, docstrings and names of the source, found in one pass over it."""
+"""The strings, docstrings and names of the package, found in one pass over it."""
 
 import ast
 from collections.abc import Iterator
@@ -32,10 +32,10 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 @dataclass(frozen=True)
 class SourceText:
-    """Texts and names of source, tests and tools. Trees are not kept: collections of garbage would visit them."""
+    """Texts and names of src. Trees are not kept: collections of garbage would visit them."""
 
     strings: list[tuple[str, int, str]] = field(default_factory=list)
-    """File, line and text of every string of src/nnapi with a space in it, with its docstrings."""
+    """File, line and text of every string with a space in it, with its docstrings."""
     docstrings: list[tuple[str, int, str]] = field(default_factory=list)
     """File, line and text, those of attributes included."""
     defined: set[str] = field(default_factory=set)
@@ -44,7 +44,7 @@ class SourceText:
 
     def read(self, path: Path) -> None:
         file = path.relative_to(ROOT).as_posix()
-        self.defined.update(path.relative_to(ROOT).with_suffix("").parts, [path.name])
+        self.defined.update(path.relative_to(ROOT).with_suffix("").parts)
         for node in walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Name | ast.Attribute):  # the most frequent nodes first
                 name = node.id if isinstance(node, ast.Name) else node.attr
@@ -58,7 +58,7 @@ class SourceText:
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 if node.value.isidentifier():
                     self.used.add(node.value)
-                elif " " in node.value and file.startswith("src/nnapi/"):
+                elif " " in node.value:
                     self.strings.append((file, node.lineno, " ".join(node.value.split())))
             elif isinstance(node, ast.Expr) and isinstance(text := getattr(node.value, "value", None), str):
                 self.docstrings.append((file, node.lineno, text))
@@ -66,9 +66,8 @@ class SourceText:
 
 @cache
 def read_source() -> SourceText:
-    text = SourceText()
-    for path in size.sources():
-        if path.suffix == ".py":
-            text.read(path)
+    text = SourceText(defined={part for path in (ROOT / "src").rglob("*.*") for part in path.name.split(".")})
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        text.read(path)
     text.used.update(text.defined)
     return text

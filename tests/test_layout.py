@@ -2,14 +2,13 @@
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
+from tests.rows import each_row
 from tests.source_text import children
 from tools import size
 
@@ -97,14 +96,29 @@ def read_modules() -> dict[str, Module]:
     """All modules by name, read once; trees are not kept, because collections of garbage would visit them."""
     found = {}
     for path in MODULES:
-        name, tree = module_name(path), ast.parse(path.read_text())
+        name, text = module_name(path), path.read_text()
+        tree, below = ast.parse(text), children if "import_module" in text else statements
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        imported, in_all = (frozenset(imports(tree, package, also_for_types=types)) for types in (False, True))
+        imported, in_all = (
+            frozenset(imports(tree, package, also_for_types=types, below=below)) for types in (False, True)
+        )
         found[name] = Module(imported, in_all, bool(ast.get_docstring(tree)))
     return found
 
 
-def imports(tree: ast.AST, package: str, *, also_for_types: bool = False) -> Iterator[str]:
+def statements(node: ast.AST) -> list[ast.AST]:
+    """Return the statements of a block, among which imports without `import_module` are."""
+    blocks = (getattr(node, name, ()) for name in ("body", "orelse", "finalbody", "handlers", "cases"))
+    return [each for block in blocks if isinstance(block, list) for each in block]
+
+
+def imports(
+    tree: ast.AST,
+    package: str,
+    *,
+    also_for_types: bool = False,
+    below: Callable[[ast.AST], list[ast.AST]] = children,
+) -> Iterator[str]:
     """Modules of nnapi that the code imports when it runs, at its top or later, or for type checking as well."""
     ahead = [tree]
     while ahead:
@@ -113,7 +127,7 @@ def imports(tree: ast.AST, package: str, *, also_for_types: bool = False) -> Ite
         if isinstance(node, ast.If) and is_type_checking(node.test) and not also_for_types:
             ahead += reversed(node.orelse)
         else:
-            ahead += reversed(children(node))
+            ahead += reversed(below(node))
 
 
 def imported_at(node: ast.AST, package: str) -> list[str]:
@@ -256,7 +270,7 @@ def test_circles_are_seen_wherever_they_are_imported() -> None:
     assert lead_back(imported) == {frozenset(sources) - {"nnapi.model.call"}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("module", "source"),
     [
         ("nnapi.errors", "from nnapi.codes import ResultCode"),
@@ -281,7 +295,7 @@ def test_allowed(module: str, source: str) -> None:
     assert violations(module, source) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("module", "source", "imported"),
     [
         ("nnapi.codes", "from nnapi.errors import need", "nnapi.errors"),
