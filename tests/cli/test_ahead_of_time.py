@@ -8,6 +8,7 @@ from typer.testing import CliRunner, Result
 
 import nnapi
 from nnapi.cli import app
+from nnapi.cli.ahead_of_time import compile_files
 from nnapi.contract.ahead_of_time import CompilesAhead
 from nnapi.contract.driver import CacheEntry, Prepared, PrepareOptions, Verdict
 from nnapi.drivers.isolated import Isolated
@@ -93,3 +94,19 @@ def test_another_suffix_is_a_wrong_option(model: Path, monkeypatch: pytest.Monke
     done = export(model, "out.onnx", "new", monkeypatch, Compiler())
     assert done.exit_code == 2
     assert "must end in .bin with --for" in done.stderr
+
+
+def test_a_compiler_gets_the_parts_of_composites_that_it_does_not_list() -> None:
+    seen = list[str]()
+
+    class Plain(Compiler):
+        def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+            seen.extend(call.name for call in model.operations)
+            return super().prepare(model, options)
+
+    b, compiler = nnapi.Builder(), Plain("new")
+    compiler.info = compiler.info._replace(extensions=())
+    b.output(b.gelu(b.input(nnapi.tensor("float32", (4,))), approximate=True))
+    assert compile_files(b.finish(), nnapi.Device(compiler), "new")[".bin"] == b"new"
+    assert "TANH" in seen
+    assert "GELU" not in seen

@@ -34,7 +34,7 @@ def compile_files(model: Model, device: nnapi.Device, target: str) -> Mapping[st
         more = f" (and {len(reasons) - 1} more)" if reasons[1:] else ""
         count = f"{len(reasons)} of {pluralize(len(model.operations), 'operation')}"
         raise BadDataError(f"{model.name} is not whole on {target}, which refuses {count}: {reasons[0]}{more}")
-    prepared = driver.prepare(model, PrepareOptions())
+    prepared = device.adapter.prepare(model, PrepareOptions())
     assert isinstance(driver, CompilesAhead)
     try:
         entry = driver.cache_entry(prepared)

@@ -15,17 +15,25 @@ from nnapi.contract.driver import (
     Capabilities,
     DeviceInfo,
     Driver,
+    Outcome,
     Prepared,
     PrepareOptions,
+    Request,
     Verdict,
 )
+from nnapi.contract.handles import open_handle
 from nnapi.contract.host_memory import HostMemory
+from nnapi.errors import OpFailedError
 from nnapi.model.extension import COMPOSITES, EXTENSIONS
 from nnapi.model.model import Model
 from nnapi.model.operation import REGISTRY
 from nnapi.operation_codes import CODES, CompositeCode
+from nnapi.runtime.choice.question import Question
+from nnapi.runtime.choice.spare import Spare
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device, device
+from nnapi.runtime.planning.planner import make_plan
+from nnapi.runtime.settings import Partitioning
 from nnapi.runtime.verdicts.composites import show_model
 from nnapi.runtime.verdicts.verdicts import find_verdicts
 
@@ -155,7 +163,7 @@ class Versatile(Toy):
     def note(self, model: Model) -> Any:
         return self.seen.append([call.name for call in model.operations])
 
-    list_variants = predict_variant = predict_savings = offer_precision = note
+    list_variants = predict_variant = predict_savings = offer_precision = list_estimates = note
 
     def cache_entry(self, prepared: Prepared) -> bytes:
         return b""
@@ -164,22 +172,42 @@ class Versatile(Toy):
         return self.note(model)
 
 
+class Broken:
+    def execute(self, request: Request) -> Outcome:
+        raise OpFailedError("broken")
+
+    def close(self) -> None: ...
+
+
 @pytest.mark.parametrize("composites", [False, True])
 def test_each_method_sees_composites_only_if_the_driver_lists_them(composites: bool) -> None:
     toy, model, options = Versatile(composites=composites), smooth(), PrepareOptions()
     adapter = Device(toy).adapter
-    for method in (adapter.list_variants, adapter.predict_variant, adapter.predict_savings, adapter.offer_precision):
-        method(model)
+    adapter.list_variants(model)
+    adapter.predict_variant(model)
+    adapter.predict_savings(model)
+    adapter.offer_precision(model)
+    adapter.list_estimates(model)
     adapter.restore(model, CacheEntry(b""), options)
     adapter.prepare(model, options)
-    assert ["GELU" in names for names in toy.seen] == [composites] * 6
+    assert ["GELU" in names for names in toy.seen] == [composites] * 7
 
 
 def test_optional_methods_have_defaults() -> None:
     adapter, model = Device(Toy(composites=True)).adapter, smooth()
-    assert [*adapter.list_variants(model), *adapter.predict_savings(model)] == []
+    assert [*adapter.list_variants(model), *adapter.predict_savings(model), *adapter.list_estimates(model)] == []
     assert adapter.predict_variant(model) == ""
     assert adapter.offer_precision(model) is None
+
+
+def test_a_spare_cpu_sees_the_parts() -> None:
+    toy, chip = Toy("MUL", "ADD", "TANH", composites=False), device("nnapi-reference")
+    toy.info = toy.info._replace(type=DeviceTypeCode.DEVICE_CPU)
+    question = Question(smooth(), [Device(toy)], PrepareOptions())
+    plan = make_plan(smooth(), [chip], question.options.preference)
+    handle = open_handle(Spare(question, Partitioning.WITH_FALLBACK).guard(plan.only_run, Broken()))
+    np.testing.assert_allclose(handle.execute(Request([X])).outputs[0], expected(), 1e-6, 1e-6)
+    assert "GELU" not in toy.seen[-1]
 
 
 def test_the_codes_are_those_of_the_extension() -> None:

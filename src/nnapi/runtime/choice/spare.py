@@ -40,7 +40,7 @@ class Spare:
             return prepared
 
         def prepare_again() -> Prepared | None:
-            return cpu.driver.prepare(model, self._plain_options) if self.can_replace(model) else None
+            return cpu.adapter.prepare(model, self._plain_options) if self.can_replace(model) else None
 
         return Fallback(what, prepared, prepare_again)
 

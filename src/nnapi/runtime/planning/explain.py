@@ -8,7 +8,6 @@ from typing import Any
 from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import Predicts
 from nnapi.contract.precision import refuse_precision
-from nnapi.contract.substitutes import Estimates
 from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.precision import Precision
 from nnapi.runtime.device import Device, describe_substitutes
@@ -103,8 +102,7 @@ def add_notes(plan: Plan, devices: Sequence[Device], refusals: Mapping[str, str]
     permitted, notes = plan.model.precision, list(filter(None, [trial, _explain_direct(plan, devices)]))
     notes += describe_substitutes(devices)
     for device in devices:
-        if isinstance(device.driver, Estimates):
-            notes += device.driver.list_estimates(plan.model)
+        notes += device.adapter.list_estimates(plan.model)
     for device in devices if permitted is not Precision.FLOAT32 else ():
         if offer := device.adapter.offer_precision(plan.model):
             refusal = refusals.get(device.name)

@@ -15,6 +15,7 @@ from nnapi.contract.driver import (
     Verdict,
 )
 from nnapi.contract.precision import Offer
+from nnapi.contract.substitutes import Estimates
 from nnapi.model.extension import COMPOSITES
 from nnapi.model.model import Model
 
@@ -65,6 +66,10 @@ class DriverAdapter:
         """Return the precision that the driver offers; None if it has no choice."""
         driver = self._driver
         return driver.offer_precision(show_model(driver, model)) if isinstance(driver, Precise) else None
+
+    def list_estimates(self, model: Model) -> Sequence[str]:
+        driver = self._driver
+        return driver.list_estimates(show_model(driver, model)) if isinstance(driver, Estimates) else ()
 
 
 def ask_about_parts(model: Model, ask: Ask) -> list[Verdict]:
