@@ -108,10 +108,7 @@ def bench(
     requests: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            max=MOST_THREADS,
-            help="Concurrent requests while measuring throughput.",
-            show_default="one per core",
+            min=1, max=MOST_THREADS, help="Concurrent requests while measuring throughput.", show_default="one per core"
         ),
     ] = None,
     dataset: Annotated[

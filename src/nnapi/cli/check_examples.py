@@ -9,14 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from nnapi.cli.check_lists import (
-    Lists,
-    Outputs,
-    exit_if_unexpected,
-    find_versions,
-    print_unexpected,
-    print_verdicts,
-)
+from nnapi.cli.check_lists import Lists, Outputs, exit_if_unexpected, find_versions, print_unexpected, print_verdicts
 from nnapi.cli.printing import console, count_table, duration, table
 from nnapi.cli.progress import progress
 from nnapi.errors import Mistake

@@ -8,14 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from nnapi.cli.check_lists import (
-    Lists,
-    Outputs,
-    exit_if_unexpected,
-    find_versions,
-    print_unexpected,
-    print_verdicts,
-)
+from nnapi.cli.check_lists import Lists, Outputs, exit_if_unexpected, find_versions, print_unexpected, print_verdicts
 from nnapi.cli.command import refuse_options
 from nnapi.cli.file_driver import READ_AGAIN, SUFFIXES, open_engine
 from nnapi.cli.printing import console, count_table, duration

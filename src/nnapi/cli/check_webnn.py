@@ -10,14 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from nnapi.cli.check_examples import collect
-from nnapi.cli.check_lists import (
-    Lists,
-    Outputs,
-    exit_if_unexpected,
-    find_versions,
-    print_unexpected,
-    print_verdicts,
-)
+from nnapi.cli.check_lists import Lists, Outputs, exit_if_unexpected, find_versions, print_unexpected, print_verdicts
 from nnapi.cli.printing import console, count_table
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize

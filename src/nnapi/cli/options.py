@@ -71,8 +71,7 @@ ProfileFile = Annotated[
     ),
 ]
 Int16AsFloat = Annotated[
-    bool,
-    typer.Option("--int16-as-float", help="Import 16-bit quantized tensors of a .tflite file as float tensors."),
+    bool, typer.Option("--int16-as-float", help="Import 16-bit quantized tensors of a .tflite file as float tensors.")
 ]
 Weights = Literal["dynamic-range"]
 AsWeights = Annotated[

@@ -93,8 +93,7 @@ class RunOptions:
     jsonl: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            help="Append a line of JSON for each run to this file, and skip runs that succeeded before.",
+            metavar="FILE", help="Append a line of JSON for each run to this file, and skip runs that succeeded before."
         ),
     ] = None
 

@@ -60,11 +60,7 @@ VENDORS = (
     ),
     Vendor("samsung", "Samsung", "E9965"),
     Vendor(
-        "intel_openvino",
-        "IntelOpenVINO",
-        "LNL",
-        "ai-edge-litert-sdk-intel",
-        ("ai_edge_litert_sdk_intel", "openvino"),
+        "intel_openvino", "IntelOpenVINO", "LNL", "ai-edge-litert-sdk-intel", ("ai_edge_litert_sdk_intel", "openvino")
     ),
 )
 

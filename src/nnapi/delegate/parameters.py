@@ -14,10 +14,7 @@ FROM_ONE = "padding", "mode"
 """Enumerations that start at 1 in LiteRT's structs, where 0 is an unknown value, and at 0 in the schema."""
 UNREAD = {"ARG_MAX": ("type",), "ARG_MIN": ("type",), "CAST": ("source", "target")}
 """Element types by operator, not read because LiteRT's numbers differ from the schema's."""
-OF_VOLUMES = (
-    *("padding", "stride_w", "stride_h", "stride_d", "dilation_w", "dilation_h", "dilation_d"),
-    "activation",
-)
+OF_VOLUMES = (*("padding", "stride_w", "stride_h", "stride_d", "dilation_w", "dilation_h", "dilation_d"), "activation")
 ORDERS = {"CONV_3D": OF_VOLUMES, "CONV_3D_TRANSPOSE": OF_VOLUMES}
 """The fields of structs that have another order than the schema's table."""
 VECTOR = 8

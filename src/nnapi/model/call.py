@@ -140,12 +140,7 @@ def number_of_results(
 
 
 def _normal_arguments(
-    operation: Operation,
-    match: Match,
-    inputs: tuple[int, ...],
-    type_of: TypeOf,
-    value_of: ValueOf,
-    zero_sized: bool,
+    operation: Operation, match: Match, inputs: tuple[int, ...], type_of: TypeOf, value_of: ValueOf, zero_sized: bool
 ) -> tuple[Arguments, dict[str, tuple[int, ...]], FuseCode, bool]:
     """Return normalized arguments, the operand indices behind each, the activation, and whether images are NCHW."""
     arguments: Arguments = {}

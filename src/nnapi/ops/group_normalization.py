@@ -34,10 +34,7 @@ GROUPED = 1, 3
 """The axes of one group, after the channels are divided."""
 
 LAYER_NORM = Operation(
-    CompositeCode.LAYER_NORM,
-    facts=Facts(Kind.REDUCTION),
-    inputs=(INPUT, GAMMA, BETA, AXIS, EPSILON),
-    outputs=(OUTPUT,),
+    CompositeCode.LAYER_NORM, facts=Facts(Kind.REDUCTION), inputs=(INPUT, GAMMA, BETA, AXIS, EPSILON), outputs=(OUTPUT,)
 )
 RMS_NORM = Operation(
     CompositeCode.RMS_NORM, facts=Facts(Kind.REDUCTION), inputs=(INPUT, GAMMA, AXIS, EPSILON), outputs=(OUTPUT,)

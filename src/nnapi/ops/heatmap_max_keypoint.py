@@ -20,10 +20,7 @@ HEATMAP_MAX_KEYPOINT = Operation(
         Tensor("boxes", like="heatmaps", via=BESIDE, rank=2, late_rank=True, since=3),
         Layout(default=REQUIRED),
     ),
-    outputs=(
-        Tensor("scores", like="heatmaps", since=3),
-        Tensor("locations", like="boxes", quant=EIGHTHS, since=3),
-    ),
+    outputs=(Tensor("scores", like="heatmaps", since=3), Tensor("locations", like="boxes", quant=EIGHTHS, since=3)),
 )
 
 

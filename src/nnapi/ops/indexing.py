@@ -187,10 +187,7 @@ HASHTABLE_LOOKUP = Operation(
         Tensor("keys", INT32, rank=1, late_rank=True),
         Tensor("values", {FLOAT32: 1, INT32: 1, QUANT8: 1}),
     ),
-    outputs=(
-        Tensor("out", like="values", quant="values"),
-        Tensor("hits", QUANT8, quant={QUANT8: (1.0, 0)}),
-    ),
+    outputs=(Tensor("out", like="values", quant="values"), Tensor("hits", QUANT8, quant={QUANT8: (1.0, 0)})),
     failure=BadDataError,
 )
 

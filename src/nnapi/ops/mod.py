@@ -19,11 +19,7 @@ from nnapi.ops.signature_types import INT32, floats
 MOD = Operation(
     CompositeCode.MOD,
     facts=Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.PAIRS | Trait.STEPS | Trait.DIVIDES),
-    inputs=(
-        Tensor("x", floats(3) | {INT32: 3}),
-        Tensor("y", like="x"),
-        Scalar("fmod", OperandCode.BOOL, since=3),
-    ),
+    inputs=(Tensor("x", floats(3) | {INT32: 3}), Tensor("y", like="x"), Scalar("fmod", OperandCode.BOOL, since=3)),
     outputs=(Tensor("out", like="x"),),
 )
 

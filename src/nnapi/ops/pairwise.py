@@ -77,11 +77,7 @@ def _pairwise(
     operation = Operation(
         code,
         facts=facts,
-        inputs=(
-            Tensor(first, types, rank=rank, high=high),
-            Tensor(second, like=first, rank=rank, high=high),
-            *more,
-        ),
+        inputs=(Tensor(first, types, rank=rank, high=high), Tensor(second, like=first, rank=rank, high=high), *more),
         outputs=(Tensor("out", out) if out else Tensor("out", like=first),),
         **options,
     )

@@ -75,11 +75,7 @@ def _scale_size(arguments: Arguments, name: str, dimension: int) -> int:
 
 
 RESIZE_BILINEAR = _resize(
-    OperationCode.RESIZE_BILINEAR,
-    Facts(Kind.RESIZE, Trait.SCALES, rounded_first=1.0),
-    reals(1, quant8=3),
-    Layout(),
-    1,
+    OperationCode.RESIZE_BILINEAR, Facts(Kind.RESIZE, Trait.SCALES, rounded_first=1.0), reals(1, quant8=3), Layout(), 1
 )
 RESIZE_NEAREST_NEIGHBOR = _resize(
     OperationCode.RESIZE_NEAREST_NEIGHBOR, Facts(Kind.RESIZE, Trait.MOVES), reals(3), Layout(default=REQUIRED), 3

@@ -115,10 +115,7 @@ def _reach(size: int, dilation: int) -> int:
 def pop_explicit_padding(arguments: Arguments) -> Padding:
     """Remove the scalars of explicit padding from an overload's arguments; return the padding."""
     (top, bottom), (left, right) = PAD_NAMES
-    return (
-        (arguments.pop(top), arguments.pop(bottom)),
-        (arguments.pop(left), arguments.pop(right)),
-    )
+    return ((arguments.pop(top), arguments.pop(bottom)), (arguments.pop(left), arguments.pop(right)))
 
 
 def describe_padding(padding: Padding) -> str:

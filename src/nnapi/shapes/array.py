@@ -121,9 +121,7 @@ class SymbolicArray(NDArrayOperatorsMixin):
     ) -> SymbolicArray:
         """Return ``function`` of inputs, of which some are SymbolicArrays or sizes."""
         return SymbolicArray(
-            self.symbols,
-            lambda sizes: np.asarray(function(*[_substitute(sizes, each) for each in inputs])),
-            shape,
+            self.symbols, lambda sizes: np.asarray(function(*[_substitute(sizes, each) for each in inputs])), shape
         )
 
     def astype(self, dtype: Any, **named: Any) -> SymbolicArray:

@@ -7,16 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, TypeVar
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode
-from nnapi.contract.driver import (
-    DeviceInfo,
-    Driver,
-    Handle,
-    Inference,
-    OpenOptions,
-    Prepared,
-    PrepareOptions,
-    Request,
-)
+from nnapi.contract.driver import DeviceInfo, Driver, Handle, Inference, OpenOptions, Prepared, PrepareOptions, Request
 from nnapi.contract.handles import open_handle
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.allowance import UNLIMITED, Allowance

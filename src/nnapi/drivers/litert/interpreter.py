@@ -78,11 +78,7 @@ class Instance:
         self._turns, self._turns_left = inputs[count - loops :], outputs[len(expected) :]
         inputs, outputs = inputs[: count - loops], outputs[: len(expected)]
         shapes = tuple(view.shape for view in outputs)
-        need(
-            shapes == expected,
-            f"LiteRT gives shapes {shapes}, but the model declares {expected}",
-            OpFailedError,
-        )
+        need(shapes == expected, f"LiteRT gives shapes {shapes}, but the model declares {expected}", OpFailedError)
         ends = [(_caller_view(view, flip), flip) for view, flip in zip([*inputs, *outputs], flipped, strict=True)]
         self._inputs, self._outputs = ends[: -len(shapes)], ends[-len(shapes) :]
         self.shapes = [view.shape for view in inputs]

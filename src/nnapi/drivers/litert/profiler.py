@@ -49,10 +49,7 @@ class Profiled(CompiledModel):
     """A file compiled with LiteRT's profiler, run on copies of the inputs."""
 
     def __init__(self, content: bytes, inputs: Sequence[Array], outputs: Sequence[Array], threads: int) -> None:
-        options = {
-            b"runtime_options_string": b"enable_profiling = true\n",
-            b"xnnpack": b"num_threads = %d\n" % threads,
-        }
+        options = {b"runtime_options_string": b"enable_profiling = true\n", b"xnnpack": b"num_threads = %d\n" % threads}
         super().__init__(content, (inputs, outputs), options)
         self._profiler = make("CompiledModelGetProfiler", self.handle)
 

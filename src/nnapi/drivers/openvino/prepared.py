@@ -155,10 +155,7 @@ class PreparedOpenVino:
         return Handle(execute, self.open_handle, self._infer if fits else None)
 
     def _infer(
-        self,
-        inputs: Sequence[Array],
-        section: Section | EngineTimer = spans.NOTHING,
-        request: Request | None = None,
+        self, inputs: Sequence[Array], section: Section | EngineTimer = spans.NOTHING, request: Request | None = None
     ) -> list[Array]:
         engine_threads.need()
         if self.mapped:

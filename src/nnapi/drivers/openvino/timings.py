@@ -1,14 +1,6 @@
 """OpenVINO's seconds per operation, by processor."""
 
-from nnapi.contract.timings import (
-    FLOAT,
-    SUMS,
-    Element,
-    Processor,
-    Timings,
-    find_processor,
-    read_scaled,
-)
+from nnapi.contract.timings import FLOAT, SUMS, Element, Processor, Timings, find_processor, read_scaled
 from nnapi.contract.winograd import FloatWidth
 from nnapi.lowering.tile_choice import Costs, find_costs
 

@@ -11,9 +11,7 @@ OPERATION = re.compile(r"op(\d+)(?!\d)")
 SECOND = "GetCapability pass 2"
 """The line after which nodes are judged again, with the compiler's layout of images. This judgment counts."""
 VAGUE = "Failed to add node."
-MEANINGS = {
-    "3110": "it has no kernel for these types, shapes or parameters (QNN error 3110)",
-}
+MEANINGS = {"3110": "it has no kernel for these types, shapes or parameters (QNN error 3110)"}
 """Meanings of the error codes of QNN's validation."""
 
 

@@ -1,11 +1,6 @@
 """XNNPACK's seconds per operation, by processor."""
 
-from nnapi.contract.timings import (
-    Processor,
-    Timings,
-    find_processor,
-    read_scaled,
-)
+from nnapi.contract.timings import Processor, Timings, find_processor, read_scaled
 from nnapi.contract.winograd import FloatWidth
 from nnapi.lowering.tile_choice import Costs, find_costs
 

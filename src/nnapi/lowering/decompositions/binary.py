@@ -54,10 +54,7 @@ def mod(b: Decomposition, x: Tensor, y: Tensor, fmod: bool) -> Tensor:
 def _differ_in_sign(b: Decomposition, x: Tensor, y: Tensor) -> Tensor:
     """Return where x is not 0 and its sign is not that of y."""
     zero = b.number(x, 0)
-    return b.logical_or(
-        b.logical_and(x < zero, b.greater_equal(y, zero)),
-        b.logical_and(x > zero, y < zero),
-    )
+    return b.logical_or(b.logical_and(x < zero, b.greater_equal(y, zero)), b.logical_and(x > zero, y < zero))
 
 
 def broadcast(b: Decomposition, x: Tensor, shape: Shape) -> Tensor:

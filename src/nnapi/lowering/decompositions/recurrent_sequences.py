@@ -63,13 +63,7 @@ def gru_step(b: Decomposition, operands: Operands, rows: Sequence[Tensor], state
 
 @decomposition(Composite.RNN_SEQUENCE)
 def rnn(
-    b: Decomposition,
-    input: Tensor,
-    weights: Tensor,
-    bias: Tensor,
-    hidden_in: Tensor,
-    time_major: bool,
-    **others: Any,
+    b: Decomposition, input: Tensor, weights: Tensor, bias: Tensor, hidden_in: Tensor, time_major: bool, **others: Any
 ) -> list[Tensor]:
     return _run(b, rnn_step, others, [fully_connect(b, in_rows(b, input, time_major), weights, bias)], (hidden_in,))
 

@@ -16,12 +16,7 @@ from nnapi.contract.driver import (
     Request,
 )
 from nnapi.contract.handles import SHARED, Openable, open_handle
-from nnapi.errors import (
-    DeadObjectError,
-    NnapiError,
-    OutputInsufficientSizeError,
-    wrap_error,
-)
+from nnapi.errors import DeadObjectError, NnapiError, OutputInsufficientSizeError, wrap_error
 from nnapi.locks import make_lock
 from nnapi.model.operand import Array
 from nnapi.runtime.device import Device

@@ -69,7 +69,7 @@ KERNEL_TIMINGS: Mapping[Processor, KernelTimings] = {
         2.3e-9,
         5e-13,
         6.2e-11,
-    ),
+    )
 }
 """Measured on one core of an Intel Xeon with AMX."""
 ALL_SIGNED = NOMINAL
