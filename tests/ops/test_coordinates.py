@@ -11,7 +11,7 @@ from nnapi.lowering.expansion import expand
 from nnapi.model.builder import Builder
 from nnapi.model.operand import OperandType, tensor
 from nnapi.ops.coordinates import Reduction
-from nnapi.ops.index_range import BadIndexError
+from nnapi.ops.index_checks import BadIndexError
 from tests.ops.composite_cases import DECOMPOSED, WAYS, model_of, run
 from tests.ops.tensor_cases import reals, rounded
 from tests.rows import each_row

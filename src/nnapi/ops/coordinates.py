@@ -25,7 +25,7 @@ from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, Unless, not_negative, one_of
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.operation_codes import CompositeCode
-from nnapi.ops.index_range import check_coordinates, check_range
+from nnapi.ops.index_checks import check_coordinates, check_range
 from nnapi.ops.indexing import infer_gather_shape
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import INT32, numbers

@@ -23,7 +23,7 @@ from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, positive
 from nnapi.model.proposal import Draw, Proposal, propose_along_axis, propose_equal_shapes
 from nnapi.operation_codes import CompositeCode
-from nnapi.ops.index_range import check_range
+from nnapi.ops.index_checks import check_range
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import BOOL8, FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, numbers
 

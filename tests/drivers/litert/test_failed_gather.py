@@ -10,7 +10,7 @@ from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as O
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
-from nnapi.ops.index_range import BadIndexError
+from nnapi.ops.index_checks import BadIndexError
 from tests.engines import find_device
 from tests.single import scalar, single
 

@@ -16,7 +16,7 @@ from nnapi.drivers.openvino.data_sizes import SAMPLE, DataSizeError, DataSizes, 
 from nnapi.model.call import UNKNOWN
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType, tensor
-from nnapi.ops.index_range import BadIndexError
+from nnapi.ops.index_checks import BadIndexError
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.verdicts.verdicts import find_verdicts
 

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("openvino", reason="OpenVINO is not installed")
 
 from nnapi.drivers.openvino.context import Bounds
-from nnapi.ops.index_range import BadIndexError
+from nnapi.ops.index_checks import BadIndexError
 
 
 def unsigned(*numbers: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from nnapi.codes import OperationCode
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.operand import Array
 from nnapi.operation_codes import COMPOSITE_CODES, CompositeCode
-from nnapi.ops.index_range import BadIndexError
+from nnapi.ops.index_checks import BadIndexError
 
 FAILED = re.compile(r"Node number (\d+) \((GATHER|GATHER_ND|SCATTER_ND)\) failed to invoke")
 IN_SUBGRAPH = re.compile(r"\((IF|WHILE)\) failed to invoke")

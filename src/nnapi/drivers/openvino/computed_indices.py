@@ -11,7 +11,7 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.sizes import integers
 from nnapi.drivers.openvino.value import Node
 from nnapi.model.operand import Array
-from nnapi.ops.index_range import BadIndexError
+from nnapi.ops.index_checks import BadIndexError
 
 FAR = 2**30
 """More than each index. The engine reduces integers as float32, which holds this number exactly."""

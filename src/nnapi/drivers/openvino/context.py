@@ -16,7 +16,7 @@ from nnapi.lowering import lower as lowering
 from nnapi.lowering.refusal import Unsupported, require
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
-from nnapi.ops.index_range import BadIndexError
+from nnapi.ops.index_checks import BadIndexError
 from nnapi.ops.quantized_values import BOUNDS, quantized_range
 from nnapi.rule_table import LoweringRules
 from nnapi.shapes.size import Size

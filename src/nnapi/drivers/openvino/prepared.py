@@ -22,7 +22,7 @@ from nnapi.locks import make_lock
 from nnapi.model.memory import Mapping, need_whole
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
-from nnapi.ops.index_range import BadIndexError
+from nnapi.ops.index_checks import BadIndexError
 from nnapi.trace import Section, spans
 from nnapi.trace.log import Log
 from nnapi.trace.profile import Costs, Profile, measure_typical

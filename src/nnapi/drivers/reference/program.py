@@ -25,7 +25,7 @@ from nnapi.model.memory import mappings, need_whole
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.ops.evaluate import Step, specialize
-from nnapi.ops.index_range import BadIndexError
+from nnapi.ops.index_checks import BadIndexError
 from nnapi.trace import Section, spans
 from nnapi.trace.log import Log
 

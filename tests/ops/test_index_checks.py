@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnapi.errors import OpFailedError
-from nnapi.ops.index_range import BadIndexError, check_range
+from nnapi.ops.index_checks import BadIndexError, check_range
 
 
 @pytest.mark.parametrize("indices", [[0], [0, 4], [2, 4, 0], []])
