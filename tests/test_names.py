@@ -19,6 +19,7 @@ WITHOUT_A_PACKAGE = {"benchmarks", "clients", "clients/tflite_delegate", "docs",
 """Folders of tests of what is not in src/nnapi."""
 
 TESTED_BY = {
+    "formats/tflite/tables.py": "formats/tflite/test_writer.py",
     "testing/suite/tables.py": "cli/test_check_lists.py",
     "closeable.py": "runtime/test_closing.py",
     "drivers/openvino/control_flow.py": "drivers/test_whole_control_flow.py",

@@ -56,6 +56,8 @@ class LitertContext(canonical.TfliteContext):
     keeps_axes: ClassVar[bool] = True
     has_xnnpack: ClassVar[bool] = False
     """Whether XNNPACK computes the graph."""
+    permits_dynamic_range = False
+    """Whether the engine may quantize the float inputs of products, row by row."""
 
     def __init__(
         self,

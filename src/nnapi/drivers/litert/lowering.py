@@ -90,7 +90,9 @@ class TfliteLowering(SubgraphLowering[LitertContext]):
 
     def context(self, call: Call) -> LitertContext:
         known = self.find_constant, self.value, self._findings, self.dynamic, self._find_quantized
-        return self.context_type(call, *known)
+        context = self.context_type(call, *known)
+        context.permits_dynamic_range = self.takes_dynamic_range and self.model.dynamic_range
+        return context
 
     def _find_quantized(self, index: int) -> Tensor | None:
         source = self.quantized.get(index) if self.takes_dynamic_range and self.model.dynamic_range else None

@@ -50,6 +50,9 @@ class Tensor:
     """The shape with -1 for dynamic dimensions; None if there are none. Only exporters set it."""
     write: Callable[[Array], None] | None = None
     """A function that writes a large constant into the file's memory; used instead of ``data``."""
+    block_scales: Tensor | None = None
+    """For weights of 4 bits, whose ``data`` is packed: a scale for each block of a row, as an intermediate of the
+    operator."""
 
     @property
     def is_constant(self) -> bool:

@@ -8,7 +8,8 @@ import numpy as np
 from nnapi.formats.tflite import schema
 from nnapi.formats.tflite.graph import Graph, Tensor
 from nnapi.formats.tflite.layout import REFERENCE, layout_of
-from nnapi.formats.tflite.writer import LONG, QUANTIZATION, RECORD, TENSOR, Writer
+from nnapi.formats.tflite.tables import QUANTIZATION, RECORD, TENSOR
+from nnapi.formats.tflite.writer import LONG, Writer
 from nnapi.model.graph import Names, Signature
 
 NAMED = {

@@ -84,6 +84,7 @@ TYPES = (
     "BFLOAT16",
 )
 ELEMENTS = {"f32": 0, "f16": 1, "i32": 2, "u8": 3, "i64": 4, "bool": 6, "i16": 7, "c64": 8, "i8": 9}
+INT4 = 17
 
 CUSTOM = "CUSTOM:"
 """The prefix of custom operators' names; their option ``content`` holds raw bytes."""

@@ -15,49 +15,41 @@ import numpy as np
 
 from nnapi.formats.tflite import schema
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
-from nnapi.formats.tflite.layout import REFERENCE, Layout, layout_of
+from nnapi.formats.tflite.layout import Layout
 from nnapi.formats.tflite.operators import OPERATORS, options_table
+from nnapi.formats.tflite.tables import (
+    BLOCKS,
+    BUFFER,
+    CODE,
+    COMPOSITE,
+    COMPOSITE_OPERATOR,
+    COMPOSITE_OPTIONS,
+    CUSTOM_CODE,
+    CUSTOM_OPERATOR,
+    EMPTY_BUFFER,
+    IN_BLOCKS,
+    METADATA,
+    MODELS,
+    NAMED_SUBGRAPH,
+    OPERATOR,
+    OPERATOR_WITH_INTERMEDIATES,
+    OPERATOR_WITH_OPTIONS,
+    PLAIN,
+    QUANTIZATION,
+    QUANTIZED,
+    RECORD,
+    SUBGRAPH,
+    plain_packer,
+    quantized_packer,
+)
 
 LARGEST = 2**31 - 2**16
 """Maximum bytes of a file: offsets have 32 bits, which some readers take as signed."""
 LARGE = 1 << 20
 """Bytes of a file from which NumPy copies its parts: unlike ``bytes.join``, it lets other threads run meanwhile."""
 ALIGNMENT = 16
-RECORD = 8
-"""Alignment of records, because of the 64-bit zero points."""
 WRITTEN = "?bIif"
 
-R = REFERENCE
-_MODEL = {"version": "I", "operator_codes": R, "subgraphs": R, "buffers": R}
-MODELS = {
-    (has_signature, has_metadata): layout_of(
-        schema.Model,
-        **_MODEL,
-        **({"signature_defs": R} if has_signature else {}),
-        **({"metadata": R} if has_metadata else {}),
-    )
-    for has_signature in (False, True)
-    for has_metadata in (False, True)
-}
-METADATA = layout_of(schema.Metadata, name=R, buffer="I")
-_CODE = {"deprecated_builtin_code": "b", "version": "i", "builtin_code": "i"}
-CODE, CUSTOM_CODE = layout_of(schema.OperatorCode, **_CODE), layout_of(schema.OperatorCode, custom_code=R, **_CODE)
-_SUBGRAPH = {"tensors": R, "inputs": R, "outputs": R, "operators": R}
-SUBGRAPH, NAMED_SUBGRAPH = layout_of(schema.SubGraph, **_SUBGRAPH), layout_of(schema.SubGraph, **_SUBGRAPH, name=R)
-TENSOR = {"shape": R, "type": "b", "buffer": "I", "is_variable": "?"}
-PLAIN, QUANTIZED = layout_of(schema.Tensor, **TENSOR), layout_of(schema.Tensor, **TENSOR, quantization=R)
-QUANTIZATION = layout_of(schema.QuantizationParameters, scale=R, zero_point=R, quantized_dimension="i")
-_OPERATOR = {"opcode_index": "I", "inputs": R, "outputs": R}
-OPERATOR = layout_of(schema.Operator, **_OPERATOR)
-_OPTIONS = {"builtin_options_type": "b", "builtin_options": R}
-OPERATOR_WITH_OPTIONS = layout_of(schema.Operator, **_OPERATOR, **_OPTIONS)
-OPERATOR_WITH_INTERMEDIATES = layout_of(schema.Operator, **_OPERATOR, **_OPTIONS, intermediates=R)
-CUSTOM_OPERATOR = layout_of(schema.Operator, **_OPERATOR, custom_options=R)
-COMPOSITE_OPERATOR = layout_of(schema.Operator, **_OPERATOR, builtin_options_2_type="b", builtin_options_2=R)
-_COMPOSITE = {"name": R, "decomposition_subgraph_index": "i", "composite_attributes": R}
-COMPOSITE_OPTIONS = layout_of(schema.StableHLOCompositeOptions, **_COMPOSITE)
-COMPOSITE = "STABLEHLO_COMPOSITE"
-EMPTY_BUFFER, BUFFER = Layout({}), layout_of(schema.Buffer, data=R)
 CODES = {row.name: number for number, row in enumerate(OPERATORS)}
 PLACEHOLDER = CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
 """The built-in code that old readers see for all operators with higher codes."""
@@ -218,6 +210,9 @@ def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
         buffer = 0
         if tensor.is_constant:
             buffer = buffers = buffers + 1
+        if tensor.block_scales is not None:
+            _tensor_in_blocks(writer, tensor, buffer, tensor.block_scales, tensors.index(tensor.block_scales))
+            continue
         type, shape, scale = schema.ELEMENTS[tensor.type], tensor.shape, tensor.scale
         if isinstance(scale, float):
             if not scale:
@@ -248,6 +243,18 @@ def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
         )
     writer.buffers = buffers
     return offsets
+
+
+def _tensor_in_blocks(writer: Writer, tensor: Tensor, buffer: int, scales: Tensor, number: int) -> None:
+    """Append a tensor whose blocks of values have the scales in another one, by its number."""
+    size = tensor.shape[-1] // scales.shape[-1]
+    table = writer.table(QUANTIZED, type=schema.INT4, buffer=buffer)
+    writer.vector(table + QUANTIZED.at["shape"], tensor.shape)
+    quantization = writer.table(IN_BLOCKS, details_type=schema.BLOCKWISE)
+    writer.child(table + QUANTIZED.at["quantization"], quantization)
+    details = writer.table(BLOCKS, scales=number, zero_points=-1, block_size=size)
+    writer.child(quantization + IN_BLOCKS.at["details"], details)
+    writer.align(RECORD)
 
 
 def _operators(
@@ -281,26 +288,6 @@ def _operators(
 
 FLOAT, LONG, COUNT = (struct.Struct(f"<{code}").pack for code in "fqI")
 PADS = [bytes(length) for length in range(ALIGNMENT)]
-
-
-@cache
-def plain_packer(rank: int) -> tuple[Callable[..., bytes], int]:
-    """Return the packing function for an unquantized tensor, and the offset of its dimensions."""
-    end = PLAIN.size + 4 + 4 * rank
-    return struct.Struct(f"<iIIb?xxI{rank}i{-end % RECORD}x").pack, PLAIN.size - PLAIN.at["shape"]
-
-
-@cache
-def quantized_packer(rank: int, count: int) -> tuple[Callable[..., bytes], tuple[int, int, int, int], int]:
-    """Return the packing function for a tensor with ``count`` scales, its vectors' offsets, and its table's."""
-    table = QUANTIZED.size + 4 + 4 * rank
-    scales = table + QUANTIZATION.size
-    end = scales + 4 + 4 * count
-    zeros = end + -(end + 4) % RECORD
-    pack = struct.Struct(f"<iIIIb?xxI{rank}iiIIiI{4 * count}s{zeros - end}xI{8 * count}s").pack
-    shape, quantization = QUANTIZED.size - QUANTIZED.at["shape"], table - QUANTIZED.at["quantization"]
-    scale = scales - table - QUANTIZATION.at["scale"]
-    return pack, (shape, quantization, scale, zeros - table - QUANTIZATION.at["zero_point"]), table
 
 
 class Record(NamedTuple):

@@ -12,6 +12,7 @@ from nnapi.importers.tflite.block_weights import Packed
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.convolution import bias_of, read_weights, with_type
+from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.operand import OperandType
 from nnapi.operation_codes import CompositeCode
 
@@ -49,7 +50,8 @@ def fully_connected(node: TfliteNode) -> None:
 
 def multiply_by_blocks(node: TfliteNode, weights: Packed) -> None:
     """Lower FULLY_CONNECTED with a scale for each block of weights, which stay packed."""
-    node.note("weights have a scale per block; TFLite quantizes the input as well, nnapi does not")
+    in_float = "weights have a scale per block; TFLite quantizes the input as well, nnapi does not"
+    node.note(DYNAMIC_RANGE if node.scope.keeps_weights else in_float)
     x, o, units = node.input(0), node.options, len(weights.scales)
     node.graph.reserve(weights.values.nbytes + weights.scales.nbytes)
     values = node.graph.constant(weights.values, OperandType(QUANT8, weights.values.shape, 1.0, 0))
