@@ -52,6 +52,12 @@ def test_images_are_resized_as_in_the_reference(constants: Any, options: Any, op
     compare(content, IMAGE, operations, 1e-3)
 
 
+@pytest.mark.parametrize("options", [{}, {"mode": "linear"}])
+def test_usual_maps_need_no_evaluator(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nnapi.importers.onnx.rules.resize.fold", None)
+    assert nnapi.load(single("Resize", IMAGE, None, WIDER, opset=19, **options)).operations
+
+
 TWICE = X.repeat(2, 2).repeat(3, 3)
 
 

@@ -42,7 +42,7 @@ def fold_by_numpy(proto: onnx.NodeProto, opset: int, inputs: Sequence[Array | No
 
 OLDEST = 13
 """The opset from which the definitions are those computed here: axes of Squeeze are an input, and so on."""
-OPTIONAL = ("Pad", "Slice", "Squeeze")
+OPTIONAL = ("Gemm", "Pad", "Slice", "Squeeze")
 
 
 def _cast(attributes: Attributes, x: Array) -> Array | None:
@@ -79,6 +79,14 @@ def _slice(
     for axis, begin, end, step in zip(along, starts.tolist(), ends.tolist(), by, strict=True):
         parts[axis] = slice(begin, end, step)
     return x[tuple(parts)]
+
+
+def _multiply_matrices(attributes: Attributes, a: Array, b: Array, c: Array | None = None) -> Array | None:
+    if a.dtype.kind != "f":
+        return None
+    a, b = (each.T if attributes.get(name) else each for each, name in ((a, "transA"), (b, "transB")))
+    product, share = np.dot(a, b) * attributes.get("alpha", 1.0), attributes.get("beta", 1.0)
+    return (product if c is None or not share else product + c * share).astype(a.dtype)
 
 
 def _gather(attributes: Attributes, x: Array, indices: Array) -> Array:
@@ -223,6 +231,7 @@ COMPUTED: Mapping[str, Compute] = {
     "Expand": _expand,
     "Flatten": _flatten,
     "Gather": _gather,
+    "Gemm": _multiply_matrices,
     "Range": _range,
     "Reshape": _reshape,
     "Slice": _slice,

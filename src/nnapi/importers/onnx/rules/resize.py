@@ -18,6 +18,7 @@ from nnapi.importers.onnx.images import VOLUME
 from nnapi.importers.onnx.layout import image, read_as_stored, stored_image, view_around
 from nnapi.importers.onnx.node import WIDEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import rule
+from nnapi.importers.onnx.resize_map import find_map
 from nnapi.importers.onnx.tensors import OnnxTensor, constant
 from nnapi.importers.refusals import expressible, need_elements
 from nnapi.model.operand import Array
@@ -107,18 +108,22 @@ def _map(node: OnnxNode, arguments: Arguments, i: int) -> Array:
     size = node.shape(0)[arguments.axes[i]]
     expressible(size <= LARGEST, f"its axis of {size} is too long")
     axes, roi, scales, sizes = arguments
-    arrays = {
-        "x": np.eye(size, dtype=np.float32),
-        "roi": None if roi is None else np.array([0, roi[i], 1, roi[i + len(axes)]], np.float32),
-        "scales": None if scales is None else np.array([1, scales[i]], np.float32),
-        "sizes": None if sizes is None else np.array([size, sizes[i]], np.int64),
-    }
     given = {each.name: attribute_value(each) for each in node.proto.attribute}
     attributes = {name: value for name, value in given.items() if name not in FOR_ALL_AXES}
     if node.kind == "Upsample":
         attributes["coordinate_transformation_mode"] = "asymmetric"
         if given.get("mode", b"nearest") == b"nearest":
             attributes["nearest_mode"] = "floor"
+    scale, length = None if scales is None else float(scales[i]), None if sizes is None else int(sizes[i])
+    found = find_map(size, scale, length, attributes) if roi is None else None
+    if found is not None:
+        return found
+    arrays = {
+        "x": np.eye(size, dtype=np.float32),
+        "roi": None if roi is None else np.array([0, roi[i], 1, roi[i + len(axes)]], np.float32),
+        "scales": None if scales is None else np.array([1, scales[i]], np.float32),
+        "sizes": None if sizes is None else np.array([size, sizes[i]], np.int64),
+    }
     names = [name if array is not None else "" for name, array in arrays.items()]
     proto = make_node("Resize", names, ["resized"], **attributes)
     tensors = [None if array is None else constant(name, array) for name, array in arrays.items()]
