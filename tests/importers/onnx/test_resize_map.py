@@ -27,8 +27,8 @@ def evaluate(size: int, scale: float | None, length: int | None, attributes: dic
         [helper.make_node("Resize", names, ["y"], **attributes)], "g", described[:2], described[2:]
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)])
-    found: Array = ReferenceEvaluator(model).run(None, {"x": np.eye(size, dtype=np.float32), "given": given})[0]
-    return found.T
+    found: Any = ReferenceEvaluator(model).run(None, {"x": np.eye(size, dtype=np.float32), "given": given})
+    return np.asarray(found[0]).T
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

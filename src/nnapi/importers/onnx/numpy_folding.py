@@ -86,7 +86,8 @@ def _multiply_matrices(attributes: Attributes, a: Array, b: Array, c: Array | No
         return None
     a, b = (each.T if attributes.get(name) else each for each, name in ((a, "transA"), (b, "transB")))
     product, share = np.dot(a, b) * attributes.get("alpha", 1.0), attributes.get("beta", 1.0)
-    return (product if c is None or not share else product + c * share).astype(a.dtype)
+    found: Array = product if c is None or not share else product + c * share
+    return found.astype(a.dtype)
 
 
 def _gather(attributes: Attributes, x: Array, indices: Array) -> Array:

@@ -4,10 +4,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from nnapi.pauses import resting_by
-from nnapi.runtime.choice.schedule import Schedule
+from nnapi.runtime.choice.schedule import C, Schedule
 
 SWITCH = 2e-4
 """Seconds that a run waits at most for the interpreter while the tuner works. Python's default is 5 ms, many times the
@@ -17,7 +16,7 @@ REST = 0.01
 
 
 @contextmanager
-def beside_runs(schedule: Schedule[Any]) -> Iterator[None]:
+def beside_runs(schedule: Schedule[C]) -> Iterator[None]:
     """Mark the time in which the tuner works: runs then take longer. Let it rest when the schedule wants that."""
     runs = schedule.runs
 
