@@ -5,7 +5,6 @@ import math
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -278,13 +277,14 @@ def test_the_first_run_that_counts_is_noted() -> None:
     assert schedule.first_run == 0.0, "the next trial waits for a run of its own"
 
 
-def crowd(run_seconds: float, gap: float = 0.0, *, seconds: float = 20.0, **options: Any) -> float:
-    """Return the seconds that the tuner, which never lacks work, works beside runs of a whole machine, from the first
-    run on. A run gets half of the machine during work, whose steps take 3 ms."""
-    schedule = Schedule[Contender](is_dynamic=False, **{"is_crowded": True, **options})
+def crowd(run_seconds: float, gap: float = 0.0, *, is_crowded: bool = True, predicted: float = 0.0) -> float:
+    """Return the seconds that the tuner, which never lacks work, works beside 20 s of runs of a whole machine, from the
+    first run on. A run gets half of the machine during work, whose steps take 3 ms."""
+    schedule = Schedule[Contender](is_dynamic=False, is_crowded=is_crowded)
+    schedule.predicted = predicted
     runs, now, worked, step_end, tick = schedule.runs, NOW, 0.0, 0.0, 0.5e-3
     begin, left = now, run_seconds
-    while now < NOW + seconds:
+    while now < NOW + 20:
         if schedule.first_run and now >= step_end and not schedule.find_rest(now):
             runs.begin_work(now)
             step_end = now + 3e-3

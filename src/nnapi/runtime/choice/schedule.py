@@ -52,10 +52,11 @@ class Turn(NamedTuple, Generic[C]):
 
 
 class Schedule(Generic[C]):
-    def __init__(self, *, is_dynamic: bool, is_crowded: bool = False, predicted: float = 0.0) -> None:
-        """``is_dynamic`` is as for :class:`ActiveRuns`. ``is_crowded``: a run needs all processors. ``predicted`` are
-        the active plan's predicted seconds."""
-        self._is_crowded, self._predicted = is_crowded, predicted
+    def __init__(self, *, is_dynamic: bool, is_crowded: bool = False) -> None:
+        """``is_dynamic`` is as for :class:`ActiveRuns`. ``is_crowded``: a run needs all processors."""
+        self._is_crowded = is_crowded
+        self.predicted = 0.0
+        """The active plan's predicted seconds; 0 if they are not known."""
         self.stage = Stage.WAITING
         self.runs = ActiveRuns(is_dynamic=is_dynamic)
         self.first_run = 0.0
@@ -165,7 +166,7 @@ class Schedule(Generic[C]):
         is_preparing = self.stage in (Stage.WAITING, Stage.COMPARING)
         if not (self._is_crowded and is_preparing) or self.is_urgent or runs.is_idle(now):
             return 0.0
-        if self._predicted and runs.median > ABSURD * self._predicted:
+        if self.predicted and runs.median > ABSURD * self.predicted:
             return 0.0
         return max(runs.find_debt(BESIDE_RUNS) - GRACE, 0.0) / BESIDE_RUNS
 
@@ -202,7 +203,7 @@ class Schedule(Generic[C]):
                 each.drop()
             each.rebase(leader.evidence.log_gain)
         self.runs.change(leader.seconds)
-        self.cost = self.idle_cost = self.lost = self._predicted = 0.0
+        self.cost = self.idle_cost = self.lost = self.predicted = 0.0
         self.opponent = None
 
     @property

@@ -86,11 +86,8 @@ class Trial:
         self._cached = active.plan
         """The plan that the cache may hold, although another has taken over."""
         processors = len(os.sched_getaffinity(0))
-        self.schedule = Schedule[Challenger](
-            is_dynamic=is_dynamic(question.model),
-            is_crowded=(active.plan.threads or processors) >= processors,
-            predicted=active.plan.predicted,
-        )
+        is_crowded = (active.plan.threads or processors) >= processors
+        self.schedule = Schedule[Challenger](is_dynamic=is_dynamic(question.model), is_crowded=is_crowded)
         self.ledger = Ledger(question, record)
         self.is_reported = True
         """Whether runs call :meth:`observe`."""
@@ -169,6 +166,7 @@ class Trial:
                     seconds, expected = time_warm(watch, open_inference(self.active, sample), sample)
             excluded = {self.active.plan.identity} | self.ledger.excluded
             plans = deque(list_challengers(question, self.threads, excluded))
+            self.schedule.predicted = self.active.plan.predicted  # after it: only now, all devices were asked
         with self._lock:
             if self.stage is Stage.WAITING:
                 self._work = _Work(question, sample, seconds, expected, plans, deque())
