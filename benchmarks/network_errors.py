@@ -3,14 +3,15 @@
     python -m benchmarks.network_errors [MODEL …]
 
 The networks are those of ``benchmarks/float_networks.py``, with random weights, and those of the files that have such
-layers. A difference is the largest one from direct convolutions in the same engine, relative to the largest value of an
-output, on two random inputs.
+layers; unspecified dimensions are 1. A difference is the largest one from direct convolutions in the same engine,
+relative to the largest value of an output, on two random inputs.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,13 @@ from nnapi.lowering.tile_choice import list_layers
 from nnapi.runtime.choice.agreement import measure_difference
 
 SEEDS = 2
+
+
+def load(path: Path) -> nnapi.Model:
+    """Load a model with static shapes."""
+    model = nnapi.load(path)
+    inputs = [model.operands[index] for index in model.inputs]
+    return nnapi.load(path, {each.name: [size or 1 for size in each.type.dimensions] for each in inputs})
 
 
 def run(device: str, model: nnapi.Model, variant: str, inputs: list[Any]) -> list[Any]:
@@ -46,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", type=Path, nargs="*")
     sources: dict[str, Callable[[], nnapi.Model]] = dict(NETWORKS)
-    sources |= {path.stem: lambda path=path: nnapi.load(path) for path in parser.parse_args().models}
+    sources |= {path.stem: partial(load, path) for path in parser.parse_args().models}
     columns = [f"{device}{both}" for device in ENGINES for both in ("", ", F(4,3) in both")]
     print(f"| network | layers | {' | '.join(columns)} |\n{'|---' * (2 + len(columns))}|")
     largest = [0.0] * len(columns)
