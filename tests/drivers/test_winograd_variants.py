@@ -135,8 +135,7 @@ def test_unsafe_operators_of_a_decomposition_keep_the_layer_direct(monkeypatch: 
     """The checks for LiteRT's kernels also judge operators that the decomposition adds."""
     driver, model = find_driver("xnnpack-cpu"), make_convolution((1, 8, 8, 16), 16)
     from nnapi.drivers.litert import lowering
-
-    find_violation = lowering.find_violation
+    from nnapi.drivers.litert.unsafe_graphs import find_violation
 
     def refuse_depthwise(operator: Any, sound: Any) -> str | None:
         return "too large" if operator.kind == "DEPTHWISE_CONV_2D" else find_violation(operator, sound)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 import tflite
 
 from nnapi.formats.tflite import writer

@@ -4,7 +4,6 @@ from math import prod
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import Value
-from nnapi.importers.movement import take
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
@@ -39,7 +38,7 @@ def part(node: TfliteNode) -> None:
 def take_part(node: TfliteNode, x: Value, index: int) -> Value:
     """Return the real (0) or imaginary (1) part of a complex value."""
     begin, size = [*[0] * (x.rank - 1), index], [*node.static_shape_of(x)[:-1], 1]
-    return node.reshape(take(node, x, begin, size), x.shape[:-1])
+    return node.reshape(node.slice(x, begin, size), x.shape[:-1])
 
 
 @rule("COMPLEX_ABS")
