@@ -75,10 +75,26 @@ def number(value: float) -> Node:
 
 def divide(x: Node, y: Node) -> Node:
     """Divide and round once. By default, the engine multiplies by 1 / y, which it rounds before, and which is infinite
-    for the smallest floats."""
-    quotient = op.divide(x, y)
+    for the smallest floats.
+
+    The engine fuses a quotient of a constant and another node's result with the operands swapped, or as a product with
+    a reciprocal. So it must not see which operand is constant.
+    """
+    quotient = op.divide(_hide(x, y), _hide(y, x))
     quotient.get_rt_info()["nonconvertable_divide_0"] = ""
     return quotient
+
+
+def _hide(x: Node, other: Node) -> Node:
+    """Return ``x``; if it is a constant, as a selection that depends on ``other``, which is never less than itself."""
+    return op.select(op.less(other, other), other, x) if _is_constant(x) else x
+
+
+def _is_constant(x: Node) -> bool:
+    node = x.get_node() if isinstance(x, ov.Output) else x
+    while node.get_type_name() in ("Broadcast", "Convert", "Reshape", "Transpose", "Unsqueeze"):
+        node = node.input_value(0).get_node()
+    return bool(node.get_type_name() == "Constant")
 
 
 class Value:
