@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -95,11 +96,21 @@ def describe_names(level: str, count: str, highest: int, storage: str, bodies: M
 
 def build_source(folder: Path, source: str, *words: str) -> str:
     made = folder / "libneuralnetworks.so"
+    made.unlink(missing_ok=True)  # an agent may have mapped it
+    made.write_bytes(compile_library(source, *words))
+    return str(made)
+
+
+@cache
+def compile_library(source: str, *words: str) -> bytes:
+    """Return the library's file; each is compiled once."""
     assert COMPILER
     include = f"-I{installation.include()}"
-    command = [COMPILER, "-shared", "-fPIC", "-w", include, *words, "-x", "c", "-", "-o", str(made)]
-    subprocess.run(command, input=source, text=True, check=True)
-    return str(made)
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder, "libneuralnetworks.so")
+        command = [COMPILER, "-shared", "-fPIC", "-w", include, *words, "-x", "c", "-", "-o", str(made)]
+        subprocess.run(command, input=source, text=True, check=True)
+        return made.read_bytes()
 
 
 def build_adder(folder: Path, *words: str) -> str:
