@@ -15,6 +15,7 @@ from nnapi.litert import CompiledModel, Interpreter, compiled_model  # noqa: E40
 from nnapi.litert.compiled_model import PLACEHOLDER  # noqa: E402
 from nnapi.litert.tensor_buffer import ArrayBuffer  # noqa: E402
 from nnapi.runtime.device import Device, device  # noqa: E402
+from tests.discovery import find_devices_anew, replace_devices  # noqa: E402
 from tests.litert.interpreter_cases import needs_library  # noqa: E402
 from tests.litert.model_cases import (  # noqa: E402
     dense,
@@ -223,9 +224,7 @@ def accelerators(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda _, call: None if call.name == "ADD" else "it only adds",
         type=DeviceTypeCode.DEVICE_GPU,
     )
-    monkeypatch.setattr(
-        "nnapi.runtime.device._found", ([reference, Device(gpu), Device(Limited(reference.driver, "npu"))], [])
-    )
+    replace_devices(monkeypatch, [reference, Device(gpu), Device(Limited(reference.driver, "npu"))])
 
 
 @pytest.mark.usefixtures("accelerators")
@@ -262,7 +261,7 @@ def test_devices_restrict_the_choice() -> None:
 
 
 def test_engines_on_the_processor_are_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nnapi.runtime.device._found", None)
+    find_devices_anew(monkeypatch)
     monkeypatch.delenv("DEBUG_NN_CPUONLY")
     monkeypatch.setenv("DEBUG_NN_ENABLED_DEVICES", "xnnpack")
     model = CompiledModel.from_buffer(dense(), devices="xnnpack-cpu")

@@ -15,6 +15,7 @@ import pytest
 
 ai_edge_litert = pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
 from nnapi.litert import interpreter as litert_devices  # noqa: E402  # LiteRT may be missing
+from tests.discovery import find_devices_anew  # noqa: E402
 from tests.litert import model_cases  # noqa: E402
 
 pytestmark = pytest.mark.engine
@@ -89,7 +90,7 @@ def test_a_program_gives_the_same_results(
     name: str, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("nnapi.runtime.device._found", None)
+    find_devices_anew(monkeypatch)
     monkeypatch.delenv("DEBUG_NN_CPUONLY")
     monkeypatch.setenv("DEBUG_NN_ENABLED_DEVICES", "xnnpack")
     program = FOLDER / f"{name}.py"

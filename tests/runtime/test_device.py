@@ -15,6 +15,7 @@ from nnapi.runtime import device as module
 from nnapi.runtime.device import device, list_candidates
 from nnapi.runtime.device_queue import DeviceQueue
 from nnapi.trace import Layer
+from tests.discovery import replace_devices
 from tests.runtime.cache_cases import Slow
 from tests.runtime.device_cases import ABS, REFERENCE, Scripted, as_it_is, chain, limited
 
@@ -30,7 +31,7 @@ def with_attributes(**attributes: object) -> Device:
 def found(monkeypatch: pytest.MonkeyPatch) -> list[Device]:
     """The devices of a machine, a list that tests may fill."""
     devices = [REFERENCE]
-    monkeypatch.setattr(module, "_found", (devices, []))
+    replace_devices(monkeypatch, devices)
     return devices
 
 

@@ -24,6 +24,7 @@ from nnapi.model.model import Model
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import REQUIRED, Several
 from nnapi.trace import Layer
+from tests.discovery import find_devices_anew
 from tests.graphs import finished_sum
 from tests.runtime.device_cases import REFERENCE, Scripted, as_it_is, limited
 from tests.runtime.execution_cases import ONES, blank, prepared
@@ -183,7 +184,7 @@ def test_rule_090_properties_that_choose_devices(
     entries = [Entry(name, f"drivers:{name}") for name in drivers]
     monkeypatch.setattr("nnapi.runtime.device.find_entries", lambda group: entries)
     monkeypatch.setattr(Entry, "load", lambda entry: drivers[entry.name])
-    monkeypatch.setattr("nnapi.runtime.device._found", None)
+    find_devices_anew(monkeypatch)
     monkeypatch.setenv("DEBUG_NN_CPUONLY", cpu_only)
     monkeypatch.setenv("DEBUG_NN_ENABLED_DEVICES", pattern)
     found = nnapi.devices()
@@ -198,7 +199,7 @@ def test_devices_that_must_be_named_come_after_the_others(monkeypatch: pytest.Mo
     monkeypatch.setattr("nnapi.runtime.device.find_entries", lambda group: [Entry("drivers", "a:b")])
     monkeypatch.setattr(Entry, "load", lambda entry: lambda: drivers)
     monkeypatch.delenv("DEBUG_NN_CPUONLY", raising=False)
-    monkeypatch.setattr("nnapi.runtime.device._found", None)
+    find_devices_anew(monkeypatch)
     assert nnapi.unavailable_devices() == []
     assert [device.name for device in nnapi.devices()] == ["beta", "alpha", "nnapi-reference"]
 

@@ -25,6 +25,7 @@ from nnapi.host.installed_packages import Entry
 from nnapi.model.content_hash import hash_content
 from nnapi.model.extension import Extensions
 from nnapi.model.pickling import describe
+from tests.discovery import find_devices_anew
 
 numbered = itertools.count()
 
@@ -158,7 +159,7 @@ def test_rule_169_drivers_with_other_names_are_refused(name: str, monkeypatch: p
         Device(Vendor(Extension(name)))
     monkeypatch.delenv("DEBUG_NN_CPUONLY", raising=False)
     monkeypatch.delenv("DEBUG_NN_ENABLED_DEVICES", raising=False)
-    monkeypatch.setattr("nnapi.runtime.device._found", None)
+    find_devices_anew(monkeypatch)
     entry = Entry("misnamed", f"{__name__}:MISNAMED")
     monkeypatch.setattr("nnapi.runtime.device.find_entries", lambda group: [entry])
     monkeypatch.setattr(Entry, "load", lambda self: Vendor(Extension(name)))

@@ -17,6 +17,7 @@ from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.isolated.connection import Connection
 from nnapi.errors import BadDataError, DeadObjectError, OpFailedError
 from nnapi.host.installed_packages import Entry
+from tests.discovery import find_devices_anew
 from tests.drivers.isolated.isolated_cases import Misbehaving, Unimportable, asking, model, reference
 from tests.drivers.isolated.loopback_cases import Bare, Loopback
 
@@ -319,7 +320,7 @@ def test_devices_named_in_the_environment(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, named: str, is_isolated: bool
 ) -> None:
     """All means all but the reference, which is what others fall back on."""
-    monkeypatch.setattr("nnapi.runtime.device._found", None)
+    find_devices_anew(monkeypatch)
     monkeypatch.setenv("NNAPI_ISOLATED", named)
     found = nnapi.device("nnapi-reference")
     assert isinstance(found.driver, Isolated) is is_isolated
@@ -331,7 +332,7 @@ def test_devices_named_in_the_environment(
 
 @pytest.mark.slow
 def test_a_driver_asks_for_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nnapi.runtime.device._found", None)
+    find_devices_anew(monkeypatch)
     entry = Entry("asking", "tests.drivers.isolated.isolated_cases:asking")
     monkeypatch.setattr("nnapi.runtime.device.find_entries", lambda group: [entry])
     monkeypatch.delenv("DEBUG_NN_CPUONLY")

@@ -22,6 +22,7 @@ from nnapi.errors import (
     OpFailedError,
     UnavailableDeviceError,
 )
+from tests.discovery import find_devices_anew
 from tests.drivers.isolated.isolated_cases import Misbehaving, is_running, kill, model, reference
 from tests.drivers.isolated.service_cases import (
     application,
@@ -128,7 +129,7 @@ def test_priorities_are_the_system_s(path: Path) -> None:
 
 @pytest.mark.slow
 def test_devices_of_a_service_by_the_environment(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
-    monkeypatch.setattr("nnapi.runtime.device._found", None)
+    find_devices_anew(monkeypatch)
     monkeypatch.setenv("NNAPI_SERVICE", str(path))
     monkeypatch.setenv("NNAPI_ISOLATED", "nnapi-reference")
     with nnapi.device("nnapi-reference") as found:

@@ -9,6 +9,7 @@ from nnapi.capi.client import call, device_handle, make_handle
 from nnapi.runtime.choice import tuner
 from nnapi.runtime.choice.schedule import Stage
 from tests.capi.capi_world import World
+from tests.discovery import replace_devices
 from tests.runtime.choice.trial_cases import Machine
 from tests.runtime.control_cases import branch
 
@@ -30,7 +31,7 @@ def test_both_branches_of_control_flow_are_right_during_a_trial_and_after(machin
 @pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
 def test_executions_of_the_c_library_take_part_in_a_trial(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     device_handle(device("nnapi-reference"))  # the library caches its list of devices: not that of this test
-    monkeypatch.setattr("nnapi.runtime.device._found", (machine.devices, []))
+    replace_devices(monkeypatch, machine.devices)
     world, runs = World(), []
     compilation, x, y = world.compilation(explicit=False), np.array([1, 2], np.float32), np.zeros(2, np.float32)
     for number in range(100):
