@@ -51,8 +51,8 @@ def test_positions_of_maxima_are_those_of_max_pool(
     x = RANDOM.integers(0, 4, (2, 6, 5, 3)).astype(type.dtype)
 
     def pool(b: Builder) -> Any:
-        numbers = (np.array(each, np.int32) for each in (paddings, strides, size))
-        return b.argmax_pool_2d(b.input(type.with_dimensions(x.shape)), *numbers, by_columns)
+        around, steps, window = (np.array(each, np.int32) for each in (paddings, strides, size))
+        return b.argmax_pool_2d(b.input(type.with_dimensions(x.shape)), around, steps, window, by_columns)
 
     model = model_of(pool)
     kinds = export(model, tmp_path / "model.onnx")
@@ -68,8 +68,8 @@ def test_positions_outside_of_their_windows_write_nothing(size: Any, by_columns:
     positions = RANDOM.integers(-2, size[0] * size[1] + 2, x.shape).astype(np.int32)
 
     def unpool(b: Builder) -> Any:
-        given = b.input(tensor("float32", x.shape)), b.input(tensor("int32", x.shape))
-        return b.max_unpool_2d(*given, np.array(size, np.int32), by_columns)
+        values, places = b.input(tensor("float32", x.shape)), b.input(tensor("int32", x.shape))
+        return b.max_unpool_2d(values, places, np.array(size, np.int32), by_columns)
 
     model = model_of(unpool)
     assert export(model, tmp_path / "model.onnx").count("MaxUnpool") == 1

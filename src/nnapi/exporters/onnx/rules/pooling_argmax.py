@@ -24,22 +24,21 @@ def argmax_pool(
     context: OnnxContext, input: Value, paddings: Array, strides: Array, size: Array, column_major: bool
 ) -> list[Value]:
     order, axes = (BY_COLUMNS, [1, 0]) if column_major else (BY_ROWS, [0, 1])
-    paddings, (down, across), (height, width) = paddings[axes], strides[axes], size[axes]
-    require(bool((paddings < size[axes, np.newaxis]).all()), "its padding is as wide as the window, ONNX takes less")
+    size, strides, paddings = size[axes], strides[axes], paddings[axes]
+    require(bool((paddings < size[:, np.newaxis]).all()), "its padding is as wide as the window, ONNX takes less")
     x, shape = context.real(context.transpose(input, order)), [context.result().shape[axis] for axis in order]
-    window = {"kernel_shape": [height, width], "strides": [down, across], "pads": paddings.T.reshape(-1)}
+    window = {"kernel_shape": size.tolist(), "strides": strides.tolist()}
     largest, index = x.like(shape), x.like(shape, element=np.int64)
-    context.emit("MaxPool", [x], largest, **{name: list(map(int, value)) for name, value in window.items()})
+    context.emit("MaxPool", [x], largest, pads=paddings.T.reshape(-1).tolist(), **window)
     context.operators[-1].outputs.append(index)
     columns = x.shape[3]
     cell = _compute(context, "Mod", index, x.shape[2] * columns)
     row = _compute(context, "Div", cell, columns)
-    number = _compute(context, "Add", cell, _compute(context, "Mul", row, int(width) - columns))
+    number = _compute(context, "Add", cell, _compute(context, "Mul", row, int(size[1]) - columns))
     first_rows, first_columns = (
-        np.arange(count) * step - before
-        for count, step, before in zip(shape[2:], (down, across), paddings[:, 0], strict=True)
+        np.arange(count) * step - before for count, step, before in zip(shape[2:], strides, paddings[:, 0], strict=True)
     )
-    positions = _compute(context, "Sub", number, first_rows[:, np.newaxis] * width + first_columns)
+    positions = _compute(context, "Sub", number, first_rows[:, np.newaxis] * size[1] + first_columns)
     back = np.argsort(order).tolist()
     return [context.transpose(context.store(largest), back), context.narrow(context.transpose(positions, back), 1)]
 
