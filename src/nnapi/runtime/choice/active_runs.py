@@ -31,15 +31,18 @@ class ActiveRuns:
         """Number of next runs to ignore, because a measurement has cooled the caches."""
         self._worked = 0.0
         """Time at which the tuner's last preparation or comparison ended; infinite during one."""
-        self._since = self._began = self._work = self._noted = 0.0
-        """The times at which the first run and the tuner's last work began; seconds of all work before that, and of the
-        part before the last run ended."""
+        self._between = 0.0
+        """Seconds between runs, in which the processors are free."""
+        self._began = self._work = self._noted = 0.0
+        """The time at which the tuner's last work began; seconds of all work before that, and of the part before the last
+        run ended."""
 
     def arrive(self, begin: float, seconds: float, now: float) -> bool:
         """Note a run that ends ``now``. Returns whether much of it was beside the tuner's work."""
         gap = begin - self.end if self.end else 0.0
         self._gap, self._gap_before = min(gap, self._gap_before), gap  # a single run may have waited for the tuner
-        self.end, self._since = now, self._since or begin
+        self.end = now
+        self._between += max(gap, 0.0)
         self.spent += seconds
         self._fastest = min(seconds, FORGETTING * self._fastest)
         work = self._work + (max(now - self._began, 0.0) if self._worked == math.inf else 0.0)
@@ -74,7 +77,7 @@ class ActiveRuns:
 
     def begin_budget(self) -> None:
         """Count the time spent in runs, and the tuner's work, from now on."""
-        self.spent = self._since = self._work = self._noted = 0.0
+        self.spent = self._between = self._work = self._noted = 0.0
 
     @property
     def median(self) -> float:
@@ -106,8 +109,7 @@ class ActiveRuns:
     def find_debt(self, share: float) -> float:
         """Return the seconds by which the tuner's work, up to its last pause, exceeds the time between runs and this
         share of the time in them."""
-        between = max(self.end - self._since - self.spent, 0.0)
-        return self._work - between - share * self.spent
+        return self._work - self._between - share * self.spent
 
     def end_work(self, now: float) -> None:
         self._work += now - self._began
