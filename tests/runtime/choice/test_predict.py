@@ -146,14 +146,21 @@ def test_each_engine_gets_a_trial_and_the_reference_only_if_it_is_near(machine: 
     assert list_names(first, second) == []
 
 
-def test_plans_with_several_devices_are_tried_last(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    def plan(predicted: float, *devices: str) -> Any:
-        return SimpleNamespace(predicted=predicted, devices=devices, identity=str(devices), is_simple=len(devices) == 1)
+def test_variants_follow_engines_and_plans_with_several_devices_are_last(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def plan(predicted: float, *devices: str, variant: str = "") -> Any:
+        name, is_simple = f"{devices}{variant}", len(devices) == 1
+        return SimpleNamespace(
+            predicted=predicted, devices=devices, variant=variant, identity=name, is_simple=is_simple
+        )
 
-    plans = [plan(1.0, "first", "second"), plan(2.0, "first"), plan(3.0, "second"), plan(9.0, "third")]
+    mixed, variant = plan(1.0, "first", "second"), plan(1.5, "first", variant="sums")
+    direct = [plan(2.0, "first"), plan(3.0, "second"), plan(9.0, "third")]
+    plans = [mixed, variant, *direct]
     monkeypatch.setattr(predict, "list_plans", lambda *given: plans)
     found = list_challengers(question(machine), 1, ())
-    assert found == [plans[1], plans[2], plans[3], plans[0]]
+    assert found == [*direct, variant, mixed]
 
 
 def test_a_device_that_takes_more_threads_keeps_the_operations_that_no_other_takes(
