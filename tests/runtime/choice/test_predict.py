@@ -157,10 +157,11 @@ def test_variants_follow_engines_and_plans_with_several_devices_are_last(
 
     mixed, variant = plan(1.0, "first", "second"), plan(1.5, "first", variant="sums")
     direct = [plan(2.0, "first"), plan(3.0, "second"), plan(9.0, "third")]
-    plans = [mixed, variant, *direct]
+    reference = plan(1.9, "nnapi-reference")
+    plans = [mixed, variant, reference, *direct]
     monkeypatch.setattr(predict, "list_plans", lambda *given: plans)
     found = list_challengers(question(machine), 1, ())
-    assert found == [*direct, variant, mixed]
+    assert found == [*direct, variant, reference, mixed]
 
 
 def test_a_device_that_takes_more_threads_keeps_the_operations_that_no_other_takes(

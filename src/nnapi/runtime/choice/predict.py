@@ -88,8 +88,8 @@ def list_plans(question: Question, threads: int | None) -> list[Plan]:
 def list_challengers(question: Question, threads: int | None, excluded: Collection[str]) -> list[Plan]:
     """Return the plans predicted to be fastest, without those whose identity is in ``excluded``. Engines for which
     there is none get the whole model, however slow they are predicted to be: timings may be wrong. Engines differ more
-    than variants, whose preparation takes longer, so these follow. Plans with several devices are last, as errors of
-    the timings favor them."""
+    than variants, whose preparation takes longer, so these follow; then the reference. Plans with several devices are
+    last, as errors of the timings favor them."""
     plans = sorted(list_plans(question, threads), key=lambda plan: plan.predicted)
     limit = SLOWEST * plans[0].predicted
     fit = [plan for plan in plans if plan.identity not in excluded and plan.predicted < limit][:MOST_CHALLENGERS]
@@ -98,7 +98,7 @@ def list_challengers(question: Question, threads: int | None, excluded: Collecti
         if plan.is_simple and plan.devices not in tried and plan.devices != (REFERENCE,):
             tried.add(plan.devices)
             fit.append(plan)
-    return sorted(fit, key=lambda plan: (not plan.is_simple, bool(plan.variant)))
+    return sorted(fit, key=lambda plan: (not plan.is_simple, plan.devices == (REFERENCE,), bool(plan.variant)))
 
 
 def list_exclusions(claims: Sequence[ClaimedError]) -> dict[tuple[str, Model, int], str]:
