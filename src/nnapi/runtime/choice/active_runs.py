@@ -34,8 +34,8 @@ class ActiveRuns:
         self._between = 0.0
         """Seconds between runs, in which the processors are free."""
         self._began = self._work = self._noted = 0.0
-        """The time at which the tuner's last work began; seconds of all work before that, and of the part before the last
-        run ended."""
+        """The time at which the tuner's last work began; seconds of all work before that, and of its part before the
+        last run ended."""
 
     def arrive(self, begin: float, seconds: float, now: float) -> bool:
         """Note a run that ends ``now``. Returns whether much of it was beside the tuner's work."""

@@ -15,7 +15,7 @@ SHARE, GRACE = 0.05, 0.1
 idle time may spend the grace at once; those after runs get it little by little, in shares of the same size."""
 BESIDE_RUNS, ABSURD = 0.1, 4.0
 """If runs need all processors, challengers are prepared between runs and in this share of the time spent in them, after
-the same grace; at once if runs take more than the second number of times the predicted seconds."""
+the same grace; at once if runs take more than the second number of times the least predicted seconds."""
 WORTH, AHEAD = math.log(1.2), 4
 """The time lost by staying with the active plan is part of the budget if a contender's log ratio is above this value:
 the time lost since it was prepared, and in this number of runs to come."""
@@ -56,7 +56,7 @@ class Schedule(Generic[C]):
         """``is_dynamic`` is as for :class:`ActiveRuns`. ``is_crowded``: a run needs all processors."""
         self._is_crowded = is_crowded
         self.predicted = 0.0
-        """The active plan's predicted seconds; 0 if they are not known."""
+        """The seconds of the fastest device, as predicted; 0 if they are not known."""
         self.stage = Stage.WAITING
         self.runs = ActiveRuns(is_dynamic=is_dynamic)
         self.first_run = 0.0

@@ -157,16 +157,17 @@ class Trial:
         if model is None or sample is None:
             return
         from nnapi.runtime.choice.predict import list_challengers  # on demand: a process may end before
+        from nnapi.runtime.costs.prices import predict_least
 
         question, seconds, expected = self.question.about(model), self.schedule.runs.median, self._expected
         watch = Stopwatch(seconds, self.threads)
         with beside_runs(self.schedule):
+            self.schedule.predicted = predict_least(model, question.tables(self.threads))
             if expected is None:
                 with self._use_client():
                     seconds, expected = time_warm(watch, open_inference(self.active, sample), sample)
             excluded = {self.active.plan.identity} | self.ledger.excluded
             plans = deque(list_challengers(question, self.threads, excluded))
-            self.schedule.predicted = self.active.plan.predicted  # after it: only now, all devices were asked
         with self._lock:
             if self.stage is Stage.WAITING:
                 self._work = _Work(question, sample, seconds, expected, plans, deque())
