@@ -467,3 +467,18 @@ def test_values_halfway_between_codes_behind_a_convolution() -> None:
     builder.output(builder.quantize_to_even(x, out=tensor("quant8_asymm", halves.shape, scale, 100)))
     (found,) = nnapi.compile(builder.finish(), ENGINE).run(halves)
     np.testing.assert_array_equal(found, np.round(halves * np.float32(scale) / np.float32(scale)) + 100)
+
+
+def test_a_quotient_by_a_deviation_keeps_epsilon_in_quantized_models() -> None:
+    """The engine's MVN would drop the scale of the input before it: 14 steps of difference."""
+    builder, axis = nnapi.Builder(), np.array([1], np.int32)
+    codes = np.random.default_rng(1).integers(90, 160, (4, 8)).astype(np.uint8)
+    x = builder.dequantize(builder.input(tensor("uint8", (4, 8), 0.003, 128)), out=tensor("float32", (4, 8)))
+    off = builder.sub(x, builder.mean(x, axis, True))
+    epsilon = builder.constant(np.array([1e-3], np.float32), tensor("float32", (1,)))
+    variance = builder.mean(builder.mul(off, off), axis, True)
+    normal = builder.div(off, builder.sqrt(builder.add(variance, epsilon)))
+    builder.output(builder.quantize(normal, out=tensor("uint8", (4, 8), 0.02, 128)))
+    model = builder.finish()
+    ours, right = (nnapi.compile(model, which).run(codes)[0].astype(int) for which in (ENGINE, "nnapi-reference"))
+    assert np.abs(ours - right).max() <= 1

@@ -78,16 +78,17 @@ def divide(x: Node, y: Node) -> Node:
     for the smallest floats.
 
     The engine fuses a quotient of a constant and another node's result with the operands swapped, or as a product with
-    a reciprocal. So it must not see which operand is constant.
+    a reciprocal. In a quotient by a deviation, it finds MVN, before which it drops factors in quantized models. So it
+    must see neither which operand is constant nor what the divisor is.
     """
-    quotient = op.divide(_hide(x, y), _hide(y, x))
+    quotient = op.divide(_hide(x, y) if _is_constant(x) else x, _hide(y, x if _is_constant(y) else y))
     quotient.get_rt_info()["nonconvertable_divide_0"] = ""
     return quotient
 
 
-def _hide(x: Node, other: Node) -> Node:
-    """Return ``x``; if it is a constant, as a selection that depends on ``other``, which is never less than itself."""
-    return op.select(op.less(other, other), other, x) if _is_constant(x) else x
+def _hide(x: Node, by: Node) -> Node:
+    """Return ``x`` as a selection that depends on ``by``, which is never less than itself."""
+    return op.select(op.less(by, by), number(1), x)
 
 
 def _is_constant(x: Node) -> bool:
