@@ -13,7 +13,7 @@ from nnapi.contract.driver import PrepareOptions, Request
 from nnapi.lowering.windows import WIDEST
 from nnapi.model.operand import tensor
 from nnapi.model.operation import REGISTRY
-from nnapi.operation_codes import NAMES
+from nnapi.operation_codes import NAMES, CompositeCode
 from nnapi.runtime.device import Device, device
 from nnapi.testing.example import Criterion
 from nnapi.testing.random.calls import random_call
@@ -44,6 +44,7 @@ SUMS = {
     OperationCode.FULLY_CONNECTED,
     OperationCode.BATCH_MATMUL,
     OperationCode.INSTANCE_NORMALIZATION,
+    CompositeCode.GROUP_NORM,
 }
 """Add up products in another order than the reference: where these cancel, the last places of floats differ."""
 
