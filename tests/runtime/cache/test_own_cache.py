@@ -18,6 +18,7 @@ from nnapi.runtime.choice.record import MEASURED, PREDICTED, Record, keep
 from nnapi.runtime.planning.explain import as_text
 from nnapi.runtime.planning.plan import Explanation, Plan, run_everything_on
 from tests.runtime.cache_cases import Slow, doubled
+from tests.runtime.choice.trial_cases import has_trial
 
 FILE = Path(__file__).parents[3] / "examples" / "digits" / "digits_float.tflite"
 
@@ -62,7 +63,7 @@ def test_a_plan_that_trials_may_change_is_cached_without_its_choice(path: Path, 
         first, second = (nnapi.compile(question.model, devices) for _ in range(2))
     assert first.plan.devices == second.plan.devices == ("two",)
     assert len(list((path.parent / "kept" / "prepared").iterdir())) == 1
-    assert (second._trial is not None) == bool(count)
+    assert has_trial(second) == bool(count)
 
 
 def test_nothing_is_kept_of_what_is_no_file_or_too_large_or_not_tuned(

@@ -20,7 +20,7 @@ from nnapi.runtime.choice.schedule import GRACE, SHARE, Stage
 from nnapi.runtime.executors.active_plan import ActivePlan
 from nnapi.runtime.executors.observed import Observer
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
-from tests.runtime.choice.trial_cases import EXPECTED, Fake, Machine, X, network
+from tests.runtime.choice.trial_cases import EXPECTED, Fake, Machine, X, has_trial, network
 
 START = threading.Thread.start
 """The fixture has the tuner start none."""
@@ -50,7 +50,7 @@ def test_the_next_process_begins_with_the_winner(machine: Machine) -> None:
     runs = machine.first.prepared
     second = machine.compile()
     assert second.plan.devices == ("second",)
-    assert second._trial is None
+    assert not has_trial(second)
     assert machine.first.prepared == runs
     assert second.plan.measured == pytest.approx(0.5e-3)
     assert "everything on first" in second.plan.notes[0]
@@ -89,7 +89,7 @@ def test_the_caller_only_sees_the_active_plan_and_a_wrong_one_is_excluded(
     np.testing.assert_array_equal(compilation.run(X)[0], EXPECTED)
     prepared = machine.second.prepared
     again = machine.compile()
-    assert again._trial is None
+    assert not has_trial(again)
     assert any("output 0" in note for note in again.plan.notes)
     assert machine.second.prepared == prepared
 
@@ -203,7 +203,7 @@ def test_a_winner_that_comes_too_late_does_not_replace_a_pinned_plan(machine: Ma
     compilation.use(late, found, found)
     assert compilation.need_active().ready is pinned
     assert compilation.need_active().observer is None
-    assert compilation._trial is None
+    assert not has_trial(compilation)
 
 
 def test_a_compilation_that_is_closed_or_gone_is_left_alone(machine: Machine) -> None:
@@ -371,11 +371,11 @@ def test_each_challenger_has_a_pair_and_the_most_promising_has_the_others(machin
 def test_nothing_is_tried_where_there_is_no_choice(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     low = nnapi.PreferenceCode.PREFER_LOW_POWER
     with nnapi.settings(tuning=False):
-        assert machine.compile()._trial is None
-    assert machine.compile(preference=low)._trial is None
-    assert nnapi.compile(network(), machine.devices[0])._trial is None
+        assert not has_trial(machine.compile())
+    assert not has_trial(machine.compile(preference=low))
+    assert not has_trial(nnapi.compile(network(), machine.devices[0]))
     monkeypatch.setattr("nnapi.runtime.choice.predict.is_tiny", lambda model: True)
-    assert machine.compile()._trial is None
+    assert not has_trial(machine.compile())
 
 
 def test_a_forked_child_tries_nothing(machine: Machine) -> None:

@@ -13,7 +13,7 @@ from nnapi.model.precision import Precision
 from nnapi.runtime.choice.predict import list_plans
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.settings import Winograd, settings
-from tests.runtime.choice.trial_cases import Fake, Machine, network
+from tests.runtime.choice.trial_cases import Fake, Machine, has_trial, network
 from tests.runtime.device_cases import Scripted, as_it_is, chain
 
 
@@ -98,7 +98,7 @@ def test_a_forced_variant_is_used_without_a_trial(machine: Machine, filtering: F
     for setting, variant in ((Winograd.FORCED, FORCED), (Winograd.PREDICTED, PLAIN)):
         with settings(winograd=setting):
             compilation = machine.compile()
-        assert compilation._trial is None
+        assert not has_trial(compilation)
         assert filtering.given == compilation.plan.variant == variant
         assert variant in compilation.explain()
 

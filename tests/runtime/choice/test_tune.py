@@ -10,7 +10,7 @@ from nnapi import settings
 from nnapi.errors import BadDataError
 from nnapi.runtime.choice import paired_times, trial
 from nnapi.runtime.choice.paired_times import LEAST, MOST
-from tests.runtime.choice.trial_cases import EXPECTED, Machine, X, network
+from tests.runtime.choice.trial_cases import EXPECTED, Machine, X, has_trial, network
 
 
 def test_it_compares_on_the_given_inputs_and_later_compilations_take_the_winner(
@@ -26,7 +26,7 @@ def test_it_compares_on_the_given_inputs_and_later_compilations_take_the_winner(
     assert said[-1] == "4 pairs"
     compilation = machine.compile()
     assert compilation.plan.devices == ("second",)
-    assert compilation._trial is None
+    assert not has_trial(compilation)
 
 
 def test_what_was_found_before_is_forgotten(machine: Machine) -> None:
@@ -53,7 +53,7 @@ def test_a_compilation_that_waits_decides_before_it_is_finished(machine: Machine
     with settings(tuning=True):
         compilation = machine.compile()
     assert compilation.plan.devices == ("second",)
-    assert compilation._trial is None
+    assert not has_trial(compilation)
     np.testing.assert_array_equal(compilation.run(X)[0], EXPECTED)
 
 

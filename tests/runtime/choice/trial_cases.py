@@ -78,6 +78,10 @@ class _Prepared:
         self._inner.close()
 
 
+def has_trial(compilation: Compilation) -> bool:
+    return compilation._trial is not None
+
+
 class Machine:
     """Two devices, of which the first is predicted to be faster, and the tuner."""
 
