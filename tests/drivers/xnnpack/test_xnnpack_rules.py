@@ -368,8 +368,9 @@ def test_cast() -> None:
     run(OperationCode.CAST, [given(UNSIGNED, 2, 3)], tensor("int32"))
 
 
-COMPARED_ELSEWHERE = {"RNN_SEQUENCE", "QUANTIZED_LSTM_SEQUENCE"}
-"""Operations that test_xnnpack_recurrent.py and tests/importers/tflite/test_tflite_cells.py run on the engine."""
+COMPARED_ELSEWHERE = {"RNN_SEQUENCE", "QUANTIZED_LSTM_SEQUENCE", "BLOCKWISE_FULLY_CONNECTED"}
+"""Operations that test_xnnpack_recurrent.py, tests/importers/tflite/test_tflite_cells.py and
+test_xnnpack_block_weights.py run on the engine."""
 
 
 def run_by(path: Path) -> Any:
