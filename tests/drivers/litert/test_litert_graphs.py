@@ -314,6 +314,13 @@ def test_functions_with_slow_kernels_are_computed_in_float(
     assert all(tensor.type == "f32" for operator in graph.operators[1:-1] for tensor in operator.outputs)
 
 
+@pytest.mark.parametrize(("count", "is_direct"), [(2, True), (12, True), (13, False)])
+def test_softmax_of_few_values_is_quantized(count: int, is_direct: bool) -> None:
+    call = [zeros(signed(40, count)), *floats(1.0)]
+    graph = lower_xnnpack(single(Op.SOFTMAX, call, [signed(40, count, scale=1 / 256, zero_point=-128)])).graph
+    assert ([operator.kind for operator in graph.operators] == ["SOFTMAX"]) is is_direct
+
+
 def test_dropped_axes_are_kept_by_the_engine_s_operators() -> None:
     axes = tensor("int32", (1,)), np.array([1], np.int32)
     assert kinds(Op.MEAN, [zeros(real(2, 3, 4)), axes, *ints(0)], real(2, 4)) == ["MEAN", "RESHAPE"]

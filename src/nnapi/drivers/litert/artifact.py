@@ -9,7 +9,7 @@ from nnapi.contract.driver import CacheEntry
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Array, Shape
 
-VERSION = 10
+VERSION = 11
 """Version of entries; increase it with every change of compiled graphs."""
 TAIL = struct.Struct("<II")
 """The last bytes of an entry: VERSION, and the length of the JSON before them."""

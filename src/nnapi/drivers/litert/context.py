@@ -45,14 +45,18 @@ def with_all_zeros(tensor: Tensor, shape: Shape) -> Tensor:
     return tensor.like(shape=shape, data=np.zeros(shape, np.float32))
 
 
+IN_FLOAT = frozenset(
+    {"AVERAGE_POOL_2D", "BATCH_MATMUL", "HARD_SWISH", "L2_NORMALIZATION", "LEAKY_RELU", "PRELU", "SOFTMAX"}
+)
+"""Operators whose quantized kernels are slower than float ones, or abort for some scales."""
+SHORT = 12
+"""Values of a softmax up to which the quantized kernel is faster than XNNPACK's, 7 times for 2 values."""
+
+
 class LitertContext(canonical.TfliteContext):
     """One call that is being lowered. ``findings`` is the cache of :meth:`find`; ``dynamic`` has the declared
     dimensions of operands whose shapes are assumed."""
 
-    in_float: ClassVar[frozenset[str]] = frozenset(
-        {"AVERAGE_POOL_2D", "BATCH_MATMUL", "HARD_SWISH", "L2_NORMALIZATION", "LEAKY_RELU", "PRELU", "SOFTMAX"}
-    )
-    """Operators whose quantized kernels are slower than float ones, or abort for some scales."""
     keeps_axes: ClassVar[bool] = True
     has_xnnpack: ClassVar[bool] = False
     """Whether XNNPACK computes the graph."""
@@ -70,6 +74,10 @@ class LitertContext(canonical.TfliteContext):
     ) -> None:
         super().__init__(call, value_of, tensor_at)
         self._findings, self._dynamic, self._find_quantized = findings, dynamic, find_quantized
+
+    def is_in_float(self, kind: str, output: Tensor) -> bool:
+        is_short = self.has_xnnpack and kind == "SOFTMAX" and output.shape[-1] <= SHORT
+        return kind in IN_FLOAT and not is_short
 
     # Methods for this engine's rules
 

@@ -92,8 +92,6 @@ class TfliteContext(lowering.Context, ABC):
     ``value_of`` returns an operand's stored value by index, None for a computed operand; ``tensor_at`` its tensor.
     """
 
-    in_float: ClassVar[frozenset[str]] = frozenset()
-    """Operators that :meth:`emit` computes in float32 if their output is quantized."""
     keeps_axes: ClassVar[bool] = False
     """Whether operators keep reduced or shrunk axes with size 1, which a RESHAPE then removes."""
 
@@ -170,12 +168,16 @@ class TfliteContext(lowering.Context, ABC):
     def emit(self, kind: str, inputs: Sequence[Tensor | None], output: Tensor | None = None, **options: Any) -> Tensor:
         """Append an operator with one output, by default the call's first result; return the output."""
         output = self.result() if output is None else output
-        if kind in self.in_float and output.is_quantized:
+        if output.is_quantized and self.is_in_float(kind, output):
             reals = [None if tensor is None else self.real(tensor) for tensor in inputs]
             real = self.emit(kind, reals, self.float_like(output), **options)
             return self.emit("QUANTIZE", [real], output)
         self.operators.append(Operator(kind, list(inputs), [output], options))
         return output
+
+    def is_in_float(self, kind: str, output: Tensor) -> bool:
+        """Return whether :meth:`emit` computes an operator with a quantized output in float32."""
+        return False
 
     def emit_several(
         self, kind: str, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], **options: Any
