@@ -314,8 +314,8 @@ def test_nothing_rests_for_a_processor_that_is_free() -> None:
 
 
 def test_an_absurd_plan_is_replaced_at_once() -> None:
-    assert crowd(40e-3, predicted=11e-3) < 4
-    assert crowd(40e-3, predicted=9e-3) > 19
+    assert crowd(40e-3, predicted=17e-3) < 4
+    assert crowd(40e-3, predicted=15e-3) > 19
 
 
 def test_work_goes_on_where_a_faster_plan_is_known_or_no_run_comes() -> None:

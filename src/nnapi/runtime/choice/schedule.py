@@ -13,7 +13,7 @@ from nnapi.runtime.choice.paired_times import LONG, Contender, Standing, count_r
 SHARE, GRACE = 0.05, 0.1
 """Budgets of measurements: this share of the time spent in runs, and a grace of this many seconds. Measurements in
 idle time may spend the grace at once; those after runs get it little by little, in shares of the same size."""
-BESIDE_RUNS, ABSURD = 0.1, 4.0
+BESIDE_RUNS, ABSURD = 0.1, 2.5
 """If runs need all processors, challengers are prepared between runs and in this share of the time spent in them, after
 the same grace; at once if runs take more than the second number of times the least predicted seconds."""
 WORTH, AHEAD = math.log(1.2), 4
