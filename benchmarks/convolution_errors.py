@@ -53,10 +53,9 @@ def main() -> int:
     print(f"| layer | device | {' | '.join(map(format_tile, TILES))} |\n{'|---' * (len(TILES) + 2)}|")
     errors: dict[tuple[str, Pair], list[float]] = {(each, tile): [] for each in options.devices for tile in TILES}
     beyond = dict.fromkeys(errors, 0)
-    for sizes in LAYERS:
-        height, width = (min(size, options.most or size) for size in sizes[:2])
-        depth, units = sizes[2:]
-        model, x = make_model(height, width, depth, units)
+    for sizes in dict.fromkeys((*(min(size, options.most or size) for size in each[:2]), *each[2:]) for each in LAYERS):
+        height, width, depth, units = sizes
+        model, x = make_model(*sizes)
         right = convolve(model, x)
         for device in options.devices:
             cells = []

@@ -215,7 +215,7 @@ def cached_start(emulated: Emulated) -> bool:
 
 def convolutions(emulated: Emulated) -> bool:
     """Measure the errors of all tiles of convolutions on small images, and run the tests of these convolutions."""
-    words = ["-m", "benchmarks.convolution_errors", *DEVICES, "--most", "16"]
+    words = ["-m", "benchmarks.convolution_errors", *DEVICES, "--most", "6"]
     layers = emulated.run(emulated.interpreter, *words, where=REPOSITORY)
     tests = emulated.run(
         emulated.interpreter, "-m", "pytest", "-q", "-p", "no:cacheprovider", *WINOGRAD_TESTS, where=REPOSITORY

@@ -76,7 +76,7 @@ There are five exceptions:
 - *Convolutions with fewer multiplications* ([precision.md](precision.md#convolutions-with-fewer-multiplications)): an
   infinity or a NaN makes results NaN up to seven rows or columns from it, in all tiles that read it. Finite values
   above 7e36 can give infinities or NaN. Errors are relative to the largest value in a tile: a pixel of 1e4 takes digits
-  from its neighbors.
+  from its neighbors. The table is the same with each variant forced: its calls of CONV_2D stay direct.
 - *Convolutions with a computed filter*: xnnpack-cpu returns ±3.4e38 instead of an infinity.
 - *A NaN that an operation computes*, for example LOG of -1, can get lost in the next operation on openvino-cpu. RELU,
   RELU1 and RELU6, fused or not, return a number for this NaN. EXP returns an infinity. An exception is the NaN of 0/0,
