@@ -26,7 +26,8 @@ class ActiveRuns:
         """Seconds spent in all runs; the time at which the last run or measurement ended."""
         self.is_dynamic = is_dynamic
         self._gap = self._gap_before = self._median = 0.0
-        self._fastest = math.inf
+        self.fastest = math.inf
+        """Seconds of the shortest run, which grow slowly with each run."""
         self._skips = 0
         """Number of next runs to ignore, because a measurement has cooled the caches."""
         self._worked = 0.0
@@ -44,7 +45,7 @@ class ActiveRuns:
         self.end = now
         self._between += max(gap, 0.0)
         self.spent += seconds
-        self._fastest = min(seconds, FORGETTING * self._fastest)
+        self.fastest = min(seconds, FORGETTING * self.fastest)
         work = self._work + (max(now - self._began, 0.0) if self._worked == math.inf else 0.0)
         recent, self._noted = work - self._noted, work
         return begin < self._worked and recent > BESIDE * seconds
@@ -72,7 +73,7 @@ class ActiveRuns:
     def change(self, seconds: float) -> None:
         """Begin with another plan, whose runs take about ``seconds``."""
         self.forget()
-        self._median = self._fastest = seconds
+        self._median = self.fastest = seconds
         self.begin_budget()
 
     def begin_budget(self) -> None:
@@ -91,7 +92,7 @@ class ActiveRuns:
         if len(self.recent) < count:
             return None
         shortest = min(list(self.recent)[-count:])
-        return None if count > 1 and shortest > DISTURBED * self._fastest else shortest
+        return None if count > 1 and shortest > DISTURBED * self.fastest else shortest
 
     @property
     def have_gaps(self) -> bool:

@@ -166,7 +166,7 @@ class Schedule(Generic[C]):
         is_preparing = self.stage in (Stage.WAITING, Stage.COMPARING)
         if not (self._is_crowded and is_preparing) or self.is_urgent or runs.is_idle(now):
             return 0.0
-        if self.predicted and runs.median > ABSURD * self.predicted:
+        if self.predicted and runs.fastest > ABSURD * self.predicted:  # other processes slow the median
             return 0.0
         return max(runs.find_debt(BESIDE_RUNS) - GRACE, 0.0) / BESIDE_RUNS
 
