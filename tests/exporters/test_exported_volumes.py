@@ -10,6 +10,7 @@ import nnapi
 from nnapi.codes import FuseCode
 from nnapi.formats.tflite.reader import File
 from nnapi.operation_codes import CompositeCode as C
+from nnapi.ops.grid_sample import Mode, Padding
 from tests.exporters.exported_cases import run_litert, run_onnxruntime
 from tests.ops.kernel_cases import build, normal
 
@@ -18,6 +19,7 @@ PADDINGS = np.array([[1, 0], [1, 1], [0, 1]], np.int32)
 CUT = np.array([[1, 0], [1, -1], [0, 1]], np.int32)
 """Paddings of which one appends cells to a transposed convolution."""
 FILTER = normal(6, 2, 3, 2, 4)
+GRID = normal(1, 2, 3, 4, 3)
 IMAGE = normal(2, 8, 8, 3)
 REGIONS = np.array([[0, 0, 9, 9], [1.5, 1, 3, 20], [5, 5, 4, 4]], np.float32)
 
@@ -44,6 +46,8 @@ WHOLE = [
     ),
     (C.MAX_POOL_3D, lambda b, x: b.max_pool_3d(x, PADDINGS, [1, 2, 1], [2, 2, 3]), VOLUME),
     (C.AVERAGE_POOL_3D, lambda b, x: b.average_pool_3d(x, PADDINGS, [1, 2, 1], [2, 2, 3]), VOLUME),
+    (C.GRID_SAMPLE, lambda b, x: b.grid_sample(x, GRID, Mode.LINEAR, Padding.ZEROS, False), VOLUME),
+    (C.GRID_SAMPLE, lambda b, x: b.grid_sample(x, GRID, Mode.NEAREST, Padding.BORDER, True), VOLUME),
     (C.ROI_ALIGN_V2, align(2, True, False), IMAGE),
     (C.ROI_ALIGN_V2, align(0, False, False), IMAGE),
     (C.ROI_ALIGN_V2, align(2, False, True), IMAGE),

@@ -137,13 +137,18 @@ def test_integers_are_not_mixed() -> None:
         sampled(tensor("int32"), np.zeros((1, 2, 2, 1)), np.zeros((1, 1, 1, 2)), 1, 0, False, "nnapi-reference")
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("mode", "padding", "aligned"), [each for each in CASES if each[0] != Mode.CUBIC])
-def test_volumes_agree_with_loops(mode: Mode, padding: Padding, aligned: bool) -> None:
+def test_volumes_agree_with_loops(mode: Mode, padding: Padding, aligned: bool, way: str) -> None:
     """Each location is mixed from the eight cells around it, or is the nearest one."""
     random = np.random.default_rng(CASES.index((mode, padding, aligned)))
     x = random.normal(size=(2, 3, 4, 5, 2)).astype(np.float32)
     grid = random.uniform(-1.6, 1.6, (2, 2, 3, 2, 3)).astype(np.float32)
-    found = sampled(tensor("float32"), x, grid, mode, padding, aligned, "nnapi-reference")
+    if way == "openvino-cpu":
+        with pytest.raises(NnapiError, match="openvino-cpu"):
+            sampled(tensor("float32"), x, grid, mode, padding, aligned, way)
+        return
+    found = sampled(tensor("float32"), x, grid, mode, padding, aligned, way)
 
     def cell(position: float, size: int) -> int | None:
         low, high = (0.0, size - 1.0) if aligned else (-0.5, size - 0.5)
@@ -167,6 +172,19 @@ def test_volumes_agree_with_loops(mode: Mode, padding: Padding, aligned: bool) -
             if None not in cells:
                 expected += x[at[0], cells[2], cells[1], cells[0]] * np.prod([weight for _, weight in taps])
         np.testing.assert_allclose(found[at], expected, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_volumes_of_integers_are_sampled_exactly(way: str) -> None:
+    """The first location is outside, where volumes are zeros."""
+    x = np.arange(2**25, 2**25 + 24, dtype=np.int32).reshape(1, 2, 3, 2, 2)
+    grid = np.array([-3, 0, 0, -1, -1, -1, 1, 0, 1], np.float32).reshape(1, 1, 1, 3, 3)
+    if way == "openvino-cpu":
+        with pytest.raises(NnapiError, match="openvino-cpu"):
+            sampled(tensor("int32"), x, grid, Mode.NEAREST, Padding.ZEROS, True, way)
+        return
+    found = sampled(tensor("int32"), x, grid, Mode.NEAREST, Padding.ZEROS, True, way)
+    assert found.reshape(3, 2).tolist() == [[0, 0], x[0, 0, 0, 0].tolist(), x[0, 1, 1, 1].tolist()]
 
 
 def test_the_cubic_mode_takes_no_volumes() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import reduce
+from math import prod
 from operator import add
 from typing import NamedTuple
 
@@ -21,52 +22,52 @@ MOST_PIXELS = 1 << 24
 
 
 class Tap(NamedTuple):
-    """The x offset and row offset of a pixel near each location, with its weights; None if only one pixel is used."""
+    """The offsets of a pixel near each location, along x, y and perhaps z, and its weights; () if only one is used."""
 
-    x: Tensor
-    y: Tensor
-    weight_x: Tensor | None = None
-    weight_y: Tensor | None = None
+    offsets: Sequence[Tensor]
+    weights: Sequence[Tensor] = ()
 
 
 @decomposition(Composite.GRID_SAMPLE)
 def grid_sample(b: Decomposition, input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
-    require(len(input.shape) == 4, "it samples a volume")
     count, *sizes, depth = input.shape
+    sizes.reverse()  # as the grid has them: x first
     edge = int(padding == Padding.ZEROS)  # padding around the image, read for locations outside
-    height, width = (size + 2 * edge for size in sizes)
-    require(count * height * width <= MOST_PIXELS, "its images have too many pixels")
-    pixels = b.reshape(_surround(b, input) if edge else input, (count * height * width, depth))
-    rows = int(np.prod(grid.shape[:3]))
+    padded = [size + 2 * edge for size in sizes]
+    require(count * prod(padded) <= MOST_PIXELS, "its images have too many pixels")
+    pixels = b.reshape(_surround(b, input) if edge else input, (count * prod(padded), depth))
+    rows = b.reshape(grid, (prod(grid.shape[:-1]), len(sizes)))
     taps: list[Tap] = []
-    for location, weight in _find_taps(b, mode, _count_pixels(b.reshape(grid, (rows, 2)), sizes, align_corners)):
+    for location, weight in _find_taps(b, mode, _count_pixels(rows, sizes, align_corners)):
         if padding == Padding.REFLECTION:
             location = _reflect(b, location, sizes, align_corners)
         location = location + 1 if edge else location
-        location = b.minimum(b.maximum(location, 0), _pair(width - 1, height - 1))
-        taps.append(_make_tap(b, location, weight, count, (height, width)))
-    return b.reshape(_mix(b, pixels, taps), (*grid.shape[:3], depth))
+        location = b.minimum(b.maximum(location, 0), _row([size - 1 for size in padded]))
+        taps.append(_make_tap(b, location, weight, count, padded))
+    return b.reshape(_mix(b, pixels, taps, None, len(sizes) - 1), (*grid.shape[:-1], depth))
 
 
 def _surround(b: Decomposition, x: Tensor) -> Tensor:
-    """Return images with zeros around them."""
+    """Return images with zeros around them, in rows of pixels that are merged with their channels."""
+    *outer, width, depth = x.shape
+    widths = [(0, 0), *[(1, 1)] * (len(outer) - 1), (depth, depth)]
+    x = b.reshape(x, (*outer, width * depth))
     if x.type.code != INT32:
-        return b.pad(x, np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32))
-    for axis in (1, 2):
-        zeros = b.constant(np.zeros([1 if i == axis else size for i, size in enumerate(x.shape)], np.int32))
-        x = b.concatenate([zeros, x, zeros], axis)
+        return b.pad(x, np.array(widths, np.int32))
+    for axis, (around, _) in enumerate(widths):
+        zeros = np.zeros([around if i == axis else size for i, size in enumerate(x.shape)], np.int32)
+        x = b.concatenate([b.constant(zeros), x, b.constant(zeros)], axis) if around else x
     return x
 
 
 def _count_pixels(rows: Tensor, sizes: Sequence[int], is_aligned: bool) -> Tensor:
     """Return locations in pixels."""
-    height, width = ((size - is_aligned) / 2 for size in sizes)
-    location = (rows + 1) * _pair(width, height)
+    location = (rows + 1) * _row([(size - is_aligned) / 2 for size in sizes])
     return location if is_aligned else location + -0.5
 
 
 def _find_taps(b: Decomposition, mode: int, location: Tensor) -> list[tuple[Tensor, Tensor | None]]:
-    """Return the pixels around a location, each with its weights along both axes; None if there is only one pixel."""
+    """Return the pixels around a location, each with its weights along the axes; None if there is only one pixel."""
     if mode == Mode.NEAREST:
         return [(b.round(location), None)]
     low = b.floor(location)
@@ -89,40 +90,40 @@ def _cubic(x: Tensor, factors: tuple[float, ...]) -> Tensor:
 
 def _reflect(b: Decomposition, location: Tensor, sizes: Sequence[int], is_aligned: bool) -> Tensor:
     edge = 0.0 if is_aligned else -0.5
-    height, width = (max(size - 1 - 2 * edge, 1) for size in sizes)  # for a single pixel every location is 0
-    span, twice = (b.constant(_pair(times * width, times * height)) for times in (1, 2))
+    spans = [max(size - 1 - 2 * edge, 1) for size in sizes]  # for a single pixel every location is 0
+    span, twice = (b.constant(times * _row(spans)) for times in (1, 2))
     beyond = abs(location + -edge if edge else location)
     rest = beyond - b.floor(beyond / twice) * twice
     reflected = span - abs(rest - span)
     return reflected + edge if edge else reflected
 
 
-def _make_tap(b: Decomposition, location: Tensor, weight: Tensor | None, count: int, sizes: tuple[int, int]) -> Tap:
+def _make_tap(b: Decomposition, location: Tensor, weight: Tensor | None, count: int, sizes: Sequence[int]) -> Tap:
     """Return the tap at a location, as offsets into the flattened images."""
-    height, width = sizes
-    x, y = _columns(b, location * _pair(1, width))
+    strides = [prod(sizes[:axis]) for axis in range(len(sizes))]
+    *inner, outermost = _columns(b, location * _row(strides))
     if count > 1:
-        first = np.repeat(np.arange(count, dtype=np.float32) * (height * width), x.shape[0] // count)
-        y = y + first[:, None]
-    return Tap(x, y) if weight is None else Tap(x, y, *_columns(b, weight))
+        first = np.repeat(np.arange(count, dtype=np.float32) * prod(sizes), outermost.shape[0] // count)
+        outermost = outermost + first[:, None]
+    return Tap([*inner, outermost], () if weight is None else _columns(b, weight))
 
 
-def _columns(b: Decomposition, pairs: Tensor) -> list[Tensor]:
-    return [b.block(pairs, 1, column, 1) for column in (0, 1)]
+def _columns(b: Decomposition, rows: Tensor) -> list[Tensor]:
+    return [b.block(rows, 1, column, 1) for column in range(rows.shape[1])]
 
 
-def _mix(b: Decomposition, pixels: Tensor, taps: list[Tap]) -> Tensor:
-    def pick(across: Tap, down: Tap) -> Tensor:
-        location = across.x + down.y
-        number = b.cast(b.reshape(location, location.shape[:1]), out=OperandType(INT32))
-        return _weigh(b.gather(pixels, 0, number), across.weight_x)
+def _mix(b: Decomposition, pixels: Tensor, taps: Sequence[Tap], offset: Tensor | None, axis: int) -> Tensor:
+    """Mix the pixels along an axis and those inside it; ``offset`` is that of the axes outside."""
+    parts = []
+    for tap in taps:
+        location = tap.offsets[axis] if offset is None else tap.offsets[axis] + offset
+        if axis:
+            part = _mix(b, pixels, taps, location, axis - 1)
+        else:
+            part = b.gather(pixels, 0, b.cast(b.reshape(location, location.shape[:1]), out=OperandType(INT32)))
+        parts.append(part * tap.weights[axis] if tap.weights else part)
+    return reduce(add, parts)
 
-    return reduce(add, [_weigh(reduce(add, [pick(x, y) for x in taps]), y.weight_y) for y in taps])
 
-
-def _weigh(rows: Tensor, weight: Tensor | None) -> Tensor:
-    return rows if weight is None else rows * weight
-
-
-def _pair(x: float, y: float) -> Array:
-    return np.array([[x, y]], np.float32)
+def _row(values: Sequence[float]) -> Array:
+    return np.array([values], np.float32)

@@ -33,7 +33,7 @@ def grid_sample(context: OnnxContext, input: Value, grid: Value, mode: int, padd
     sampled = context.emit(
         "GridSample",
         [x, locations],
-        x.like((*x.shape[:2], *grid.shape[1:3])),
+        x.like((*x.shape[:2], *grid.shape[1:-1])),
         mode=Mode(mode).name.lower(),
         padding_mode=Padding(padding).name.lower(),
         align_corners=int(align_corners),
