@@ -209,6 +209,25 @@ def test_a_reciprocal_root_is_written_for_any_rank(tmp_path: Path) -> None:
     assert [node.op_type for node in onnx.load(tmp_path / "written.onnx").graph.node] == ["Sqrt", "Reciprocal"]
 
 
+@pytest.mark.parametrize(
+    ("type", "build"),
+    [
+        ("bool8", lambda b, x: b.less(x, b.constant(np.array([[True], [False]])))),
+        ("float32", lambda b, x: b.slice(x, [0, 0], [2, 3])),
+        ("float32", lambda b, x: b.strided_slice(x, [1, 1], [1, 1], [-1, 1], 3, 3, 0)),
+        ("float32", lambda b, x: b.strided_slice(x, [0, 2], [2, 0], [1, -1], 0, 2, 0)),
+    ],
+    ids=["bools in order", "a whole slice", "both masks", "a mask of a step back"],
+)
+def test_rare_arguments_are_written(type: str, build: Callable[..., Any], tmp_path: Path) -> None:
+    builder = nnapi.Builder()
+    x = builder.input(nnapi.tensor(type, (2, 3)), "x")
+    builder.output(build(builder, x))
+    model = builder.finish()
+    _, again = written(model, tmp_path)
+    same(model, again, 0, x=np.arange(6).reshape(2, 3).astype(model.operands[model.inputs[0]].type.dtype))
+
+
 def test_a_missing_library_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == "onnx"]:
         monkeypatch.setitem(sys.modules, name, None)

@@ -87,6 +87,14 @@ def test_what_is_left_has_the_delegates_reason(small: str) -> None:
     assert verdicts[1].reason == "RELU (#1): libsmall.so did not take RELU: small: there is no kernel for operator 19"
 
 
+def test_a_cast_without_float16_is_left(small: str) -> None:
+    """LiteRT converts to float16 and back around a delegate; other casts are the model's."""
+    builder = Builder()
+    x = builder.add(builder.input(tensor("float32", SHAPE)), X)
+    builder.output(builder.cast(x, out=tensor("int32", SHAPE)))
+    assert [verdict.supported for verdict in driver(small).verdicts(builder.finish())] == [True, False]
+
+
 def test_what_is_left_is_computed_elsewhere(device: Device) -> None:
     import nnapi
 

@@ -51,6 +51,7 @@ def test_devices_of_the_engine(
     driver = OpenVinoDriver(device)
     assert driver.info == (name, version, type, 8, (COMPOSITE_OPERATIONS,))
     assert driver.capabilities().launch_seconds == 1e-5
+    assert min(*driver.capabilities().if_, *driver.capabilities().while_) > 0
     assert driver.starts_slowly
     assert (driver.timings() is None) is (device != "CPU")
     assert driver.predict_variant("model") == ""  # type: ignore[arg-type]
