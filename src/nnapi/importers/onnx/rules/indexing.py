@@ -228,7 +228,7 @@ def read_coordinates(node: OnnxNode, i: int, sizes: Shape, shape: Shape) -> tupl
         return indices, node.flag(True)
     array = node.array(i)
     expressible(DYNAMIC not in sizes or not array.size or array.min() >= 0, "indices count from a dynamic end")
-    found = count_from_start(array.reshape(shape or (1,)), np.array([size or ENDLESS for size in sizes]))
+    found = count_from_start(array.reshape(shape), np.array([size or ENDLESS for size in sizes]))
     return node.constant(found.astype(np.int32)), node.flag(False)
 
 
