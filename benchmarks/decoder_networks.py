@@ -163,14 +163,44 @@ def save_vits(path: Path, width: int, *, positions: bool) -> None:
     save(path, wrap(VitsModel(config), forward), {"ids": torch.ones(1, 9).long()})
 
 
+def save_speech(path: Path, width: int, *, positions: bool) -> None:
+    """Export a network that aligns frames of sound with letters by durations, which depend on the letters."""
+    import torch
+    from torch import nn
+
+    class Speech(nn.Module):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding, self.encoder = nn.Embedding(40, width), nn.Conv1d(width, width, 5, padding=2)
+            self.durations, self.statistics = nn.Conv1d(width, 1, 3, padding=1), nn.Conv1d(width, 2 * width, 1)
+            self.flow = nn.Conv1d(width, width, 5, padding=2)
+            self.first, self.second = nn.ConvTranspose1d(width, 32, 16, 8, 4), nn.ConvTranspose1d(32, 16, 8, 4, 2)
+            self.last = nn.Conv1d(16, 1, 7, padding=3)
+
+        def forward(self, ids: Any) -> tuple[Any, ...]:
+            x = torch.relu(self.encoder(self.embedding(ids).transpose(1, 2)))
+            durations = torch.ceil(torch.exp(self.durations(x) * 0.2) * 1.5)
+            frames = torch.arange(durations.sum().clamp_min(1).long())
+            valid = (frames < durations.cumsum(-1).transpose(1, 2)).float()
+            path = valid - nn.functional.pad(valid, (0, 0, 1, 0))[:, :-1]
+            mean, spread = self.statistics(x).chunk(2, 1)
+            latents = mean @ path + torch.exp(spread @ path) * 0.1
+            latents = latents - self.flow(latents)
+            sound = self.second(nn.functional.leaky_relu(self.first(latents), 0.1))
+            return (torch.tanh(self.last(sound)),)
+
+    save(path, Speech().eval(), {"ids": torch.ones(1, 9).long()})
+
+
 FAMILIES: dict[str, Callable[..., None]] = {
     "gpt2": save_gpt2,
     "qwen2": save_qwen2,
     "whisper": save_whisper,
     "t5": save_t5,
     "vits": save_vits,
+    "speech": save_speech,
 }
-WITHOUT_POSITIONS = {"t5", "vits"}
+WITHOUT_POSITIONS = {"t5", "vits", "speech"}
 """Families that take no positions as an input."""
 
 

@@ -1,12 +1,13 @@
-"""Generate texts with decoders of five families, and count compilations and processor time beside other engines.
+"""Generate texts with decoders of six families, and count compilations and processor time beside other engines.
 
     python -m benchmarks.decoders [FAMILY… | FILE.onnx…] [--width 64 256] [--texts 3] [--tokens 64]
 
 Each file runs in processes of nnapi, ONNX Runtime, and OpenVINO with dynamic dimensions, all on one thread.
 A text is a prompt with an empty past, and then single tokens. ``text1`` contains compilations; for the other texts,
 ``÷`` is nnapi's processor time divided by that of the faster of the two other engines in the same text. The lengths
-of prompts differ. VITS, which has no past, reads texts that grow by a letter. Exporting a family needs torch and
-transformers; a file is run as it is. The values of all engines must agree within 1e-4 of the largest.
+of prompts differ. VITS and the network of speech, which have no past, read texts that grow by a letter. Exporting a
+family needs torch and transformers; a file is run as it is. The values of all engines must agree within 1e-4 of the
+largest.
 """
 
 from __future__ import annotations

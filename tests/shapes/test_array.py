@@ -35,6 +35,19 @@ def test_a_list_of_sizes_stays_a_list_of_expressions(symbols: Symbols) -> None:
     assert isinstance(as_integers([1, 2], np.int32), np.ndarray)
 
 
+def test_rows_of_sizes_stay_expressions(symbols: Symbols) -> None:
+    """The pads of an axis before and behind it, which files list in another order."""
+    a = symbols.add(5, "s")
+    found: Any = as_integers([[0, 0], [a - 1, 1]], np.int32)
+    turned: Any = as_integers([0, a - 1, 0, 1], np.int32).reshape(2, 2).transpose()
+    for array in (found, turned):
+        assert array.shape == array.T.shape == (2, 2)
+        assert array.tolist()[1][0] == array.T.tolist()[0][1] == a - 1
+        np.testing.assert_array_equal(Substitution([7]).array(array), [[0, 0], [6, 1]])
+    assert not symbols.guards
+    assert as_integers([[1, 2], [3, 4]], np.int32).tolist() == [[1, 2], [3, 4]]
+
+
 def test_functions_of_an_array_are_computed_again(symbols: Symbols) -> None:
     a = symbols.add(3, "s")
     rows: Any = number_elements((a, 2))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from nnapi.shapes.size import drop_ones, is_one, is_same
+from nnapi.shapes.size import Section, count_positions, drop_ones, is_one, is_same, make_section
 from nnapi.shapes.symbols import Substitution, Symbols
 
 
@@ -99,6 +99,19 @@ def test_sizes_that_are_1_together_stay_equal() -> None:
     assert wide[1] == wide[0]
     assert not symbols.find_broken(Substitution([6, 6]))
     assert symbols.find_broken(Substitution([6, 1]))
+
+
+def test_bounds_of_a_section_are_not_fixed() -> None:
+    symbols = Symbols()
+    size = symbols.add(5, "s")
+    assert make_section(1, 7, 2) == range(1, 7, 2)
+    found = make_section(0, size - 1, 1)
+    assert found == Section(0, size - 1)
+    assert count_positions(found) == size - 1
+    assert count_positions(range(1, 7, 2)) == 3
+    assert not symbols.find_broken(Substitution([8]))
+    assert make_section(0, size, 2) == range(0, 5, 2)
+    assert symbols.find_broken(Substitution([8])), "a step fixes the size"
 
 
 def test_answers_that_only_sizes_from_1_on_give_are_known() -> None:

@@ -12,6 +12,7 @@ from nnapi.model.operation import Operation
 from nnapi.model.parameter import HIGH, Scalar, Tensor, Values, upto
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.signature_types import numbers, reals
+from nnapi.shapes.size import Section, count_positions, make_section
 
 SLICE = Operation(
     OperationCode.SLICE,
@@ -66,13 +67,14 @@ def infer_strided_slice_shape(
     shape = []
     for axis, steps in enumerate(slice_steps(input.shape, begin, end, strides, begin_mask, end_mask)):
         if shrink_axis_mask >> axis & 1:
+            length = count_positions(steps)
             need(
-                steps.step > 0 and len(steps) == 1,
-                f"axis {axis} is dropped by shrink_axis_mask, but is sliced to {len(steps)} with stride {steps.step}, "
+                steps.step > 0 and length == 1,
+                f"axis {axis} is dropped by shrink_axis_mask, but is sliced to {length} with stride {steps.step}, "
                 "must be sliced to 1 with a stride above 0",
             )
         else:
-            shape.append(len(steps))
+            shape.append(count_positions(steps))
     return tuple(shape) or (1,)
 
 
@@ -82,11 +84,13 @@ def strided_slice(
 ) -> Array:
     steps = slice_steps(input.shape, begin, end, strides, begin_mask, end_mask)
     out = input[tuple(_as_slice(s) for s in steps)]
-    shape = tuple(len(s) for axis, s in enumerate(steps) if not shrink_axis_mask >> axis & 1)
+    shape = tuple(count_positions(s) for axis, s in enumerate(steps) if not shrink_axis_mask >> axis & 1)
     return out.reshape(shape or (1,))
 
 
-def slice_steps(shape: Shape, begin: Array, end: Array, strides: Array, begin_mask: int, end_mask: int) -> list[range]:
+def slice_steps(
+    shape: Shape, begin: Array, end: Array, strides: Array, begin_mask: int, end_mask: int
+) -> list[range | Section]:
     ranges = []
     for axis, (dimension, first, last, step) in enumerate(
         zip(shape, begin.tolist(), end.tolist(), strides.tolist(), strict=True)
@@ -95,13 +99,13 @@ def slice_steps(shape: Shape, begin: Array, end: Array, strides: Array, begin_ma
         from_end, to_end = (low, high) if step > 0 else (high, low)
         start = from_end if begin_mask >> axis & 1 else min(max(first + dimension * (first < 0), low), high)
         stop = to_end if end_mask >> axis & 1 else min(max(last + dimension * (last < 0), low), high)
-        ranges.append(range(start, stop, step))
+        ranges.append(make_section(start, stop, step))
     return ranges
 
 
-def _as_slice(steps: range) -> slice:
+def _as_slice(steps: range | Section) -> slice:
     """Return indices as a slice for NumPy; a stop of -1 becomes None, because NumPy's -1 is the last element."""
-    if not steps:
+    if not count_positions(steps):
         return slice(0)
     return slice(steps.start, steps.stop if steps.stop >= 0 else None, steps.step)
 

@@ -143,7 +143,13 @@ class SymbolicArray(NDArrayOperatorsMixin):
 
     def transpose(self, *order: Any) -> SymbolicArray:
         axes = order[0] if len(order) == 1 else order or tuple(range(self.ndim))[::-1]
+        if self.elements is not None:
+            return SymbolicArray.of(self.symbols, self.elements.transpose(axes), self.dtype)
         return self.derive(lambda array: array.transpose(axes), [self], [self.shape[axis] for axis in axes])
+
+    @property
+    def T(self) -> SymbolicArray:
+        return self.transpose()
 
     def copy(self) -> SymbolicArray:
         return self
@@ -179,9 +185,12 @@ def find_symbols(values: Sequence[Any]) -> Symbols | None:
 
 
 def as_integers(values: Any, dtype: Any) -> Any:
-    """Return an integer array of ints and sizes; a SymbolicArray if there are sizes."""
+    """Return an integer array of ints and sizes, or of rows of them; a SymbolicArray if there are sizes."""
     if is_symbolic(values):
         return values.astype(dtype)
+    if isinstance(values, list) and values and isinstance(values[0], list | tuple):
+        flat = as_integers([each for row in values for each in row], dtype)
+        return flat.reshape((len(values), len(values[0])))
     symbols = find_symbols(values) if isinstance(values, list | tuple) else None
     return np.asarray(values, dtype) if symbols is None else SymbolicArray.of(symbols, list(values), dtype)
 

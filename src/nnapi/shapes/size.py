@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import add, mul, sub
 from typing import Any, Protocol
 
@@ -192,6 +193,28 @@ def drop_ones(sizes: Sequence[int]) -> list[int]:
     if len(set(map(number_of, wide))) < 2:
         return wide
     return [size for size in wide if size != 1]
+
+
+@dataclass(frozen=True)
+class Section:
+    """Successive positions along an axis, whose bounds depend on sizes; those of a range do not."""
+
+    start: int
+    stop: int
+    step: int = 1
+
+
+def make_section(start: int, stop: int, step: int) -> range | Section:
+    """Return the positions from ``start`` to ``stop``; a step other than 1 fixes sizes."""
+    has_sizes = isinstance(start, Size) or isinstance(stop, Size)
+    return Section(start, stop) if has_sizes and step == 1 else range(start, stop, step)
+
+
+def count_positions(positions: range | Section) -> int:
+    """Return the number of positions."""
+    if isinstance(positions, range):
+        return len(positions)
+    return positions.stop - positions.start if positions.stop > positions.start else 0
 
 
 def _read(value: Any) -> Expression | None:

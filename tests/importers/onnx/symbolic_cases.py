@@ -136,6 +136,57 @@ def make_masked() -> bytes:
     return make(nodes, inputs, values)
 
 
+def make_speech() -> bytes:
+    """Letters and their frames, as networks of speech align them: a path from cumulated durations, and relative
+    positions from a table that is padded to the length."""
+    nodes = [
+        node("Gather", "table ids", "x"),
+        node("Transpose", "x", "t", perm=[0, 2, 1]),
+        node("Slice", "t last lowest second last", "flipped", steps=[-1]),
+        node("Shape", "ids", "n", start=1, end=2),
+        node("Squeeze", "n", "length"),
+        node("Mul", "n two", "doubled"),
+        node("Squeeze", "doubled", "most"),
+        node("Range", "zero most one", "frames"),
+        node("ConstantOfShape", "n", "durations", value=numpy_helper.from_array(np.array([2], np.int64))),
+        node("CumSum", "durations zero", "ends"),
+        node("Unsqueeze", "ends second", "end"),
+        node("Less", "frames end", "before"),
+        node("Cast", "before", "valid", to=FLOAT),
+        node("Pad", "valid shift", "shifted"),
+        node("Slice", "shifted first last first", "previous"),
+        node("Sub", "valid previous", "path"),
+        node("MatMul", "flipped path", "spread"),
+        node("Sub", "n second", "more"),
+        node("Concat", "more more first first", "pads", axis=0),
+        node("Reshape", "pads wide", "pairs"),
+        node("Transpose", "pairs", "turned", perm=[1, 0]),
+        node("Reshape", "turned flat", "around"),
+        node("Pad", "relative around", "positions"),
+        node("Slice", "positions first n first", "own"),
+        node("MatMul", "own spread", "scores"),
+        node("ConvTranspose", "spread up", "sound", strides=[2]),
+        node("ReduceMean", "scores", "mean", keepdims=0),
+        node("Add", "sound mean", "y"),
+    ]
+    values = {
+        "zero": np.array(0),
+        "one": np.array(1),
+        "two": np.array([2]),
+        "first": np.array([0]),
+        "second": np.array([1]),
+        "last": np.array([-1]),
+        "lowest": np.array([-(2**31)]),
+        "shift": np.array([1, 0, 0, 0]),
+        "wide": np.array([2, 2]),
+        "flat": np.array([-1]),
+        "table": weights(30, 8),
+        "relative": weights(3, 8),
+        "up": weights(8, 4, 4),
+    }
+    return make(nodes, {"ids": [1, "length"]}, values)
+
+
 def make_filled() -> bytes:
     """Constants of computed shapes: filled, expanded, sliced, tiled, and divided sizes."""
     nodes = [
@@ -195,6 +246,10 @@ def choose_masked(rng: Any) -> Shapes:
     return {"ids": (1, length), "mask": (1, past + length), "past": (1, 2, past, 4)}
 
 
+def choose_speech(rng: Any) -> Shapes:
+    return {"ids": (1, int(rng.integers(9, 40)))}
+
+
 def choose_filled(rng: Any) -> Shapes:
     return {"x": (int(rng.integers(2, 6)), int(rng.integers(4, 30)))}
 
@@ -208,6 +263,7 @@ CASES = {
     "step": (make_positions, choose_step),
     "prompt": (make_positions, choose_prompt),
     "masked": (make_masked, choose_masked),
+    "speech": (make_speech, choose_speech),
     "filled": (make_filled, choose_filled),
     "images": (make_images, choose_image),
 }

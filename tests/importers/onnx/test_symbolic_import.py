@@ -119,12 +119,33 @@ def test_a_file_that_symbols_cannot_express_is_imported_for_each_size(
     assert len(imports) > begun + 1
 
 
+def test_sizes_that_depend_on_data_are_not_constants() -> None:
+    """The shape of a comparison of all positions up to the largest value with rows: one size is known, one is not."""
+    nodes = [
+        node("ReduceMax", "ids", "most", keepdims=0),
+        node("Range", "zero most one", "columns"),
+        node("Less", "columns ids", "under"),
+        node("Shape", "under", "s"),
+        node("Gather", "s last", "n"),
+        node("Range", "zero n one", "all"),
+        node("Cast", "all", "y", to=TensorProto.FLOAT),
+    ]
+    content = make(nodes, {"ids": ["rows", 1]}, {"zero": np.array(0), "one": np.array(1), "last": np.array(1)})
+    model, shapes = load(content), Shapes(ids=(3, 1))
+    found, static = specialize(model, shapes), nnapi.load(content, shapes=shapes)
+    assert hash_content(found) == hash_content(static)
+    (result,) = nnapi.compile(found, "nnapi-reference").run(np.array([[2], [5], [3]], np.int32))
+    assert result.tolist() == [0, 1, 2, 3, 4]
+
+
 KERNELS: dict[str, tuple[str, Callable[..., Any], dict[str, Any]]] = {
     "Cast": ("x", lambda x: x.astype(np.float32), {"to": TensorProto.FLOAT}),
     "Transpose": ("x", np.transpose, {}),
     "ReduceProd": ("s", lambda s: s.prod(keepdims=True), {}),
     "Where": ("c s t", np.where, {}),
     "Div": ("s t", lambda s, t: s // t, {}),
+    "Flatten": ("x", lambda x: x.reshape(1, -1), {"axis": 0}),
+    "Pad": ("x p", lambda x, p: np.pad(x, [(0, p[2]), (p[1], 0)]), {}),
     "Concat": ("x x", lambda *xs: np.concatenate(xs, 0), {"axis": 0}),
     "Size": ("x", np.size, {}),
     "Min": ("s t", np.minimum, {}),
@@ -146,6 +167,7 @@ def test_constants_of_sizes_are_folded_as_onnx_defines(kind: str) -> None:
         "s": as_integers([n, n * 2], np.int64),
         "t": np.array([3, 2]),
         "c": np.array([True, False]),
+        "p": as_integers([0, 1, n * 2, 0], np.int64),
     }
     proto = helper.make_node(kind, names.split(), ["y"], **attributes)
     file: Any = None

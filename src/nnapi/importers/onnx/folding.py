@@ -216,10 +216,13 @@ def _compute_symbolic(
     """Return the result of a node on constants of which some depend on sizes; None if an input is computed."""
     if proto.op_type in NEVER or any(tensor is not None and tensor.array is None for tensor in tensors):
         return None
+    is_dynamic_shape = any(tensor is not None and tensor.is_dynamic_shape for tensor in tensors)
     names = [name for name in proto.output if name]
-    if len(names) > 1:
-        return [constant(name, _fold_output(proto, opset, tensors, i)) for i, name in enumerate(proto.output)]
-    return [constant(names[0], _fold_output(proto, opset, tensors, 0))]
+    results: list[OnnxTensor | None] = []
+    for i, name in enumerate(proto.output if len(names) > 1 else names):
+        array = _fold_output(proto, opset, tensors, i)
+        results.append(constant(name, array, is_dynamic_shape=is_dynamic_shape and bool((array < 0).any())))
+    return results
 
 
 def _fold_output(proto: onnx.NodeProto, opset: int, tensors: Sequence[OnnxTensor | None], position: int) -> Array:

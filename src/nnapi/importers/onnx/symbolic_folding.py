@@ -98,6 +98,12 @@ def _reshape(arrays: Sequence[Any], attributes: Attributes) -> Any:
     return arrays[0].reshape(tuple(wanted)) if is_symbolic(arrays[0]) else None
 
 
+def _flatten(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    shape, axis = arrays[0].shape, attributes["axis"].i if "axis" in attributes else 1
+    axis += len(shape) if axis < 0 else 0
+    return arrays[0].reshape((math.prod(shape[:axis]), math.prod(shape[axis:])))
+
+
 def _gather(arrays: Sequence[Any], attributes: Attributes) -> Any:
     data, indices = arrays
     axis = (attributes["axis"].i if "axis" in attributes else 0) % data.ndim
@@ -220,12 +226,22 @@ def _slice(arrays: Sequence[Any], attributes: Attributes) -> Any:
         return None
     shape = list(data.shape)
     for axis, start, end in zip(axes, starts, ends, strict=True):
-        low, high = (_clamp(each, shape[axis]) for each in (start, end))
+        low, high = (clamp(each, shape[axis]) for each in (start, end))
         shape[axis] = high - low if high > low else 0
     return tuple(shape)
 
 
-def _clamp(bound: Any, size: Any) -> Any:
+def _pad(arrays: Sequence[Any], attributes: Attributes) -> Any:
+    shape, is_input = list(arrays[0].shape), len(arrays) > 1 and arrays[1] is not None
+    pads = _integers(arrays[1]) if is_input else list(attributes["pads"].ints) if "pads" in attributes else []
+    axes = range(len(shape)) if len(arrays) < 4 or arrays[3] is None else [int(each) for each in _integers(arrays[3])]
+    for axis, before, behind in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
+        shape[axis] += before + behind
+    return tuple(shape)
+
+
+def clamp(bound: Any, size: Any) -> Any:
+    """Return the bound of a slice, which may count from the end of an axis, as a position from 0 to the axis's end."""
     if bound < 0:
         bound = bound + size
     if bound < 0:
@@ -239,9 +255,11 @@ KERNELS: dict[str, Callable[[Sequence[Any], Attributes], Any]] = {
     "ConstantOfShape": _fill,
     "Div": _div,
     "Expand": _expand,
+    "Flatten": _flatten,
     "Gather": _gather,
     "Identity": lambda arrays, attributes: arrays[0],
     "MatMul": _multiply,
+    "Pad": _pad,
     "Range": _range,
     "ReduceProd": _product,
     "Reshape": _reshape,

@@ -79,7 +79,7 @@ def slice_block(b: Decomposition, input: Tensor, begin: Array, size: Array) -> T
 @decomposition(Op.STRIDED_SLICE)
 def strided_slice(b: Decomposition, input: Tensor, shrink_axis_mask: int, **bounds: Any) -> Tensor:
     for axis, steps in enumerate(slice_steps(input.shape, **bounds)):
-        input = b.pick(input, axis, steps)
+        input = b.pick(input, axis, range(steps.start, steps.stop, steps.step))
     return b.reshape(input, result_dimensions(b))
 
 

@@ -12,6 +12,7 @@ from nnapi.model.operand import Array
 from nnapi.operation_codes import CompositeCode as Composite
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.slice import slice_steps
+from nnapi.shapes.size import count_positions
 
 FARTHEST = np.iinfo(np.int64).min
 """The end of a backward slice that includes the first element."""
@@ -81,7 +82,7 @@ def strided_slice(context: OnnxContext, input: Value, begin: Array, end: Array, 
             begins[axis] = 0 if step > 0 else size - 1
         if end_mask >> axis & 1:
             ends[axis] = size if step > 0 else FARTHEST
-    shape = [len(steps) for steps in slice_steps(input.shape, begin, end, strides, begin_mask, end_mask)]
+    shape = [count_positions(steps) for steps in slice_steps(input.shape, begin, end, strides, begin_mask, end_mask)]
     bounds = [constant(begins), constant(ends), constant(range(len(shape))), constant(strides)]
     taken = context.emit("Slice", [input, *bounds], input.like(shape))
     return context.reshape(taken, context.result().shape)

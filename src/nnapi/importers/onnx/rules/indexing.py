@@ -13,12 +13,14 @@ from nnapi.importers.onnx.computed_sizes import read_size
 from nnapi.importers.onnx.layout import align, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, WIDEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import rule
+from nnapi.importers.onnx.symbolic_folding import clamp
 from nnapi.importers.onnx.tensors import BOOL, DYNAMIC, INT64, OnnxTensor
 from nnapi.importers.refusals import expressible, need_elements
 from nnapi.importers.terms import Term, choose, select
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.operation_codes import Code, CompositeCode
-from nnapi.shapes.array import as_integers, is_whole
+from nnapi.shapes.array import as_integers, has_sizes, is_whole
+from nnapi.shapes.size import Section, count_positions, make_section
 
 ENDLESS = 2**31 - 1
 
@@ -30,27 +32,35 @@ def slice_axes(node: OnnxNode) -> OnnxTensor:
         return _slice_at_run(node)
     value, axis_of, is_nhwc = read_as_stored(node, 0)
     shape = list(tensor.dims)
-    chosen: dict[int, range] = {}
+    chosen: dict[int, range | Section] = {}
     for axis, part in _parts(node, tensor.rank).items():
         if (part.start, part.stop, part.step) == (0, None, 1):
             continue
         if tensor.dims[axis] == DYNAMIC and node.conversion.state.sizes_depend_on_data:
             return _slice_at_run(node)
-        chosen[axis] = range(*part.indices(node.static_size(0, axis)))
-        if not len(chosen[axis]) and not tensor.is_known and node.conversion.state.sizes_depend_on_data:
+        chosen[axis] = _choose(part, node.static_size(0, axis))
+        length = count_positions(chosen[axis])
+        if not length and not tensor.is_known and node.conversion.state.sizes_depend_on_data:
             found = _slice_at_run(node)
             found.is_empty = True
             return found
-        need_elements(len(chosen[axis]))
-        shape[axis] = len(chosen[axis])
+        need_elements(length)
+        shape[axis] = length
     if tensor.rank > HIGHEST_RANK and value.shape != tensor.dims and not is_nhwc:
         sizes = list(node.static_shape(0))
         for axis, each in chosen.items():
             value = _slice_along(node, view_around(node, value, tuple(sizes), axis), {1: each})
-            sizes[axis] = len(each)
+            sizes[axis] = count_positions(each)
     else:
         value = _slice_along(node, value, {axis_of[axis]: each for axis, each in chosen.items()})
     return node.result(value, tuple(shape), elem=tensor.elem, is_nhwc=is_nhwc)
+
+
+def _choose(part: slice, size: int) -> range | Section:
+    """Return the elements that a slice takes of an axis."""
+    if part.step != 1 or not has_sizes([part.start, part.stop, size]):
+        return range(*part.indices(size))
+    return make_section(clamp(part.start, size), size if part.stop is None else clamp(part.stop, size), 1)
 
 
 def _slice_at_run(node: OnnxNode) -> OnnxTensor:
@@ -92,16 +102,16 @@ def _clamp_bound(node: OnnxNode, i: int, k: int, size: Term, step: int) -> Term:
     return positive.apply(OperationCode.MAXIMUM, low).apply(OperationCode.MINIMUM, high)
 
 
-def _slice_along(node: OnnxNode, value: Value, chosen: Mapping[int, range]) -> Value:
+def _slice_along(node: OnnxNode, value: Value, chosen: Mapping[int, range | Section]) -> Value:
     """Slice a value along the axes in ``chosen``."""
     begin, size = [0] * value.rank, [-1] * value.rank
     for axis, each in chosen.items():
         if each.step == 1:
-            begin[axis], size[axis] = each.start, len(each)
+            begin[axis], size[axis] = each.start, count_positions(each)
     if any(each != -1 for each in size):
         value = node.slice(value, begin, size)
     for axis, each in chosen.items():
-        if each.step != 1:
+        if isinstance(each, range) and each.step != 1:
             value = slice_with_step(node, value, axis, each)
     return value
 
