@@ -2,6 +2,7 @@
 
 import threading
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -326,6 +327,32 @@ def test_lengths_that_cannot_be_padded_stay_with_all_sizes(monkeypatch: pytest.M
     clocked = Clocked(np.sum, monkeypatch)
     clocked.run(5, *range(20, 64), *range(20, 64))
     assert clocked.log == [(5,), "all sizes", (128,)], "padding was tried once"
+
+
+def test_growing_lengths_are_prepared_for_all_sizes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Padding may be inexact: that would be a compilation for nothing."""
+    clocked = Clocked(np.sum, monkeypatch)
+    clocked.run(*range(5, 10))
+    assert clocked.log == [(5,), "all sizes"]
+
+
+def test_all_devices_are_asked_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compilation for the device of a similar shape does not decide that others are not asked."""
+    clocked = Clocked(np.negative, monkeypatch)
+    compile: Any = clocked.found._compile
+
+    def compile_alone(shapes: Any, *rest: Any) -> Any:
+        compiled = compile(shapes, *rest)
+        if shapes == ((4,),):
+            compiled.candidates = [SimpleNamespace(name="one-size", driver=None)]
+        return compiled
+
+    monkeypatch.setattr(clocked.found, "_compile", compile_alone)
+    for size in (5, 4):
+        clocked.found.at(((size,),))
+    clocked.run(9, 12)
+    assert clocked.log == [(5,), (4,), "all sizes"]
+    assert "dynamic dimensions on all-sizes" in clocked.found.explain()
 
 
 def test_compilations_that_take_little_time_are_made_each(monkeypatch: pytest.MonkeyPatch) -> None:

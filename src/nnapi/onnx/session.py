@@ -23,7 +23,8 @@ from nnapi.onnx.ort_value import OrtMemoryInfo, OrtValue, type_of
 from nnapi.onnx.providers import choose, list_unknown
 from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, dtype_of, is_static
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.specializations import Specializations, compile_padded
+from nnapi.runtime.dynamic_compilation import compile_padded
+from nnapi.runtime.specializations import Specializations
 from nnapi.runtime.thread_counts import read_threads
 from nnapi.store.files import write_text
 

@@ -5,14 +5,15 @@ from functools import partial
 from typing import Any
 
 from nnapi.errors import BadDataError, need_value
-from nnapi.model.dynamic_model import DynamicModel, Shapes, explain_imports
+from nnapi.model.dynamic_model import DescribePadded, DynamicModel, Shapes, explain_imports
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.event import Result
 from nnapi.runtime.executors.active_plan import ActivePlan
 from nnapi.runtime.inputs import check_inputs
-from nnapi.runtime.specializations import Specializations, compile_padded
+from nnapi.runtime.padded_lengths import Further
+from nnapi.runtime.specializations import Specializations
 
 
 class DynamicCompilation(Compilation):
@@ -86,3 +87,19 @@ class DynamicCompilation(Compilation):
             f"{self.model.name} is compiled for the shapes of each run: "
             "ask at(shapes), or fix its dimensions by load(shapes=…) or --shape"
         )
+
+
+def compile_padded(
+    describe: DescribePadded,
+    compile: Callable[[Model, str | None], Compilation],
+    padded: Shapes,
+    run: Shapes,
+    device: str | None,
+) -> tuple[Compilation, Further] | None:
+    """Compile the model that ``describe`` returns for padded shapes; None if it returns none."""
+    found = describe(padded, run)
+    if found is None:
+        return None
+    model, further = found
+    further(run)  # raises OtherImportError before the compilation
+    return compile(model, device), further

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from nnapi.contract.shape_cache import ShapeCache, estimate_size
 from nnapi.errors import BadDataError, NnapiError, need_value
 from nnapi.locks import make_lock
-from nnapi.model.dynamic_model import DescribePadded, DescribeSized, OtherImportError
-from nnapi.model.model import Model
+from nnapi.model.dynamic_model import DescribeSized, OtherImportError
 from nnapi.model.operand import Array, Shape
 from nnapi.printable import pluralize
 from nnapi.runtime.behind_runs import do_behind_runs
@@ -179,17 +178,30 @@ class Specializations:
         sized = self._sized.find(shapes)
         spent = 0.0 if counted in self._challenged else self._spent.get(counted, 0.0)  # their challenger is behind runs
         if sized is None or spent > sized.seconds:
-            found = self._widen(shapes) or (None if growth is None else self._pad_from_last(growth, arrays))
+            found = self._widen(shapes)
+            made = self._prepare_sized(shapes) if found is None and sized is None else None
+            if found is None and made is None and growth is not None:
+                found = self._pad_from_last(growth, arrays)
             if found is not None:
                 return self._use(found, shapes)
-            if sized is None and self._compiling > WORTHWHILE:
-                sized = self._sized.make(shapes, self._made.values()[-1].compilation)
+            if made is not None:
+                sized = made
             elif counted == shapes:
                 sized = None
         if sized is None:
             return self._use(self._find(shapes), shapes)
         sized.runs += 1
         return Choice(sized.run, counted, sized, None if growth is None else self._challenge(growth, arrays, sized))
+
+    def _prepare_sized(self, shapes: Shapes) -> SizedRuns | None:
+        """Prepare the model for all sizes if compilations take long; ask all devices, not only that of a similar shape.
+
+        This comes before padding, of which nobody knows whether it is exact.
+        """
+        if self._compiling <= WORTHWHILE:
+            return None
+        made = [each.compilation for each in self._made.values()]
+        return self._sized.make(shapes, max(made, key=lambda each: len(each.candidates)))
 
     def _challenge(self, growth: Growth, arrays: Sequence[Array], sized: SizedRuns) -> Callable[[], None] | None:
         """Return work that compiles for padded lengths, and uses this compilation if padding is exact and faster."""
@@ -351,22 +363,6 @@ class Specializations:
 
 def _estimate(shapes: Shapes, made: Specialization) -> int:
     return estimate_size(made.compilation.model, shapes)
-
-
-def compile_padded(
-    describe: DescribePadded,
-    compile: Callable[[Model, str | None], Compilation],
-    padded: Shapes,
-    run: Shapes,
-    device: str | None,
-) -> tuple[Compilation, Further] | None:
-    """Compile the model that ``describe`` returns for padded shapes; None if it returns none."""
-    found = describe(padded, run)
-    if found is None:
-        return None
-    model, further = found
-    further(run)  # raises OtherImportError before the compilation
-    return compile(model, device), further
 
 
 def _runs(found: Specialization) -> Run:
