@@ -64,9 +64,9 @@ class EfficientDet:
             down.insert(0, self.separate(self.binary("ADD", fine, larger)))
         up = [down[0]]
         window = {"StrideW": 2, "StrideH": 2, "FilterWidth": 3, "FilterHeight": 3}
-        for given, coarse in zip(features[1:], down[1:], strict=True):
+        for feature, coarse in zip(features[1:], down[1:], strict=True):
             smaller = self.apply("MAX_POOL_2D", [up[-1]], coarse.shape, "Pool2DOptions", **window)
-            up.append(self.separate(self.binary("ADD", self.binary("ADD", given, coarse), smaller)))
+            up.append(self.separate(self.binary("ADD", self.binary("ADD", feature, coarse), smaller)))
         return up
 
     def head(self, features: Sequence[T], columns: int) -> T:
