@@ -266,7 +266,7 @@ ONNX Runtime.
 | attention: ViT, DeiT, Swin, MaxViT, MobileViT, EdgeNeXt, LeViT, ConvNeXt, MLP-Mixer, PoolFormer | right |
 | networks that generate pictures: ESPCN, DCGAN, a diffusion U-Net | right |
 | depth, segmentation, detection: DPT, SegFormer, DeepLabv3, FCN, LR-ASPP, YOLOS, DETR | right |
-| video: R3D | not measured since convolutions of volumes are read |
+| video: R3D | right |
 | detection that suppresses boxes: SSDlite, RetinaNet, Faster R-CNN | right |
 
 The next table counts the tests of operators in onnx {version} on `nnapi-reference`. A test is *passed* if it passes
