@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nnapi.codes import FuseCode
 from nnapi.testing.example import Example, ExampleGraph, OperandSource, OperationSpec
-from nnapi.testing.random.decisions import find_free_axes
+from nnapi.testing.random.decisions import find_free_axes, have_several_quotients
 from nnapi.testing.random.deviation import Computation
 from tests.testing.random.deviation_cases import FLOATS, NUMBERS, chain, computed
 from tests.testing.testing_cases import F32, Q8, constant, given, taken, tensor
@@ -123,3 +124,27 @@ def test_a_quantized_nan_may_be_computed_again_for_another_reader(number: float,
     computation.settle(1, np.array([255], np.uint8))
     computation.run(1)
     assert np.isfinite(computation.expect(2).allowance).all() == sure
+
+
+@pytest.mark.parametrize(("x", "sure"), [(14999.999, False), (2.5, True)])
+def test_a_hidden_remainder_whose_quotient_is_not_certain_may_be_0(x: float, sure: bool) -> None:
+    """14999.999 is nearly 10,000 times 1.5. Times a remainder of 0 it is 0, times all others it is above 6."""
+    numbers, hidden = tensor(F32, 1), replace(tensor(F32, 1), lifetime=OperandSource.TEMPORARY_VARIABLE)
+    divisor = replace(numbers, lifetime=OperandSource.CONSTANT_COPY, data=np.array([1.5], np.float32))
+    settings = constant("BOOL", np.bool_(False)), constant("INT32", np.int32(FuseCode.FUSED_RELU6))
+    operands = (taken(numbers), hidden, divisor, settings[0], hidden, settings[1], given(numbers))
+    calls = (
+        OperationSpec("MISH", (0,), (1,)),
+        OperationSpec("MOD", (1, 2, 3), (4,)),
+        OperationSpec("MUL", (1, 4, 5), (6,)),
+    )
+    data = {0: np.array([x], np.float32)}
+    allowance = computed(Example("remainder", ExampleGraph(operands, calls, (0,), (6,)), data, {})).expect(6).allowance
+    assert (allowance < 1e-3).all() if sure else (allowance >= 6).all()
+
+
+def test_the_elements_with_several_quotients() -> None:
+    x, y = np.array([-3000, 1, 1], np.float32), np.array([1.5, 1.5, 0.5], np.float32)
+    assert have_several_quotients(x, y, np.full(3, 1e-3), 0.0).tolist() == [True, False, True]
+    assert have_several_quotients(x, y, 0.0, 0.0).tolist() == [False] * 3
+    assert have_several_quotients(x, y, 0.0, np.array([1e-3, 0, 0])).tolist() == [True, False, False]

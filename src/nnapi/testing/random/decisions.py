@@ -64,3 +64,10 @@ def find_ties(
     with np.errstate(invalid="ignore"):
         ties: Array = (off > 0) & ~(np.abs(numbers[0] - other) > off)
     return ties
+
+
+def have_several_quotients(x: Array, y: Array, x_off: Array | float, y_off: Array | float) -> Array:
+    """Return the elements whose quotients are different integers, as ``x`` and ``y`` differ by up to these bounds."""
+    with np.errstate(all="ignore"):
+        sides = [(as_double(x) + a * x_off) / (as_double(y) + b * y_off) for a in (-1, 1) for b in (-1, 1)]
+        return np.asarray(np.ptp(np.floor(sides), axis=0) > 0)

@@ -28,7 +28,7 @@ from nnapi.runtime.device import device
 from nnapi.testing.build import build, run_example
 from nnapi.testing.compare import as_double, tolerance_for
 from nnapi.testing.example import Example, with_dynamic_outputs
-from nnapi.testing.random.decisions import find_free_axes, find_ties
+from nnapi.testing.random.decisions import find_free_axes, find_ties, have_several_quotients
 from nnapi.testing.random.float_values import on_float_values
 from nnapi.testing.random.operation_sets import (
     CHOOSING,
@@ -127,6 +127,8 @@ class Computation:
                 other |= {index: self.values[index] for index in outputs}
         else:
             self._repeat(runner, name, bounds)
+        if name in DIVIDING & STEPPING:
+            self._note_remainders(self.operations[number].inputs, outputs[0], bounds)
         if name in DIVIDING:
             self._note_poles(self.operations[number].inputs[1], outputs[0])
         if name in SEQUENCES and any(self._is_special(index) for index in outputs):
@@ -208,6 +210,11 @@ class Computation:
         found = estimate_losses(operation.type, given, made, self.example.tolerance.float)
         self._lost |= dict(zip(operation.outputs, found, strict=False))
 
+    def _note_remainders(self, inputs: Sequence[int], output: int, bounds: Mapping[int, Array]) -> None:
+        """Permit any remainder where the ``bounds`` of the operands permit several quotients."""
+        values, off = [self._value(index) for index in inputs[:2]], [bounds.get(index, 0.0) for index in inputs[:2]]
+        self._lost[output] = np.where(have_several_quotients(*values, *off), np.abs(as_double(values[1])), 0)
+
     def _note_poles(self, divisor: int, quotient: int) -> None:
         """Permit any quotient or remainder where a perturbed divisor changes sign.
 
@@ -217,7 +224,8 @@ class Computation:
         others = [other[divisor] for other in self.others]
         crosses = [np.sign(other) != sign for other in others if other is not None and other.shape == sign.shape]
         if np.any(crosses):
-            self._lost[quotient] = np.where(np.broadcast_to(np.any(crosses, 0), shape), np.inf, 0)
+            crossing = np.broadcast_to(np.any(crosses, 0), shape)
+            self._lost[quotient] = np.where(crossing, np.inf, self._lost.get(quotient, 0))
 
     def _is_uncertain(self, index: int) -> bool:
         """Return whether a device's value may differ from the reference's."""
