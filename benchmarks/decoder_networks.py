@@ -168,7 +168,7 @@ def save_speech(path: Path, width: int, *, positions: bool) -> None:
     import torch
     from torch import nn
 
-    class Speech(nn.Module):  # type: ignore[misc,name-defined]
+    class Speech(nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.embedding, self.encoder = nn.Embedding(40, width), nn.Conv1d(width, width, 5, padding=2)

@@ -39,9 +39,11 @@ def test_a_variant_of_a_model_has_an_entry_of_its_own(tmp_path: Path) -> None:
     given = Cache(tmp_path, TOKEN)
     assert locate_variant(None, b"64") is False
     assert locate_variant(given, b"") is False, "it has no name"
-    directory, token = locate_variant(given, b"64")  # type: ignore[misc]
-    assert directory == str(tmp_path)
-    assert token not in (TOKEN, locate_variant(given, b"65")[1])  # type: ignore[index]
+    own, other = (locate_variant(given, name) for name in (b"64", b"65"))
+    assert isinstance(own, tuple)
+    assert isinstance(other, tuple)
+    assert own[0] == str(tmp_path)
+    assert own[1] not in (TOKEN, other[1])
     assert locate_variant(Cache(tmp_path, TOKEN, is_own=True), b"64") is True
 
 
