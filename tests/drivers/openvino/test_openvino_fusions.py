@@ -15,6 +15,7 @@ from tests.rows import each_row
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
 from nnapi.drivers.openvino import OpenVinoDriver
+from nnapi.drivers.openvino.engine import lower_model
 
 pytestmark = pytest.mark.engine
 
@@ -142,3 +143,12 @@ def test_a_concatenation_that_is_rounded(type: str) -> None:
     model, given = builder.finish(), (np.array([-128], np.int8), np.array([59, -46, 79, -46], type))
     for which in (ENGINE, REFERENCE):
         assert compile(model, [which]).run(*given)[0].tolist() == [0, 59, -46, 79, -46]
+
+
+def test_constants_are_dequantized_before_the_engine_gets_them() -> None:
+    builder = nnapi.Builder()
+    codes = builder.constant(np.arange(-6, 6, dtype=np.int8).reshape(3, 4), tensor("int8", (3, 4), 0.5, 1))
+    real = builder.dequantize(codes, out=tensor("float32", (3, 4)))
+    builder.output(builder.add(builder.input(tensor("float32", (3, 4))), real))
+    nodes = [node.get_type_name() for node in lower_model(builder.finish()).graph().get_ordered_ops()]
+    assert sorted(nodes) == ["Add", "Constant", "Parameter", "Result"]

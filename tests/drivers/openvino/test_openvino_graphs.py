@@ -30,15 +30,6 @@ def test_an_input_that_is_an_output(dimensions: tuple[int, ...], type: str) -> N
     np.testing.assert_array_equal(compile(builder.finish(), [ENGINE]).run(values)[0], values)
 
 
-def test_constants_are_dequantized_before_the_engine_gets_them() -> None:
-    builder = nnapi.Builder()
-    codes = builder.constant(np.arange(-6, 6, dtype=np.int8).reshape(3, 4), tensor("int8", (3, 4), 0.5, 1))
-    real = builder.dequantize(codes, out=tensor("float32", (3, 4)))
-    builder.output(builder.add(builder.input(tensor("float32", (3, 4))), real))
-    nodes = [node.get_type_name() for node in lower_model(builder.finish()).graph().get_ordered_ops()]
-    assert sorted(nodes) == ["Add", "Constant", "Parameter", "Result"]
-
-
 def test_what_is_joined_stays_when_its_size_is_asked_for() -> None:
     builder = nnapi.Builder()
     x = builder.input(tensor("float32", (3,)))

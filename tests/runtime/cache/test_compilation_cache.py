@@ -20,7 +20,7 @@ from nnapi.contract.driver import PrepareOptions
 from nnapi.drivers.limited import Limited
 from nnapi.errors import DeadObjectError
 from nnapi.model.content_hash import hash_content
-from nnapi.runtime.cache.compilation_cache import LIMIT, Cache, locate_variant
+from nnapi.runtime.cache.compilation_cache import LIMIT, Cache
 from nnapi.runtime.planning.plan import Run
 from nnapi.store.entry import MAGIC, TAIL, list_entries, prune
 from nnapi.store.files import ABANDONED
@@ -33,18 +33,6 @@ TWO = np.array([1, 2], np.float32)
 
 def once(directory: Path, driver: Slow, model: Model | None = None, **options: object) -> Compilation:
     return compile(model or doubled(), Device(driver), cache=(directory, TOKEN), **options)  # type: ignore[arg-type]
-
-
-def test_a_variant_of_a_model_has_an_entry_of_its_own(tmp_path: Path) -> None:
-    given = Cache(tmp_path, TOKEN)
-    assert locate_variant(None, b"64") is False
-    assert locate_variant(given, b"") is False, "it has no name"
-    own, other = (locate_variant(given, name) for name in (b"64", b"65"))
-    assert isinstance(own, tuple)
-    assert isinstance(other, tuple)
-    assert own[0] == str(tmp_path)
-    assert own[1] not in (TOKEN, other[1])
-    assert locate_variant(Cache(tmp_path, TOKEN, is_own=True), b"64") is True
 
 
 def test_a_hit_skips_the_driver_s_prepare(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from nnapi import Device, Model
 from nnapi.contract.driver import PrepareOptions
 from nnapi.contract.winograd import PLAIN
 from nnapi.errors import BadDataError
-from nnapi.runtime.cache.compilation_cache import Cache
+from nnapi.runtime.cache.compilation_cache import Cache, locate_variant
 from tests.runtime.cache_cases import TOKEN, Slow, doubled, letters
 
 
@@ -114,3 +114,13 @@ def test_the_number_of_threads_that_the_client_chose_is_part_of_the_name(tmp_pat
 def test_a_token_has_32_bytes(size: int, tmp_path: Path) -> None:
     with pytest.raises(BadDataError, match=f"the token has {size} bytes, must have 32"):
         Cache(tmp_path, bytes(size))
+
+
+def test_a_variant_of_a_model_has_an_entry_of_its_own(tmp_path: Path) -> None:
+    given = Cache(tmp_path, TOKEN)
+    assert locate_variant(None, b"64") is False
+    assert locate_variant(given, b"") is False, "it has no name"
+    directory, token = locate_variant(given, b"64")  # type: ignore[misc]
+    assert directory == str(tmp_path)
+    assert token not in (TOKEN, locate_variant(given, b"65")[1])  # type: ignore[index]
+    assert locate_variant(Cache(tmp_path, TOKEN, is_own=True), b"64") is True
