@@ -120,7 +120,9 @@ def test_a_variant_of_a_model_has_an_entry_of_its_own(tmp_path: Path) -> None:
     given = Cache(tmp_path, TOKEN)
     assert locate_variant(None, b"64") is False
     assert locate_variant(given, b"") is False, "it has no name"
-    directory, token = locate_variant(given, b"64")  # type: ignore[misc]
-    assert directory == str(tmp_path)
-    assert token not in (TOKEN, locate_variant(given, b"65")[1])  # type: ignore[index]
+    first, second = (locate_variant(given, variant) for variant in (b"64", b"65"))
+    assert isinstance(first, tuple)
+    assert isinstance(second, tuple)
+    assert first[0] == second[0] == str(tmp_path)
+    assert len({TOKEN, first[1], second[1]}) == 3
     assert locate_variant(Cache(tmp_path, TOKEN, is_own=True), b"64") is True
