@@ -134,13 +134,12 @@ def test_a_layer_whose_parts_are_refused_stays_direct(name: str, monkeypatch: py
 def test_unsafe_operators_of_a_decomposition_keep_the_layer_direct(monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks for LiteRT's kernels also judge operators that the decomposition adds."""
     driver, model = find_driver("xnnpack-cpu"), make_convolution((1, 8, 8, 16), 16)
-    from nnapi.drivers.litert import lowering
     from nnapi.drivers.litert.unsafe_graphs import find_violation
 
     def refuse_depthwise(operator: Any, sound: Any) -> str | None:
         return "too large" if operator.kind == "DEPTHWISE_CONV_2D" else find_violation(operator, sound)
 
-    monkeypatch.setattr(lowering, "find_violation", refuse_depthwise)
+    monkeypatch.setattr("nnapi.drivers.litert.lowering.find_violation", refuse_depthwise)
     x = np.random.default_rng(0).standard_normal((1, 8, 8, 16)).astype(np.float32)
     forced, direct = (prepare(driver, model, variant).execute(Request([x])).outputs[0] for variant in (FORCED, ""))
     np.testing.assert_array_equal(forced, direct)
