@@ -4,6 +4,7 @@ import ctypes
 import subprocess
 import sys
 import threading
+from ctypes.util import find_library
 
 import pytest
 
@@ -54,6 +55,24 @@ def end(work: str, *, patience: float, seconds: float) -> tuple[int, str]:
 @needs_glibc
 def test_no_destructor_runs_while_a_thread_computes() -> None:
     assert end("compute", patience=0.1, seconds=3600.0) == (5, "buffered")
+
+
+@needs_glibc
+def test_a_thread_that_cpp_would_terminate_does_not_abort_the_process() -> None:
+    if find_library("stdc++") is None:
+        pytest.skip("libstdc++ is not installed")
+    code = """
+import ctypes, sys, threading, time
+from nnapi import exits
+
+terminate = ctypes.CDLL("libstdc++.so.6")._ZSt9terminatev
+exits.skip_destructors()
+threading.Thread(target=terminate, daemon=True).start()
+time.sleep(0.2)
+sys.exit(5)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (5, "")
 
 
 def test_destructors_run_after_a_computation() -> None:

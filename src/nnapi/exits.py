@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from nnapi.errors import OpFailedError
 
@@ -79,7 +79,8 @@ def may_join() -> bool:
 
 def skip_destructors() -> None:
     """Make exit() end the process, with its status and its output, before the handlers and destructors that are
-    registered now. Only glibc permits this."""
+    registered now. Only glibc permits this. A thread that wants the interpreter until then hangs: Python before 3.14
+    unwinds it, and C++ would abort the process where its engine forbids that."""
     import ctypes  # on demand: few processes end while they compute
 
     global _must_skip
@@ -88,6 +89,8 @@ def skip_destructors() -> None:
     if hasattr(libc, "on_exit") and hasattr(libc, "fcloseall"):
         libc.on_exit(libc._exit, None)
         libc.__cxa_atexit(libc.fcloseall, None, None)  # runs before _exit
+    with suppress(OSError, AttributeError):  # no engine has loaded the library of C++
+        ctypes.CDLL("libstdc++.so.6", os.RTLD_NOLOAD)._ZSt13set_terminatePFvvE(libc.pause)
 
 
 def must_skip_destructors() -> bool:
