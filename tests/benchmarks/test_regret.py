@@ -1,11 +1,14 @@
 """Simulated trials: how long they stay with a slow plan, what they cost, and how often they end on a wrong one."""
 
+import pytest
+
 from benchmarks.regret import CASES, NOISES, Case, describe, simulate
 from tests.rows import each_row
 
 SEEDS, SECONDS = 8, 3.0
 
 
+@pytest.mark.slow
 @each_row("noise", NOISES)
 @each_row("case", CASES, ids=[case.name for case in CASES])
 def test_regret_is_bounded(case: Case, noise: str) -> None:

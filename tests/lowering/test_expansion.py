@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 from nnapi import Builder, tensor
 from nnapi.compiling import compile
@@ -38,6 +39,7 @@ WHOLE = {CompositeCode[name] for name in [*VALUES_DECIDE, *MODULES["bits"]]}
 regions that ROI_ALIGN_V2 gets of others may lie outside the image. Others compute on bits."""
 
 
+@pytest.mark.slow
 @each_row("code", sorted(COMPOSITE_CODES), ids=lambda code: NAMES[code])
 def test_random_calls_compute_what_their_decomposition_does(code: int) -> None:
     """The bound is that of float32 sums; operations that round or move values are exact."""

@@ -217,6 +217,7 @@ def test_one_that_dies_when_it_is_loaded_is_unavailable(tmp_path: Path, monkeypa
         _ = broken[0].info
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_one_that_hangs_is_given_up(tmp_path: Path) -> None:
     with pytest.raises(DeadObjectError, match="said nothing|did not answer"):

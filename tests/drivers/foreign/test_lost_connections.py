@@ -125,6 +125,7 @@ def test_a_fork_leaves_the_connection_to_its_parent(taking: str) -> None:
     assert len(agent.list_devices()) == 1
 
 
+@pytest.mark.slow
 def test_a_hanging_library_ends_with_its_client(tmp_path: Path) -> None:
     library = build(tmp_path, **TAKING | {"Execution_compute": "for (;;) pause();"})
     with serve(tmp_path, library) as address:

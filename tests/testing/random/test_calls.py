@@ -41,6 +41,7 @@ def drawn(example: Example) -> tuple[object, ...]:
     return operands, data, inputs, example.main.operations
 
 
+@pytest.mark.slow
 @each_row("operation", OPERATIONS, ids=lambda operation: operation.name)
 def test_an_operation_computes_or_refuses_with_a_message(operation: Operation) -> None:
     for seed in range(DRAWS):
