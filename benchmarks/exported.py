@@ -47,6 +47,8 @@ operations with the reasons.
 - On processors without VNNI instructions, ONNX Runtime's optimizations changed results of exported **quantized .onnx**
   files by up to 83 of 256 quantization steps. The entry `session.x64quantprecision` of ONNX Runtime's session options,
   with the value 1, made the results of the one model tried exact.
+- LiteRT's XNNPACK delegate (2.3.0) returns NaN for **RSQRT** of 0. LiteRT's own kernel and nnapi's devices return
+  infinity. `nnapi check --random --against litert` reports this as a failure.
 - **.tflite**: IF and WHILE refer to subgraphs. The file stores float16 values as float16, and TFLite computes them in
   float32. It rounds them to float16 before operations whose results jump, such as comparisons. The states of recurrent
   cells become TFLite variables. Each run first sets these variables to the states that the model has as inputs or
