@@ -243,6 +243,22 @@ def test_all_attributes_beside_onnx_runtime(kind: str, options: dict[str, Any], 
         np.testing.assert_allclose(one, other, 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("options", [{}, {"clip": 100.0}], ids=["sequence", "composite"])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("kind", GATES)
+def test_weights_may_be_computed(kind: str, direction: str, options: dict[str, Any]) -> None:
+    weights = random_inputs(kind, 2 if direction == "bidirectional" else 1)
+    weights = {name: array for name, array in weights.items() if len(name) == 1}  # W, R, B and P
+    names = ["x", "W", "R", "B", "", "", "", "P"][: 8 if "P" in weights else 4]
+    node = helper.make_node(kind, names, ["y"], hidden_size=UNITS, direction=direction, **options)
+    given = {"x": X, **weights}
+    inputs = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, each.shape) for name, each in given.items()]
+    graph = helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name="y")])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (found,) = nnapi.compile(nnapi.load(proto.SerializeToString()), "nnapi-reference").run(*given.values())
+    np.testing.assert_allclose(found, computed(loaded([node], weights, 17, X), X), 1e-5, 1e-6)
+
+
 @pytest.mark.parametrize("layout", [0, 1])
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("kind", GATES)

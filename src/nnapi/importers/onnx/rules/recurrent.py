@@ -1,7 +1,7 @@
 """LSTM, GRU and RNN: NNAPI's sequences where these have the same meaning, else composites."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,14 +23,14 @@ FUNCTIONS = {"relu": RELU, "tanh": TANH, "sigmoid": LOGISTIC}
 
 
 class Direction(NamedTuple):
-    """One direction of a node, with its constant weights."""
+    """One direction of a node, with its weights: arrays, or values if the model computes them."""
 
     node: OnnxNode
     k: int
     x: Value
-    weights: Array
-    recurrent: Array
-    bias: Array
+    weights: Array | Value
+    recurrent: Array | Value
+    bias: Array | Value
     """First that of the input, then that of the recurrence."""
     lengths: Value
     activations: list[int]
@@ -49,12 +49,17 @@ class Direction(NamedTuple):
         return self.lengths.omitted and self.node.attribute("clip") is None
 
     @property
-    def total_bias(self) -> Array:
-        own, recurrent = np.split(self.bias, 2)
+    def total_bias(self) -> Array | Value:
+        own, recurrent = self.split(self.bias, 2)
+        if isinstance(own, Value):
+            return self.node.apply(OperationCode.ADD, own, recurrent, self.node.i32(0))
         return np.asarray(own + recurrent)
 
-    def constant(self, array: Array) -> Value:
-        return self.node.constant(array, self.x)
+    def split(self, x: Array | Value, count: int) -> Sequence[Any]:
+        return self.node.split(x, 0, count) if isinstance(x, Value) else np.split(x, count)
+
+    def operand(self, x: Array | Value) -> Value:
+        return x if isinstance(x, Value) else self.node.constant(x, self.x)
 
     def state(self, i: int) -> Value:
         """Return the first state, input ``i``: [batch, units]."""
@@ -92,18 +97,18 @@ def _run_lstm(direction: Direction) -> list[Value]:
     node, states = direction.node, [direction.state(i) for i in (5, 6)]
     is_coupled = bool(node.attribute("input_forget"))
     none = node.graph.no_value(direction.x.type.code)
-    peepholes = node.array(7)[direction.k] if node.has(7) else None
+    peepholes = _read_weights(node, 7)[direction.k] if node.has(7) else None
     if is_coupled or not direction.is_plain or direction.activations != [LOGISTIC, TANH, TANH]:
-        weights = [direction.constant(each) for each in (direction.weights, direction.recurrent, direction.total_bias)]
-        peeps = none if peepholes is None else direction.constant(peepholes)
+        weights = [direction.operand(each) for each in (direction.weights, direction.recurrent, direction.total_bias)]
+        peeps = none if peepholes is None else direction.operand(peepholes)
         return direction.compose(
             CompositeCode.LSTM_SEQUENCE, *weights, peeps, *states, options=(is_coupled,), results=3
         )
     stacked = (direction.weights, direction.recurrent, direction.total_bias)
-    weights = [direction.constant(np.split(each, 4)[i]) for each in stacked for i in (0, 2, 3, 1)]
+    weights = [direction.operand(direction.split(each, 4)[i]) for each in stacked for i in (0, 2, 3, 1)]
     peeped = [none] * 3
     if peepholes is not None:
-        peeped = [direction.constant(np.split(peepholes, 3)[i]) for i in (0, 2, 1)]
+        peeped = [direction.operand(direction.split(peepholes, 3)[i]) for i in (0, 2, 1)]
     zero = node.real(0.0, direction.x)
     scalars = (node.i32(TANH), zero, zero, node.flag(direction.time_major))
     operands = (*weights[:8], *peeped, *weights[8:], none, none, *states, *scalars, *[none] * 4)
@@ -115,8 +120,8 @@ def gru(node: OnnxNode) -> Sequence[OnnxTensor | None]:
     late = bool(node.attribute("linear_before_reset"))
     runs = []
     for direction in _list_directions(node):
-        arrays = (direction.weights, direction.recurrent, *np.split(direction.bias, 2))
-        weights = [direction.constant(each) for each in arrays]
+        arrays = (direction.weights, direction.recurrent, *direction.split(direction.bias, 2))
+        weights = [direction.operand(each) for each in arrays]
         runs.append(direction.compose(CompositeCode.GRU, *weights, direction.state(5), options=(late,)))
     return _outputs(node, runs)
 
@@ -128,7 +133,7 @@ def rnn(node: OnnxNode) -> Sequence[OnnxTensor | None]:
 
 def _run_rnn(direction: Direction) -> list[Value]:
     node, state = direction.node, direction.state(5)
-    weights = [direction.constant(each) for each in (direction.weights, direction.recurrent, direction.total_bias)]
+    weights = [direction.operand(each) for each in (direction.weights, direction.recurrent, direction.total_bias)]
     if not direction.is_plain or direction.activations != [RELU]:  # of the other activations, NNAPI has none
         return direction.compose(CompositeCode.RNN_SEQUENCE, *weights, state)
     operands = (*weights, state, node.i32(RELU), node.i32(direction.time_major))
@@ -139,8 +144,9 @@ def _list_directions(node: OnnxNode) -> list[Direction]:
     x, layout = node.input(0), node.attribute("layout")
     expressible(x.type.code in FLOATS and x.rank == 3, "its input is not a float sequence of rank 3")
     count = 2 if node.attribute("direction") == "bidirectional" else 1
-    all_weights, all_recurrent, gates = node.array(1), node.array(2), GATES[node.kind]
-    units, depth = all_recurrent.shape[2], x.shape[2]
+    all_weights, all_recurrent, gates = _read_weights(node, 1), _read_weights(node, 2), GATES[node.kind]
+    units, depth = all_recurrent[0].shape[1], x.shape[2]
+    biases = _read_weights(node, 3) if node.has(3) else [np.zeros(2 * gates * units, x.type.dtype)] * count
     lengths = _read_lengths(node, node.shape(0)[1 if layout else 0])
     named = node.attribute("activations") or DEFAULTS[node.kind] * count
     size = len(DEFAULTS[node.kind])
@@ -151,10 +157,17 @@ def _list_directions(node: OnnxNode) -> list[Direction]:
         weights, recurrent = all_weights[k], all_recurrent[k]
         for array, columns in ((weights, depth), (recurrent, units)):
             expressible(array.shape == (gates * units, columns), f"its weights are {list(array.shape)}")
-        bias = node.array(3)[k] if node.has(3) else np.zeros(2 * gates * units, weights.dtype)
         own = activations[k * size : (k + 1) * size]
-        found.append(Direction(node, k, x, weights, recurrent, bias, lengths, own))
+        found.append(Direction(node, k, x, weights, recurrent, biases[k], lengths, own))
     return found
+
+
+def _read_weights(node: OnnxNode, i: int) -> Sequence[Array | Value]:
+    """Return input ``i``, [directions, …], for each direction."""
+    if node.tensor(i).array is not None:
+        return list(node.array(i))
+    x = node.input(i)
+    return [node.view(each, x.shape[1:]) for each in node.split(x, 0, x.shape[0])]
 
 
 def _read_lengths(node: OnnxNode, steps: int) -> Value:
