@@ -69,8 +69,8 @@ def test_a_death_is_blamed_on_nobody_by_default() -> None:
 
 
 def test_defaults_of_the_contract() -> None:
-    """A run has 2 s for a loop; nothing else is limited, borrowed or asked for."""
-    assert Request([]) == ([], None, 2_000_000_000, False, ())
+    """A run has 15 s for a loop; nothing else is limited, borrowed or asked for."""
+    assert Request([]) == ([], None, 15_000_000_000, False, ())
     assert OpenOptions() == (None, False, False, False, False)
     assert PrepareOptions() == (
         PreferenceCode.PREFER_FAST_SINGLE_ANSWER,

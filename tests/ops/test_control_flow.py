@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from nnapi import Execution, Model, OperandCode, OperandType, OperationCode, tensor
+from nnapi.contract.driver import MAXIMUM_LOOP_TIMEOUT
 from nnapi.errors import BadDataError, BadStateError, MissedDeadlineTransientError, OpFailedError
 from nnapi.model.builder import Builder
 from nnapi.model.operation import REGISTRY
 from nnapi.ops.control_flow import _need_truth_value
-from nnapi.runtime.execution import MAXIMUM_LOOP_TIMEOUT
 from tests.graphs import finished, on_reference
 
 TRUTH = tensor("bool8", (1,))

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from nnapi.contract.precision import Offer
     from nnapi.contract.workload import Work
 
-DEFAULT_LOOP_TIMEOUT = 2_000_000_000
-"""Maximum nanoseconds for a WHILE, unless the execution sets another limit."""
+DEFAULT_LOOP_TIMEOUT, MAXIMUM_LOOP_TIMEOUT = 2_000_000_000, 15_000_000_000
+"""Maximum nanoseconds for a WHILE, unless the execution sets another limit, and the maximum of that. Runs that cannot
+set one have the second limit: the loops of files may be long."""
 
 
 class DeviceInfo(NamedTuple):
@@ -127,7 +128,7 @@ class Request(NamedTuple):
 
     inputs: Sequence[Array | None]
     deadline: int | None = None
-    loop_timeout: int = DEFAULT_LOOP_TIMEOUT
+    loop_timeout: int = MAXIMUM_LOOP_TIMEOUT
     borrow: bool = False
     attributes: tuple[Attribute, ...] = ()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from nnapi.closeable import Closeable
 from nnapi.codes import DurationCode
-from nnapi.contract.driver import DEFAULT_LOOP_TIMEOUT, Attribute, Outcome, Request
+from nnapi.contract.driver import DEFAULT_LOOP_TIMEOUT, MAXIMUM_LOOP_TIMEOUT, Attribute, Outcome, Request
 from nnapi.contract.handles import MEASURED
 from nnapi.errors import (
     BadDataError,
@@ -32,8 +32,6 @@ from nnapi.runtime.executors.wrappers import execute
 from nnapi.runtime.extension_attributes import add_attribute
 from nnapi.trace import Layer, Phase, Section, spans
 
-MAXIMUM_LOOP_TIMEOUT = 15_000_000_000
-"""Maximum nanoseconds that a WHILE may run, whatever the execution sets."""
 COMPLETED = "make another, or set_reusable(True) before the first computation"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Model, tensor
-from nnapi.contract.driver import OpenOptions, PrepareOptions, Request
+from nnapi.contract.driver import MAXIMUM_LOOP_TIMEOUT, OpenOptions, PrepareOptions, Request
 from nnapi.contract.handles import open_handle
 from nnapi.drivers.foreign import built_model
 from nnapi.drivers.foreign.built_model import Built, Frame, RemoteCompilation, _cut
@@ -244,7 +244,7 @@ def test_an_answer_has_buffers_shapes_and_durations(
     assert [buffer.tolist() for buffer in result.buffers] == [[1, 2, 3, 4, 5, 6], [0, 1]]
     ((kind, head),) = agent.asked
     assert kind is Ask.RUN
-    assert Reader(head).read("5I2Q") == (7, 3, 1, 2, 2, 0, 0)
+    assert Reader(head).read("5I2Q") == (7, 3, 1, 2, 2, 0, MAXIMUM_LOOP_TIMEOUT)
 
 
 @pytest.mark.parametrize(
