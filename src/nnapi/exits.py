@@ -72,8 +72,8 @@ def hurry() -> None:
 
 
 def may_join() -> bool:
-    """Return whether to wait for a thread that an engine keeps. Python must: its end would abort the process when the
-    engine returns."""
+    """Return whether to wait for a thread that an engine keeps. Python waits: at its end, it would unwind the thread
+    when the engine returns."""
     return not _is_hurried or is_patient()
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from nnapi.shapes.size import Section, count_positions, drop_ones, is_one, is_same, make_section
+from nnapi.shapes.size import Positions, count_positions, drop_ones, is_one, is_same, make_positions
 from nnapi.shapes.symbols import Substitution, Symbols
 
 
@@ -104,13 +104,13 @@ def test_sizes_that_are_1_together_stay_equal() -> None:
 def test_bounds_of_a_section_are_not_fixed() -> None:
     symbols = Symbols()
     size = symbols.add(5, "s")
-    assert make_section(1, 7, 2) == range(1, 7, 2)
-    found = make_section(0, size - 1, 1)
-    assert found == Section(0, size - 1)
+    assert make_positions(1, 7, 2) == range(1, 7, 2)
+    found = make_positions(0, size - 1, 1)
+    assert found == Positions(0, size - 1)
     assert count_positions(found) == size - 1
     assert count_positions(range(1, 7, 2)) == 3
     assert not symbols.find_broken(Substitution([8]))
-    assert make_section(0, size, 2) == range(0, 5, 2)
+    assert make_positions(0, size, 2) == range(0, 5, 2)
     assert symbols.find_broken(Substitution([8])), "a step fixes the size"
 
 

@@ -12,7 +12,7 @@ from nnapi.model.operation import Operation
 from nnapi.model.parameter import HIGH, Scalar, Tensor, Values, upto
 from nnapi.model.proposal import Draw, Proposal
 from nnapi.ops.signature_types import numbers, reals
-from nnapi.shapes.size import Section, count_positions, make_section
+from nnapi.shapes.size import Positions, count_positions, make_positions
 
 SLICE = Operation(
     OperationCode.SLICE,
@@ -90,7 +90,7 @@ def strided_slice(
 
 def slice_steps(
     shape: Shape, begin: Array, end: Array, strides: Array, begin_mask: int, end_mask: int
-) -> list[range | Section]:
+) -> list[range | Positions]:
     ranges = []
     for axis, (dimension, first, last, step) in enumerate(
         zip(shape, begin.tolist(), end.tolist(), strides.tolist(), strict=True)
@@ -99,11 +99,11 @@ def slice_steps(
         from_end, to_end = (low, high) if step > 0 else (high, low)
         start = from_end if begin_mask >> axis & 1 else min(max(first + dimension * (first < 0), low), high)
         stop = to_end if end_mask >> axis & 1 else min(max(last + dimension * (last < 0), low), high)
-        ranges.append(make_section(start, stop, step))
+        ranges.append(make_positions(start, stop, step))
     return ranges
 
 
-def _as_slice(steps: range | Section) -> slice:
+def _as_slice(steps: range | Positions) -> slice:
     """Return indices as a slice for NumPy; a stop of -1 becomes None, because NumPy's -1 is the last element."""
     if not count_positions(steps):
         return slice(0)

@@ -196,7 +196,7 @@ def drop_ones(sizes: Sequence[int]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Section:
+class Positions:
     """Successive positions along an axis, whose bounds depend on sizes; those of a range do not."""
 
     start: int
@@ -204,13 +204,13 @@ class Section:
     step: int = 1
 
 
-def make_section(start: int, stop: int, step: int) -> range | Section:
+def make_positions(start: int, stop: int, step: int) -> range | Positions:
     """Return the positions from ``start`` to ``stop``; a step other than 1 fixes sizes."""
     has_sizes = isinstance(start, Size) or isinstance(stop, Size)
-    return Section(start, stop) if has_sizes and step == 1 else range(start, stop, step)
+    return Positions(start, stop) if has_sizes and step == 1 else range(start, stop, step)
 
 
-def count_positions(positions: range | Section) -> int:
+def count_positions(positions: range | Positions) -> int:
     """Return the number of positions."""
     if isinstance(positions, range):
         return len(positions)

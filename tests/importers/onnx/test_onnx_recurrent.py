@@ -149,18 +149,21 @@ def test_functions_that_a_file_names(kind: str, direction: str, functions: str) 
     [
         ("LSTM", {"activations": ["Sigmoid", "Elu", "Tanh"]}, {}, "it squashes by elu"),
         ("LSTM", {"activations": ["Sigmoid", "Tanh"]}, {}, "it names 2 activations, must be 3"),
-        ("LSTM", {}, {"W": np.zeros((1, 9, DEPTH), np.float32)}, r"its weights are \[9, 5\]"),
-        ("LSTM", {}, {"R": np.zeros((1, 9, UNITS), np.float32)}, r"its weights are \[9, 3\]"),
+        ("LSTM", {}, {"W": np.zeros((1, 9, DEPTH), np.float32)}, r"W is \[1, 9, 5\], must be \[1, 12, 5\]"),
+        ("LSTM", {}, {"R": np.zeros((1, 9, UNITS), np.float32)}, r"R is \[1, 9, 3\], must be \[1, 12, 3\]"),
         ("GRU", {"activations": ["Sigmoid", "HardSigmoid"]}, {}, "it squashes by hardsigmoid"),
-        ("GRU", {}, {"W": np.zeros((1, 9, 4), np.float32)}, r"its weights are \[9, 4\]"),
-        ("GRU", {}, {"R": np.zeros((1, 8, UNITS), np.float32)}, r"its weights are \[8, 3\]"),
+        ("GRU", {}, {"W": np.zeros((1, 9, 4), np.float32)}, r"W is \[1, 9, 4\], must be \[1, 9, 5\]"),
+        ("GRU", {}, {"R": np.zeros((1, 8, UNITS), np.float32)}, r"R is \[1, 8, 3\], must be \[1, 9, 3\]"),
+        ("RNN", {}, {"B": np.zeros((1, 7), np.float32)}, r"B is \[1, 7\], must be \[1, 6\]"),
+        ("LSTM", {}, {"P": np.zeros((2, 9), np.float32)}, r"P is \[2, 9\], must be \[1, 9\]"),
         ("RNN", {"activations": ["Affine"]}, {}, "it squashes by affine"),
     ],
 )
 def test_other_cells_are_refused(kind: str, options: Any, changed: dict[str, Any], reason: str) -> None:
     constants = {name: array for name, array in random_inputs(kind, 1).items() if name in "WR"} | changed
+    names = ["x", *(name if name in constants else "" for name in ("W", "R", "B", "", "", "", "P"))]
     with pytest.raises(BadDataError, match=reason):
-        loaded([helper.make_node(kind, ["x", "W", "R"], ["y"], hidden_size=UNITS, **options)], constants, x=X)
+        loaded([helper.make_node(kind, names, ["y"], hidden_size=UNITS, **options)], constants, x=X)
 
 
 def test_sequences_of_other_ranks_and_types_are_refused() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.runtime.choice import beside_runs, trial, tune, tuner
+from nnapi.runtime.choice import pacing, trial, tune, tuner
 from nnapi.runtime.executors import stopwatch
 from tests.runtime.choice.trial_cases import Clock, Machine
 
@@ -16,7 +16,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "home"))
     monkeypatch.setattr("nnapi.runtime.choice.predict.is_tiny", lambda model: False)
     clock = Clock()
-    for module in (beside_runs, stopwatch, trial, tune, tuner):
+    for module in (pacing, stopwatch, trial, tune, tuner):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(stopwatch, "read_waited", lambda: 0.0)
     silent = tuner.Tuner()

@@ -18,10 +18,10 @@ from nnapi.model.borrowed_memory import hold, reading
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.pauses import pause, resting_by
-from nnapi.runtime.choice.beside_runs import beside_runs
 from nnapi.runtime.choice.challenger import COLD, Challenger, Inputs, copy_arrays, open_inference, time_runs, time_warm
 from nnapi.runtime.choice.knowledge import replace_cached
 from nnapi.runtime.choice.ledger import Ledger
+from nnapi.runtime.choice.pacing import paced
 from nnapi.runtime.choice.paired_times import LONG, log_ratio
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import Record
@@ -161,7 +161,7 @@ class Trial:
 
         question, seconds, expected = self.question.about(model), self.schedule.runs.median, self._expected
         watch = Stopwatch(seconds, self.threads)
-        with beside_runs(self.schedule):
+        with paced(self.schedule):
             self.schedule.predicted = predict_least(model, question.tables(self.threads))
             if expected is None:
                 with self._use_client():
@@ -178,7 +178,7 @@ class Trial:
         work = self._work
         if work is None or not work.plans:
             return False
-        with beside_runs(self.schedule):
+        with paced(self.schedule):
             challenger = self._make_challenger(work, work.plans[0])
         with self._lock:
             self._need(work)
@@ -245,7 +245,7 @@ class Trial:
         while work is not None and work.results and (schedule.opponent is None or schedule.is_long):
             challenger, inputs, expected, found = work.results[0]
             if not challenger.reason:
-                with beside_runs(self.schedule):
+                with paced(self.schedule):
                     challenger.judge(work.question.model, inputs, expected, found)
             with self._lock:
                 self._need(work)

@@ -20,7 +20,7 @@ from nnapi.importers.terms import Term, choose, select
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.operation_codes import Code, CompositeCode
 from nnapi.shapes.array import as_integers, has_sizes, is_whole
-from nnapi.shapes.size import Section, count_positions, make_section
+from nnapi.shapes.size import Positions, count_positions, make_positions
 
 ENDLESS = 2**31 - 1
 
@@ -32,7 +32,7 @@ def slice_axes(node: OnnxNode) -> OnnxTensor:
         return _slice_at_run(node)
     value, axis_of, is_nhwc = read_as_stored(node, 0)
     shape = list(tensor.dims)
-    chosen: dict[int, range | Section] = {}
+    chosen: dict[int, range | Positions] = {}
     for axis, part in _parts(node, tensor.rank).items():
         if (part.start, part.stop, part.step) == (0, None, 1):
             continue
@@ -56,11 +56,11 @@ def slice_axes(node: OnnxNode) -> OnnxTensor:
     return node.result(value, tuple(shape), elem=tensor.elem, is_nhwc=is_nhwc)
 
 
-def _choose(part: slice, size: int) -> range | Section:
+def _choose(part: slice, size: int) -> range | Positions:
     """Return the elements that a slice takes of an axis."""
     if part.step != 1 or not has_sizes([part.start, part.stop, size]):
         return range(*part.indices(size))
-    return make_section(clamp(part.start, size), size if part.stop is None else clamp(part.stop, size), 1)
+    return make_positions(clamp(part.start, size), size if part.stop is None else clamp(part.stop, size), 1)
 
 
 def _slice_at_run(node: OnnxNode) -> OnnxTensor:
@@ -102,7 +102,7 @@ def _clamp_bound(node: OnnxNode, i: int, k: int, size: Term, step: int) -> Term:
     return positive.apply(OperationCode.MAXIMUM, low).apply(OperationCode.MINIMUM, high)
 
 
-def _slice_along(node: OnnxNode, value: Value, chosen: Mapping[int, range | Section]) -> Value:
+def _slice_along(node: OnnxNode, value: Value, chosen: Mapping[int, range | Positions]) -> Value:
     """Slice a value along the axes in ``chosen``."""
     begin, size = [0] * value.rank, [-1] * value.rank
     for axis, each in chosen.items():

@@ -12,7 +12,7 @@ from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.movement import concatenate_values, split_by_sizes
 from nnapi.importers.onnx.tensors import OnnxTensor
 from nnapi.importers.refusals import expressible
-from nnapi.model.operand import Array, OperandType
+from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.operation_codes import Code, CompositeCode
 
 DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
@@ -32,6 +32,7 @@ class Direction(NamedTuple):
     recurrent: Array | Value
     bias: Array | Value
     """First that of the input, then that of the recurrence."""
+    peepholes: Array | Value | None
     lengths: Value
     activations: list[int]
 
@@ -97,7 +98,7 @@ def _run_lstm(direction: Direction) -> list[Value]:
     node, states = direction.node, [direction.state(i) for i in (5, 6)]
     is_coupled = bool(node.attribute("input_forget"))
     none = node.graph.no_value(direction.x.type.code)
-    peepholes = _read_weights(node, 7)[direction.k] if node.has(7) else None
+    peepholes = direction.peepholes
     if is_coupled or not direction.is_plain or direction.activations != [LOGISTIC, TANH, TANH]:
         weights = [direction.operand(each) for each in (direction.weights, direction.recurrent, direction.total_bias)]
         peeps = none if peepholes is None else direction.operand(peepholes)
@@ -144,9 +145,12 @@ def _list_directions(node: OnnxNode) -> list[Direction]:
     x, layout = node.input(0), node.attribute("layout")
     expressible(x.type.code in FLOATS and x.rank == 3, "its input is not a float sequence of rank 3")
     count = 2 if node.attribute("direction") == "bidirectional" else 1
-    all_weights, all_recurrent, gates = _read_weights(node, 1), _read_weights(node, 2), GATES[node.kind]
-    units, depth = all_recurrent[0].shape[1], x.shape[2]
-    biases = _read_weights(node, 3) if node.has(3) else [np.zeros(2 * gates * units, x.type.dtype)] * count
+    gates, units = GATES[node.kind], (node.shape(2) or (0,))[-1]
+    all_weights = _read_weights(node, 1, (count, gates * units, x.shape[2]))
+    all_recurrent = _read_weights(node, 2, (count, gates * units, units))
+    wanted = count, 2 * gates * units
+    biases = _read_weights(node, 3, wanted) if node.has(3) else np.zeros(wanted, x.type.dtype)
+    peepholes = _read_weights(node, 7, (count, 3 * units)) if node.has(7) else [None] * count
     lengths = _read_lengths(node, node.shape(0)[1 if layout else 0])
     named = node.attribute("activations") or DEFAULTS[node.kind] * count
     size = len(DEFAULTS[node.kind])
@@ -154,20 +158,20 @@ def _list_directions(node: OnnxNode) -> list[Direction]:
     activations = [_find_activation(each) for each in named[: size * count]]
     found = []
     for k in range(count):
-        weights, recurrent = all_weights[k], all_recurrent[k]
-        for array, columns in ((weights, depth), (recurrent, units)):
-            expressible(array.shape == (gates * units, columns), f"its weights are {list(array.shape)}")
         own = activations[k * size : (k + 1) * size]
-        found.append(Direction(node, k, x, weights, recurrent, biases[k], lengths, own))
+        weights = all_weights[k], all_recurrent[k], biases[k], peepholes[k]
+        found.append(Direction(node, k, x, *weights, lengths, own))
     return found
 
 
-def _read_weights(node: OnnxNode, i: int) -> Sequence[Array | Value]:
-    """Return input ``i``, [directions, …], for each direction."""
-    if node.tensor(i).array is not None:
+def _read_weights(node: OnnxNode, i: int, shape: Shape) -> Sequence[Array | Value]:
+    """Return input ``i``, which must have this shape, [directions, …], for each direction."""
+    tensor = node.tensor(i)
+    expressible(tuple(tensor.dims) == shape, f"{tensor.name} is {list(tensor.dims)}, must be {list(shape)}")
+    if tensor.array is not None:
         return list(node.array(i))
     x = node.input(i)
-    return [node.view(each, x.shape[1:]) for each in node.split(x, 0, x.shape[0])]
+    return [node.view(each, shape[1:]) for each in node.split(x, 0, shape[0])]
 
 
 def _read_lengths(node: OnnxNode, steps: int) -> Value:

@@ -1,4 +1,4 @@
-"""The tuner's work beside runs, to which it leaves the interpreter and, if they need all of them, the processors."""
+"""The pace of the tuner beside runs: it leaves them the interpreter, and the processors if they need all of them."""
 
 import sys
 import time
@@ -16,7 +16,7 @@ REST = 0.01
 
 
 @contextmanager
-def beside_runs(schedule: Schedule[C]) -> Iterator[None]:
+def paced(schedule: Schedule[C]) -> Iterator[None]:
     """Mark the time in which the tuner works: runs then take longer. Let it rest when the schedule wants that."""
     runs = schedule.runs
 

@@ -12,7 +12,7 @@ from nnapi.contract.driver import Prepared, PrepareOptions
 from nnapi.pauses import pause
 from nnapi.runtime.choice import schedule
 from nnapi.runtime.choice.active_runs import PAUSE
-from nnapi.runtime.choice.beside_runs import REST, SWITCH
+from nnapi.runtime.choice.pacing import REST, SWITCH
 from tests.runtime.choice.trial_cases import Fake, Machine, X
 
 
