@@ -186,6 +186,7 @@ class CompositeCode(IntEnum):
     CONCATENATION_V2 = 65596
     MEAN_V2 = 65597
     REDUCE_SUM_V2 = 65598
+    DETECTION_POSTPROCESSING_V2 = 65599
 
 
 Code: TypeAlias = OperationCode | CompositeCode
@@ -196,6 +197,8 @@ NAMES: dict[int, str] = {int(code): name for name, code in CODES.items()}
 
 CONTROL_FLOW = frozenset({OperationCode.IF, OperationCode.WHILE})
 """Operations whose semantics are those of the models that they refer to."""
+DETECTIONS = frozenset({OperationCode.DETECTION_POSTPROCESSING, CompositeCode.DETECTION_POSTPROCESSING_V2})
+"""Operations with which single-shot detectors end."""
 
 FAMILIES = {
     "activation": "RELU RELU1 RELU6 TANH LOGISTIC ELU HARD_SWISH PRELU ERF GELU MISH SOFTPLUS",
@@ -222,7 +225,7 @@ FAMILIES = {
     "RNN UNIDIRECTIONAL_SEQUENCE_RNN BIDIRECTIONAL_SEQUENCE_RNN SVDF GRU RNN_SEQUENCE LSTM_SEQUENCE "
     "QUANTIZED_LSTM_SEQUENCE",
     "detection": "DETECTION_POSTPROCESSING AXIS_ALIGNED_BBOX_TRANSFORM BOX_WITH_NMS_LIMIT GENERATE_PROPOSALS "
-    "HEATMAP_MAX_KEYPOINT NON_MAX_SUPPRESSION",
+    "HEATMAP_MAX_KEYPOINT NON_MAX_SUPPRESSION DETECTION_POSTPROCESSING_V2",
     "control_flow": "IF WHILE",
     "random": "RANDOM_MULTINOMIAL",
 }
@@ -237,6 +240,7 @@ MODULES = {
     "control_flow": ("IF", "WHILE"),
     "convolution": ("CONV_2D", "DEPTHWISE_CONV_2D", "GROUPED_CONV_2D"),
     "convolution_3d": ("CONV_3D", "TRANSPOSE_CONV_3D"),
+    "detection_postprocessing": ("DETECTION_POSTPROCESSING", "DETECTION_POSTPROCESSING_V2"),
     "elementwise": (
         *("RELU", "RELU1", "RELU6", "TANH", "LOGISTIC", "ELU", "HARD_SWISH"),
         *("ABS", "EXP", "FLOOR", "LOG", "NEG", "RSQRT", "SIN", "SQRT", "LOGICAL_NOT"),

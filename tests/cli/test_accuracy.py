@@ -11,6 +11,7 @@ from nnapi.errors import Mistake
 from nnapi.report.accuracy import Boxes
 from nnapi.report.dataset import Example
 from tests.graphs import finished_sum
+from tests.importers.tflite.efficientdet_cases import POST_PROCESS, EfficientDet
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 NO_BOX = Boxes(np.zeros((0, 4)), np.zeros(0, int), np.zeros(0))
@@ -71,6 +72,12 @@ def test_labels_that_do_not_fit(
 def test_models_that_do_not_fit() -> None:
     with pytest.raises(Mistake, match="a model with one input, but sum has 2"):
         make_judge(finished_sum(), [Example(Path("x"), 1)])
+
+
+def test_outputs_of_a_detector_without_a_background(tmp_path: Path) -> None:
+    file = tmp_path / "detector.tflite"
+    file.write_bytes(EfficientDet(POST_PROCESS).content())
+    assert find_detector_outputs(nnapi.load(file)) == (2, 0, 1, 3)
 
 
 @pytest.mark.slow

@@ -49,16 +49,22 @@ def named(folder: Path, *names: str) -> Path:
     return folder / "names.txt"
 
 
-def detector(scores: int) -> nnapi.Model:
-    """Boxes of 4 anchors, with that many scores each: of the background, and of the classes."""
+def detector(classes: int, has_background: bool) -> nnapi.Model:
+    """Boxes of 4 anchors, with one score for each class, and one for the background if ``has_background``."""
     b = nnapi.Builder("detector")
-    x = b.input(nnapi.tensor("float32", (1, 4, scores)))
+    x = b.input(nnapi.tensor("float32", (1, 4, classes + has_background)))
     boxes, anchors = np.zeros((1, 4, 4), np.float32), np.zeros((4, 4), np.float32)
-    for each in b.detection_postprocessing(x, boxes, anchors, 10.0, 10.0, 5.0, 5.0, False, 3, 1, 3, 0.5, 0.5, False):
+    arguments = x, boxes, anchors, 10.0, 10.0, 5.0, 5.0, False, 3, 1, 3, 0.5, 0.5
+    if has_background:
+        results = b.detection_postprocessing(*arguments, False)
+    else:
+        results = b.detection_postprocessing_v2(*arguments)
+    for each in results:
         b.output(each)
     return b.finish()
 
 
+@pytest.mark.parametrize("has_background", [False, True])
 @pytest.mark.parametrize(
     ("names", "fitted"),
     [
@@ -70,10 +76,10 @@ def detector(scores: int) -> nnapi.Model:
     ],
 )
 def test_labels_of_a_detector_are_one_for_each_class(
-    names: tuple[str, ...], fitted: list[str] | None, tmp_path: Path
+    names: tuple[str, ...], fitted: list[str] | None, has_background: bool, tmp_path: Path
 ) -> None:
     """A detector of 8 classes once took COCO's 90 names, and called a cat an airplane."""
-    model, file = detector(4), named(tmp_path, *names)
+    model, file = detector(3, has_background), named(tmp_path, *names)
     if fitted is None:
         with pytest.raises(Mistake, match=f"names.txt names {len(names)} classes, the model distinguishes 3"):
             _labels(model, file, Task.DETECTION, Description())
@@ -103,7 +109,7 @@ def test_an_unknown_number_of_classes_is_told(tmp_path: Path) -> None:
 
 def test_labels_in_the_file_that_do_not_fit_are_not_used(capsys: pytest.CaptureFixture[str]) -> None:
     metadata = Description(labels=("a", "b"))
-    assert _labels(detector(4), None, Task.DETECTION, metadata) == (None, [])
+    assert _labels(detector(3, True), None, Task.DETECTION, metadata) == (None, [])
     assert "its labels are not used: the model's file names 2 classes, the model dist" in capsys.readouterr().err
 
 

@@ -1,4 +1,4 @@
-"""DETECTION_POSTPROCESSING."""
+"""DETECTION_POSTPROCESSING and DETECTION_POSTPROCESSING_V2."""
 
 import math
 from typing import Any
@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import tensor
+from nnapi.operation_codes import Code, CompositeCode
 from tests.ops.detection_cases import FAMILIES, LEAST, Race, assert_close, stored
 from tests.single import run_single, scalar
 
-CODE = OperationCode.DETECTION_POSTPROCESSING
 INT32, BOOL = OperandCode.INT32, OperandCode.BOOL
 
 
@@ -31,8 +31,12 @@ def run(
     each: Any = 3,
     above: Any = 0.0,
     iou: Any = 0.375,
-    background: bool = False,
+    background: bool | None = False,
 ) -> Any:
+    """Run the operation; if ``background`` is None, the one by scores without a background."""
+    code: Code = OperationCode.DETECTION_POSTPROCESSING
+    if background is None:
+        code, scores = CompositeCode.DETECTION_POSTPROCESSING_V2, np.asarray(scores)[..., 1:]
     types = [family.of(*np.shape(x)) for x in (scores, deltas, anchors)]
     inputs = [(type, stored(type, x)) for type, x in zip(types, (scores, deltas, anchors), strict=True)]
     images, width = np.shape(scores)[0], most * (1 if regular else labels)
@@ -40,8 +44,9 @@ def run(
     outputs += [tensor("int32", (images, width)), tensor("int32", (images,))]
     arguments = [scalar(family.scalar, scale) for scale in scales]
     arguments += [scalar(BOOL, regular), *(scalar(INT32, value) for value in (most, labels, each))]
-    arguments += [scalar(family.scalar, above), scalar(family.scalar, iou), scalar(BOOL, background)]
-    return outputs, run_single(CODE, [*inputs, *arguments], outputs)
+    arguments += [scalar(family.scalar, above), scalar(family.scalar, iou)]
+    arguments += [] if background is None else [scalar(BOOL, background)]
+    return outputs, run_single(code, [*inputs, *arguments], outputs)
 
 
 # Two anchors of 10 × 10 that overlap by 9/11 and one apart; two classes beside the background.
@@ -73,6 +78,15 @@ def test_fast_literal() -> None:
 def test_fast_lists_no_more_labels_than_there_are() -> None:
     _, (scores, _, classes, count) = run(FAMILIES["float32"], SCORES, STILL, ANCHORS, regular=False, labels=3, most=1)
     assert (scores.tolist(), classes.tolist(), count.tolist()) == ([[0.75, 0.125, 0]], [[0, 1, 0]], [2])
+
+
+def test_scores_without_a_background() -> None:
+    for options in ({"most": 4}, {"regular": False, "labels": 2}):
+        _, whole = run(FAMILIES["float32"], SCORES, STILL, ANCHORS, **options)
+        _, found = run(FAMILIES["float32"], SCORES, STILL, ANCHORS, background=None, **options)
+        assert [each.tolist() for each in found] == [each.tolist() for each in whole]
+    _, (scores, *_) = run(FAMILIES["float32"], [[[1, 0.5]]], [[[0] * 4]], [[0, 0, 1, 1]], background=None, most=1)
+    assert scores.tolist() == [[0.5]]
 
 
 def test_each_limit() -> None:
@@ -114,7 +128,7 @@ def expected(
     each: Any,
     above: Any,
     iou: Any,
-    background: bool,
+    background: bool | None,
 ) -> Any:
     """The listed entries of one image (score, box, label), and how near any comparison was."""
     race = Race()
@@ -144,11 +158,11 @@ def expected(
     st.tuples(st.integers(1, 2), st.integers(1, 5), st.integers(2, 4)),
     st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4)),
     st.booleans(),
-    st.booleans(),
+    st.sampled_from([False, True, None]),
     st.integers(0, 2**32),
 )
 def test_every_image_by_itself(
-    kind: str, dimensions: Any, limits: Any, regular: bool, background: bool, seed: Any
+    kind: str, dimensions: Any, limits: Any, regular: bool, background: bool | None, seed: Any
 ) -> None:
     family, random = FAMILIES[kind], np.random.default_rng(seed)
     images, cells, classes = dimensions
@@ -186,8 +200,9 @@ def test_values_are_refused_when_computing() -> None:
         ({"each": 0}, "max_detections_per_class is 0, must be above 0"),
         ({"labels": 0, "regular": False}, "max_classes_per_detection is 0, must be above 0"),
     ):
-        with pytest.raises(OpFailedError, match=message):
-            run(family, SCORES, STILL, ANCHORS, **options)
+        for background in (False, None):
+            with pytest.raises(OpFailedError, match=message):
+                run(family, SCORES, STILL, ANCHORS, background=background, **options)
     with pytest.raises(OpFailedError, match="scores has 1 classes, must have the background and more"):
         run(family, [[[1]]], [[[0] * 4]], [[0, 0, 1, 1]])
     with pytest.raises(OpFailedError, match=r"deltas has shape \[1, 3, 3\], must be \[1, 3, 4 or more\]"):

@@ -15,6 +15,7 @@ from nnapi.errors import Mistake, UnusableFile
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.model.precision import PrecisionName
+from nnapi.operation_codes import DETECTIONS
 from nnapi.ops.quantized_values import to_floats
 from nnapi.printable import pluralize
 from nnapi.report.accuracy import Boxes, classification, detection, squared_error
@@ -126,7 +127,7 @@ def find_detector_outputs(model: Model) -> tuple[int, int, int, int] | None:
     for position, output in enumerate(model.outputs):
         made = dropwhile(lambda each: each[1].code == OperationCode.CAST, walk_back(model, output))
         index, call = next(made, (output, None))
-        if call is None or call.code != OperationCode.DETECTION_POSTPROCESSING:
+        if call is None or call.code not in DETECTIONS:
             return None
         roles[call.outputs.index(index)] = position
     return (roles[0], roles[1], roles[2], roles[3]) if len(roles) == 4 else None

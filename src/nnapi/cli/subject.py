@@ -11,8 +11,8 @@ from nnapi.cli.failure import warn
 from nnapi.cli.options import load
 from nnapi.cli.run_options import RunOptions
 from nnapi.cli.sounds import takes_samples
-from nnapi.codes import OperationCode
 from nnapi.errors import Mistake
+from nnapi.operation_codes import DETECTIONS, CompositeCode
 from nnapi.printable import pluralize
 from nnapi.vision.families import find_family
 from nnapi.vision.families.family import input_shape
@@ -92,8 +92,11 @@ def count_labels(model: nnapi.Model, task: Task | None) -> int | None:
     if task is Task.SEGMENTATION:
         return count_classes(model)
     if task is Task.DETECTION:
-        calls = (call for call in model.operations if call.code == OperationCode.DETECTION_POSTPROCESSING)
-        return next((model.operands[call.inputs[0]].type.dimensions[-1] for call in calls), None)
+        call = next((call for call in model.operations if call.code in DETECTIONS), None)
+        if call is None:
+            return None
+        background = call.code == CompositeCode.DETECTION_POSTPROCESSING_V2
+        return model.operands[call.inputs[0]].type.dimensions[-1] + background
     count = class_count(model)
     if count is None and task is Task.CLASSIFICATION:
         count = math.prod(output_operands(model)[0].type.dimensions)

@@ -1024,6 +1024,50 @@ class Operations:
             classes: TENSOR_INT32 (level 3)
             valid_count: TENSOR_INT32 (level 3)
         """
+    def detection_postprocessing_v2(
+        self,
+        scores: Tensor | ArrayLike,
+        deltas: Tensor | ArrayLike,
+        anchors: Tensor | ArrayLike,
+        scale_y: Tensor | Number,
+        scale_x: Tensor | Number,
+        scale_h: Tensor | Number,
+        scale_w: Tensor | Number,
+        use_regular_nms: Tensor | bool,
+        max_num_detections: Tensor | Whole,
+        max_classes_per_detection: Tensor | Whole,
+        max_detections_per_class: Tensor | Whole,
+        score_threshold: Tensor | Number,
+        iou_threshold: Tensor | Number,
+        *,
+        out: Out = None,
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str = "",
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """DETECTION_POSTPROCESSING_V2: as DETECTION_POSTPROCESSING, by scores without a background.
+
+        Operands:
+            scores: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 3
+            deltas: of the type of scores of rank 3
+            anchors: of the type of scores of rank 2
+            scale_y: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            scale_x: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            scale_h: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            scale_w: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            use_regular_nms: BOOL (level 3)
+            max_num_detections: INT32 (level 3)
+            max_classes_per_detection: INT32 (level 3)
+            max_detections_per_class: INT32 (level 3)
+            score_threshold: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+            iou_threshold: FLOAT32 beside TENSOR_FLOAT32, FLOAT16 beside TENSOR_FLOAT16
+
+        Outputs:
+            scores_out: of the type of scores
+            boxes: of the type of scores
+            classes: TENSOR_INT32 (level 3)
+            valid_count: TENSOR_INT32 (level 3)
+        """
     def dft(
         self,
         input: Tensor | ArrayLike,

@@ -1,4 +1,4 @@
-"""DETECTION_POSTPROCESSING against the reference, on random boxes."""
+"""DETECTION_POSTPROCESSING and DETECTION_POSTPROCESSING_V2 against the reference, on random boxes."""
 
 from typing import Any
 
@@ -7,12 +7,13 @@ import pytest
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operand import tensor
+from nnapi.operation_codes import Code, CompositeCode
 from tests.drivers.xnnpack.engine_cases import agree
 from tests.drivers.xnnpack.filter_cases import FLOAT
 from tests.single import scalar
 
 
-def run(code: OperationCode, inputs: list[Any], *outputs: Any) -> None:
+def run(code: Code, inputs: list[Any], *outputs: Any) -> None:
     agree(code, inputs, list(outputs))
 
 
@@ -22,8 +23,9 @@ def number(value: float) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("regular", [False, True])
 @pytest.mark.parametrize("numbers_per_box", [4, 7])
-@pytest.mark.parametrize("background", [False, True])
-def test_detection_postprocessing(regular: bool, numbers_per_box: int, background: bool) -> None:
+@pytest.mark.parametrize("background", [False, True, None])
+def test_detection_postprocessing(regular: bool, numbers_per_box: int, background: bool | None) -> None:
+    """``background`` is whether labels count it; None if the scores have none."""
     for seed in range(12):
         random = np.random.default_rng(seed)
         cells = int(random.integers(1, 30))
@@ -37,6 +39,9 @@ def test_detection_postprocessing(regular: bool, numbers_per_box: int, backgroun
         limits = [scalar(OperandCode.INT32, count) for count in counts]
         thresholds = number(random.choice([0.0, 0.3])), number(random.choice([0.2, 0.6]))
         scales = [number(scale) for scale in (10.0, 10.0, 5.0, 5.0)]
-        is_regular, counts_background = scalar(OperandCode.BOOL, regular), scalar(OperandCode.BOOL, background)
-        arguments = [*tensors, *scales, is_regular, *limits, *thresholds, counts_background]
-        run(OperationCode.DETECTION_POSTPROCESSING, arguments, FLOAT, FLOAT, tensor("int32"), tensor("int32"))
+        arguments = [*tensors, *scales, scalar(OperandCode.BOOL, regular), *limits, *thresholds]
+        code: Code = CompositeCode.DETECTION_POSTPROCESSING_V2
+        if background is not None:
+            code = OperationCode.DETECTION_POSTPROCESSING
+            arguments.append(scalar(OperandCode.BOOL, background))
+        run(code, arguments, FLOAT, FLOAT, tensor("int32"), tensor("int32"))

@@ -77,8 +77,9 @@ def as_detections(results: Sequence[Any]) -> list[Any]:
 
 
 def test_an_exported_suppression_has_no_background_either(tmp_path: Path) -> None:
-    content, exported = EfficientDet(POST_PROCESS).content(), tmp_path / "exported.tflite"
-    nnapi.export(loaded(content, tmp_path), exported)
+    model, exported = loaded(EfficientDet(POST_PROCESS).content(), tmp_path), tmp_path / "exported.tflite"
+    assert [call.name for call in model.operations][-3:] == ["DETECTION_POSTPROCESSING_V2", "CAST", "CAST"]
+    nnapi.export(model, exported)
     written = tflite.Model.GetRootAs(exported.read_bytes())
     codes = {written.OperatorCodes(i).BuiltinCode() for i in range(written.OperatorCodesLength())}
     assert tflite.BuiltinOperator.CUSTOM in codes

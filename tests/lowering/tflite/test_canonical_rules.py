@@ -443,6 +443,7 @@ def test_a_rule(example: Example, tmp_path: Path) -> None:
 
 WITHOUT = {
     "DETECTION_POSTPROCESSING",
+    "DETECTION_POSTPROCESSING_V2",
     "QUANTIZED_LSTM",
     "QUANTIZED_LSTM_SEQUENCE",
     "RNN_SEQUENCE",

@@ -13,7 +13,6 @@ from nnapi.drivers.xnnpack.passes.transposed import use_phases
 from nnapi.drivers.xnnpack.passes.unroll_lstm import unroll_lstm
 from nnapi.drivers.xnnpack.passes.unsigned_io import keep_unsigned_io
 from nnapi.formats.tflite.graph import Graph, remove_dead_operators
-from nnapi.lowering.passes.drop_background import drop_background
 from nnapi.lowering.passes.keep_shared_memory import keep_shared_memory
 from nnapi.lowering.passes.state_variables import make_state_variables
 from nnapi.model.model import Model
@@ -23,7 +22,6 @@ Pass = Callable[[Graph], Graph]
 PASSES: tuple[Pass, ...] = (
     unroll_lstm,
     remove_dead_operators,
-    drop_background,
     make_state_variables,
     use_faster_weights,
     use_phases,

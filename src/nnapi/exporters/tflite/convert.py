@@ -15,7 +15,6 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant, remove
 from nnapi.formats.tflite.operators import row_of
 from nnapi.lowering.lower import assume_shapes, name_of
 from nnapi.lowering.passes.cancel_transposes import cancel_transposes
-from nnapi.lowering.passes.drop_background import drop_background
 from nnapi.lowering.passes.keep_shared_memory import keep_shared_memory
 from nnapi.lowering.passes.state_variables import make_state_variables
 from nnapi.lowering.refusal import Unsupported
@@ -126,7 +125,7 @@ class Conversion(SubgraphLowering[ExportContext], FileLowering[Tensor, ExportCon
                 tensor = copy
             outputs.append(tensor)
         graph = Graph(self.operators, inputs, outputs, name=self.model.name)
-        graph = drop_background(cancel_transposes(graph))
+        graph = cancel_transposes(graph)
         graph = make_state_variables(use_quantized_weights(graph) if self.model.dynamic_range else graph)
         return keep_shared_memory(graph)
 

@@ -1,4 +1,4 @@
-"""DETECTION_POSTPROCESSING, the last step of single-shot detectors."""
+"""DETECTION_POSTPROCESSING and DETECTION_POSTPROCESSING_V2, the last step of single-shot detectors."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,9 +10,10 @@ from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.schema import DETECTION
 from nnapi.lowering.refusal import require
 from nnapi.lowering.tflite.context import TfliteContext, lower
+from nnapi.operation_codes import CompositeCode as Composite
 
 
-@lower(Op.DETECTION_POSTPROCESSING)
+@lower(Op.DETECTION_POSTPROCESSING, Composite.DETECTION_POSTPROCESSING_V2)
 def detection_postprocessing(
     context: TfliteContext, scores: Tensor, deltas: Tensor, anchors: Tensor, **numbers: Any
 ) -> Sequence[Tensor]:
@@ -28,10 +29,11 @@ def detection_postprocessing(
     if deltas.shape[2] > 4:
         deltas = context.cut(deltas, (0, 0, 0), (*deltas.shape[:2], 4))
     outputs = [raw_boxes, raw_labels, raw_found, raw_count]
-    context.emit_several(DETECTION, [deltas, scores, anchors], outputs, content=_content(numbers, scores.shape[2] - 1))
+    classes = scores.shape[2] - ("background_in_labels" in numbers)
+    context.emit_several(DETECTION, [deltas, scores, anchors], outputs, content=_content(numbers, classes))
     _keep_found(context, raw_found, raw_count, found)
     _keep_found(context, raw_boxes, raw_count, boxes)
-    if numbers["background_in_labels"]:
+    if numbers.get("background_in_labels"):
         raw_labels = context.emit("ADD", [raw_labels, constant([1], "f32")], raw_labels.like(), activation=0)
     context.cast(_keep_found(context, raw_labels, raw_count, raw_labels.like()), labels)
     context.cast(raw_count, count)

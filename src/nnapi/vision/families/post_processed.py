@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nnapi.codes import OperationCode
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
+from nnapi.operation_codes import DETECTIONS
 from nnapi.vision.drawing import draw_boxes
 from nnapi.vision.families.family import Family, output_shapes
 from nnapi.vision.task import Task
@@ -49,7 +49,7 @@ def _share_inside(box: Box, other: Box) -> float:
 
 def _recognizes(model: Model) -> bool:
     shapes = output_shapes(model)
-    found = any(call.code == OperationCode.DETECTION_POSTPROCESSING for call in model.operations)
+    found = any(call.code in DETECTIONS for call in model.operations)
     return _has_ranks(shapes) and (found or any(len(shape) == 3 and shape[-1] == 4 for shape in shapes))
 
 

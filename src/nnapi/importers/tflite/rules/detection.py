@@ -29,9 +29,7 @@ def detection_postprocess(node: TfliteNode) -> None:
         columns in (classes, classes + 1),
         f"it has scores of {scores.shape[-1]} classes, must be {classes}, or one more for a background",
     )
-    if columns == classes:  # NNAPI demands a background, whose scores it does not read
-        background = node.graph.ints([[0, 0], [0, 0], [1, 0]])
-        scores = node.apply(OperationCode.PAD, scores, background, shape=(*scores.shape[:2], classes + 1))
+    has_background = columns > classes
     regular = bool(number("use_regular_nms", False))
     scales = [node.real(number(f"{name}_scale"), scores) for name in "yxhw"]
     limits = (number("max_detections"), number("max_classes_per_detection"), number("detections_per_class", 100))
@@ -48,7 +46,7 @@ def detection_postprocess(node: TfliteNode) -> None:
     labels = node.temporary(OperandType(INT32, (images, found)), "classes")
     count = node.temporary(OperandType(INT32, (images,)), "count")
     node.emit(
-        OperationCode.DETECTION_POSTPROCESSING,
+        OperationCode.DETECTION_POSTPROCESSING if has_background else CompositeCode.DETECTION_POSTPROCESSING_V2,
         scores,
         deltas,
         anchors,
@@ -56,7 +54,7 @@ def detection_postprocess(node: TfliteNode) -> None:
         node.flag(regular),
         *map(node.i32, limits),
         *(node.real(value, scores) for value in thresholds),
-        node.flag(False),
+        *([node.flag(False)] if has_background else []),
         to=[scores_out, boxes_out, labels, count],
     )
     node.emit(OperationCode.CAST, labels, to=classes_out)
