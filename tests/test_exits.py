@@ -10,6 +10,7 @@ import pytest
 
 from nnapi import exits
 from nnapi.errors import OpFailedError
+from nnapi.runtime.executors.workers import run_in_background
 from tests.waiting import comes_true
 
 CODE = """
@@ -102,8 +103,6 @@ def test_preparations_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_background_work_is_busy_until_it_has_ended() -> None:
-    from nnapi.runtime.executors.workers import run_in_background
-
     known = set(exits._busy)
     begun, ended = threading.Event(), threading.Event()
 
@@ -117,3 +116,21 @@ def test_background_work_is_busy_until_it_has_ended() -> None:
     assert exits._busy - known
     ended.set()
     assert comes_true(lambda: not exits._busy - known)
+
+
+def test_background_work_is_busy_until_what_it_kept_is_freed() -> None:
+    """Freeing an engine's objects may take time in which the thread does not hold the interpreter."""
+    were_busy: list[bool] = []
+
+    class Kept:
+        def __call__(self) -> None:
+            pass
+
+        def __del__(self) -> None:
+            were_busy.append(threading.get_ident() in exits._busy)
+
+    work, then = Kept(), Kept()
+    run_in_background(work, then)
+    del work, then
+    assert comes_true(lambda: len(were_busy) == 2)
+    assert were_busy == [True, True]

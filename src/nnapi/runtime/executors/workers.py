@@ -61,15 +61,16 @@ def _serve(mailbox: SimpleQueue[Item]) -> None:
         begin_work(thread)
         end_work(item)
         item.work()
-        stays = len(_idle) < MOST_IDLE
+        stays, then = len(_idle) < MOST_IDLE, item.then
+        del item  # what it keeps alive is freed before the work ends, as an engine may compute to free it
         if stays:
             _idle.append(mailbox)
-        if item.then is not None:
-            item.then()
+        if then is not None:
+            then()
+            del then
         end_work(thread)
         if not stays:
             return
-        del item  # keep nothing alive while waiting
 
 
 os.register_at_fork(after_in_child=_idle.clear)  # threads do not survive a fork
