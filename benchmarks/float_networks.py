@@ -155,6 +155,34 @@ def crnn() -> nnapi.Model:
     return net.finish(net.conv(x, 3, 512))
 
 
+def yolo_v5n() -> nnapi.Model:
+    net = Net(320, 320, 3)
+
+    def block(x: Tensor, units: int, count: int, *, adds: bool = True) -> Tensor:
+        left, right = net.silu(x, 1, units // 2), net.silu(x, 1, units // 2)
+        for _ in range(count):
+            y = net.silu(net.silu(left, 1, units // 2), 3, units // 2)
+            left = net.b.add(left, y) if adds else y
+        return net.silu(net.join(left, right), 1, units)
+
+    def widen(x: Tensor) -> Tensor:
+        """Join the maxima of three windows, each computed from the one before."""
+        parts = [net.silu(x, 1, 128)]
+        for _ in range(3):
+            parts.append(net.b.max_pool_2d(parts[-1], "SAME", 1, 1, 5, 5, "NONE"))
+        return net.silu(net.join(*parts), 1, 256)
+
+    x = block(net.silu(net.silu(net.x, 6, 16, 2), 3, 32, 2), 32, 1)
+    fine = block(net.silu(x, 3, 64, 2), 64, 2)
+    middle = block(net.silu(fine, 3, 128, 2), 128, 3)
+    coarse = net.silu(widen(block(net.silu(middle, 3, 256, 2), 256, 1)), 1, 128)
+    x = net.silu(block(net.join(net.up(coarse), middle), 128, 1, adds=False), 1, 64)
+    first = block(net.join(net.up(x), fine), 64, 1, adds=False)
+    second = block(net.join(net.silu(first, 3, 64, 2), x), 128, 1, adds=False)
+    third = block(net.join(net.silu(second, 3, 128, 2), coarse), 256, 1, adds=False)
+    return net.finish(*(net.conv(each, 1, 255, activation="NONE") for each in (first, second, third)))
+
+
 def yolo_v8n() -> nnapi.Model:
     net = Net(320, 320, 3)
 
@@ -189,6 +217,7 @@ NETWORKS: dict[str, Callable[[], nnapi.Model]] = {
     "rrdb": rrdb,
     "hourglass": hourglass,
     "crnn": crnn,
+    "yolo_v5n": yolo_v5n,
     "yolo_v8n": yolo_v8n,
 }
 
