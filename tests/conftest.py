@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import logging
 import os
 import signal
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +28,20 @@ os.environ["NNAPI_TUNING"] = "0"  # plans follow the declared costs; what is mea
 # However slow the machine is today: no example fails for the time it took.
 hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("untimed")
+ROOT = Path(__file__).resolve().parents[1]
 _kept = tempfile.TemporaryDirectory(prefix="nnapi-tests-")
 os.environ["NNAPI_CACHE_DIR"] = _kept.name  # what is kept of files and measurements, the user's own left alone
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Import the tests in another order in each of xdist's processes, so that in a fresh checkout each process compiles
+    its share of them."""
+    if worker := getattr(session.config, "workerinput", None):
+        files = [path for name in session.config.args for path in sorted(Path(name).rglob("test_*.py"))]
+        first = int(worker["workerid"].removeprefix("gw")) * len(files) // worker["workercount"]
+        for path in files[first:] + files[:first]:
+            with suppress(BaseException):  # the collection raises it again
+                importlib.import_module(".".join(path.absolute().relative_to(ROOT).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:
@@ -96,7 +110,7 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of reference material: $NNAPI_SHARED, or `shared` beside the checkout; skips without it."""
-    folder = Path(os.environ.get("NNAPI_SHARED") or Path(__file__).resolve().parents[2] / "shared")
+    folder = Path(os.environ.get("NNAPI_SHARED") or ROOT.parent / "shared")
     if not folder.is_dir():
         pytest.skip(f"needs the reference material, which is not at {folder} (NNAPI_SHARED names another folder)")
     return folder
