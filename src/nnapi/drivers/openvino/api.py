@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import openvino.opset15 as op
 else:
     ov, op = import_openvino(), import_openvino("openvino.opset15")
-    # The bindings make a table of types at the first use of a tensor's memory. Made here, it outlives the exit handlers of
-    # nnapi: they run before destructors that were registered earlier.
+    # The bindings make a table of types at the first use of a tensor's memory. Made here, it outlives nnapi's exit
+    # handlers, which run before destructors that were registered earlier.
     _ = ov.Tensor(ov.Type.f32, ov.Shape([1])).data
 
 __all__ = ["op", "ov"]
