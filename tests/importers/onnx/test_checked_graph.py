@@ -9,6 +9,8 @@ from onnx import TensorProto, helper
 
 import nnapi
 from nnapi.errors import BadDataError
+from nnapi.formats.onnx import messages
+from nnapi.importers.onnx import checked_graph
 from nnapi.importers.onnx.checked_graph import check_graph
 from nnapi.importers.refusals import UnsupportedOperationsError
 
@@ -63,3 +65,19 @@ def test_an_undefined_name_in_a_function_is_damage() -> None:
     with pytest.raises(BadDataError, match="Add a reads b before it is written") as caught:
         nnapi.load(proto.SerializeToString())
     assert not isinstance(caught.value, UnsupportedOperationsError)
+
+
+def test_only_graphs_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attribute without a graph has an empty one by default, for which the known names would be copied."""
+    searched: list[Any] = []
+    find: Any = vars(checked_graph)["_find_in_graph"]
+
+    def note(graph: Any, *outside: Any) -> Any:
+        searched.append(graph)
+        return find(graph, *outside)
+
+    monkeypatch.setattr(checked_graph, "_find_in_graph", note)
+    then = helper.make_graph([], "then", [], [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])])
+    nodes = node("Concat", "x x", "a", axis=0), node("If", "x", "y", then_branch=then, else_branch=then)
+    check_graph(messages.ModelProto(helper.make_model(graph(*nodes)).SerializeToString()))
+    assert len(searched) == 3

@@ -37,7 +37,8 @@ def _find_in_nodes(nodes: Sequence[onnx.NodeProto], known: set[str], outputs: It
             if name and name not in known:
                 yield _describe_undefined(node, name, nodes)
         for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
+            own = [attribute.g] if attribute.HasField("g") else []
+            for inner in (*own, *attribute.graphs):  # each copies the names that are known
                 yield from _find_in_graph(inner, known)
         known.update(node.output)
     for name in outputs:
