@@ -18,6 +18,17 @@ def test_a_comparison_is_a_guard() -> None:
         assert (not symbols.find_broken(Substitution(numbers))) == holds
 
 
+def test_sizes_of_other_symbols_are_others() -> None:
+    """Their numbers have other positions: an expression in both would be another number."""
+    symbols, others = Symbols(), Symbols()
+    a, b = symbols.add(5, "s"), others.add(5, "t")
+    assert a != b
+    assert not symbols.guards
+    for combine in (lambda: a + b, lambda: a * b, lambda: a // b, lambda: a < b):
+        with pytest.raises(ArithmeticError, match="s and t have no common symbols|t and s have no common symbols"):
+            combine()
+
+
 def test_general_symbols_do_not_tell_whether_a_size_is_one() -> None:
     for number, is_general in ((1, False), (2, False), (1, True), (2, True)):
         symbols = Symbols(is_general=is_general)

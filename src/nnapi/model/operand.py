@@ -288,7 +288,7 @@ def _check_dimensions(type: OperandType) -> None:
     code, dimensions = type.code, type.dimensions
     if code in SCALARS:
         raise BadDataError(f"{type.name} is a scalar and has no dimensions, got {list(dimensions)}")
-    if min(dimensions) < 0:
+    if [each for each in dimensions if each < 0]:  # sizes are not compared with each other
         raise BadDataError(f"{type.name} has a negative dimension: {list(dimensions)}; 0 is unspecified")
     known = math.prod(dimensions) or math.prod([dimension for dimension in dimensions if dimension])
     itemsize = DTYPES[code].itemsize if code in DTYPES else 0

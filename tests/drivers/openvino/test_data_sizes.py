@@ -62,6 +62,17 @@ def test_rows_of_an_unknown_number() -> None:
     compare(lambda b, x: (rows := take_rows(b, x), b.mul(b.exp(rows), rows), b.reduce_max(rows, [1], True)))
 
 
+def test_a_constant_index_of_an_unknown_number() -> None:
+    """The engine clamps the index, whose limit it computes."""
+    update = np.full((1, 4), 7, np.float32)
+    first, last = (np.array([[at]], np.int32) for at in (0, -1))
+    compare(
+        lambda b, x: b.scatter_nd(b.scatter_nd(take_rows(b, x), first, update, 0, True), last, update, 0, True),
+        X,
+        np.abs(X),
+    )
+
+
 def test_arithmetic_of_two_unknown_sizes_that_are_equal() -> None:
     """Both are the number of the same elements, which only a run knows."""
 

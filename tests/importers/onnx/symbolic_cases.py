@@ -226,6 +226,49 @@ def make_images() -> bytes:
     return make(nodes, {"x": ["n", 3, "h", "w"]}, {"w": weights(4, 3, 3, 3), "rest": np.array([-1])})
 
 
+def make_ranked() -> bytes:
+    """A detector's steps for each image of a batch: an axis that grows, a slice of nothing, elements at computed
+    indices, and a write to the first image."""
+    nodes = [
+        node("Resize", "x none scales", "r", mode="nearest", nearest_mode="floor"),
+        node("Slice", "r far far last", "nothing"),
+        node("Concat", "r nothing", "all", axis=3),
+        node("Flatten", "all", "flat"),
+        node("TopK", "flat five", "best at"),
+        node("Div", "at two", "halves"),
+        node("GatherElements", "flat halves", "taken", axis=1),
+        node("ScatterND", "taken first update", "written"),
+        node("Gather", "x zero", "image", axis=0),
+        node("ReduceMean", "image", "mean", keepdims=0),
+        node("Mul", "written mean", "y"),
+    ]
+    values = {
+        "none": np.zeros(0, np.float32),
+        "scales": np.array([1, 1, 2, 2], np.float32),
+        "far": np.array([12]),
+        "last": np.array([3]),
+        "five": np.array([5]),
+        "two": np.array(2),
+        "first": np.array([[0]]),
+        "update": weights(1, 5),
+        "zero": np.array(0),
+    }
+    return make(nodes, {"x": ["batch", 2, 6, 6]}, values)
+
+
+def make_doubled_ids() -> bytes:
+    """Rows of a table at computed indices, and a constant of computed shape."""
+    nodes = [
+        node("Add", "ids ids", "doubled"),
+        node("Gather", "table doubled", "e"),
+        node("Shape", "ids", "s"),
+        node("ConstantOfShape", "s", "ones", value=numpy_helper.from_array(np.array([2], np.float32))),
+        node("Unsqueeze", "ones last", "column"),
+        node("Mul", "e column", "y"),
+    ]
+    return make(nodes, {"ids": ["batch"]}, {"table": weights(30, 8), "last": np.array([1])})
+
+
 def choose_heads(rng: Any) -> Shapes:
     return {"x": (int(rng.integers(2, 6)), int(rng.integers(9, 30)), 8)}
 
@@ -254,6 +297,10 @@ def choose_filled(rng: Any) -> Shapes:
     return {"x": (int(rng.integers(2, 6)), int(rng.integers(4, 30)))}
 
 
+def choose_batch(rng: Any) -> Shapes:
+    return {"x": (int(rng.integers(2, 40)), 2, 6, 6)}
+
+
 def choose_image(rng: Any) -> Shapes:
     return {"x": (int(rng.integers(2, 5)), 3, int(rng.integers(8, 40)), int(rng.integers(8, 40)))}
 
@@ -266,4 +313,5 @@ CASES = {
     "speech": (make_speech, choose_speech),
     "filled": (make_filled, choose_filled),
     "images": (make_images, choose_image),
+    "ranked": (make_ranked, choose_batch),
 }

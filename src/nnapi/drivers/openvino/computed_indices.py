@@ -26,8 +26,13 @@ class ComputedIndices(NamedTuple):
     least: int
 
     def clamp(self) -> Node:
-        """Return the indices in range: the engine may read and write anywhere."""
-        last = _as_int32(integers(self.limit - 1))
+        """Return the indices in range: the engine may read and write anywhere.
+
+        The limit gets the rank of the indices: the engine takes a constant index for the bound of a clamp, and the
+        limit for what it clamps.
+        """
+        ones = integers([1] * len(self.node.output(0).get_partial_shape()))
+        last = op.reshape(_as_int32(integers(self.limit - 1)), ones, False)
         return op.maximum(op.minimum(self.node, last), op.constant(np.int32(self.least)))
 
 
@@ -42,6 +47,16 @@ class CheckedIndices(NamedTuple):
         low, high, limit = map(int, extremes)
         if low <= high and (low < self.least or high >= limit):
             raise BadIndexError(self.name, low, high, limit, self.least)
+
+
+def list_checks(computed: Sequence[ComputedIndices]) -> list[CheckedIndices]:
+    """Return the checks of runs, in the order of the rows of :func:`list_extremes`."""
+    return [CheckedIndices(each.name, each.least) for each in computed]
+
+
+def check_all(checks: Sequence[CheckedIndices], extremes: Array) -> None:
+    for check, each in zip(checks, extremes.reshape(-1, 3), strict=True):
+        check.check(each)
 
 
 def list_extremes(computed: Sequence[ComputedIndices]) -> Any:

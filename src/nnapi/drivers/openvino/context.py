@@ -19,6 +19,7 @@ from nnapi.model.operand import Array, OperandType
 from nnapi.ops.index_checks import BadIndexError
 from nnapi.ops.quantized_values import BOUNDS, quantized_range
 from nnapi.rule_table import LoweringRules
+from nnapi.shapes.array import has_sizes
 from nnapi.shapes.size import Size
 
 FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
@@ -88,14 +89,15 @@ class OpenvinoContext(lowering.Context):
         Constants are checked now, model inputs before each run, other computed indices after it, unless their
         operators keep them in range.
         """
-        if isinstance(limit, Size) and isinstance(limit.symbols, DataSizes):
+        depends_on_data = _depend_on_data([limit])
+        if value.array is not None and not depends_on_data:
+            _require_constants(name, value.array, limit, -limit if from_end else 0)
+            return value.node("stored")
+        if depends_on_data or (self._tests_computed and isinstance(limit, Size)):
             at = value.node("stored")
             return self._test_computed(name, value, count_from_start(at, limit) if from_end else at, limit, 0)
         limit = int(limit)  # tests of model inputs have no dynamic limits
         first = -limit if from_end else 0
-        if value.array is not None:
-            _require_constants(name, value.array, limit, first)
-            return value.node("stored")
         low, high = find_range(value.node("stored"))
         if low >= first and high < limit:
             return value.node("stored")
@@ -119,7 +121,8 @@ class OpenvinoContext(lowering.Context):
         """Check the coordinates in the last axis like :meth:`require_range`, each against the size of its axis."""
         if self._tests_computed and self._must_test(name, value, limits):
             return self._test_columns(name, value, limits, from_end=from_end)
-        limits = list(map(int, limits))
+        if value.array is None or _depend_on_data(limits):
+            limits = list(map(int, limits))
         least = [-limit if from_end else 0 for limit in limits]
         if value.array is not None:
             for column, limit in enumerate(limits):
@@ -141,10 +144,8 @@ class OpenvinoContext(lowering.Context):
 
     def _must_test(self, name: str, value: Value, limits: Sequence[int]) -> bool:
         """Return whether only the engine can find the extremes of coordinates."""
-        if any(isinstance(each, Size) and isinstance(each.symbols, DataSizes) for each in limits):
-            return True
-        if value.array is not None:
-            return False
+        if value.array is not None or has_sizes(limits):
+            return value.array is None or _depend_on_data(limits)
         try:
             _, source = self._find_source(name, value, "")
         except Unsupported:
@@ -205,6 +206,10 @@ class OpenvinoContext(lowering.Context):
         return self.result(function(*nodes), first=first)
 
 
+def _depend_on_data(limits: Sequence[int]) -> bool:
+    return any(isinstance(each, Size) and isinstance(each.symbols, DataSizes) for each in limits)
+
+
 def _require_constants(name: str, indices: Array, limit: int, least: int) -> None:
     low, high = int(indices.min()), int(indices.max())
     require(low >= least and high < limit, f"{name} holds {low}..{high}, must be in {least}..{limit - 1}")
@@ -233,7 +238,7 @@ def _is_reduced(node: Node) -> bool:
     node = node_of(node)
     while node.get_type_name() not in REDUCTIONS:
         computed = [each for each in node.input_values() if each.get_node().get_type_name() != "Constant"]
-        if len(computed) != 1 or computed[0].get_shape() != node.get_output_shape(0):
+        if len(computed) != 1 or computed[0].get_partial_shape() != node.get_output_partial_shape(0):
             return False
         node = computed[0].get_node()
     return True

@@ -18,7 +18,7 @@ from nnapi.contract.winograd import is_winograd
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.attention_groups import ends_search
-from nnapi.drivers.openvino.computed_indices import CheckedIndices
+from nnapi.drivers.openvino.computed_indices import CheckedIndices, list_checks
 from nnapi.drivers.openvino.consistency import need_consistent
 from nnapi.drivers.openvino.context import Bounds
 from nnapi.drivers.openvino.dynamic import PreparedDynamic
@@ -90,10 +90,9 @@ def prepare_dynamic(model: Model, device: str, options: PrepareOptions, threads:
         result = lower_model(model)
     need_supported(result.verdicts)
     need(not result.turn_models, "a WHILE has no dynamic dimensions", OpFailedError)
-    need(not result.computed, "indices are computed, and the dimensions dynamic", OpFailedError)
     hint = HINTS[offer_precision(device, model).choose(options.variant)]
     compiled = _compile_graph(result, result.graph(), device, choose_properties(device, options, threads, hint))
-    prepared = PreparedDynamic(compiled, result.bounds)
+    prepared = PreparedDynamic(compiled, result.bounds, list_checks(result.computed))
     prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)
     return prepared
 
@@ -153,7 +152,7 @@ def _compile(
             given == right, f"OpenVINO gives {model.operands[index]} the dimensions {given}, not {right}", OpFailedError
         )
     turns = [choose_first_turns(*models) for models in result.turn_models]
-    checks = [CheckedIndices(each.name, each.least) for each in result.computed]
+    checks = list_checks(result.computed)
     prepared = _make_prepared(model, shapes, device, properties, compiled, result.bounds, turns, checks, tiles)
     prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)
     return prepared

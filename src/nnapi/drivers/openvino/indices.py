@@ -36,7 +36,8 @@ def find_range(value: Node, depth: int = 0) -> Range:
         data = node.get_data()
         return Range(int(data.min()), int(data.max())) if data.size else UNKNOWN
     if name == "TopK" and output.get_index() == 1:
-        return Range(0, inputs[0].get_shape()[node.get_axis()] - 1)
+        size = inputs[0].get_partial_shape()[node.get_axis()]
+        return Range(0, size.get_length() - 1) if size.is_static else UNKNOWN
     if name in MOVES:
         return find_range(inputs[0], depth + 1)
     if name not in ("Add", "Maximum", "Minimum", "Select", "Subtract"):

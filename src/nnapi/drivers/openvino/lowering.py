@@ -67,10 +67,12 @@ class Lowered(GraphLowering):
         """The sizes that depend on data."""
         self.computed: list[ComputedIndices] = []
         """The computed indices that each run checks."""
-        is_static = all(model.operands[index].type.is_known for index in model.inputs)
+        inputs = [model.operands[index].type for index in model.inputs]
         unknown = (not model.operands[index].type.is_known for call in model.operations for index in call.outputs)
-        self._finds_sizes = is_static and any(unknown)
-        """Whether the model finds indices of data, and takes elements at them."""
+        is_dynamic = any(has_sizes(type.dimensions) for type in inputs)
+        self._tests_computed = is_dynamic or (all(type.is_known for type in inputs) and any(unknown))
+        """Whether runs check computed indices: of a model for all sizes, which no other device takes, or of one that
+        finds indices of data, and takes elements at them."""
         self._is_quantized = any(operand.type.is_quantized for operand in model.operands)
 
     def graph(self) -> ov.Model:
@@ -118,7 +120,7 @@ class Lowered(GraphLowering):
 
     def context(self, call: Call) -> OpenvinoContext:
         checked = {} if self.depth or self.is_nested else self.parameters  # their inputs may be computed
-        tests_computed = self._finds_sizes and not (self.depth or self.is_nested)
+        tests_computed = self._tests_computed and not (self.depth or self.is_nested)
         return OpenvinoContext(call, checked, self._is_quantized, tests_computed=tests_computed)
 
     def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:

@@ -12,7 +12,7 @@ from nnapi.contract.loops import TurnLimits
 from nnapi.contract.prepared import EngineTimer, Pool, check_deadline
 from nnapi.contract.profiling import correct_seconds, operation_section
 from nnapi.drivers.openvino.api import ov
-from nnapi.drivers.openvino.computed_indices import CheckedIndices
+from nnapi.drivers.openvino.computed_indices import CheckedIndices, check_all
 from nnapi.drivers.openvino.context import Bounds
 from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.drivers.openvino.lowering import Lowered
@@ -277,9 +277,7 @@ class _Run:
         else:
             self._limits.run(self._take_turns, request)
         if self._checks:
-            extremes = _view(self._request.get_output_tensor(self._last)).reshape(-1, 3)
-            for check, each in zip(self._checks, extremes, strict=True):
-                check.check(each)
+            check_all(self._checks, _view(self._request.get_output_tensor(self._last)))
 
     def _take_turns(self, turns: Sequence[int]) -> Sequence[int]:
         """Run, with these turns for each loop; return how many are left."""

@@ -15,7 +15,8 @@ from nnapi.importers.onnx.symbolic_folding import fold_symbolic
 from nnapi.importers.onnx.tensors import DTYPES, ELEM_OF, OnnxTensor, constant, words
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array
-from nnapi.shapes.array import as_integers, is_symbolic
+from nnapi.shapes.array import SymbolicArray, as_integers, find_symbols, is_symbolic
+from nnapi.shapes.size import number_of
 
 if TYPE_CHECKING:
     from nnapi.formats.onnx import messages as onnx
@@ -114,20 +115,30 @@ def compute_empty(
     if is_lost or depends or proto.op_type in NEVER:
         return None
     try:
-        found = dict(zip(proto.output, fold(proto, opset, known), strict=True))
+        if any(tensor is not None and is_symbolic(tensor.array) for tensor in known):
+            results = _compute_symbolic(proto, opset, known)
+        else:
+            arrays = fold(proto, opset, known)
+            pairs = zip(proto.output, arrays, strict=True)
+            results = [constant(name, np.asarray(array)) if name else None for name, array in pairs]
     except Refused:
         return None
-    if any(np.size(array) for name, array in found.items() if name):
+    if results is None or any(each is not None and np.size(each.constant) for each in results):
         return None
-    return [constant(name, np.asarray(array)) if name else None for name, array in found.items()]
+    return results
 
 
 def _zeros(tensor: OnnxTensor) -> OnnxTensor | None:
     """Return zeros of a computed tensor's shape; None if they are too many. A constant is returned itself."""
     if tensor.array is not None:
         return tensor
-    is_small = tensor.is_known and math.prod(tensor.dims) <= MOST
-    return constant("", np.zeros(tensor.dims, DTYPES[tensor.elem])) if is_small else None
+    shape, dtype, symbols = tensor.dims, DTYPES[tensor.elem], find_symbols(tensor.dims)
+    if not tensor.is_known or math.prod(map(number_of, shape)) > MOST:
+        return None
+    if symbols is None:
+        return constant("", np.zeros(shape, dtype))
+    zeros = SymbolicArray(symbols, lambda sizes: np.zeros(sizes.shape(shape), dtype), shape)
+    return constant("", cast(Array, zeros))
 
 
 def reads_empty(proto: onnx.NodeProto, tensors: Sequence[OnnxTensor | None]) -> bool:

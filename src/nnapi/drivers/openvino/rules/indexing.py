@@ -20,6 +20,7 @@ from nnapi.ops.coordinates import Reduction
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.signature_types import INT32
+from nnapi.shapes.array import has_sizes
 from nnapi.shapes.size import Size
 
 MANY = 256
@@ -45,6 +46,8 @@ def gather_elements(context: OpenvinoContext, input: Value, axis: int, indices: 
     """Gather from the flattened input: the engine's GatherElements takes 1.5 times as long."""
     own, axis = input.type.dimensions, axis_of(axis, input.type.rank)
     at = context.require_range("indices", indices, own[axis], from_end=from_end)
+    if has_sizes((*own, *indices.type.dimensions)):
+        return context.move(input, lambda x: op.gather_elements(x, at, axis))
     shape = [1 if i == axis else n for i, n in enumerate(indices.type.dimensions)]
     if from_end:
         size = op.constant(np.int32(own[axis]))

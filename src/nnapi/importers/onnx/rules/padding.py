@@ -83,7 +83,7 @@ def _crop(node: OnnxNode, value: Value, along: Widths) -> Value:
     size = [
         have + min(low, 0) + min(high, 0) for have, (low, high) in zip(node.static_shape_of(value), along, strict=True)
     ]
-    need_elements(min(size) > 0)
+    need_elements(all(each > 0 for each in size))
     return node.slice(value, begin, size)
 
 

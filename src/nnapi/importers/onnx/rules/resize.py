@@ -25,6 +25,7 @@ from nnapi.model.operand import Array
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.grid_sample import Mode, Padding
 from nnapi.ops.resize import resize_bilinear, resize_nearest_neighbor
+from nnapi.shapes.size import is_same
 
 FLAGS = ((False, False), (True, False), (False, True))
 """The combinations of NNAPI's flags (align corners, half pixel centers)."""
@@ -60,7 +61,8 @@ def resize(node: OnnxNode) -> OnnxTensor:
     roi = arguments.roi
     if roi is not None and node.attribute("coordinate_transformation_mode", "") == "tf_crop_and_resize":
         expressible(((roi >= 0) & (roi <= 1)).all(), "its region reaches beyond the image")
-    found = {axis: _map(node, arguments, i) for i, axis in enumerate(arguments.axes)}
+    resized = [(i, axis) for i, axis in enumerate(arguments.axes) if not _keeps(arguments, i, shape[axis])]
+    found = {axis: _map(node, arguments, i) for i, axis in resized}
     maps = {axis: each for axis, each in sorted(found.items()) if not np.array_equal(each, np.eye(shape[axis]))}
     value, axis_of, is_nhwc = read_as_stored(node, 0)
     if not is_nhwc and tensor.rank in (4, VOLUME) and set(maps) <= {*range(2, tensor.rank)}:
@@ -101,6 +103,14 @@ def _read_arguments(node: OnnxNode) -> Arguments:
         ratio = ratios.min() if policy == "not_larger" else ratios.max()
         found["sizes"] = (ratio * have + 0.5).astype(np.int64)
     return Arguments(axes, **found)
+
+
+def _keeps(arguments: Arguments, i: int, size: int) -> bool:
+    """Return whether axis ``i`` keeps its elements, whatever its size is."""
+    _, roi, scales, sizes = arguments
+    if roi is not None:
+        return False
+    return bool(scales[i] == 1) if scales is not None else sizes is not None and is_same([sizes[i]], [size])
 
 
 def _map(node: OnnxNode, arguments: Arguments, i: int) -> Array:
