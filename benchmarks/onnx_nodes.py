@@ -223,9 +223,10 @@ or why no device takes them. That compilation also takes inputs without elements
 the past of a decoder's prompt.
 nnapi imports the file once for all shapes; `explain()` says if other shapes took another import. Some inputs
 grow by one element at each run, for example a decoder's past keys. nnapi pads such inputs to a multiple of 64 if the
-padding changes no result. To test this, nnapi pads with large random values. With padding, a decoder that generates 64
-tokens is compiled twice, not once for each token. Where a device takes dynamic dimensions, the padded compilation is
-prepared behind the runs, and takes over if it is faster; `NNAPI_TUNING=0` prevents this. The cache stores the
+padding changes no result. A mask or bias that the file computes from lengths is padded so that it excludes the padding.
+To test this, nnapi pads with large random values. With padding, a decoder that generates 64 tokens is compiled twice,
+not once for each token. Where a device takes dynamic dimensions, the padded compilation is prepared behind the runs,
+and takes over if it is faster; `NNAPI_TUNING=0` prevents this. The cache stores the
 compilations of a file by shapes. Another process that runs the same file on the same shapes neither imports nor lowers
 the file again.
 `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})` fixes dimensions.

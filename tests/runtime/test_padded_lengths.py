@@ -7,7 +7,17 @@ import pytest
 
 from nnapi.contract.driver import Bound
 from nnapi.errors import BadDataError
-from nnapi.runtime.padded_lengths import BUCKET, Axis, bucket_for, find_growth, find_lengths, shorten, try_padding
+from nnapi.runtime.padded_lengths import (
+    BUCKET,
+    Axis,
+    Growth,
+    Padded,
+    bucket_for,
+    find_growth,
+    find_lengths,
+    shorten,
+    try_padding,
+)
 
 Arrays = list[np.ndarray[Any, Any]]
 
@@ -119,6 +129,44 @@ def test_padded_runs_share_memory_and_zeros_replace_what_a_longer_run_left() -> 
     np.testing.assert_array_equal(past[:7], step(7)[0])
     assert not past[7:].any()
     assert mask.tolist() == [1] * 7 + [0] * (BUCKET - 7) + [1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_further_inputs_that_grow_mask_the_padding(dtype: Any) -> None:
+    """They are the constants of a run's length: a bias of each score, and a table of two growing axes."""
+
+    def attend_by_bias(inputs: Any) -> Arrays:
+        past, key, bias, table = inputs
+        keys = np.concatenate([past, key])
+        scores = keys @ key[0] + bias + table[-1]
+        weights = np.exp(scores - scores.max())
+        return [weights / weights.sum() @ keys]
+
+    def further(shapes: Any) -> Arrays:
+        total = shapes[0][0] + 1
+        return [
+            np.linspace(-1, 0, total, dtype=dtype),
+            np.arange(total * total, dtype=dtype).reshape(total, total) / 99,
+        ]
+
+    growth = Growth((Axis(0, 0, 0),), shapes(step(6)[:2]))
+    bound = bind(attend_by_bias, [*step(6)[:2], *further(shapes(step(6)))])
+    made = try_padding(
+        growth, step(6)[:2], lambda inputs: attend_by_bias([*inputs, *further(shapes(inputs))]),
+        lambda wide: bound((*wide, (BUCKET + 1,), (BUCKET + 1, BUCKET + 1))), BUCKET, further,
+    )  # fmt: skip
+    assert made is not None
+    for length in (40, 7, BUCKET):
+        given = step(length)[:2]
+        exact = attend_by_bias([*given, *further(shapes(given))])
+        np.testing.assert_allclose(made.run(given, length)[0], exact[0], 1e-4, 1e-5)
+
+
+def test_a_constant_that_grows_in_another_way_is_refused() -> None:
+    growth = find_growth(shapes(step(5)), shapes(step(6)))
+    assert growth is not None
+    with pytest.raises(BadDataError, match="does not grow with the length"):
+        Padded(growth, BUCKET, bind(attend, step(6)), (), lambda shapes: [np.zeros(2 * shapes[0][0], np.float32)])
 
 
 def test_several_axes_of_one_input_are_padded() -> None:

@@ -104,24 +104,36 @@ class SymbolicModel:
         """Return the model for the ``padded`` shapes of a run, and a function that returns its further inputs for a
         run's shapes, or raises OtherImportError if they break a guard.
 
-        They are the constants that depend on sizes, but whose shapes do not, such as the positions of a decoder's
-        tokens: padding must not change them.
+        They are the constants that depend on sizes, and that padding must not change: those whose shapes do not, such
+        as the positions of a decoder's tokens, and those that it lengthens, such as a mask that the file computes.
         """
         model, wide, own = self.specialize(padded), self._substitution(padded), self._substitution(run)
-        shapes = {index: array.shape for index, array in self._symbols.arrays.items()}
-        fixed = {index for index, shape in shapes.items() if wide.shape(shape) == own.shape(shape)}
-        data = [index for index in list_data(model) if index in fixed]
+        is_masked = any(
+            padded[name] != run[name] and self._model.operands[index].type.dtype.kind != "f"
+            for index in self._model.inputs
+            if (name := self._model.operands[index].name) in padded
+        )
+
+        def must_stay(array: SymbolicArray) -> bool:
+            """Return whether the array differs from that of the run, beyond repetitions that an input masks."""
+            if wide.shape(array.shape) == own.shape(array.shape):
+                return True
+            values = wide.array(array)
+            return not is_masked or bool((values != values.flat[0]).any())
+
+        arrays = self._symbols.arrays
+        data = [index for index in list_data(model) if index in arrays and must_stay(arrays[index])]
         operands = list(model.operands)
         for index in data:
             old = operands[index]
             operands[index] = Operand(index, old.type, old.name, Lifetime.INPUT)
         made = model.with_operands(operands)
         made.inputs, made.origin = (*model.inputs, *data), None
-        arrays = [self._symbols.arrays[index] for index in data]
+        further = [arrays[index] for index in data]
 
         def find_further(shapes: Mapping[str, Sequence[int]]) -> list[Array]:
             need(not self.find_broken(shapes), "the sizes of the run break a guard", OtherImportError)
-            return self._evaluate(arrays, shapes)
+            return self._evaluate(further, shapes)
 
         return made, find_further
 

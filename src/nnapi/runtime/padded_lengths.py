@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.contract.driver import Bound
-from nnapi.errors import BadDataError, need
+from nnapi.errors import BadDataError, need, need_value
 from nnapi.model.operand import Array, Shape
 
 Shapes = tuple[Shape, ...]
@@ -27,6 +27,8 @@ BUCKET = 64
 """Lengths are padded to multiples of this."""
 LOUD = 100.0
 """Standard deviation of the random padding in a test run."""
+MASKED = -1e30
+"""The padding of further float inputs: scores to which a mask adds it get no weight."""
 CLOSE = 1e-3
 """Maximum difference of float results in a test run, relative to the largest value."""
 
@@ -110,30 +112,46 @@ def bucket_for(length: int) -> int:
     return -(-(length + BUCKET - 2) // BUCKET) * BUCKET
 
 
+class _Fill(NamedTuple):
+    """The padding: a value for floats, or large random ones; other types are padded with zeros."""
+
+    value: float = 0.0
+    noise: np.random.Generator | None = None
+
+    def write(self, padding: Array) -> None:
+        if padding.dtype.kind != "f":
+            padding[...] = 0
+        elif self.noise is None:
+            padding[...] = max(self.value, float(np.finfo(padding.dtype).min))
+        else:
+            padding[...] = self.noise.normal(0, LOUD, padding.shape)
+
+
 class _PaddedMemory:
-    """Memory for a compilation's padded inputs. Beyond the last written length, the padding is zeros."""
+    """Memory for a compilation's padded inputs, of which those from ``first_further`` on mask the others."""
 
-    def __init__(self, axes: Sequence[Axis], bound: Bound) -> None:
+    def __init__(self, axes: Sequence[Axis], bound: Bound, capacity: int, first_further: int) -> None:
         self.run = bound.run
-        self._inputs = bound.inputs
+        self._inputs, self._capacity = bound.inputs, capacity
         self._axes = [[axis.axis for axis in axes if axis.tensor == i] for i in range(len(bound.inputs))]
-        self._written = 0
+        self._further = [i >= first_further for i in range(len(bound.inputs))]
+        self._written = capacity
+        """The length of the longest inputs; beyond it, the memory is padded."""
 
-    def write(self, inputs: Sequence[Array], length: int, capacity: int, noise: np.random.Generator | None) -> None:
-        for memory, array, axes in zip(self._inputs, inputs, self._axes, strict=True):
+    def write(self, inputs: Sequence[Array], length: int, noise: np.random.Generator | None) -> None:
+        capacity, end = self._capacity, self._written if noise is None else self._capacity
+        for memory, array, axes, is_further in zip(self._inputs, inputs, self._axes, self._further, strict=True):
             if not axes:
                 memory[...] = array
                 continue
+            fill = _Fill(MASKED) if is_further else _Fill(noise=noise)
             for axis in axes[1:]:
-                array = _pad(array, axis, length, capacity, noise)
+                array = _pad(array, axis, length, capacity, fill)
             before = (slice(None),) * axes[0]
             memory[(*before, slice(length))] = array[(*before, slice(length))]
             memory[(*before, slice(capacity, None))] = array[(*before, slice(length, None))]
-            if noise is not None and memory.dtype.kind == "f":
-                padding = memory[(*before, slice(length, capacity))]
-                padding[...] = noise.normal(0, LOUD, padding.shape)
-            elif length < self._written:
-                memory[(*before, slice(length, self._written))] = 0
+            if length < end:
+                fill.write(memory[(*before, slice(length, end))])
         self._written = length if noise is None else capacity
 
 
@@ -146,8 +164,10 @@ class Padded:
     def __init__(
         self, growth: Growth, capacity: int, bind: Bind, outputs: tuple[Axis, ...], further: Further = no_further
     ) -> None:
+        """BadDataError if the further inputs do not grow with the length."""
         self.growth, self.capacity, self._further = growth, capacity, further
         self._bind, self.outputs = bind, outputs
+        self._axes = (*growth.axes, *_find_further_axes(growth, capacity, further))
         self._idle: list[_PaddedMemory] = []
 
     def widen(self, capacity: int, bind: Bind, further: Further = no_further) -> Padded:
@@ -164,10 +184,11 @@ class Padded:
         try:
             memory = self._idle.pop()
         except IndexError:
-            memory = _PaddedMemory(self.growth.axes, self._bind(self.growth.at(self.capacity)))
+            bound = self._bind(self.growth.at(self.capacity))
+            memory = _PaddedMemory(self._axes, bound, self.capacity, len(inputs))
         try:
             more = self._further(tuple(array.shape for array in inputs))
-            memory.write([*inputs, *more], length, self.capacity, noise)
+            memory.write([*inputs, *more], length, noise)
             results = [*memory.run()]  # valid until the next run
             for axis in self.outputs:
                 results[axis.tensor] = _drop(results[axis.tensor], axis.axis, length, self.capacity)
@@ -175,6 +196,14 @@ class Padded:
             return [array if i in dropped else array.copy() for i, array in enumerate(results)]
         finally:
             self._idle.append(memory)
+
+
+def _find_further_axes(growth: Growth, capacity: int, further: Further) -> list[Axis]:
+    length = growth.length_of(growth.shapes)
+    assert length is not None
+    axes = _match(further(growth.shapes), further(growth.at(capacity)), length, capacity)
+    found = need_value(axes, "a constant does not grow with the length of inputs", BadDataError)
+    return [axis._replace(tensor=axis.tensor + len(growth.shapes)) for axis in found]
 
 
 def try_padding(
@@ -219,15 +248,14 @@ def _match(exact: Sequence[Array], padded: Sequence[Array], length: int, capacit
     return tuple(axes)
 
 
-def _pad(array: Array, axis: int, length: int, capacity: int, noise: np.random.Generator | None) -> Array:
+def _pad(array: Array, axis: int, length: int, capacity: int, fill: _Fill) -> Array:
     """Extend an axis with padding from ``length`` to ``capacity``."""
     shape = list(array.shape)
     shape[axis] += capacity - length
-    found: Array = np.zeros(shape, array.dtype)
-    if noise is not None and array.dtype.kind == "f":
-        found[...] = noise.normal(0, LOUD, shape)
+    found: Array = np.empty(shape, array.dtype)
     before = (slice(None),) * axis
     found[(*before, slice(length))] = array[(*before, slice(length))]
+    fill.write(found[(*before, slice(length, capacity))])
     found[(*before, slice(capacity, None))] = array[(*before, slice(length, None))]
     return found
 

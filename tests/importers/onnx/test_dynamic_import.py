@@ -273,6 +273,49 @@ def test_positions_from_the_length_of_the_past_are_not_padded() -> None:
     assert compiled.explain().count("compiled in") == 2
 
 
+def make_decoder_by_distance(*, is_near: bool) -> bytes:
+    """One step of attention to the past, which no input masks: scores get a bias by distance, or none."""
+    nodes = [
+        node("Concat", "past x", "keys", axis=2),
+        node("Transpose", "keys", "transposed", perm=[0, 1, 3, 2]),
+        node("MatMul", "x transposed", "scores"),
+        node("Shape", "past", "p", start=2, end=3),
+        node("Squeeze", "p", "last"),
+        node("Add", "last one", "total"),
+        node("Range", "zero total one", "places"),
+        node("Sub", "last places", "distances"),
+        node("Gather", "table distances" if is_near else "table none", "bias", axis=0),
+        *([] if is_near else [node("Add", "p ones", "totals"), node("Expand", "bias totals", "biases")]),
+        node("Add", "scores bias" if is_near else "scores biases", "biased"),
+        node("Softmax", "biased", "weights", axis=-1),
+        node("MatMul", "weights keys", "y"),
+        node("Identity", "keys", "present"),
+    ]
+    inputs = {"x": [1, 2, 1, 4], "past": [1, 2, "past", 4]}
+    outputs = {"y": [1, 2, 1, 4], "present": [1, 2, "total", 4]}
+    table = -np.arange(200, dtype=np.float32) / 8
+    values = {"one": np.array(1), "zero": np.array(0), "none": np.array([0]), "ones": np.array([1]), "table": table}
+    return made(nodes, inputs, outputs, values)
+
+
+@pytest.mark.parametrize("is_near", [True, False], ids=["bias by distance", "no bias"])
+def test_what_a_file_adds_to_scores_masks_the_padding(is_near: bool) -> None:
+    compiled = nnapi.compile(nnapi.load(make_decoder_by_distance(is_near=is_near)), "nnapi-reference")
+    for text in range(2):
+        rng = np.random.default_rng(text)
+        past = rng.normal(size=(1, 2, 3, 4)).astype(np.float32)
+        for length in range(3, 40):
+            x = rng.normal(size=(1, 2, 1, 4)).astype(np.float32)
+            keys = np.concatenate([past, x], 2)
+            scores = x @ keys.swapaxes(2, 3) + is_near * (np.arange(length + 1) - length) / 8
+            weights = np.exp(scores - scores.max(-1, keepdims=True))
+            found, past = compiled.run(x, past)
+            np.testing.assert_allclose(found, weights / weights.sum(-1, keepdims=True) @ keys, 1e-4, 1e-5)
+            np.testing.assert_array_equal(past, keys)
+    assert compiled.explain().count("compiled in") == 2
+    assert "padded from any length up to 128" in compiled.explain()
+
+
 def test_a_text_that_outgrows_its_capacity_doubles_it() -> None:
     compiled = nnapi.compile(nnapi.load(make_counting_decoder()), "nnapi-reference")
     decode(compiled, 150)
