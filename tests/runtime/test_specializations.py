@@ -254,16 +254,25 @@ def test_padding_is_prepared_behind_runs_with_dynamic_dimensions(monkeypatch: py
 
 def test_padding_that_is_slower_or_changes_results_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(x: Any) -> Any:
-        clocked.now += x.size // 128
+        clocked.now += x.size // 64 if x.size % 64 == 0 else 0
         return np.negative(x)
 
     for function in (slow, np.sum):
         clocked = Clocked(function, monkeypatch)
         with nnapi.settings(tuning=True):
-            clocked.run(5, *range(9, 40))
-        assert clocked.log == [(5,), "all sizes", (128,)], "it is tried once, and no run waits for it later"
-        assert "31 runs" in clocked.found.explain()
+            clocked.run(5, *range(9, 140))
+        wider = [(192,)] if function is slow else []  # padding that changes results does so whatever its length
+        assert clocked.log == [(5,), "all sizes", (128,), *wider], "no run waits for it later"
+        assert "131 runs" in clocked.found.explain()
         assert "behind runs" not in clocked.found.explain()
+
+
+def test_shapes_without_elements_run_on_a_preparation_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their own compilation, which was made before, runs on the CPU only."""
+    clocked = Clocked(np.negative, monkeypatch)
+    clocked.run(0, 9, 0, 0, *[0] * 20)
+    assert clocked.log == [(0,), "all sizes"]
+    assert "dynamic dimensions on all-sizes: compiled in 1.00 s, 23 runs" in clocked.found.explain()
 
 
 def test_without_trials_no_padding_is_prepared_behind_runs(monkeypatch: pytest.MonkeyPatch) -> None:

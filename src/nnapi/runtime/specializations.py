@@ -116,7 +116,7 @@ class Specializations:
             choose = self._choose if self._bucketed is None else self._choose_bucket
             choice = choose(shapes, arrays)
             is_repeated, self._last = self._last == shapes, shapes
-        if choice.counted is None:
+        if choice.counted is None and choice.sized is None:
             return choice.run(arrays)
         begin = time.perf_counter()
         try:
@@ -134,7 +134,7 @@ class Specializations:
         seconds = time.perf_counter() - begin
         if choice.work is not None:
             do_behind_runs(choice.work)
-        if choice.counted == shapes and not is_repeated:  # as the lengths of a text
+        if choice.counted is None or (choice.counted == shapes and not is_repeated):  # as the lengths of a text
             return results
         with self._spending:
             self._spent[choice.counted] = self._spent.get(choice.counted, 0.0) + seconds
@@ -167,6 +167,9 @@ class Specializations:
         )
 
     def _choose(self, shapes: Shapes, arrays: Sequence[Array]) -> Choice:
+        if _is_empty(shapes) and (sized := self._sized.find(shapes)):  # its own compilation runs on the CPU only
+            sized.runs += 1
+            return Choice(sized.run, sized=sized)
         if shapes in self._made:
             return self._use(self._find(shapes), shapes)
         for wide, each in self._made.items():
@@ -206,10 +209,10 @@ class Specializations:
     def _challenge(self, growth: Growth, arrays: Sequence[Array], sized: SizedRuns) -> Callable[[], None] | None:
         """Return work that compiles for padded lengths, and uses this compilation if padding is exact and faster."""
         length = growth.length_of(growth.shapes)
-        if length is None or length < 2 or not is_tuning():
+        if length is None or length < 2 or growth.axes in self._unpaddable or not is_tuning():
             return None
         known, capacity = self._challenged, bucket_for(length)
-        if known.get(growth.axes, 0) >= capacity:
+        if length <= known.get(growth.axes, 0):
             return None
         known[growth.axes] = capacity
         short = [array.copy() for array in shorten(growth, arrays)]
@@ -235,10 +238,10 @@ class Specializations:
         found = Specialization(compilation, time.perf_counter() - begin, is_challenger=True)
         more = tuple(array.shape for array in further(wide))
         found.padded = try_padding(growth, inputs, sized.run, _binds(found, more), capacity, further)
-        length = growth.length_of(shapes)
-        if found.padded is None or length is None:
+        padded, length = found.padded, growth.length_of(shapes)
+        if padded is None or length is None:
+            self._unpaddable.add(growth.axes)
             return None
-        padded = found.padded
         is_better = is_faster(lambda: padded.run(inputs, length), lambda: sized.run(inputs))
         return ((*wide, *more), found) if is_better else None
 
