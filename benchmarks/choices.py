@@ -2,9 +2,9 @@
 
     python benchmarks/choices.py MODEL.tflite … [--seconds 5] [--busy 0] [--threads 1] [--pretend 0] [--processor avx2]
 
-Each model runs in a process of its own with an empty cache folder: without a pause for ``--seconds``, beside ``--busy``
-processes that only use the processor. Then all plans run in the same process, in turns of random order. The program
-prints for each model:
+Each model runs in a process of its own with an empty cache folder: without a pause for ``--seconds``, which with
+``--threads 1`` are seconds of processor time, beside ``--busy`` processes that only use the processor. Then all plans
+run in the same process, in turns of random order. The program prints for each model:
 
 - the median time of a run in the last second
 - the speed of the active plan relative to the fastest other plan, as the median of the ratios of the turns
@@ -215,14 +215,16 @@ def run_one(options: argparse.Namespace, path: Path) -> Result:
     inputs = make_inputs(model)
     compilation = nnapi.compile(model, threads=options.threads)
     plans, times = [compilation.plan], list[tuple[float, float]]()
-    end = time.perf_counter() + options.seconds
     spent, clock = [0.0], time.thread_time if options.threads == 1 else time.perf_counter
-    start = clock()
-    while (now := time.perf_counter()) < end:
+    start = now = clock()
+    end = start + options.seconds
+    while now < end:
+        begin = now
         compilation.run(*inputs)
+        now = clock()
         if len(spent) <= FIRST:
-            spent.append(clock() - start)
-        times.append((now, time.perf_counter() - now))
+            spent.append(now - start)
+        times.append((begin, now - begin))
         if compilation.plan is not plans[-1]:
             plans.append(compilation.plan)
     schedule = compilation._trial.schedule if compilation._trial else None

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from nnapi.runtime.choice.challenger import time_runs
+from nnapi.runtime.choice.pacing import REST
 from nnapi.runtime.choice.paired_times import Contender, log_ratio
 from nnapi.runtime.choice.schedule import Schedule, Stage, Turn
 from nnapi.runtime.choice.tuner import DELAY, TICK
@@ -31,6 +32,8 @@ Noise = Callable[[random.Random, float, float], float]
 """The seconds of a run, by its time and its seconds without noise."""
 COMPARISON = 1e-3
 """Seconds of a comparison of results."""
+STEP = 5e-3
+"""Seconds of the tuner's work between its rests."""
 MOST_RUNS = 10_000
 RIGHT = 1.05
 
@@ -44,6 +47,8 @@ class Case(NamedTuple):
     preparation: float = 0.2
     pause: float = 0.0
     """Seconds between runs."""
+    is_crowded: bool = False
+    """Whether there is one processor, which runs and the tuner's work share in halves."""
 
     @property
     def best(self) -> float:
@@ -62,11 +67,18 @@ CASES = (
     Case("even", 5e-3, (5.05e-3, 4.98e-3)),
     Case("right", 5e-3, (8e-3, 5.6e-3, 30e-3)),
     Case("right, long", 200e-3, (330e-3, 225e-3), 1.0),
+    Case("close, 1.1 times, one processor", 6.6e-3, (6.8e-3, 6e-3, 6.5e-3), is_crowded=True),
+    Case("slow, 1.5 times, one processor", 9e-3, (9.5e-3, 6e-3, 8e-3), is_crowded=True),
 )
 
 
 def still(rng: random.Random, now: float, seconds: float) -> float:
     return seconds * math.exp(rng.gauss(0.0, 0.02))
+
+
+def noisy(rng: random.Random, now: float, seconds: float) -> float:
+    """Other processes use the same caches."""
+    return seconds * math.exp(rng.gauss(0.0, 0.05))
 
 
 def heavy(rng: random.Random, now: float, seconds: float) -> float:
@@ -94,11 +106,20 @@ def drifting(rng: random.Random, now: float, seconds: float) -> float:
 
 NOISES: dict[str, Noise] = {
     "still": still,
+    "noisy": noisy,
     "heavy tails": heavy,
     "preempted": preempted,
     "phases": phased,
     "drift": drifting,
 }
+
+
+def list_rows() -> Iterator[tuple[Case, str]]:
+    """Yield each case with each noise. Times of runs that share one processor leave out the time of others."""
+    for case in CASES:
+        for noise in NOISES:
+            if not (case.is_crowded and NOISES[noise] is preempted):
+                yield case, noise
 
 
 class Result(NamedTuple):
@@ -127,11 +148,11 @@ class Simulation:
 
     def __init__(self, case: Case, noise: Noise, seed: int) -> None:
         self._case, self._noise, self._rng = case, noise, random.Random(seed)
-        self.schedule, self.now = Schedule[Contender](is_dynamic=False), 0.0
+        self.schedule, self.now = Schedule[Contender](is_dynamic=False, is_crowded=case.is_crowded), 0.0
         self.seconds = {str(number): seconds for number, seconds in enumerate(case.others)}
         self._unprepared = [Contender(name) for name in self.seconds]
         self._unjudged = 0
-        self._active, self._is_idle = case.first, False
+        self._active, self._is_idle, self._is_working = case.first, False, False
         self._tuner, self._clock = self._act(), 0.0
         """The tuner's work, and the time of its next step."""
         self._prepared: tuple[float, int] | None = None
@@ -151,6 +172,8 @@ class Simulation:
                 break
             begin = self.now
             taken = self.pass_run(self._active)
+            if self._case.is_crowded and self._is_working:
+                self.now += taken
             self._used += taken
             self._runs += 1
             self._excess += self._active - self._case.best
@@ -188,14 +211,12 @@ class Simulation:
             yield self._clock + TICK
         schedule.stage, schedule.unprepared = Stage.COMPARING, len(self._unprepared)
         while True:
-            if self._unprepared and not schedule.is_urgent:
+            if self._unprepared and not schedule.has_favorite:
                 yield from self._prepare(self._unprepared.pop(0))
             elif self._is_idle and schedule.runs.is_idle(self._clock) and (found := schedule.begin_pair()):
                 self._pair(found)
             if self._unjudged and (schedule.opponent is None or schedule.is_long):
-                schedule.runs.begin_work(self._clock)
-                yield self._clock + COMPARISON
-                schedule.runs.end_work(self._clock)
+                yield from self._work(COMPARISON)
                 self._unjudged = schedule.unjudged = 0
             schedule.drop_behind()
             if leader := None if self._unjudged else schedule.leader:
@@ -219,10 +240,8 @@ class Simulation:
 
     def _prepare(self, contender: Contender) -> Iterator[float]:
         schedule, seconds = self.schedule, self.seconds[contender.name]
-        schedule.runs.begin_work(self._clock)
         contender.seconds = min(self._noise(self._rng, self._clock, seconds) for _ in range(3))
-        yield self._clock + self._case.preparation + 4 * seconds
-        schedule.runs.end_work(self._clock)
+        yield from self._work(self._case.preparation + 4 * seconds)
         contender.first_gain = log_ratio(schedule.runs.median, contender.seconds)
         if contender.first_gain < schedule.least_gain:
             contender.drop()
@@ -230,6 +249,21 @@ class Simulation:
         schedule.unprepared = len(self._unprepared)
         if seconds == self._case.best and self._prepared is None:
             self._prepared = self._used, self._runs
+
+    def _work(self, seconds: float) -> Iterator[float]:
+        """Let the tuner have a processor for ``seconds``, with rests."""
+        schedule, runs = self.schedule, self.schedule.runs
+        while seconds > 0:
+            step = min(seconds, STEP) if self._case.is_crowded else seconds
+            waited = step if self._case.is_crowded else 0.0
+            runs.begin_work(self._clock)
+            self._is_working = True
+            yield self._clock + step + waited
+            self._is_working = False
+            runs.end_work(self._clock, waited)
+            seconds -= step
+            while rest := schedule.find_rest(self._clock):
+                yield self._clock + min(rest, REST)
 
     def _change(self, contender: Contender) -> None:
         self._active = self.seconds[contender.name]
@@ -273,9 +307,8 @@ def main() -> int:
     options = parser.parse_args()
     print("| case | noise | after, median | after, longest | wrong | cost | regret, median | regret, highest |")
     print("|---|---|---|---|---|---|---|---|")
-    for case in CASES:
-        for name, noise in NOISES.items():
-            print(describe(case, name, simulate(case, noise, options.seeds, options.seconds)), flush=True)
+    for case, noise in list_rows():
+        print(describe(case, noise, simulate(case, NOISES[noise], options.seeds, options.seconds)), flush=True)
     return 0
 
 

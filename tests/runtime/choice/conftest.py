@@ -18,7 +18,8 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     clock = Clock()
     for module in (pacing, stopwatch, trial, tune, tuner):
         monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(stopwatch, "read_waited", lambda: 0.0)
+    for module in (pacing, stopwatch):
+        monkeypatch.setattr(module, "read_waited", lambda: 0.0)
     silent = tuner.Tuner()
     monkeypatch.setattr("threading.Thread.start", lambda thread: None)
     monkeypatch.setattr(tuner, "TUNER", silent)

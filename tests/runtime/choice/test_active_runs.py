@@ -122,6 +122,15 @@ def test_work_that_is_a_twentieth_of_a_run_does_not_disturb_it(seconds: float, i
     assert not runs.arrive(NOW, seconds, NOW + 2 * seconds), "the work was beside the run before"
 
 
+def test_waiting_for_a_processor_takes_nothing_from_runs() -> None:
+    runs = ActiveRuns(is_dynamic=False)
+    runs.begin_work(NOW)
+    runs.end_work(NOW + 3.0, waited=2.0)
+    assert runs.find_debt(0.1) == pytest.approx(1.0)
+    runs.begin_budget()
+    assert runs.find_debt(0.1) == 0.0
+
+
 def test_another_plan_has_seconds_and_a_budget_of_its_own() -> None:
     runs = ActiveRuns(is_dynamic=False)
     runs.recent.extend([9e-3] * 3)

@@ -10,9 +10,11 @@ import pytest
 import nnapi
 from nnapi.contract.driver import Prepared, PrepareOptions
 from nnapi.pauses import pause
-from nnapi.runtime.choice import schedule
+from nnapi.runtime.choice import pacing, schedule
 from nnapi.runtime.choice.active_runs import PAUSE
-from nnapi.runtime.choice.pacing import REST, SWITCH
+from nnapi.runtime.choice.pacing import REST, SWITCH, paced
+from nnapi.runtime.choice.paired_times import Contender
+from nnapi.runtime.choice.schedule import Schedule, Stage
 from tests.runtime.choice.trial_cases import Fake, Machine, X
 
 
@@ -78,3 +80,22 @@ def test_preparation_rests_where_runs_need_all_processors(
     found.prepare_next()
     assert rested == [pytest.approx(PAUSE, abs=2 * REST) if rests else 0.0]
     assert len(found.challengers) == 1
+
+
+@pytest.mark.parametrize(("waited", "rests"), [(0.0, True), (9.0, False)])
+def test_the_time_without_a_processor_does_not_count(
+    waited: float, rests: bool, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Challengers are prepared in 10 s, on a processor that others use for most of them."""
+    clock, runs = machine.clock, Schedule[Contender](is_dynamic=False, is_crowded=True)
+    readings = iter([0.0, waited, waited, waited])
+    monkeypatch.setattr(pacing, "read_waited", lambda: next(readings))
+    runs.note_run(clock.now, 10.0, clock.now + 10.0)
+    clock.now += 10.0
+    runs.stage = Stage.COMPARING
+    with paced(runs):
+        clock.now += 10.0
+        monkeypatch.setattr(runs.runs, "is_idle", lambda now: now > 121.0)
+        before = clock.now
+        pause()
+        assert (clock.now > before) is rests

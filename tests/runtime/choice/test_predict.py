@@ -13,6 +13,7 @@ from nnapi.codes import PreferenceCode
 from nnapi.contract.driver import PrepareOptions, Verdict
 from nnapi.contract.precision import Offer
 from nnapi.contract.timings import Cost, Element, Timings
+from nnapi.contract.winograd import IN_BOTH
 from nnapi.model.facts import Kind
 from nnapi.model.precision import Precision
 from nnapi.runtime.choice import predict
@@ -156,12 +157,13 @@ def test_variants_follow_engines_and_plans_with_several_devices_are_last(
         )
 
     mixed, variant = plan(1.0, "first", "second"), plan(1.5, "first", variant="sums")
+    compared = plan(2.5, "first", variant=IN_BOTH)  # with direct convolutions, which the other may replace
     direct = [plan(2.0, "first"), plan(3.0, "second"), plan(9.0, "third")]
     reference = plan(1.9, "nnapi-reference")
-    plans = [mixed, variant, reference, *direct]
+    plans = [mixed, variant, compared, reference, *direct]
     monkeypatch.setattr(predict, "list_plans", lambda *given: plans)
     found = list_challengers(question(machine), 1, ())
-    assert found == [*direct, variant, reference, mixed]
+    assert found == [*direct, compared, variant, reference, mixed]
 
 
 def test_a_device_that_takes_more_threads_keeps_the_operations_that_no_other_takes(

@@ -117,6 +117,21 @@ def test_a_contender_that_is_far_ahead_is_measured_before_others_are_prepared() 
     assert run(schedule) == Turn(other, None)
 
 
+@pytest.mark.parametrize(("gain", "is_favorite"), [(1.06, True), (1.04, False)])
+def test_where_runs_need_all_processors_a_small_lead_is_measured_before_others_are_prepared(
+    gain: float, is_favorite: bool
+) -> None:
+    other = contend(seconds=3 * ACTIVE)
+    other.first_gain = math.log(gain)
+    schedule = compare(other)
+    schedule.unprepared, schedule.runs.spent = 1, 1e3
+    assert not schedule.has_favorite, "a free processor prepares others soon"
+    schedule.is_crowded = True
+    assert schedule.has_favorite is is_favorite
+    assert run(schedule) == (Turn(other, None) if is_favorite else None)
+    assert not schedule.is_urgent, "the tuner still rests"
+
+
 def test_a_leader_takes_over_and_the_others_are_compared_with_it() -> None:
     leader, other, behind = (
         contend(name, seconds, [0.7] * 3) for name, seconds in (("a", 1e-3), ("b", 2e-3), ("c", 3e-3))

@@ -362,6 +362,7 @@ def test_each_challenger_has_a_pair_and_the_most_promising_has_the_others(machin
     machine.first.seconds, machine.second.seconds = 14e-3, 13e-3
     machine.devices.append(nnapi.Device(Fake(machine.clock, "third", 9e-3, 0.05)))
     compilation = machine.compile()
+    machine.trial(compilation).schedule.is_crowded = False
     found = machine.begin(compilation)
     machine.use(compilation, 70)
     assert compilation.plan.devices == ("third",)

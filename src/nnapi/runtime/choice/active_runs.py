@@ -34,9 +34,9 @@ class ActiveRuns:
         """Time at which the tuner's last preparation or comparison ended; infinite during one."""
         self._between = 0.0
         """Seconds between runs, in which the processors are free."""
-        self._began = self._work = self._noted = 0.0
-        """The time at which the tuner's last work began; seconds of all work before that, and of its part before the
-        last run ended."""
+        self._began = self._work = self._waited = self._noted = 0.0
+        """The time at which the tuner's last work began; seconds of all work before that, those of it without a
+        processor, and those before the last run ended."""
 
     def arrive(self, begin: float, seconds: float, now: float) -> bool:
         """Note a run that ends ``now``. Returns whether much of it was beside the tuner's work."""
@@ -78,7 +78,7 @@ class ActiveRuns:
 
     def begin_budget(self) -> None:
         """Count the time spent in runs, and the tuner's work, from now on."""
-        self.spent = self._between = self._work = self._noted = 0.0
+        self.spent = self._between = self._work = self._waited = self._noted = 0.0
 
     @property
     def median(self) -> float:
@@ -108,10 +108,12 @@ class ActiveRuns:
         self._began, self._worked = now, math.inf
 
     def find_debt(self, share: float) -> float:
-        """Return the seconds by which the tuner's work, up to its last pause, exceeds the time between runs and this
-        share of the time in them."""
-        return self._work - self._between - share * self.spent
+        """Return the seconds by which the tuner had a processor, up to its last pause, beyond the time between runs and
+        this share of the time in them."""
+        return self._work - self._waited - self._between - share * self.spent
 
-    def end_work(self, now: float) -> None:
+    def end_work(self, now: float, waited: float = 0.0) -> None:
+        """Mark the end of the tuner's work, in which it waited for a processor for so many seconds."""
         self._work += now - self._began
+        self._waited += waited
         self._worked = now

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from nnapi.pauses import resting_by
 from nnapi.runtime.choice.schedule import C, Schedule
+from nnapi.runtime.executors.stopwatch import read_waited
 
 SWITCH = 2e-4
 """Seconds that a run waits at most for the interpreter while the tuner works. Python's default is 5 ms, many times the
@@ -18,20 +19,28 @@ REST = 0.01
 @contextmanager
 def paced(schedule: Schedule[C]) -> Iterator[None]:
     """Mark the time in which the tuner works: runs then take longer. Let it rest when the schedule wants that."""
-    runs = schedule.runs
+    runs, waited = schedule.runs, 0.0
 
-    def rest() -> None:
-        runs.end_work(time.perf_counter())
-        while seconds := schedule.find_rest(time.perf_counter()):
-            time.sleep(min(seconds, REST))
+    def begin() -> None:
+        nonlocal waited
+        waited = read_waited()
         runs.begin_work(time.perf_counter())
 
-    runs.begin_work(time.perf_counter())
+    def end() -> None:
+        runs.end_work(time.perf_counter(), read_waited() - waited)
+
+    def rest() -> None:
+        end()
+        while seconds := schedule.find_rest(time.perf_counter()):
+            time.sleep(min(seconds, REST))
+        begin()
+
+    begin()
     try:
-        with switch_often(), resting_by(rest):
+        with switch_often(), resting_by(rest if schedule.is_crowded else None):
             yield
     finally:
-        runs.end_work(time.perf_counter())
+        end()
 
 
 @contextmanager

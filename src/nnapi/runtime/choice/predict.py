@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from nnapi.codes import OperationCode, PreferenceCode
+from nnapi.contract.winograd import may_use_both
 from nnapi.errors import BadDataError
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
@@ -88,7 +89,8 @@ def list_plans(question: Question, threads: int | None) -> list[Plan]:
 def list_challengers(question: Question, threads: int | None, excluded: Collection[str]) -> list[Plan]:
     """Return the plans predicted to be fastest, without those whose identity is in ``excluded``. Engines for which
     there is none get the whole model, however slow they are predicted to be: timings may be wrong. Engines differ more
-    than variants, whose preparation takes longer, so these follow; then the reference. Plans with several devices are
+    than variants, whose preparation takes longer, so these follow. The first variants are those that are compared with
+    direct convolutions, which another variant may replace. Then comes the reference. Plans with several devices are
     last, as errors of the timings favor them."""
     plans = sorted(list_plans(question, threads), key=lambda plan: plan.predicted)
     limit = SLOWEST * plans[0].predicted
@@ -98,7 +100,12 @@ def list_challengers(question: Question, threads: int | None, excluded: Collecti
         if plan.is_simple and plan.devices not in tried and plan.devices != (REFERENCE,):
             tried.add(plan.devices)
             fit.append(plan)
-    return sorted(fit, key=lambda plan: (not plan.is_simple, plan.devices == (REFERENCE,), bool(plan.variant)))
+
+    def rank(plan: Plan) -> tuple[bool, ...]:
+        variant = plan.variant
+        return not plan.is_simple, plan.devices == (REFERENCE,), bool(variant), not may_use_both(variant)
+
+    return sorted(fit, key=rank)
 
 
 def list_exclusions(claims: Sequence[ClaimedError]) -> dict[tuple[str, Model, int], str]:

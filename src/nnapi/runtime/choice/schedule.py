@@ -54,7 +54,7 @@ class Turn(NamedTuple, Generic[C]):
 class Schedule(Generic[C]):
     def __init__(self, *, is_dynamic: bool, is_crowded: bool = False) -> None:
         """``is_dynamic`` is as for :class:`ActiveRuns`. ``is_crowded``: a run needs all processors."""
-        self._is_crowded = is_crowded
+        self.is_crowded = is_crowded
         self.predicted = 0.0
         """The seconds of the fastest device, as predicted; 0 if they are not known."""
         self.stage = Stage.WAITING
@@ -95,7 +95,7 @@ class Schedule(Generic[C]):
         runs, is_busy = self.runs, self._is_measuring or (self.unjudged and not self.is_long)
         if self.stage is not Stage.COMPARING or is_busy or runs.have_gaps or self.leader:
             return None
-        found = self.find_next() if not self.unprepared or self.is_urgent else None
+        found = self.find_next() if not self.unprepared or self.has_favorite else None
         wanted = 1 if runs.is_dynamic or found is None else count_runs(found.seconds)
         active = runs.find_shortest(wanted)
         if found is None or active is None or (is_second and wanted > 1):
@@ -164,7 +164,7 @@ class Schedule(Generic[C]):
         """Return the seconds that the tuner's work should rest so that runs have the processors; 0 if it may go on."""
         runs = self.runs
         is_preparing = self.stage in (Stage.WAITING, Stage.COMPARING)
-        if not (self._is_crowded and is_preparing) or self.is_urgent or runs.is_idle(now):
+        if not (self.is_crowded and is_preparing) or self.is_urgent or runs.is_idle(now):
             return 0.0
         if self.predicted and runs.fastest > ABSURD * self.predicted:  # other processes slow the median
             return 0.0
@@ -182,9 +182,18 @@ class Schedule(Generic[C]):
         return 1.0 - math.exp(-gain) if gain > WORTH else 0.0
 
     @property
+    def has_favorite(self) -> bool:
+        """Whether a contender should be measured, or take over, before others are prepared. Where runs need all
+        processors, preparing takes long."""
+        return self._is_ahead(LEAD if self.is_crowded else FAR)
+
+    @property
     def is_urgent(self) -> bool:
-        """Whether a contender should be measured, or take over, before others are prepared."""
-        return any(each.log_gain > FAR for each in self.contenders if each.is_on_trial or each.is_faster)
+        """Whether a contender is so far ahead that the tuner's work should not rest."""
+        return self._is_ahead(FAR)
+
+    def _is_ahead(self, gain: float) -> bool:
+        return any(each.log_gain > gain for each in self.contenders if each.is_on_trial or each.is_faster)
 
     @property
     def leader(self) -> C | None:

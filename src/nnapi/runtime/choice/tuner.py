@@ -142,7 +142,7 @@ def advance(trial: Trial, owner: Owner, now: float, *, is_time_to_watch: bool = 
         if schedule.first_run and now - schedule.first_run >= DELAY:
             trial.prepare()
     elif trial.stage is Stage.COMPARING:
-        if schedule.is_urgent or not trial.prepare_next():
+        if schedule.has_favorite or not trial.prepare_next():
             trial.use_gap()
         trial.judge()
         if ready := trial.change_over():
