@@ -34,11 +34,14 @@ def force_plans(active: str, challenger: str) -> None:
     """Make one device the active plan of all compilations, and another one the only challenger."""
     from nnapi.runtime.choice import predict
     from nnapi.runtime.choice.question import Question
-    from nnapi.runtime.choice.record import plan_whole
+    from nnapi.runtime.choice.record import PREDICTED, Record
     from nnapi.runtime.planning.plan import Plan
 
     def plan_for(question: Question, device: str) -> Plan:
-        return plan_whole(question, device, len(question.model.operations), question.options.threads, "")
+        count, threads = len(question.model.operations), question.options.threads
+        plan = Record(PREDICTED, device, "", "", count, threads, 0.0).make_plan(question)
+        assert plan is not None
+        return plan
 
     def predict_active(question: Question, claims: Sequence[Any]) -> predict.Prediction:
         return predict.Prediction(plan_for(question, active), is_tiny=False, is_whole=not claims)

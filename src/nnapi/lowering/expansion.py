@@ -36,7 +36,9 @@ def has_composites(model: Model) -> bool:
 
 def remove_composites(model: Model) -> Model:
     """Return the model in which all composites are replaced; the model itself if it has none."""
-    return expand(model).model if has_composites(model) else model
+    if not has_composites(model):
+        return model
+    return expand(model).model
 
 
 def expand(model: Model, chosen: frozenset[int] | None = None) -> Expansion:
@@ -48,10 +50,10 @@ def expand(model: Model, chosen: frozenset[int] | None = None) -> Expansion:
     known = _expansions.setdefault(model, {})
     if chosen not in known:
         nested: dict[Model, Model] = {}
-        if chosen is None:
-            for each in list_nested(model)[:-1]:
-                nested[each] = _Expanded(each, nested, None).finish().model if has_composites(each) else each
-        known[chosen] = _Expanded(model, nested, chosen).finish()
+        for each in list_nested(model) if chosen is None else [model]:
+            if each is model or has_composites(each):
+                known[chosen] = _Expanded(each, nested, chosen).finish()
+                nested[each] = known[chosen].model
     return known[chosen]
 
 

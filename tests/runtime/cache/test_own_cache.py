@@ -13,8 +13,9 @@ from nnapi.importers import import_cache
 from nnapi.model.lazy_model import LazyModel
 from nnapi.runtime.cache import compilation_cache
 from nnapi.runtime.cache.compilation_cache import open_cache
+from nnapi.runtime.choice.knowledge import keep
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.choice.record import MEASURED, PREDICTED, Record, keep
+from nnapi.runtime.choice.record import MEASURED, PREDICTED, Record
 from nnapi.runtime.planning.explain import as_text
 from nnapi.runtime.planning.plan import Explanation, Plan, run_everything_on
 from tests.runtime.cache_cases import Slow, doubled

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -120,6 +121,31 @@ def test_an_entry_that_the_driver_refuses_is_planned_anew(tmp_path: Path) -> Non
     assert (driver.asked, driver.prepared) == (1, ["doubled"])
 
 
+def test_where_a_driver_refuses_its_entry_the_plan_cached_for_another_is_taken(tmp_path: Path) -> None:
+    drivers = [sooner(Asked("first")), Asked("second")]
+    question = Question(doubled(), [*map(Device, drivers), REFERENCE], PrepareOptions(), Cache(tmp_path, TOKEN))
+    for each in question.devices[:2]:
+        found = {"conditions": question.conditions, "device": each.name, "operations": 1, "threads": None}
+        text = json.dumps({**found, "variant": "", "notes": ["as before"], "times": None}).encode()
+        prepared = each.driver.prepare(question.model, PrepareOptions())
+        Cache(tmp_path, TOKEN).keep(each, question.model, PrepareOptions(), prepared, plan=text)
+    drivers[0].refuses_to_restore = True
+    compiled = with_cache(tmp_path, *drivers)
+    assert (compiled.plan.devices, compiled.plan.notes) == (("second",), ("as before",))
+    assert [(driver.asked, len(driver.prepared), len(driver.restored)) for driver in drivers] == [(0, 1, 0), (0, 1, 1)]
+
+
+def test_a_driver_that_caches_no_longer_is_planned_anew(tmp_path: Path) -> None:
+    with_cache(tmp_path, sooner(Asked()))
+    driver = sooner(Asked())
+    plain = SimpleNamespace(
+        info=driver.info, **{n: getattr(driver, n) for n in ("capabilities", "verdicts", "prepare")}
+    )
+    found = compile(doubled(), [Device(plain), REFERENCE], cache=(tmp_path, TOKEN))
+    assert found.run(np.array([1, 2], np.float32))[0].tolist() == [2, 4]
+    assert (driver.asked, driver.prepared) == (1, ["doubled"])
+
+
 def test_a_text_that_is_no_plan_is_passed_over(tmp_path: Path) -> None:
     with_cache(tmp_path, sooner(Asked()))
     chosen, options = Device(sooner(Asked())), PrepareOptions()
@@ -205,4 +231,4 @@ def test_an_entry_without_a_plan_that_fits_does_not_hide_that_of_another_device(
     question.cache.keep(first, question.model, PrepareOptions(), prepared, plan=text)
     found = recall(question)
     assert isinstance(found, Cached)
-    assert found.device.name == "second"
+    assert found.record.device == "second"

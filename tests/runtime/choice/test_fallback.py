@@ -20,12 +20,12 @@ from nnapi.errors import (
     UnexpectedNullError,
 )
 from nnapi.model.model import Model
-from nnapi.runtime.choice import preparation
-from nnapi.runtime.choice.knowledge import Fixed, Knowledge, Predicted, recall, recall_plan
+from nnapi.runtime.choice import knowledge, preparation
+from nnapi.runtime.choice.knowledge import Fixed, Knowledge, Predicted, keep, recall, recall_plan
 from nnapi.runtime.choice.predict import predict_plan
 from nnapi.runtime.choice.preparation import prepare
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.choice.record import MEASURED, PREDICTED, Comparison, Record, keep
+from nnapi.runtime.choice.record import MEASURED, PREDICTED, Comparison, Record
 from nnapi.runtime.choice.spare import Spare, find_cpu
 from nnapi.runtime.executors.prepared_partitions import ClaimedError, ReadyPlan
 from nnapi.runtime.executors.wrappers import Fallback
@@ -258,15 +258,13 @@ def test_the_plan_of_a_record_has_its_times_and_what_it_was_compared_with(machin
 
 
 def test_a_record_is_labeled_with_its_device_or_its_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nnapi.runtime.choice import record
-
     labels: list[str] = []
-    monkeypatch.setattr(record, "keep_record", lambda *_, model, device: labels.append(f"{model}: {device}"))
+    monkeypatch.setattr(knowledge, "keep_record", lambda *_, model, device: labels.append(f"{model}: {device}"))
     for each in (
         Record(PREDICTED, "first", "", "", 2, 1, 0.0),
         Record(PREDICTED, "", "", "1 on a and 1 on b", 0, 1, 0.0),
     ):
-        record.keep(ask([REFERENCE]), "key", each)
+        keep(ask([REFERENCE]), "key", each)
     assert labels == ["chain: first", "chain: 1 on a and 1 on b"]
 
 

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from nnapi.contract.driver import PrepareOptions
-from nnapi.runtime.choice.knowledge import Fixed, Measured, Predicted, Unknown, recall
+from nnapi.runtime.choice.knowledge import Fixed, Measured, Predicted, Unknown, keep, recall
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.choice.record import MEASURED, Comparison, Record, forget, keep, parse
+from nnapi.runtime.choice.record import MEASURED, Comparison, Record, parse
+from nnapi.store.directories import RecordKind
+from nnapi.store.records import forget_record
 from tests.runtime.choice.trial_cases import Machine, network
 
 RECORD = Record(
@@ -29,7 +31,7 @@ def test_a_record_is_recalled_by_the_same_question(machine: Machine) -> None:
     assert isinstance(recall(asked), Predicted)
     keep(asked, asked.key, RECORD._replace(state="tiny"))
     assert isinstance(recall(asked), Fixed)
-    forget(asked.key)
+    forget_record(RecordKind.PLANS, asked.key)
     assert recall(asked) == Unknown()
 
 

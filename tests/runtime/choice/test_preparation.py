@@ -20,8 +20,9 @@ import sys
 import nnapi
 from nnapi.contract.driver import PrepareOptions
 from benchmarks.null_device import Null
+from nnapi.runtime.choice.knowledge import keep
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.choice.record import MEASURED, Record, keep
+from nnapi.runtime.choice.record import MEASURED, Record
 from nnapi.runtime.planning.plan import Explanation, Plan, run_everything_on
 
 builder = nnapi.Builder()

@@ -390,6 +390,6 @@ def test_a_forked_child_tries_nothing(machine: Machine) -> None:
 
 def test_without_a_trial_nothing_is_known(machine: Machine) -> None:
     assert isinstance(recall(question(machine)), Unknown)
-    assert Cached._fields == ("plan", "device", "prepared")
+    assert Cached._fields == ("record", "notes", "times")
     assert record.TINY == "tiny"
     assert device("nnapi-reference").name

@@ -34,7 +34,7 @@ from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.planning.planner import make_plan
 from nnapi.runtime.settings import Partitioning
-from nnapi.runtime.verdicts.composites import show_model
+from nnapi.runtime.verdicts.composites import DriverAdapter
 from nnapi.runtime.verdicts.verdicts import find_verdicts
 
 SIGMOID, TANH = 6, 4
@@ -153,8 +153,8 @@ def test_a_model_without_composites_is_shown_as_it_is() -> None:
     x = b.input(tensor("float32", X.shape))
     b.output(b.relu(x))
     model = b.finish()
-    assert show_model(Toy(composites=False), model) is model
-    assert show_model(Toy(composites=True), smooth()).operations[1].name == "GELU"
+    assert DriverAdapter(Toy(composites=False)).show(model) is model
+    assert DriverAdapter(Toy(composites=True)).show(smooth()).operations[1].name == "GELU"
 
 
 class Versatile(Toy):

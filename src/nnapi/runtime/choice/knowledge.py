@@ -3,14 +3,12 @@
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnapi.contract.driver import Prepared
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.choice.record import MEASURED, PREDICTED, TINY, Record, keep, parse, plan_whole
-from nnapi.runtime.device import Device
+from nnapi.runtime.choice.record import MEASURED, PREDICTED, TINY, Record, parse
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
-from nnapi.runtime.planning.plan import Alternative, Plan
+from nnapi.runtime.planning.plan import UNKNOWN, Alternative, Plan
 from nnapi.store.directories import RecordKind
-from nnapi.store.records import recall_record
+from nnapi.store.records import keep_record, recall_record
 from nnapi.trace.log import Log
 
 if TYPE_CHECKING:
@@ -20,11 +18,16 @@ log = Log("nnapi.CompilationCache")
 
 
 class Cached(NamedTuple):
-    """The compilation cache holds the plan and the prepared model."""
+    """The compilation cache holds the plan, with its notes and times. The entry may have the prepared model."""
 
-    plan: Plan
-    device: Device
-    prepared: Prepared
+    record: Record
+    notes: tuple[str, ...]
+    times: tuple[float, float, tuple[Alternative, ...]] | None
+
+    def complete(self, plan: Plan) -> Plan:
+        """Return the recorded plan with the notes and times."""
+        plan = plan.with_notes(self.notes)
+        return plan.with_times(*self.times) if self.times else plan
 
 
 class Measured(NamedTuple):
@@ -55,11 +58,10 @@ def recall_plan(question: Question) -> tuple[Knowledge, Plan | None]:
     """Return the knowledge and its plan: None if there is none, or if its device is missing. A plan for one device asks
     no device."""
     knowledge = recall(question)
-    if isinstance(knowledge, Cached):
-        return knowledge, knowledge.plan
     record = knowledge.record
     if record is None or record.device:
-        return knowledge, record and record.make_plan(question)
+        plan = record and record.make_plan(question)
+        return knowledge, knowledge.complete(plan) if plan and isinstance(knowledge, Cached) else plan
     from nnapi.runtime.choice.predict import list_plans  # on demand: few recorded plans have several devices
 
     plans = list_plans(question, record.threads)
@@ -85,25 +87,28 @@ def _recall_cached(question: Question) -> Cached | None:
     if cache is None or not _may_cache(question):
         return None
     for device in question.usable:
-        text = cache.recall_plan(device, question.options)
+        text = cache.recall_plan(device, question.options) if device.caches else b""
         if not text:
             continue
         try:
             found = json.loads(text)
             if found["conditions"] != question.conditions or found["device"] != device.name:
                 continue
-            plan = plan_whole(question, device.name, found["operations"], found["threads"], found["variant"])
-            plan = plan.with_notes(tuple(found["notes"]))
+            times = None
             if found["times"]:
                 predicted, measured, compared = found["times"]
-                plan = plan.with_times(predicted, measured, tuple(Alternative(*each) for each in compared))
+                times = predicted, measured, tuple(Alternative(*each) for each in compared)
+            operations, threads, variant = int(found["operations"]), found["threads"], str(found["variant"])
+            record = Record("", device.name, variant, "", operations, threads, UNKNOWN)
+            return Cached(record, tuple(found["notes"]), times)
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             log.debug("the plan cached for %s does not fit %s: %r", device, question.model.name, error)
-            continue
-        options = question.options._replace(threads=plan.threads, variant=plan.variant)
-        if prepared := cache.restore(device, question.model, options):
-            return Cached(plan, device, prepared)
     return None
+
+
+def keep(question: Question, key: str, record: Record) -> None:
+    device = record.device or record.identity
+    keep_record(RecordKind.PLANS, key, record._asdict(), model=question.model.name, device=device)
 
 
 def keep_plan(question: Question, knowledge: Knowledge, ready: ReadyPlan, prediction: "Prediction | None") -> Knowledge:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from nnapi.runtime.choice.challenger import Challenger
+from nnapi.runtime.choice.knowledge import keep
 from nnapi.runtime.choice.paired_times import Standing
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.choice.record import MEASURED, PREDICTED, Comparison, Record, keep
+from nnapi.runtime.choice.record import MEASURED, PREDICTED, Comparison, Record
 from nnapi.runtime.planning.plan import Plan
 
 

@@ -13,7 +13,7 @@ from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError
 from nnapi.runtime.choice.knowledge import Cached, Fixed, Knowledge, keep_plan, recall_plan
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.spare import Spare
-from nnapi.runtime.executors.prepared_partitions import ClaimedError, Guard, ReadyPlan, prepare_plan
+from nnapi.runtime.executors.prepared_partitions import ClaimedError, Guard, NotRestoredError, ReadyPlan, prepare_plan
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationBuilder")
@@ -39,7 +39,6 @@ def _decide(question: Question, guard: Guard) -> tuple[ReadyPlan, Knowledge]:
     """Prepare the plan that is known, else the predicted one. If a device fails to prepare operations, predict without
     giving it these."""
     knowledge, plan = recall_plan(question)
-    restored = knowledge.prepared if isinstance(knowledge, Cached) else None
     prediction, claims = None, list[ClaimedError]()
     while True:
         if plan is None:
@@ -49,10 +48,13 @@ def _decide(question: Question, guard: Guard) -> tuple[ReadyPlan, Knowledge]:
             plan = prediction.plan
         options = question.options._replace(threads=plan.threads)
         try:
-            ready = prepare_plan(plan, question.devices, options, question.cache, guard, restored)
+            is_cached = prediction is None and isinstance(knowledge, Cached)
+            ready = prepare_plan(plan, question.devices, options, question.cache, guard, is_cached=is_cached)
             break
+        except NotRestoredError:
+            knowledge, plan = recall_plan(question)  # without the entry
         except ClaimedError as claim:
             log.warning("%s" if prediction else "%s: planning the model again", claim)
             claims += [claim] if prediction else []
             plan = None
-    return ready, knowledge if restored else keep_plan(question, knowledge, ready, prediction)
+    return ready, knowledge if is_cached else keep_plan(question, knowledge, ready, prediction)

@@ -6,8 +6,6 @@ from typing import Any, NamedTuple, Self
 
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.planning.plan import UNKNOWN, Alternative, Explanation, Plan, Run
-from nnapi.store.directories import RecordKind
-from nnapi.store.records import forget_record, keep_record
 
 MEASURED, PREDICTED, TINY = "measured", "predicted", "tiny"
 
@@ -47,10 +45,12 @@ class Record(NamedTuple):
         return cls(state, *what, plan.threads, plan.predicted if state == MEASURED else UNKNOWN, seconds, comparisons)
 
     def make_plan(self, question: Question) -> Plan | None:
-        """Return the plan on one device; None if the device is missing."""
+        """Return the plan on one device; None if the device is missing. No device is asked or loaded."""
         if all(each.name != self.device for each in question.devices):
             return None
-        plan = plan_whole(question, self.device, self.operations, self.threads, self.variant)
+        model, explain = question.model, partial(_explain, question, self.device, self.threads)
+        run = Run(self.device, model, tuple(range(self.operations)), model.inputs, model.outputs)
+        plan = Plan(model, (run,), explain).on_threads(self.threads).with_variant(self.variant)
         return plan if self.seconds is None else self.add_times(plan)
 
     def add_times(self, plan: Plan) -> Plan:
@@ -67,13 +67,6 @@ class Record(NamedTuple):
         return plan.with_times(self.predicted, seconds, tuple(found)).with_notes(tuple(notes))
 
 
-def plan_whole(question: Question, device: str, operations: int, threads: int | None, variant: str) -> Plan:
-    """Return the plan that runs the whole model on one device; no device is asked or loaded."""
-    model = question.model
-    run = Run(device, model, tuple(range(operations)), model.inputs, model.outputs)
-    return Plan(model, (run,), partial(_explain, question, device, threads)).on_threads(threads).with_variant(variant)
-
-
 def _explain(question: Question, device: str, threads: int | None) -> Explanation:
     """Explain a whole model on one device by the verdicts of all devices and the shipped timings."""
     from nnapi.runtime.planning.device_answers import DeviceAnswers
@@ -81,15 +74,6 @@ def _explain(question: Question, device: str, threads: int | None) -> Explanatio
     model, devices, preference = question.model, question.devices, question.options.preference
     answers = DeviceAnswers(model, devices, preference, None, question.tables(threads), question.asked)
     return answers.explain([[each.name for each in devices].index(device)] * len(model.operations))
-
-
-def keep(question: Question, key: str, record: Record) -> None:
-    device = record.device or record.identity
-    keep_record(RecordKind.PLANS, key, record._asdict(), model=question.model.name, device=device)
-
-
-def forget(key: str) -> None:
-    forget_record(RecordKind.PLANS, key)
 
 
 def parse(data: Any) -> Record:

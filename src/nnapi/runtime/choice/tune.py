@@ -14,7 +14,7 @@ from nnapi.runtime.choice.challenger import Inputs
 from nnapi.runtime.choice.knowledge import Fixed
 from nnapi.runtime.choice.preparation import prepare
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.choice.record import Record, forget
+from nnapi.runtime.choice.record import Record
 from nnapi.runtime.choice.schedule import Stage
 from nnapi.runtime.choice.spare import Spare
 from nnapi.runtime.choice.trial import Trial
@@ -24,6 +24,8 @@ from nnapi.runtime.inputs import check_inputs, has_known_ranks, make_zeros
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.settings import Partitioning, settings
 from nnapi.runtime.thread_counts import read_threads
+from nnapi.store.directories import RecordKind
+from nnapi.store.records import forget_record
 from nnapi.trace import Layer, Phase, span
 
 LONGEST = 10.0
@@ -56,7 +58,7 @@ def tune(
     with settings(tuning=True):
         options = PrepareOptions(threads=read_threads(threads))
         question = Question(model, candidates, options, open_cache(model, None))
-        forget(question.key)
+        forget_record(RecordKind.PLANS, question.key)
         if cache := open_own_cache(model):
             for device in candidates:
                 cache.forget(device, question.options)

@@ -58,26 +58,28 @@ class ClaimedError(Exception):
         super().__init__(f"{device} claimed {name_operations(culprits)}, but failed to prepare: {error}")
 
 
+class NotRestoredError(Exception):
+    """The cache has no entry from which a device can restore the prepared model."""
+
+
 def prepare_plan(
     plan: Plan,
     devices: Sequence[Device],
     options: PrepareOptions,
     cache: Cache | None,
     guard: Guard | None = None,
-    restored: Prepared | None = None,
+    *,
+    is_cached: bool = False,
 ) -> ReadyPlan:
     """Prepare every partition of a plan; raise ClaimedError if a device fails to prepare operations that it claimed.
-    ``restored`` is the only partition, if the cache had it."""
+    With ``is_cached``, only restore them; NotRestoredError if that is impossible."""
     by_name = {device.name: device for device in devices}
     partitions: list[PreparedPartition] = []
     options = options._replace(variant=plan.variant)
 
     def prepare_run(source: Plan, run: Run) -> Openable:
         device = by_name[run.device]
-        if restored is None:
-            partition = _prepare_partition(device, plan.model, source.model, run, options, cache)
-        else:
-            partition = PreparedPartition(device, run.model, (), restored, is_restored=True)
+        partition = _prepare_partition(device, plan.model, source.model, run, options, cache, is_cached=is_cached)
         partitions.append(partition)
         queued = queue_on_device(device, run, partition.prepared, options)
         return guard(run, queued) if guard else queued
@@ -103,7 +105,14 @@ def name_operations(operations: Sequence[int]) -> str:
 
 
 def _prepare_partition(
-    device: Device, whole: Model, source: Model, run: Run, options: PrepareOptions, cache: Cache | None
+    device: Device,
+    whole: Model,
+    source: Model,
+    run: Run,
+    options: PrepareOptions,
+    cache: Cache | None,
+    *,
+    is_cached: bool,
 ) -> PreparedPartition:
     """Prepare a partition of ``source``, the ``whole`` model or one within."""
     operations, restored = _find_operations(whole, source, run), None
@@ -111,6 +120,8 @@ def _prepare_partition(
         if cache is not None and device.caches is not None:
             restored = cache.restore(device, run.model, options, operations)
             if restored is None:
+                if is_cached:
+                    raise NotRestoredError
                 hash_content(run.model)  # hash before preparing: files of constants may change
         prepared = prepare_by_driver(device, run.model, options) if restored is None else restored
         return PreparedPartition(device, run.model, operations, prepared, is_restored=restored is not None)

@@ -27,15 +27,6 @@ def takes_composites(driver: Driver) -> bool:
     return any(extension.name == COMPOSITES for extension in driver.info.extensions)
 
 
-def show_model(driver: Driver, model: Model) -> Model:
-    """Return the model as the driver sees it: without composites, unless it lists their extension."""
-    if takes_composites(driver):
-        return model
-    from nnapi.lowering.expansion import remove_composites  # on demand: few drivers need it
-
-    return remove_composites(model)
-
-
 class DriverAdapter:
     """A driver as the runtime calls it about a model: it sees the model without unknown composites, and the optional
     methods that it lacks have defaults."""
@@ -43,33 +34,36 @@ class DriverAdapter:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
 
+    def show(self, model: Model) -> Model:
+        """Return the model as the driver sees it: without composites, unless it lists their extension."""
+        if takes_composites(self._driver):
+            return model
+        from nnapi.lowering.expansion import remove_composites  # on demand: few drivers need it
+
+        return remove_composites(model)
+
     def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
-        return self._driver.prepare(show_model(self._driver, model), options)
+        return self._driver.prepare(self.show(model), options)
 
     def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> Prepared:
         assert isinstance(self._driver, Caches)
-        return self._driver.restore(show_model(self._driver, model), entry, options)
+        return self._driver.restore(self.show(model), entry, options)
 
     def list_variants(self, model: Model) -> Sequence[str]:
-        driver = self._driver
-        return driver.list_variants(show_model(driver, model)) if isinstance(driver, Variants) else ()
+        return self._driver.list_variants(self.show(model)) if isinstance(self._driver, Variants) else ()
 
     def predict_variant(self, model: Model) -> str:
-        driver = self._driver
-        return driver.predict_variant(show_model(driver, model)) if isinstance(driver, Variants) else ""
+        return self._driver.predict_variant(self.show(model)) if isinstance(self._driver, Variants) else ""
 
     def predict_savings(self, model: Model) -> Mapping[str, float]:
-        driver = self._driver
-        return driver.predict_savings(show_model(driver, model)) if isinstance(driver, Predicts) else {}
+        return self._driver.predict_savings(self.show(model)) if isinstance(self._driver, Predicts) else {}
 
     def offer_precision(self, model: Model) -> Offer | None:
         """Return the precision that the driver offers; None if it has no choice."""
-        driver = self._driver
-        return driver.offer_precision(show_model(driver, model)) if isinstance(driver, Precise) else None
+        return self._driver.offer_precision(self.show(model)) if isinstance(self._driver, Precise) else None
 
     def list_estimates(self, model: Model) -> Sequence[str]:
-        driver = self._driver
-        return driver.list_estimates(show_model(driver, model)) if isinstance(driver, Estimates) else ()
+        return self._driver.list_estimates(self.show(model)) if isinstance(self._driver, Estimates) else ()
 
 
 def ask_about_parts(model: Model, ask: Ask) -> list[Verdict]:

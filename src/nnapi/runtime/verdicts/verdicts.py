@@ -9,7 +9,7 @@ from nnapi.errors import need
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.nesting import list_call_references, list_nested
 from nnapi.operation_codes import COMPOSITE_CODES
-from nnapi.runtime.verdicts.composites import ask_about_parts, show_model, takes_composites
+from nnapi.runtime.verdicts.composites import DriverAdapter, ask_about_parts, takes_composites
 from nnapi.runtime.verdicts.exclusions import exclusions_of, note_death_when_asked
 from nnapi.runtime.verdicts.submodel import make_submodel
 from nnapi.trace.log import Log
@@ -34,7 +34,7 @@ def find_verdicts(driver: Driver, model: Model) -> list[Verdict]:
 def need_verdicts(driver: Driver, model: Model) -> list[Verdict]:
     """Return a verdict on each operation. The driver is asked only for those of its feature level that are not
     excluded. Raise its errors, and OpFailedError if it returns a wrong number of verdicts."""
-    if show_model(driver, model) is model:
+    if DriverAdapter(driver).show(model) is model:
         return _need_verdicts(driver, model)
     return ask_about_parts(model, partial(_need_verdicts, driver))
 
