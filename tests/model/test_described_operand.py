@@ -43,11 +43,3 @@ def test_a_copy_shares_the_constant_and_has_no_role() -> None:
     assert target.operands[copy_operand(model.operands[0], target)].lifetime is Lifetime.TEMPORARY
     omitted = model.operands[describe(model, F32, omitted=True)]
     assert target.operands[copy_operand(omitted, target)].lifetime is Lifetime.NO_VALUE
-
-
-def test_a_copy_may_refer_to_another_model() -> None:
-    model, first, second = Model(), finished_sum(), finished_sum()
-    operand = model.operands[describe(model, OperandType(OperandCode.MODEL), value=first)]
-    target = Model()
-    assert target.operands[copy_operand(operand, target)].value is first
-    assert target.operands[copy_operand(operand, target, {first: second})].value is second

@@ -1,6 +1,7 @@
 """Replace composite operations by operations of NNAPI."""
 
 from collections.abc import Container
+from copy import copy
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -69,8 +70,10 @@ class _Expanded:
         self.refusals: dict[int, str] = {}
         self.types = KnownTypes(model)
         self.values = {o.index: o.value for o in model.operands if o.lifetime is Lifetime.CONSTANT}
-        for operand in model.operands:
-            copy_operand(operand, self.model, nested)
+        self.model.operands = [copy(operand) for operand in model.operands]
+        for operand in self.model.operands:
+            if operand.lifetime is Lifetime.SUBGRAPH:
+                operand.value = nested.get(operand.value, operand.value)
             if operand.lifetime is Lifetime.NO_VALUE:
                 self.types[operand.index] = None
             elif operand.type.is_known:
@@ -80,7 +83,7 @@ class _Expanded:
         model, given = self.model, self.given
         for call in given.operations:
             self._add(call)
-        model.assign_roles(given.inputs, given.outputs)
+        model.inputs, model.outputs = given.inputs, given.outputs
         model.notes, model.empty_inputs = given.notes, given.empty_inputs
         model.freeze()
         return Expansion(model, tuple(self.origins), self.refusals)

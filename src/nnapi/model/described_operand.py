@@ -1,7 +1,5 @@
 """Add operands to a model with all that is known of them: scales, an extension's data, and a value."""
 
-from collections.abc import Mapping
-
 from nnapi.model.graph import Lifetime
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import Array, OperandType
@@ -28,10 +26,8 @@ def _set_value(model: Model, index: int, value: Array | Model | None, omitted: b
     return index
 
 
-def copy_operand(operand: Operand, target: Model, replaced: Mapping[Model, Model] | None = None) -> int:
-    """Add a copy to another model, without its role as input or output; return its index. Constants are shared, and
-    ``replaced`` has other models for some that operands refer to."""
+def copy_operand(operand: Operand, target: Model) -> int:
+    """Add a copy to another model, without its role as input or output; return its index. Constants are shared."""
     value = operand.value if operand.lifetime in (Lifetime.CONSTANT, Lifetime.SUBGRAPH) else None
-    value = replaced.get(value, value) if replaced and isinstance(value, Model) else value
     index = target.add_operand(operand.type, operand.name)
     return _set_value(target, index, value, operand.lifetime is Lifetime.NO_VALUE)
