@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from nnapi.model.memory import Memory
-from nnapi.store.entry import MAGIC, TAIL, Content, Label, list_entries, name_of_key, prune, read_entry, write_entry
+from nnapi.store.digest import name_of_key
+from nnapi.store.entry import MAGIC, TAIL, Content, Label, list_entries, prune, read_entry, write_entry
 
 NAME = name_of_key(bytes(32))
 LABEL = Label("model", "device", "1", 1.5)

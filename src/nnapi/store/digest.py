@@ -1,4 +1,5 @@
-"""Digests of models and cache files. BLAKE3 runs at memory speed and takes 0.5 MB; hashlib's OpenSSL takes 3 MB."""
+"""Digests of models and cache files, and names of files by digests. BLAKE3 runs at memory speed and takes 0.5 MB;
+hashlib's OpenSSL takes 3 MB."""
 
 import sys
 from collections.abc import Iterable
@@ -8,6 +9,9 @@ from typing import Any
 from blake3 import blake3
 
 WORD = 8
+PAIRS = [chr(ord("A") + (byte & 15)) + chr(ord("A") + (byte >> 4)) for byte in range(256)]
+SUFFIX = "10"
+"""The last two letters of every name, as in the reference runtime: a model cache file (1), the first (0)."""
 
 
 def digest(*parts: Any) -> bytes:
@@ -32,3 +36,8 @@ def sha256(data: bytes) -> bytes:
         made = import_module("hashlib").sha256(data)
     found: bytes = made.digest()
     return found
+
+
+def name_of_key(key: bytes) -> str:
+    """Return the file name of a 32-byte key: two letters a byte, the low half first, then the suffix."""
+    return "".join([PAIRS[byte] for byte in key]) + SUFFIX

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from nnapi.errors import NnapiError
-from nnapi.store.digest import digest
+from nnapi.store.digest import SUFFIX, digest
 from nnapi.store.files import find_foreign_writer, open_regular, remove_abandoned, replace_file
 from nnapi.trace.log import Log
 
@@ -32,9 +32,6 @@ MOST_READ = 64 << 20
 MOST_NAME = 1000
 """Maximum characters of the names in a label."""
 LETTERS = 64
-PAIRS = [chr(ord("A") + (byte & 15)) + chr(ord("A") + (byte >> 4)) for byte in range(256)]
-SUFFIX = "10"
-"""The last two letters of every name, as in the reference runtime: a model cache file (1), the first (0)."""
 
 
 class Label(NamedTuple):
@@ -68,11 +65,6 @@ class Entry(NamedTuple):
     size: int
     used: float
     label: Label | None
-
-
-def name_of_key(key: bytes) -> str:
-    """Return the file name of a 32-byte key: two letters a byte, the low half first, then the suffix."""
-    return "".join([PAIRS[byte] for byte in key]) + SUFFIX
 
 
 def read_entry(

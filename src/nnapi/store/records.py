@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from nnapi.store.digest import digest
+from nnapi.store.digest import digest, name_of_key
 from nnapi.store.directories import HOLDS, RecordKind, directory_of
-from nnapi.store.entry import Content, Label, mark_used, name_of_key, prune_if_full, read_entry, write_entry
+from nnapi.store.entry import Content, Label, mark_used, prune_if_full, read_entry, write_entry
 from nnapi.store.failed_writes import note_failed_write
 from nnapi.store.files import make_directory
 from nnapi.trace.log import Log

@@ -17,9 +17,9 @@ from nnapi.model.model import Model
 from nnapi.runtime.device import Device
 from nnapi.runtime.settings import is_tuning
 from nnapi.store.code_version import find_last_change
-from nnapi.store.digest import digest, sha256
+from nnapi.store.digest import digest, name_of_key, sha256
 from nnapi.store.directories import RecordKind, directory_of
-from nnapi.store.entry import Content, Label, mark_used, name_of_key, prune_if_full, read_entry, write_entry
+from nnapi.store.entry import Content, Label, mark_used, prune_if_full, read_entry, write_entry
 from nnapi.store.failed_writes import note_failed_write
 from nnapi.store.files import make_directory
 from nnapi.trace.log import Log
