@@ -15,7 +15,7 @@ from nnapi.runtime.device import REFERENCE
 from nnapi.runtime.executors.prepared_partitions import ClaimedError
 from nnapi.runtime.planning.device_answers import DeviceAnswers
 from nnapi.runtime.planning.plan import Plan
-from nnapi.runtime.planning.planner import make_first_plan, make_plans, make_sure_plan
+from nnapi.runtime.planning.planner import make_first_plan, make_plans, make_sure_plan, predict_variant
 from nnapi.runtime.settings import find_set_variant
 
 WORTH_SHARING = 3e-4
@@ -52,8 +52,7 @@ def predict_plan(question: Question, claims: Sequence[ClaimedError]) -> Predicti
             raise
         raise claims[-1].kind("; ".join(answers.notes)) from None
     if question.has_choice and plan.is_simple:
-        driver = next(device.adapter for device in devices if device.name == plan.only_run.device)
-        plan = plan.with_variant(driver.predict_variant(model))
+        plan = predict_variant(answers, plan)
     if variant := find_set_variant():
         plan = plan.with_variant(variant)
     return Prediction(plan, is_small, not claims)

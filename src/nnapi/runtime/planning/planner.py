@@ -17,6 +17,7 @@ from nnapi.runtime.planning.grouping import group_by_owner
 from nnapi.runtime.planning.partition import Assignment, Problem, partition
 from nnapi.runtime.planning.plan import If, Plan, Run, Step, While, run_everything_on
 from nnapi.runtime.settings import may_try
+from nnapi.runtime.verdicts.composites import DriverAdapter
 from nnapi.runtime.verdicts.submodel import count_reads, make_submodel
 from nnapi.runtime.verdicts.verdicts import has_dynamic_control_flow
 from nnapi.trace import Layer, Phase, Section
@@ -136,10 +137,19 @@ def _list_variants(answers: DeviceAnswers, plan: Plan) -> list[Plan]:
     """Return the plan and its copies for other variants of its device, as far as settings permit them."""
     if not plan.is_simple:
         return [plan]
-    driver = next(device.adapter for device in answers.devices if device.name == plan.devices[0])
+    driver = _find_driver(answers, plan)
     saved = driver.predict_savings(plan.model)
     variants = filter(may_try, driver.list_variants(plan.model))
     return [plan, *(plan.with_variant(each, saved.get(each, 0.0)) for each in variants)]
+
+
+def predict_variant(answers: DeviceAnswers, plan: Plan) -> Plan:
+    """Return a plan on one device with the variant that the device predicts to be fastest."""
+    return plan.with_variant(_find_driver(answers, plan).predict_variant(plan.model))
+
+
+def _find_driver(answers: DeviceAnswers, plan: Plan) -> DriverAdapter:
+    return next(device.adapter for device in answers.devices if device.name == plan.devices[0])
 
 
 def _assign(answers: DeviceAnswers, problem: Problem) -> Assignment:
