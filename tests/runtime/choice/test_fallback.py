@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nnapi import Device, DeviceTypeCode, compile
-from nnapi.contract.driver import Outcome, Prepared, PrepareOptions, Request
+from nnapi.contract.driver import Capabilities, Outcome, Performance, Prepared, PrepareOptions, Request
 from nnapi.contract.handles import open_handle
 from nnapi.errors import (
     BadDataError,
@@ -153,12 +153,30 @@ def test_a_run_that_fails_is_repeated_where_that_is_permitted() -> None:
     np.testing.assert_array_equal(open_handle(divided.prepared).execute(Request([GIVEN])).outputs[0], chained())
 
 
+def test_where_the_cpu_fails_too_it_is_tried_once(caplog: pytest.LogCaptureFixture) -> None:
+    ran: list[str] = []
+
+    def fail(request: Request, inner: Prepared) -> Outcome:
+        ran.append("run")
+        raise OpFailedError("no")
+
+    cpu = Scripted(fail, "cpu")
+    cpu.info = cpu.info._replace(type=CPU)
+    cpu.capabilities = lambda: Capabilities(Performance(9, 9))  # type: ignore[method-assign]
+    ready, _ = decide(ask([Device(Scripted(fail, "failing")), Device(cpu)]), Partitioning.WITH_FALLBACK)
+    assert ready.plan.devices == ("failing",)
+    with pytest.raises(OpFailedError, match="no"):
+        open_handle(ready.prepared).execute(Request([GIVEN]))
+    assert len(ran) == 2
+    assert caplog.text.count("falling back to the CPU") == 1
+
+
 def test_the_partitions_of_the_cpu_have_no_fallback() -> None:
     cpu, other = limited("cpu", type=CPU), limited("other")
     prepared = cpu.driver.prepare(chain(), PrepareOptions())
     spare = Spare(ask([cpu, other]), Partitioning.WITH_FALLBACK)
-    assert spare.guard(compile(chain(), cpu).plan.only_run, prepared) is prepared
-    assert isinstance(spare.guard(compile(chain(), other).plan.only_run, prepared), Fallback)
+    assert spare.guard("cpu", chain(), {"cpu"}, prepared) is prepared
+    assert isinstance(spare.guard("other", chain(), {"other"}, prepared), Fallback)
 
 
 def test_a_recorded_plan_is_found_by_its_device_or_by_its_identity(machine: Machine) -> None:

@@ -1,6 +1,6 @@
 """Preparation of partitions: culprits, the cache's indices of operations, and refusals of a precision."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import pytest
@@ -17,7 +17,6 @@ from nnapi.runtime.executors.prepared_partitions import (
     name_operations,
     prepare_plan,
 )
-from nnapi.runtime.planning.plan import Run
 from nnapi.runtime.verdicts.exclusions import exclusions_of
 from tests.runtime.cache_cases import TOKEN, Slow, doubled
 from tests.runtime.control_cases import branch
@@ -110,17 +109,18 @@ def test_partitions_know_their_operations_in_the_whole() -> None:
     assert prepared(chain(1)) == [("positive", [])]
 
 
-def test_every_prepared_partition_is_guarded() -> None:
+def test_every_partition_and_every_divided_plan_is_guarded_once() -> None:
     devices = [limited("positive", [ABS]), limited("negative", [NEG]), REFERENCE]
     guarded: list[str] = []
 
-    def guard(run: Run, prepared: Openable) -> Openable:
-        guarded.append(run.device)
+    def guard(name: str, model: Model, among: Set[str], prepared: Openable) -> Openable:
+        guarded.append(f"{name}: {len(model.operations)}, {len(among)}")
         return prepared
 
     for model in (chain(3), chain(1)):
         prepare_plan(compile(model, devices).plan, devices, PrepareOptions(), None, guard)
-    assert guarded == ["positive", "negative", "positive", "positive"]
+    parts = [f"{name} on operation #{i}: 1, 1" for i, name in enumerate(("positive", "negative", "positive"))]
+    assert guarded == [*parts, "the plan of chain: 3, 2", "positive on operation #0: 1, 1"]
 
 
 def test_a_plan_is_prepared_in_its_variant() -> None:

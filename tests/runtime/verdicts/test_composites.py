@@ -193,6 +193,13 @@ def test_each_method_sees_composites_only_if_the_driver_lists_them(composites: b
     assert ["GELU" in names for names in toy.seen] == [composites] * 7
 
 
+def test_what_a_driver_prepares_can_be_run() -> None:
+    toy = Versatile(composites=True)
+    toy.prepare = lambda model, options: None  # type: ignore[assignment, method-assign, return-value]
+    with pytest.raises(OpFailedError, match="toy returned None for a prepared model"):
+        Device(toy).adapter.prepare(smooth(), PrepareOptions())
+
+
 def test_optional_methods_have_defaults() -> None:
     adapter, model = Device(Toy(composites=True)).adapter, smooth()
     assert [*adapter.list_variants(model), *adapter.predict_savings(model), *adapter.list_estimates(model)] == []
@@ -205,7 +212,7 @@ def test_a_spare_cpu_sees_the_parts() -> None:
     toy.info = toy.info._replace(type=DeviceTypeCode.DEVICE_CPU)
     question = Question(smooth(), [Device(toy)], PrepareOptions())
     plan = make_plan(smooth(), [chip], question.options.preference)
-    handle = open_handle(Spare(question, Partitioning.WITH_FALLBACK).guard(plan.only_run, Broken()))
+    handle = open_handle(Spare(question, Partitioning.WITH_FALLBACK).guard("chip", plan.model, {chip.name}, Broken()))
     np.testing.assert_allclose(handle.execute(Request([X])).outputs[0], expected(), 1e-6, 1e-6)
     assert "GELU" not in toy.seen[-1]
 

@@ -24,7 +24,7 @@ def prepare(question: Question, spare: Spare) -> tuple[ReadyPlan, Knowledge]:
     if spare.has_everything:
         return spare.prepare(), Fixed("everything is for the CPU")
     try:
-        ready, knowledge = _decide(question, spare.guard)
+        return _decide(question, spare.guard)
     except (BadDataError, UnexpectedNullError):
         raise
     except NnapiError as error:
@@ -32,7 +32,6 @@ def prepare(question: Question, spare: Spare) -> tuple[ReadyPlan, Knowledge]:
             raise
         log.warning("compilation failed, falling back to the CPU: %s", error)
         return spare.prepare(after_failure=True), Fixed("the compilation failed")
-    return spare.cover(ready), knowledge
 
 
 def _decide(question: Question, guard: Guard) -> tuple[ReadyPlan, Knowledge]:

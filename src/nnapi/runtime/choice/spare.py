@@ -10,9 +10,8 @@ from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.device import REFERENCE, Device
-from nnapi.runtime.executors.prepared_partitions import ReadyPlan, name_operations, prepare_by_driver, queue_on_device
+from nnapi.runtime.executors.prepared_partitions import ReadyPlan, prepare_by_driver, queue_on_device
 from nnapi.runtime.executors.wrappers import Fallback
-from nnapi.runtime.planning.plan import Run
 from nnapi.runtime.settings import Partitioning
 
 
@@ -23,18 +22,14 @@ class Spare:
         self._question, self.has_everything = question, mode is Partitioning.NONE
         self._cpu = None if mode is Partitioning.WITHOUT_FALLBACK else find_cpu(question.devices)
 
-    def guard(self, run: Run, prepared: Openable) -> Openable:
-        """Return a prepared partition, whose failed runs the CPU repeats."""
-        what = f"{run.device} on {name_operations(run.operations)}"
-        return self._wrap(what, prepared, run.model, {run.device})
-
     def cover(self, ready: ReadyPlan) -> ReadyPlan:
-        """Return a prepared plan, whose failed runs the CPU repeats."""
+        """Return a plan that was prepared without guard, and whose failed runs the CPU repeats."""
         model = self._question.model
-        prepared = self._wrap(f"the plan of {model.name}", ready.prepared, model, {*ready.plan.devices})
+        prepared = self.guard(f"the plan of {model.name}", model, {*ready.plan.devices}, ready.prepared)
         return ready if prepared is ready.prepared else ready._replace(prepared=prepared)
 
-    def _wrap(self, what: str, prepared: Openable, model: Model, devices: Set[str]) -> Openable:
+    def guard(self, what: str, model: Model, devices: Set[str], prepared: Openable) -> Openable:
+        """Return the prepared model of some devices, whose failed runs the CPU repeats."""
         cpu = self._cpu
         if cpu is None or devices == {cpu.name}:
             return prepared

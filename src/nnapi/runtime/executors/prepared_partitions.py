@@ -1,12 +1,12 @@
 """Preparation of a plan's partitions: each by its device's driver, or from the compilation cache."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import partial
 from typing import NamedTuple
 
 from nnapi.contract.driver import DriverDiedError, Exact, Prepared, PrepareOptions
 from nnapi.contract.handles import Openable
-from nnapi.errors import MissedDeadlineError, NnapiError, OpFailedError, need, wrap_error
+from nnapi.errors import MissedDeadlineError, NnapiError, wrap_error
 from nnapi.exits import note_preparation
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
@@ -20,8 +20,8 @@ from nnapi.runtime.planning.plan import Plan, Run
 from nnapi.runtime.verdicts.exclusions import exclusions_of, note_death
 from nnapi.trace import Phase, Section, span
 
-Guard = Callable[[Run, Openable], Openable]
-"""Wraps a partition's prepared model, so that a failure of its device can be handled."""
+Guard = Callable[[str, Model, Set[str], Openable], Openable]
+"""Wraps a prepared model, which messages name and some devices run, so that their failure can be handled."""
 
 
 class PreparedPartition(NamedTuple):
@@ -82,13 +82,16 @@ def prepare_plan(
         partition = _prepare_partition(device, plan.model, source.model, run, options, cache, is_cached=is_cached)
         partitions.append(partition)
         queued = queue_on_device(device, run, partition.prepared, options)
-        return guard(run, queued) if guard else queued
+        name = f"{run.device} on {name_operations(run.operations)}"
+        return guard(name, run.model, {run.device}, queued) if guard else queued
 
     if plan.is_simple:
         return ReadyPlan(plan, prepare_run(plan, plan.only_run), partitions)
     from nnapi.runtime.executors.steps import PreparedPlan  # on demand: most plans have one device
 
-    return ReadyPlan(plan, PreparedPlan(plan, prepare_run), partitions)
+    whole = PreparedPlan(plan, prepare_run)
+    name = f"the plan of {plan.model.name}"
+    return ReadyPlan(plan, guard(name, plan.model, {*plan.devices}, whole) if guard else whole, partitions)
 
 
 def queue_on_device(device: Device, run: Run, prepared: Prepared, options: PrepareOptions) -> OnDevice:
@@ -162,9 +165,7 @@ def prepare_by_driver(device: Device, model: Model, options: PrepareOptions) -> 
     """Prepare a model by the device's driver; any error is raised as an NnapiError."""
     try:
         with span(device.layer, Phase.COMPILATION, "prepareModel", device=device.name, model=model.name):
-            prepared = run_in_time(partial(device.adapter.prepare, model, options), options.deadline, device.name)
-        need(hasattr(prepared, "execute"), f"{device.name} returned {prepared!r} for a prepared model", OpFailedError)
-        return prepared
+            return run_in_time(partial(device.adapter.prepare, model, options), options.deadline, device.name)
     except NnapiError:
         raise
     except Exception as error:

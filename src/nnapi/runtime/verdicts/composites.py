@@ -16,6 +16,7 @@ from nnapi.contract.driver import (
 )
 from nnapi.contract.precision import Offer
 from nnapi.contract.substitutes import Estimates
+from nnapi.errors import OpFailedError, need
 from nnapi.model.extension import COMPOSITES
 from nnapi.model.model import Model
 
@@ -43,7 +44,10 @@ class DriverAdapter:
         return remove_composites(model)
 
     def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
-        return self._driver.prepare(self.show(model), options)
+        """Return the prepared model; OpFailedError if the driver returns something else."""
+        prepared, name = self._driver.prepare(self.show(model), options), self._driver.info.name
+        need(hasattr(prepared, "execute"), f"{name} returned {prepared!r} for a prepared model", OpFailedError)
+        return prepared
 
     def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> Prepared:
         assert isinstance(self._driver, Caches)
