@@ -1,5 +1,6 @@
 """Padding of inputs that grow by one at each run: where it changes nothing it serves many lengths, else it is left."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def step(length: int) -> Arrays:
     ]
 
 
-def shapes(arrays: Arrays) -> Any:
+def shapes(arrays: Sequence[Any]) -> Any:
     return tuple(array.shape for array in arrays)
 
 

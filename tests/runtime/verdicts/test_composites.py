@@ -195,7 +195,7 @@ def test_each_method_sees_composites_only_if_the_driver_lists_them(composites: b
 
 def test_what_a_driver_prepares_can_be_run() -> None:
     toy = Versatile(composites=True)
-    toy.prepare = lambda model, options: None  # type: ignore[assignment, method-assign, return-value]
+    toy.prepare = lambda model, options: None  # type: ignore[method-assign]
     with pytest.raises(OpFailedError, match="toy returned None for a prepared model"):
         Device(toy).adapter.prepare(smooth(), PrepareOptions())
 
