@@ -1,4 +1,5 @@
-"""Pause garbage collection during imports: it takes a tenth of their time and frees almost nothing."""
+"""Pause garbage collection while modules, files and models are read and lowered: it takes a tenth of that time and
+frees almost nothing."""
 
 import gc
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def pause_collecting() -> Iterator[None]:
-    """Disable the collection of cycles within a ``with`` block."""
+    """Disable the collection of cycles within a ``with`` block or a decorated function."""
     collects = gc.isenabled()
     gc.disable()
     try:

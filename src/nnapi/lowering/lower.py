@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 from nnapi.codes import FuseCode, OperationCode
 from nnapi.contract.driver import Verdict
 from nnapi.errors import NnapiError, OpFailedError, need
+from nnapi.garbage_collection import pause_collecting
 from nnapi.lowering.half_precision import find_half_precision
 from nnapi.lowering.refusal import Unsupported
 from nnapi.model.call import UNKNOWN, Call, NotYetKnown, check_declared, normalize
@@ -216,6 +217,7 @@ class Lowering(ABC, Generic[V, C]):
 
     # Methods shared by all engines
 
+    @pause_collecting()
     def run(self) -> Self:
         for index in self.model.inputs:
             self.add_input(self.model.operands[index])

@@ -13,6 +13,8 @@ from nnapi.formats.onnx.wire import DecodeError, Raw, read_fields, read_varints,
 
 DEEPEST = 100
 """The maximum nesting depth of messages, as in other readers of protocol buffers."""
+DEFAULTS = {"i": 0, "f": 0.0, "d": 0.0, "s": "", "b": b""}
+"""The values of absent fields, by kind; those of messages are made."""
 
 
 class Field(NamedTuple):
@@ -51,7 +53,8 @@ class Message:
         field = self.FIELDS.get(name)
         if field is None:
             raise AttributeError(f"{type(self).__name__} has no field {name}")
-        value = self.__dict__[name] = self._decode(field, self._raw.get(field.number, []))
+        raw = self._raw.get(field.number)
+        value = self.__dict__[name] = self._decode(field, raw) if raw else self._make_default(field)
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -99,6 +102,12 @@ class Message:
                     each.check()
         return self
 
+    def _make_default(self, field: Field) -> Any:
+        """Return the value of an absent field; most fields are."""
+        if field.is_repeated:
+            return []
+        return DEFAULTS[field.kind] if field.kind in DEFAULTS else self.KINDS[field.kind](b"", self._depth + 1)
+
     def _decode(self, field: Field, raw: list[Raw]) -> Any:
         kind = field.kind
         if kind == "i":
@@ -110,11 +119,9 @@ class Message:
         parts = [_as_view(each) for each in raw]
         if kind == "s":
             texts = [str(each, "utf-8") for each in parts]
-            return texts if field.is_repeated else texts[-1] if texts else ""
+            return texts if field.is_repeated else texts[-1]
         if kind == "b":
-            if field.is_repeated:
-                return [bytes(each) for each in parts]
-            return parts[-1] if parts else b""
+            return [bytes(each) for each in parts] if field.is_repeated else parts[-1]
         make = self.KINDS[kind]
         if field.is_repeated:
             return [make(each, self._depth + 1) for each in parts]

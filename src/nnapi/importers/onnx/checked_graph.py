@@ -11,6 +11,15 @@ if TYPE_CHECKING:
     from nnapi.formats.onnx import messages as onnx
 
 
+def list_graphs(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    """Return the graphs in a node's attributes. Most attributes hold none, and an absent one takes time to make."""
+    return [
+        graph
+        for attribute in node.attribute
+        for graph in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs)
+    ]
+
+
 def check_graph(model: onnx.ModelProto) -> onnx.GraphProto:
     """Return the graph of a model. Raise BadDataError if the graph or a function reads an undefined name."""
     for undefined in _find_undefined(model):
@@ -36,10 +45,8 @@ def _find_in_nodes(nodes: Sequence[onnx.NodeProto], known: set[str], outputs: It
         for name in node.input:
             if name and name not in known:
                 yield _describe_undefined(node, name, nodes)
-        for attribute in node.attribute:
-            own = [attribute.g] if attribute.HasField("g") else []
-            for inner in (*own, *attribute.graphs):  # each copies the names that are known
-                yield from _find_in_graph(inner, known)
+        for inner in list_graphs(node):
+            yield from _find_in_graph(inner, known)
         known.update(node.output)
     for name in outputs:
         if name not in known:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.onnx import functions
+from nnapi.importers.onnx.checked_graph import list_graphs
 from nnapi.importers.onnx.computed_sizes import defer_computation, join_sizes, with_computed_shapes
 from nnapi.importers.onnx.dynamic_quantization import join_products
 from nnapi.importers.onnx.folding import KNOWN, compute_constants, compute_empty, reads_empty
@@ -123,7 +124,7 @@ class Conversion(Scope):
     def _examine_subgraphs(self, proto: onnx.NodeProto) -> None:
         """Raise Refused if a subgraph of a node is refused; for nodes whose inputs were refused."""
         reasons: list[str] = []
-        for graph in [each for attribute in proto.attribute for each in (attribute.g, *attribute.graphs)]:
+        for graph in list_graphs(proto):
             inner = nested_conversion(self, self.opsets)
             inner.tensors = self.tensors.copy()
             try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
+from nnapi.importers.onnx.checked_graph import list_graphs
 from nnapi.importers.onnx.tensors import BYTES, CODES, OnnxTensor
 from nnapi.model.operand import OperandType
 from nnapi.ops.quantized_values import BOUNDS
@@ -53,11 +54,10 @@ class Readers:
 
 def names_in_subgraphs(node: onnx.NodeProto) -> set[str]:
     found: set[str] = set()
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            for each in graph.node:
-                found |= set(each.input) | names_in_subgraphs(each)
-            found |= {output.name for output in graph.output}
+    for graph in list_graphs(node):
+        for each in graph.node:
+            found |= set(each.input) | names_in_subgraphs(each)
+        found |= {output.name for output in graph.output}
     return found
 
 

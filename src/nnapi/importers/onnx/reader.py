@@ -11,6 +11,7 @@ import numpy as np
 from nnapi.errors import BadDataError, need
 from nnapi.formats.onnx import messages
 from nnapi.formats.onnx.wire import DecodeError
+from nnapi.garbage_collection import pause_collecting
 from nnapi.importers.onnx.tensors import (
     BOOL,
     DOUBLE,
@@ -122,6 +123,7 @@ class File:
         return _from_bytes(content, proto, name, shape), True
 
 
+@pause_collecting()
 def _parse(memory: Memory) -> messages.ModelProto:
     try:
         proto = messages.ModelProto(memory.view().data.toreadonly()).check()

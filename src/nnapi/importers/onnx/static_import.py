@@ -9,6 +9,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.garbage_collection import pause_collecting
 from nnapi.importers.build import build
 from nnapi.importers.graph import Step, Value
 from nnapi.importers.input_shapes import Shapes, fix_shape, need_inputs
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from nnapi.formats.onnx import messages as onnx
 
 
+@pause_collecting()
 def read_file(
     file: File,
     path: str,

@@ -143,8 +143,9 @@ class OnnxTensor:
 
 
 def constant(name: str, array: Array, *, in_file: bool = False, is_dynamic_shape: bool = False) -> OnnxTensor:
-    elem = ELEM_OF.get(array.dtype, 0)
-    expressible(elem, f"{name} is of type {array.dtype}, which NNAPI does not have")
+    elem = ELEM_OF.get(array.dtype)
+    if elem is None:  # to describe a dtype takes longer than all else here
+        raise Refused(f"{name} is of type {array.dtype}, which NNAPI does not have")
     return OnnxTensor(name, elem, array.shape, array, in_file=in_file, is_dynamic_shape=is_dynamic_shape)
 
 

@@ -2,6 +2,7 @@
 
 import os
 
+from nnapi.garbage_collection import pause_collecting
 from nnapi.importers.input_shapes import Shapes
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.importers.tflite.dynamic_import import make_dynamic, read_with_shapes
@@ -9,6 +10,7 @@ from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 
 
+@pause_collecting()
 def read(
     memory: Memory,
     path: str,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from nnapi.codes import OperationCode, PreferenceCode
 from nnapi.contract.winograd import may_use_both
 from nnapi.errors import BadDataError
+from nnapi.garbage_collection import pause_collecting
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
 from nnapi.runtime.choice.question import Question
@@ -34,6 +35,7 @@ class Prediction(NamedTuple):
     """Whether no operation was excluded from a device."""
 
 
+@pause_collecting()
 def predict_plan(question: Question, claims: Sequence[ClaimedError]) -> Prediction:
     """Return the plan predicted to be fastest, without the operations in ``claims``. If the fastest device runs the
     whole model, no other is asked. BadDataError if no device supports an operation."""
