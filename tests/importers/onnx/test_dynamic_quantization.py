@@ -9,6 +9,7 @@ import pytest
 import nnapi
 from nnapi.codes import OperationCode
 from nnapi.importers.onnx.dynamic_quantization import join_products
+from tests.importers.onnx.file_nodes import decoded
 
 pytest.importorskip("onnx", reason="onnx is an extra: nnapi[onnx]")
 import onnx
@@ -125,7 +126,7 @@ CHANGES: dict[str, tuple[bool, dict[str, Any]]] = {
 
 
 def joined(nodes: Sequence[onnx.NodeProto], outputs: Sequence[str] = ("y",)) -> list[str]:
-    return [node.op_type for node in join_products(nodes, outputs)]
+    return [node.proto.op_type for node in join_products(decoded(nodes), outputs)]
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -135,16 +136,17 @@ def test_only_the_pattern_of_a_product_is_joined(change: str) -> None:
     unchanged = [node.op_type for node in nodes]
     assert joined(nodes) == (["DynamicQuantizeMatMul"] if is_product else unchanged)
     if is_product:
-        (node,) = join_products(nodes, ["y"])
-        assert list(node.input) == ["x", "w", "k", *nodes[1].input[3:]]
-        assert (list(node.output), node.name, node.domain) == (["y"], nodes[1].name, "com.microsoft")
+        (node,) = join_products(decoded(nodes), ["y"])
+        assert list(node.inputs) == ["x", "w", "k", *nodes[1].input[3:]]
+        assert (list(node.outputs), node.proto.name, node.domain) == (["y"], nodes[1].name, "com.microsoft")
 
 
 def test_a_convolution_is_joined_if_its_filter_and_scale_are_constants() -> None:
     nodes = product_nodes()
     nodes["product"] = helper.make_node("ConvInteger", ["q", "w", "z"], ["i"], strides=[2, 1])
-    (node,) = join_products(list(nodes.values()), ["y"])
-    assert (node.op_type, [each.name for each in node.attribute]) == ("DynamicQuantizeConv", ["strides"])
+    (node,) = join_products(decoded(list(nodes.values())), ["y"])
+    assert node.kind == "com.microsoft:DynamicQuantizeConv"
+    assert [each.name for each in node.proto.attribute] == ["strides"]
     for name in "wk":
         given = [helper.make_node("Identity", ["v"], [name]), *nodes.values()]
         assert joined(given) == [each.op_type for each in given]

@@ -12,9 +12,11 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper  # noqa: E402
 
 from nnapi.codes import FuseCode, OperandCode  # noqa: E402
-from nnapi.importers.onnx.fusion import Fusion, Readers, _activation, quantized_type  # noqa: E402
+from nnapi.importers.onnx.file_graph import FileNode, Readers  # noqa: E402
+from nnapi.importers.onnx.fusion import Fusion, _activation, find_fusion, quantized_type  # noqa: E402
 from nnapi.importers.onnx.tensors import OnnxTensor, constant  # noqa: E402
 from nnapi.model.operand import OperandType  # noqa: E402
+from tests.importers.onnx.file_nodes import decoded  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,7 @@ from nnapi.model.operand import OperandType  # noqa: E402
     ],
 )
 def test_a_clip_by_attributes_needs_both(attributes: dict[str, float], fused: FuseCode) -> None:
-    assert _activation(helper.make_node("Clip", ["x"], ["y"], **attributes), {}) == fused  # type: ignore[arg-type]
+    assert _activation(FileNode(helper.make_node("Clip", ["x"], ["y"], **attributes)), {}) == fused  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,7 @@ def test_a_clip_by_inputs_needs_two_constants(low: object, high: object, fused: 
         for name, value in (("low", low), ("high", high))
     }
     node = helper.make_node("Clip", ["x", "low", "high"], ["y"])
-    assert _activation(node, tensors) == fused  # type: ignore[arg-type]
+    assert _activation(FileNode(node), tensors) == fused  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -57,12 +59,14 @@ def test_a_clip_by_inputs_needs_two_constants(low: object, high: object, fused: 
     [
         ("Relu", "", FuseCode.FUSED_RELU),
         ("Clip", "other", FuseCode.FUSED_NONE),
+        ("Relu", "other", FuseCode.FUSED_NONE),
+        ("Relu", "ai.onnx", FuseCode.FUSED_RELU),
         ("Sigmoid", "", FuseCode.FUSED_NONE),
     ],
 )
 def test_other_operators(kind: str, domain: str, fused: FuseCode) -> None:
     node = helper.make_node(kind, ["x"], ["y"], domain=domain, **({"min": 0.0, "max": 6.0} if domain else {}))  # type: ignore[arg-type]
-    assert _activation(node, {}) == fused
+    assert _activation(FileNode(node), {}) == fused
 
 
 def tensor(value: object, dtype: Any = np.float32) -> OnnxTensor:
@@ -100,7 +104,7 @@ def test_scales_and_zero_points_that_nnapi_has(scale: Any, point: Any, type: Ope
 def fused(nodes: list[Any], outputs: tuple[str, ...] = ()) -> Fusion:
     """Return the nodes that are fused into the writer of ``a``."""
     tensors = {"s": tensor(0.5), "z": tensor(7, np.uint8)}
-    return Readers(nodes, outputs).fusion("a", tensors)
+    return find_fusion("a", Readers(decoded(nodes), outputs), tensors)
 
 
 RELU = helper.make_node("Relu", ["a"], ["b"])

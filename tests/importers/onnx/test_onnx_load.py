@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 import nnapi  # noqa: E402
 from nnapi.codes import OperationCode  # noqa: E402
 from nnapi.errors import BadDataError  # noqa: E402
+from nnapi.importers.onnx.file_graph import FileNode  # noqa: E402
 from nnapi.importers.onnx.functions import body_of  # noqa: E402
 from nnapi.importers.refusals import UnsupportedOperationsError  # noqa: E402
 
@@ -243,8 +244,8 @@ def test_functions_of_the_file() -> None:
 
 @pytest.mark.parametrize(("opset", "expected"), [(13, 13), (17, 13), (18, 18), (21, 18)])
 def test_a_function_is_that_of_the_opset_or_the_newest_before(opset: int, expected: int) -> None:
-    node = helper.make_node("MeanVarianceNormalization", ["x"], ["y"])
-    body = body_of(node, "", opset, {"": opset}, [])
+    node = FileNode(helper.make_node("MeanVarianceNormalization", ["x"], ["y"]))
+    body = body_of(node, opset, {"": opset}, [])
     assert body is not None
     assert body.opsets == {"": expected}
 

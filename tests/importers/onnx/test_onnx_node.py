@@ -10,6 +10,7 @@ from onnx import helper  # noqa: E402
 
 from nnapi.codes import OperandCode, OperationCode  # noqa: E402
 from nnapi.importers.graph import Allowance, Graph, Value  # noqa: E402
+from nnapi.importers.onnx.file_graph import FileNode  # noqa: E402
 from nnapi.importers.onnx.node import OnnxNode, shapes_of  # noqa: E402
 from nnapi.importers.onnx.schemas import find_schema  # noqa: E402
 from nnapi.importers.onnx.tensors import OnnxTensor, constant  # noqa: E402
@@ -64,7 +65,7 @@ def made(proto: Any, *tensors: OnnxTensor | None, schema: Any = None) -> OnnxNod
     class Conversion:
         graph = GRAPH
 
-    return OnnxNode(Conversion(), proto, tensors, schema)  # type: ignore[arg-type]
+    return OnnxNode(Conversion(), FileNode(proto), tensors, schema)  # type: ignore[arg-type]
 
 
 ALL = helper.make_node(

@@ -10,6 +10,7 @@ from onnx import helper  # noqa: E402
 
 from nnapi.codes import OperandCode, OperationCode  # noqa: E402
 from nnapi.importers.graph import Allowance, Graph, Value  # noqa: E402
+from nnapi.importers.onnx.file_graph import FileNode  # noqa: E402
 from nnapi.importers.onnx.node import OnnxNode  # noqa: E402
 from nnapi.importers.onnx.rule_results import as_tensor  # noqa: E402
 from nnapi.importers.onnx.schemas import find_schema  # noqa: E402
@@ -30,7 +31,7 @@ def node(kind: str, *elems: int) -> OnnxNode:
     """A node whose inputs have these types."""
     proto, schema = helper.make_node(kind, ["a", "b"], ["y"]), find_schema(kind, 17, "")
     tensors = [OnnxTensor("a", elem, (2, 3)) for elem in elems]
-    return OnnxNode(Conversion(), proto, tensors, schema)  # type: ignore[arg-type]
+    return OnnxNode(Conversion(), FileNode(proto), tensors, schema)  # type: ignore[arg-type]
 
 
 def value(code: OperandCode, *shape: int, scale: float = 0.0, zero_point: int = 0) -> Value:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from nnapi.importers.build import build
 from nnapi.importers.graph import Value
 from nnapi.importers.onnx.computed_sizes import capture_shape, fill
 from nnapi.importers.onnx.convert import Conversion, nested_conversion
+from nnapi.importers.onnx.file_graph import FileGraph
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.node import OnnxNode, identity, value_in_file_order
 from nnapi.importers.onnx.scope import Scope
@@ -22,11 +22,8 @@ from nnapi.model.operand import OperandType
 from nnapi.operation_codes import CompositeCode
 from nnapi.ops.coordinates import Reduction
 
-if TYPE_CHECKING:
-    from nnapi.formats.onnx import messages as onnx
 
-
-def inline_graph(outer: Scope, graph: onnx.GraphProto, inputs: Sequence[OnnxTensor]) -> list[OnnxTensor]:
+def inline_graph(outer: Scope, graph: FileGraph, inputs: Sequence[OnnxTensor]) -> list[OnnxTensor]:
     """Insert the nodes of a subgraph in its node's graph, on these inputs; return the subgraph's outputs."""
     inner = nested_conversion(outer, outer.opsets)
     inner.tensors = outer.tensors.copy()
@@ -36,13 +33,13 @@ def inline_graph(outer: Scope, graph: onnx.GraphProto, inputs: Sequence[OnnxTens
 class Branch:
     """A subgraph as a model. Its inputs have the types of ``like``; tensors captured from outside follow as inputs."""
 
-    def __init__(self, outer: Scope, graph: onnx.GraphProto, like: Sequence[OnnxTensor]) -> None:
+    def __init__(self, outer: Scope, graph: FileGraph, like: Sequence[OnnxTensor]) -> None:
         self.name = graph.name
         self.outer = outer
         self.conversion = Conversion(outer.state, OnnxGraph(outer.state.allowance), outer.opsets, outer.depth + 1)
         self.captured: dict[OnnxTensor, OnnxTensor] = {}
         self.shapes: dict[OnnxTensor, OnnxTensor] = {}
-        self.own = [self._input(tensor, info.name) for tensor, info in zip(like, graph.input, strict=True)]
+        self.own = [self._input(tensor, name) for tensor, name in zip(like, graph.inputs, strict=True)]
         self.conversion.tensors = _Scope(self)
         self.results = self.conversion.run_subgraph(graph, self.own)
         if any(tensor.is_refused for tensor in self.results):

@@ -117,7 +117,7 @@ def _compute_shape(node: OnnxNode, name: str) -> OnnxTensor:
 
 
 def _apply_rule(node: OnnxNode, name: str, output: int) -> OnnxTensor:
-    inner = OnnxNode(node.conversion, node.proto, with_computed_shapes(node.tensors), node.schema)
+    inner = OnnxNode(node.conversion, node.source, with_computed_shapes(node.tensors), node.schema)
     return as_tensor(inner, name, call_rule(inner, node.kind)[output])
 
 

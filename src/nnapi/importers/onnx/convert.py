@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.onnx import functions
-from nnapi.importers.onnx.checked_graph import list_graphs
 from nnapi.importers.onnx.computed_sizes import defer_computation, join_sizes, with_computed_shapes
-from nnapi.importers.onnx.dynamic_quantization import join_products
+from nnapi.importers.onnx.file_graph import FileGraph, FileNode
 from nnapi.importers.onnx.folding import KNOWN, compute_constants, compute_empty, reads_empty
-from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.node import OnnxNode
-from nnapi.importers.onnx.operators import MODULES, ByFunctionError, Result, kind_of, reason_without_rule
-from nnapi.importers.onnx.reader import DEFAULT, INT4, UINT4
+from nnapi.importers.onnx.operators import MODULES, ByFunctionError, Result, reason_without_rule
+from nnapi.importers.onnx.reader import INT4, UINT4
 from nnapi.importers.onnx.rule_results import as_tensor, call_rule
 from nnapi.importers.onnx.scope import MOST_NODES, ImportState, Scope
 from nnapi.importers.onnx.tensors import OnnxTensor, constant, placeholder
-from nnapi.importers.refusals import EmptyResult, Refused
-
-if TYPE_CHECKING:
-    from nnapi.formats.onnx import messages as onnx
+from nnapi.importers.refusals import EmptyResult, Refused, expressible
 
 INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, AttributeError, struct.error, AssertionError)
 MOVES = ("Gather", "GatherND", "Slice", "Transpose", "Squeeze", "Unsqueeze")
@@ -39,11 +33,11 @@ class Conversion(Scope):
         need(depth <= DEEPEST, f"functions lie more than {DEEPEST} deep in each other", BadDataError)
         super().__init__(state, graph, opsets, depth)
 
-    def begin(self, graph: onnx.GraphProto) -> None:
+    def begin(self, graph: FileGraph) -> None:
         """Add the constants of a graph. Names of a subgraph hide the same names outside."""
-        for name in {name for proto in graph.node for name in proto.output} & set(self.tensors):
+        for name in {name for node in graph.nodes for name in node.outputs} & set(self.tensors):
             del self.tensors[name]
-        for proto in graph.initializer:
+        for proto in graph.constants:
             with self.refusing("initializer", proto.name):
                 array, in_file = self.state.file.array(proto)
                 self.tensors[proto.name] = tensor = constant(proto.name, array, in_file=in_file)
@@ -51,134 +45,132 @@ class Conversion(Scope):
                     tensor.elem = proto.data_type
             if proto.name not in self.tensors:
                 self.tensors[proto.name] = placeholder(proto.name)
+        for name in graph.sparse:
+            with self.refusing("initializer", name):
+                expressible(False, "it is stored sparsely")
+            self.tensors[name] = placeholder(name)
 
-    def run(
-        self, nodes: Sequence[onnx.NodeProto], outputs: Iterable[str], outer: functions.Attributes | None = None
-    ) -> None:
-        """Convert nodes in their order; ``outputs`` are the names read outside of them."""
-        outputs = list(outputs)
-        nodes = join_products(nodes, outputs)
-        self.readers = Readers(nodes, outputs)
-        for proto in nodes:
+    def run(self, graph: FileGraph) -> None:
+        """Convert the nodes in their order."""
+        self.readers = graph.readers
+        for node in graph.nodes:
             self.state.nodes_left -= 1
             need(self.state.nodes_left >= 0, f"inlining makes more than {MOST_NODES} nodes", BadDataError)
-            self._convert(functions.resolve_attributes(proto, outer or {}))
+            self._convert(node)
 
-    def run_subgraph(self, graph: onnx.GraphProto, inputs: Sequence[OnnxTensor]) -> list[OnnxTensor]:
+    def run_subgraph(self, graph: FileGraph, inputs: Sequence[OnnxTensor]) -> list[OnnxTensor]:
         """Convert a subgraph and return its outputs; raise Refused if NNAPI cannot express a node."""
         self.begin(graph)
-        self.tensors.update(zip((info.name for info in graph.input), inputs, strict=True))
-        self._run_whole("its subgraph uses", graph.node, [each.name for each in graph.output])
-        return [self.tensors[each.name] for each in graph.output]
+        self.tensors.update(zip(graph.inputs, inputs, strict=True))
+        self._run_whole("its subgraph uses", graph)
+        return [self.tensors[name] for name in graph.outputs]
 
-    def _run_whole(
-        self,
-        reason: str,
-        nodes: Sequence[onnx.NodeProto],
-        outputs: Sequence[str],
-        outer: functions.Attributes | None = None,
-    ) -> None:
+    def _run_whole(self, reason: str, graph: FileGraph) -> None:
         """Convert all nodes. If NNAPI cannot express one, raise Refused with reasons that begin with ``reason``."""
         refusals, before = self.state.refusals, len(self.state.refusals)
-        self.run(nodes, outputs, outer)
+        self.run(graph)
         if len(refusals) > before:
             reasons = [f"{reason} {each.operation}: {each.reason}" for each in refusals[before:]]
             del refusals[before:]
             raise Refused(*dict.fromkeys(reasons))
 
-    def _convert(self, proto: onnx.NodeProto) -> None:
+    def _convert(self, source: FileNode) -> None:
         """Apply the node's rule; every error becomes a refusal that names the node."""
-        name = proto.name or next((name for name in proto.output if name), "without output")
+        proto = source.proto
+        name = proto.name or next((name for name in source.outputs if name), "without output")
         with self.refusing(proto.op_type, name):
             try:
-                self._bind(proto)
+                self._bind(source)
             except NnapiError as error:
                 raise Refused(str(error)) from None
             except INCONSISTENT as error:
                 reason = f"its parameters contradict each other ({type(error).__name__}: {error})"
                 raise Refused(reason) from None
-        for name in proto.output if self.state.refusals else ():  # so that refusals of later nodes are found too
+        for name in source.outputs if self.state.refusals else ():  # so that refusals of later nodes are found too
             self.tensors.setdefault(name, placeholder(name))
 
-    def _bind(self, proto: onnx.NodeProto) -> None:
+    def _bind(self, source: FileNode) -> None:
         """Convert a node and name its results. If an input was refused, only check that the node has a rule."""
-        domain = "" if proto.domain in DEFAULT else proto.domain
-        tensors = self.find(proto.input)
-        node = OnnxNode(self, proto, tensors, self.schema(proto.op_type, domain))
+        tensors = self.find(source.inputs)
+        node = OnnxNode(self, source, tensors, self.schema(source.proto.op_type, source.domain))
         if any(tensor is not None and tensor.is_refused for tensor in tensors):
-            if domain or proto.op_type not in KNOWN:
-                self._find_method(node, domain)
-            self._examine_subgraphs(proto)
+            if source.kind not in KNOWN:
+                self._find_method(node)
+            self._examine_subgraphs(node)
             return
-        results = self._compute_constants(node, domain)
+        results = self._compute_constants(node)
         if results:
             defer_computation(node, results)
         else:
             node.tensors = with_computed_shapes(node.tensors)
-            results = self._apply_method(node, domain)
-        for name, result in zip(proto.output, results, strict=False):
+            results = self._apply_method(node)
+        for name, result in zip(source.outputs, results, strict=False):
             if name:
                 need(name not in self.tensors, f"{name} is written twice", BadDataError)
                 self.tensors[name] = as_tensor(node, name, result)
 
-    def _examine_subgraphs(self, proto: onnx.NodeProto) -> None:
+    def _examine_subgraphs(self, node: OnnxNode) -> None:
         """Raise Refused if a subgraph of a node is refused; for nodes whose inputs were refused."""
         reasons: list[str] = []
-        for graph in list_graphs(proto):
+        for _, graph in node.source.graphs:
             inner = nested_conversion(self, self.opsets)
             inner.tensors = self.tensors.copy()
             try:
-                inner.run_subgraph(graph, [placeholder(info.name) for info in graph.input])
+                inner.run_subgraph(graph, list(map(placeholder, graph.inputs)))
             except Refused as refused:
                 reasons += refused.reasons
         if reasons:
             raise Refused(*dict.fromkeys(reasons))
 
-    def _compute_constants(self, node: OnnxNode, domain: str) -> Sequence[Result | None] | None:
-        if domain or (node.proto.domain, node.kind) in self.state.functions:
+    def _is_own(self, node: OnnxNode) -> bool:
+        """Return whether ONNX's default domain defines a node's operator."""
+        return not node.source.domain and node.source.kind not in self.state.functions
+
+    def _compute_constants(self, node: OnnxNode) -> Sequence[Result | None] | None:
+        if not self._is_own(node):
             return None
         tensors = join_sizes(node)
         return compute_constants(self.state.file, node.proto, self.opsets[""], tensors)
 
-    def _apply_method(self, node: OnnxNode, domain: str) -> Sequence[Result | None]:
-        is_own = not domain and (node.proto.domain, node.kind) not in self.state.functions
+    def _apply_method(self, node: OnnxNode) -> Sequence[Result | None]:
+        is_own = self._is_own(node)
         if is_own and reads_empty(node.proto, node.tensors):
             empty = compute_empty(node.proto, self.opsets[""], node.tensors)
             if empty is not None:
                 return empty
             if node.kind in MOVES and node.tensor(0).lacks_elements:
-                return [_without_elements(each) for each in self._find_method(node, domain)(node)]
+                return [_without_elements(each) for each in self._find_method(node)(node)]
         try:
-            return self._find_method(node, domain)(node)
+            return self._find_method(node)(node)
         except EmptyResult:
             empty = compute_empty(node.proto, self.opsets[""], node.tensors) if is_own else None
             if empty is None:
                 raise
             return empty
 
-    def _find_method(self, node: OnnxNode, domain: str) -> Method:
+    def _find_method(self, node: OnnxNode) -> Method:
         """Return the function that converts a node: by a function of the file, a rule, or ONNX's own function."""
-        local = self.state.functions.get((node.proto.domain, node.kind))
+        local = self.state.functions.get(node.source.kind)
         if local is not None:
-            return lambda node: self._inline(functions.local_body(local, node.proto, self.opsets), node)
-        key = kind_of(domain, node.kind)
-        return partial(self._call_rule, key=key, domain=domain) if key in MODULES else self._find_function(node, domain)
+            return lambda node: self._inline(functions.local_body(local, node.source, self.opsets, node.tensors), node)
+        return self._call_rule if node.source.kind in MODULES else self._find_function(node)
 
-    def _call_rule(self, node: OnnxNode, key: str, domain: str) -> Sequence[Result | None]:
+    def _call_rule(self, node: OnnxNode) -> Sequence[Result | None]:
         try:
-            return call_rule(node, key)
+            return call_rule(node, node.source.kind)
         except ByFunctionError:
-            return self._find_function(node, domain)(node)
+            return self._find_function(node)(node)
 
-    def _find_function(self, node: OnnxNode, domain: str) -> Method:
+    def _find_function(self, node: OnnxNode) -> Method:
         """Return the function that converts a node by ONNX's definition of its operator; raise Refused without one."""
-        schema, reason = node.schema, reason_without_rule(node.kind, domain)
+        domain, schema = node.source.domain, node.schema
+        reason = reason_without_rule(node.kind, domain)
         if schema is None or not schema.has_function:
             raise Refused(reason)
 
         def inline(node: OnnxNode) -> Sequence[Result | None]:
             opset = self.opsets.get(domain, 1)
-            body = functions.body_of(node.proto, domain, opset, self.opsets, node.tensors)
+            body = functions.body_of(node.source, opset, self.opsets, node.tensors)
             if body is None:
                 raise Refused(reason)
             return self._inline(body, node)
@@ -187,12 +179,10 @@ class Conversion(Scope):
 
     def _inline(self, body: functions.Body, node: OnnxNode) -> list[Result | None]:
         inner = nested_conversion(self, body.opsets)
-        given = dict(zip(body.inputs, node.tensors, strict=False))
-        inner.tensors = {name: tensor for name, tensor in given.items() if tensor is not None}
-        absent = {name for name in body.inputs if given.get(name) is None}
-        nodes = [_without(each, absent) for each in body.nodes]
-        inner._run_whole("its definition in ONNX uses", nodes, body.outputs, body.attributes)
-        return [inner.tensors.get(name) for name in body.outputs]
+        given = zip(body.graph.inputs, node.tensors, strict=False)
+        inner.tensors = {name: tensor for name, tensor in given if tensor is not None}
+        inner._run_whole("its definition in ONNX uses", body.graph)
+        return [inner.tensors.get(name) for name in body.graph.outputs]
 
 
 def _without_elements(result: Result | None) -> Result | None:
@@ -206,12 +196,3 @@ def nested_conversion(outer: Scope, opsets: dict[str, int]) -> Conversion:
     inner = Conversion(outer.state, outer.graph, opsets, outer.depth + 1)
     inner.nhwc_images, inner.in_file_order = outer.nhwc_images, outer.in_file_order
     return inner
-
-
-def _without(proto: onnx.NodeProto, absent: set[str]) -> onnx.NodeProto:
-    if absent.isdisjoint(proto.input):
-        return proto
-    copy = type(proto)()
-    copy.CopyFrom(proto)
-    copy.input = ["" if name in absent else name for name in proto.input]
-    return copy

@@ -4,11 +4,11 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nnapi.errors import BadDataError, NnapiError, need
+from nnapi.formats.onnx import messages as onnx
 from nnapi.importers.input_shapes import DYNAMIC, Shapes, guess_shapes, refuse_dynamic
 from nnapi.importers.onnx.map_and_text_outputs import list_map_keys, list_texts
 from nnapi.importers.onnx.reader import File
@@ -27,9 +27,6 @@ from nnapi.model.dynamic_model import DynamicModel, SizedModel
 from nnapi.model.dynamic_model import Shapes as InputShapes
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
-
-if TYPE_CHECKING:
-    from nnapi.formats.onnx import messages as onnx
 
 SMALL, MOST_CACHED = 1 << 16, 1024
 """Bytes of a run's further inputs that are cached, and for how many sizes."""
@@ -71,7 +68,7 @@ def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperat
     return model
 
 
-def _describe_outputs(graph: "onnx.GraphProto") -> list[tuple[str, OperandType]]:
+def _describe_outputs(graph: onnx.GraphProto) -> list[tuple[str, OperandType]]:
     maps, texts = list_map_keys(graph), list_texts(graph)
     found = []
     for info in graph.output:
@@ -84,7 +81,7 @@ def _describe_outputs(graph: "onnx.GraphProto") -> list[tuple[str, OperandType]]
     return found
 
 
-def _describe(info: "onnx.ValueInfoProto", shapes: Shapes) -> tuple[str, OperandType]:
+def _describe(info: onnx.ValueInfoProto, shapes: Shapes) -> tuple[str, OperandType]:
     declared = info.type.tensor_type
     need(declared.elem_type in CODES, f"{info.name} has no type that NNAPI has", BadDataError)
     if not declared.HasField("shape"):

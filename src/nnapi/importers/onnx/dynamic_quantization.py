@@ -6,43 +6,30 @@ ConvInteger they become DynamicQuantizeConv, an operator of the importer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nnapi.formats.onnx.messages import make_node
-from nnapi.importers.onnx.fusion import names_in_subgraphs
-from nnapi.importers.onnx.reader import DEFAULT
+from nnapi.importers.onnx.file_graph import FileNode
 from nnapi.importers.onnx.tensors import FLOAT
 from nnapi.rewriting.pattern import Apply, Either, Operand, Pattern
 from nnapi.rewriting.rewriter import Rewrite, Rewriter
-
-if TYPE_CHECKING:
-    from nnapi.formats.onnx import messages as onnx
-
 
 JOINED = {"MatMulInteger": "DynamicQuantizeMatMul", "ConvInteger": "DynamicQuantizeConv"}
 SHARED = frozenset({"DynamicQuantizeLinear", "Mul"})
 """Nodes of a product that other nodes may read too; its sums, which become floats, may have no other reader."""
 
 
-class _Node:
-    """A node of a file, as the rewriter sees nodes."""
-
-    def __init__(self, proto: onnx.NodeProto) -> None:
-        self.proto, self.inputs, self.outputs = proto, list(proto.input), list(proto.output)
-        self.kind = proto.op_type if proto.domain in DEFAULT else ""
-
-
-def join_products(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> Sequence[onnx.NodeProto]:
+def join_products(nodes: Sequence[FileNode], outputs: Sequence[str]) -> Sequence[FileNode]:
     """Return the nodes of a graph with such products fused; ``outputs`` are the names read outside of it."""
-    kinds = JOINED.keys() & {node.op_type for node in nodes}
+    kinds = JOINED.keys() & {node.kind for node in nodes}
     if not kinds:
         return nodes
-    inner = [name for node in nodes for name in names_in_subgraphs(node)]
-    rewriter = Rewriter([_Node(proto) for proto in nodes], [*outputs, *inner])
+    inner = [name for node in nodes for name in node.captured]
+    rewriter = Rewriter(nodes, [*outputs, *inner])
     made = rewriter.flow.makers.keys()
-    return [node.proto for node in rewriter.run([_declare(kind, made) for kind in sorted(kinds)])]
+    return rewriter.run([_declare(kind, made) for kind in sorted(kinds)])
 
 
 def _declare(kind: str, made: Container[str]) -> Rewrite:
@@ -56,7 +43,7 @@ def _declare(kind: str, made: Container[str]) -> Rewrite:
     return Rewrite(kind, _multiply(cast, scales), _join, SHARED)
 
 
-def _apply(kind: str, *inputs: Pattern, where: Callable[[_Node], bool] = lambda node: True, **names: Any) -> Apply:
+def _apply(kind: str, *inputs: Pattern, where: Callable[[FileNode], bool] = lambda node: True, **names: Any) -> Apply:
     return Apply(frozenset({kind}), inputs, where, **names)
 
 
@@ -64,14 +51,16 @@ def _multiply(a: Pattern, b: Pattern) -> tuple[Pattern, ...]:
     return _apply("Mul", a, b), _apply("Mul", b, a)
 
 
-def _is_to_float(cast: _Node) -> bool:
+def _is_to_float(cast: FileNode) -> bool:
     return [each.i for each in cast.proto.attribute if each.name == "to"] == [FLOAT]
 
 
-def _join(last: _Node, product: _Node, quantization: _Node, x: str, weights: str, scale: str) -> list[_Node] | None:
+def _join(
+    last: FileNode, product: FileNode, quantization: FileNode, x: str, weights: str, scale: str
+) -> list[FileNode] | None:
     if weights in quantization.outputs:
         return None
     inputs = [x, weights, scale, *product.inputs[3:]]
     joined = make_node(JOINED[product.kind], inputs, last.outputs, product.proto.name, "com.microsoft")
     joined.attribute.extend(product.proto.attribute)
-    return [_Node(joined)]
+    return [FileNode(joined)]

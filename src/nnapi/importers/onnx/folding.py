@@ -1,14 +1,13 @@
 """Compute results during the import: constants, dimensions, and nodes on constants, by NumPy or ONNX's evaluator."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
+from nnapi.formats.onnx import messages as onnx
 from nnapi.importers.onnx.numpy_folding import fold_by_numpy
 from nnapi.importers.onnx.reader import File, need_library
 from nnapi.importers.onnx.symbolic_folding import fold_symbolic
@@ -17,9 +16,6 @@ from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array
 from nnapi.shapes.array import SymbolicArray, as_integers, find_symbols, is_symbolic
 from nnapi.shapes.size import number_of
-
-if TYPE_CHECKING:
-    from nnapi.formats.onnx import messages as onnx
 
 MOVES = words("Cast Concat Flatten Gather Identity Reshape Slice Split Squeeze Unsqueeze")
 """Operators that pass values of dynamic dimensions through."""

@@ -1,51 +1,47 @@
 """Functions: operators that the file or ONNX defines by other operators."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from nnapi.formats.onnx.messages import AttributeProto, FunctionProto, NodeProto
+from nnapi.importers.onnx.decode import decode_nodes, make_graph
+from nnapi.importers.onnx.file_graph import FileFunction, FileGraph, FileNode, Readers
 from nnapi.importers.onnx.reader import need_library
 from nnapi.importers.onnx.tensors import OnnxTensor
 
-if TYPE_CHECKING:
-    from nnapi.formats.onnx import messages as onnx
+Attributes = Mapping[str, AttributeProto]
+Graphs = Sequence[tuple[str, FileGraph]]
+Tensors = Sequence[OnnxTensor | None]
 
-Attributes = Mapping[str, "onnx.AttributeProto"]
 
+class Body(NamedTuple):
+    """The body of a function for one of its calls."""
 
-@dataclass(frozen=True)
-class Body:
-    nodes: Sequence[onnx.NodeProto]
-    inputs: Sequence[str]
-    outputs: Sequence[str]
+    graph: FileGraph
     opsets: dict[str, int]
-    attributes: dict[str, onnx.AttributeProto]
 
 
-def body_of(
-    proto: onnx.NodeProto, domain: str, opset: int, opsets: Mapping[str, int], tensors: Sequence[OnnxTensor | None]
-) -> Body | None:
+def body_of(node: FileNode, opset: int, opsets: Mapping[str, int], tensors: Tensors) -> Body | None:
     """Return ONNX's function for an operator, or None; ``opset`` is the version of the operator's domain."""
     need_library()
     from onnx import defs
 
-    schema: Any = defs.get_schema(proto.op_type, opset, domain)
+    schema: Any = defs.get_schema(node.proto.op_type, opset, node.domain)
     content = b""
     if schema.has_context_dependent_function:
         version = _nearest(schema.context_dependent_function_opset_versions, opset)
-        types = [_type(tensor) for tensor in tensors]
-        content = schema.get_context_dependent_function_with_opset_version(version, proto.SerializeToString(), types)
+        types, call = [_type(tensor) for tensor in tensors], node.proto.SerializeToString()
+        content = schema.get_context_dependent_function_with_opset_version(version, call, types)
     if not content and schema.has_function:
         content = schema.get_function_with_opset_version(_nearest(schema.function_opset_versions, opset))
     if not content:
         return None
-    function = FunctionProto(content)
     values = (each.default_value for each in schema.attributes.values())
     defaults = {each.name: AttributeProto(each.SerializeToString()) for each in values if each.name}
-    return _body(function, proto, defaults, opsets)
+    proto = FunctionProto(content)
+    nodes = decode_nodes(proto.node, (), set(proto.input))  # they may write only the outputs that the call wants
+    return _body(FileFunction(nodes, proto), node, defaults, opsets, tensors)
 
 
 def _nearest(versions: Sequence[int], opset: int) -> int:
@@ -53,32 +49,46 @@ def _nearest(versions: Sequence[int], opset: int) -> int:
     return max((each for each in versions if each <= opset), default=min(versions))
 
 
-def local_body(function: onnx.FunctionProto, proto: onnx.NodeProto, opsets: dict[str, int]) -> Body:
-    return _body(function, proto, {each.name: each for each in function.attribute_proto}, opsets)
+def local_body(function: FileFunction, node: FileNode, opsets: Mapping[str, int], tensors: Tensors) -> Body:
+    return _body(function, node, {each.name: each for each in function.proto.attribute_proto}, opsets, tensors)
 
 
-def _body(function: onnx.FunctionProto, proto: onnx.NodeProto, defaults: Attributes, opsets: Mapping[str, int]) -> Body:
-    imports = {each.domain if each.domain != "ai.onnx" else "": each.version for each in function.opset_import}
-    given = {each.name: each for each in proto.attribute}
-    return Body(function.node, function.input, function.output, {**opsets, **imports}, {**defaults, **given})
+def _body(
+    function: FileFunction, node: FileNode, defaults: Attributes, opsets: Mapping[str, int], tensors: Tensors
+) -> Body:
+    proto = function.proto
+    imports = {each.domain if each.domain != "ai.onnx" else "": each.version for each in proto.opset_import}
+    given = {name for name, tensor in zip(proto.input, tensors, strict=False) if tensor is not None}
+    attributes = {**defaults, **{each.name: each for each in node.proto.attribute}}
+    absent = set(proto.input) - given
+    nodes = [resolve(each, attributes, node.graphs, absent) for each in function.nodes]
+    return Body(make_graph(nodes, proto.input, proto.output), {**opsets, **imports})
 
 
-def resolve_attributes(proto: onnx.NodeProto, attributes: Attributes) -> onnx.NodeProto:
-    """Return a node of a function; references to the function's attributes are replaced by their values."""
-    if not any(each.ref_attr_name for each in proto.attribute):
-        return proto
+def resolve(node: FileNode, attributes: Attributes, graphs: Graphs, absent: Set[str] = frozenset()) -> FileNode:
+    """Return a node of a function for a call: with the call's ``attributes`` and ``graphs`` that it refers to, and
+    without the inputs that are ``absent``."""
+    own = tuple((name, _resolve_graph(graph, attributes, graphs)) for name, graph in node.graphs)
+    references = [each for each in node.proto.attribute if each.ref_attr_name]
+    if not references and own == node.graphs and absent.isdisjoint(node.inputs):
+        return node
     copy = NodeProto()
-    copy.CopyFrom(proto)
-    copy.attribute = []
-    for each in proto.attribute:
-        if not each.ref_attr_name:
-            copy.attribute.append(each)
-        elif each.ref_attr_name in attributes:
+    copy.CopyFrom(node.proto)
+    copy.input = ["" if name in absent else name for name in node.inputs]
+    copy.attribute = [each for each in node.proto.attribute if not each.ref_attr_name]
+    for each in references:
+        if each.ref_attr_name in attributes:
             attribute = AttributeProto()
             attribute.CopyFrom(attributes[each.ref_attr_name])
             attribute.name = each.name
             copy.attribute.append(attribute)
-    return copy
+    taken = ((each.name, graph) for each in references for name, graph in graphs if name == each.ref_attr_name)
+    return FileNode(copy, (*own, *taken))
+
+
+def _resolve_graph(graph: FileGraph, attributes: Attributes, graphs: Graphs) -> FileGraph:
+    nodes = [resolve(node, attributes, graphs) for node in graph.nodes]
+    return graph if nodes == graph.nodes else replace(graph, nodes=nodes, readers=Readers(nodes, graph.outputs))
 
 
 def _type(tensor: OnnxTensor | None) -> bytes:

@@ -1,20 +1,15 @@
 """Nodes that fuse into the node before them: an activation, a quantization."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.importers.onnx.checked_graph import list_graphs
+from nnapi.importers.onnx.file_graph import FileNode, Readers
 from nnapi.importers.onnx.tensors import BYTES, CODES, OnnxTensor
 from nnapi.model.operand import OperandType
 from nnapi.ops.quantized_values import BOUNDS
-
-if TYPE_CHECKING:
-    from nnapi.formats.onnx import messages as onnx
 
 LARGEST = float(np.finfo(np.float32).max)
 ACTIVATIONS: dict[tuple[float | None, float | None], FuseCode] = {found: code for code, found in BOUNDS.items()}
@@ -29,45 +24,22 @@ class Fusion(NamedTuple):
 NONE = Fusion(FuseCode.FUSED_NONE, None)
 
 
-class Readers:
-    def __init__(self, nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> None:
-        self._readers: dict[str, list[onnx.NodeProto | None]] = {name: [None] for name in outputs}
-        for node in nodes:
-            for name in node.input:
-                self._readers.setdefault(name, []).append(node)
-            for name in names_in_subgraphs(node):
-                self._readers.setdefault(name, []).append(None)
-
-    def fusion(self, name: str, tensors: Mapping[str, OnnxTensor]) -> Fusion:
-        """Return the activation and quantization that read a tensor; each must be the only reader of its input."""
-        node = self.only(name)
-        activation = FuseCode.FUSED_NONE if node is None else _activation(node, tensors)
-        if node is not None and activation != FuseCode.FUSED_NONE:
-            node = self.only(node.output[0])
-        return Fusion(activation, None if node is None else _find_quantized_type(node, tensors))
-
-    def only(self, name: str) -> onnx.NodeProto | None:
-        """Return the single reader of a tensor; None if it has several, or one in a subgraph or outside the graph."""
-        readers = self._readers.get(name, [])
-        return readers[0] if len(readers) == 1 else None
+def find_fusion(name: str, readers: Readers, tensors: Mapping[str, OnnxTensor]) -> Fusion:
+    """Return the activation and quantization that read a tensor; each must be the only reader of its input."""
+    node = readers.only(name)
+    activation = FuseCode.FUSED_NONE if node is None else _activation(node, tensors)
+    if node is not None and activation != FuseCode.FUSED_NONE:
+        node = readers.only(node.outputs[0])
+    return Fusion(activation, None if node is None else _find_quantized_type(node, tensors))
 
 
-def names_in_subgraphs(node: onnx.NodeProto) -> set[str]:
-    found: set[str] = set()
-    for graph in list_graphs(node):
-        for each in graph.node:
-            found |= set(each.input) | names_in_subgraphs(each)
-        found |= {output.name for output in graph.output}
-    return found
-
-
-def _activation(node: onnx.NodeProto, tensors: Mapping[str, OnnxTensor]) -> FuseCode:
-    if node.op_type == "Relu":
+def _activation(node: FileNode, tensors: Mapping[str, OnnxTensor]) -> FuseCode:
+    if node.kind == "Relu":
         return FuseCode.FUSED_RELU
-    if node.op_type != "Clip" or node.domain:
+    if node.kind != "Clip":
         return FuseCode.FUSED_NONE
-    attributes = {each.name: each.f for each in node.attribute}
-    arrays = [tensors[name].array if name in tensors else None for name in node.input[1:3]]
+    attributes = {each.name: each.f for each in node.proto.attribute}
+    arrays = [tensors[name].array if name in tensors else None for name in node.inputs[1:3]]
     if len(arrays) == 2 and all(array is not None and array.size == 1 for array in arrays):
         low, high = (float(array.reshape(())) for array in arrays if array is not None)
     elif "min" in attributes and "max" in attributes:
@@ -77,13 +49,13 @@ def _activation(node: onnx.NodeProto, tensors: Mapping[str, OnnxTensor]) -> Fuse
     return ACTIVATIONS.get((low, high), FuseCode.FUSED_NONE)
 
 
-def _find_quantized_type(node: onnx.NodeProto, tensors: Mapping[str, OnnxTensor]) -> OperandType | None:
+def _find_quantized_type(node: FileNode, tensors: Mapping[str, OnnxTensor]) -> OperandType | None:
     """Return the quantized type of QuantizeLinear's result; None if NNAPI lacks this type."""
-    if node.op_type != "QuantizeLinear" or node.domain or len(node.input) < 2:
+    if node.kind != "QuantizeLinear" or len(node.inputs) < 2:
         return None
-    scale = tensors.get(node.input[1])
-    point = tensors.get(node.input[2]) if len(node.input) > 2 and node.input[2] else None
-    if len(node.input) > 2 and node.input[2] and point is None:
+    scale = tensors.get(node.inputs[1])
+    point = tensors.get(node.inputs[2]) if len(node.inputs) > 2 and node.inputs[2] else None
+    if len(node.inputs) > 2 and node.inputs[2] and point is None:
         return None
     return quantized_type(scale, point)
 

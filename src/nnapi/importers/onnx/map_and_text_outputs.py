@@ -3,13 +3,9 @@
 NNAPI's models have the tensors, and the numbers of the labels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from nnapi.formats.onnx import messages as onnx
+from nnapi.formats.onnx import messages as onnx
 
 CLASSIFIERS = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier")
 Keys = Sequence[int] | Sequence[str]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nnapi.codes import FuseCode, OperandCode, OperationCode
 from nnapi.errors import NnapiError
@@ -10,7 +10,8 @@ from nnapi.formats.onnx.messages import attribute_value, make_node
 from nnapi.importers.graph import BOOL8, FLOATS, INT32, QUANT8, Value, normalize_call
 from nnapi.importers.input_shapes import describe_shape
 from nnapi.importers.node import Node
-from nnapi.importers.onnx.fusion import Fusion
+from nnapi.importers.onnx.file_graph import FileGraph, FileNode
+from nnapi.importers.onnx.fusion import Fusion, find_fusion
 from nnapi.importers.onnx.images import to_nchw
 from nnapi.importers.onnx.schemas import Schema
 from nnapi.importers.onnx.scope import Scope
@@ -23,10 +24,6 @@ from nnapi.model.operation import REGISTRY
 from nnapi.model.parameter import HIGH
 from nnapi.operation_codes import Code, CompositeCode
 from nnapi.shapes.size import is_same
-
-if TYPE_CHECKING:
-    from nnapi.formats.onnx import messages as onnx
-
 
 FILLED = {INT32: OperandCode.INT32, FLOATS[0]: OperandCode.FLOAT32, FLOATS[1]: OperandCode.FLOAT16}
 """The types that FILL makes, and the type of its scalar."""
@@ -46,16 +43,17 @@ class OnnxNode(Node):
     def __init__(
         self,
         conversion: Scope,
-        proto: "onnx.NodeProto",
+        source: FileNode,
         tensors: Sequence[OnnxTensor | None],
         schema: Schema | None,
         kind: str = "",
         wanted: OperandType | None = None,
     ) -> None:
+        proto = source.proto
         super().__init__(conversion.graph, kind or proto.op_type, [])
-        self.name = next((name for name in proto.output if name), proto.name or proto.op_type)
+        self.name = next((name for name in source.outputs if name), proto.name or proto.op_type)
         self.conversion = conversion
-        self.proto = proto
+        self.source, self.proto = source, proto
         self.tensors = tensors
         self.since = schema.since_version if schema else 1
         self.schema = schema
@@ -67,7 +65,7 @@ class OnnxNode(Node):
     @property
     def fusion(self) -> Fusion:
         if self._fusion is None:
-            self._fusion = self.conversion.readers.fusion(self.name, self.conversion.tensors)
+            self._fusion = find_fusion(self.name, self.conversion.readers, self.conversion.tensors)
         return self._fusion
 
     @property
@@ -94,7 +92,7 @@ class OnnxNode(Node):
         return self.given(i) is not None
 
     def wants(self, i: int) -> bool:
-        return i < len(self.proto.output) and bool(self.proto.output[i])
+        return i < len(self.source.outputs) and bool(self.source.outputs[i])
 
     def given(self, i: int) -> OnnxTensor | None:
         return self.tensors[i] if i < len(self.tensors) else None
@@ -132,6 +130,10 @@ class OnnxNode(Node):
             return default if self.schema is None or found is not None else self.schema.defaults.get(name, default)
         value = attribute_value(found)
         return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+    def subgraph(self, name: str) -> FileGraph | None:
+        """Return the graph in an attribute."""
+        return next((graph for own, graph in self.source.graphs if own == name), None)
 
     def array(self, i: int) -> Array:
         """Return constant input ``i`` in the file's type; raise Refused if it is computed."""
@@ -263,7 +265,7 @@ class OnnxNode(Node):
 
 def identity(scope: Scope, tensor: OnnxTensor) -> OnnxNode:
     """Return an Identity node that reads ``tensor``; values that it makes are named after the tensor."""
-    return OnnxNode(scope, make_node("Identity", [tensor.name], [tensor.name]), [tensor], None)
+    return OnnxNode(scope, FileNode(make_node("Identity", [tensor.name], [tensor.name])), [tensor], None)
 
 
 def value_in_file_order(scope: Scope, tensor: OnnxTensor) -> Value:

@@ -3,21 +3,17 @@
 Importing the evaluator takes longer than importing most files. A function returns None for what it does not compute.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from nnapi.formats.onnx import messages as onnx
 from nnapi.formats.onnx.messages import attribute_value
 from nnapi.importers.onnx.tensors import DTYPES, STRING
 from nnapi.model.operand import Array
-
-if TYPE_CHECKING:
-    from nnapi.formats.onnx import messages as onnx
 
 Arrays = Sequence[Array]
 Attributes = Mapping[str, Any]

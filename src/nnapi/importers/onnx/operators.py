@@ -26,10 +26,6 @@ class ByFunctionError(Exception):
     """Raised by a rule, before it appends operations, for a node that ONNX's function of the operator converts."""
 
 
-def kind_of(domain: str, kind: str) -> str:
-    return f"{domain}:{kind}" if domain else kind
-
-
 def reason_without_rule(kind: str, domain: str) -> str:
     if domain not in ("", "ai.onnx.ml"):
         return f"operators of the domain {domain} are not read"

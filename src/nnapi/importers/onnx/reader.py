@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from nnapi.errors import BadDataError, need
 from nnapi.formats.onnx import messages
 from nnapi.formats.onnx.wire import DecodeError
 from nnapi.garbage_collection import pause_collecting
+from nnapi.importers.onnx.decode import decode
+from nnapi.importers.onnx.file_graph import DEFAULT, FileContent
 from nnapi.importers.onnx.tensors import (
     BOOL,
     DOUBLE,
@@ -34,7 +37,6 @@ OLDEST = 6
 """The oldest opset that is read."""
 NEWEST = 1000
 """The opset of a file that names none, larger than any: the newest that is known here."""
-DEFAULT = ("", "ai.onnx")
 SHARED = 1 << 12
 """Arrays of at least this many bytes are shared among imports."""
 EXTERNAL = 1
@@ -63,6 +65,11 @@ class File:
         self.opsets = {"" if each.domain in DEFAULT else each.domain: each.version for each in self.proto.opset_import}
         opset = self.opsets.setdefault("", NEWEST)
         need(opset >= OLDEST, f"it is of opset {opset}; files are read from opset {OLDEST} on", BadDataError)
+
+    @cached_property
+    def content(self) -> FileContent:
+        """Return the graph and the functions; raise BadDataError if one reads an undefined name."""
+        return decode(self.proto)
 
     @property
     def inputs(self) -> list[messages.ValueInfoProto]:

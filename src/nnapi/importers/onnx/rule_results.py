@@ -10,6 +10,7 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.formats.onnx.messages import make_node
 from nnapi.importers.graph import Value
+from nnapi.importers.onnx.file_graph import FileNode
 from nnapi.importers.onnx.folding import compute_constants
 from nnapi.importers.onnx.node import HIGHEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import RULES, Result
@@ -68,8 +69,8 @@ def apply_rules(
     node: OnnxNode, kind: str, tensors: Sequence[OnnxTensor | None], wanted: OperandType | None = None
 ) -> list[OnnxTensor | None]:
     """Apply the rule of another operator; ``wanted`` is the quantized type of its result."""
-    other = OnnxNode(node.conversion, node.proto, tensors, node.conversion.schema(kind), kind, wanted)
-    found = zip(node.proto.output, call_rule(other, kind), strict=False)
+    other = OnnxNode(node.conversion, node.source, tensors, node.conversion.schema(kind), kind, wanted)
+    found = zip(node.source.outputs, call_rule(other, kind), strict=False)
     return [None if each is None else as_tensor(other, name, each) for name, each in found]
 
 
@@ -95,7 +96,7 @@ def compose(node: OnnxNode, kind: str, *operands: Operand, **attributes: Any) ->
     known = compute_constants(scope.state.file, proto, scope.opsets[""], tensors)
     if known is not None and known[0] is not None:
         return known[0]
-    inner = OnnxNode(scope, proto, tensors, scope.schema(kind))
+    inner = OnnxNode(scope, FileNode(proto), tensors, scope.schema(kind))
     return as_tensor(inner, name, call_rule(inner, kind)[0])
 
 

@@ -6,25 +6,26 @@ One step takes the distances of all rows to one row. All steps together are one 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from nnapi.importers.onnx.file_graph import FileGraph, FileNode
 from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.reader import to_array
 from nnapi.importers.onnx.rule_results import Operand, compose
 from nnapi.importers.onnx.tensors import OnnxTensor
 from nnapi.model.operand import Array
+from nnapi.rewriting.dataflow import find_makers
 
 ELEMENTWISE = ("Abs", "Pow", "Sqrt", "Mul", "Div", "Identity")
 REDUCING = ("ReduceSumSquare", "ReduceSum", "ReduceMax", "ReduceL1", "ReduceL2")
 
 
-def compute_distances(node: OnnxNode, body: Any, states: Sequence[OnnxTensor], count: int) -> OnnxTensor | None:
+def compute_distances(node: OnnxNode, body: FileGraph, states: Sequence[OnnxTensor], count: int) -> OnnxTensor | None:
     """Return the second output of a Scan whose one state never changes, and whose steps subtract a row from it, then
     compute elementwise and reduce the columns; None for other Scans."""
     options = ("scan_input_axes", "scan_output_axes", "scan_input_directions", "scan_output_directions")
-    if (len(states), count, len(body.output)) != (1, 1, 2) or any(any(node.attribute(each) or ()) for each in options):
+    if (len(states), count, len(body.outputs)) != (1, 1, 2) or any(any(node.attribute(each) or ()) for each in options):
         return None
     scanned = node.tensor(node.count - 1)
     if states[0].rank != 2 or scanned.rank != 2:
@@ -42,34 +43,34 @@ def compute_distances(node: OnnxNode, body: Any, states: Sequence[OnnxTensor], c
     return found
 
 
-def _find_steps(body: Any) -> tuple[bool, list[tuple[str, list[Operand]]]] | None:
+def _find_steps(body: FileGraph) -> tuple[bool, list[tuple[str, list[Operand]]]] | None:
     """Return whether the scanned row is subtracted from the state, and the operators behind the subtraction with their
     constants; None if the body is another."""
-    constants = {each.name: to_array(each) for each in body.initializer}
-    writers = {name: each for each in body.node for name in each.output}
-    state, row = (each.name for each in body.input)
-    kept, wanted = (each.name for each in body.output)
-    while kept in writers and writers[kept].op_type == "Identity":
-        kept = writers[kept].input[0]
+    constants = {each.name: to_array(each) for each in body.constants}
+    writers = find_makers(body.nodes)
+    state, row = body.inputs
+    kept, wanted = body.outputs
+    while kept in writers and writers[kept].kind == "Identity":
+        kept = writers[kept].inputs[0]
     steps: list[tuple[str, list[Operand]]] = []
-    while (proto := writers.get(wanted)) is not None and proto.op_type != "Sub":
-        first, *others = proto.input
+    while (maker := writers.get(wanted)) is not None and maker.kind != "Sub":
+        first, *others = maker.inputs
         known = [constants.get(name) for name in others]
-        if proto.op_type not in (*ELEMENTWISE, *REDUCING) or any(each is None for each in known):
+        if maker.kind not in (*ELEMENTWISE, *REDUCING) or any(each is None for each in known):
             return None
-        if proto.op_type in REDUCING and not _drops_columns(proto, known):
+        if maker.kind in REDUCING and not _drops_columns(maker, known):
             return None
-        steps.insert(0, (proto.op_type, list(known)))
+        steps.insert(0, (maker.kind, list(known)))
         wanted = first
-    if proto is None or kept != state or set(proto.input) != {state, row}:
+    if maker is None or kept != state or set(maker.inputs) != {state, row}:
         return None
     if sum(kind in REDUCING for kind, _ in steps) != 1:
         return None
-    return proto.input[0] == state, steps
+    return maker.inputs[0] == state, steps
 
 
-def _drops_columns(proto: Any, given: Sequence[Array | None]) -> bool:
-    attributes = {each.name: each for each in proto.attribute}
+def _drops_columns(node: FileNode, given: Sequence[Array | None]) -> bool:
+    attributes = {each.name: each for each in node.proto.attribute}
     axes = given[0] if given else np.array(attributes["axes"].ints if "axes" in attributes else ())
     keeps = attributes["keepdims"].i if "keepdims" in attributes else 1
     return axes is not None and axes.tolist() in ([1], [-1]) and not keeps

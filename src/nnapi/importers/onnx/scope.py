@@ -6,7 +6,7 @@ from itertools import count
 
 from nnapi.importers.graph import Allowance, Value
 from nnapi.importers.input_shapes import Shapes
-from nnapi.importers.onnx.fusion import Readers
+from nnapi.importers.onnx.file_graph import Readers
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.schemas import Schema, find_schema
@@ -33,7 +33,7 @@ class ImportState:
         self.refusals: list[Refusal] = []
         self.allowance = Allowance(file.size, MADE_UP)
         self.notes: dict[str, None] = {}
-        self.functions = {(each.domain, each.name): each for each in file.proto.functions}
+        self.functions = file.content.functions
         self.nodes_left = MOST_NODES
         self.numbers = count()
         """Numbers that distinguish the names of composed nodes."""

@@ -1,19 +1,17 @@
 """Import an ONNX file as one model, with those dynamic dimensions that NNAPI can express."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.formats.onnx import messages as onnx
 from nnapi.garbage_collection import pause_collecting
 from nnapi.importers.build import build
 from nnapi.importers.graph import Step, Value
 from nnapi.importers.input_shapes import Shapes, fix_shape, need_inputs
-from nnapi.importers.onnx.checked_graph import check_graph
 from nnapi.importers.onnx.convert import INCONSISTENT, Conversion
 from nnapi.importers.onnx.fold_into_filters import FoldingIntoFilters
 from nnapi.importers.onnx.graph import OnnxGraph
@@ -43,9 +41,6 @@ from nnapi.importers.symbolic_model import InputSymbols
 from nnapi.model.model import Model
 from nnapi.model.operand import type_name
 
-if TYPE_CHECKING:
-    from nnapi.formats.onnx import messages as onnx
-
 
 @pause_collecting()
 def read_file(
@@ -69,14 +64,15 @@ def read_file(
 
 def _import(file: File, name: str, shapes: Shapes, values: Values, symbols: InputSymbols | None) -> Model:
     state = ImportState(file, name, shapes, values, symbols)
-    graph = check_graph(file.proto)
-    need_inputs(shapes, {each.name for each in graph.input})
+    graph = file.content.graph
+    need_inputs(shapes, graph.inputs)
     conversion = Conversion(state, OnnxGraph(state.allowance), file.opsets)
     if (newest := newest_opset()) < file.opsets[""] < NEWEST:
         conversion.note(f"the file is of opset {file.opsets['']}; it is read as opset {newest}, the newest known here")
-    inputs = _read_inputs(conversion, graph)
-    conversion.run(graph.node, [each.name for each in graph.output])
-    outputs = _read_outputs(conversion, graph)
+    conversion.begin(graph)
+    inputs = _read_inputs(conversion, file.proto.graph.input)
+    conversion.run(graph)
+    outputs = _read_outputs(conversion, graph.outputs)
     if state.refusals:
         raise UnsupportedOperationsError.of(name, state.refusals)
     FoldingIntoFilters(conversion.graph, outputs).run()
@@ -89,15 +85,9 @@ def _import(file: File, name: str, shapes: Shapes, values: Values, symbols: Inpu
     return model
 
 
-def _read_inputs(conversion: Conversion, graph: onnx.GraphProto) -> list[Value]:
-    conversion.begin(graph)
-    for sparse in graph.sparse_initializer:
-        name = sparse.values.name
-        with conversion.refusing("initializer", name):
-            expressible(False, "it is stored sparsely")
-        conversion.tensors[name] = placeholder(name)
+def _read_inputs(conversion: Scope, given: Sequence[onnx.ValueInfoProto]) -> list[Value]:
     inputs = []
-    for info in graph.input:
+    for info in given:
         if info.name in conversion.tensors:  # old files list constants as inputs too
             continue
         tensor = placeholder(info.name)
@@ -132,10 +122,10 @@ def _read_input(scope: Scope, info: onnx.ValueInfoProto) -> OnnxTensor:
     return OnnxTensor(info.name, declared.elem_type, shape, empty, Value(type, info.name))
 
 
-def _read_outputs(scope: Scope, graph: onnx.GraphProto) -> list[Value]:
+def _read_outputs(scope: Scope, names: Sequence[str]) -> list[Value]:
     taken: set[Value] = set()
     values = []
-    for name in (each.name for each in graph.output):
+    for name in names:
         with scope.refusing("model output", name):
             need(name in scope.tensors, f"nothing writes the output {name}", BadDataError)
             if scope.tensors[name].is_refused:

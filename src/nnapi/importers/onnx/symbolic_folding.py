@@ -1,21 +1,17 @@
 """Compute nodes on constants that depend on sizes: as expressions, or again for each substitution."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from nnapi.formats.onnx import messages as onnx
 from nnapi.importers.onnx.tensors import BOOL, DTYPES, OnnxTensor, words
 from nnapi.importers.refusals import expressible
 from nnapi.shapes.array import SymbolicArray, as_integers, broadcast, has_sizes, is_symbolic
 
-if TYPE_CHECKING:
-    from nnapi.formats.onnx import messages as onnx
-
-Attributes = dict[str, "onnx.AttributeProto"]
+Attributes = dict[str, onnx.AttributeProto]
 Fold = Callable[..., Any]
 """Computes the node's first result from arrays."""
 UFUNCS: dict[str, Any] = {

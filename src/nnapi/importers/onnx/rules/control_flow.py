@@ -29,7 +29,7 @@ ENDLESS = 2**31 - 1
 @rule("If")
 def if_(node: OnnxNode) -> Sequence[Result | None]:
     condition = node.tensor(0)
-    branches = [node.attribute("then_branch"), node.attribute("else_branch")]
+    branches = [node.subgraph("then_branch"), node.subgraph("else_branch")]
     if condition.array is not None:
         expressible(condition.array.size == 1, "its condition is not one element")
         return inline_graph(node.conversion, branches[0 if condition.array.all() else 1], [])
@@ -73,12 +73,12 @@ def _convert_branches(node: OnnxNode, graphs: Sequence[Any]) -> list[Branch]:
 @rule("Loop")
 def loop(node: OnnxNode) -> Sequence[Result | None]:
     """Inline a loop with a static number of steps; lower other loops to WHILE."""
-    body = node.attribute("body")
+    body = node.subgraph("body")
     limit = node.tensor(0) if node.has(0) else None
     going = node.tensor(1) if node.has(1) else None
     carried = [node.tensor(i) for i in range(2, node.count)]
-    expressible(len(body.input) == len(carried) + 2, "its body takes other inputs")
-    expressible(len(body.output) > len(carried), "its body gives other results")
+    expressible(len(body.inputs) == len(carried) + 2, "its body takes other inputs")
+    expressible(len(body.outputs) > len(carried), "its body gives other results")
     if limit and limit.array is not None and (going is None or going.array is not None):
         steps = int(limit.array.reshape(())) if going is None or going.constant.all() else 0
         results = _unroll(node, body, steps, carried) if steps <= MOST_STEPS else None
@@ -104,7 +104,7 @@ def _unroll(node: OnnxNode, body: Any, steps: int, carried: list[OnnxTensor]) ->
         scanned.append(results[1 + len(carried) :])
         if not results[0].array.all():
             break
-    return [*carried, *(_stack(node, each, 0) for each in _collect(scanned, len(body.output) - 1 - len(carried)))]
+    return [*carried, *(_stack(node, each, 0) for each in _collect(scanned, len(body.outputs) - 1 - len(carried)))]
 
 
 def _collect(steps: Sequence[Sequence[OnnxTensor]], count: int) -> list[list[OnnxTensor]]:
@@ -136,7 +136,7 @@ def _while(
         bound = constant("limit", np.minimum(bound.array, ENDLESS))
     inner = Branch(node.conversion, body, [step, on, *carried])
     is_endless = bound.array is not None and int(bound.array.item()) == ENDLESS
-    rows = inner.accumulate(len(body.output) - 1 - len(carried), None if is_endless else bound)
+    rows = inner.accumulate(len(body.outputs) - 1 - len(carried), None if is_endless else bound)
     may_end = (going is not None and going.array is None) or inner.results[0].value is not inner.own[1].value
     count, carried = len(carried), [*carried, *rows]
     kept = [*inner.captured, bound]
@@ -171,7 +171,7 @@ def _cut(node: OnnxNode, rows: OnnxTensor, count: Value) -> OnnxTensor:
 @rule("Scan")
 def scan(node: OnnxNode) -> Sequence[Result | None]:
     expressible(node.since >= 9, "opset 8 defines it differently")
-    body, count = node.attribute("body"), int(node.attribute("num_scan_inputs", 1))
+    body, count = node.subgraph("body"), int(node.attribute("num_scan_inputs", 1))
     expressible(0 < count <= node.count, f"num_scan_inputs is {count}, must be 1 to {node.count}, its number of inputs")
     states = [node.tensor(i) for i in range(node.count - count)]
     distances = compute_distances(node, body, states, count)
@@ -189,7 +189,7 @@ def scan(node: OnnxNode) -> Sequence[Result | None]:
     for step in zip(*pieces, strict=True):
         results = inline_graph(node.conversion, body, [*states, *step])
         states, scanned = results[: len(states)], [*scanned, results[len(states) :]]
-    count = len(body.output) - len(states)
+    count = len(body.outputs) - len(states)
     need_elements(scanned or not count)
     out_axes = node.attribute("scan_output_axes") or [0] * count
     reversed_ = node.attribute("scan_output_directions") or [0] * count

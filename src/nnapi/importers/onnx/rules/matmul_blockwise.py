@@ -85,22 +85,22 @@ def dequantize_blocks(node: OnnxNode, values: Array, points: Array | None) -> On
 
 def _is_factor(node: OnnxNode, axis: int) -> bool:
     """Return whether the only reader is a product along the axis of the blocks, maybe behind a Transpose."""
-    only, name = node.conversion.readers.only, node.proto.output[0]
+    only, name = node.conversion.readers.only, node.source.outputs[0]
     reader = only(name)
     if (
         reader is not None
-        and reader.op_type == "Transpose"
-        and all([*each.ints] == [1, 0] for each in reader.attribute)
+        and reader.kind == "Transpose"
+        and all([*each.ints] == [1, 0] for each in reader.proto.attribute)
     ):
-        axis, name = 1 - axis, reader.output[0]
+        axis, name = 1 - axis, reader.outputs[0]
         reader = only(name)
-    if reader is None or [i for i, each in enumerate(reader.input) if each == name] != [1]:
+    if reader is None or [i for i, each in enumerate(reader.inputs) if each == name] != [1]:
         return False
-    if reader.op_type == "Gemm":
-        options = {each.name: each.f if each.name in ("alpha", "beta") else each.i for each in reader.attribute}
+    if reader.kind == "Gemm":
+        options = {each.name: each.f if each.name in ("alpha", "beta") else each.i for each in reader.proto.attribute}
         is_plain = options.get("alpha", 1) == options.get("beta", 1) == 1 and not options.get("transA", 0)
         return is_plain and axis == options.get("transB", 0)
-    return reader.op_type == "MatMul" and axis == 0
+    return reader.kind == "MatMul" and axis == 0
 
 
 def _pack(node: OnnxNode, values: Array, points: Array | None, axis: int, size: int) -> OnnxTensor:

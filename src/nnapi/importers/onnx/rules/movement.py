@@ -192,7 +192,7 @@ def concatenate_values(node: OnnxNode, values: Sequence[Value], axis: int) -> Va
 def split_axis(node: OnnxNode) -> list[OnnxTensor]:
     tensor, given = node.tensor(0), node.integers(1, "split")
     axis = node.axis(int(node.attribute("axis", 0)), tensor.rank)
-    count, dimension = len(node.proto.output), node.static_size(0, axis)
+    count, dimension = len(node.source.outputs), node.static_size(0, axis)
     each = -(-dimension // count)
     sizes = list(given or [each] * (count - 1) + [dimension - each * (count - 1)])
     fits = sum(sizes) == dimension and len(sizes) == count

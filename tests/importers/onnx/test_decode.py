@@ -9,9 +9,7 @@ from onnx import TensorProto, helper
 
 import nnapi
 from nnapi.errors import BadDataError
-from nnapi.formats.onnx import messages
-from nnapi.importers.onnx import checked_graph
-from nnapi.importers.onnx.checked_graph import check_graph
+from nnapi.importers.onnx.decode import decode
 from nnapi.importers.refusals import UnsupportedOperationsError
 
 
@@ -49,10 +47,10 @@ def test_subgraphs_see_the_names_around_them() -> None:
     then = graph(node("Neg", "a", "t"), inputs=(), outputs=("t",))
     otherwise = graph(node("Abs", "later", "e"), inputs=(), outputs=("e",))
     nodes = [node("Relu", "x", "a"), node("If", "c", "y", then_branch=then, else_branch=then)]
-    check_graph(model(*nodes))
+    decode(model(*nodes))
     wrong = node("If", "c", "y", then_branch=then, else_branch=otherwise)
     with pytest.raises(BadDataError, match="Abs e reads later"):
-        check_graph(model(nodes[0], wrong, node("Neg", "x", "later")))
+        decode(model(nodes[0], wrong, node("Neg", "x", "later")))
 
 
 def test_an_undefined_name_in_a_function_is_damage() -> None:
@@ -65,19 +63,3 @@ def test_an_undefined_name_in_a_function_is_damage() -> None:
     with pytest.raises(BadDataError, match="Add a reads b before it is written") as caught:
         nnapi.load(proto.SerializeToString())
     assert not isinstance(caught.value, UnsupportedOperationsError)
-
-
-def test_only_graphs_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An attribute without a graph has an empty one by default, for which the known names would be copied."""
-    searched: list[Any] = []
-    find: Any = vars(checked_graph)["_find_in_graph"]
-
-    def note(graph: Any, *outside: Any) -> Any:
-        searched.append(graph)
-        return find(graph, *outside)
-
-    monkeypatch.setattr(checked_graph, "_find_in_graph", note)
-    then = helper.make_graph([], "then", [], [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])])
-    nodes = node("Concat", "x x", "a", axis=0), node("If", "x", "y", then_branch=then, else_branch=then)
-    check_graph(messages.ModelProto(helper.make_model(graph(*nodes)).SerializeToString()))
-    assert len(searched) == 3

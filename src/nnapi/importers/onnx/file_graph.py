@@ -1,0 +1,77 @@
+"""The graphs of an ONNX file as plain values, which all imports of the file share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from nnapi.formats.onnx import messages as onnx
+
+DEFAULT = ("", "ai.onnx")
+
+
+def kind_of(domain: str, kind: str) -> str:
+    return kind if domain in DEFAULT else f"{domain}:{kind}"
+
+
+class FileNode:
+    """A node. ``kind`` is its operator, after the operator's domain unless that is ONNX's default domain.
+
+    ``graphs`` are its subgraphs with the names of their attributes; ``captured`` are the names that these read.
+    """
+
+    __slots__ = ("captured", "domain", "graphs", "inputs", "kind", "outputs", "proto")
+
+    def __init__(self, proto: onnx.NodeProto, graphs: tuple[tuple[str, FileGraph], ...] = ()) -> None:
+        self.proto, self.graphs = proto, graphs
+        self.domain = "" if proto.domain in DEFAULT else proto.domain
+        self.kind = kind_of(proto.domain, proto.op_type)
+        self.inputs, self.outputs = proto.input, proto.output
+        self.captured = {name for _, graph in graphs for name in graph.list_read()}
+
+
+class Readers:
+    def __init__(self, nodes: Sequence[FileNode], outputs: Iterable[str]) -> None:
+        self._readers: dict[str, list[FileNode | None]] = {name: [None] for name in outputs}
+        for node in nodes:
+            for name in node.inputs:
+                self._readers.setdefault(name, []).append(node)
+            for name in node.captured:
+                self._readers.setdefault(name, []).append(None)
+
+    def only(self, name: str) -> FileNode | None:
+        """Return the single reader of a tensor; None if it has several, or one in a subgraph or outside the graph."""
+        readers = self._readers.get(name, [])
+        return readers[0] if len(readers) == 1 else None
+
+
+@dataclass(frozen=True, eq=False)
+class FileGraph:
+    """A graph, or the body of a function for one of its calls."""
+
+    nodes: Sequence[FileNode]
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    readers: Readers
+    constants: Sequence[onnx.TensorProto] = ()
+    sparse: Sequence[str] = ()
+    """The names of constants that are stored sparsely."""
+    name: str = ""
+
+    def list_read(self) -> list[str]:
+        """Return the names that nodes, subgraphs and results read."""
+        return [*self.outputs, *(name for node in self.nodes for name in (*node.inputs, *node.captured))]
+
+
+class FileFunction(NamedTuple):
+    """A function as its file or ONNX defines it."""
+
+    nodes: Sequence[FileNode]
+    proto: onnx.FunctionProto
+
+
+class FileContent(NamedTuple):
+    graph: FileGraph
+    functions: Mapping[str, FileFunction]
+    """The functions of the file, by the kind of the nodes that call them."""
