@@ -63,7 +63,9 @@ def test_nothing_is_collected_while_models_are_read_and_lowered(
     assert gc.isenabled()
 
 
-def test_nothing_is_collected_while_onnx_files_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_collected_while_onnx_files_are_read_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("onnx", reason="onnx is not installed")
     from nnapi.formats.onnx import messages
     from nnapi.importers.onnx import static_import
@@ -72,6 +74,9 @@ def test_nothing_is_collected_while_onnx_files_are_read(monkeypatch: pytest.Monk
     states: list[bool] = []
     note(states, messages.ModelProto.__base__, "check", monkeypatch)
     note(states, static_import, "_import", monkeypatch)
-    nnapi.load(make_heads(), shapes={"x": (2, 3, 8)})
+    model = nnapi.load(make_heads(), shapes={"x": (2, 3, 8)})
     assert len(states) > 2
+    note(states, Lowering, "_judge", monkeypatch)
+    nnapi.export(model, tmp_path / "heads.onnx")
+    assert len(states) > len(model.operations)
     assert not any(states)

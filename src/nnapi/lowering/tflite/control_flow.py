@@ -10,6 +10,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.contract.driver import Verdict
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.schema import ELEMENTS
+from nnapi.garbage_collection import pause_collecting
 from nnapi.lowering.nested import NestedLowering, Side, has_loop, need_alike
 from nnapi.lowering.tflite.context import TfliteContext, tensor_of
 from nnapi.lowering.tflite.control_flow_counts import Counted, find_counted
@@ -63,6 +64,7 @@ class SubgraphLowering(NestedLowering[Tensor, C], Generic[C]):
     def name_value(self, value: Tensor, operand: Operand) -> Tensor:
         """Give the tensor of an operand its name; return the tensor."""
 
+    @pause_collecting()
     def run(self) -> Self:
         """Lower the model, and each nested one before the operation that needs it. A list replaces recursion, because
         models may be nested deeper than Python's stack permits."""
