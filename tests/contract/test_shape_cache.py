@@ -39,6 +39,11 @@ def test_a_few_large_objects_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(cache) == LEAST_SHAPES
 
 
+def test_a_cache_may_have_a_size_of_its_own() -> None:
+    cache = ShapeCache[int, str](lambda key, made: 10, 50)
+    assert [cache.keep(key, f"number {key}") for key in range(6)] == [[]] * 5 + [["number 0"]]
+
+
 def test_a_replaced_object_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shape_cache, "MOST_BYTES", 60)
     cache, _ = fill([10] * 6)

@@ -34,8 +34,9 @@ def estimate_size(model: Model, shapes: Iterable[Shape | None]) -> int:
 class ShapeCache(Generic[K, T]):
     """Objects by key; the most recently used is last. One thread may use it at a time."""
 
-    def __init__(self, size_of: Callable[[K, T], int]) -> None:
-        self._size_of = size_of
+    def __init__(self, size_of: Callable[[K, T], int], most_bytes: int | None = None) -> None:
+        """``most_bytes`` is the maximum size, by default MOST_BYTES."""
+        self._size_of, self._most_bytes = size_of, most_bytes
         self._made: OrderedDict[K, T] = OrderedDict()
         self._sizes: dict[K, int] = {}
         self._size = 0
@@ -67,7 +68,7 @@ class ShapeCache(Generic[K, T]):
         self._sizes[key] = self._size_of(key, made)
         self._size += self._sizes[key]
         dropped = []
-        while self._size > MOST_BYTES and len(self._made) > LEAST_SHAPES:
+        while self._size > (self._most_bytes or MOST_BYTES) and len(self._made) > LEAST_SHAPES:
             oldest, old = self._made.popitem(last=False)
             self._size -= self._sizes.pop(oldest)
             dropped.append(old)

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 import nnapi  # noqa: E402
 from nnapi.errors import BadDataError  # noqa: E402
 from nnapi.importers.input_shapes import GUESSES  # noqa: E402
+from nnapi.importers.onnx.dynamic_import import cache_further  # noqa: E402
 from nnapi.importers.refusals import UnsupportedOperationsError  # noqa: E402
 from nnapi.model.dynamic_model import DynamicModel  # noqa: E402
 from nnapi.onnx import InferenceSession  # noqa: E402
@@ -271,6 +272,24 @@ def test_positions_from_the_length_of_the_past_are_not_padded() -> None:
     assert compiled.explain().count("compiled in") == 2
     decode(compiled, 60)
     assert compiled.explain().count("compiled in") == 2
+
+
+def test_constants_of_recurring_lengths_are_computed_once() -> None:
+    """The first of many lengths are forgotten once they take much memory."""
+    asked: list[Any] = []
+
+    def find(shapes: Any) -> list[Any]:
+        asked.append(shapes)
+        return [np.zeros(shapes[0], np.float32)]
+
+    find_cached, lengths = cache_further(find), [((1 << 18, length),) for length in range(1, 9)]
+    for _ in range(2):
+        for shapes in lengths[:5]:
+            assert find_cached(shapes)[0].shape == shapes[0]
+    assert asked == lengths[:5]
+    for shapes in (*lengths[5:], lengths[7], lengths[0]):
+        find_cached(shapes)
+    assert asked == [*lengths, lengths[0]]
 
 
 def make_decoder_by_distance(*, is_near: bool) -> bytes:

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from nnapi.contract.shape_cache import ShapeCache
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.formats.onnx import messages as onnx
 from nnapi.importers.input_shapes import DYNAMIC, Shapes, guess_shapes, refuse_dynamic
@@ -23,13 +24,14 @@ from nnapi.importers.onnx.tensors import (
 )
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.importers.symbolic_model import InputSymbols, SymbolicModel
+from nnapi.locks import make_lock
 from nnapi.model.dynamic_model import DynamicModel, SizedModel
 from nnapi.model.dynamic_model import Shapes as InputShapes
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
 
-SMALL, MOST_CACHED = 1 << 16, 1024
-"""Bytes of a run's further inputs that are cached, and for how many sizes."""
+MOST_BYTES, OVERHEAD = 1 << 25, 1 << 10
+"""Bytes of runs' further inputs that are cached, and those of a run without its arrays."""
 
 
 def list_dynamic_inputs(file: File, shapes: Shapes) -> dict[str, Shape]:
@@ -90,16 +92,20 @@ def _describe(info: onnx.ValueInfoProto, shapes: Shapes) -> tuple[str, OperandTy
     return info.name, operand_type(declared.elem_type, shape, info.name)
 
 
-def cache_small(find: Callable[[InputShapes], list[Array]]) -> Callable[[InputShapes], list[Array]]:
-    """Return the function with a cache for small results, as the lengths of a text recur in the next one."""
-    cached: dict[InputShapes, list[Array]] = {}
+def cache_further(find: Callable[[InputShapes], list[Array]]) -> Callable[[InputShapes], list[Array]]:
+    """Return the function with a cache for results, as the lengths of a text recur in the next one."""
+    cached = ShapeCache[InputShapes, list[Array]](
+        lambda shapes, found: OVERHEAD + sum(array.nbytes for array in found), MOST_BYTES
+    )
+    lock = make_lock()
 
     def find_cached(shapes: InputShapes) -> list[Array]:
-        found = cached.get(shapes)
+        with lock:
+            found = cached.get(shapes)
         if found is None:
             found = find(shapes)
-            if sum(array.nbytes for array in found) <= SMALL and len(cached) < MOST_CACHED:
-                cached[shapes] = found
+            with lock:
+                cached.keep(shapes, found)
         return found
 
     return find_cached
@@ -141,7 +147,7 @@ class Imports:
         model, further = whole.specialize_padded(given, self._name(names, run))
         if len(model.inputs) == len(names):
             return None
-        return model, cache_small(lambda inputs: further(self._name(names, inputs)))
+        return model, cache_further(lambda inputs: further(self._name(names, inputs)))
 
     def read_sized(self, names: Sequence[str], run: InputShapes) -> SizedModel | None:
         """Return the model whose dimensions are sizes, of the import that holds for the shapes of a run."""
@@ -153,7 +159,7 @@ class Imports:
         return SizedModel(
             model,
             symbols,
-            cache_small(lambda shapes: find_further(self._name(names, shapes))),
+            cache_further(lambda shapes: find_further(self._name(names, shapes))),
             lambda shapes: whole.find_broken_by(symbols, self._name(names, shapes)),
         )
 
