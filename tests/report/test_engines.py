@@ -3,6 +3,7 @@
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -157,6 +158,19 @@ def test_nnapi_is_given_16_bits_as_the_32_of_its_model(tmp_path: Path) -> None:
     nnapi.export(b.finish(), path := tmp_path / "cast.onnx")
     (run,) = Nnapi(("nnapi-reference",)).open(path, 1).prepare(1)
     assert run([np.array([1, 65535], np.uint16)])[0].tolist() == [1, 65535]
+
+
+def test_the_same_inputs_are_converted_once() -> None:
+    seen: list[Any] = []
+    run = engines._take_list(lambda *arrays: seen.extend(arrays) or [], [np.dtype(np.int32), np.dtype(np.float32)])
+    words, floats = np.array([1, 65535], np.uint16), np.ones(2, np.float32)
+    inputs = [words, floats]
+    for given in (inputs, inputs, [words, floats]):
+        run(given)
+    assert seen[0].dtype == np.int32
+    assert seen[0].tolist() == [1, 65535]
+    assert [seen[0] is other for other in seen[2::2]] == [True, False]
+    assert all(each is floats for each in seen[1::2])
 
 
 def test_a_module_that_is_loaded_apart_has_a_loader() -> None:
