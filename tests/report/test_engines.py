@@ -165,7 +165,7 @@ def test_the_same_inputs_are_converted_once() -> None:
     run = engines._take_list(lambda *arrays: seen.extend(arrays) or [], [np.dtype(np.int32), np.dtype(np.float32)])
     words, floats = np.array([1, 65535], np.uint16), np.ones(2, np.float32)
     inputs = [words, floats]
-    for given in (inputs, inputs, [words, floats]):
+    for given in list[list[Any]]([inputs, inputs, [words, floats]]):
         run(given)
     assert seen[0].dtype == np.int32
     assert seen[0].tolist() == [1, 65535]

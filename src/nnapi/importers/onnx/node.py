@@ -131,9 +131,12 @@ class OnnxNode(Node):
         value = attribute_value(found)
         return value.decode(errors="replace") if isinstance(value, bytes) else value
 
-    def subgraph(self, name: str) -> FileGraph | None:
-        """Return the graph in an attribute."""
-        return next((graph for own, graph in self.source.graphs if own == name), None)
+    def subgraph(self, name: str) -> FileGraph:
+        """Return the graph in an attribute; raise Refused without it."""
+        graph = dict(self.source.graphs).get(name)
+        if graph is None:
+            raise Refused(f"it has no attribute {name}")
+        return graph
 
     def array(self, i: int) -> Array:
         """Return constant input ``i`` in the file's type; raise Refused if it is computed."""
