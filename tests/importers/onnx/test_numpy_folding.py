@@ -21,6 +21,8 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     *((kind, (x, x[:1] + 3), {}) for kind in ("Add", "Sub", "Mul", "Div", "Pow")),
     *((kind, (i, i[:, :1] + 1), {}) for kind in ("Add", "Sub", "Mul", "Div")),
     *((kind, (x,), {}) for kind in ("Neg", "Abs", "Floor", "Ceil", "Exp", "Sin", "Cos", "Identity")),
+    *((kind, (x - 0.125,), {}) for kind in ("Tanh", "Reciprocal", "Round", "Sign")),
+    ("Sign", (i - 5,), {}),
     *((kind, (np.abs(x) + 1,), {}) for kind in ("Sqrt", "Log")),
     *((kind, (i, np.int64(5)), {}) for kind in ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")),
     *((kind, (flags, ~flags[:1]), {}) for kind in ("And", "Or")),
@@ -32,8 +34,25 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("Mod", (x, np.float32(0.4)), {"fmod": 1}),
     ("Pad", (x, np.array([1, 0, 0, 2])), {}),
     ("Pad", (i, np.array([0, 1, 1, 0]), np.int64(7)), {"mode": "constant"}),
-    ("ReduceProd", (i + 1,), {"axes": [0], "keepdims": 0}),
-    ("ReduceProd", (i + 1,), {"axes": [-1]}),
+    *(
+        (kind, (values,), attributes)
+        for kind in ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd")
+        for values in (i + 1, x)
+        for attributes in ({"axes": [0], "keepdims": 0}, {"axes": [-1]}, {"axes": [1, 0]}, {}, {"keepdims": 0})
+    ),
+    *(
+        ("ReduceSum", (values, *axes), {"keepdims": keeps})
+        for values in (i, x)
+        for axes in ((np.array([0]),), (np.array([-1, 0]),), ())
+        for keeps in (0, 1)
+    ),
+    ("MatMul", (x, x.T), {}),
+    ("MatMul", (i, i[0]), {}),
+    ("MatMul", (np.arange(24, dtype=np.float32).reshape(2, 3, 4), x.T), {}),
+    ("Einsum", (x[0], x[1]), {"equation": "i,j->ij"}),
+    ("Einsum", (i, i), {"equation": " ik, jk -> ij "}),
+    ("ScatterND", (x, np.array([[[0, 1], [2, -1]]]), x[:1, :2]), {}),
+    ("ScatterND", (i, np.array([[1], [0], [1]]), i[[2, 0, 0]]), {"reduction": "none"}),
     ("Slice", (x, np.array([-1]), np.array([-(2**63) + 1]), np.array([0]), np.array([-1])), {}),
     ("Slice", (x, np.array([3]), np.array([0]), np.array([1]), np.array([-2])), {}),
     ("Tile", (x, np.array([2, 3])), {}),
@@ -52,6 +71,8 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("Gemm", (x, x, x[:1]), {"transA": 1, "beta": 0.0}),
     ("Range", (np.int64(2), np.int64(9), np.int64(3)), {}),
     ("Range", (np.int64(9), np.int64(2), np.int64(-3)), {}),
+    ("Range", (np.float32(0), np.float32(1), np.float32(0.1)), {}),
+    ("Range", (np.float64(3), np.float64(-1), np.float64(-0.7)), {}),
     ("Reshape", (x, np.array([0, 2, -1])), {}),
     ("Slice", (x, many[0], many[1]), {}),
     ("Slice", (x, *many), {}),
@@ -84,6 +105,19 @@ def test_results_are_those_of_the_evaluator(kind: str, arrays: Any, attributes: 
     np.testing.assert_array_equal(ours, theirs)
 
 
+@each_row("kind", ["ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"])
+def test_axes_are_an_input_in_later_opsets(kind: str) -> None:
+    for axes in (None, np.array([1]), np.array([], np.int64)):
+        node = make_node(kind, ["x", "axes" * (axes is not None)], ["y"])
+        ours = fold_by_numpy(node, 18, [x, axes])
+        expected = fold_by_numpy(
+            make_node(kind, ["x"], ["y"], axes=[1] if axes is not None and axes.size else [0, 1]), 13, [x]
+        )
+        if kind == "ReduceSum":
+            expected = x.sum(tuple(axes) if axes is not None and axes.size else None, keepdims=True)
+        np.testing.assert_array_equal(ours, expected, strict=True)
+
+
 def test_every_operator_is_compared() -> None:
     assert {kind for kind, _, _ in CASES} == set(COMPUTED)
 
@@ -105,7 +139,16 @@ def test_every_operator_is_compared() -> None:
         ("Pad", (x, np.array([1, 0, 0, 0])), {"mode": "edge"}, 17),
         ("Pad", (x, np.array([1, 0]), np.float32(0), np.array([0])), {}, 18),
         ("Slice", (x, many[0], many[1], many[2], 0 * many[3]), {}, 17),
-        ("Range", (np.float32(0), np.float32(1), np.float32(0.1)), {}, 17),
+        ("Range", (np.float16(0), np.float16(1), np.float16(0.1)), {}, 17),
+        ("ReduceMax", (x[:0],), {}, 17),
+        ("ReduceMin", (flags,), {}, 18),
+        ("ReduceSum", (x,), {"noop_with_empty_axes": 1}, 17),
+        ("Reciprocal", (i,), {}, 17),
+        ("ScatterND", (x, many[0][:, None], x[:2]), {"reduction": "add"}, 17),
+        ("ScatterND", (x, np.array([[3]]), x[:1]), {}, 17),
+        ("ScatterND", (x, many[0][:, None], x[:1]), {}, 17),
+        ("ScatterND", (x, np.zeros((2, 0), np.int64), np.stack([x, x])), {}, 17),
+        ("Einsum", (x, x), {"equation": "ij,ij->k"}, 17),
         ("Concat", (x, None), {"axis": 0}, 17),
         ("Reshape", (x, np.array([5, 5])), {}, 17),
         ("Concat", (x, x), {}, 17),

@@ -38,7 +38,7 @@ def fold_by_numpy(proto: onnx.NodeProto, opset: int, inputs: Sequence[Array | No
 
 OLDEST = 13
 """The opset from which the definitions are those computed here: axes of Squeeze are an input, and so on."""
-OPTIONAL = ("Gemm", "Pad", "Slice", "Squeeze")
+OPTIONAL = ("Gemm", "Pad", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Slice", "Squeeze")
 
 
 def _cast(attributes: Attributes, x: Array) -> Array | None:
@@ -101,10 +101,9 @@ def _power(attributes: Attributes, a: Array, b: Array) -> Array | None:
 
 
 def _range(attributes: Attributes, start: Array, limit: Array, delta: Array) -> Array | None:
-    if not start.ndim == limit.ndim == delta.ndim == 0 or start.dtype.kind != "i":
+    if not start.ndim == limit.ndim == delta.ndim == 0 or start.dtype.kind not in "if" or start.dtype == np.float16:
         return None
-    found: Array = np.arange(int(start), int(limit), int(delta), dtype=start.dtype)
-    return found
+    return np.arange(start.item(), limit.item(), delta.item()).astype(start.dtype)
 
 
 def _constant_of_shape(attributes: Attributes, shape: Array) -> Array | None:
@@ -163,10 +162,30 @@ def _pad(attributes: Attributes, x: Array, pads: Array, value: Array | None = No
     return np.pad(x, pads.reshape(2, -1).T, constant_values=0 if value is None else value.item())
 
 
-def _product(attributes: Attributes, x: Array) -> Array | None:
-    axes = None if "axes" not in attributes else tuple(attributes["axes"])
-    found: Array = np.prod(x, axes, x.dtype, keepdims=bool(attributes.get("keepdims", 1)))
+def _scatter(attributes: Attributes, x: Array, indices: Array, updates: Array) -> Array | None:
+    depth = indices.shape[-1]
+    fits = x.dtype == updates.dtype and updates.shape == (*indices.shape[:-1], *x.shape[depth:])
+    if not (depth and fits) or attributes.get("reduction", b"none") != b"none":
+        return None
+    found = x.copy()
+    found[tuple(np.moveaxis(indices, -1, 0))] = updates  # of repeated indices, the last one counts
     return found
+
+
+def _sum_products(attributes: Attributes, *arrays: Array) -> Array:
+    return np.asarray(np.einsum(attributes["equation"].decode(), *arrays, optimize=True))
+
+
+def _along_axes(compute: Callable[..., Array]) -> Compute:
+    """Return a function that reduces along axes, which are an attribute or, in later opsets, an input."""
+
+    def run(attributes: Attributes, x: Array, axes: Array | None = None) -> Array | None:
+        given = attributes.get("axes", []) if axes is None else axes.reshape(-1).tolist()
+        if not x.size or x.dtype.kind not in "fiu" or (not given and attributes.get("noop_with_empty_axes")):
+            return None
+        return compute(x, tuple(given) or None, keepdims=bool(attributes.get("keepdims", 1)))
+
+    return run
 
 
 def _reduce(compute: Callable[..., Array]) -> Callable[..., Array]:
@@ -203,6 +222,10 @@ COMPUTED: Mapping[str, Compute] = {
     "Log": _same(np.log, kinds="f"),
     "Sin": _same(np.sin, kinds="f"),
     "Cos": _same(np.cos, kinds="f"),
+    "Tanh": _same(np.tanh, kinds="f"),
+    "Reciprocal": _same(np.reciprocal, kinds="f"),
+    "Round": _same(np.round, kinds="f"),
+    "Sign": _same(np.sign),
     "Equal": _compare(np.equal),
     "Greater": _compare(np.greater),
     "GreaterOrEqual": _compare(np.greater_equal),
@@ -211,11 +234,16 @@ COMPUTED: Mapping[str, Compute] = {
     "And": _compare(np.logical_and),
     "Or": _compare(np.logical_or),
     "Not": _compare(np.logical_not),
+    "MatMul": _same(lambda a, b: np.dot(a, b) if max(a.ndim, b.ndim) <= 2 else np.matmul(a, b)),
     "Max": _same(_reduce(np.maximum)),
     "Min": _same(_reduce(np.minimum)),
     "Mod": _remainder,
     "Pad": _pad,
-    "ReduceProd": _product,
+    "ReduceMax": _along_axes(np.maximum.reduce),
+    "ReduceMean": _along_axes(lambda x, axes, keepdims: np.mean(x, axes, x.dtype, keepdims=keepdims)),
+    "ReduceMin": _along_axes(np.minimum.reduce),
+    "ReduceProd": _along_axes(lambda x, axes, keepdims: np.prod(x, axes, x.dtype, keepdims=keepdims)),
+    "ReduceSum": _along_axes(lambda x, axes, keepdims: np.sum(x, axes, x.dtype, keepdims=keepdims)),
     "Shape": _shape,
     "Size": lambda attributes, x: np.array(x.size, np.int64),
     "Tile": lambda attributes, x, repeats: np.tile(x, repeats.tolist()),
@@ -225,12 +253,14 @@ COMPUTED: Mapping[str, Compute] = {
     "Concat": _concatenate,
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
+    "Einsum": _sum_products,
     "Expand": _expand,
     "Flatten": _flatten,
     "Gather": _gather,
     "Gemm": _multiply_matrices,
     "Range": _range,
     "Reshape": _reshape,
+    "ScatterND": _scatter,
     "Slice": _slice,
     "Squeeze": _squeeze,
     "Transpose": _transpose,
