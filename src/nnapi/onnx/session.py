@@ -16,12 +16,13 @@ from nnapi.errors import BadDataError, BadStateError, NnapiError
 from nnapi.model.dynamic_model import explain_imports
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
+from nnapi.onnx.arguments import Input, Output
 from nnapi.onnx.failures import BranchNotImplemented, Fail, InvalidArgument
 from nnapi.onnx.io_binding import IOBinding
 from nnapi.onnx.options import RunOptions, SessionOptions, read_stored_options
-from nnapi.onnx.ort_value import OrtMemoryInfo, OrtValue, type_of
+from nnapi.onnx.ort_value import OrtMemoryInfo, OrtValue
 from nnapi.onnx.providers import choose, list_unknown
-from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, dtype_of, is_static
+from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, is_static
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.dynamic_compilation import compile_padded
 from nnapi.runtime.specializations import Specializations
@@ -67,6 +68,10 @@ class InferenceSession:
             read_threads(self._options.intra_op_num_threads or None, "intra_op_num_threads")
         except BadDataError as error:
             raise InvalidArgument(str(error)) from error
+        self._inputs = [Input(argument) for argument in self._file.inputs]
+        self._names = {each.name for each in self._inputs}
+        maps, texts = self._file.maps, self._file.texts
+        self._outputs = [Output(each, maps.get(each.name), texts.get(each.name)) for each in self._file.outputs]
         declared = tuple(shape_of(argument) for argument in self._file.inputs)
         self._compiler = _Compiler(self._file, self._options, devices, cache)
         bucketed = declared if dynamic == "bucket" else None
@@ -155,22 +160,12 @@ class InferenceSession:
         Raises InvalidArgument for wrong inputs, ValueError if inputs are missing.
         """
         wanted = self._positions(output_names)
-        arrays = list(map(as_stored, self._check(input_feed), self._file.inputs))
+        arrays = self._read(input_feed)
         try:
             results = self._run(arrays)
         except NnapiError as error:
             raise Fail(str(error)) from error
-        return [self._describe(results[position], position) for position in wanted]
-
-    def _describe(self, result: Array, position: int) -> Any:
-        """Return an output as the file has it: an array, also of texts, or a list of dictionaries."""
-        argument = self._file.outputs[position]
-        keys, texts = self._file.maps.get(argument.name), self._file.texts.get(argument.name)
-        if texts is not None:
-            return texts[result]
-        if keys is None:
-            return as_described(result, argument)
-        return [{key: row[column] for key, column in keys} for row in result.tolist()]
+        return [self._outputs[position].describe(results[position]) for position in wanted]
 
     def run_with_ort_values(
         self,
@@ -204,7 +199,7 @@ class InferenceSession:
     ) -> None:
         """Run on a new thread, which calls ``callback`` with the outputs, ``user_data`` and an error message or ""."""
         self._positions(output_names)
-        self._check(input_feed)
+        self._read(input_feed)
 
         def run() -> None:
             try:
@@ -241,24 +236,24 @@ class InferenceSession:
                 chosen.pop(oldest, None)
         return found
 
-    def _positions(self, names: Sequence[str] | None) -> list[int]:
-        known = [argument.name for argument in self._file.outputs]
+    def _positions(self, names: Sequence[str] | None) -> Sequence[int]:
         if not names:
-            return list(range(len(known)))
+            return range(len(self._outputs))
+        known = [argument.name for argument in self._file.outputs]
         for name in names:
             if name not in known:
                 raise InvalidArgument(f"there is no output {name!r}; there are {', '.join(known)}")
         return [known.index(name) for name in names]
 
-    def _check(self, feed: Mapping[str, Any]) -> list[Array]:
-        arguments = self._file.inputs
-        missing = [argument.name for argument in arguments if argument.name not in feed]
-        if missing:
-            raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feed)})")
-        unknown = set(feed) - {argument.name for argument in arguments}
-        if unknown:
+    def _read(self, feed: Mapping[str, Any]) -> list[Array]:
+        """Return the inputs as NNAPI stores them."""
+        if feed.keys() != self._names:
+            missing = [each.name for each in self._inputs if each.name not in feed]
+            if missing:
+                raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feed)})")
+            unknown = set(feed) - self._names
             raise InvalidArgument(f"there is no input {', '.join(sorted(unknown))}")
-        return [check_input(argument, feed[argument.name]) for argument in arguments]
+        return [each.read(feed[each.name]) for each in self._inputs]
 
 
 class _Compiler:
@@ -306,47 +301,6 @@ class Profile:
         return path
 
 
-LIMITS = np.iinfo(np.int32)
-
-
-def check_input(argument: NodeArg, value: Any) -> Array:
-    """Return an input as an array of the file's type; raise InvalidArgument if type or shape differ."""
-    dtype = dtype_of(argument)
-    if isinstance(value, OrtValue):
-        value = value.view()
-    array: Array = value if isinstance(value, np.ndarray) else np.asarray(value, None if np.isscalar(value) else dtype)
-    if array.dtype != dtype:
-        raise InvalidArgument(f"{argument.name} is of type {argument.type}, not {type_of(array.dtype)}")
-    differs = any(
-        have != want for have, want in zip(array.shape, argument.shape, strict=False) if isinstance(want, int)
-    )
-    if argument.is_ranked and (array.ndim != len(argument.shape) or differs):
-        raise InvalidArgument(f"{argument.name} is of shape {argument.shape}, not {list(array.shape)}")
-    return array
-
-
 def shape_of(argument: NodeArg) -> Shape:
     """Return an argument's shape in NNAPI: 0 for dynamic dimensions, one element for a scalar."""
     return tuple(size if isinstance(size, int) else 0 for size in argument.shape) or (1,)
-
-
-def as_stored(array: Array, argument: NodeArg) -> Array:
-    """Return an input as NNAPI stores it: 64-bit elements as 32-bit, with at least one dimension."""
-    if not array.shape:
-        array = array.reshape(1)
-    if array.dtype == np.float64:
-        return array.astype(np.float32)
-    if array.dtype.kind in "iu" and array.dtype.itemsize != 1 and array.dtype != np.int32:
-        if array.size and not (LIMITS.min <= int(array.min()) and int(array.max()) <= LIMITS.max):
-            raise InvalidArgument(f"{argument.name} holds integers beyond int32")
-        return array.astype(np.int32)
-    return array
-
-
-def as_described(result: Array, argument: NodeArg) -> Array:
-    dtype = dtype_of(argument)
-    if dtype == np.bool_ and result.dtype == np.uint8:
-        result = result.view(np.bool_)
-    elif result.dtype != dtype:
-        result = result.astype(dtype)
-    return result.reshape(()) if argument.is_ranked and not argument.shape else result

@@ -175,7 +175,7 @@ class Specializations:
         for wide, each in self._made.items():
             length = None if each.padded is None else each.padded.length_of(shapes)
             if length is not None and self._spent.get(shapes, 0.0) <= each.seconds:
-                return self._use(self._keep(wide, each), shapes)
+                return self._use(self._keep(wide, each), shapes, length)
         growth = None if self._last is None else find_growth(self._last, shapes)
         counted: Hashable = shapes if growth is None else growth.axes
         sized = self._sized.find(shapes)
@@ -245,13 +245,14 @@ class Specializations:
         is_better = is_faster(lambda: padded.run(inputs, length), lambda: sized.run(inputs))
         return ((*wide, *more), found) if is_better else None
 
-    def _use(self, found: Specialization, shapes: Shapes) -> Choice:
-        """Return the run of a specialization: padded if it is for a longer length."""
+    def _use(self, found: Specialization, shapes: Shapes, length: int | None = None) -> Choice:
+        """Return the run of a specialization: padded if it is for a longer length than ``length``, that of shapes."""
         found.runs += 1
-        length = None if found.padded is None else found.padded.length_of(shapes)
-        if found.padded is None or length is None:
-            return Choice(lambda arrays: found.compilation.run(*arrays))
         padded = found.padded
+        if padded is not None and length is None:
+            length = padded.length_of(shapes)
+        if padded is None or length is None:
+            return Choice(lambda arrays: found.compilation.run(*arrays))
         return Choice(lambda arrays: padded.run(arrays, length), shapes)
 
     def _choose_bucket(self, shapes: Shapes, arrays: Sequence[Array]) -> Choice:
