@@ -116,8 +116,9 @@ class Burst(Closeable):
 
     def _make_bound_run(
         self, shapes: Sequence[Shape], bound: Handle, inputs: list[Array], request: Request
-    ) -> Callable[[], list[Array]]:
-        """Return a function that runs on ``inputs``, the memory of ``bound``, with the plan that is active by then."""
+    ) -> Callable[..., list[Array]]:
+        """Return a function that runs on ``inputs``, the memory of ``bound``, with the plan that is active by then.
+        Only a subclass calls it with other inputs."""
         owner = self._session
 
         def find_handle() -> Handle:
@@ -138,7 +139,7 @@ class Burst(Closeable):
         call, general = handle.call and self._extend(handle.call, inputs), self._extend(run_generally, inputs)
         take, give = self._turn.take, self._turn.give
 
-        def run() -> list[Array]:
+        def run(given: Sequence[Array] = inputs) -> list[Array]:
             nonlocal seen, handle, call
             try:
                 take()
@@ -151,10 +152,10 @@ class Burst(Closeable):
                     call = handle.call and self._extend(handle.call, inputs)
                 if call is not None and not spans.active:
                     try:
-                        return call(inputs)
+                        return call(given)
                     except Exception as error:
                         log.debug("the fast path failed, running on the general path: %s", error)
-                return general(inputs)
+                return general(given)
             finally:
                 give(None)
 

@@ -4,12 +4,11 @@ The compiled model is a pure function: each state is an input and, if runs chang
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from nnapi.contract.driver import Bound, Inference
-from nnapi.locks import Turn
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.model.pickling import build, describe_with_states
@@ -80,10 +79,6 @@ class StatefulBurst(Burst):
         super().__init__(compilation, borrow=borrow)
         self._stateful, self._states = stateful, States() if states is None else states
         self._count = len(stateful.source.outputs)
-        self._given: Sequence[Array] | None = None
-        """The inputs that a run on bound memory copies first."""
-        self._whole = Turn()
-        """The right to set ``_given`` and to run on it."""
         self._direct: FastPath | None = None
         """The fast path of :meth:`run`, on bound memory; None before the first run, and if there is none."""
         self._has_run = False
@@ -124,23 +119,8 @@ class StatefulBurst(Burst):
         shapes = list_shapes(source)
         if shapes is None:
             return None
-        self._given = ()  # tells _extend
-        try:
-            bound = self.bind(*shapes)
-        finally:
-            self._given = None
-
-        def run(inputs: Sequence[Array]) -> list[Array]:
-            self._whole.take()
-            try:
-                self._given = inputs
-                results = bound.run()
-                return results if self._borrow else [array.copy() for array in results]
-            finally:
-                self._given = None
-                self._whole.give(None)
-
-        return find_fast_path(source, self._handle._replace(call=run), shapes)
+        run = self.bind(*shapes).run  # on other inputs, which it copies to the bound memory
+        return find_fast_path(source, self._handle._replace(call=cast("Inference", run)), shapes)
 
     def _run_whole(self, inputs: Sequence[Any]) -> list[Array]:
         if spans.active:
@@ -166,12 +146,17 @@ class StatefulBurst(Burst):
         self._states.owner = None
 
     def _extend(self, compute: Inference, inputs: list[Array]) -> Inference:
-        """Return a run on bound memory that reads the states from it and writes the new ones to it."""
-        states, initial = self._states, self._stateful.initial
+        """Return a run on bound memory ``inputs`` that reads the states from it and writes the new ones to it. It
+        copies other inputs to the memory first, and then copies its results unless they are borrowed."""
+        states, initial, borrow = self._states, self._stateful.initial, self._borrow
         memory = dict(zip(initial, inputs[-len(initial) :], strict=True))
         feedback = Feedback([memory[name] for name in self._stateful.changed])
 
-        def run(inputs: Sequence[Array]) -> list[Array]:
+        def run(given: Sequence[Array]) -> list[Array]:
+            is_bound = given is inputs
+            if not is_bound:
+                for array, value in zip(inputs, given):  # noqa: B905  # states follow
+                    array[...] = value
             if states.owner is not memory:
                 copy_to(memory.values(), map(states.values.__getitem__, memory))
                 states.values.update(memory)
@@ -179,12 +164,9 @@ class StatefulBurst(Burst):
             results = compute(inputs)
             if results is feedback.seen:
                 feedback.copy()
-                return feedback.others
-            return feedback.take(results)
+                results = feedback.others
+            else:
+                results = feedback.take(results)
+            return results if is_bound or borrow else [array.copy() for array in results]
 
-        def run_on_given(inputs: Sequence[Array]) -> list[Array]:
-            for array, given in zip(inputs, self._given or (), strict=False):
-                array[...] = given
-            return run(inputs)
-
-        return run if self._given is None else run_on_given
+        return run
