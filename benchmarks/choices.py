@@ -2,9 +2,9 @@
 
     python benchmarks/choices.py MODEL.tflite … [--seconds 5] [--busy 0] [--threads 1] [--pretend 0] [--processor avx2]
 
-Each model runs in a process of its own with an empty cache folder: without a pause for ``--seconds``, which with
-``--threads 1`` are seconds of processor time, beside ``--busy`` processes that only use the processor. Then all plans
-run in the same process, in turns of random order. The program prints for each model:
+Each model runs in a process of its own with an empty cache folder, without a pause, beside ``--busy`` processes that
+only use the processor. It runs for ``--seconds``, or until its trial is over; with ``--threads 1`` these are seconds of
+processor time. Then all plans run in the same process, in turns of random order. The program prints for each model:
 
 - the median time of a run in the last second
 - the speed of the active plan relative to the fastest other plan, as the median of the ratios of the turns
@@ -49,6 +49,7 @@ from nnapi.contract.winograd import find_float_width
 from nnapi.host import instruction_sets
 from nnapi.importers import load
 from nnapi.model.facts import Kind
+from nnapi.runtime.choice.schedule import Stage
 from nnapi.runtime.costs import prices
 from nnapi.runtime.device import devices
 from nnapi.runtime.inputs import make_zeros
@@ -203,6 +204,11 @@ def compare(times: dict[str, list[float]]) -> dict[str, float]:
     }
 
 
+def is_trying(compilation: nnapi.Compilation) -> bool:
+    """Return whether a trial may still change the plan."""
+    return compilation._trial is not None and compilation._trial.stage in (Stage.WAITING, Stage.COMPARING)
+
+
 def run_one(options: argparse.Namespace, path: Path) -> Result:
     """Run a model without a pause, then compare its active plan with all plans."""
     if options.cores:
@@ -218,7 +224,7 @@ def run_one(options: argparse.Namespace, path: Path) -> Result:
     spent, clock = [0.0], time.thread_time if options.threads == 1 else time.perf_counter
     start = now = clock()
     end = start + options.seconds
-    while now < end:
+    while now < end and (len(spent) <= FIRST or is_trying(compilation)):
         begin = now
         compilation.run(*inputs)
         now = clock()
