@@ -256,6 +256,17 @@ def make_ranked() -> bytes:
     return make(nodes, {"x": ["batch", 2, 6, 6]}, values)
 
 
+def make_squashed() -> bytes:
+    """A function of ONNX that depends on the types of its inputs, and a constant of computed shape."""
+    nodes = [
+        node("Softsign", "x", "a"),
+        node("Shape", "a", "s"),
+        node("ConstantOfShape", "s", "ones", value=numpy_helper.from_array(np.array([2], np.float32))),
+        node("Add", "a ones", "y"),
+    ]
+    return make(nodes, {"x": ["batch", 2, 6, 6]}, {})
+
+
 def make_doubled_ids() -> bytes:
     """Rows of a table at computed indices, and a constant of computed shape."""
     nodes = [
@@ -314,4 +325,5 @@ CASES = {
     "filled": (make_filled, choose_filled),
     "images": (make_images, choose_image),
     "ranked": (make_ranked, choose_batch),
+    "squashed": (make_squashed, choose_batch),
 }

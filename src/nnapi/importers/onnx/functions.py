@@ -9,6 +9,7 @@ from nnapi.importers.onnx.decode import decode_nodes, make_graph
 from nnapi.importers.onnx.file_graph import FileFunction, FileGraph, FileNode, Readers
 from nnapi.importers.onnx.reader import need_library
 from nnapi.importers.onnx.tensors import OnnxTensor
+from nnapi.shapes.size import Size
 
 Attributes = Mapping[str, AttributeProto]
 Graphs = Sequence[tuple[str, FileGraph]]
@@ -91,13 +92,18 @@ def _resolve_graph(graph: FileGraph, attributes: Attributes, graphs: Graphs) -> 
     return graph if nodes == graph.nodes else replace(graph, nodes=nodes, readers=Readers(nodes, graph.outputs))
 
 
+def _size(size: int) -> int | None:
+    """Return a size; None if it is a symbol, for which ONNX has no number."""
+    return None if isinstance(size, Size) else size
+
+
 def _type(tensor: OnnxTensor | None) -> bytes:
     from onnx import helper
 
     if tensor is None:
         return b""
-    shape = None if tensor.shape is None else [each or None for each in tensor.shape]
+    shape: list[int | None] | None = None if tensor.shape is None else [_size(each) or None for each in tensor.shape]
     if tensor.array is not None:
-        shape = list(tensor.array.shape)
+        shape = [_size(each) for each in tensor.array.shape]
     content: bytes = helper.make_tensor_type_proto(tensor.elem, shape).SerializeToString()
     return content

@@ -106,11 +106,17 @@ def _read(x: Term, name: str) -> float:
     return float(x.node.attribute(name))
 
 
+def _hard_sigmoid(x: Term) -> Term:
+    line = x * _read(x, "alpha") + _read(x, "beta")
+    return line.apply(OperationCode.MINIMUM, 1).apply(OperationCode.MAXIMUM, 0)
+
+
 FORMULAS: dict[str, Callable[[Term], Term]] = {
     "Celu": _celu,
     "Elu": lambda x: _elu(x, _read(x, "alpha")),
     "Erf": error_function,
     "Gelu": lambda x: gelu(x, is_approximate=x.node.attribute("approximate", "none") == "tanh"),
+    "HardSigmoid": _hard_sigmoid,
     "LeakyRelu": lambda x: x.apply(OperationCode.PRELU, _read(x, "alpha")),
     "Selu": lambda x: _elu(x, _read(x, "alpha")) * _read(x, "gamma"),
     "Softplus": softplus,
