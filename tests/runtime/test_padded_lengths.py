@@ -153,7 +153,7 @@ def test_further_inputs_that_grow_mask_the_padding(dtype: Any) -> None:
     growth = Growth((Axis(0, 0, 0),), shapes(step(6)[:2]))
     bound = bind(attend_by_bias, [*step(6)[:2], *further(shapes(step(6)))])
     made = try_padding(
-        growth, step(6)[:2], lambda inputs: attend_by_bias([*inputs, *further(shapes(inputs))]),
+        growth, step(6)[:2], lambda inputs: attend_by_bias([*inputs, *further(shapes([*inputs]))]),
         lambda wide: bound((*wide, (BUCKET + 1,), (BUCKET + 1, BUCKET + 1))), BUCKET, further,
     )  # fmt: skip
     assert made is not None

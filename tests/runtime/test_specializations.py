@@ -324,18 +324,12 @@ def test_a_shape_that_runs_for_long_is_compiled(monkeypatch: pytest.MonkeyPatch)
     assert clocked.log == [(5,), "all sizes", (9,)]
 
 
-def test_growing_lengths_are_padded_once_that_takes_less_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_run_waits_for_padding_after_a_preparation_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long runs take, as on a busy machine: a decoder compiles twice on its caller's path."""
     clocked = Clocked(np.negative, monkeypatch)
-    clocked.run(5, *range(20, 30))
+    for _ in range(3):
+        clocked.run(5, *range(20, 64))
     assert clocked.log == [(5,), "all sizes"]
-    clocked.run(*range(30, 64), *range(20, 64))
-    assert clocked.log == [(5,), "all sizes", (128,)]
-
-
-def test_lengths_that_cannot_be_padded_stay_with_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    clocked = Clocked(np.sum, monkeypatch)
-    clocked.run(5, *range(20, 64), *range(20, 64))
-    assert clocked.log == [(5,), "all sizes", (128,)], "padding was tried once"
 
 
 def test_growing_lengths_are_prepared_for_all_sizes_first(monkeypatch: pytest.MonkeyPatch) -> None:

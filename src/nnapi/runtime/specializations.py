@@ -60,11 +60,11 @@ class Specialization:
 
 
 class Choice(NamedTuple):
-    """A run, and the shapes or growing axes whose compilation its time pays for; None if they are compiled. Work that
-    follows the run prepares a challenger."""
+    """A run, and the shapes whose compilation its time pays for; None if they need none. Work that follows the run
+    prepares a challenger."""
 
     run: Run
-    counted: Hashable = None
+    counted: Shapes | None = None
     sized: SizedRuns | None = None
     work: Callable[[], None] | None = None
 
@@ -92,9 +92,9 @@ class Specializations:
         self._last: Shapes | None = None
         self._compiling = 0.0
         """Seconds of all compilations."""
-        self._spent: dict[Hashable, float] = {}
-        """Seconds of padded runs and runs with dynamic dimensions: by shapes, without the first in a row, or by growing
-        axes. Beyond those of a compilation, there is one for the shapes or the axes."""
+        self._spent: dict[Shapes, float] = {}
+        """Seconds of padded runs and runs with dynamic dimensions by shapes, without the first in a row. Beyond those
+        of a compilation, there is one for the shapes."""
         self._challenged: dict[Hashable, int] = {}
         """The capacities of challengers of runs with dynamic dimensions, by growing axes."""
         self._spending = make_lock()
@@ -134,7 +134,7 @@ class Specializations:
         seconds = time.perf_counter() - begin
         if choice.work is not None:
             do_behind_runs(choice.work)
-        if choice.counted is None or (choice.counted == shapes and not is_repeated):  # as the lengths of a text
+        if choice.counted is None or not is_repeated:  # not repeated, as the lengths of a text
             return results
         with self._spending:
             self._spent[choice.counted] = self._spent.get(choice.counted, 0.0) + seconds
@@ -177,24 +177,20 @@ class Specializations:
             if length is not None and self._spent.get(shapes, 0.0) <= each.seconds:
                 return self._use(self._keep(wide, each), shapes, length)
         growth = None if self._last is None else find_growth(self._last, shapes)
-        counted: Hashable = shapes if growth is None else growth.axes
         sized = self._sized.find(shapes)
-        spent = 0.0 if counted in self._challenged else self._spent.get(counted, 0.0)  # their challenger is behind runs
-        if sized is None or spent > sized.seconds:
+        if sized is not None and self._spent.get(shapes, 0.0) > sized.seconds:
+            sized = None
+        elif sized is None:
             found = self._widen(shapes)
-            made = self._prepare_sized(shapes) if found is None and sized is None else None
-            if found is None and made is None and growth is not None:
+            sized = self._prepare_sized(shapes) if found is None else None
+            if found is None and sized is None and growth is not None:
                 found = self._pad_from_last(growth, arrays)
             if found is not None:
                 return self._use(found, shapes)
-            if made is not None:
-                sized = made
-            elif counted == shapes:
-                sized = None
         if sized is None:
             return self._use(self._find(shapes), shapes)
         sized.runs += 1
-        return Choice(sized.run, counted, sized, None if growth is None else self._challenge(growth, arrays, sized))
+        return Choice(sized.run, shapes, sized, None if growth is None else self._challenge(growth, arrays, sized))
 
     def _prepare_sized(self, shapes: Shapes) -> SizedRuns | None:
         """Prepare the model for all sizes if compilations take long; ask all devices, not only that of a similar shape.
