@@ -121,7 +121,7 @@ def _transpose(attributes: Attributes, x: Array) -> Array:
     return np.transpose(x, attributes.get("perm"))
 
 
-def _flatten(attributes: Attributes, x: Array) -> Array:
+def flatten(attributes: Attributes, x: Array) -> Array:
     axis = attributes.get("axis", 1)
     axis += x.ndim * (axis < 0)
     return x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
@@ -255,7 +255,7 @@ COMPUTED: Mapping[str, Compute] = {
     "ConstantOfShape": _constant_of_shape,
     "Einsum": _sum_products,
     "Expand": _expand,
-    "Flatten": _flatten,
+    "Flatten": flatten,
     "Gather": _gather,
     "Gemm": _multiply_matrices,
     "Range": _range,

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from nnapi.formats.onnx import messages as onnx
+from nnapi.formats.onnx.messages import attribute_value
+from nnapi.importers.onnx.numpy_folding import Attributes, flatten
 from nnapi.importers.onnx.tensors import BOOL, DTYPES, OnnxTensor, words
 from nnapi.importers.refusals import expressible
 from nnapi.shapes.array import SymbolicArray, as_integers, broadcast, has_sizes, is_symbolic
 
-Attributes = dict[str, onnx.AttributeProto]
 Fold = Callable[..., Any]
 """Computes the node's first result from arrays."""
 UFUNCS: dict[str, Any] = {
@@ -37,10 +38,10 @@ def fold_symbolic(
 ) -> SymbolicArray | Any | None:
     """Return the result of a node with one output on constants, of which some depend on sizes."""
     arrays = [None if tensor is None else tensor.constant for tensor in tensors]
-    attributes = {each.name: each for each in proto.attribute}
+    attributes = {each.name: attribute_value(each) for each in proto.attribute}
     if proto.op_type in UFUNCS:
         return UFUNCS[proto.op_type](*arrays)
-    found = KERNELS[proto.op_type](arrays, attributes) if proto.op_type in KERNELS else None
+    found = KERNELS[proto.op_type](attributes, *arrays) if proto.op_type in KERNELS else None
     if found is None and proto.op_type in ELEMENTWISE:
         found = broadcast(each.shape for each in arrays if each is not None)
     elif found is None and proto.op_type in SAME_SHAPE and arrays[0] is not None:
@@ -58,51 +59,42 @@ def _integers(array: Any) -> list[Any]:
     return found
 
 
-def _axes(arrays: Sequence[Any], attributes: Attributes) -> list[int] | None:
-    if len(arrays) > 1 and arrays[1] is not None:
-        return [int(each) for each in _integers(arrays[1])]
-    return list(attributes["axes"].ints) if "axes" in attributes else None
+def _axes(attributes: Attributes, given: Any | None) -> list[int] | None:
+    return attributes.get("axes") if given is None else [int(each) for each in _integers(given)]
 
 
-def _cast(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    to = attributes["to"].i
+def _cast(attributes: Attributes, x: Any) -> Any:
+    to = attributes["to"]
     if to not in DTYPES:
         return None
-    return arrays[0] != 0 if to == BOOL else arrays[0].astype(DTYPES[to])
+    return x != 0 if to == BOOL else x.astype(DTYPES[to])
 
 
-def _unsqueeze(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    axes, shape = _axes(arrays, attributes) or [], list(arrays[0].shape)
+def _unsqueeze(attributes: Attributes, x: Any, given: Any | None = None) -> Any:
+    axes, shape = _axes(attributes, given) or [], list(x.shape)
     rank = len(shape) + len(axes)
     for axis in sorted(axis % rank for axis in axes):
         shape.insert(axis, 1)
-    return arrays[0].reshape(tuple(shape))
+    return x.reshape(tuple(shape))
 
 
-def _squeeze(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    shape, axes = arrays[0].shape, _axes(arrays, attributes)
+def _squeeze(attributes: Attributes, x: Any, given: Any | None = None) -> Any:
+    shape, axes = x.shape, _axes(attributes, given)
     if axes is None:
         axes = [axis for axis, size in enumerate(shape) if size == 1]
     dropped = {axis % len(shape) for axis in axes}
-    return arrays[0].reshape(tuple(size for axis, size in enumerate(shape) if axis not in dropped))
+    return x.reshape(tuple(size for axis, size in enumerate(shape) if axis not in dropped))
 
 
-def _reshape(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    wanted = _integers(arrays[1])
-    if "allowzero" not in attributes or not attributes["allowzero"].i:
-        wanted = [size if size != 0 else arrays[0].shape[axis] for axis, size in enumerate(wanted)]
-    return arrays[0].reshape(tuple(wanted)) if is_symbolic(arrays[0]) else None
+def _reshape(attributes: Attributes, x: Any, shape: Any) -> Any:
+    wanted = _integers(shape)
+    if not attributes.get("allowzero"):
+        wanted = [size if size != 0 else x.shape[axis] for axis, size in enumerate(wanted)]
+    return x.reshape(tuple(wanted)) if is_symbolic(x) else None
 
 
-def _flatten(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    shape, axis = arrays[0].shape, attributes["axis"].i if "axis" in attributes else 1
-    axis += len(shape) if axis < 0 else 0
-    return arrays[0].reshape((math.prod(shape[:axis]), math.prod(shape[axis:])))
-
-
-def _gather(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    data, indices = arrays
-    axis = (attributes["axis"].i if "axis" in attributes else 0) % data.ndim
+def _gather(attributes: Attributes, data: Any, indices: Any) -> Any:
+    axis = attributes.get("axis", 0) % data.ndim
     if is_symbolic(data) and data.elements is not None and not is_symbolic(indices):
         found = np.take(data.elements, indices, axis)
         return _wrap(data, found)
@@ -116,9 +108,9 @@ def _wrap(like: SymbolicArray, elements: Any) -> Any:
     return SymbolicArray.of(like.symbols, array, like.dtype) if has else array.astype(like.dtype)
 
 
-def _concat(arrays: Sequence[Any], attributes: Attributes) -> Any:
+def _concat(attributes: Attributes, *arrays: Any) -> Any:
     leader = _leader(arrays)
-    axis = attributes["axis"].i % leader.ndim
+    axis = attributes["axis"] % leader.ndim
     if all(not is_symbolic(each) or each.elements is not None for each in arrays) and leader.dtype.kind in "iu":
         parts = [_elements(each) for each in arrays]
         return SymbolicArray.of(leader.symbols, np.concatenate(parts, axis), leader.dtype)
@@ -127,11 +119,10 @@ def _concat(arrays: Sequence[Any], attributes: Attributes) -> Any:
     return tuple(shape)
 
 
-def _div(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    a, b = arrays
+def _div(attributes: Attributes, *arrays: Any) -> Any:
     if not all(each.dtype.kind in "iu" and (not is_symbolic(each) or each.elements is not None) for each in arrays):
         return None
-    found = np.vectorize(_divide, [object])(*[_elements(each) for each in (a, b)])
+    found = np.vectorize(_divide, [object])(*map(_elements, arrays))
     return _wrap(_leader(arrays), found)
 
 
@@ -144,7 +135,7 @@ def _divide(a: Any, b: Any) -> Any:
     return a // b if (a >= 0) == (b > 0) else -(-a // b)
 
 
-def _range(arrays: Sequence[Any], attributes: Attributes) -> Any:
+def _range(attributes: Attributes, *arrays: Any) -> Any:
     leader = _leader(arrays)
     if leader.dtype.kind not in "iu":
         return None
@@ -155,64 +146,55 @@ def _range(arrays: Sequence[Any], attributes: Attributes) -> Any:
     return (count,)
 
 
-def _fill(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    return tuple(_integers(arrays[0]))
+def _fill(attributes: Attributes, shape: Any) -> Any:
+    return tuple(_integers(shape))
 
 
-def _expand(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    shape = broadcast([arrays[0].shape, _integers(arrays[1])])
-    expressible(shape is not None, "its shapes do not broadcast")
-    return shape
+def _expand(attributes: Attributes, x: Any, shape: Any) -> Any:
+    found = broadcast([x.shape, _integers(shape)])
+    expressible(found is not None, "its shapes do not broadcast")
+    return found
 
 
-def _tile(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    return tuple([size * count for size, count in zip(arrays[0].shape, _integers(arrays[1]), strict=True)])
+def _tile(attributes: Attributes, x: Any, repeats: Any) -> Any:
+    return tuple([size * count for size, count in zip(x.shape, _integers(repeats), strict=True)])
 
 
-def _transpose(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    return arrays[0].transpose(list(attributes["perm"].ints)) if "perm" in attributes else arrays[0].transpose()
+def _shape(attributes: Attributes, x: Any) -> Any:
+    return as_integers(list(x.shape[attributes.get("start") : attributes.get("end")]), np.int64)
 
 
-def _shape(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    begin, end = (attributes[key].i if key in attributes else None for key in ("start", "end"))
-    return as_integers(list(arrays[0].shape[begin:end]), np.int64)
+def _size(attributes: Attributes, x: Any) -> Any:
+    return as_integers([x.size], np.int64).reshape(())
 
 
-def _size(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    return as_integers([arrays[0].size], np.int64).reshape(())
-
-
-def _multiply(arrays: Sequence[Any], attributes: Attributes) -> Any:
+def _multiply(attributes: Attributes, *arrays: Any) -> Any:
     a, b = (each.shape for each in arrays)
     outer = broadcast([a[:-2], b[:-2]]) if min(len(a), len(b)) > 1 else None
     return None if outer is None else (*outer, a[-2], b[-1])
 
 
-def _product(arrays: Sequence[Any], attributes: Attributes) -> Any:
+def _product(attributes: Attributes, data: Any, axes: Any | None = None) -> Any:
     """Multiply all elements of a shape."""
-    data = arrays[0]
     if not is_symbolic(data) or data.elements is None or data.ndim != 1:
         return None
-    keeps = "keepdims" not in attributes or attributes["keepdims"].i
-    return as_integers([math.prod(data.tolist())], data.dtype).reshape((1,) if keeps else ())
+    return as_integers([math.prod(data.tolist())], data.dtype).reshape((1,) if attributes.get("keepdims", 1) else ())
 
 
-def _where(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    chosen, a, b = arrays
+def _where(attributes: Attributes, chosen: Any, a: Any, b: Any) -> Any:
     if is_symbolic(chosen) or any(is_symbolic(each) and each.elements is None for each in (a, b)):
         return None
     if a.dtype.kind not in "iu":
         return None
-    return _wrap(_leader(arrays), np.where(chosen, _elements(a), _elements(b)))
+    return _wrap(_leader((a, b)), np.where(chosen, _elements(a), _elements(b)))
 
 
-def _slice(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    data = arrays[0]
-    if len(arrays) < 3:
+def _slice(attributes: Attributes, data: Any, *bounds: Any) -> Any:
+    if len(bounds) < 2:
         return None
-    starts, ends = _integers(arrays[1]), _integers(arrays[2])
-    axes = range(len(starts)) if len(arrays) < 4 or arrays[3] is None else [int(each) for each in _integers(arrays[3])]
-    steps = [1] * len(starts) if len(arrays) < 5 or arrays[4] is None else [int(each) for each in _integers(arrays[4])]
+    starts, ends = _integers(bounds[0]), _integers(bounds[1])
+    axes = range(len(starts)) if len(bounds) < 3 or bounds[2] is None else [int(each) for each in _integers(bounds[2])]
+    steps = [1] * len(starts) if len(bounds) < 4 or bounds[3] is None else [int(each) for each in _integers(bounds[3])]
     if is_symbolic(data) and data.elements is not None and not has_sizes([*starts, *ends]):
         index = [slice(None)] * data.ndim
         for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
@@ -227,10 +209,12 @@ def _slice(arrays: Sequence[Any], attributes: Attributes) -> Any:
     return tuple(shape)
 
 
-def _pad(arrays: Sequence[Any], attributes: Attributes) -> Any:
-    shape, is_input = list(arrays[0].shape), len(arrays) > 1 and arrays[1] is not None
-    pads = _integers(arrays[1]) if is_input else list(attributes["pads"].ints) if "pads" in attributes else []
-    axes = range(len(shape)) if len(arrays) < 4 or arrays[3] is None else [int(each) for each in _integers(arrays[3])]
+def _pad(
+    attributes: Attributes, x: Any, pads: Any | None = None, value: Any | None = None, axes: Any | None = None
+) -> Any:
+    shape = list(x.shape)
+    pads = attributes.get("pads", []) if pads is None else _integers(pads)
+    axes = range(len(shape)) if axes is None else [int(each) for each in _integers(axes)]
     for axis, before, behind in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
         shape[axis] += before + behind
     return tuple(shape)
@@ -245,15 +229,15 @@ def clamp(bound: Any, size: Any) -> Any:
     return size if bound > size else bound
 
 
-KERNELS: dict[str, Callable[[Sequence[Any], Attributes], Any]] = {
+KERNELS: dict[str, Callable[..., Any]] = {
     "Cast": _cast,
     "Concat": _concat,
     "ConstantOfShape": _fill,
     "Div": _div,
     "Expand": _expand,
-    "Flatten": _flatten,
+    "Flatten": flatten,
     "Gather": _gather,
-    "Identity": lambda arrays, attributes: arrays[0],
+    "Identity": lambda attributes, x: x,
     "MatMul": _multiply,
     "Pad": _pad,
     "Range": _range,
@@ -264,7 +248,7 @@ KERNELS: dict[str, Callable[[Sequence[Any], Attributes], Any]] = {
     "Slice": _slice,
     "Squeeze": _squeeze,
     "Tile": _tile,
-    "Transpose": _transpose,
+    "Transpose": lambda attributes, x: x.transpose(attributes.get("perm", [*range(x.ndim)][::-1])),
     "Unsqueeze": _unsqueeze,
     "Where": _where,
 }
