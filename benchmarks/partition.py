@@ -20,7 +20,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from nnapi.report.timing import time_call
+from nnapi.runtime.executors.stopwatch import time_call
 from nnapi.runtime.planning.partition import partition
 from tests.runtime.partition_cases import best_single, cheapest, random_problem
 

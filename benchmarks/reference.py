@@ -28,7 +28,7 @@ from rich.table import Table
 import nnapi
 from nnapi.cli.inputs import random_input
 from nnapi.model.model import Lifetime
-from nnapi.report.timing import time_call
+from nnapi.runtime.executors.stopwatch import time_call
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("NNAPI_SHARED") or ROOT.parent / "shared") / "models"

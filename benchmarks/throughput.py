@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,6 @@ import nnapi
 from nnapi.cli.inputs import read_arrays
 from nnapi.report.benchmark import measure_rate
 from nnapi.report.engines import LiteRT, OpenVINO, UnsuitableError
-from nnapi.report.machine import count_cores
 
 Measure = Callable[[float], float]
 """A function that measures for a number of seconds, and returns inputs per second."""
@@ -37,7 +37,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--only", nargs="+", default=[""], help="run only models whose name contains one of these texts"
     )
-    parser.add_argument("--requests", type=int, default=count_cores())
+    parser.add_argument("--requests", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
         "--seconds", type=float, default=0.2, help="measuring time of each engine variant in each round"

@@ -3,7 +3,9 @@
 import pytest
 
 from nnapi.report import timing
-from nnapi.report.timing import time_call, time_calls
+from nnapi.report.timing import time_calls
+from nnapi.runtime.executors import stopwatch
+from nnapi.runtime.executors.stopwatch import time_call
 
 
 class Clock:
@@ -21,7 +23,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(timing, "time", made)
+    for module in (timing, stopwatch):
+        monkeypatch.setattr(module, "time", made)
     return made
 
 

@@ -15,6 +15,7 @@ from nnapi.capi.handles import Handles
 from nnapi.codes import ResultCode
 from nnapi.errors import NnapiError
 from nnapi.locks import make_lock
+from nnapi.model.memory import view_bytes
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.binding import Argument
@@ -174,7 +175,7 @@ def _copy(argument: Argument | None) -> Array | None:
 
 def _bytes(argument: Argument) -> Array:
     if argument.opaque is not None:
-        return np.ascontiguousarray(argument.opaque.load()).reshape(-1).view(np.uint8)
+        return view_bytes(argument.opaque.load())
     return argument.bytes()
 
 

@@ -18,7 +18,7 @@ from nnapi.cli.printing import dump_json
 from nnapi.cli.sounds import read_windows
 from nnapi.errors import Mistake, NnapiError, UnusableFile
 from nnapi.model.operand import Array
-from nnapi.report.timing import time_call
+from nnapi.runtime.executors.stopwatch import time_call
 from nnapi.store.json_lines import append_line, read_complete_lines, replace_lines
 
 Reader = Callable[[Sequence[Path]], list[InputValue]]

@@ -1,5 +1,6 @@
 """``nnapi bench``: measure models on nnapi's devices and in other engines, in alternating rounds."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -52,7 +53,7 @@ from nnapi.report.dataset import Example, read_dataset
 from nnapi.report.engines import OTHERS, Engine, Nnapi
 from nnapi.report.graph import graph_data
 from nnapi.report.html import benchmark_page, metric, rate, ratio, seconds
-from nnapi.report.machine import count_cores, machine
+from nnapi.report.machine import machine
 from nnapi.report.result import Benchmark, ModelResult, to_data
 from nnapi.report.summary import Line, geometric_mean, summarize
 from nnapi.report.timeline import timeline_data
@@ -147,7 +148,7 @@ def bench(
     others = [] if against == "none" else [OTHERS[name] for name in split_names(against, "engine", OTHERS)]
     precisions = list(dict.fromkeys(map(str, precision or ())))
     engines, absent = find_available([*_ours(device, profile, weights, precisions), *others])
-    settings = BenchmarkSettings(rounds=rounds, threads=threads, requests=requests or count_cores())
+    settings = BenchmarkSettings(rounds=rounds, threads=threads, requests=requests or len(os.sched_getaffinity(0)))
     settings = set_lengths(settings, seconds, runs, warmup)
     if only_latency:
         settings = replace(settings, apart=False, throughput_rounds=0, repeats=1)

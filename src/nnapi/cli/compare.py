@@ -29,7 +29,7 @@ from nnapi.cli.options import (
 )
 from nnapi.cli.printing import console, indent, print_json, table
 from nnapi.cli.progress import progress
-from nnapi.cli.quantization_losses import losses_as_data, measure_with_progress, show_losses, write_losses
+from nnapi.cli.quantization_losses import measure_with_progress, show_losses, write_losses
 from nnapi.errors import Mistake, NnapiError, UnusableFile
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, combine
@@ -171,7 +171,7 @@ def _print_losses(
     if html:
         write_losses(html, quantized, lost, title)
     if as_json:
-        print_json("compare-quantized", {"model": str(exact), "quantized": str(file), **losses_as_data(lost)})
+        print_json("compare-quantized", {"model": str(exact), "quantized": str(file), **asdict(lost)})
     else:
         show_losses(console(), lost, title, every)
 

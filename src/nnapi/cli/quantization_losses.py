@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from rich.text import Text
 
@@ -58,10 +57,6 @@ def describe_outputs(found: ModelLoss) -> str:
     if found.agreeing is None:
         return f"{', '.join(outputs)} on {samples}"
     return f"{', '.join(outputs)}; {found.agreeing} of {samples} with the same greatest score"
-
-
-def losses_as_data(found: ModelLoss) -> dict[str, Any]:
-    return asdict(found)
 
 
 def write_losses(file: Path, quantized: Model, found: ModelLoss, title: str) -> None:

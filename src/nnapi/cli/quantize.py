@@ -1,6 +1,6 @@
 """``nnapi quantize``: quantize a model with the library of its format, and show what each operation loses."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from nnapi.cli.exported_notes import read_notes
 from nnapi.cli.options import InputShapes, Json, ModelFile, Page, load, need_page
 from nnapi.cli.printing import console, print_json
 from nnapi.cli.progress import progress
-from nnapi.cli.quantization_losses import losses_as_data, measure_with_progress, show_losses, write_losses
+from nnapi.cli.quantization_losses import measure_with_progress, show_losses, write_losses
 from nnapi.cli.run_options import PixelMean, PixelRange, PixelStd, read_pixels
 from nnapi.errors import Mistake, UnusableFile
 from nnapi.printable import format_bytes, pluralize
@@ -109,7 +109,7 @@ def quantize(
     sizes = [file.stat().st_size for file in (model, output)]
     if as_json:
         facts = {"model": str(model), "file": str(output), "scheme": scheme, "inputs": len(inputs) * scheme.needs_data}
-        facts |= {"bytes_before": sizes[0], "bytes": sizes[1], "loss": found and losses_as_data(found)}
+        facts |= {"bytes_before": sizes[0], "bytes": sizes[1], "loss": found and asdict(found)}
         print_json("quantize", facts)
         return
     calibrated = f", calibrated with {pluralize(len(inputs), 'input')}" if scheme.needs_data else ""

@@ -1,6 +1,5 @@
 """The builder of a decomposition: rules call its methods to replace one call by simpler calls."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from nnapi.model.builder import Builder, Tensor
 from nnapi.model.call import Call
 from nnapi.model.emitter import Emitter
 from nnapi.model.model import Model
-from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import REGISTRY
 from nnapi.model.parameter import NCHW_TO_NHWC, NHWC_TO_NCHW
 from nnapi.operation_codes import Code
@@ -186,11 +185,6 @@ class Decomposition(Emitter[Tensor, OperandType], Builder):  # type: ignore[misc
         if self.value(x) is not None:
             return self.pick(x, axis, range(begin, begin + size))
         return super().block(x, axis, begin, size)
-
-
-def outer_and_inner(shape: Shape, axis: int) -> tuple[int, int]:
-    """Return the number of elements in the dimensions before an axis, and in those after it."""
-    return math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
 
 
 def read_stored(b: Decomposition, x: Tensor) -> Tensor:

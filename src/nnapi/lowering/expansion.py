@@ -62,7 +62,7 @@ class _Expanded:
     """The expansion of one model, operation by operation. ``nested`` has the expansions of the models within."""
 
     def __init__(self, model: Model, nested: dict[Model, Model], chosen: Container[int] | None) -> None:
-        self.given, self.nested, self.chosen = model, nested, chosen
+        self.given, self.chosen = model, chosen
         self.model = Model(model.name)
         self.model.permit_as(model)
         self.model.permit_high_ranks(True)  # decompositions may have them

@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.codes import OEM_SCALAR
 from nnapi.errors import BadDataError, UnmappableError, need
 from nnapi.model.graph import Operand
-from nnapi.model.memory import PROTECTIONS
+from nnapi.model.memory import PROTECTIONS, view_bytes
 from nnapi.model.operand import DTYPES, Array, stores
 
 
@@ -50,7 +50,7 @@ def as_bytes(operand: Operand, value: Any) -> Array:
         "value in foreign byte order",
         BadDataError,
     )
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return view_bytes(array)
 
 
 def need_size(operand: Operand, length: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nnapi.errors import NnapiError
 from nnapi.model.extension import EXTENSIONS
-from nnapi.model.memory import release_pages
+from nnapi.model.memory import release_pages, view_bytes
 from nnapi.model.model import Lifetime, Model, constants
 from nnapi.model.nesting import list_nested, list_references
 from nnapi.model.operand import Array, OperandType
@@ -84,9 +84,9 @@ def _list_parts(model: Model, known: Mapping[Model, bytes], releases_pages: bool
     yield marshal.dumps(_describe(model, known), MARSHAL)
     for value in constants(model):
         if value.nbytes < LARGE:
-            yield _as_bytes(value)
+            yield view_bytes(value)
         elif releases_pages:
-            yield digest(_as_bytes(value))
+            yield digest(view_bytes(value))
             release_pages([value])
         else:
             yield _hash_array(value)
@@ -98,9 +98,5 @@ def _hash_array(value: Array) -> bytes:
     if found is None or found[0]() is not value:
         if len(_arrays) > MOST_ARRAYS:
             _arrays.clear()
-        found = _arrays[id(value)] = ref(value), digest(_as_bytes(value))
+        found = _arrays[id(value)] = ref(value), digest(view_bytes(value))
     return found[1]
-
-
-def _as_bytes(value: Array) -> Array:
-    return np.ascontiguousarray(value).reshape(-1).view(np.uint8)

@@ -91,6 +91,11 @@ def need_whole(mappings: Iterable[Mapping]) -> None:
             raise UnmappableError(f"a mapped file was truncated: it has {size} bytes, {mapping.end} are needed")
 
 
+def view_bytes(array: Array) -> Array:
+    """Return the bytes of an array; a view if it is contiguous."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
 def need_memory(memory: object, what: str) -> None:
     """Raise UnexpectedNullError for None, BadDataError for any other object that is not a memory."""
     need(memory is not None, f"memory for {what} is None", UnexpectedNullError)

@@ -1,5 +1,6 @@
 """Arithmetic of dimensions."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,11 @@ def broadcast(names: tuple[str, str], a: Shape, b: Shape) -> Shape:
             "dimensions must be equal or 1"
         )
     return tuple([sizes[0] if sizes else 1 for sizes in wide])
+
+
+def outer_and_inner(shape: Shape, axis: int) -> tuple[int, int]:
+    """Return the number of elements in the dimensions before an axis, and in those after it."""
+    return math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
 
 
 def same_shape(input: OperandType, **others: Any) -> Shape:

@@ -19,7 +19,8 @@ from nnapi.model.precision import PrecisionName
 from nnapi.report.accuracy import measure_agreement
 from nnapi.report.engines import Engine, Nnapi, Run, UnsuitableError, command, save
 from nnapi.report.result import Measurement
-from nnapi.report.timing import time_call, time_calls
+from nnapi.report.timing import time_calls
+from nnapi.runtime.executors.stopwatch import time_call
 from nnapi.store.temporary import temporary_folder
 
 Step = Callable[[str], None]

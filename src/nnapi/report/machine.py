@@ -18,7 +18,7 @@ def machine() -> dict[str, str]:
     system = re.search(r'^PRETTY_NAME="?([^"\n]+)', _read("/etc/os-release"), re.MULTILINE)
     facts = {
         "processor": f"{name[1].strip()} ({architecture})" if name else platform.processor() or architecture,
-        "cores": f"{count_cores()} of {os.cpu_count()} usable",
+        "cores": f"{len(os.sched_getaffinity(0))} of {os.cpu_count()} usable",
         "memory": f"{int(total[1]) * 1024 / 1e9:.1f} GB" if total else "",
         "load before": f"{os.getloadavg()[0]:.2f} runnable threads in the last minute",
         "system": f"{system[1]}, {kernel}" if system else kernel,
@@ -34,10 +34,6 @@ def _find_version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return ""
-
-
-def count_cores() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 def _read(file: str) -> str:

@@ -4,13 +4,9 @@ import math
 import time
 from collections.abc import Callable, Iterator
 
+from nnapi.runtime.executors.stopwatch import time_call
+
 Call = Callable[[], object]
-
-
-def time_call(call: Call) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
 
 
 def time_calls(call: Call, seconds: float, least: int = 1, most: float = math.inf) -> Iterator[float]:

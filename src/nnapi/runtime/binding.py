@@ -8,7 +8,7 @@ import numpy as np
 
 from nnapi.codes import OEM_SCALAR
 from nnapi.errors import BadDataError, BadStateError, OpFailedError, UnmappableError, need
-from nnapi.model.memory import Memory
+from nnapi.model.memory import Memory, view_bytes
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, check_type, combine, stores
 from nnapi.runtime.compilation import Compilation
@@ -70,7 +70,7 @@ class Argument:
             target = self.bytes()
             if target.nbytes < array.nbytes:
                 return False
-            target[: array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            target[: array.nbytes] = view_bytes(array)
         return True
 
 

@@ -24,7 +24,7 @@ from nnapi.errors import (
     translate_errors,
 )
 from nnapi.model.lifecycle import State
-from nnapi.model.memory import PROTECTIONS, Memory, need_memory
+from nnapi.model.memory import PROTECTIONS, Memory, need_memory, view_bytes
 from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, combine
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.executors.output_check import describe_misfit
@@ -215,7 +215,7 @@ def _copy(source: Memory, target: Memory) -> None:
     size = source.size if contents is None else contents.nbytes
     need(size == target.size, f"the source has {size} bytes, the target {target.size}", BadDataError)
     need(target.writable, "the target cannot be written to", UnmappableError)
-    target.view()[:] = source.view() if contents is None else np.ascontiguousarray(contents).reshape(-1).view(np.uint8)
+    target.view()[:] = source.view() if contents is None else view_bytes(contents)
 
 
 class HardwareBufferFormat(IntEnum):

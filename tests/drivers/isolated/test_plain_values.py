@@ -13,6 +13,7 @@ from nnapi.drivers.isolated import plain_values
 from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, OutOfMemoryError
 from nnapi.model.content_hash import hash_content
 from nnapi.model.extension import EXTENSIONS, Extension, ExtensionType
+from nnapi.model.memory import view_bytes
 from nnapi.model.operand import ChannelQuantization, OperandType
 from nnapi.model.precision import Precision
 from nnapi.trace import Span
@@ -74,7 +75,7 @@ def test_what_is_no_error_of_ours(error: Exception, kind: type[Exception], messa
 
 def back(model: Model) -> Model:
     described, arrays = plain_values.of_model(model)
-    flat = [plain_values.of_bytes(array) for array in arrays]
+    flat = [view_bytes(array) for array in arrays]
     for array in flat:
         array.flags.writeable = False
     return plain_values.to_model(sent(described), flat.__getitem__)
@@ -191,8 +192,8 @@ def test_spans() -> None:
 
 def test_the_bytes_of_an_array() -> None:
     array = np.array([[1, 2], [3, 4]], np.int16)
-    flat = plain_values.of_bytes(array)
+    flat = view_bytes(array)
     assert (flat.shape, flat.dtype) == ((8,), np.uint8)
     assert np.shares_memory(flat, array)
-    assert plain_values.of_bytes(array.T).tolist() == [1, 0, 3, 0, 2, 0, 4, 0]
-    assert plain_values.of_bytes(np.array(5, np.int32)).tolist() == [5, 0, 0, 0]
+    assert view_bytes(array.T).tolist() == [1, 0, 3, 0, 2, 0, 4, 0]
+    assert view_bytes(np.array(5, np.int32)).tolist() == [5, 0, 0, 0]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from nnapi.drivers.isolated.descriptors import need_shared, shared_file
-from nnapi.drivers.isolated.plain_values import of_bytes
 from nnapi.errors import BadDataError, need
+from nnapi.model.memory import view_bytes
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 
@@ -76,6 +76,6 @@ def copy_in(arena: Arena | None, arrays: Sequence[Array | None], free: int) -> t
         return None, at
     for array, location in zip(arrays, locations, strict=True):
         if array is not None and location is not None:
-            data = of_bytes(array)
+            data = view_bytes(array)
             arena.view(location[0], data.shape, data.dtype)[...] = data
     return locations, at

@@ -8,10 +8,9 @@ from typing import Any
 
 from nnapi.drivers.isolated.arena import round_up
 from nnapi.drivers.isolated.descriptors import memory_file, need_constants
-from nnapi.drivers.isolated.plain_values import of_bytes
 from nnapi.drivers.isolated.protocol import MOST_DESCRIPTORS
 from nnapi.errors import BadDataError, need
-from nnapi.model.memory import Memory, mappings
+from nnapi.model.memory import Memory, mappings, view_bytes
 from nnapi.model.operand import Array
 
 MapFile = Callable[[int, int], Memory]
@@ -29,7 +28,7 @@ def lay_out(arrays: Sequence[Array]) -> tuple[dict[str, Any], list[int]]:
     for array in arrays:
         found = _in_file(array, files, descriptors)
         if found is None:
-            data = of_bytes(array)
+            data = view_bytes(array)
             found = [-1, size, data.nbytes]  # -1: the last file; offset; length
             length = round_up(data.nbytes)
             packed += [data, bytes(length - data.nbytes)]

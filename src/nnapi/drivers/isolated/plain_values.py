@@ -173,8 +173,3 @@ def of_span(span: Span) -> Values:
 def to_span(values: Values, process: int) -> Span:
     label, start, end, thread, name, args, depth = values
     return Span(parse_label(str(label)), int(start), int(end), process, int(thread), str(name), dict(args), int(depth))
-
-
-def of_bytes(array: Array) -> Array:
-    """Return the bytes of an array; a view if it is contiguous."""
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

@@ -32,7 +32,7 @@ class StepMatch(Match):
     def is_same(a: Bound, b: Bound) -> bool:
         if isinstance(a, Value) and isinstance(b, Value):
             return a is b or (a.array is not None and b.array is not None and np.array_equal(a.array, b.array))
-        return not isinstance(a, Value) and not isinstance(b, Value) and is_close(a, b)
+        return not isinstance(a, Value) and not isinstance(b, Value) and math.isclose(a, b, rel_tol=TOLERANCE)
 
 
 def fuses(step: Step) -> bool:
@@ -41,10 +41,6 @@ def fuses(step: Step) -> bool:
         return False
     activation = step.inputs[2].array
     return activation is None or activation.item() != FuseCode.FUSED_NONE
-
-
-def is_close(a: float, b: float, tolerance: float = TOLERANCE) -> bool:
-    return math.isclose(a, b, rel_tol=tolerance)
 
 
 def number_of(value: Value) -> float | None:

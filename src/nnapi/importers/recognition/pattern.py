@@ -18,7 +18,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode as O
 from nnapi.importers.graph import Step, Value
-from nnapi.importers.recognition.match import TOLERANCE, TOLERANCE_OF_HALVES, is_close, number_of
+from nnapi.importers.recognition.match import TOLERANCE, TOLERANCE_OF_HALVES, number_of
 from nnapi.operation_codes import Code
 from nnapi.rewriting import pattern as general
 from nnapi.rewriting.pattern import Kinds, Match
@@ -164,7 +164,7 @@ class Chain(Pattern):
         tolerance = TOLERANCE if value.type.dtype != np.float16 else TOLERANCE_OF_HALVES
         for found, number in self._split(self.parts, value, match):
             if not isinstance(self.number, str):
-                if is_close(number, self.number, tolerance):
+                if math.isclose(number, self.number, rel_tol=tolerance):
                     yield found
             elif (bound := found.bind(self.number, number)) is not None:
                 yield bound

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition_builder import Decomposition, decomposition, outer_and_inner
+from nnapi.lowering.decomposition_builder import Decomposition, decomposition
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import Array
 from nnapi.operation_codes import CompositeCode as Composite
-from nnapi.ops.shapes import axis_of
+from nnapi.ops.shapes import axis_of, outer_and_inner
 from nnapi.ops.slice import slice_steps
 
 SWAPPED = (0, 2, 1, 3)

@@ -148,9 +148,9 @@ class TfliteContext(lowering.Context, ABC):
         """Return a new float32 tensor of the same shape if the tensor is quantized; else the tensor itself."""
         return tensor.like(type="f32", scale=0.0, zero_point=0) if tensor.is_quantized else tensor
 
-    def real_result(self, position: int = 0) -> Tensor:
-        """Return a new float32 tensor with the shape of a result, for :meth:`store`."""
-        return self.float_like(self.result(position))
+    def real_result(self) -> Tensor:
+        """Return a new float32 tensor with the shape of the first result, for :meth:`store`."""
+        return self.float_like(self.result())
 
     def store(self, real: Tensor, position: int = 0) -> Tensor:
         """Convert a float32 tensor to the type of a result, which is quantized or float32."""

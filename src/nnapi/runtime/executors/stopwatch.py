@@ -16,13 +16,13 @@ ROUNDS = 5
 
 def is_faster(one: Callable[[], object], other: Callable[[], object]) -> bool:
     """Compare the shortest runs of two ways to run, which take turns."""
-    times = [(_measure(one), _measure(other)) for _ in range(ROUNDS)]
+    times = [(time_call(one), time_call(other)) for _ in range(ROUNDS)]
     return min(first for first, _ in times) < min(second for _, second in times)
 
 
-def _measure(run: Callable[[], object]) -> float:
+def time_call(call: Callable[[], object]) -> float:
     begin = time.perf_counter()
-    run()
+    call()
     return time.perf_counter() - begin
 
 

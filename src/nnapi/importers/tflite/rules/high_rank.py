@@ -16,6 +16,7 @@ from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode, is_alike
 from nnapi.importers.tflite.rules import HIGH_RANK, OF_HIGH_RANK, RULES
 from nnapi.importers.tflite.rules.indexing import FULL, plan_slice, write_slice
 from nnapi.model.operand import Shape
+from nnapi.ops.shapes import outer_and_inner
 
 MOVES = "RESHAPE SQUEEZE EXPAND_DIMS TRANSPOSE CONCATENATION PACK UNPACK SPLIT TILE BROADCAST_TO SLICE"
 REDUCTIONS = "SUM MEAN REDUCE_MAX REDUCE_MIN REDUCE_PROD REDUCE_ANY REDUCE_ALL"
@@ -43,10 +44,6 @@ class RowNode(TfliteNode):
 
 def shape_of(node: TfliteNode, i: int) -> Shape:
     return node.static_shape_of(node.input(i))
-
-
-def sizes_around_axis(shape: Shape, axis: int) -> tuple[int, int]:
-    return math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
 
 
 @HIGH_RANK.register("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
@@ -87,7 +84,7 @@ def concatenate_or_pack(node: TfliteNode) -> None:
     out, is_pack = node.static_shape_of(node.output), node.kind == "PACK"
     expressible(is_pack or not node.options.activation, "NNAPI fuses no activation with a CONCATENATION")
     axis = node.axis(node.options.axis, len(out))
-    before, behind = sizes_around_axis(out, axis)
+    before, behind = outer_and_inner(out, axis)
     pieces = []
     for i in range(node.count):
         width = 1 if is_pack else shape_of(node, i)[axis]
@@ -105,7 +102,7 @@ def cut(node: TfliteNode) -> None:
         f"shape {list(shape)} cannot be split into {count} outputs along axis {axis}",
         BadDataError,
     )
-    before, behind = sizes_around_axis(shape, axis)
+    before, behind = outer_and_inner(shape, axis)
     for j, piece in enumerate(node.split(node.reshape(node.row(i), (before, shape[axis], behind)), 1, count)):
         node.deliver_row(piece, j)
 
@@ -148,7 +145,7 @@ def reduce(node: TfliteNode) -> None:
     expressible(is_exact, f"it reduces quantized values along {len(axes)} axes that are not adjacent")
     sizes, row = list(shape), node.row(0)
     for axis in axes:
-        before, behind = sizes_around_axis(tuple(sizes), axis)
+        before, behind = outer_and_inner(tuple(sizes), axis)
         row = _reduce(node, node.reshape(row, (before, sizes[axis], behind)), [1])
         sizes[axis] = 1
     node.deliver_row(row)
@@ -207,7 +204,7 @@ def compute_along_last(node: TfliteNode) -> None:
 def cumsum(node: TfliteNode) -> None:
     shape = shape_of(node, 0)
     axis = node.axis(node.number(1), len(shape))
-    before, behind = sizes_around_axis(shape, axis)
+    before, behind = outer_and_inner(shape, axis)
     merged = before, shape[axis], behind
     apply_to_rows(node, [node.reshape(node.row(0), merged), node.graph.ints([1])], merged)
 
@@ -238,7 +235,7 @@ def pad(node: TfliteNode) -> None:
     others = [node.input(i) for i in range(2, node.count)]
     for axis, (low, high) in enumerate(np.reshape(node.numbers(1), (-1, 2)).tolist()):
         if low or high:
-            before, behind = sizes_around_axis(tuple(sizes), axis)
+            before, behind = outer_and_inner(tuple(sizes), axis)
             laid = node.reshape(row, (before, sizes[axis], behind))
             sizes[axis] += low + high
             rows = [laid, node.graph.ints([[0, 0], [low, high], [0, 0]]), *others]
@@ -254,7 +251,7 @@ def strided_slice(node: TfliteNode) -> None:
         taken = range(*slice(part.begin, part.end, part.stride).indices(sizes[axis]))
         if taken == range(sizes[axis]):
             continue
-        before, behind = sizes_around_axis(tuple(sizes), axis)
+        before, behind = outer_and_inner(tuple(sizes), axis)
         laid = node.reshape(row, (before, sizes[axis], behind))
         sizes[axis] = len(taken)
         inner = RowNode(node, [laid], (before, sizes[axis], behind))
@@ -288,7 +285,7 @@ def repeat_row(node: TfliteNode, row: Value, shape: Shape, counts: Sequence[int]
         return _scale_image(node, row, shape, axes, [counts[axis] for axis in axes])
     sizes = list(shape)
     for axis in reversed(axes):
-        before, behind = sizes_around_axis(tuple(sizes), axis)
+        before, behind = outer_and_inner(tuple(sizes), axis)
         laid = node.reshape(row, (before, sizes[axis], behind))
         sizes[axis] *= counts[axis]
         wide = (before, sizes[axis], behind)
