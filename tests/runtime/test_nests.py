@@ -12,10 +12,11 @@ from nnapi.drivers.reference import ReferenceDriver
 from nnapi.model.content_hash import hash_content
 from nnapi.runtime.costs.prices import MOST, Prices
 from nnapi.runtime.planning.plan import If, Plan
-from nnapi.runtime.planning.planner import DIVIDED, make_plan
+from nnapi.runtime.planning.planner import DIVIDED
 from nnapi.testing.record import example_of
 from tests.nest_cases import DEEP, nest
 from tests.runtime.device_cases import ABS, NEG, REFERENCE, limited
+from tests.runtime.planning_cases import make_plan
 
 FAST = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
 TRUE, FALSE = np.array([1], np.uint8), np.array([0], np.uint8)

@@ -33,7 +33,6 @@ from nnapi.errors import (
 )
 from nnapi.runtime.costs.prices import TURNS, Prices
 from nnapi.runtime.planning.plan import Run
-from nnapi.runtime.planning.planner import make_plan
 from tests.graphs import finished
 from tests.runtime.control_cases import PAIR, branch, counting
 from tests.runtime.device_cases import (
@@ -48,6 +47,7 @@ from tests.runtime.device_cases import (
     chained,
     limited,
 )
+from tests.runtime.planning_cases import make_plan
 
 FAST = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
 LOW_POWER = PreferenceCode.PREFER_LOW_POWER

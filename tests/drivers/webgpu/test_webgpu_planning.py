@@ -5,6 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tests.runtime.planning_cases import make_plan
+
 pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
 
 from nnapi import Builder, Device, Model, compile, device, tensor
@@ -12,7 +14,7 @@ from nnapi.codes import PreferenceCode
 from nnapi.contract.driver import Verdict
 from nnapi.drivers.webgpu.driver import WebGpuDriver
 from nnapi.runtime.planning.device_answers import DeviceAnswers
-from nnapi.runtime.planning.planner import make_first_plan, make_plan
+from nnapi.runtime.planning.planner import make_first_plan
 
 
 def make_image_model() -> Model:

@@ -11,9 +11,9 @@ from nnapi.model.nesting import list_call_references
 from nnapi.runtime.costs.prices import NOMINAL, TURNS, Prices, performance, predict
 from nnapi.runtime.planning.device_answers import CUT
 from nnapi.runtime.planning.plan import If, Run, Step
-from nnapi.runtime.planning.planner import make_plan
 from tests.runtime.control_cases import branch, counting
 from tests.runtime.device_cases import REFERENCE, chain, limited
+from tests.runtime.planning_cases import make_plan
 
 FAST = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
 CLASS = Kind.ELEMENTWISE, Element.FLOAT32

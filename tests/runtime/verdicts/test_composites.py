@@ -32,10 +32,10 @@ from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.spare import Spare
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device, device
-from nnapi.runtime.planning.planner import make_plan
 from nnapi.runtime.settings import Partitioning
 from nnapi.runtime.verdicts.composites import DriverAdapter
 from nnapi.runtime.verdicts.verdicts import find_verdicts
+from tests.runtime.planning_cases import make_plan
 
 SIGMOID, TANH = 6, 4
 """Numbers of activations."""

@@ -57,11 +57,13 @@ class Spare:
 
     def prepare(self, *, after_failure: bool = False) -> ReadyPlan:
         """Prepare the question's model on the CPU; after a failure, with the number of threads as the only option."""
-        from nnapi.runtime.planning.planner import make_plan
+        from nnapi.runtime.planning.device_answers import DeviceAnswers
+        from nnapi.runtime.planning.planner import make_plans
 
         cpu = need_value(self._cpu, "there is no CPU device to compile the whole model for")
         model, options = self._question.model, self._plain_options if after_failure else self._question.options
-        plan = make_plan(model, [cpu], options.preference)
+        answers = DeviceAnswers(model, [cpu], options.preference, is_no_choice=True)
+        (plan,) = make_plans(answers, compared=False)
         return ReadyPlan(plan, queue_on_device(cpu, plan.only_run, prepare_by_driver(cpu, model, options), options))
 
 

@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from functools import partial
 
-from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperationCode, PreferenceCode
+from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperationCode
 from nnapi.contract.driver import Verdict
 from nnapi.errors import need_value
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import depths, list_call_references
 from nnapi.operation_codes import COMPOSITE_CODES
-from nnapi.runtime.costs.prices import Tables
 from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.planning.candidates import list_candidates
-from nnapi.runtime.planning.device_answers import DeviceAnswers, Exclusions
+from nnapi.runtime.planning.device_answers import DeviceAnswers
 from nnapi.runtime.planning.grouping import group_by_owner
 from nnapi.runtime.planning.partition import Assignment, Problem, partition
 from nnapi.runtime.planning.plan import If, Plan, Run, Step, While, run_everything_on
@@ -38,22 +37,11 @@ DIVIDED = 8
 """Control flow nested deeper than this runs undivided."""
 
 
-def make_plan(
-    model: Model,
-    devices: Sequence[Device],
-    preference: PreferenceCode,
-    exclusions: Exclusions | None = None,
-    tables: Tables | None = None,
-) -> Plan:
-    """Return the plan for a finished model; BadDataError, with reasons, if no device supports an operation."""
-    answers = DeviceAnswers(model, devices, preference, exclusions, tables, is_no_choice=len(devices) == 1)
-    return make_plans(answers, compared=False)[0]
-
-
 @Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
 def make_plans(answers: DeviceAnswers, *, compared: bool = True) -> list[Plan]:
     """Return a list with the best plan. If ``compared``, return the first plan to run, then the others, the fastest
-    first, each followed by its device's other variants."""
+    first, each followed by its device's other variants. BadDataError, with reasons, if no device supports an operation.
+    """
     answers = _expand_untaken(answers)
     answers.need_taken()
     if len(answers.devices) == 1:
