@@ -3,7 +3,16 @@
 import pytest
 
 from nnapi.contract import winograd
-from nnapi.contract.winograd import FORCED, FORCED_IN_BOTH, IN_BOTH, PLAIN, FloatWidth, find_float_width
+from nnapi.contract.winograd import (
+    FORCED,
+    FORCED_IN_BOTH,
+    IN_BOTH,
+    PLAIN,
+    FloatWidth,
+    describe_costs,
+    find_float_width,
+    multiplies_bytes,
+)
 
 
 def test_variants_are_told_apart_by_their_names() -> None:
@@ -34,3 +43,22 @@ def test_the_width_follows_from_the_instruction_sets(
         assert find_float_width() is width
     finally:
         find_float_width.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("sets", "is_fast"),
+    [
+        ({"avx2", "fma"}, False),
+        ({"avx512f", "avx2", "fma"}, False),
+        ({"avx2", "avx_vnni"}, True),
+        ({"avx512f", "avx512_vnni"}, True),
+        ({"avx512f", "amx_int8"}, True),
+        ({"asimd"}, False),
+        ({"asimd", "asimddp"}, True),
+        ({"asimd", "i8mm"}, True),
+    ],
+)
+def test_products_of_bytes_need_instructions(sets: set[str], is_fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(winograd, "find_instruction_sets", lambda: frozenset(sets))
+    assert multiplies_bytes() == is_fast
+    assert describe_costs() == f"{find_float_width()}{', byte products' if is_fast else ''}"

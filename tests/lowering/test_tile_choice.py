@@ -9,7 +9,7 @@ from nnapi.contract.winograd import FORCED, FORCED_IN_BOTH, IN_BOTH, PLAIN, Floa
 from nnapi.lowering import tile_choice
 from nnapi.lowering.tile_choice import BOTH, DIRECT, Costs, Layer, choose_tile, find_tiles, list_layers, predict
 from nnapi.model.precision import Precision
-from tests.lowering.winograd.winograd_cases import make_chain, make_convolution
+from tests.lowering.winograd.winograd_cases import make_chain, make_convolution, make_quantized
 
 MACS_ONLY = Costs(0.0, 1e-12, 0.0, 0.0, 0.0, 0.0, 0.0)
 DEAR = Costs(1.0, 1e-12, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -51,6 +51,13 @@ def test_layers_of_short_phases_stay_direct_unless_they_are_forced() -> None:
     assert choose_tile(MACS_ONLY, short, FORCED)[0] == (6, 4)
 
 
+def test_layers_of_few_output_channels_stay_direct_unless_they_are_forced() -> None:
+    for units, tile in ((16, (6, 4)), (15, DIRECT)):
+        layer = Layer((1, 16, 16, units), 32, (3, 3))
+        assert choose_tile(MACS_ONLY, layer, PLAIN)[0] == tile
+        assert choose_tile(MACS_ONLY, layer, FORCED)[0] == (6, 4)
+
+
 def test_the_fastest_permitted_tile_is_chosen() -> None:
     assert choose_tile(MACS_ONLY, LAYER, PLAIN)[0] == (6, 4)
     assert choose_tile(MACS_ONLY, LAYER, IN_BOTH)[0] == BOTH
@@ -80,6 +87,47 @@ def test_only_dense_float32_convolutions_with_stride_1_and_constants_are_layers(
     x = dynamic.input(nnapi.tensor("float32", (1, 0, 0, 4)), "x")
     dynamic.output(dynamic.conv_2d(x, np.zeros((4, 3, 3, 4), np.float32), np.zeros(4, np.float32), "SAME", 1, 1, 0))
     assert not [*list_layers(dynamic.finish())]
+
+
+BYTES = MACS_ONLY._replace(byte_mac=1e-12)
+
+
+def test_quantized_layers_are_chosen_where_products_of_bytes_are_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_quantized((1, 8, 8, 16), np.ones((16, 3, 3, 16)))
+    assert not [*list_layers(model)]
+    ((_, layer),) = list_layers(model, in_bytes=True)
+    assert layer._replace(integers=None) == Layer((1, 8, 8, 16), 16, (3, 3))
+    for is_fast, tiles in ((False, {0: (4, 4)}), (True, {})):
+        monkeypatch.setattr(tile_choice, "multiplies_bytes", lambda is_fast=is_fast: is_fast)
+        assert find(model, PLAIN, BYTES) == find(model, IN_BOTH, BYTES) == tiles
+        assert find(model, FORCED, BYTES) == {0: (4, 4)}
+        assert find(model, FORCED, MACS_ONLY) == {}, "the engine has no costs of 8-bit layers"
+
+
+def test_a_quantized_layer_takes_the_fastest_tile_that_is_exact() -> None:
+    """All weights and inputs at their ends: along both dimensions, a float32 holds half as many units."""
+    for depth, tile in ((14, (4, 4)), (28, (4, 0)), (29, DIRECT)):
+        model = make_quantized((1, 8, 8, depth), np.full((16, 3, 3, depth), -128), zero_points=(-128, 0))
+        ((_, layer),) = list_layers(model, in_bytes=True)
+        for variant in (PLAIN, FORCED):
+            assert choose_tile(BYTES, layer, variant)[0] == tile
+
+
+def test_conversions_of_a_quantized_layer_count() -> None:
+    model = make_quantized((1, 8, 6, 16), np.ones((20, 3, 3, 16)))
+    ((_, layer),) = list_layers(model, in_bytes=True)
+    costs = BYTES._replace(byte_mac=3e-12)
+    direct = predict(MACS_ONLY, layer._replace(integers=None), DIRECT)
+    assert predict(costs, layer, DIRECT) == pytest.approx(3 * direct)
+    assert predict(costs, layer, (4, 0)) == predict(MACS_ONLY, layer._replace(integers=None), (4, 0))
+    dear = predict(costs._replace(conversion=1e-9), layer, (4, 0)) - predict(costs, layer, (4, 0))
+    assert dear == pytest.approx(1e-9 * 8 * 6 * 36)
+
+
+def test_only_bytes_with_constants_and_filters_of_three_taps_are_layers() -> None:
+    for size, count in ((1, 0), (3, 1), (5, 0)):
+        model = make_quantized((1, 8, 8, 4), np.ones((4, size, size, 4)), padding=(0, 0, 0, 0))
+        assert len([*list_layers(model, in_bytes=True)]) == count
 
 
 def test_nothing_is_chosen_for_another_variant_or_a_lower_precision() -> None:

@@ -43,3 +43,17 @@ def find_float_width() -> FloatWidth:
     if {"avx2", "fma"} <= sets:
         return FloatWidth.AVX2
     return FloatWidth.NEON if "asimd" in sets else FloatWidth.OTHER
+
+
+BYTE_PRODUCTS = frozenset({"amx_int8", "avx512_vnni", "avx_vnni", "asimddp", "i8mm"})
+"""Instruction sets that multiply and add bytes faster than floats."""
+
+
+def multiplies_bytes() -> bool:
+    """Return whether direct 8-bit convolutions are faster than any in float32."""
+    return not BYTE_PRODUCTS.isdisjoint(find_instruction_sets())
+
+
+def describe_costs() -> str:
+    """Return the facts about the processor that the choice of layers depends on."""
+    return f"{find_float_width()}{', byte products' if multiplies_bytes() else ''}"

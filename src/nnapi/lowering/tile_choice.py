@@ -1,14 +1,25 @@
 """Choice of the convolutions to compute with fewer multiplications, and of their tiles, by predicted time alone."""
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.contract.winograd import IN_BOTH, PLAIN, FloatWidth, find_float_width, is_forced, is_winograd, may_use_both
+from nnapi.contract.winograd import (
+    IN_BOTH,
+    PLAIN,
+    FloatWidth,
+    find_float_width,
+    is_forced,
+    is_winograd,
+    may_use_both,
+    multiplies_bytes,
+)
 from nnapi.errors import NnapiError
 from nnapi.lowering.lower import KnownTypes, normalize_call
-from nnapi.lowering.winograd.transforms import make_transform
+from nnapi.lowering.winograd.integers import BYTES, Integers, read_integers
+from nnapi.lowering.winograd.transforms import find_transforms, make_transform
 from nnapi.model.call import NotYetKnown
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.operand import Shape
@@ -18,6 +29,8 @@ from nnapi.ops.shapes import Padding, Pair
 DIRECT = (0, 0)
 ACCURATE = (6, 0), (0, 6), (4, 4), (6, 4)
 """Tiles, as multiplications along the height and the width, with an error of a few float32 roundings."""
+WHOLE = (4, 0), (0, 4), (4, 4)
+"""Tiles whose transforms are exact for integers."""
 BOTH = (6, 6)
 TAPS = {4: (3,), 6: (3, 5)}
 """Filter sizes for each number of multiplications."""
@@ -30,13 +43,14 @@ MOVE_OPERATORS, MOVE = 8, 3.0
 SHORT = 8
 """Length of phases up to which engines compute them slowly."""
 VECTOR = 16
-"""Output channels that are computed together."""
+"""Output channels that are computed together. Layers with fewer stay direct: engines have kernels for some of these."""
 
 
 class Costs(NamedTuple):
     """An engine's seconds on one thread: per operator, MAC, convolution result, value of an image transformed along the
     height or the width (per tap), value of a sum of products, and filter value. A convolution computes ``block`` pixels
-    together."""
+    together. ``byte_mac`` is the time of a MAC of a direct 8-bit convolution on a processor without instructions for
+    products of bytes, 0 if 8-bit layers stay direct; ``conversion`` that of a value from bytes to floats, or back."""
 
     operator: float
     mac: float
@@ -46,6 +60,8 @@ class Costs(NamedTuple):
     sum: float
     weight: float
     block: int = 1
+    byte_mac: float = 0.0
+    conversion: float = 0.0
 
 
 ESTIMATES: Mapping[FloatWidth, tuple[float, float]] = {
@@ -64,17 +80,19 @@ def find_costs(measured: Mapping[FloatWidth, Costs]) -> Costs:
     if found := measured.get(width):
         return found
     known, (mac, others) = measured[FloatWidth.AVX512], ESTIMATES[width]
-    scaled = {name: seconds * (mac if name == "mac" else others) for name, seconds in known._asdict().items()}
+    scaled = {name: cost * (mac if name.endswith("mac") else others) for name, cost in known._asdict().items()}
     return Costs(**{**scaled, "block": known.block})
 
 
 class Layer(NamedTuple):
-    """A dense convolution with stride 1: dimensions of its result, input channels, filter size and dilation."""
+    """A dense convolution with stride 1: dimensions of its result, input channels, filter size and dilation, and its
+    integers if it is quantized."""
 
     result: Shape
     depth: int
     size: Pair
     dilation: Pair = (1, 1)
+    integers: Integers | None = None
 
     @property
     def phases(self) -> Shape:
@@ -84,12 +102,16 @@ class Layer(NamedTuple):
 
     def list_tiles(self, variant: str) -> list[Pair]:
         """Return the tiles that a variant permits."""
-        tiles = [*ACCURATE, BOTH] if may_use_both(variant) else ACCURATE
+        tiles = WHOLE if self.integers else [*ACCURATE, BOTH] if may_use_both(variant) else ACCURATE
         return [
             tile
             for tile in tiles
             if all(not products or k in TAPS[products] for products, k in zip(tile, self.size, strict=True))
         ]
+
+    def is_exact(self, tile: Pair) -> bool:
+        """Return whether a tile keeps integers, if the layer has some."""
+        return not self.integers or self.integers.are_exact(find_transforms(tile, self.size))
 
     def count_weights(self, tile: Pair) -> int:
         """Return the number of values of the transformed filter."""
@@ -99,12 +121,21 @@ class Layer(NamedTuple):
 
 def predict(costs: Costs, layer: Layer, tile: Pair) -> float:
     """Return the seconds of a layer with a tile. Tiles of a dilated layer cover its phases, to which it is moved."""
+    if layer.integers:
+        return _predict_quantized(costs, layer, tile)
     if tile == DIRECT or layer.dilation == (1, 1):
         return _predict(costs, layer.result, layer.depth, layer.size, tile)
     batches, height, width, units = layer.phases
     moved = batches * height * width * (layer.depth + units)
     moves = MOVE_OPERATORS * costs.operator + MOVE * costs.sum * moved
     return moves + _predict(costs, layer.phases, layer.depth, layer.size, tile)
+
+
+def _predict_quantized(costs: Costs, layer: Layer, tile: Pair) -> float:
+    if tile == DIRECT:
+        return predict(costs._replace(mac=costs.byte_mac), layer._replace(integers=None), DIRECT)
+    values = math.prod(layer.result[:3]) * (layer.depth + layer.result[3])
+    return costs.conversion * values + predict(costs, layer._replace(integers=None), tile)
 
 
 def _predict(costs: Costs, result: Shape, depth: int, size: Pair, tile: Pair) -> float:
@@ -134,27 +165,31 @@ def _predict(costs: Costs, result: Shape, depth: int, size: Pair, tile: Pair) ->
 
 def choose_tile(costs: Costs, layer: Layer, variant: str) -> tuple[Pair, float]:
     """Return the fastest tile of a variant, and the seconds that it saves: DIRECT, unless it gains LEAST_GAIN or is
-    forced."""
+    forced, and is exact where it must be."""
     times = {tile: predict(costs, layer, tile) for tile in layer.list_tiles(variant)}
-    if not times:
-        return DIRECT, 0.0
-    direct, best = predict(costs, layer, DIRECT), min(times, key=times.__getitem__)
+    direct = predict(costs, layer, DIRECT)
     is_long = layer.dilation == (1, 1) or min(layer.phases[1:3]) > SHORT
-    gains = is_long and direct >= LEAST_GAIN * times[best]
-    return (best, direct - times[best]) if gains or is_forced(variant) else (DIRECT, 0.0)
+    is_large = is_long and layer.result[3] >= VECTOR
+    for tile in sorted(times, key=times.__getitem__):
+        gains = is_large and direct >= LEAST_GAIN * times[tile]
+        if (gains or is_forced(variant)) and layer.is_exact(tile):
+            return tile, direct - times[tile]
+    return DIRECT, 0.0
 
 
 def find_tiles(costs: Costs, model: Model, variant: str, precision: Precision) -> Mapping[int, Pair]:
     """Return the tiles of a variant by operation number; none if the engine computes in less than float32, as the
     transforms multiply values by up to 100."""
-    return _choose_tiles(costs, model, variant)[0] if is_winograd(variant) and precision is Precision.FLOAT32 else {}
+    if not is_winograd(variant) or precision is not Precision.FLOAT32:
+        return {}
+    return _choose_tiles(costs, _list_permitted(costs, model, variant), variant)[0]
 
 
-def _choose_tiles(costs: Costs, model: Model, variant: str) -> tuple[dict[int, Pair], float]:
+def _choose_tiles(costs: Costs, layers: Mapping[int, Layer], variant: str) -> tuple[dict[int, Pair], float]:
     """Return the tile of each layer that is not direct, by operation number, and the seconds that they save."""
     tiles: dict[int, Pair] = {}
     saved, nbytes = 0.0, 0
-    for number, layer in list_layers(model):
+    for number, layer in layers.items():
         tile, gain = choose_tile(costs, layer, variant)
         size = 4 * layer.count_weights(tile)
         if tile != DIRECT and nbytes + size <= MOST_BYTES:
@@ -163,12 +198,20 @@ def _choose_tiles(costs: Costs, model: Model, variant: str) -> tuple[dict[int, P
     return tiles, saved
 
 
-def list_layers(model: Model) -> Iterator[tuple[int, Layer]]:
-    """Yield the dense float32 convolutions with stride 1, static shapes, phases, and constant filters and biases."""
+def _list_permitted(costs: Costs, model: Model, variant: str) -> Mapping[int, Layer]:
+    """Return the layers, with those of 8 bits if the engine has costs of them. A processor that multiplies bytes fast
+    computes these directly, unless another way is forced."""
+    in_bytes = costs.byte_mac > 0 and (is_forced(variant) or not multiplies_bytes())
+    return dict(list_layers(model, in_bytes=in_bytes))
+
+
+def list_layers(model: Model, *, in_bytes: bool = False) -> Iterator[tuple[int, Layer]]:
+    """Yield the dense float32 convolutions with stride 1, static shapes, phases, and constant filters and biases. Yield
+    8-bit ones too if ``in_bytes``."""
     types = KnownTypes(model, {operand.index: operand.type for operand in model.operands})
     values = {operand.index: operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT}
     for call in model.operations:
-        if is_candidate(model, call) and model.operands[call.inputs[0]].type.is_known:
+        if is_candidate(model, call, in_bytes=in_bytes) and model.operands[call.inputs[0]].type.is_known:
             try:
                 found = normalize_call(model, call, types, values.get)
             except (NnapiError, NotYetKnown):
@@ -178,7 +221,9 @@ def list_layers(model: Model) -> Iterator[tuple[int, Layer]]:
             is_dense = filter[3] == given["input"].dimensions[3]
             dilation = given["dilation"]
             if is_dense and given["stride"] == (1, 1) and has_phases(given["padding"], dilation) and min(result) > 0:
-                yield call.number, Layer(result, filter[3], filter[1:3], dilation)
+                is_quantized = given["input"].code in BYTES
+                integers = read_integers(found, types, values) if is_quantized else None
+                yield call.number, Layer(result, filter[3], filter[1:3], dilation, integers)
 
 
 def has_phases(padding: Padding, dilation: Pair) -> bool:
@@ -187,15 +232,18 @@ def has_phases(padding: Padding, dilation: Pair) -> bool:
     return all(before % step == 0 for (before, _), step in zip(padding, dilation, strict=True))
 
 
-def is_candidate(model: Model, call: OperationCall) -> bool:
-    """Return whether a call may be a layer if its shapes are static: a float32 CONV_2D with a constant bias, and a
-    constant filter of a size in TAPS."""
+def is_candidate(model: Model, call: OperationCall, *, in_bytes: bool) -> bool:
+    """Return whether a call may be a layer if its shapes are static: a CONV_2D in float32, or in 8 bits if
+    ``in_bytes``, with a constant bias, and a constant filter of a size in TAPS."""
     if call.code != OperationCode.CONV_2D:
         return False
     x, filter, bias = (model.operands[index] for index in call.inputs[:3])
-    are_constant = filter.lifetime is bias.lifetime is Lifetime.CONSTANT
+    if not filter.lifetime is bias.lifetime is Lifetime.CONSTANT:
+        return False
     are_floats = {each.type.code for each in (x, filter, bias)} == {OperandCode.TENSOR_FLOAT32}
-    return are_constant and are_floats and {1} < {1, *filter.type.dimensions[1:3]} <= {1, *TAPS[6]}
+    are_bytes = in_bytes and x.type.code in BYTES and bias.type.code == OperandCode.TENSOR_INT32
+    sizes = TAPS[4] if are_bytes else TAPS[6]
+    return (are_floats or are_bytes) and {1} < {1, *filter.type.dimensions[1:3]} <= {1, *sizes}
 
 
 _savings: WeakKeyDictionary[Model, dict[Costs, dict[str, float]]] = WeakKeyDictionary()
@@ -208,7 +256,9 @@ def predict_savings(costs: Costs, model: Model, precision: Precision) -> dict[st
         return {}
     known = _savings.setdefault(model, {})
     if costs not in known:
-        found = {variant: _choose_tiles(costs, model, variant) for variant in (PLAIN, IN_BOTH)}
+        layers = _list_permitted(costs, model, PLAIN)
+        differ = any(layer.integers is None for layer in layers.values())
+        found = {variant: _choose_tiles(costs, layers, variant) for variant in (PLAIN, *([IN_BOTH] if differ else []))}
         least = {PLAIN: 0.0, IN_BOTH: LEAST_GAIN * found[PLAIN][1]}
         known[costs] = {variant: saved for variant, (_, saved) in found.items() if saved > least[variant]}
     return known[costs]

@@ -19,7 +19,7 @@ class Partitioning(IntEnum):
 
 
 class Winograd(IntEnum):
-    """The values of NNAPI_WINOGRAD, for float32 convolutions with fewer multiplications."""
+    """The values of NNAPI_WINOGRAD, for convolutions with fewer multiplications."""
 
     NEVER = 0
     PREDICTED = 1

@@ -78,12 +78,12 @@ def test_a_winograd_variant_of_another_processor_is_not_restored(
 ) -> None:
     """Its layers were chosen for another vector width."""
     for width in ("narrow", "wide"):
-        monkeypatch.setattr("nnapi.runtime.cache.compilation_cache.find_float_width", lambda width=width: width)
+        monkeypatch.setattr("nnapi.runtime.cache.compilation_cache.describe_costs", lambda width=width: width)
         for variant in ("", PLAIN):
             keep(tmp_path, b"", variant=variant)
             restored = Cache(tmp_path, TOKEN).restore(Device(Slow()), doubled(), PrepareOptions(variant=variant))
             assert restored is not None
-    monkeypatch.setattr("nnapi.runtime.cache.compilation_cache.find_float_width", lambda: "narrow")
+    monkeypatch.setattr("nnapi.runtime.cache.compilation_cache.describe_costs", lambda: "narrow")
     assert Cache(tmp_path, TOKEN).restore(Device(Slow()), doubled(), PrepareOptions(variant=PLAIN)) is None
 
 

@@ -94,7 +94,7 @@ def test_the_key_is_of_all_that_decides(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_conditions_of_a_cached_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", {0: {0, 1}}.__getitem__)
     monkeypatch.setenv("NNAPI_TUNING", "0")
-    monkeypatch.setattr(question, "find_float_width", lambda: "wide")
+    monkeypatch.setattr(question, "describe_costs", lambda: "wide")
     asked = ask(scripted(outage=lambda: "broken"), threads=3)
     assert asked.conditions == [[["chip", "1"]], 3, 2, False, "wide", None]
     monkeypatch.setenv("NNAPI_TUNING", "1")

@@ -4,6 +4,7 @@ import json
 import logging
 import math
 
+import numpy as np
 import pytest
 
 from nnapi import Builder, Device, OperationCode, PreferenceCode, compile, tensor
@@ -14,7 +15,7 @@ from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.precision import Precision
 from nnapi.runtime.planning.explain import add_notes, as_data, as_text, describe_wait, list_times, summary
 from nnapi.runtime.planning.plan import Alternative, Decision, Explanation, Plan, Run
-from tests.lowering.winograd.winograd_cases import make_convolution
+from tests.lowering.winograd.winograd_cases import make_convolution, make_quantized
 from tests.runtime.control_cases import branch, counting
 from tests.runtime.device_cases import ABS, NEG, REFERENCE, Scripted, as_it_is, capabilities, chain, limited
 
@@ -234,13 +235,23 @@ def test_direct_convolutions_are_explained() -> None:
     assert add_notes(compile(static, [device]).plan, [device], {}).notes == ()
     assert add_notes(compile(dynamic, REFERENCE.name).plan, [REFERENCE], {}).notes == ()
     (note,) = add_notes(compile(dynamic, [device]).plan, [device], {}).notes
-    assert note == "convolutions are direct, without Winograd variants: the model has dynamic dimensions"
+    assert note.startswith("convolutions are direct, without Winograd variants: the model has dynamic dimensions (load")
     plan = divided(("CONV_2D", "quick", ""), ("ABS", "slow", "no"))
     plan.model = static
     quick = Scripted(as_it_is, "quick")
     quick.predict_savings = driver.predict_savings  # type: ignore[attr-defined]
     (note,) = add_notes(plan, [Device(quick)], {}).notes
     assert note.endswith("the plan has several partitions")
+
+
+def test_direct_8_bit_convolutions_are_explained_where_others_could_be_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = Scripted(as_it_is, "filtering")
+    driver.predict_savings = lambda model: {}  # type: ignore[attr-defined]
+    model = make_quantized((0, 8, 8, 4), np.ones((4, 3, 3, 4)))
+    plan = compile(model, [Device(driver)]).plan
+    for is_fast, count in ((True, 0), (False, 1)):
+        monkeypatch.setattr("nnapi.runtime.planning.explain.multiplies_bytes", lambda is_fast=is_fast: is_fast)
+        assert len(add_notes(plan, [Device(driver)], {}).notes) == count
 
 
 def test_the_wait_for_a_plan_is_in_milliseconds() -> None:

@@ -1,7 +1,8 @@
 """Decompose CONV_2D into convolutions of transformed images, which need fewer multiplications.
 
 Each dimension is transformed on its own: depthwise convolutions transform the image, one convolution follows for each
-product, and sums of these are interleaved. For both dimensions, the convolutions are decomposed in turn.
+product, and sums of these are interleaved. For both dimensions, the convolutions are decomposed in turn. Quantized
+values become integers in float32, and the sums quantized values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,44 +10,60 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.codes import FuseCode
-from nnapi.lowering.decomposition_builder import Decomposition
+from nnapi.codes import FuseCode, OperationCode
+from nnapi.lowering.decomposition_builder import FLOAT32, Decomposition
 from nnapi.lowering.decompositions.convolution import convolve
-from nnapi.lowering.winograd.transforms import MINUS_ONE, ONE, Transform, Transforms, make_transform, transform_filter
+from nnapi.lowering.winograd.integers import BYTES, find_multipliers, read_integers
+from nnapi.lowering.winograd.transforms import MINUS_ONE, ONE, Transform, Transforms, find_transforms, transform_filter
 from nnapi.model.builder import Tensor
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.ops.shapes import Padding, Pair
 
 NONE = FuseCode.FUSED_NONE
-Tile = Pair
-"""The multiplications per tile along the height and the width; 0 for a dimension that is not transformed."""
 
 
 def decompose(
-    call: Call, types: Mapping[int, OperandType | None], values: Mapping[int, Array], tile: Tile
+    call: Call, types: Mapping[int, OperandType | None], values: Mapping[int, Array], tile: Pair
 ) -> Decomposition:
     """Return the decomposition of a layer (:func:`nnapi.lowering.tile_choice.list_layers`)."""
     b = Decomposition(call, types, values)
     given = b.arguments()
     filter = values[call.operands["filter"][0]]
-    down, across = filter.shape[1:3]
-    transforms = _find_transform(tile[0], down), _find_transform(tile[1], across)
+    transforms = find_transforms(tile, filter.shape[1:3])
+    x, bias, activation = given["input"], given["bias"], call.activation
+    if is_quantized := x.type.code in BYTES:
+        integers = read_integers(call, types, values)
+        filter, bias, activation = integers.filter(), b.constant(integers.bias.astype(np.float32)), NONE
+        x = b.dequantize(_rescale(b, x, x.type.replace(scale=1.0)), out=OperandType(FLOAT32, x.shape))
     filters = transform_filter(filter, transforms)
-    x, padding, dilation = given["input"], given["padding"], given["dilation"]
+    padding, dilation = given["padding"], given["dilation"]
     if dilation == (1, 1):
-        made = _filter(b, x, filters, given["bias"], padding, transforms, call.activation)
+        made = _filter(b, x, filters, bias, padding, transforms, activation)
     else:
-        phases, padding = _split(b, x, (down, across), padding, dilation)
-        made = _filter(b, phases, filters, given["bias"], padding, transforms, call.activation)
+        phases, padding = _split(b, x, filter.shape[1:3], padding, dilation)
+        made = _filter(b, phases, filters, bias, padding, transforms, activation)
         made = _join(b, made, b.call.results[0].dimensions, dilation)
+    if is_quantized:
+        made = _requantize(b, made, find_multipliers(call, types))
     b.is_clamped = True
     b.complete(made)
     return b
 
 
-def _find_transform(products: int, taps: int) -> Transform | None:
-    return make_transform(products, taps) if products else None
+def _requantize(b: Decomposition, sums: Tensor, multipliers: Array) -> Tensor:
+    """Quantize integer sums as kernels do: with one rounded multiplication, and one rounding to a stored value."""
+    result = b.call.results[0]
+    made = b.quantize(sums * b.constant(multipliers), out=result.replace(scale=1.0))
+    return _rescale(b, made, result, b.call.activation)
+
+
+def _rescale(b: Decomposition, x: Tensor, to: OperandType, activation: FuseCode = NONE) -> Tensor:
+    """Return a tensor with the same stored values, but with another scale. MUL demands a result's scale above that of
+    products, so it multiplies by a little less than 1; stored values are too small for that to matter."""
+    scale = np.float32(to.scale) / np.float32(x.type.scale) * np.float32(1 - 2**-20)
+    one = b.constant(np.ones(1, x.type.dtype), OperandType(x.type.code, (1,), float(scale)))
+    return b.append(OperationCode.MUL, [x, one, activation], [to])[0]
 
 
 def _split(b: Decomposition, x: Tensor, taps: Pair, padding: Padding, dilation: Pair) -> tuple[Tensor, Padding]:

@@ -4,12 +4,14 @@ The number of multiplications is m + r - 1, one for each point at which polynomi
 powers of two, so the transforms of inputs and results multiply without rounding.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from nnapi.model.operand import Array
+from nnapi.ops.shapes import Pair
 
 POINTS: dict[int, tuple[float, ...]] = {4: (0.0, 1.0, -1.0), 6: (0.0, 1.0, -1.0, 0.5, -2.0)}
 """The points for a number of multiplications; infinity is the last one. With 1/2 and -2, the error is two thirds of
@@ -68,3 +70,11 @@ def make_transform(products: int, taps: int) -> Transform:
     filter = np.array([*rows, [*[0.0] * (taps - 1), 1.0]])
     input = np.array([*([*np.poly(rest)[::-1], 0.0] for rest in others), np.poly(points)[::-1]])
     return Transform(output, filter, input)
+
+
+def find_transforms(tile: Pair, size: Sequence[int]) -> Transforms:
+    """Return the transforms of a tile: the multiplications along the height and the width, 0 for none."""
+    down, across = (
+        make_transform(products, taps) if products else None for products, taps in zip(tile, size, strict=True)
+    )
+    return down, across

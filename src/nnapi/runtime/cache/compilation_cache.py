@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN
 from nnapi.contract.driver import CacheEntry, Prepared, PrepareOptions
-from nnapi.contract.winograd import find_float_width, is_winograd
+from nnapi.contract.winograd import describe_costs, is_winograd
 from nnapi.errors import BadDataError, UnexpectedNullError, need
 from nnapi.model.content_hash import hash_content, is_as_hashed
 from nnapi.model.memory import Memory, release_pages
@@ -161,7 +161,7 @@ class Cache:
 def _describe_purpose(model: Model, options: PrepareOptions) -> str:
     """Return the digest that an entry stores as its purpose: model, threads and variant, which its name lacks. The
     layers of a Winograd variant depend on the processor."""
-    processor = find_float_width() if is_winograd(options.variant) else ""
+    processor = describe_costs() if is_winograd(options.variant) else ""
     return digest(hash_content(model), f"{options.threads!r}{options.variant}{processor}".encode()).hex()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nnapi.codes import PreferenceCode
 from nnapi.contract.driver import PrepareOptions
-from nnapi.contract.winograd import find_float_width
+from nnapi.contract.winograd import describe_costs
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.runtime.cache.compilation_cache import Cache
@@ -102,7 +102,7 @@ class Question:
     def conditions(self) -> list[Any]:
         """The conditions under which a cached plan holds, besides the model and the file's name."""
         cpus, setting = len(os.sched_getaffinity(0)), winograd()
-        return [_describe(self.devices), self.options.threads, cpus, self.has_choice, find_float_width(), setting]
+        return [_describe(self.devices), self.options.threads, cpus, self.has_choice, describe_costs(), setting]
 
 
 def _describe(devices: Sequence[Device]) -> list[list[str]]:

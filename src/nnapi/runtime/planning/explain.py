@@ -8,6 +8,7 @@ from typing import Any
 from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import Predicts
 from nnapi.contract.precision import refuse_precision
+from nnapi.contract.winograd import multiplies_bytes
 from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.precision import Precision
 from nnapi.runtime.device import Device, describe_substitutes
@@ -124,9 +125,14 @@ def _explain_direct(plan: Plan, devices: Sequence[Device]) -> str:
         return ""
     from nnapi.lowering.tile_choice import is_candidate  # on demand: few explanations need it
 
-    if not any(is_candidate(model, call) for call in model.operations):
+    in_bytes = not multiplies_bytes()
+    if not any(is_candidate(model, call, in_bytes=in_bytes) for call in model.operations):
         return ""
-    reason = "the model has dynamic dimensions" if plan.is_simple else "the plan has several partitions"
+    reason = (
+        "the model has dynamic dimensions (load it with shapes)"
+        if plan.is_simple
+        else "the plan has several partitions"
+    )
     return f"convolutions are direct, without Winograd variants: {reason}"
 
 
