@@ -3,11 +3,12 @@
 import importlib
 import json
 import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.warm_python import warm_python
 
 pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
 pytestmark = pytest.mark.engine
@@ -18,7 +19,7 @@ EXACT = {"AVERAGE_POOL_2D", "MAX_POOL_2D"}
 
 
 def run(*options: str) -> tuple[int, list[dict]]:
-    command = [sys.executable, str(SCRIPT), "--json", *options]
+    command = [warm_python(), str(SCRIPT), "--json", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, json.loads(done.stdout)
 

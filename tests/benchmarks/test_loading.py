@@ -4,10 +4,11 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.warm_python import warm_python
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -19,7 +20,7 @@ def test_loading(tmp_path: Path) -> None:
     shutil.copy(REPOSITORY / "examples" / "digits" / "digits_quant.tflite", tmp_path)
     (tmp_path / "broken.tflite").write_bytes(bytes(100))
     written = tmp_path / "found.json"
-    command = [sys.executable, str(REPOSITORY / "benchmarks" / "loading.py"), str(tmp_path), "--runs", "2"]
+    command = [warm_python(), str(REPOSITORY / "benchmarks" / "loading.py"), str(tmp_path), "--runs", "2"]
     environment = {name: value for name, value in os.environ.items() if name != "DEBUG_NN_CPUONLY"}
     done = subprocess.run(
         [*command, "--json", str(written)], capture_output=True, text=True, check=False, env=environment

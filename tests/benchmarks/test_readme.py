@@ -2,12 +2,12 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks import readme
+from tests.warm_python import warm_python
 
 REPOSITORY = Path(__file__).parents[2]
 START = "the help of a script"
@@ -46,7 +46,7 @@ def test_every_benchmark_of_readme_is_run() -> None:
 def test_its_parts_know_their_options() -> None:
     parts = [part.command for part in readme.parts(DIGITS, 1.0) if part.command[0] != "-m"]
     scripts = [str(REPOSITORY / "benchmarks" / first) for first, *_ in parts]
-    done = subprocess.run([sys.executable, "-c", HELP, *scripts], capture_output=True, text=True)
+    done = subprocess.run([warm_python(), "-c", HELP, *scripts], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     _, *texts = done.stdout.split(START)
     for (first, *rest), text in zip(parts, texts, strict=True):
@@ -54,7 +54,7 @@ def test_its_parts_know_their_options() -> None:
 
 
 def test_a_folder_without_models_is_refused(tmp_path: Path) -> None:
-    command = [sys.executable, REPOSITORY / "benchmarks" / "readme.py", tmp_path]
+    command = [warm_python(), REPOSITORY / "benchmarks" / "readme.py", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # type: ignore[arg-type]
     assert done.returncode == 2
     assert "has no .tflite files" in done.stderr
@@ -64,7 +64,7 @@ def test_a_folder_without_models_is_refused(tmp_path: Path) -> None:
 @pytest.mark.engine
 def test_memory() -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
-    command = [sys.executable, REPOSITORY / "benchmarks" / "memory.py", DIGITS / "digits_quant.tflite"]
+    command = [warm_python(), REPOSITORY / "benchmarks" / "memory.py", DIGITS / "digits_quant.tflite"]
     done = subprocess.run([*command, "--devices", "nnapi-reference"], capture_output=True, text=True, check=False)  # type: ignore[list-item]
     assert done.returncode == 0, done.stderr
     assert "digits_quant" in done.stdout

@@ -3,10 +3,11 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.warm_python import warm_python
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -17,7 +18,7 @@ def test_digits() -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     model = REPOSITORY / "examples" / "digits" / "digits_quant.tflite"
     command = [
-        sys.executable,
+        warm_python(),
         str(REPOSITORY / "benchmarks" / "reference.py"),
         str(model),
         "--seconds",

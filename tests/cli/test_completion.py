@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from nnapi.cli.completion import (
     complete_operations,
     complete_profiles,
 )
+from tests.warm_python import warm_python
 
 
 @pytest.fixture
@@ -79,6 +79,6 @@ def test_in_bash(words: str, offered: str, folder: Path) -> None:
     environment["COMP_CWORD"] = str(words.count(" "))
     code = "from nnapi.cli import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False, cwd=folder
+        [warm_python(), "-c", code], capture_output=True, text=True, env=environment, check=False, cwd=folder
     )
     assert done.stdout.split() == [offered]

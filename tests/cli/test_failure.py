@@ -1,7 +1,6 @@
 """One line on stderr and an exit code for whatever goes wrong."""
 
 import subprocess
-import sys
 
 import pytest
 import typer
@@ -9,6 +8,7 @@ from typer.testing import CliRunner
 
 from nnapi.cli.failure import Nnapi, describe_failure
 from nnapi.errors import BadDataError, DeadObjectError, Mistake, OpFailedError, UnavailableDeviceError
+from tests.warm_python import warm_python
 
 
 def command(error: BaseException) -> typer.Typer:
@@ -110,7 +110,7 @@ def test_interruption() -> None:
 def test_reader_that_goes_away() -> None:
     """As in `nnapi … | head -1`."""
     code = "from nnapi.cli import main; import sys; sys.argv = ['nnapi', 'devices']; sys.stdout.close(); main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([warm_python(), "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 

@@ -12,20 +12,21 @@ from typer.testing import CliRunner
 from nnapi import cli
 from nnapi.cli import COMMANDS, app, load_command
 from tests.rows import each_row
+from tests.warm_python import warm_python
 
 
-def nnapi(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "nnapi", *arguments], capture_output=True, text=True, check=False)
+def nnapi(python: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([python, "-m", "nnapi", *arguments], capture_output=True, text=True, check=False)
 
 
 def test_module_is_the_command() -> None:
-    done = nnapi("--version")
+    done = nnapi(sys.executable, "--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"nnapi {version('nnapi')}\n", "")
 
 
 @pytest.mark.slow
 def test_mistake_in_a_process() -> None:
-    done = nnapi("info", "nowhere.tflite")
+    done = nnapi(warm_python(), "info", "nowhere.tflite")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "nnapi: nowhere.tflite: No such file or directory\n"
 
@@ -82,7 +83,7 @@ def test_completion(words: str, expected: str) -> None:
     environment = {**os.environ, "_NNAPI_COMPLETE": "complete_bash", "COMP_WORDS": words}
     environment["COMP_CWORD"] = str(words.count(" "))
     code = "from nnapi.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run([warm_python(), "-c", code], capture_output=True, text=True, env=environment, check=False)
     assert done.stdout.split() == [expected]
 
 

@@ -15,6 +15,7 @@ from nnapi.host.adb import LOCAL as AGENT
 from tests.drivers.foreign import stand_in_adb
 from tests.drivers.foreign.agent_cases import load_driver, needs_agent
 from tests.drivers.foreign.library_cases import build_adder, needs_compiler
+from tests.warm_python import warm_python
 
 pytestmark = [needs_agent, needs_compiler]
 
@@ -39,7 +40,7 @@ def phone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def run(*words: str, command: str = "phone") -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "nnapi", command, *words]
+    line = [warm_python(), "-m", "nnapi", command, *words]
     environment = {**os.environ, "DEBUG_NN_CPUONLY": "0", "DEBUG_NN_ENABLED_DEVICES": "^foreign$"}
     return subprocess.run(line, capture_output=True, text=True, check=False, env=environment)
 

@@ -3,20 +3,20 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from nnapi.capi import installation
 from tests.tflite_writer import Graph, f32, write
+from tests.warm_python import warm_python
 
 ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
 
 
 def command(arguments: str, model: Path | bytes, **environment: str) -> subprocess.CompletedProcess[bytes]:
     """The command run by a shell that may redirect its outputs."""
-    line = f'exec "{sys.executable}" -m nnapi {arguments}'
+    line = f'exec "{warm_python()}" -m nnapi {arguments}'
     there = {**os.environ, "MODEL": os.fsdecode(model), **environment}
     return subprocess.run(["sh", "-c", line], env=there, capture_output=True, check=False)
 
@@ -78,7 +78,7 @@ def test_a_reader_that_wants_no_more_is_no_mistake(arguments: str, model: Path) 
     os.close(reader)
     words = [str(model) if word == "MODEL" else word for word in arguments.split()]
     with open(writer, "wb") as gone:
-        done = subprocess.run([sys.executable, "-m", "nnapi", *words], stdout=gone, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run([warm_python(), "-m", "nnapi", *words], stdout=gone, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (141, b"")
 
 

@@ -20,6 +20,7 @@ from nnapi.capi import installation
 from nnapi.cli import app
 from nnapi.cli.old_spellings import replace_old_spellings
 from tests.docs.code_blocks import DOCS, Block, find_blocks, list_pages, read_blocks
+from tests.warm_python import warm_python
 from tools import size
 
 UNTESTED = 10
@@ -96,7 +97,8 @@ def prepare(page: str, folder: Path) -> None:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_logs: None) -> Path:
     """The folder of a page; `nnapi` and the header are found as after `pip install`."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    folders = [str(Path(python).parent) for python in (warm_python(), sys.executable)]
+    monkeypatch.setenv("PATH", os.pathsep.join([*folders, os.environ["PATH"]]))
     monkeypatch.setenv("COLUMNS", "160")
     return tmp_path
 

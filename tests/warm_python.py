@@ -1,0 +1,231 @@
+"""Python programs in tests that need not import NumPy and nnapi anew, which takes most of the time of a short one.
+
+`warm_python()` is the path of a program that takes the arguments of `python`. It runs ``-c CODE``, ``-m MODULE`` and
+``FILE.py`` in a fork of a process that has imported nnapi, without engines. With other arguments, or in an environment
+that imports read, it becomes Python itself. Tests of imports, of the end of Python, of Ctrl-C, of sessions of processes
+and of a process's number start `sys.executable`.
+"""
+
+from __future__ import annotations
+
+import array
+import atexit
+import ctypes
+import gc
+import os
+import pkgutil
+import resource
+import runpy
+import selectors
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import types
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from shutil import which
+
+HEAD = struct.Struct(f"@5I{2 * 16}q")
+"""As in warm_python.c: numbers of words and variables, their size, mask of new files, Ctrl-C is ignored; limits."""
+ANSWER = struct.Struct("@i")
+DESCRIPTORS = 4
+REFUSED = -1
+READ_BY_IMPORTS = (
+    *("PYTHON", "LD_", "LC_", "LANG", "OPENBLAS", "OMP_", "MALLOC", "GLIBC", "ASAN", "NPY", "ANDROID_LOG"),
+    *("DEBUG_NN_VLOG", "NNAPI_TRACE", "NNAPI_DROPIN", "NNAPI_PYTHON", "TERM", "FORCE_COLOR", "NO_COLOR"),
+    *("PY_COLORS", "GITHUB_ACTIONS"),
+)
+"""How variables begin that Python, NumPy, Typer or nnapi read when they are imported."""
+COLD = {
+    *("__main__", "torch", "openvino", "webgpu", "qualcomm", "ethos_u"),
+    *("litert", "xnnpack", "onnx", "cluster", "capi", "drop_in", "delegate"),
+}
+"""Modules and packages of nnapi that import other packages, or of which little would be used."""
+
+ROOT = Path(__file__).resolve().parents[1]
+_kept = tempfile.TemporaryDirectory(prefix="nnapi-warm-")
+
+
+@cache
+def warm_python() -> str:
+    """Return the program's path: `sys.executable` without a C compiler."""
+    compiler, socket_path = which("gcc") or which("cc"), f"{_kept.name}/socket"
+    if compiler is None or len(socket_path) > 100:
+        return sys.executable
+    made = Path(_kept.name, "python")
+    macros = [f'-DSOCKET="{socket_path}"', f'-DPYTHON="{sys.executable}"']
+    source = str(Path(__file__).with_suffix(".c"))
+    subprocess.run([compiler, "-std=gnu11", "-O1", *macros, source, "-o", str(made)], check=True)
+    made.with_name("nnapi").symlink_to(made)
+    ours, theirs = socket.socketpair()
+    with theirs, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(socket_path)
+        listener.listen(16)
+        passed = [listener.fileno(), theirs.fileno()]
+        command = [sys.executable, "-m", "tests.warm_python", *map(str, passed)]
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs.fileno())  # which cannot seek
+        process = subprocess.Popen(command, pass_fds=passed, cwd=ROOT, **streams)  # type: ignore[call-overload]
+    atexit.register(stop, process, ours)
+    return str(made)
+
+
+def stop(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
+    """End the process, so that its time is counted."""
+    connection.close()
+    process.wait()
+
+
+@dataclass
+class Request:
+    """A program to run, and what it inherits."""
+
+    words: list[bytes]
+    environment: dict[bytes, bytes]
+    mask: int
+    ignores_interrupts: int
+    limits: list[tuple[int, int]]
+    descriptors: list[int]
+
+
+def receive(connection: socket.socket) -> Request:
+    content, control, _, _ = connection.recvmsg(HEAD.size, socket.CMSG_SPACE(DESCRIPTORS * 4))
+    descriptors = list(array.array("i", control[0][2]))
+    count, variables, size, mask, ignores_interrupts, *limits = HEAD.unpack(content)
+    rest = b""
+    while len(rest) < size:
+        rest += connection.recv(size - len(rest))
+    texts = rest.split(b"\0")[: count + variables]
+    environment = dict(text.split(b"=", 1) for text in texts[count:])
+    pairs = list(zip(limits[::2], limits[1::2], strict=True))
+    return Request(texts[:count], environment, mask, ignores_interrupts, pairs, descriptors)
+
+
+def can_run(request: Request) -> bool:
+    """Return whether a program would be the same without imports of its own."""
+    names = request.environment.keys() | os.environb.keys()
+    differing = (os.fsdecode(name) for name in names if request.environment.get(name) != os.environb.get(name))
+    if any(map(os.isatty, request.descriptors)):
+        return False
+    is_program = len(request.words) > 1 and (request.words[1] in (b"-c", b"-m") or request.words[1].endswith(b".py"))
+    return is_program and not any(name.startswith(READ_BY_IMPORTS) for name in differing)
+
+
+def serve(listener: socket.socket, parent: socket.socket) -> Request:
+    """Fork for each request, and tell how the fork ended. Return the request in the fork."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(parent, selectors.EVENT_READ, lambda: os._exit(0))
+        selector.register(listener, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.data:
+                    key.data()
+                elif request := accept(listener, selector):
+                    return request
+
+
+def accept(listener: socket.socket, selector: selectors.BaseSelector) -> Request | None:
+    connection, _ = listener.accept()
+    request = receive(connection)
+    pid = os.fork() if can_run(request) else REFUSED
+    if pid == 0:
+        return request
+    for descriptor in request.descriptors:
+        os.close(descriptor)
+    if pid == REFUSED:
+        connection.close()
+    else:
+        ended = os.pidfd_open(pid)
+        connection.sendall(ANSWER.pack(pid))
+        selector.register(connection, selectors.EVENT_READ, partial(abandon, pid, connection, selector))
+        selector.register(ended, selectors.EVENT_READ, partial(finish, pid, ended, connection, selector))
+    return None
+
+
+def abandon(pid: int, connection: socket.socket, selector: selectors.BaseSelector) -> None:
+    """End a program whose starter was killed."""
+    selector.unregister(connection)
+    os.kill(pid, signal.SIGKILL)
+
+
+def finish(pid: int, ended: int, connection: socket.socket, selector: selectors.BaseSelector) -> None:
+    with suppress(KeyError):
+        selector.unregister(connection)
+    selector.unregister(ended)
+    os.close(ended)
+    with suppress(OSError), connection:
+        connection.sendall(ANSWER.pack(os.waitpid(pid, 0)[1]))
+
+
+def inherit(request: Request) -> None:
+    """Give this process what the program has at its start."""
+    for stream in range(3):
+        os.dup2(request.descriptors[stream], stream)
+    os.fchdir(request.descriptors[3])
+    os.closerange(3, max(request.descriptors) + 100)
+    os.environb.clear()
+    os.environb.update(request.environment)
+    os.umask(request.mask)
+    for limit, (soft, hard) in enumerate(request.limits):
+        if resource.getrlimit(limit) != (soft, hard):
+            resource.setrlimit(limit, (soft, hard))
+    signal.signal(signal.SIGINT, signal.SIG_IGN if request.ignores_interrupts else signal.default_int_handler)
+
+
+def run(words: list[str]) -> None:
+    """Run ``-c CODE``, ``-m MODULE`` or ``FILE.py`` as Python does."""
+    sys.orig_argv = words
+    sys.excepthook = lambda kind, error, trace: sys.__excepthook__(kind, error.with_traceback(skip_own(trace)), None)
+    _, first, *rest = words
+    if first == "-c":
+        sys.argv, sys.path[0] = [first, *rest[1:]], ""
+        main = sys.modules["__main__"] = types.ModuleType("__main__")
+        exec(compile(rest[0], "<string>", "exec"), main.__dict__)
+    elif first == "-m":
+        sys.argv, sys.path[0] = rest, os.getcwd()
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv, sys.path[0] = [first, *rest], str(Path(first).resolve().parent)
+        runpy.run_path(first, run_name="__main__")
+
+
+def skip_own(trace: types.TracebackType | None) -> types.TracebackType | None:
+    """Return the part of a traceback that begins in the program."""
+    while trace and trace.tb_frame.f_code.co_filename in (__file__, "<frozen runpy>"):
+        trace = trace.tb_next
+    return trace
+
+
+def keep(modules: list[types.ModuleType], names: list[str]) -> None:
+    """Let the end of Python not free these modules, which takes longer than a fork."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(modules))
+    for name in names:
+        del sys.modules[name]
+
+
+def import_all(package: types.ModuleType) -> None:
+    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        if found.name.rpartition(".")[2] not in COLD:
+            module = import_module(found.name)
+            if found.ispkg:
+                import_all(module)
+
+
+if __name__ == "__main__":
+    atexit.register(lambda: keep([sys.modules[name] for name in imported], imported))  # as the last of all
+    before = set(sys.modules)
+
+    import nnapi
+
+    import_all(nnapi)
+    gc.collect()
+    gc.freeze()
+    imported = [name for name in sys.modules if name not in before]
+    given = serve(*(socket.socket(fileno=int(word)) for word in sys.argv[1:]))
+    inherit(given)
+    run([os.fsdecode(word) for word in given.words])
