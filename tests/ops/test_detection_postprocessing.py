@@ -81,7 +81,8 @@ def test_fast_lists_no_more_labels_than_there_are() -> None:
 
 
 def test_scores_without_a_background() -> None:
-    for options in list[dict[str, Any]]([{"most": 4}, {"regular": False, "labels": 2}]):
+    several: list[dict[str, Any]] = [{"most": 4}, {"regular": False, "labels": 2}]
+    for options in several:
         _, whole = run(FAMILIES["float32"], SCORES, STILL, ANCHORS, **options)
         _, found = run(FAMILIES["float32"], SCORES, STILL, ANCHORS, background=None, **options)
         assert [each.tolist() for each in found] == [each.tolist() for each in whole]

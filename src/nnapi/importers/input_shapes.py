@@ -21,9 +21,10 @@ def need_inputs(shapes: Shapes, names: Iterable[str]) -> None:
     need(not unknown, f"it has no input {', '.join(unknown)}; its inputs are {', '.join(known)}", BadDataError)
 
 
-def fix_shape(name: str, shape: Shape | None, wanted: Shape, *, least: int = 1) -> Shape:
-    """Return the dimensions ``wanted`` for an input; raise BadDataError if they contradict the file's ``shape``, or are
+def fix_shape(name: str, shape: Shape | None, given: Sequence[int], *, least: int = 1) -> Shape:
+    """Return the dimensions ``given`` for an input; raise BadDataError if they contradict the file's ``shape``, or are
     below ``least``."""
+    wanted = tuple(map(int, given))
     fits = shape is None or (
         len(shape) == len(wanted) and all(have in (DYNAMIC, want) for have, want in zip(shape, wanted, strict=True))
     )

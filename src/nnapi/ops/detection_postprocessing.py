@@ -13,46 +13,44 @@ from nnapi.errors import need
 from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Scalar, Slot, Tensor, not_negative, positive
+from nnapi.model.parameter import Scalar, Tensor, not_negative, positive
 from nnapi.model.proposal import Draw, Proposal
-from nnapi.operation_codes import Code, CompositeCode
+from nnapi.operation_codes import CompositeCode
 from nnapi.ops.boxes import drop_overlapping, int_scalar, sort_by_score, suppress
 from nnapi.ops.signature_types import FLOAT_SCALAR, INT32, floats
 
-
-def _declare(code: Code, *labels: Slot) -> Operation:
-    return Operation(
-        code,
-        facts=Facts(traits=Trait.ORDERS),
-        inputs=(
-            Tensor("scores", floats(3), rank=3, late_rank=True),
-            Tensor("deltas", like="scores", rank=3, late_rank=True, since=3),
-            Tensor("anchors", like="scores", rank=2, late_rank=True, since=3),
-            *(
-                Scalar(f"scale_{side}", like="scores", via=FLOAT_SCALAR, since=3, check=positive)
-                for side in ("y", "x", "h", "w")
-            ),
-            Scalar("use_regular_nms", OperandCode.BOOL, since=3),
-            int_scalar("max_num_detections", check=positive),
-            int_scalar("max_classes_per_detection"),
-            int_scalar("max_detections_per_class"),
-            Scalar("score_threshold", like="scores", via=FLOAT_SCALAR, since=3, check=not_negative),
-            Scalar("iou_threshold", like="scores", via=FLOAT_SCALAR, since=3, check=not_negative),
-            *labels,
+DETECTION_POSTPROCESSING = Operation(
+    OperationCode.DETECTION_POSTPROCESSING,
+    facts=Facts(traits=Trait.ORDERS),
+    inputs=(
+        Tensor("scores", floats(3), rank=3, late_rank=True),
+        Tensor("deltas", like="scores", rank=3, late_rank=True, since=3),
+        Tensor("anchors", like="scores", rank=2, late_rank=True, since=3),
+        *(
+            Scalar(f"scale_{side}", like="scores", via=FLOAT_SCALAR, since=3, check=positive)
+            for side in ("y", "x", "h", "w")
         ),
-        outputs=(
-            Tensor("scores_out", like="scores", since=3),
-            Tensor("boxes", like="scores", since=3),
-            Tensor("classes", INT32, since=3),
-            Tensor("valid_count", INT32, since=3),
-        ),
-    )
-
-
-DETECTION_POSTPROCESSING = _declare(
-    OperationCode.DETECTION_POSTPROCESSING, Scalar("background_in_labels", OperandCode.BOOL, since=3)
+        Scalar("use_regular_nms", OperandCode.BOOL, since=3),
+        int_scalar("max_num_detections", check=positive),
+        int_scalar("max_classes_per_detection"),
+        int_scalar("max_detections_per_class"),
+        Scalar("score_threshold", like="scores", via=FLOAT_SCALAR, since=3, check=not_negative),
+        Scalar("iou_threshold", like="scores", via=FLOAT_SCALAR, since=3, check=not_negative),
+        Scalar("background_in_labels", OperandCode.BOOL, since=3),
+    ),
+    outputs=(
+        Tensor("scores_out", like="scores", since=3),
+        Tensor("boxes", like="scores", since=3),
+        Tensor("classes", INT32, since=3),
+        Tensor("valid_count", INT32, since=3),
+    ),
 )
-DETECTION_POSTPROCESSING_V2 = _declare(CompositeCode.DETECTION_POSTPROCESSING_V2)
+DETECTION_POSTPROCESSING_V2 = Operation(
+    CompositeCode.DETECTION_POSTPROCESSING_V2,
+    facts=DETECTION_POSTPROCESSING.facts,
+    inputs=DETECTION_POSTPROCESSING.inputs[:-1],
+    outputs=DETECTION_POSTPROCESSING.outputs,
+)
 
 
 @DETECTION_POSTPROCESSING.shape

@@ -9,7 +9,8 @@ from onnx import TensorProto, helper
 
 import nnapi
 from nnapi.errors import BadDataError
-from nnapi.importers.onnx.decode import decode
+from nnapi.importers.onnx.decode import declare, decode
+from nnapi.importers.onnx.file_graph import Declaration
 from nnapi.importers.refusals import UnsupportedOperationsError
 
 
@@ -63,3 +64,13 @@ def test_an_undefined_name_in_a_function_is_damage() -> None:
     with pytest.raises(BadDataError, match="Add a reads b before it is written") as caught:
         nnapi.load(proto.SerializeToString())
     assert not isinstance(caught.value, UnsupportedOperationsError)
+
+
+def test_declarations() -> None:
+    info = helper.make_tensor_value_info("x", 1, [2, "n", None, 3])
+    info.type.tensor_type.shape.dim.add().dim_value = -1
+    assert declare(info) == Declaration("x", "tensor_type", 1, (2, 0, 0, 3, 0), False)
+    assert declare(helper.make_tensor_value_info("y", 7, [0, "n"])) == Declaration("y", "tensor_type", 7, (0, 0), True)
+    assert declare(helper.make_tensor_value_info("z", 1, None)) == Declaration("z", "tensor_type", 1, None, False)
+    text = helper.make_tensor_sequence_value_info("s", 1, [2])
+    assert declare(text) == Declaration("s", "sequence_type", 0, None, False)

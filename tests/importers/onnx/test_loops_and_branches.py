@@ -379,4 +379,4 @@ def test_a_scan_of_a_tensor_beyond_the_rank_of_nnapi(shape: tuple[int, ...]) -> 
 @pytest.mark.parametrize(("kind", "missing"), [("If", "then_branch"), ("Loop", "body"), ("Scan", "body")])
 def test_a_missing_graph_is_named(kind: str, missing: str) -> None:
     count: dict[str, Any] = {"num_scan_inputs": 1} if kind == "Scan" else {}
-    assert reasons([node(kind, "x", **count)], {"x": ROWS}) == [f"it has no attribute {missing}"]
+    assert reasons([node(kind, "x", **count)], {"x": ROWS}) == [f"it has no graph {missing}"]

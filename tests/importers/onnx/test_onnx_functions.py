@@ -67,11 +67,15 @@ def test_a_function_that_depends_on_its_inputs(names: list[str], kinds: list[str
 def test_a_function_of_the_file_overrides_opsets_and_defaults() -> None:
     opsets = [helper.make_opsetid("ai.onnx", 13), helper.make_opsetid("mine", 3)]
     nodes = [refer(make_node("Abs", ["a"], ["b"]), alpha="alpha", beta="beta", gamma="gamma")]
-    proto = helper.make_function("mine", "F", ["a"], ["b"], [], opsets)
-    proto.attribute_proto.extend([helper.make_attribute("alpha", 0.5), helper.make_attribute("beta", 2)])
-    function = FunctionProto(proto.SerializeToString())
+    function = helper.make_function("mine", "F", ["a"], ["b"], [], opsets)
+    function.attribute_proto.extend([helper.make_attribute("alpha", 0.5), helper.make_attribute("beta", 2)])
     call = FileNode(make_node("F", ["x"], ["y"], beta=7, gamma=1))
-    body = local_body(FileFunction(decoded(nodes), function), call, {"": 17, "other": 4}, [OnnxTensor("x", 1, (2,))])
+    body = local_body(
+        FileFunction(decoded(nodes), FunctionProto(function.SerializeToString())),
+        call,
+        {"": 17, "other": 4},
+        [OnnxTensor("x", 1, (2,))],
+    )
     assert body.opsets == {"": 13, "mine": 3, "other": 4}
     assert values_of(body.graph.nodes[0]) == {"alpha": 0.5, "beta": 7, "gamma": 1}
 

@@ -58,12 +58,6 @@ def test_operand_types(elem: int, shape: Any, type: OperandType) -> None:
     assert tensors.operand_type(elem, shape, "w") == type
 
 
-def test_dimensions_of_a_declaration() -> None:
-    proto = helper.make_tensor_value_info("x", 1, [2, "n", None, 3]).type.tensor_type
-    proto.shape.dim.add().dim_value = -1
-    assert tensors.declared_shape(proto) == (2, 0, 0, 3, 0)
-
-
 @pytest.mark.parametrize("limit", [2**31 - 1, -(2**31)])
 def test_numbers_that_fit_int32_are_stored_as_such(limit: int) -> None:
     type = OperandType(INT32, (2,))

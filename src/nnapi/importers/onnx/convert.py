@@ -15,7 +15,7 @@ from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import MODULES, ByFunctionError, Result, reason_without_rule
 from nnapi.importers.onnx.reader import INT4, UINT4
-from nnapi.importers.onnx.rule_results import as_tensor, call_rule
+from nnapi.importers.onnx.rule_results import call_rule, name_results
 from nnapi.importers.onnx.scope import MOST_NODES, ImportState, Scope
 from nnapi.importers.onnx.tensors import OnnxTensor, constant, placeholder
 from nnapi.importers.refusals import EmptyResult, Refused, expressible
@@ -104,10 +104,9 @@ class Conversion(Scope):
         else:
             node.tensors = with_computed_shapes(node.tensors)
             results = self._apply_method(node)
-        for name, result in zip(source.outputs, results, strict=False):
-            if name:
-                need(name not in self.tensors, f"{name} is written twice", BadDataError)
-                self.tensors[name] = as_tensor(node, name, result)
+        for name, tensor in name_results(node, results):
+            need(name not in self.tensors, f"{name} is written twice", BadDataError)
+            self.tensors[name] = tensor
 
     def _examine_subgraphs(self, node: OnnxNode) -> None:
         """Raise Refused if a subgraph of a node is refused; for nodes whose inputs were refused."""

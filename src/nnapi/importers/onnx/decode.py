@@ -4,8 +4,11 @@ from collections.abc import Iterable, Sequence, Set
 
 from nnapi.errors import BadDataError, need
 from nnapi.formats.onnx import messages as onnx
+from nnapi.formats.onnx.messages import make_node
+from nnapi.importers.input_shapes import DYNAMIC
 from nnapi.importers.onnx.dynamic_quantization import join_products
 from nnapi.importers.onnx.file_graph import (
+    Declaration,
     FileContent,
     FileFunction,
     FileGraph,
@@ -21,7 +24,19 @@ def decode(model: onnx.ModelProto) -> FileContent:
     for each in model.functions:
         nodes = decode_nodes(each.node, each.output, set(each.input))
         functions[kind_of(each.domain, each.name)] = FileFunction(nodes, each)
-    return FileContent(graph, functions)
+    constants = {each.name for each in graph.constants}
+    inputs = [declare(each) for each in model.graph.input if each.name not in constants]
+    outputs = list(map(declare, model.graph.output))
+    results = [FileNode(make_node("Identity", [each.name], [each.name])) for each in outputs]
+    return FileContent(graph, functions, inputs, outputs, results)
+
+
+def declare(info: onnx.ValueInfoProto) -> Declaration:
+    """Return the declaration of an input or output; negative dimensions are dynamic, as in ONNX Runtime."""
+    type = info.type.tensor_type
+    sizes = [each.dim_value if each.HasField("dim_value") else None for each in type.shape.dim]
+    shape = tuple(max(size or DYNAMIC, DYNAMIC) for size in sizes) if type.HasField("shape") else None
+    return Declaration(info.name, info.type.WhichOneof("value"), type.elem_type, shape, 0 in sizes)
 
 
 def _decode_graph(proto: onnx.GraphProto, outside: Set[str] = frozenset()) -> FileGraph:

@@ -9,19 +9,12 @@ import numpy as np
 
 from nnapi.contract.shape_cache import ShapeCache
 from nnapi.errors import BadDataError, NnapiError, need
-from nnapi.formats.onnx import messages as onnx
 from nnapi.importers.input_shapes import DYNAMIC, Shapes, guess_shapes, refuse_dynamic
+from nnapi.importers.onnx.file_graph import Declaration
 from nnapi.importers.onnx.map_and_text_outputs import list_map_keys, list_texts
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.static_import import read_file
-from nnapi.importers.onnx.tensors import (
-    CODES,
-    FLOAT,
-    INT64,
-    declared_shape,
-    has_empty_axis,
-    operand_type,
-)
+from nnapi.importers.onnx.tensors import CODES, FLOAT, INT64, operand_type
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.importers.symbolic_model import InputSymbols, SymbolicModel
 from nnapi.locks import make_lock
@@ -36,10 +29,8 @@ MOST_BYTES, OVERHEAD = 1 << 25, 1 << 10
 
 def list_dynamic_inputs(file: File, shapes: Shapes) -> dict[str, Shape]:
     """Return the inputs with dynamic dimensions, by name, without those in ``shapes``."""
-    declared = {info.name: info.type.tensor_type for info in file.inputs if info.name not in shapes}
-    shaped = {name: type for name, type in declared.items() if type.HasField("shape") and not has_empty_axis(type)}
-    found = {name: declared_shape(type) for name, type in shaped.items()}
-    return {name: shape for name, shape in found.items() if DYNAMIC in shape}
+    shaped = {each.name: each.shape for each in file.content.inputs if each.shape and not each.is_empty}
+    return {name: shape for name, shape in shaped.items() if name not in shapes and DYNAMIC in shape}
 
 
 def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperationsError) -> DynamicModel:
@@ -54,8 +45,8 @@ def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperat
     _, remaining = guess_shapes(imports.read, dynamic)
     if remaining:
         raise refuse_dynamic(os.path.basename(path), remaining, dynamic)
-    inputs = [_describe(info, shapes) for info in file.inputs]
-    outputs = _describe_outputs(file.proto.graph)
+    inputs = [_describe(each, shapes) for each in file.content.inputs]
+    outputs = _describe_outputs(file)
     names = [name for name, _ in inputs]
     model = DynamicModel(
         os.path.splitext(os.path.basename(path))[0],
@@ -70,10 +61,10 @@ def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperat
     return model
 
 
-def _describe_outputs(graph: onnx.GraphProto) -> list[tuple[str, OperandType]]:
-    maps, texts = list_map_keys(graph), list_texts(graph)
+def _describe_outputs(file: File) -> list[tuple[str, OperandType]]:
+    maps, texts = list_map_keys(file.proto.graph), list_texts(file.proto.graph)
     found = []
-    for info in graph.output:
+    for info in file.content.outputs:
         if info.name in maps:
             found.append((info.name, OperandType(CODES[FLOAT], (DYNAMIC, len(maps[info.name])))))
         elif info.name in texts:
@@ -83,13 +74,11 @@ def _describe_outputs(graph: onnx.GraphProto) -> list[tuple[str, OperandType]]:
     return found
 
 
-def _describe(info: onnx.ValueInfoProto, shapes: Shapes) -> tuple[str, OperandType]:
-    declared = info.type.tensor_type
-    need(declared.elem_type in CODES, f"{info.name} has no type that NNAPI has", BadDataError)
-    if not declared.HasField("shape"):
-        return info.name, OperandType(CODES[declared.elem_type], tuple(shapes.get(info.name, ())))
-    shape = tuple(shapes.get(info.name, declared_shape(declared)))
-    return info.name, operand_type(declared.elem_type, shape, info.name)
+def _describe(info: Declaration, shapes: Shapes) -> tuple[str, OperandType]:
+    need(info.elem in CODES, f"{info.name} has no type that NNAPI has", BadDataError)
+    if info.shape is None:
+        return info.name, OperandType(CODES[info.elem], tuple(shapes.get(info.name, ())))
+    return info.name, operand_type(info.elem, tuple(shapes.get(info.name, info.shape)), info.name)
 
 
 def cache_further(find: Callable[[InputShapes], list[Array]]) -> Callable[[InputShapes], list[Array]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from nnapi.formats.onnx import messages as onnx
+from nnapi.model.operand import Shape
 
 DEFAULT = ("", "ai.onnx")
 
@@ -71,7 +72,22 @@ class FileFunction(NamedTuple):
     proto: onnx.FunctionProto
 
 
+class Declaration(NamedTuple):
+    """An input or output of the graph. ``kind`` is the field that holds its type; ``shape`` is None if it has none."""
+
+    name: str
+    kind: str | None
+    elem: int
+    shape: Shape | None
+    is_empty: bool
+
+
 class FileContent(NamedTuple):
     graph: FileGraph
     functions: Mapping[str, FileFunction]
     """The functions of the file, by the kind of the nodes that call them."""
+    inputs: Sequence[Declaration]
+    """The inputs without constants, which old files list too."""
+    outputs: Sequence[Declaration]
+    results: Sequence[FileNode]
+    """A node for each output, which reads it."""

@@ -132,11 +132,10 @@ class OnnxNode(Node):
         return value.decode(errors="replace") if isinstance(value, bytes) else value
 
     def subgraph(self, name: str) -> FileGraph:
-        """Return the graph in an attribute; raise Refused without it."""
-        graph = dict(self.source.graphs).get(name)
-        if graph is None:
-            raise Refused(f"it has no attribute {name}")
-        return graph
+        """Return the graph in an attribute; raise Refused without one."""
+        graphs = dict(self.source.graphs)
+        expressible(name in graphs, f"it has no graph {name}")
+        return graphs[name]
 
     def array(self, i: int) -> Array:
         """Return constant input ``i`` in the file's type; raise Refused if it is computed."""

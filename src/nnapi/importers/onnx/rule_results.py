@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -37,6 +37,13 @@ def as_tensor(node: OnnxNode, name: str, result: Result | None) -> OnnxTensor:
         if value in node.graph.written and ":" in value.name:
             value.name = name
     return result
+
+
+def name_results(node: OnnxNode, results: Sequence[Result | None]) -> Iterator[tuple[str, OnnxTensor]]:
+    """Yield the results of a node that the file names, as tensors."""
+    for name, result in zip(node.source.outputs, results, strict=False):
+        if name:
+            yield name, as_tensor(node, name, result)
 
 
 def _find_elem(node: OnnxNode, value: Value) -> int:

@@ -7,15 +7,16 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
-from nnapi.formats.onnx import messages as onnx
 from nnapi.garbage_collection import pause_collecting
 from nnapi.importers.build import build
 from nnapi.importers.graph import Step, Value
 from nnapi.importers.input_shapes import Shapes, fix_shape, need_inputs
+from nnapi.importers.onnx.computed_sizes import with_computed_shapes
 from nnapi.importers.onnx.convert import INCONSISTENT, Conversion
+from nnapi.importers.onnx.file_graph import Declaration, FileNode
 from nnapi.importers.onnx.fold_into_filters import FoldingIntoFilters
 from nnapi.importers.onnx.graph import OnnxGraph
-from nnapi.importers.onnx.node import HIGHEST_RANK, identity, value_in_file_order
+from nnapi.importers.onnx.node import HIGHEST_RANK, OnnxNode
 from nnapi.importers.onnx.reader import NEWEST, File
 from nnapi.importers.onnx.schemas import newest_opset
 from nnapi.importers.onnx.scope import ImportState, Scope
@@ -30,8 +31,6 @@ from nnapi.importers.onnx.tensors import (
     OnnxTensor,
     Values,
     constant,
-    declared_shape,
-    has_empty_axis,
     operand_type,
     placeholder,
 )
@@ -63,16 +62,18 @@ def read_file(
 
 
 def _import(file: File, name: str, shapes: Shapes, values: Values, symbols: InputSymbols | None) -> Model:
+    content = file.content
+    need_inputs(shapes, content.graph.inputs)
+    given = (each for each in content.inputs if each.name in shapes)
+    shapes = {each.name: fix_shape(each.name, each.shape, shapes[each.name], least=0) for each in given}
     state = ImportState(file, name, shapes, values, symbols)
-    graph = file.content.graph
-    need_inputs(shapes, graph.inputs)
     conversion = Conversion(state, OnnxGraph(state.allowance), file.opsets)
     if (newest := newest_opset()) < file.opsets[""] < NEWEST:
         conversion.note(f"the file is of opset {file.opsets['']}; it is read as opset {newest}, the newest known here")
-    conversion.begin(graph)
-    inputs = _read_inputs(conversion, file.proto.graph.input)
-    conversion.run(graph)
-    outputs = _read_outputs(conversion, graph.outputs)
+    conversion.begin(content.graph)
+    inputs = _read_inputs(conversion, content.inputs)
+    conversion.run(content.graph)
+    outputs = _read_outputs(conversion, content.results)
     if state.refusals:
         raise UnsupportedOperationsError.of(name, state.refusals)
     FoldingIntoFilters(conversion.graph, outputs).run()
@@ -85,52 +86,50 @@ def _import(file: File, name: str, shapes: Shapes, values: Values, symbols: Inpu
     return model
 
 
-def _read_inputs(conversion: Scope, given: Sequence[onnx.ValueInfoProto]) -> list[Value]:
+def _read_inputs(conversion: Conversion, declared: Sequence[Declaration]) -> list[Value]:
     inputs = []
-    for info in given:
+    for info in declared:
         if info.name in conversion.tensors:  # old files list constants as inputs too
             continue
-        tensor = placeholder(info.name)
         with conversion.refusing("model input", info.name):
-            tensor = _read_input(conversion, info)
+            conversion.tensors[info.name] = _read_input(conversion, info)
+        tensor = conversion.tensors.setdefault(info.name, placeholder(info.name))
         inputs.append(tensor.materialize())
         if tensor.array is not None:
             conversion.state.empty.add(inputs[-1])
         if info.name in conversion.state.values:
-            tensor = constant(info.name, conversion.state.values[info.name])
-        conversion.tensors[info.name] = tensor
+            conversion.tensors[info.name] = constant(info.name, conversion.state.values[info.name])
     return inputs
 
 
-def _read_input(scope: Scope, info: onnx.ValueInfoProto) -> OnnxTensor:
-    kind = info.type.WhichOneof("value")
+def _read_input(scope: Scope, info: Declaration) -> OnnxTensor:
+    kind, state, shape = info.kind, scope.state, info.shape
     expressible(kind == "tensor_type", f"it is of type {str(kind).removesuffix('_type')}, NNAPI has tensors only")
-    declared = info.type.tensor_type
-    shape = declared_shape(declared) if declared.HasField("shape") else None
-    if info.name in scope.state.shapes:
-        wanted = fix_shape(info.name, shape, tuple(map(int, scope.state.shapes[info.name])), least=0)
-        symbols = scope.state.symbols
-        shape = wanted if symbols is None or shape is None else symbols.declare(info.name, shape, wanted)
+    if info.name in state.shapes:
+        wanted = tuple(state.shapes[info.name])
+        shape = wanted if state.symbols is None or shape is None else state.symbols.declare(info.name, shape, wanted)
     if shape is None or DYNAMIC in shape:
-        scope.state.sizes_depend_on_data = False
-    _note_type(scope, declared.elem_type)
-    type = operand_type(declared.elem_type, shape or (1,), info.name)
+        state.sizes_depend_on_data = False
+    _note_type(scope, info.elem)
+    type = operand_type(info.elem, shape or (1,), info.name)
     if shape is None:
         type = type.with_dimensions(())
-    is_empty = has_empty_axis(declared) or 0 in scope.state.shapes.get(info.name, ())
-    empty = np.zeros(shape or (), DTYPES[declared.elem_type]) if is_empty else None
-    return OnnxTensor(info.name, declared.elem_type, shape, empty, Value(type, info.name))
+    is_empty = info.is_empty or 0 in state.shapes.get(info.name, ())
+    empty = np.zeros(shape or (), DTYPES[info.elem]) if is_empty else None
+    return OnnxTensor(info.name, info.elem, shape, empty, Value(type, info.name))
 
 
-def _read_outputs(scope: Scope, names: Sequence[str]) -> list[Value]:
+def _read_outputs(scope: Scope, results: Sequence[FileNode]) -> list[Value]:
     taken: set[Value] = set()
     values = []
-    for name in names:
+    for source in results:
+        name = source.outputs[0]
         with scope.refusing("model output", name):
             need(name in scope.tensors, f"nothing writes the output {name}", BadDataError)
-            if scope.tensors[name].is_refused:
+            node = OnnxNode(scope, source, scope.find(source.inputs), None)
+            if node.tensor(0).is_refused:
                 continue
-            value = _find_result(scope, scope.tensors[name])
+            value = _find_result(node)
             if value in taken or value not in scope.graph.written:
                 copy = Value(value.type, name)
                 scope.graph.steps.append(Step(OperationCode.CAST, [value], [copy]))
@@ -141,18 +140,14 @@ def _read_outputs(scope: Scope, names: Sequence[str]) -> list[Value]:
     return values
 
 
-def _find_result(scope: Scope, tensor: OnnxTensor) -> Value:
-    expressible(not tensor.is_dynamic_shape or tensor.compute, "it depends on dimensions that only a run knows")
-    if tensor.compute:
-        tensor = tensor.compute()
-    value = value_in_file_order(scope, tensor)
-    if tensor.elem not in BYTES:
-        value = scope.graph.real(value)
-    _note_type(scope, tensor.elem)
-    shape = tensor.shape or (1,)
-    if tensor.shape is not None and len(shape) > HIGHEST_RANK and value.shape != shape:
-        return identity(scope, tensor).view(value, shape)
-    return value
+def _find_result(node: OnnxNode) -> Value:
+    node.tensors = with_computed_shapes(node.tensors)
+    tensor = node.tensor(0)
+    expressible(not tensor.is_dynamic_shape, "it depends on dimensions that only a run knows")
+    value = node.stored(0) if tensor.elem in BYTES else node.input(0)
+    _note_type(node.conversion, tensor.elem)
+    has_high_rank = tensor.shape is not None and tensor.rank > HIGHEST_RANK
+    return node.view(value, tensor.dims) if has_high_rank else value
 
 
 def _note_type(scope: Scope, elem: int) -> None:

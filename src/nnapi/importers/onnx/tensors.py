@@ -52,16 +52,6 @@ Values = Mapping[str, Array]
 """Inputs that are read as constants, by name."""
 
 
-def declared_shape(type: Any) -> Shape:
-    """Return the dimensions of a TypeProto.Tensor; negative ones are dynamic, as in ONNX Runtime."""
-    return tuple(max(each.dim_value, DYNAMIC) if each.HasField("dim_value") else DYNAMIC for each in type.shape.dim)
-
-
-def has_empty_axis(type: Any) -> bool:
-    """Return whether a TypeProto.Tensor declares a dimension of 0, so that the tensor has no elements."""
-    return any(each.HasField("dim_value") and each.dim_value == 0 for each in type.shape.dim)
-
-
 class PackedWeights(NamedTuple):
     """A constant matrix of few bits, as BLOCKWISE_FULLY_CONNECTED has it, whichever axis the file's units have."""
 

@@ -86,7 +86,7 @@ def _fix_inputs(file: File, shapes: Shapes) -> None:
     every = {tensor.name: tensor for tensor in named.values()} | named
     need_inputs(shapes, named if not set(shapes) <= set(every) else every)
     for name, wanted in shapes.items():
-        every[name].shape = fix_shape(name, every[name].shape, tuple(map(int, wanted)))
+        every[name].shape = fix_shape(name, every[name].shape, wanted)
 
 
 def _forget_computed_shapes(file: File) -> None:
