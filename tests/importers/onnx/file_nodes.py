@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nnapi.importers.onnx.decode import decode_nodes
+from nnapi.importers.onnx.decode import _decode_node
 from nnapi.importers.onnx.file_graph import FileNode
 
 
 def decoded(protos: Sequence[Any]) -> list[FileNode]:
     """Return the nodes with their subgraphs, whatever names they read."""
-    return decode_nodes(protos, [], set(_list_names(protos)))
+    return [_decode_node(proto, set(_list_names(protos))) for proto in protos]
 
 
 def _list_names(protos: Sequence[Any]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 import nnapi
 from nnapi.errors import BadDataError
 from nnapi.importers.onnx.decode import declare, decode
-from nnapi.importers.onnx.file_graph import Declaration
+from nnapi.importers.onnx.file_graph import Declared
 from nnapi.importers.refusals import UnsupportedOperationsError
 
 
@@ -69,8 +69,8 @@ def test_an_undefined_name_in_a_function_is_damage() -> None:
 def test_declarations() -> None:
     info = helper.make_tensor_value_info("x", 1, [2, "n", None, 3])
     info.type.tensor_type.shape.dim.add().dim_value = -1
-    assert declare(info) == Declaration("x", "tensor_type", 1, (2, 0, 0, 3, 0), False)
-    assert declare(helper.make_tensor_value_info("y", 7, [0, "n"])) == Declaration("y", "tensor_type", 7, (0, 0), True)
-    assert declare(helper.make_tensor_value_info("z", 1, None)) == Declaration("z", "tensor_type", 1, None, False)
+    assert declare(info) == Declared("x", "tensor_type", 1, (2, 0, 0, 3, 0), False)
+    assert declare(helper.make_tensor_value_info("y", 7, [0, "n"])) == Declared("y", "tensor_type", 7, (0, 0), True)
+    assert declare(helper.make_tensor_value_info("z", 1, None)) == Declared("z", "tensor_type", 1, None, False)
     text = helper.make_tensor_sequence_value_info("s", 1, [2])
-    assert declare(text) == Declaration("s", "sequence_type", 0, None, False)
+    assert declare(text) == Declared("s", "sequence_type", 0, None, False)

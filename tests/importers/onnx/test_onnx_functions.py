@@ -29,16 +29,16 @@ def test_the_newest_version_up_to_the_opset(opset: int, version: int) -> None:
 
 def test_operators_without_a_function_have_no_body() -> None:
     node = FileNode(helper.make_node("Abs", ["x"], ["y"]))
-    assert body_of(node, 17, {"": 17}, []) is None
+    assert body_of(node, {"": 17}, []) is None
 
 
 def test_a_function_of_onnx_with_its_defaults() -> None:
     node = FileNode(helper.make_node("HardSwish", ["x"], ["y"]))
-    body = body_of(node, 14, {"": 14, "mine": 2}, [OnnxTensor("x", 1, (2,))])
+    body = body_of(node, {"": 14, "mine": 2}, [OnnxTensor("x", 1, (2,))])
     assert body is not None
     assert (list(body.graph.inputs), list(body.graph.outputs), body.opsets) == (["X"], ["Y"], {"": 14, "mine": 2})
     shrink = FileNode(make_node("Shrink", ["x"], ["y"], lambd=0.75))
-    body = body_of(shrink, 17, {"": 17}, [OnnxTensor("x", 1, (2,))])
+    body = body_of(shrink, {"": 17}, [OnnxTensor("x", 1, (2,))])
     assert body is not None
     values = [
         attribute_value(each)
@@ -59,7 +59,7 @@ def test_a_function_of_onnx_with_its_defaults() -> None:
 )
 def test_a_function_that_depends_on_its_inputs(names: list[str], kinds: list[str]) -> None:
     tensors = [OnnxTensor(name, 1, ()) if name else None for name in names]
-    body = body_of(FileNode(helper.make_node("Clip", names, ["y"])), 13, {"": 13}, tensors)
+    body = body_of(FileNode(helper.make_node("Clip", names, ["y"])), {"": 13}, tensors)
     assert body is not None
     assert [each.kind for each in body.graph.nodes] == kinds
 
@@ -120,7 +120,7 @@ def test_attributes_in_subgraphs_of_functions_are_resolved() -> None:
     attributes = {"slope": make_attribute("slope", 0.25), "given": make_attribute("given", 0)}
     found = resolve(node, attributes, graphs)
     assert [values_of(graph.nodes[0]) for _, graph in found.graphs] == [{"alpha": 0.25}]
-    assert found.graphs[0][1].readers.only("a") is found.graphs[0][1].nodes[0]
+    assert found.graphs[0][1].find_only_reader("a") is found.graphs[0][1].nodes[0]
     assert resolve(taker, attributes, graphs).graphs == (("then_branch", node.graphs[0][1]),)
 
 

@@ -12,7 +12,7 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper  # noqa: E402
 
 from nnapi.codes import FuseCode, OperandCode  # noqa: E402
-from nnapi.importers.onnx.file_graph import FileNode, Readers  # noqa: E402
+from nnapi.importers.onnx.file_graph import FileGraph, FileNode  # noqa: E402
 from nnapi.importers.onnx.fusion import Fusion, _activation, find_fusion, quantized_type  # noqa: E402
 from nnapi.importers.onnx.tensors import OnnxTensor, constant  # noqa: E402
 from nnapi.model.operand import OperandType  # noqa: E402
@@ -104,7 +104,7 @@ def test_scales_and_zero_points_that_nnapi_has(scale: Any, point: Any, type: Ope
 def fused(nodes: list[Any], outputs: tuple[str, ...] = ()) -> Fusion:
     """Return the nodes that are fused into the writer of ``a``."""
     tensors = {"s": tensor(0.5), "z": tensor(7, np.uint8)}
-    return find_fusion("a", Readers(decoded(nodes), outputs), tensors)
+    return find_fusion("a", FileGraph(decoded(nodes), [], outputs), tensors)
 
 
 RELU = helper.make_node("Relu", ["a"], ["b"])

@@ -245,7 +245,7 @@ def test_functions_of_the_file() -> None:
 @pytest.mark.parametrize(("opset", "expected"), [(13, 13), (17, 13), (18, 18), (21, 18)])
 def test_a_function_is_that_of_the_opset_or_the_newest_before(opset: int, expected: int) -> None:
     node = FileNode(helper.make_node("MeanVarianceNormalization", ["x"], ["y"]))
-    body = body_of(node, opset, {"": opset}, [])
+    body = body_of(node, {"": opset}, [])
     assert body is not None
     assert body.opsets == {"": expected}
 

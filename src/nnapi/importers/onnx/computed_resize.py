@@ -1,7 +1,5 @@
 """Resize to sizes that only a run knows: positions are computed, and elements are gathered and mixed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from nnapi.codes import OperationCode

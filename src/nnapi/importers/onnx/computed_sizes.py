@@ -4,8 +4,6 @@ Such a shape is a constant with -1 for these dimensions. Operators that only mov
 An operator that needs the others reads the shape as a tensor that a run computes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 

@@ -1,7 +1,5 @@
 """Convert the nodes of an ONNX graph to operations of NNAPI, and collect refusals."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -25,7 +23,7 @@ MOVES = ("Gather", "GatherND", "Slice", "Transpose", "Squeeze", "Unsqueeze")
 """Operators whose results have only elements of input 0."""
 DEEPEST = 20
 """The maximum nesting depth of functions."""
-Method: TypeAlias = "Callable[[OnnxNode], Sequence[Result | None]]"
+Method: TypeAlias = Callable[[OnnxNode], Sequence[Result | None]]
 
 
 class Conversion(Scope):
@@ -43,8 +41,7 @@ class Conversion(Scope):
                 self.tensors[proto.name] = tensor = constant(proto.name, array, in_file=in_file)
                 if proto.data_type in (INT4, UINT4):
                     tensor.elem = proto.data_type
-            if proto.name not in self.tensors:
-                self.tensors[proto.name] = placeholder(proto.name)
+            self.tensors.setdefault(proto.name, placeholder(proto.name))
         for name in graph.sparse:
             with self.refusing("initializer", name):
                 expressible(False, "it is stored sparsely")
@@ -52,7 +49,7 @@ class Conversion(Scope):
 
     def run(self, graph: FileGraph) -> None:
         """Convert the nodes in their order."""
-        self.readers = graph.readers
+        self.source = graph
         for node in graph.nodes:
             self.state.nodes_left -= 1
             need(self.state.nodes_left >= 0, f"inlining makes more than {MOST_NODES} nodes", BadDataError)
@@ -162,14 +159,12 @@ class Conversion(Scope):
 
     def _find_function(self, node: OnnxNode) -> Method:
         """Return the function that converts a node by ONNX's definition of its operator; raise Refused without one."""
-        domain, schema = node.source.domain, node.schema
-        reason = reason_without_rule(node.kind, domain)
+        schema, reason = node.schema, reason_without_rule(node.kind, node.source.domain)
         if schema is None or not schema.has_function:
             raise Refused(reason)
 
         def inline(node: OnnxNode) -> Sequence[Result | None]:
-            opset = self.opsets.get(domain, 1)
-            body = functions.body_of(node.source, opset, self.opsets, node.tensors)
+            body = functions.body_of(node.source, self.opsets, node.tensors)
             if body is None:
                 raise Refused(reason)
             return self._inline(body, node)

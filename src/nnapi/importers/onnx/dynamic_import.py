@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.contract.shape_cache import ShapeCache
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.input_shapes import DYNAMIC, Shapes, guess_shapes, refuse_dynamic
-from nnapi.importers.onnx.file_graph import Declaration
+from nnapi.importers.onnx.file_graph import Declared
 from nnapi.importers.onnx.map_and_text_outputs import list_map_keys, list_texts
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.static_import import read_file
@@ -74,7 +74,7 @@ def _describe_outputs(file: File) -> list[tuple[str, OperandType]]:
     return found
 
 
-def _describe(info: Declaration, shapes: Shapes) -> tuple[str, OperandType]:
+def _describe(info: Declared, shapes: Shapes) -> tuple[str, OperandType]:
     need(info.elem in CODES, f"{info.name} has no type that NNAPI has", BadDataError)
     if info.shape is None:
         return info.name, OperandType(CODES[info.elem], tuple(shapes.get(info.name, ())))

@@ -4,8 +4,6 @@ DynamicQuantizeLinear, MatMulInteger, Cast and Mul by both scales become Dynamic
 ConvInteger they become DynamicQuantizeConv, an operator of the importer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import Any

@@ -1,9 +1,6 @@
 """The graphs of an ONNX file as plain values, which all imports of the file share."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from nnapi.formats.onnx import messages as onnx
@@ -24,45 +21,40 @@ class FileNode:
 
     __slots__ = ("captured", "domain", "graphs", "inputs", "kind", "outputs", "proto")
 
-    def __init__(self, proto: onnx.NodeProto, graphs: tuple[tuple[str, FileGraph], ...] = ()) -> None:
+    def __init__(self, proto: onnx.NodeProto, graphs: "tuple[tuple[str, FileGraph], ...]" = ()) -> None:
         self.proto, self.graphs = proto, graphs
         self.domain = "" if proto.domain in DEFAULT else proto.domain
         self.kind = kind_of(proto.domain, proto.op_type)
         self.inputs, self.outputs = proto.input, proto.output
-        self.captured = {name for _, graph in graphs for name in graph.list_read()}
+        self.captured = {name for _, graph in graphs for name in graph.readers}
 
 
-class Readers:
-    def __init__(self, nodes: Sequence[FileNode], outputs: Iterable[str]) -> None:
-        self._readers: dict[str, list[FileNode | None]] = {name: [None] for name in outputs}
+class FileGraph:
+    """A graph, or the body of a function for one of its calls. ``sparse`` are the names of sparse constants."""
+
+    def __init__(
+        self,
+        nodes: Sequence[FileNode],
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        constants: Sequence[onnx.TensorProto] = (),
+        sparse: Sequence[str] = (),
+        name: str = "",
+    ) -> None:
+        self.nodes, self.inputs, self.outputs = nodes, inputs, outputs
+        self.constants, self.sparse, self.name = constants, sparse, name
+        self.readers: dict[str, list[FileNode | None]] = {name: [None] for name in outputs}
+        """The nodes that read each name; None for subgraphs, and for readers outside the graph."""
         for node in nodes:
             for name in node.inputs:
-                self._readers.setdefault(name, []).append(node)
+                self.readers.setdefault(name, []).append(node)
             for name in node.captured:
-                self._readers.setdefault(name, []).append(None)
+                self.readers.setdefault(name, []).append(None)
 
-    def only(self, name: str) -> FileNode | None:
+    def find_only_reader(self, name: str) -> FileNode | None:
         """Return the single reader of a tensor; None if it has several, or one in a subgraph or outside the graph."""
-        readers = self._readers.get(name, [])
+        readers = self.readers.get(name, [])
         return readers[0] if len(readers) == 1 else None
-
-
-@dataclass(frozen=True, eq=False)
-class FileGraph:
-    """A graph, or the body of a function for one of its calls."""
-
-    nodes: Sequence[FileNode]
-    inputs: Sequence[str]
-    outputs: Sequence[str]
-    readers: Readers
-    constants: Sequence[onnx.TensorProto] = ()
-    sparse: Sequence[str] = ()
-    """The names of constants that are stored sparsely."""
-    name: str = ""
-
-    def list_read(self) -> list[str]:
-        """Return the names that nodes, subgraphs and results read."""
-        return [*self.outputs, *(name for node in self.nodes for name in (*node.inputs, *node.captured))]
 
 
 class FileFunction(NamedTuple):
@@ -72,7 +64,7 @@ class FileFunction(NamedTuple):
     proto: onnx.FunctionProto
 
 
-class Declaration(NamedTuple):
+class Declared(NamedTuple):
     """An input or output of the graph. ``kind`` is the field that holds its type; ``shape`` is None if it has none."""
 
     name: str
@@ -86,8 +78,8 @@ class FileContent(NamedTuple):
     graph: FileGraph
     functions: Mapping[str, FileFunction]
     """The functions of the file, by the kind of the nodes that call them."""
-    inputs: Sequence[Declaration]
+    inputs: Sequence[Declared]
     """The inputs without constants, which old files list too."""
-    outputs: Sequence[Declaration]
+    outputs: Sequence[Declared]
     results: Sequence[FileNode]
     """A node for each output, which reads it."""

@@ -1,12 +1,11 @@
 """Functions: operators that the file or ONNX defines by other operators."""
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from nnapi.formats.onnx.messages import AttributeProto, FunctionProto, NodeProto
-from nnapi.importers.onnx.decode import decode_nodes, make_graph
-from nnapi.importers.onnx.file_graph import FileFunction, FileGraph, FileNode, Readers
+from nnapi.importers.onnx.decode import decode_nodes
+from nnapi.importers.onnx.file_graph import FileFunction, FileGraph, FileNode
 from nnapi.importers.onnx.reader import need_library
 from nnapi.importers.onnx.tensors import OnnxTensor
 from nnapi.shapes.size import Size
@@ -23,11 +22,12 @@ class Body(NamedTuple):
     opsets: dict[str, int]
 
 
-def body_of(node: FileNode, opset: int, opsets: Mapping[str, int], tensors: Tensors) -> Body | None:
-    """Return ONNX's function for an operator, or None; ``opset`` is the version of the operator's domain."""
+def body_of(node: FileNode, opsets: Mapping[str, int], tensors: Tensors) -> Body | None:
+    """Return ONNX's function for an operator, or None."""
     need_library()
     from onnx import defs
 
+    opset = opsets.get(node.domain, 1)
     schema: Any = defs.get_schema(node.proto.op_type, opset, node.domain)
     content = b""
     if schema.has_context_dependent_function:
@@ -41,7 +41,7 @@ def body_of(node: FileNode, opset: int, opsets: Mapping[str, int], tensors: Tens
     values = (each.default_value for each in schema.attributes.values())
     defaults = {each.name: AttributeProto(each.SerializeToString()) for each in values if each.name}
     proto = FunctionProto(content)
-    nodes = decode_nodes(proto.node, (), set(proto.input))  # they may write only the outputs that the call wants
+    nodes = decode_nodes(proto.node, proto.output, set(proto.input))
     return _body(FileFunction(nodes, proto), node, defaults, opsets, tensors)
 
 
@@ -63,7 +63,7 @@ def _body(
     attributes = {**defaults, **{each.name: each for each in node.proto.attribute}}
     absent = set(proto.input) - given
     nodes = [resolve(each, attributes, node.graphs, absent) for each in function.nodes]
-    return Body(make_graph(nodes, proto.input, proto.output), {**opsets, **imports})
+    return Body(FileGraph(nodes, proto.input, proto.output), {**opsets, **imports})
 
 
 def resolve(node: FileNode, attributes: Attributes, graphs: Graphs, absent: Set[str] = frozenset()) -> FileNode:
@@ -89,7 +89,9 @@ def resolve(node: FileNode, attributes: Attributes, graphs: Graphs, absent: Set[
 
 def _resolve_graph(graph: FileGraph, attributes: Attributes, graphs: Graphs) -> FileGraph:
     nodes = [resolve(node, attributes, graphs) for node in graph.nodes]
-    return graph if nodes == graph.nodes else replace(graph, nodes=nodes, readers=Readers(nodes, graph.outputs))
+    if nodes == graph.nodes:
+        return graph
+    return FileGraph(nodes, graph.inputs, graph.outputs, graph.constants, graph.sparse, graph.name)
 
 
 def _size(size: int) -> int | None:

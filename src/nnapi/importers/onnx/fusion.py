@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.importers.onnx.file_graph import FileNode, Readers
+from nnapi.importers.onnx.file_graph import FileGraph, FileNode
 from nnapi.importers.onnx.tensors import BYTES, CODES, OnnxTensor
 from nnapi.model.operand import OperandType
 from nnapi.ops.quantized_values import BOUNDS
@@ -24,12 +24,12 @@ class Fusion(NamedTuple):
 NONE = Fusion(FuseCode.FUSED_NONE, None)
 
 
-def find_fusion(name: str, readers: Readers, tensors: Mapping[str, OnnxTensor]) -> Fusion:
+def find_fusion(name: str, graph: FileGraph, tensors: Mapping[str, OnnxTensor]) -> Fusion:
     """Return the activation and quantization that read a tensor; each must be the only reader of its input."""
-    node = readers.only(name)
+    node = graph.find_only_reader(name)
     activation = FuseCode.FUSED_NONE if node is None else _activation(node, tensors)
     if node is not None and activation != FuseCode.FUSED_NONE:
-        node = readers.only(node.outputs[0])
+        node = graph.find_only_reader(node.outputs[0])
     return Fusion(activation, None if node is None else _find_quantized_type(node, tensors))
 
 

@@ -1,20 +1,20 @@
 """States of a loop to which each step appends a row, as PyTorch exports ``torch.cat``: they become scan outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from nnapi.formats.onnx.messages import make_node
-from nnapi.importers.onnx.decode import make_graph
 from nnapi.importers.onnx.file_graph import FileGraph, FileNode
 from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.reader import to_array
 from nnapi.importers.onnx.tensors import DYNAMIC, OnnxTensor, constant
 from nnapi.model.operand import Array
 from nnapi.rewriting.dataflow import find_makers
+
+Writers = Mapping[str, FileNode]
+Constants = Mapping[str, Array]
 
 
 class Grown(NamedTuple):
@@ -48,15 +48,13 @@ def extract_rows(node: OnnxNode, body: FileGraph, carried: Sequence[OnnxTensor])
         shape = constant(f"{join.outputs[0]}:row", np.array(carried[i].dims[1:], np.int64))
         node.conversion.tensors[shape.name] = shape
         nodes.append(FileNode(make_node("Reshape", [join.inputs[1], shape.name], [join.outputs[0]])))
-    inner = make_graph(nodes, inputs, outputs, body.constants, body.sparse, body.name)
+    inner = FileGraph(nodes, inputs, outputs, body.constants, body.sparse, body.name)
     count = len(body.outputs) - 1 - len(grown)
     order = [count + grown.index(i) if i in grown else rest.index(i) for i in range(len(carried))]
     return Grown(inner, [carried[i] for i in rest], [*order, *range(len(rest), count)])
 
 
-def _is_growing(
-    body: FileGraph, writers: Mapping[str, FileNode], constants: Mapping[str, Array], i: int, state: OnnxTensor
-) -> bool:
+def _is_growing(body: FileGraph, writers: Writers, constants: Constants, i: int, state: OnnxTensor) -> bool:
     before, after = body.inputs[2 + i], body.outputs[1 + i]
     join = writers.get(after)
     if state.array is None or state.rank < 2 or state.dims[0] != 0 or DYNAMIC in state.dims[1:] or join is None:
@@ -68,7 +66,7 @@ def _is_growing(
     return is_join and is_alone and body.outputs.count(after) == 1 and _is_row(writers, constants, join.inputs[1])
 
 
-def _is_row(writers: Mapping[str, FileNode], constants: Mapping[str, Array], name: str) -> bool:
+def _is_row(writers: Writers, constants: Constants, name: str) -> bool:
     """Return whether a node makes a tensor of one row by inserting its first axis."""
     row = writers.get(name)
     if row is None or row.kind != "Unsqueeze":

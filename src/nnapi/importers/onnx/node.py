@@ -65,7 +65,7 @@ class OnnxNode(Node):
     @property
     def fusion(self) -> Fusion:
         if self._fusion is None:
-            self._fusion = find_fusion(self.name, self.conversion.readers, self.conversion.tensors)
+            self._fusion = find_fusion(self.name, self.conversion.source, self.conversion.tensors)
         return self._fusion
 
     @property

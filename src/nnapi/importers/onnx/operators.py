@@ -18,7 +18,7 @@ from nnapi.rule_table import RuleTable
 if TYPE_CHECKING:
     from nnapi.importers.onnx.node import OnnxNode
 
-Result: TypeAlias = "Value | OnnxTensor"
+Result: TypeAlias = Value | OnnxTensor
 Rule: TypeAlias = "Callable[[OnnxNode], Result | Sequence[Result | None]]"
 
 

@@ -4,8 +4,6 @@ The method is the second of "Probability Estimates for Multi-class Classificatio
 Each sweep over the classes improves an estimate; rows whose estimate is good enough keep it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

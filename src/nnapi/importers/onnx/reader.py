@@ -1,7 +1,5 @@
 """Read ONNX files; constants are views of the mapped file, or of the mapped files of external data."""
 
-from __future__ import annotations
-
 import math
 import os
 from functools import cached_property

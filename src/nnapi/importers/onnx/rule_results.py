@@ -1,7 +1,5 @@
 """Results of rules as tensors of the file, and rules that apply other operators' rules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 

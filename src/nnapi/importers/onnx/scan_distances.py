@@ -3,8 +3,6 @@
 One step takes the distances of all rows to one row. All steps together are one subtraction, broadcast to three axes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -6,13 +6,14 @@ from itertools import count
 
 from nnapi.importers.graph import Allowance, Value
 from nnapi.importers.input_shapes import Shapes
-from nnapi.importers.onnx.file_graph import Readers
+from nnapi.importers.onnx.file_graph import FileGraph
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.schemas import Schema, find_schema
-from nnapi.importers.onnx.tensors import OnnxTensor, Values
+from nnapi.importers.onnx.tensors import CODES, NAMES, NARROWED, WIDENED, OnnxTensor, Values
 from nnapi.importers.refusals import Refusal, Refused
 from nnapi.importers.symbolic_model import InputSymbols
+from nnapi.model.operand import type_name
 
 MOST_NODES = 200_000
 """The largest number of nodes after functions and loops are inlined."""
@@ -58,10 +59,15 @@ class Scope:
         self.nhwc_images: dict[OnnxTensor, Value] = {}
         self.in_file_order: dict[OnnxTensor, Value] = {}
         self.activated: set[Value] = set()
-        self.readers = Readers([], [])
+        self.source = FileGraph([], [], [])
 
     def note(self, message: str) -> None:
         self.state.notes[message] = None
+
+    def note_type(self, elem: int) -> None:
+        """Record a note if NNAPI has another type than a model's input or output."""
+        if elem in (*NARROWED, *WIDENED):
+            self.note(f"{NAMES[elem].lower()} tensors are {type_name(CODES[elem])}")
 
     @contextmanager
     def refusing(self, kind: str, name: str) -> Iterator[None]:

@@ -13,32 +13,18 @@ from nnapi.importers.graph import Step, Value
 from nnapi.importers.input_shapes import Shapes, fix_shape, need_inputs
 from nnapi.importers.onnx.computed_sizes import with_computed_shapes
 from nnapi.importers.onnx.convert import INCONSISTENT, Conversion
-from nnapi.importers.onnx.file_graph import Declaration, FileNode
+from nnapi.importers.onnx.file_graph import Declared, FileNode
 from nnapi.importers.onnx.fold_into_filters import FoldingIntoFilters
 from nnapi.importers.onnx.graph import OnnxGraph
 from nnapi.importers.onnx.node import HIGHEST_RANK, OnnxNode
 from nnapi.importers.onnx.reader import NEWEST, File
 from nnapi.importers.onnx.schemas import newest_opset
 from nnapi.importers.onnx.scope import ImportState, Scope
-from nnapi.importers.onnx.tensors import (
-    BYTES,
-    CODES,
-    DTYPES,
-    DYNAMIC,
-    NAMES,
-    NARROWED,
-    WIDENED,
-    OnnxTensor,
-    Values,
-    constant,
-    operand_type,
-    placeholder,
-)
+from nnapi.importers.onnx.tensors import BYTES, DTYPES, DYNAMIC, OnnxTensor, Values, constant, operand_type, placeholder
 from nnapi.importers.refusals import UnsupportedOperationsError, expressible
 from nnapi.importers.source_files import SourceFile
 from nnapi.importers.symbolic_model import InputSymbols
 from nnapi.model.model import Model
-from nnapi.model.operand import type_name
 
 
 @pause_collecting()
@@ -86,7 +72,7 @@ def _import(file: File, name: str, shapes: Shapes, values: Values, symbols: Inpu
     return model
 
 
-def _read_inputs(conversion: Conversion, declared: Sequence[Declaration]) -> list[Value]:
+def _read_inputs(conversion: Conversion, declared: Sequence[Declared]) -> list[Value]:
     inputs = []
     for info in declared:
         if info.name in conversion.tensors:  # old files list constants as inputs too
@@ -102,7 +88,7 @@ def _read_inputs(conversion: Conversion, declared: Sequence[Declaration]) -> lis
     return inputs
 
 
-def _read_input(scope: Scope, info: Declaration) -> OnnxTensor:
+def _read_input(scope: Scope, info: Declared) -> OnnxTensor:
     kind, state, shape = info.kind, scope.state, info.shape
     expressible(kind == "tensor_type", f"it is of type {str(kind).removesuffix('_type')}, NNAPI has tensors only")
     if info.name in state.shapes:
@@ -110,7 +96,7 @@ def _read_input(scope: Scope, info: Declaration) -> OnnxTensor:
         shape = wanted if state.symbols is None or shape is None else state.symbols.declare(info.name, shape, wanted)
     if shape is None or DYNAMIC in shape:
         state.sizes_depend_on_data = False
-    _note_type(scope, info.elem)
+    scope.note_type(info.elem)
     type = operand_type(info.elem, shape or (1,), info.name)
     if shape is None:
         type = type.with_dimensions(())
@@ -145,11 +131,6 @@ def _find_result(node: OnnxNode) -> Value:
     tensor = node.tensor(0)
     expressible(not tensor.is_dynamic_shape, "it depends on dimensions that only a run knows")
     value = node.stored(0) if tensor.elem in BYTES else node.input(0)
-    _note_type(node.conversion, tensor.elem)
+    node.conversion.note_type(tensor.elem)
     has_high_rank = tensor.shape is not None and tensor.rank > HIGHEST_RANK
     return node.view(value, tensor.dims) if has_high_rank else value
-
-
-def _note_type(scope: Scope, elem: int) -> None:
-    if elem in (*NARROWED, *WIDENED):
-        scope.note(f"{NAMES[elem].lower()} tensors are {type_name(CODES[elem])}")

@@ -1,7 +1,5 @@
 """Attention and rotary embeddings of ONNX and of ONNX Runtime's transformer optimizer. Sizes must be static."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import NamedTuple

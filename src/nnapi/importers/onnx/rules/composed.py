@@ -1,7 +1,5 @@
 """Operators of com.microsoft, composed of ONNX's operators."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """If, Loop and Scan: static branches and counts are inlined; others become NNAPI's IF and WHILE."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

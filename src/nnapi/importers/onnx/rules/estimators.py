@@ -1,8 +1,6 @@
 """Classical estimators of ai.onnx.ml on numeric tensors, composed of ONNX's operators: scaling, linear models, and the
 parts that they share with others."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -85,7 +85,7 @@ def dequantize_blocks(node: OnnxNode, values: Array, points: Array | None) -> On
 
 def _is_factor(node: OnnxNode, axis: int) -> bool:
     """Return whether the only reader is a product along the axis of the blocks, maybe behind a Transpose."""
-    only, name = node.conversion.readers.only, node.source.outputs[0]
+    only, name = node.conversion.source.find_only_reader, node.source.outputs[0]
     reader = only(name)
     if (
         reader is not None

@@ -1,7 +1,5 @@
 """Support vector machines of ai.onnx.ml, composed of ONNX's operators."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """Tree ensembles of ai.onnx.ml: each step gathers the nodes that all trees are at, and compares their features."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
