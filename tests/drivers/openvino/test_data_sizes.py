@@ -1,6 +1,7 @@
 """Models that compute sizes from data are compiled once, whole; computed indices are checked in each run."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from nnapi.contract.driver import CacheEntry, PrepareOptions, Request
 from nnapi.drivers.openvino import OpenVinoDriver
 from nnapi.drivers.openvino.computed_indices import CheckedIndices
 from nnapi.drivers.openvino.data_sizes import SAMPLE, DataSizeError, DataSizes, as_unknown
+from nnapi.drivers.openvino.lowering import lower_model
 from nnapi.model.call import UNKNOWN
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType, tensor
@@ -60,6 +62,34 @@ def take_rows(b: Any, x: Any) -> Any:
 
 def test_rows_of_an_unknown_number() -> None:
     compare(lambda b, x: (rows := take_rows(b, x), b.mul(b.exp(rows), rows), b.reduce_max(rows, [1], True)))
+
+
+def test_quotients_of_positions() -> None:
+    """Positions are not negative, so that the engine's quotients need no correction."""
+    row = np.arange(-40, 3000, dtype=np.float32)
+
+    def build(b: Any, x: Any) -> Any:
+        at = b.reshape(b.nonzero(b.relu(x)), [-1])
+        return [compute(at, each) for each in (1, 3, 91, 2**24) for compute in (b.div, partial(b.mod, fmod=True))]
+
+    compare(build, row)
+
+
+def test_positions_of_elements_need_no_test() -> None:
+    """They are in range; indices computed from them may not be."""
+    row = X.reshape(-1)
+
+    def build(b: Any, x: Any, step: int) -> Any:
+        at = b.add(b.reshape(b.nonzero(b.relu(x)), [-1, 1]), np.array([step], np.int32))
+        return b.gather_nd(x, at, 0, False), b.gather(x, 0, b.reshape(at, [-1]))
+
+    def count(step: int) -> int:
+        lowered = lower_model(make(lambda b, x: build(b, x, step), tensor("float32", row.shape)))
+        assert all(verdict.supported for verdict in lowered.verdicts)
+        return len(lowered.computed)
+
+    compare(lambda b, x: build(b, x, 0), row, -np.abs(row))
+    assert (count(0), count(1)) == (0, 2)
 
 
 def test_a_constant_index_of_an_unknown_number() -> None:

@@ -119,6 +119,9 @@ class OpenvinoContext(lowering.Context):
 
     def require_coordinates(self, name: str, value: Value, limits: Sequence[int], *, from_end: bool) -> Node:
         """Check the coordinates in the last axis like :meth:`require_range`, each against the size of its axis."""
+        low, high = find_range(value.node("stored"))
+        if not has_sizes(limits) and low >= 0 and high < min(limits):
+            return value.node("stored")
         if self._tests_computed and self._must_test(name, value, limits):
             return self._test_columns(name, value, limits, from_end=from_end)
         if value.array is None or _depend_on_data(limits):
@@ -128,7 +131,6 @@ class OpenvinoContext(lowering.Context):
             for column, limit in enumerate(limits):
                 _require_constants(name, value.array[..., column], limit, least[column])
             return value.node("stored")
-        low, high = find_range(value.node("stored"))
         if low >= max(least) and high < min(limits):
             return value.node("stored")
         wanted = f"the sizes of axes, {list(limits)}"

@@ -38,6 +38,9 @@ def find_range(value: Node, depth: int = 0) -> Range:
     if name == "TopK" and output.get_index() == 1:
         size = inputs[0].get_partial_shape()[node.get_axis()]
         return Range(0, size.get_length() - 1) if size.is_static else UNKNOWN
+    if name == "NonZero":
+        sizes = [each.get_max_length() for each in inputs[0].get_partial_shape()]
+        return Range(0, max(sizes) - 1) if sizes and min(sizes) > 0 else UNKNOWN
     if name in MOVES:
         return find_range(inputs[0], depth + 1)
     if name not in ("Add", "Maximum", "Minimum", "Select", "Subtract"):

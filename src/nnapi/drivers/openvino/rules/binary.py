@@ -9,6 +9,7 @@ from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import OpenvinoContext, activate, align, lower
+from nnapi.drivers.openvino.indices import find_range
 from nnapi.drivers.openvino.value import Node, Value, divide
 from nnapi.lowering.refusal import require
 from nnapi.operation_codes import Code
@@ -42,6 +43,8 @@ BITWISE: dict[Code, Any] = {
     Composite.BITWISE_OR: op.bitwise_or,
     Composite.BITWISE_XOR: op.bitwise_xor,
 }
+EXACT = 2**24
+"""Up to this number, float32 holds each integer, and a rounded quotient of two reaches no higher integer."""
 SMALL = 2.0**-100
 """The reciprocal of a smaller float may be infinite."""
 
@@ -107,6 +110,8 @@ def mod(context: OpenvinoContext, x: Value, y: Value, fmod: bool) -> Value:
     require(x.type.code == INT32, "the engine's remainders of floats are not exact")
     (a, b), first = align([x, y])
     rest, zero = op.subtract(a, op.multiply(_divide_integers(a, b), b)), op.constant(np.int32(0))
+    if _is_plain(a, b):
+        return context.result(rest, first=first)
     rest = op.select(op.equal(b, zero), zero, rest)
     if fmod:
         is_other = op.logical_xor(op.less(rest, zero), op.less(a, zero))
@@ -114,10 +119,18 @@ def mod(context: OpenvinoContext, x: Value, y: Value, fmod: bool) -> Value:
     return context.result(rest, first=first)
 
 
+def _is_plain(x: Node, y: Node) -> bool:
+    """Return whether integers are such that the engine's quotient is right: not negative, and exact as float32."""
+    (low, high), (least, most) = find_range(x), find_range(y)
+    return low >= 0 and high <= EXACT and 0 < least <= most <= EXACT
+
+
 def _divide_integers(x: Node, y: Node) -> Node:
     """Divide integers, rounding down. The engine divides float32: the quotient of the remainder is added once, which is
     off by one at most, and then corrected."""
     quotient = op.convert(divide(op.convert(x, "f32"), op.convert(y, "f32")), "i32")
+    if _is_plain(x, y):
+        return quotient
     rest = op.subtract(x, op.multiply(quotient, y))
     quotient = op.add(quotient, op.convert(divide(op.convert(rest, "f32"), op.convert(y, "f32")), "i32"))
     rest, zero, one = op.subtract(x, op.multiply(quotient, y)), op.constant(np.int32(0)), op.constant(np.int32(1))
