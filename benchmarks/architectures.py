@@ -5,9 +5,10 @@
 The program needs torch and onnxruntime. It omits the architectures of torchvision, timm and transformers if these are
 not installed. Each architecture runs in a process of its own. ``error`` is the largest difference from ONNX Runtime
 relative to the largest value; for detectors, it says whether both find the same boxes. ``ratio`` is nnapi's time of a
-run divided by ONNX Runtime's, both with two threads and both the minimum of 20 turns of ten runs. ``first``, ``memory``
-and ``new_shape`` are ratios of :mod:`benchmarks.session_costs` on one thread; the batch of their file is dynamic. The
-last architecture is a decoder that generates 64 tokens with past keys. ``--seed`` chooses 20 architectures at random.
+run divided by ONNX Runtime's, both with two threads and both the minimum of 20 turns of ten runs. ``first``,
+``memory``, ``new_shape`` and ``further_shape`` are ratios of :mod:`benchmarks.session_costs` on one thread; the batch
+of their file is dynamic. The last architecture is a decoder that generates 64 tokens with past keys. ``--seed`` chooses
+20 architectures at random.
 """
 
 from __future__ import annotations

@@ -37,23 +37,27 @@ for _ in range({RUNS - 1}):
     session.run(None, dict(zip(names, arrays)))
 with open("/proc/self/status") as lines:
     (resident,) = [int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS")]
-begin = time.process_time()
-try:
-    session.run(None, {{name: np.concatenate([each, each]) for name, each in zip(names, arrays)}})
-    new_shape = time.process_time() - begin
-except Exception:
-    new_shape = None
-print(json.dumps([first, resident, new_shape]))
+shapes = []
+for times in (2, 3):
+    feed = {{name: np.concatenate([each] * times) for name, each in zip(names, arrays)}}
+    begin = time.process_time()
+    try:
+        session.run(None, feed)
+        shapes.append(time.process_time() - begin)
+    except Exception:
+        shapes.append(None)
+print(json.dumps([first, resident, *shapes]))
 """
 
 
 class Costs(NamedTuple):
-    """Processor seconds of the first result, resident bytes, and processor seconds of the first run on another shape:
-    twice the batch, None if the file has no such shape."""
+    """Processor seconds of the first result, resident bytes, and processor seconds of the first runs on two other
+    shapes: twice and three times the batch, None if the file has no such shape."""
 
     first: float
     memory: float
     new_shape: float | None
+    further_shape: float | None
 
 
 def measure(engine: str, path: Path, arrays: Sequence[Any], threads: int = 1) -> Costs:
@@ -63,6 +67,7 @@ def measure(engine: str, path: Path, arrays: Sequence[Any], threads: int = 1) ->
         np.savez(inputs, *arrays)
         command = [sys.executable, "-c", PROGRAM, engine, str(path), str(inputs), str(threads)]
         environment = {**os.environ, "NNAPI_CACHE_DIR": folder, "NNAPI_TUNING": "0"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # without bytecode, compiling modules takes longest
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     lines = done.stdout.splitlines()
     if done.returncode or not lines:

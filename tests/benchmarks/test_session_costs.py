@@ -23,7 +23,7 @@ def test_a_process_runs_a_file(tmp_path: Path, rows: Any, is_dynamic: bool) -> N
     found = measure(OURS, path, ROWS)
     assert found.first > 0
     assert found.memory > 1 << 20
-    assert (found.new_shape is not None) == is_dynamic
+    assert (found.new_shape is not None) == (found.further_shape is not None) == is_dynamic
 
 
 def test_a_process_that_fails_says_why(tmp_path: Path) -> None:
@@ -32,12 +32,15 @@ def test_a_process_that_fails_says_why(tmp_path: Path) -> None:
 
 
 def test_medians_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    costs = iter([Costs(2, 60, 1), Costs(1, 40, 1), Costs(9, 60, 3), Costs(1, 40, 1), Costs(3, 90, 2), Costs(1, 60, 1)])
+    ours, theirs = [(2, 60, 1, 4), (9, 60, 3, 2), (3, 90, 2, 3)], [(1, 40, 1, 1), (1, 40, 1, 1), (1, 60, 1, 2)]
+    costs = (Costs(*each) for turn in zip(ours, theirs, strict=True) for each in turn)
     asked: list[Any] = []
     monkeypatch.setattr(session_costs, "measure", lambda *what: asked.append(what) or next(costs))
-    assert compare(Path("m"), ROWS, 2) == {"first": 3.0, "memory": 1.5, "new_shape": 2.0}
+    assert compare(Path("m"), ROWS, 2) == {"first": 3.0, "memory": 1.5, "new_shape": 2.0, "further_shape": 3.0}
     assert [engine for engine, *_ in asked] == ["nnapi.onnx", "onnxruntime"] * 3
-    monkeypatch.setattr(session_costs, "measure", lambda engine, *what: Costs(1, 2, None if engine == OURS else 1))
+    monkeypatch.setattr(
+        session_costs, "measure", lambda engine, *what: Costs(1, 2, None, None if engine == OURS else 1)
+    )
     assert compare(Path("m"), ROWS) == {"first": 1.0, "memory": 1.0}
 
 
