@@ -69,9 +69,9 @@ def _constant(real: float, integer_bits: int = 0, bits: int = 16) -> int:
     return round(real * 2 ** (bits - 1 - integer_bits))
 
 
-def logistic(x: Array, integer_bits: int = 3) -> Array:
-    """Compute 1 / (1 + exp(-x)) of 16-bit fixed-point values; the result has no integer bits."""
-    positive = shift_left(_half_reciprocal(_exp(-np.abs(x), integer_bits)), 1)
+def logistic(x: Array) -> Array:
+    """Compute 1 / (1 + exp(-x)) of 16-bit fixed-point values with 3 integer bits; the result has none."""
+    positive = shift_left(_half_reciprocal(_exp(-np.abs(x), 3)), 1)
     return np.where(x == 0, 2**14, np.where(x > 0, positive, ONE - positive))
 
 

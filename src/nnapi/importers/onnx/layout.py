@@ -79,15 +79,15 @@ def real_input(node: OnnxNode) -> tuple[Value, Layout]:
     return value, layout
 
 
-def align_from(node: OnnxNode, i: int, leader: int, axis: int) -> None:
-    """Append axes of 1 to input ``i`` so that it begins at ``axis`` of input ``leader``, as before opset 7."""
-    tensor, rank = node.tensor(i), node.tensor(leader).rank
+def align_from(node: OnnxNode, axis: int) -> None:
+    """Append axes of 1 to the second input so that it begins at ``axis`` of the first, as before opset 7."""
+    tensor, rank = node.tensor(1), node.tensor(0).rank
     shape = tensor.dims + (1,) * (rank - node.axis(axis, rank) - tensor.rank)
     if tensor.array is not None:
         aligned = constant(tensor.name, tensor.array.reshape(shape), in_file=tensor.in_file)
     else:
-        aligned = OnnxTensor(tensor.name, tensor.elem, shape, value=node.view(node.stored(i), shape))
-    node.tensors = [*node.tensors[:i], aligned, *node.tensors[i + 1 :]]
+        aligned = OnnxTensor(tensor.name, tensor.elem, shape, value=node.view(node.stored(1), shape))
+    node.tensors = [node.tensors[0], aligned, *node.tensors[2:]]
 
 
 def _broadcast_to_image(node: OnnxNode, i: int, shape: Shape, of_constants: bool) -> Value:

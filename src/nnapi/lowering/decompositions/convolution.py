@@ -53,9 +53,9 @@ def transpose_conv_2d(
     n, h, w, c = input.shape
     _, kh, kw, _ = filter.shape
     (top, bottom), (left, right) = padding
-    x = _move_apart(b, b.reshape(input, (n, h, w * c, 1)), 1, stride[0])
+    x = _move_apart(b, b.reshape(input, (n, h, w * c, 1)), stride[0])
     rows = x.shape[1]
-    x = _move_apart(b, b.reshape(x, (n * rows, w, c, 1)), 1, stride[1])
+    x = _move_apart(b, b.reshape(x, (n * rows, w, c, 1)), stride[1])
     x = b.reshape(x, (n, rows, x.shape[1], c))
     around = [(kh - 1 - top, kh - 1 - bottom), (kw - 1 - left, kw - 1 - right)]
     for axis, (before, after) in enumerate(around, 1):
@@ -68,13 +68,13 @@ def transpose_conv_2d(
     return convolve(b, x, flipped, bias, b.call.results[0])
 
 
-def _move_apart(b: Decomposition, x: Tensor, axis: int, stride: int) -> Tensor:
-    """Insert ``stride`` - 1 zeros between elements along ``axis``, which is 1; the last of the four axes has size 1."""
+def _move_apart(b: Decomposition, x: Tensor, stride: int) -> Tensor:
+    """Insert ``stride`` - 1 zeros between elements along axis 1; the last of the four axes has size 1."""
     n, size, inner, _ = x.shape
     if stride == 1 or size == 1:
         return x
     apart = b.pad(b.reshape(x, (n * size, 1, inner, 1)), [[0, 0], [0, stride - 1], [0, 0], [0, 0]])
-    return b.block(b.reshape(apart, (n, size * stride, inner, 1)), axis, 0, (size - 1) * stride + 1)
+    return b.block(b.reshape(apart, (n, size * stride, inner, 1)), 1, 0, (size - 1) * stride + 1)
 
 
 @decomposition(Op.DEPTHWISE_CONV_2D)

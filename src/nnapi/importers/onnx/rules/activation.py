@@ -78,7 +78,7 @@ def _find_bounds(node: OnnxNode) -> tuple[float | None, float | None]:
 def prelu(node: OnnxNode) -> OnnxTensor:
     """Lower PRelu; in old opsets a slope of one axis belongs to the channels."""
     if node.since < 7 and node.tensor(1).rank == 1 and node.shape(1) != (1,):
-        align_from(node, 1, 0, 1)
+        align_from(node, 1)
     (x, slope), layout = align(node, 0, 1)
     expressible(x.type.code in FLOATS, "NNAPI has it for floats only")
     return layout.result(node, node.apply(OperationCode.PRELU, x, slope))

@@ -40,9 +40,9 @@ def _reshape(node: OnnxNode, x: OnnxTensor, *shape: int) -> OnnxTensor:
     return compose(node, "Reshape", x, shape)
 
 
-def _part(node: OnnxNode, x: OnnxTensor, begin: int, end: int, axis: int = -1, step: int = 1) -> OnnxTensor:
-    whole = (begin, end, step) == (0, x.dims[axis], 1)
-    return x if whole else compose(node, "Slice", x, [begin], [end], [axis % x.rank], [step])
+def _part(node: OnnxNode, x: OnnxTensor, begin: int, end: int, axis: int = -1) -> OnnxTensor:
+    whole = (begin, end) == (0, x.dims[axis])
+    return x if whole else compose(node, "Slice", x, [begin], [end], [axis % x.rank])
 
 
 def _swap(node: OnnxNode, x: OnnxTensor) -> OnnxTensor:

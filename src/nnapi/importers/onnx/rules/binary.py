@@ -52,7 +52,7 @@ def _align_operands(node: OnnxNode) -> tuple[list[Value], Layout]:
     """Return the inputs aligned; before opset 7 the second input's axes begin at attribute ``axis``."""
     axis = node.attribute("axis") if node.since < 7 else None
     if axis is not None:
-        align_from(node, 1, 0, axis)
+        align_from(node, axis)
     return align(node, 0, 1)
 
 
