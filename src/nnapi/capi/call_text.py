@@ -145,7 +145,7 @@ class CallFormatter:
         if parameter.kind:
             return self._format_handle(parameter.kind, pointer[0])
         if parameter.name in SEVERAL:
-            count = self._count_results(function, values)
+            count = self._count_results(values)
             return _join_some(
                 [_format_number(parameter, pointer[index]) for index in range(min(count, MOST_ELEMENTS))], count
             )
@@ -157,7 +157,7 @@ class CallFormatter:
             return _name(DeviceTypeCode, pointer[0])
         return _format_number(parameter, pointer[0])
 
-    def _count_results(self, function: Function, values: Mapping[str, Any]) -> int:
+    def _count_results(self, values: Mapping[str, Any]) -> int:
         """Return the number of values that a function has written to an output array."""
         with suppress(NnapiError):
             if "model" in values:
