@@ -217,6 +217,7 @@ def import_all(package: types.ModuleType) -> None:
 
 
 if __name__ == "__main__":
+    imported: list[str] = []
     atexit.register(lambda: keep([sys.modules[name] for name in imported], imported))  # as the last of all
     before = set(sys.modules)
 
@@ -225,7 +226,7 @@ if __name__ == "__main__":
     import_all(nnapi)
     gc.collect()
     gc.freeze()
-    imported = [name for name in sys.modules if name not in before]
+    imported += [name for name in sys.modules if name not in before]
     given = serve(*(socket.socket(fileno=int(word)) for word in sys.argv[1:]))
     inherit(given)
     run([os.fsdecode(word) for word in given.words])

@@ -374,9 +374,3 @@ def test_a_scan_of_a_tensor_beyond_the_rank_of_nnapi(shape: tuple[int, ...]) -> 
     x = np.arange(12, dtype=np.float32)
     expected = [[0, -1, -6, -7], [-2, -3, -8, -9], [-4, -5, -10, -11]]
     assert results(nodes, {"x": x}, constants) == [expected]
-
-
-@pytest.mark.parametrize(("kind", "missing"), [("If", "then_branch"), ("Loop", "body"), ("Scan", "body")])
-def test_a_missing_graph_is_named(kind: str, missing: str) -> None:
-    count: dict[str, Any] = {"num_scan_inputs": 1} if kind == "Scan" else {}
-    assert reasons([node(kind, "x", **count)], {"x": ROWS}) == [f"it has no graph {missing}"]

@@ -196,6 +196,6 @@ def test_constants_of_4_bits_are_not_those_of_8(elem: int, name: str) -> None:
 
 @pytest.mark.parametrize(("kind", "name"), [("If", "then_branch"), ("Loop", "body"), ("Scan", "body")])
 def test_a_missing_subgraph_is_named(kind: str, name: str) -> None:
-    attributes = {"num_scan_inputs": 1} if kind == "Scan" else {}
+    attributes: dict[str, Any] = {"num_scan_inputs": 1} if kind == "Scan" else {}
     ((*_, reason),) = listed(file_of([node(kind, "x", **attributes)], {"x": X}, {}))
     assert reason == f"it has no graph {name}"
