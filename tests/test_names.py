@@ -43,7 +43,6 @@ TESTED_BY = {
     "drivers/foreign": "drivers/foreign/test_foreign.py",
     "drivers/isolated": "drivers/isolated",
     "drivers/openvino/rules": "drivers/openvino/test_openvino_rules.py",
-    "drivers/openvino/lowering.py": "drivers/openvino/test_openvino_rules.py",
     "drivers/base.py": "contract/test_driver.py",
     "drivers/reference/timings.py": "contract/test_timings.py",
     "drivers/litert/driver.py": "drivers/xnnpack/test_xnnpack_cache.py",

@@ -16,6 +16,7 @@ import nnapi
 from nnapi.cli import app, batch
 from nnapi.cli.inputs import read_input
 from nnapi.report import timing
+from nnapi.runtime.executors import stopwatch
 from nnapi.vision.pictures import Pixels
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -223,7 +224,7 @@ def test_range_and_guesses_are_said(seven: Path) -> None:
 def test_the_time_of_a_run_is_its_own(monkeypatch: pytest.MonkeyPatch, seven: Path) -> None:
     """Each look at the clock is a second later than the one before, and those of the first run are ten."""
     ticks = iter([0.0, 0.01, 0.11, 1.0, 1.004, 2.0, 2.003, 3.0, 3.005])
-    for module in (batch, timing):
+    for module in (batch, timing, stopwatch):
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
     (run,) = json.loads(shown(QUANT, seven, "--json"))["runs"]
     found = [run[key] for key in ("preparation_seconds", "first_seconds", "seconds")]

@@ -27,6 +27,7 @@ from nnapi.report.benchmark import (
     start_courses,
 )
 from nnapi.report.engines import LiteRT, Nnapi, Run, UnsuitableError, save
+from nnapi.runtime.executors import stopwatch
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
 QUICK = BenchmarkSettings(
@@ -132,7 +133,7 @@ def test_one_that_fails_does_not_harm_the_other() -> None:
 
 def test_an_interruption_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     calls, clock = iter(range(1000)), Clock()
-    for module in (benchmark, timing):
+    for module in (benchmark, timing, stopwatch):
         monkeypatch.setattr(module, "time", clock)
 
     def stopped(inputs: Sequence[Array]) -> list[Array]:
@@ -168,7 +169,7 @@ class Clock:
 
 def test_a_slow_engine_sits_out(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    for module in (benchmark, timing):
+    for module in (benchmark, timing, stopwatch):
         monkeypatch.setattr(module, "time", clock)
 
     def slow(inputs: Sequence[Array]) -> list[Array]:
