@@ -121,10 +121,11 @@ def test_background_work_is_busy_until_it_has_ended() -> None:
 def test_background_work_is_busy_until_what_it_kept_is_freed() -> None:
     """Freeing an engine's objects may take time in which the thread does not hold the interpreter."""
     were_busy: list[bool] = []
+    only_kept_there = threading.Event()
 
     class Kept:
         def __call__(self) -> None:
-            pass
+            only_kept_there.wait()
 
         def __del__(self) -> None:
             were_busy.append(threading.get_ident() in exits._busy)
@@ -132,5 +133,6 @@ def test_background_work_is_busy_until_what_it_kept_is_freed() -> None:
     work, then = Kept(), Kept()
     run_in_background(work, then)
     del work, then
+    only_kept_there.set()
     assert comes_true(lambda: len(were_busy) == 2)
     assert were_busy == [True, True]
