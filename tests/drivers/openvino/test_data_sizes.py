@@ -238,6 +238,20 @@ def test_counting(limit: int, step: int) -> None:
     compare(lambda b, x: b.range(x, np.array([limit], np.int32), np.array([step], np.int32)), np.zeros(1, np.int32))
 
 
+@pytest.mark.parametrize("limit", [4.0, 2.25, -1.5, 0.0])
+def test_counting_floats_from_0(limit: float) -> None:
+    """Only steps of 1 from 0 are exact in the engine."""
+
+    def count(start: float, delta: float) -> Any:
+        first, step, one = (np.array([each], np.float32) for each in (start, delta, 1))
+        return lambda b, x: b.range(b.constant(first), b.mul(x, b.constant(one)), b.constant(step))
+
+    x = np.array([limit], np.float32)
+    compare(count(0, 1), x)
+    for numbers in ((0, 0.1), (0.5, 1)):
+        assert find_reasons(count(*numbers), tensor("float32", (1,)))[-1] == "RANGE (#1): the engine counts in float32"
+
+
 def test_extremes_without_indices_are_right() -> None:
     CheckedIndices("indices", 0).check(np.array([2**30, -(2**30), 0]))
     for low, high in ((-1, 2), (0, 3)):

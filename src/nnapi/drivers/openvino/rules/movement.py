@@ -301,12 +301,22 @@ def shape(context: OpenvinoContext, input: Value) -> Value:
 
 @lower(Composite.RANGE)
 def number_range(context: OpenvinoContext, start: Value, limit: Value, delta: Value) -> Value:
-    """Count; the engine counts beyond the start if the limit lies in the other direction."""
-    require(start.type.code == OperandCode.TENSOR_INT32, "the engine counts in float32")
+    """Count; the engine counts beyond the start if the limit lies in the other direction. Floats are counted as
+    integers, where that is exact."""
+    is_int = start.type.code == OperandCode.TENSOR_INT32
+    is_exact = is_int or (start.type.code == OperandCode.TENSOR_FLOAT32 and _is_all(start, 0) and _is_all(delta, 1))
+    require(is_exact, "the engine counts in float32")
     first, last, step = (op.squeeze(each.node("stored"), integers([0])) for each in (start, limit, delta))
+    if not is_int:
+        first, last, step = (op.convert(each, "i32") for each in (first, op.ceiling(last), step))
     is_up = op.greater(step, op.constant(np.int32(0)))
     last = op.select(is_up, op.maximum(first, last), op.minimum(first, last))
-    return Value.of(op.range(first, last, step, "i32"), context.type(), "stored")
+    counted = op.range(first, last, step, "i32")
+    return Value.of(counted if is_int else op.convert(counted, "f32"), context.type(), "stored")
+
+
+def _is_all(value: Value, number: float) -> bool:
+    return value.array is not None and bool((value.array == number).all())
 
 
 @lower(Op.FILL)
