@@ -73,9 +73,8 @@ class Conversion(Scope):
 
     def _convert(self, source: FileNode) -> None:
         """Apply the node's rule; every error becomes a refusal that names the node."""
-        proto = source.proto
-        name = proto.name or next((name for name in source.outputs if name), "without output")
-        with self.refusing(proto.op_type, name):
+        name = source.proto.name or next((name for name in source.outputs if name), "without output")
+        with self.refusing(source.proto.op_type, name):
             try:
                 self._bind(source)
             except NnapiError as error:
