@@ -92,6 +92,25 @@ def test_plans_are_compared_where_decomposed_composites_are_slower_than_predicte
     assert best.devices == (("whole",) if faster < PARTS else ("decomposing",))
 
 
+def test_a_decomposed_composite_costs_as_declared_where_nothing_is_measured() -> None:
+    """The first of equal devices is sure to be the best: the number of parts says nothing of their seconds."""
+    builder = Builder()
+    builder.output(builder.gelu(builder.input(tensor("float32", (4,))), False))
+    model, reference = builder.finish(), device("nnapi-reference").driver
+    devices = [
+        Device(Decomposing(reference, "decomposing", declared=capabilities(0.1))),
+        Device(Shaping(reference, "whole", declared=capabilities(0.1))),
+    ]
+    known: Asked = {}
+    answers = DeviceAnswers(model, devices, PreferenceCode.PREFER_FAST_SINGLE_ANSWER, asked=known)
+    plan = make_sure_plan(answers)
+    assert plan is not None
+    assert plan.devices == ("decomposing",)
+    assert [found.name for found, *_ in known] == ["decomposing"]
+    (costs,) = answers.problem.compute
+    assert costs[0] == costs[1]
+
+
 @pytest.mark.parametrize(
     ("costs", "takes", "chosen", "asked"),
     [

@@ -6,7 +6,7 @@ from typing import Self, TypeAlias
 
 from nnapi.codes import PreferenceCode
 from nnapi.contract.driver import Verdict
-from nnapi.contract.workload import find_work
+from nnapi.contract.workload import Work, find_work
 from nnapi.errors import BadDataError
 from nnapi.model.model import Model
 from nnapi.printable import pluralize
@@ -120,7 +120,7 @@ class DeviceAnswers:
         for call, *answers in zip(model.operations, *verdicts, strict=True):
             work = find_work(model, call)
             row = [
-                sum(price.seconds(model, call, self.preference, part) for part in verdict.parts or [work])
+                sum(price.seconds(model, call, self.preference, part) for part in self._divide(verdict) or [work])
                 if verdict.supported
                 else FORBIDDEN
                 for price, verdict in zip(prices, answers, strict=True)
@@ -129,6 +129,11 @@ class DeviceAnswers:
         cut, cut_byte = (CUT, NOMINAL.byte) if self.tables else (0.0, 0.0)
         launches, bytes_ = [price.launch for price in prices], [price.byte for price in prices]
         return Problem(compute, _find_flows(model), launches, bytes_, cut, cut_byte)
+
+    def _divide(self, verdict: Verdict) -> Sequence[Work]:
+        """Return the parts of a decomposed operation, if there are timings of them: performance is declared for the
+        operation, and the sum of its parts would only count their number."""
+        return verdict.parts if self.tables else ()
 
     def _bound_reference(self, row: list[float], verdicts: Sequence[Verdict]) -> list[float]:
         """Raise the reference's seconds of an operation to more than those of the engines that take it whole."""

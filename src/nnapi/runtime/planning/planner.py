@@ -104,7 +104,8 @@ def make_sure_plan(answers: DeviceAnswers) -> Plan | None:
         return None
     if devices[index].name == REFERENCE and any(call.code in COMPOSITE_CODES for call in operations):
         return None  # composites may be replaced for the engines
-    is_sure = all(verdict.supported and not verdict.parts for verdict in answers.verdicts(index))
+    is_divided = bool(answers.tables) and any(verdict.parts for verdict in answers.verdicts(index))
+    is_sure = not is_divided and all(verdict.supported for verdict in answers.verdicts(index))
     return _plan_whole(answers, index) if is_sure else None
 
 
