@@ -86,7 +86,7 @@ class SymbolicModel:
         """Return the model for these shapes of inputs. It shares all operands that do not depend on sizes."""
         base, sizes = self._model, self._substitution(shapes)
         if list(sizes.numbers) == self._symbols.numbers:
-            return base
+            return base.with_operands(base.operands)  # a cache notes its entry for these sizes in the model
         operands = list(base.operands)
         for index, type in self._symbols.types.items():
             old = base.operands[index]

@@ -1,5 +1,6 @@
 """Files with dynamic dimensions that NNAPI cannot express: imported for the shapes of each run."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 import nnapi  # noqa: E402
 from nnapi.errors import BadDataError  # noqa: E402
+from nnapi.importers.import_cache import Origin  # noqa: E402
 from nnapi.importers.input_shapes import GUESSES  # noqa: E402
 from nnapi.importers.onnx.dynamic_import import cache_further  # noqa: E402
 from nnapi.importers.refusals import UnsupportedOperationsError  # noqa: E402
@@ -272,6 +274,19 @@ def test_positions_from_the_length_of_the_past_are_not_padded() -> None:
     assert compiled.explain().count("compiled in") == 2
     decode(compiled, 60)
     assert compiled.explain().count("compiled in") == 2
+
+
+def test_the_cache_entry_of_some_sizes_is_not_that_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first run's import serves others, whose compilations would replace its entry."""
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "model.onnx"
+    nodes = [node("Shape", "x", "s"), node("Expand", "one s", "y")]
+    path.write_bytes(made(nodes, {"x": [1, "n"]}, {"y": [1, "n"]}, {"one": np.float32(1)}))
+    for _ in range(2):
+        session = InferenceSession(str(path))
+        first, other = session._file.model(((1, 3),)), session._file.model(((1, 5),), is_cached=False)
+        assert isinstance(first.origin, Origin)
+        assert not isinstance(other.origin, Origin)
 
 
 def test_constants_of_recurring_lengths_are_computed_once() -> None:
