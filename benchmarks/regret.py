@@ -64,6 +64,7 @@ CASES = (
     Case("slow, 1.5 times, tiny", 60e-6, (40e-6, 70e-6), 0.05),
     Case("slow, 1.5 times, with pauses", 3e-3, (3.3e-3, 2e-3), pause=30e-3),
     Case("close, 1.1 times", 2.2e-3, (2e-3, 2.4e-3)),
+    Case("slow, 1.25 times, others take long", 5e-3, (4e-3, 9e-3, 8.6e-3, 8.6e-3), 0.8),
     Case("even", 5e-3, (5.05e-3, 4.98e-3)),
     Case("right", 5e-3, (8e-3, 5.6e-3, 30e-3)),
     Case("right, long", 200e-3, (330e-3, 225e-3), 1.0),

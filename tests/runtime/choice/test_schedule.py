@@ -111,9 +111,10 @@ def test_a_contender_that_is_far_ahead_is_measured_before_others_are_prepared() 
     schedule = compare(other)
     schedule.unprepared, schedule.runs.spent = 1, 1e3
     assert run(schedule) is None
-    assert not schedule.is_urgent
-    other.first_gain = math.log(1.5)
-    assert schedule.is_urgent
+    other.first_gain = math.log(1.14)
+    assert [schedule.is_urgent, schedule.has_favorite] == [False, False]
+    other.first_gain = math.log(1.16)
+    assert [schedule.is_urgent, schedule.has_favorite] == [True, True]
     assert run(schedule) == Turn(other, None)
 
 

@@ -16,11 +16,10 @@ idle time may spend the grace at once; those after runs get it little by little,
 BESIDE_RUNS, ABSURD = 0.1, 2.5
 """If runs need all processors, challengers are prepared between runs and in this share of the time spent in them, after
 the same grace; at once if runs take more than the second number of times the least predicted seconds."""
-WORTH, AHEAD = math.log(1.2), 4
-"""The time lost by staying with the active plan is part of the budget if a contender's log ratio is above this value:
-the time lost since it was prepared, and in this number of runs to come."""
-FAR = math.log(1.35)
-"""A contender with a log ratio above this value is measured before others are prepared."""
+WORTH, AHEAD = math.log(1.15), 4
+"""A contender with a log ratio above this value is measured before others are prepared. The time lost by staying with
+the active plan is then part of the budget: the time lost since the contender was prepared, and in this number of runs
+to come."""
 LEAD = math.log(1.05)
 """A contender that proves faster by this log ratio takes over at once, and the others are compared with it."""
 HOPELESS = math.log(3.0)
@@ -185,12 +184,12 @@ class Schedule(Generic[C]):
     def has_favorite(self) -> bool:
         """Whether a contender should be measured, or take over, before others are prepared. Where runs need all
         processors, preparing takes long."""
-        return self._is_ahead(LEAD if self.is_crowded else FAR)
+        return self._is_ahead(LEAD if self.is_crowded else WORTH)
 
     @property
     def is_urgent(self) -> bool:
         """Whether a contender is so far ahead that the tuner's work should not rest."""
-        return self._is_ahead(FAR)
+        return self._is_ahead(WORTH)
 
     def _is_ahead(self, gain: float) -> bool:
         return any(each.log_gain > gain for each in self.contenders if each.is_on_trial or each.is_faster)
