@@ -16,6 +16,7 @@ class Decides(Protocol):
     """The symbols of an import, as far as sizes need them."""
 
     nodes: dict[Expression, Any]
+    given: Decides | None
 
     def decide(self, expression: Expression, relation: str) -> bool: ...
     def find_number(self, expression: Expression) -> int: ...
@@ -35,19 +36,17 @@ class Size:
     def __init__(self, expression: Expression, number: int, symbols: Decides) -> None:
         self.expression, self.number, self.symbols = expression, number, symbols
 
-    def _make(self, expression: Expression) -> Any:
-        number = expression.number
-        return Size(expression, self.symbols.find_number(expression), self.symbols) if number is None else number
+    def _make(self, expression: Expression, other: Any = None) -> Any:
+        number, symbols = expression.number, self._join(other)
+        return Size(expression, symbols.find_number(expression), symbols) if number is None else number
 
-    def _read(self, other: Any) -> Expression | None:
-        """Return an operand as an expression; None for floats and arrays, which have operators of their own."""
-        if isinstance(other, Size):
-            if other.symbols is not self.symbols:
-                raise ArithmeticError(f"{self.expression} and {other.expression} have no common symbols")
-            return other.expression
-        if isinstance(other, int):
-            return Expression.of(int(other))
-        return Expression.of(int(other)) if isinstance(other, np.integer) else None
+    def _join(self, other: Any) -> Decides:
+        """Return the symbols that contain those of this size and of another operand; ArithmeticError if none do."""
+        if not isinstance(other, Size) or other.symbols is self.symbols or other.symbols is self.symbols.given:
+            return self.symbols
+        if other.symbols.given is not self.symbols:
+            raise ArithmeticError(f"{self.expression} and {other.expression} have no common symbols")
+        return other.symbols
 
     def fix(self) -> int:
         """Return the number; substitutions must keep it."""
@@ -58,9 +57,9 @@ class Size:
 
     def _combine(self, other: Any, operator: Callable[[Any, Any], Any]) -> Any:
         """Apply an operator to the expressions; to the numbers, fixing the size, if the other operand is a float."""
-        found = self._read(other)
+        found = _read(other)
         if found is not None:
-            return self._make(operator(self.expression, found))
+            return self._make(operator(self.expression, found), other)
         return operator(self.fix(), other) if isinstance(other, float) else NotImplemented
 
     def __add__(self, other: Any) -> Any:
@@ -82,25 +81,29 @@ class Size:
         return self._combine(other, mul)
 
     def __floordiv__(self, other: Any) -> Any:
-        return NotImplemented if (found := self._read(other)) is None else self._divide(self.expression, found)
+        return NotImplemented if (found := _read(other)) is None else self._divide(other, self.expression, found)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return NotImplemented if (found := self._read(other)) is None else self._divide(found, self.expression)
+        return NotImplemented if (found := _read(other)) is None else self._divide(other, found, self.expression)
 
     def __mod__(self, other: Any) -> Any:
         return (
-            NotImplemented if (found := self._read(other)) is None else self._divide(self.expression, found, rest=True)
+            NotImplemented
+            if (found := _read(other)) is None
+            else self._divide(other, self.expression, found, rest=True)
         )
 
     def __rmod__(self, other: Any) -> Any:
         return (
-            NotImplemented if (found := self._read(other)) is None else self._divide(found, self.expression, rest=True)
+            NotImplemented
+            if (found := _read(other)) is None
+            else self._divide(other, found, self.expression, rest=True)
         )
 
-    def _divide(self, dividend: Expression, divisor: Expression, *, rest: bool = False) -> Any:
-        if self.symbols.decide(divisor, "=="):
+    def _divide(self, other: Any, dividend: Expression, divisor: Expression, *, rest: bool = False) -> Any:
+        if self._join(other).decide(divisor, "=="):
             raise ZeroDivisionError("a size of 0 divides another")
-        return self._make(dividend % divisor if rest else dividend // divisor)
+        return self._make(dividend % divisor if rest else dividend // divisor, other)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -125,12 +128,11 @@ class Size:
         if isinstance(other, float):
             low, high = (other, self.fix()) if swapped else (self.fix(), other)
             return low == high if relation == "==" else low < high
-        if relation == "==" and isinstance(other, Size) and other.symbols is not self.symbols:
-            return False  # engines compare sizes that depend on data in each run
-        found = self._read(other)
+        found = _read(other)
         if found is None:
             return NotImplemented
-        return self.symbols.decide(found - self.expression if swapped else self.expression - found, relation)
+        symbols = self._join(other)
+        return symbols.decide(found - self.expression if swapped else self.expression - found, relation)
 
     def __eq__(self, other: object) -> Any:
         return True if other is self else self._compare(other, "==")
@@ -231,6 +233,15 @@ def count_positions(positions: range | Positions) -> int:
     if isinstance(positions, range):
         return len(positions)
     return positions.stop - positions.start if positions.stop > positions.start else 0
+
+
+def _read(value: Any) -> Expression | None:
+    """Return an operand as an expression; None for floats and arrays, which have operators of their own."""
+    if isinstance(value, Size):
+        return value.expression
+    if isinstance(value, int):
+        return Expression.of(int(value))
+    return Expression.of(int(value)) if isinstance(value, np.integer) else None
 
 
 def _invert(answer: Any) -> Any:

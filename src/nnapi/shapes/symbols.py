@@ -85,6 +85,8 @@ class Symbols:
         self.tests: list[tuple[Callable[[Substitution], object], object]] = []
         """Functions of the sizes, and the results that they must have."""
         self.own = Substitution(self.numbers)
+        self.given: Symbols | None = None
+        """The symbols that these extend, which have the same positions."""
         self.nodes: dict[Expression, Any] = {}
         """Nodes that compute sizes in an engine's graph, while a driver lowers a model."""
 

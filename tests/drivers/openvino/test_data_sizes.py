@@ -21,6 +21,7 @@ from nnapi.model.operand import OperandType, tensor
 from nnapi.ops.index_checks import BadIndexError
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.verdicts.verdicts import find_verdicts
+from nnapi.shapes.symbols import Symbols
 
 pytestmark = pytest.mark.engine
 
@@ -257,6 +258,23 @@ def test_extremes_without_indices_are_right() -> None:
     for low, high in ((-1, 2), (0, 3)):
         with pytest.raises(BadIndexError, match=f"indices are in {low}..{high}, must be in 0..2"):
             CheckedIndices("indices", 0).check(np.array([low, high, 3]))
+
+
+def test_a_size_may_depend_on_inputs_and_on_data() -> None:
+    """Guards on inputs are those of the import; on data there are none. The order of operands does not matter."""
+    given: Any = Symbols()
+    length, width = given.add(5, "length"), given.add(7, "width")
+    sizes: Any = DataSizes(given)
+    count = sizes.add_unknown("count")
+    for mixed in (width * count, count * width):
+        assert mixed.symbols is sizes
+        assert mixed.number == 7 * count.number
+        assert mixed // width == count
+        assert mixed != length
+        assert (mixed > length) == (length < mixed)
+    assert not given.guards
+    assert sizes.decide((length - width).expression, "==") is False
+    assert list(given.guards.values()) == [False]
 
 
 def test_sizes_are_compared_without_their_numbers() -> None:

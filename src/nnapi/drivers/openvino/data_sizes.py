@@ -9,7 +9,7 @@ from nnapi.drivers.openvino.value import Value
 from nnapi.lowering.refusal import Unsupported
 from nnapi.model.call import UNKNOWN
 from nnapi.model.operand import Shape
-from nnapi.shapes.expression import Bounds, Expression, Symbol
+from nnapi.shapes.expression import Bounds, Division, Expression, Symbol
 from nnapi.shapes.size import Size
 from nnapi.shapes.symbols import Symbols, as_int
 
@@ -33,7 +33,14 @@ class _Count(Symbol):
 
 class DataSizes(Symbols):
     """Sizes that only a run knows. No other size is equal to one of them, and limits are as for a large number: the
-    engine checks the sizes of each run. A rule that asks for the number is refused."""
+    engine checks the sizes of each run. A rule that asks for the number is refused. ``given`` are the sizes of inputs,
+    which record guards; some sizes depend on both."""
+
+    def __init__(self, given: Symbols | None = None) -> None:
+        super().__init__()
+        if given is not None:
+            self.given, self.nodes = given, given.nodes
+            self.numbers += given.numbers
 
     def add_unknown(self, name: str) -> int:
         number = SAMPLE + 2 * len(self.numbers)
@@ -45,6 +52,8 @@ class DataSizes(Symbols):
         return tuple(self.add_unknown(str(each)) if isinstance(each, Size) else each for each in dimensions)
 
     def decide(self, expression: Expression, relation: str) -> bool:
+        if self.given is not None and not _has_count(expression):
+            return self.given.decide(expression, relation)
         low, high = expression.bounds
         if low == high == 0 or low > 0 or high < 0:
             return super().decide(expression, relation)
@@ -61,6 +70,16 @@ class DataSizes(Symbols):
             )
             value.type = value.type.with_dimensions(dimensions)
             declare(value.node(value.kind), dimensions)
+
+
+def _has_count(expression: Expression) -> bool:
+    return any(_depends_on_data(atom) for product in expression.terms for atom in product)
+
+
+def _depends_on_data(atom: Symbol | Division) -> bool:
+    if isinstance(atom, Division):
+        return _has_count(atom.dividend) or _has_count(atom.divisor)
+    return isinstance(atom, _Count)
 
 
 def as_unknown(dimensions: Shape) -> Shape:

@@ -29,6 +29,7 @@ from nnapi.operation_codes import COMPOSITE_CODES, FAMILY_OF, CompositeCode
 from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import Pair
 from nnapi.shapes.array import has_sizes
+from nnapi.shapes.size import Size
 
 LARGE = 200
 """Maximum number of elementwise operations in a chain, or on one value. Known networks have fewer."""
@@ -63,7 +64,8 @@ class Lowered(GraphLowering):
         super().__init__(model, [shape if shape and all(shape) else () for shape in shapes])
         self.parameters: dict[int, Any] = {}
         self.bounds: list[Bounds] = []
-        self.sizes = DataSizes()
+        sizes = [size for index in model.inputs for size in model.operands[index].type.dimensions]
+        self.sizes = DataSizes(next((size.symbols for size in sizes if isinstance(size, Size)), None))
         """The sizes that depend on data."""
         self.computed: list[ComputedIndices] = []
         """The computed indices that each run checks."""
