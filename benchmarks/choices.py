@@ -288,6 +288,8 @@ def main() -> int:
                 f"  {100 * result.share:4.1f} %  first {result.first:.2f}  {result.plan}{mark}",
                 flush=True,
             )
+    if not found:
+        return 1
     right = sum(each.ratio >= LEAST_SPEED for each in found)
     slowest = min(each.ratio for each in found)
     print(f"{right} of {len(found)} active plans are within 5 % of the fastest; lowest relative speed {slowest:.2f}")

@@ -2,9 +2,11 @@
 
 from itertools import count
 from pathlib import Path
+from subprocess import CalledProcessError
 
 import pytest
 
+from benchmarks import choices
 from benchmarks.choices import (
     ACTIVE,
     TIMED,
@@ -100,3 +102,13 @@ def test_pretended_timings_are_wrong_by_a_factor_of_up_to_8_for_each_kind(monkey
     assert all(1 / 8 <= ratio <= 8 for ratio in ratios.values())
     assert len({round(ratio, 6) for ratio in ratios.values()}) > 4, "one for each kind"
     assert vars(prices)["find_processor"]() is Processor.OTHER
+
+
+def test_models_that_fail_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(options: object, path: Path) -> None:
+        raise CalledProcessError(1, "python", stderr="Traceback\nBadDataError: no shapes\n")
+
+    monkeypatch.setattr(choices, "run_apart", fail)
+    monkeypatch.setattr("sys.argv", ["choices.py", "a.tflite"])
+    assert choices.main() == 1
+    assert "BadDataError: no shapes" in capsys.readouterr().out
