@@ -64,7 +64,7 @@ class Lowered(GraphLowering):
         super().__init__(model, [shape if shape and all(shape) else () for shape in shapes])
         self.parameters: dict[int, Any] = {}
         self.bounds: list[Bounds] = []
-        sizes = [size for index in model.inputs for size in model.operands[index].type.dimensions]
+        sizes: list[Any] = [size for index in model.inputs for size in model.operands[index].type.dimensions]
         self.sizes = DataSizes(next((size.symbols for size in sizes if isinstance(size, Size)), None))
         """The sizes that depend on data."""
         self.computed: list[ComputedIndices] = []
