@@ -43,11 +43,15 @@ class Size:
 
     def _join(self, other: Any) -> Decides:
         """Return the symbols that contain those of this size and of another operand; ArithmeticError if none do."""
+        common = self._find_common(other)
+        if common is None:
+            raise ArithmeticError(f"{self.expression} and {other.expression} have no common symbols")
+        return common
+
+    def _find_common(self, other: Any) -> Decides | None:
         if not isinstance(other, Size) or other.symbols is self.symbols or other.symbols is self.symbols.given:
             return self.symbols
-        if other.symbols.given is not self.symbols:
-            raise ArithmeticError(f"{self.expression} and {other.expression} have no common symbols")
-        return other.symbols
+        return other.symbols if other.symbols.given is self.symbols else None
 
     def fix(self) -> int:
         """Return the number; substitutions must keep it."""
@@ -132,6 +136,8 @@ class Size:
         found = _read(other)
         if found is None:
             return NotImplemented
+        if relation == "==" and self._find_common(other) is None:
+            return False
         symbols = self._join(other)
         return symbols.decide(found - self.expression if swapped else self.expression - found, relation)
 

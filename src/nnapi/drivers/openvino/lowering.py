@@ -64,8 +64,8 @@ class Lowered(GraphLowering):
         super().__init__(model, [shape if shape and all(shape) else () for shape in shapes])
         self.parameters: dict[int, Any] = {}
         self.bounds: list[Bounds] = []
-        sizes = [size for index in model.inputs for size in model.operands[index].type.dimensions]
-        given: Any = next((size.symbols for size in sizes if isinstance(size, Size)), None)
+        sizes: list[Any] = [size for index in model.inputs for size in model.operands[index].type.dimensions]
+        given = next((size.symbols for size in sizes if isinstance(size, Size)), None)
         self.sizes = DataSizes(given)
         """The sizes that depend on data."""
         self.computed: list[ComputedIndices] = []
