@@ -65,7 +65,7 @@ class Lowered(GraphLowering):
         self.parameters: dict[int, Any] = {}
         self.bounds: list[Bounds] = []
         sizes: list[Any] = [size for index in model.inputs for size in model.operands[index].type.dimensions]
-        given = next((size.symbols for size in sizes if isinstance(size, Size)), None)
+        given: Any = next((size.symbols for size in sizes if isinstance(size, Size)), None)
         self.sizes = DataSizes(given)
         """The sizes that depend on data."""
         self.computed: list[ComputedIndices] = []
