@@ -11,7 +11,7 @@ from nnapi.contract.winograd import (
     FloatWidth,
     describe_costs,
     find_float_width,
-    multiplies_bytes,
+    has_byte_products,
 )
 
 
@@ -60,5 +60,5 @@ def test_the_width_follows_from_the_instruction_sets(
 )
 def test_products_of_bytes_need_instructions(sets: set[str], is_fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(winograd, "find_instruction_sets", lambda: frozenset(sets))
-    assert multiplies_bytes() == is_fast
+    assert has_byte_products() == is_fast
     assert describe_costs() == f"{find_float_width()}{', byte products' if is_fast else ''}"

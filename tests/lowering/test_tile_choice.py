@@ -98,7 +98,7 @@ def test_quantized_layers_are_chosen_where_products_of_bytes_are_slow(monkeypatc
     ((_, layer),) = list_layers(model, in_bytes=True)
     assert layer._replace(integers=None) == Layer((1, 8, 8, 16), 16, (3, 3))
     for is_fast, tiles in ((False, {0: (4, 4)}), (True, {})):
-        monkeypatch.setattr(tile_choice, "multiplies_bytes", lambda is_fast=is_fast: is_fast)
+        monkeypatch.setattr(tile_choice, "has_byte_products", lambda is_fast=is_fast: is_fast)
         assert find(model, PLAIN, BYTES) == find(model, IN_BOTH, BYTES) == tiles
         assert find(model, FORCED, BYTES) == {0: (4, 4)}
         assert find(model, FORCED, MACS_ONLY) == {}, "the engine has no costs of 8-bit layers"

@@ -95,8 +95,8 @@ def count_labels(model: nnapi.Model, task: Task | None) -> int | None:
         call = next((call for call in model.operations if call.code in DETECTIONS), None)
         if call is None:
             return None
-        background = call.code == CompositeCode.DETECTION_POSTPROCESSING_V2
-        return model.operands[call.inputs[0]].type.dimensions[-1] + background
+        lacks_background = call.code == CompositeCode.DETECTION_POSTPROCESSING_V2
+        return model.operands[call.inputs[0]].type.dimensions[-1] + lacks_background
     count = class_count(model)
     if count is None and task is Task.CLASSIFICATION:
         count = math.prod(output_operands(model)[0].type.dimensions)

@@ -49,11 +49,11 @@ BYTE_PRODUCTS = frozenset({"amx_int8", "avx512_vnni", "avx_vnni", "asimddp", "i8
 """Instruction sets that multiply and add bytes faster than floats."""
 
 
-def multiplies_bytes() -> bool:
-    """Return whether direct 8-bit convolutions are faster than any in float32."""
+def has_byte_products() -> bool:
+    """Return whether the processor has such an instruction set: 8-bit convolutions are then direct."""
     return not BYTE_PRODUCTS.isdisjoint(find_instruction_sets())
 
 
 def describe_costs() -> str:
     """Return the facts about the processor that the choice of layers depends on."""
-    return f"{find_float_width()}{', byte products' if multiplies_bytes() else ''}"
+    return f"{find_float_width()}{', byte products' if has_byte_products() else ''}"

@@ -11,10 +11,10 @@ from nnapi.contract.winograd import (
     PLAIN,
     FloatWidth,
     find_float_width,
+    has_byte_products,
     is_forced,
     is_winograd,
     may_use_both,
-    multiplies_bytes,
 )
 from nnapi.errors import NnapiError
 from nnapi.lowering.lower import KnownTypes, normalize_call
@@ -201,7 +201,7 @@ def _choose_tiles(costs: Costs, layers: Mapping[int, Layer], variant: str) -> tu
 def _list_permitted(costs: Costs, model: Model, variant: str) -> Mapping[int, Layer]:
     """Return the layers, with those of 8 bits if the engine has costs of them. A processor that multiplies bytes fast
     computes these directly, unless another way is forced."""
-    in_bytes = costs.byte_mac > 0 and (is_forced(variant) or not multiplies_bytes())
+    in_bytes = costs.byte_mac > 0 and (is_forced(variant) or not has_byte_products())
     return dict(list_layers(model, in_bytes=in_bytes))
 
 

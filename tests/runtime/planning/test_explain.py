@@ -250,7 +250,7 @@ def test_direct_8_bit_convolutions_are_explained_where_others_could_be_faster(mo
     model = make_quantized((0, 8, 8, 4), np.ones((4, 3, 3, 4)))
     plan = compile(model, [Device(driver)]).plan
     for is_fast, count in ((True, 0), (False, 1)):
-        monkeypatch.setattr("nnapi.runtime.planning.explain.multiplies_bytes", lambda is_fast=is_fast: is_fast)
+        monkeypatch.setattr("nnapi.runtime.planning.explain.has_byte_products", lambda is_fast=is_fast: is_fast)
         assert len(add_notes(plan, [Device(driver)], {}).notes) == count
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from nnapi.codes import DeviceTypeCode
 from nnapi.contract.driver import Predicts
 from nnapi.contract.precision import refuse_precision
-from nnapi.contract.winograd import multiplies_bytes
+from nnapi.contract.winograd import has_byte_products
 from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.precision import Precision
 from nnapi.runtime.device import Device, describe_substitutes
@@ -125,7 +125,7 @@ def _explain_direct(plan: Plan, devices: Sequence[Device]) -> str:
         return ""
     from nnapi.lowering.tile_choice import is_candidate  # on demand: few explanations need it
 
-    in_bytes = not multiplies_bytes()
+    in_bytes = not has_byte_products()
     if not any(is_candidate(model, call, in_bytes=in_bytes) for call in model.operations):
         return ""
     reason = (
