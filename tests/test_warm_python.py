@@ -3,15 +3,17 @@
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.rows import each_row
 from tests.waiting import comes_true
-from tests.warm_python import warm_python
+from tests.warm_python import HEAD, warm_python
 
 SHOW = """
 import os, resource, signal, sys
@@ -89,3 +91,19 @@ def test_the_program_does_not_outlive_its_starter() -> None:
         program = int(process.stdout.readline())
         process.kill()
     assert comes_true(lambda: not Path(f"/proc/{program}").exists())
+
+
+@needs_fork
+def test_starters_that_are_killed_leave_it_running() -> None:
+    code = "import sys; print('nnapi' in sys.modules)"
+    for delay in range(20):
+        with subprocess.Popen([warm_python(), "-c", code], stdout=subprocess.DEVNULL) as process:
+            time.sleep(delay / 5000)
+            process.kill()
+    address = str(Path(warm_python()).with_name("socket"))
+    for sent in (b"", bytes(HEAD.size), HEAD.pack(0, 0, 9, 0, 0, *bytes(32))):
+        with socket.socket(socket.AF_UNIX) as connection, open(os.devnull) as stream:
+            connection.connect(address)
+            if sent:
+                socket.send_fds(connection, [sent], [stream.fileno()])
+    assert run(warm_python(), "-c", code) == (0, "True\n", "")

@@ -99,7 +99,9 @@ def receive(connection: socket.socket) -> Request:
     count, variables, size, mask, ignores_interrupts, *limits = HEAD.unpack(content)
     rest = b""
     while len(rest) < size:
-        rest += connection.recv(size - len(rest))
+        if not (received := connection.recv(size - len(rest))):
+            raise ConnectionResetError
+        rest += received
     texts = rest.split(b"\0")[: count + variables]
     environment = dict(text.split(b"=", 1) for text in texts[count:])
     pairs = list(zip(limits[::2], limits[1::2], strict=True))
@@ -131,7 +133,11 @@ def serve(listener: socket.socket, parent: socket.socket) -> Request:
 
 def accept(listener: socket.socket, selector: selectors.BaseSelector) -> Request | None:
     connection, _ = listener.accept()
-    request = receive(connection)
+    try:
+        request = receive(connection)
+    except (OSError, IndexError):  # the starter was killed before it had asked
+        connection.close()
+        return None
     pid = os.fork() if can_run(request) else REFUSED
     if pid == 0:
         return request
@@ -141,7 +147,8 @@ def accept(listener: socket.socket, selector: selectors.BaseSelector) -> Request
         connection.close()
     else:
         ended = os.pidfd_open(pid)
-        connection.sendall(ANSWER.pack(pid))
+        with suppress(OSError):  # of a starter that was killed
+            connection.sendall(ANSWER.pack(pid))
         selector.register(connection, selectors.EVENT_READ, partial(abandon, pid, connection, selector))
         selector.register(ended, selectors.EVENT_READ, partial(finish, pid, ended, connection, selector))
     return None
@@ -149,8 +156,9 @@ def accept(listener: socket.socket, selector: selectors.BaseSelector) -> Request
 
 def abandon(pid: int, connection: socket.socket, selector: selectors.BaseSelector) -> None:
     """End a program whose starter was killed."""
-    selector.unregister(connection)
-    os.kill(pid, signal.SIGKILL)
+    with suppress(KeyError, ProcessLookupError):  # if the program ended at the same time
+        selector.unregister(connection)
+        os.kill(pid, signal.SIGKILL)
 
 
 def finish(pid: int, ended: int, connection: socket.socket, selector: selectors.BaseSelector) -> None:

@@ -25,7 +25,9 @@ def run(*options: str) -> tuple[int, list[dict]]:
 
 
 @pytest.fixture
-def benchmark() -> ModuleType:
+def benchmark(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")  # the module sets them too; programs of later tests do not inherit them
     return importlib.import_module("benchmarks.litert_codes")
 
 
