@@ -60,6 +60,7 @@ def test_destructors_do_not_run_if_an_engine_keeps_the_thread(monkeypatch: pytes
     stopped.stop(lambda: False)
     assert skipped == ["skipped"]
     engine.set()
+    stopped._thread.join()
     stopped.stop()
     assert skipped == ["skipped"]
 
