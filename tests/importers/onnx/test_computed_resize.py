@@ -7,10 +7,14 @@ import pytest
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
+from onnx import helper, numpy_helper  # noqa: E402
+
+import nnapi  # noqa: E402
 from nnapi.importers.onnx.computed_resize import LAYOUTS, ROUNDINGS  # noqa: E402
 from tests.importers.onnx.literal_cases import node as literal  # noqa: E402
 from tests.importers.onnx.literal_cases import reasons  # noqa: E402
 from tests.importers.onnx.test_computed_sizes import compare, node  # noqa: E402
+from tests.rows import each_row  # noqa: E402
 
 RNG = np.random.default_rng(7)
 IMAGE = RNG.random((2, 3, 5, 4)).astype(np.float32) + 1
@@ -99,3 +103,22 @@ def test_attributes_that_need_known_sizes(attributes: dict[str, Any], reason: st
     resized = literal("Resize", "x - - sizes", **attributes)
     (found,) = reasons([resized], {"x": IMAGE, "sizes": np.array([2, 3, 8, 3])}, opset=19)
     assert found.startswith(reason)
+
+
+@each_row("scale", [0.4, 0.75, 1.5, 2.5])
+@each_row("mode", ["nearest", "linear"])
+@each_row("is_computed", [False, True])
+def test_before_opset_11_positions_begin_at_the_first_element(is_computed: bool, mode: str, scale: float) -> None:
+    """Resize had no attributes for it; as in ONNX Runtime, the nearest element lies outward."""
+    x, scales = np.arange(7, dtype=np.float32)[None] ** 2, np.array([1, scale], np.float32)
+    at = np.arange(int(7 * scales[1])) / scales[1]
+    low, high = np.floor(at).astype(int), np.ceil(at).astype(int).clip(max=6)
+    nearest, mixed = x[:, high if scale < 1 else low], x[:, low] + (x[:, high] - x[:, low]) * (at - low)
+    given = {"x": x, "scales": scales} if is_computed else {"x": x}
+    constants = {} if is_computed else {"scales": numpy_helper.from_array(scales, "scales")}
+    infos = [helper.make_tensor_value_info(name, 1, array.shape) for name, array in given.items()]
+    resized = node("Resize", ["x", "scales"], ["y"], mode=mode)
+    graph = helper.make_graph([resized], "g", infos, [helper.make_tensor_value_info("y", 1, None)], constants.values())
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 10)])
+    compiled = nnapi.compile(nnapi.load(proto.SerializeToString()), "nnapi-reference")
+    np.testing.assert_allclose(compiled.run(*given.values())[0], nearest if mode == "nearest" else mixed, 1e-6)

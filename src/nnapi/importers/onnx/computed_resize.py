@@ -1,6 +1,7 @@
 """Resize to sizes that only a run knows: positions are computed, and elements are gathered and mixed."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import FLOAT32, INT32, Value
@@ -19,6 +20,22 @@ ROUNDINGS: dict[str, Callable[[Term], Term]] = {
     "round_prefer_ceil": lambda at: floor(at + 0.5),
 }
 LAYOUTS = ("asymmetric", "align_corners", "half_pixel", "pytorch_half_pixel")
+OUTWARD = "outward"
+"""The rounding before opset 11, as ONNX Runtime reads it: floor to enlarge, ceil to shrink."""
+
+
+class Sampling(NamedTuple):
+    """Where a result's elements lie between those of the input: the attributes of these names."""
+
+    coordinate_transformation_mode: str
+    nearest_mode: str
+
+
+def read_sampling(node: OnnxNode) -> Sampling:
+    if node.kind == "Upsample" or node.since < 11:  # without these attributes
+        return Sampling("asymmetric", OUTWARD)
+    layout = node.attribute("coordinate_transformation_mode", "half_pixel")
+    return Sampling(layout, node.attribute("nearest_mode", "round_prefer_floor"))
 
 
 def resize_at_run(node: OnnxNode, axes: Sequence[int], given: int, *, by_scale: bool) -> OnnxTensor:
@@ -36,8 +53,10 @@ def resize_at_run(node: OnnxNode, axes: Sequence[int], given: int, *, by_scale: 
         if size is not None and size == (1 if by_scale else shape[axis]):
             continue
         own = _as_float(Term(node, node.graph.ints([shape[axis]]) if shape[axis] else read_size(node, 0, axis)))
-        positions = _find_positions(own, _pick(node, given, i), by_scale=by_scale)
-        value = _resize_axis(value, axis_of[axis], positions, own - 1, mode)
+        number = _pick(node, given, i)
+        positions = _find_positions(own, number, by_scale=by_scale)
+        rounding = _find_rounding(node, number) if mode == "nearest" else None
+        value = _resize_axis(value, axis_of[axis], positions, own - 1, rounding)
         shape[axis] = int(size) if size and not by_scale else DYNAMIC
     return node.result(value, tuple(shape), elem=tensor.elem, is_nhwc=is_nhwc)
 
@@ -68,7 +87,7 @@ def _find_positions(own: Term, number: Term, *, by_scale: bool) -> Term:
 
 
 def _place(at: Term, own: Term, count: Term, scale: Term) -> Term:
-    layout = at.node.attribute("coordinate_transformation_mode", LAYOUTS[0])
+    layout = read_sampling(at.node).coordinate_transformation_mode
     expressible(layout in LAYOUTS, f"its coordinate_transformation_mode is {layout}, and its size is computed")
     if layout == "asymmetric":
         return at / scale
@@ -79,13 +98,20 @@ def _place(at: Term, own: Term, count: Term, scale: Term) -> Term:
     return centers if layout == "half_pixel" else centers * several
 
 
-def _resize_axis(value: Value, axis: int, at: Term, last: Term, mode: str) -> Value:
-    """Return the elements at these positions along an axis; in ``linear`` mode, the mixtures of the two around them."""
+def _find_rounding(node: OnnxNode, scale: Term) -> Callable[[Term], Term]:
+    way = read_sampling(node).nearest_mode
+    if way == OUTWARD:
+        shrinks = ceil(1 - scale).apply(OperationCode.MAXIMUM, 0)  # 1 or 0
+        return lambda at: floor(at) + (ceil(at) - floor(at)) * shrinks
+    expressible(way in ROUNDINGS, f"its nearest_mode is {way}, must be one of {', '.join(ROUNDINGS)}")
+    return ROUNDINGS[way]
+
+
+def _resize_axis(value: Value, axis: int, at: Term, last: Term, rounding: Callable[[Term], Term] | None) -> Value:
+    """Return the elements at the rounded positions along an axis; without a rounding, mixtures of the two around."""
     node = at.node
-    if mode == "nearest":
-        way = node.attribute("nearest_mode", "floor")
-        expressible(way in ROUNDINGS, f"its nearest_mode is {way}, must be one of {', '.join(ROUNDINGS)}")
-        return _gather(value, axis, _clamp(ROUNDINGS[way](at), last))
+    if rounding is not None:
+        return _gather(value, axis, _clamp(rounding(at), last))
     at, real = _clamp(at, last), node.graph.real(value)
     low = floor(at)
     first, second = (Term(node, _gather(real, axis, each)) for each in (low, _clamp(low + 1, last)))

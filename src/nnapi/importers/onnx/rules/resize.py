@@ -12,7 +12,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.formats.onnx.messages import attribute_value, make_node
 from nnapi.importers.graph import FLOATS, Value
-from nnapi.importers.onnx.computed_resize import resize_at_run
+from nnapi.importers.onnx.computed_resize import OUTWARD, read_sampling, resize_at_run
 from nnapi.importers.onnx.folding import fold
 from nnapi.importers.onnx.images import VOLUME
 from nnapi.importers.onnx.layout import image, read_as_stored, stored_image, view_around
@@ -59,7 +59,7 @@ def resize(node: OnnxNode) -> OnnxTensor:
     )
     arguments = _read_arguments(node)
     roi = arguments.roi
-    if roi is not None and node.attribute("coordinate_transformation_mode", "") == "tf_crop_and_resize":
+    if roi is not None and read_sampling(node).coordinate_transformation_mode == "tf_crop_and_resize":
         expressible(((roi >= 0) & (roi <= 1)).all(), "its region reaches beyond the image")
     resized = [(i, axis) for i, axis in enumerate(arguments.axes) if not _keeps(arguments, i, shape[axis])]
     found = {axis: _map(node, arguments, i) for i, axis in resized}
@@ -120,11 +120,11 @@ def _map(node: OnnxNode, arguments: Arguments, i: int) -> Array:
     axes, roi, scales, sizes = arguments
     given = {each.name: attribute_value(each) for each in node.proto.attribute}
     attributes = {name: value for name, value in given.items() if name not in FOR_ALL_AXES}
-    if node.kind == "Upsample":
-        attributes["coordinate_transformation_mode"] = "asymmetric"
-        if given.get("mode", b"nearest") == b"nearest":
-            attributes["nearest_mode"] = "floor"
     scale, length = None if scales is None else float(scales[i]), None if sizes is None else int(sizes[i])
+    sampling = read_sampling(node)
+    if sampling.nearest_mode == OUTWARD:
+        sampling = sampling._replace(nearest_mode="ceil" if scale is not None and scale < 1 else "floor")
+    attributes.update(sampling._asdict())
     found = find_map(size, scale, length, attributes) if roi is None else None
     if found is not None:
         return found
