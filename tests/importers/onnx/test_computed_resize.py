@@ -118,7 +118,9 @@ def test_before_opset_11_positions_begin_at_the_first_element(is_computed: bool,
     constants = {} if is_computed else {"scales": numpy_helper.from_array(scales, "scales")}
     infos = [helper.make_tensor_value_info(name, 1, array.shape) for name, array in given.items()]
     resized = node("Resize", ["x", "scales"], ["y"], mode=mode)
-    graph = helper.make_graph([resized], "g", infos, [helper.make_tensor_value_info("y", 1, None)], constants.values())
+    graph = helper.make_graph(
+        [resized], "g", infos, [helper.make_tensor_value_info("y", 1, None)], [*constants.values()]
+    )
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 10)])
     compiled = nnapi.compile(nnapi.load(proto.SerializeToString()), "nnapi-reference")
     np.testing.assert_allclose(compiled.run(*given.values())[0], nearest if mode == "nearest" else mixed, 1e-6)
