@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -246,8 +247,7 @@ def open_engine(engine: str, path: Path, x: Any, threads: int) -> Callable[[], A
 
         interpreter = Interpreter(str(path), num_threads=threads)
         interpreter.allocate_tensors()
-        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-        return interpreter.invoke  # type: ignore[no-any-return]
+        return partial(run_litert, interpreter, x)
     if engine == "onnxruntime":
         import onnxruntime
 
@@ -271,6 +271,13 @@ def open_engine(engine: str, path: Path, x: Any, threads: int) -> Callable[[], A
         compilation = nnapi.compile(model, threads=threads)
     print(compilation.plan.name, file=sys.stderr)
     return lambda: compilation.run(x)
+
+
+def run_litert(interpreter: Any, x: Any) -> list[Any]:
+    """Run on an array, and return arrays, as the other engines do."""
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    return [interpreter.get_tensor(each["index"]) for each in interpreter.get_output_details()]
 
 
 def open_ncnn(path: Path, x: Any, threads: int) -> Callable[[], Any]:
