@@ -9,6 +9,7 @@ pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
 
 import nnapi
 from nnapi.codes import OperationCode as Op
+from nnapi.contract.winograd import FloatWidth
 from nnapi.drivers.litert.context import MOST_PADDING, tensor_of
 from nnapi.drivers.litert.lowering import lower_model
 from nnapi.drivers.litert.rules.binary import LONG, LONGEST
@@ -339,10 +340,18 @@ def test_xnnpack_computes_some_functions_beyond_the_rank_of_its_kernels(shape: t
     assert graph.operators[2].output.shape == shape
 
 
-def test_xnnpack_clamps_what_logistic_takes() -> None:
+@pytest.mark.parametrize("width", [FloatWidth.AVX512, FloatWidth.NEON, FloatWidth.OTHER])
+def test_xnnpack_clamps_what_logistic_takes(width: FloatWidth, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nnapi.drivers.xnnpack.lowering.find_float_width", lambda: width)
     graph = lower_xnnpack(single(Op.LOGISTIC, [zeros(real(2, 3))], [real(2, 3)])).graph
     assert [operator.kind for operator in graph.operators] == ["MINIMUM", "MAXIMUM", "LOGISTIC"]
     assert [operator.input(1).value.item() for operator in graph.operators[:2]] == [128, -128]
+
+
+def test_logistic_is_right_for_all_values_with_avx2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nnapi.drivers.xnnpack.lowering.find_float_width", lambda: FloatWidth.AVX2)
+    graph = lower_xnnpack(single(Op.LOGISTIC, [zeros(real(2, 3))], [real(2, 3)])).graph
+    assert [operator.kind for operator in graph.operators] == ["LOGISTIC"]
 
 
 def test_quantized_values_have_one_operator() -> None:

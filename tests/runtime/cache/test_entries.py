@@ -10,7 +10,7 @@ import pytest
 
 from nnapi import Device, Model
 from nnapi.contract.driver import PrepareOptions
-from nnapi.contract.winograd import PLAIN
+from nnapi.contract.winograd import PLAIN, describe_costs
 from nnapi.errors import BadDataError
 from nnapi.runtime.cache.compilation_cache import Cache, locate_variant
 from tests.runtime.cache_cases import TOKEN, Slow, doubled, letters
@@ -73,18 +73,16 @@ def test_a_quarter_of_the_runtime_s_own_cache_is_the_largest_entry(
     assert len(list(tmp_path.iterdir())) == count
 
 
-def test_a_winograd_variant_of_another_processor_is_not_restored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("variant", ["", PLAIN])
+def test_an_entry_of_another_processor_is_not_restored(
+    variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its layers were chosen for another vector width."""
-    for width in ("narrow", "wide"):
+    """Its layers were chosen, and operations lowered, for another vector width."""
+    keep(tmp_path, b"", variant=variant)
+    for width, is_restored in (("another", False), (describe_costs(), True)):
         monkeypatch.setattr("nnapi.runtime.cache.compilation_cache.describe_costs", lambda width=width: width)
-        for variant in ("", PLAIN):
-            keep(tmp_path, b"", variant=variant)
-            restored = Cache(tmp_path, TOKEN).restore(Device(Slow()), doubled(), PrepareOptions(variant=variant))
-            assert restored is not None
-    monkeypatch.setattr("nnapi.runtime.cache.compilation_cache.describe_costs", lambda: "narrow")
-    assert Cache(tmp_path, TOKEN).restore(Device(Slow()), doubled(), PrepareOptions(variant=PLAIN)) is None
+        restored = Cache(tmp_path, TOKEN).restore(Device(Slow()), doubled(), PrepareOptions(variant=variant))
+        assert (restored is not None) is is_restored
 
 
 @pytest.mark.parametrize(("is_own", "level"), [(True, "INFO"), (False, "WARNING")])

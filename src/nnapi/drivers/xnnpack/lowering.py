@@ -1,12 +1,13 @@
 """Lower a model for XNNPACK, and replace functions that its fast kernels compute wrongly for finite values.
 
 The kernels flush values below 2**-126 to 0. Roots of large values and sines of large angles are off by half and more,
-and LOGISTIC is NaN far from 0. Errors depend on the processor; replacements do not.
+and LOGISTIC is NaN far from 0. Errors depend on the processor; replacements do not, except that of LOGISTIC.
 """
 
 from collections.abc import Callable
 from functools import partial
 
+from nnapi.contract.winograd import FloatWidth, find_float_width
 from nnapi.drivers.litert import lowering
 from nnapi.drivers.litert.rules.convolution_filters import FilterContext
 from nnapi.formats.tflite.graph import Tensor, constant
@@ -38,9 +39,11 @@ def square_root(context: TfliteContext, x: Tensor, out: Tensor) -> Tensor:
 
 
 def logistic(context: TfliteContext, x: Tensor, out: Tensor) -> Tensor:
-    """Return LOGISTIC of values clamped to ±SATURATED. NaN stays NaN if the processor's minimum preserves it."""
-    x = context.emit("MINIMUM", [x, context.fill(x, SATURATED)], x.like())
-    x = context.emit("MAXIMUM", [x, context.fill(x, -SATURATED)], x.like())
+    """Return LOGISTIC of values clamped to ±SATURATED. NaN stays NaN if the processor's minimum preserves it. The
+    kernel for AVX2 needs no clamp: all values of float32 were tried."""
+    if find_float_width() is not FloatWidth.AVX2:
+        x = context.emit("MINIMUM", [x, context.fill(x, SATURATED)], x.like())
+        x = context.emit("MAXIMUM", [x, context.fill(x, -SATURATED)], x.like())
     return context.emit("LOGISTIC", [x], out)
 
 

@@ -159,10 +159,9 @@ class Cache:
 
 
 def _describe_purpose(model: Model, options: PrepareOptions) -> str:
-    """Return the digest that an entry stores as its purpose: model, threads and variant, which its name lacks. The
-    layers of a Winograd variant depend on the processor."""
-    processor = describe_costs() if is_winograd(options.variant) else ""
-    return digest(hash_content(model), f"{options.threads!r}{options.variant}{processor}".encode()).hex()
+    """Return the digest that an entry stores as its purpose: model, threads and variant, which its name lacks, and the
+    processor, as the layers of a Winograd variant and some lowered operations depend on it."""
+    return digest(hash_content(model), f"{options.threads!r}{options.variant}{describe_costs()}".encode()).hex()
 
 
 def locate_variant(cache: Cache | None, variant: bytes) -> CacheLocation:
