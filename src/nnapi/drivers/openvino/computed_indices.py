@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nnapi.drivers.openvino.api import op
+from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.sizes import integers
 from nnapi.drivers.openvino.value import Node
 from nnapi.model.operand import Array
@@ -31,7 +31,8 @@ class ComputedIndices(NamedTuple):
         The limit gets the rank of the indices: the engine takes a constant index for the bound of a clamp, and the
         limit for what it clamps.
         """
-        ones = integers([1] * len(self.node.output(0).get_partial_shape()))
+        output = self.node if isinstance(self.node, ov.Output) else self.node.output(0)
+        ones = integers([1] * len(output.get_partial_shape()))
         last = op.reshape(_as_int32(integers(self.limit - 1)), ones, False)
         return op.maximum(op.minimum(self.node, last), op.constant(np.int32(self.least)))
 
