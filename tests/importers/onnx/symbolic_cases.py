@@ -187,6 +187,40 @@ def make_speech() -> bytes:
     return make(nodes, {"ids": [1, "length"]}, values)
 
 
+def make_durations() -> bytes:
+    """Frames of letters whose durations follow from data, as is the number of letters: a view of both has a size of the
+    input, and one that the engine computes."""
+    nodes = [
+        node("Gather", "table ids", "x"),
+        node("ReduceMean", "x", "mean", axes=[0, 2], keepdims=0),
+        node("Abs", "mean", "high"),
+        node("Ceil", "high", "durations"),
+        node("CumSum", "durations zero", "sums"),
+        node("ReduceSum", "durations", "sum", keepdims=0),
+        node("Cast", "sum", "total", to=INT64),
+        node("Range", "zero total one", "counted"),
+        node("Cast", "counted", "frames", to=FLOAT),
+        node("NonZero", "durations", "letters"),
+        node("Gather", "sums letters", "ends"),
+        node("Unsqueeze", "frames last", "rows"),
+        node("Less", "rows ends", "before"),
+        node("Cast", "before", "valid", to=FLOAT),
+        node("Shape", "ids", "n", start=1, end=2),
+        node("Concat", "single rest n", "wanted", axis=0),
+        node("Reshape", "valid wanted", "path"),
+        node("MatMul", "path x", "y"),
+    ]
+    values = {
+        "zero": np.array(0),
+        "one": np.array(1),
+        "single": np.array([1]),
+        "last": np.array([1]),
+        "rest": np.array([-1]),
+        "table": 3 * weights(30, 8),
+    }
+    return make(nodes, {"ids": [1, "length"]}, values)
+
+
 def make_filled() -> bytes:
     """Constants of computed shapes: filled, expanded, sliced, tiled, and divided sizes."""
     nodes = [
@@ -322,6 +356,7 @@ CASES = {
     "prompt": (make_positions, choose_prompt),
     "masked": (make_masked, choose_masked),
     "speech": (make_speech, choose_speech),
+    "durations": (make_durations, choose_speech),
     "filled": (make_filled, choose_filled),
     "images": (make_images, choose_image),
     "ranked": (make_ranked, choose_batch),

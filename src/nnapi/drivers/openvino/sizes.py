@@ -1,18 +1,18 @@
 """Sizes in OpenVINO's graph: constants, or nodes that compute them from the shapes of inputs."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.value import Node
 from nnapi.lowering.refusal import require
-from nnapi.shapes.array import has_sizes, is_symbolic
+from nnapi.shapes.array import SymbolicArray, has_sizes, is_symbolic
 from nnapi.shapes.expression import Division, Expression, Symbol
 from nnapi.shapes.size import Size
 
 DYNAMIC = -1
+Node: TypeAlias = Any
 
 
 def declare(parameter: Node, dimensions: Sequence[Any]) -> None:
@@ -37,6 +37,14 @@ def integers(values: Any) -> Node:
     if isinstance(values, list | tuple) and has_sizes(values):
         return op.concat([_compute(each) if isinstance(each, Size) else _constant([each]) for each in values], 0)
     return _constant(values)
+
+
+def int32_constant(array: SymbolicArray) -> Node | None:
+    """Return a node with the elements of an array of sizes; None for other arrays, whose values are fixed."""
+    if array.elements is None or not array.elements.size:
+        return None
+    flat = op.convert(integers(array.reshape(-1)), "i32")
+    return flat if array.ndim == 1 else reshape(flat, array.shape)
 
 
 def reshape(x: Node, dimensions: Sequence[int]) -> Node:

@@ -8,9 +8,11 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.drivers.openvino.api import op, ov
+from nnapi.drivers.openvino.sizes import int32_constant
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.parameter import NCHW_TO_NHWC, nchw_to_nhwc, nhwc_to_nchw
 from nnapi.ops.quantized_values import dequantize, same_quantization
+from nnapi.shapes.array import is_symbolic
 
 Node: TypeAlias = Any
 """A node of OpenVINO's graph with one output, or that output."""
@@ -206,6 +208,8 @@ class Value:
         assert self.array is not None
         order = find_order(self.type.rank, first)
         array = self.array.transpose(order) if first else self.array
+        if is_symbolic(array) and array.dtype == np.int32 and (node := int32_constant(array)) is not None:
+            return node
         if kind == "stored":
             return constant(array)
         if self.type.is_quantized:
