@@ -128,6 +128,24 @@ def test_unrolled_steps_are_the_kernel(kind: str, variant: dict[str, Any]) -> No
     assert_parts_agree(*make_model(kind, 4, **variant))
 
 
+@each_row(("kind", "variant"), CASES, ids=str)
+def test_copied_steps_are_those_of_the_rule(
+    kind: str, variant: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (model, given), (other, _) = (make_model(kind, 6, **variant) for _ in range(2))
+    copied = expand(model).model
+    monkeypatch.setattr(recurrent_time, "_RepeatedStep", lambda step: step)
+    ruled = expand(other).model
+    assert len(copied.operands) < len(ruled.operands)  # steps share their scalars
+    calls, expected = (
+        [(call.name, *(each.operands[i].type for i in (*call.inputs, *call.outputs))) for call in each.operations]
+        for each in (copied, ruled)
+    )
+    assert calls == expected
+    for a, b in zip(*(nnapi.compile(each, "nnapi-reference").run(*given) for each in (copied, ruled)), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 @pytest.mark.usefixtures("short_loops")
 @pytest.mark.parametrize("steps", [5, 8, 17])
 @pytest.mark.parametrize(("kind", "variant"), CASES, ids=str)

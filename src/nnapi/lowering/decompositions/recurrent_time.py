@@ -7,6 +7,8 @@ import numpy as np
 
 from nnapi.lowering.decomposition_builder import Decomposition
 from nnapi.model.builder import Tensor
+from nnapi.model.described_operand import describe
+from nnapi.model.model import OperationCall
 
 MOST_UNROLLED = 256
 """Maximum number of steps that are unrolled, because each one takes time to compile."""
@@ -51,7 +53,7 @@ def over_time(
 
     ``rows`` are the steps of one or several sequences, as :func:`in_rows` returns them.
     """
-    batch, units = states[0].shape
+    step, (batch, units) = _RepeatedStep(step), states[0].shape
     count, passed = rows[0].shape[0] // batch, 0
     bounds = None if lengths is None else _spread(b, lengths, units)
     outputs: list[Tensor] = []
@@ -105,6 +107,48 @@ def _run_step(
     is_within = time < bounds
     out = b.select(is_within, after[0], _zeros_like(b, after[0]))
     return out, tuple([b.select(is_within, new, old) for new, old in zip(after, states, strict=True)])
+
+
+class _RepeatedStep:
+    """Runs a step. From the second on computed rows and states, it copies the operations of the one before: their rules
+    and the builder's checks take most of the time of a decomposition."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self._builder: Decomposition | None = None
+        self._given: list[Tensor] = []
+        self._calls: Sequence[OperationCall] = ()
+        self._after: States = ()
+
+    def __call__(self, b: Decomposition, operands: Operands, rows: Sequence[Tensor], states: States) -> States:
+        given, calls = [*rows, *states], b.model.operations
+        if self._is_alike(b, given):
+            return self._repeat(b, given)
+        first = len(calls)
+        after = self._step(b, operands, rows, states)
+        is_computed = all(b.value(each) is None for each in given)
+        is_repeatable = is_computed and len({each.index for each in given}) == len(given)
+        self._builder = b if is_repeatable else None
+        self._given, self._calls, self._after = given, calls[first:], after
+        return after
+
+    def _is_alike(self, b: Decomposition, given: Sequence[Tensor]) -> bool:
+        """Return whether the rule would append the same operations; it may fold what depends on constants."""
+        return b is self._builder and all(
+            new.type == old.type and b.value(new) is None for new, old in zip(given, self._given, strict=True)
+        )
+
+    def _repeat(self, b: Decomposition, given: Sequence[Tensor]) -> States:
+        model, copies = b.model, {old.index: new.index for old, new in zip(self._given, given, strict=True)}
+        for call in self._calls:
+            name, known = f"{call.name.lower()}_{len(model.operations)}", model.known_matches[call.number]
+            types = [model.operands[index].type for index in call.outputs]
+            names = [f"{name}_{i}" for i in range(len(types))] if len(types) > 1 else [name]
+            outputs = [describe(model, *each) for each in zip(types, names, strict=True)]
+            assert known is not None
+            model.add_matched_operation(known, [copies.get(index, index) for index in call.inputs], outputs)
+            copies.update(zip(call.outputs, outputs, strict=True))
+        return tuple([b._tensor(copies.get(each.index, each.index)) for each in self._after])
 
 
 class _Loop:
