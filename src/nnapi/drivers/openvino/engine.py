@@ -11,25 +11,25 @@ import numpy as np
 
 from nnapi.codes import PreferenceCode
 from nnapi.contract.driver import Prepared, PrepareOptions, Verdict
-from nnapi.contract.loops import choose_first_turns
 from nnapi.contract.prepared import PreparedPerShapes
 from nnapi.contract.profiling import profile_engine
 from nnapi.contract.winograd import is_winograd
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.attention_groups import ends_search
-from nnapi.drivers.openvino.computed_indices import CheckedIndices, list_checks
+from nnapi.drivers.openvino.computed_indices import CheckedIndices
 from nnapi.drivers.openvino.consistency import need_consistent
 from nnapi.drivers.openvino.context import Bounds
 from nnapi.drivers.openvino.dynamic import PreparedDynamic
 from nnapi.drivers.openvino.forks import LOST, engine_threads
-from nnapi.drivers.openvino.lowering import Lowered, lower_model
+from nnapi.drivers.openvino.lowered_graph import LoweredGraph, keep, take
+from nnapi.drivers.openvino.lowering import lower_model
 from nnapi.drivers.openvino.precision import HINTS, offer_precision
 from nnapi.drivers.openvino.prepared import PreparedOpenVino, mark_nodes, measure
 from nnapi.drivers.openvino.sizes import partial_shape
 from nnapi.drivers.openvino.value import SHARED
 from nnapi.errors import OpFailedError, need, need_value
-from nnapi.lowering.lower import assume_shapes, need_supported
+from nnapi.lowering.lower import assume_shapes
 from nnapi.model.borrowed_memory import hold
 from nnapi.model.call import UNKNOWN
 from nnapi.model.memory import mappings
@@ -54,7 +54,9 @@ def verdicts(model: Model) -> Sequence[Verdict]:
     """Return a verdict on each operation; all are refused if the engine cannot be used in this process."""
     if engine_threads.are_lost:
         return [Verdict(False, f"{call}: {LOST}") for call in model.operations]
-    return lower_model(model).verdicts
+    result = lower_model(model)
+    keep(result)
+    return result.verdicts
 
 
 def list_devices() -> list[str]:
@@ -88,16 +90,17 @@ def prepare_dynamic(model: Model, device: str, options: PrepareOptions, threads:
     need(device == "CPU", f"openvino-{device.lower()} takes no dynamic dimensions", OpFailedError)
     with np.errstate(invalid="ignore"):  # rules compare sizes, as in imports with symbols
         result = lower_model(model)
-    need_supported(result.verdicts)
-    need(not result.turn_models, "a WHILE has no dynamic dimensions", OpFailedError)
+    lowered = LoweredGraph.of(result)
+    need(not lowered.turns, "a WHILE has no dynamic dimensions", OpFailedError)
     hint = HINTS[offer_precision(device, model).choose(options.variant)]
-    compiled = _compile_graph(result, result.graph(), device, choose_properties(device, options, threads, hint))
-    prepared = PreparedDynamic(compiled, result.bounds, list_checks(result.computed))
+    properties = choose_properties(device, options, threads, hint)
+    compiled = _compile_graph(lowered.graph, device, properties, may_fuse=lowered.may_fuse)
+    prepared = PreparedDynamic(compiled, lowered.bounds, lowered.checks)
     prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)
     return prepared
 
 
-def _compile_graph(result: Lowered, graph: ov.Model, device: str, properties: Mapping[str, Any]) -> Any:
+def _compile_graph(graph: ov.Model, device: str, properties: Mapping[str, Any], *, may_fuse: bool) -> Any:
     """Compile the ``graph`` of a lowered model.
 
     OpenVINO's low-precision passes take a factor of a float16 input for a dequantization, and write quantizations of
@@ -106,7 +109,7 @@ def _compile_graph(result: Lowered, graph: ov.Model, device: str, properties: Ma
     """
     if device != "CPU":  # other devices have memory of their own
         return _try_compile(graph, device, properties)
-    first = {**properties, **({} if result.may_fuse and not ends_search(graph) else UNGROUPED)}
+    first = {**properties, **({} if may_fuse and not ends_search(graph) else UNGROUPED)}
     last = {**properties, **UNGROUPED, LOW_PRECISION: False}
     try:
         compiled = _try_compile(graph, device, first)
@@ -138,11 +141,12 @@ def _compile(
     model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any], tiles: Mapping[int, Pair]
 ) -> PreparedOpenVino:
     model.need_mapped()  # at a run, the model's files may have changed
-    result = lower_model(model, shapes, tiles)
-    need_supported(result.verdicts)
-    compiled = _compile_graph(result, result.graph(), device, properties)
-    for index, output in zip(model.outputs, compiled.outputs, strict=False):  # after them, turns that are left
-        right = tuple(partial_shape(result.values[index].type.dimensions))
+    lower = partial(lower_model, model, shapes, tiles)
+    lowered = LoweredGraph.of(lower()) if tiles or list(shapes) != assume_shapes(model) else take(model, lower)
+    compiled = _compile_graph(lowered.graph, device, properties, may_fuse=lowered.may_fuse)
+    outputs = zip(model.outputs, lowered.outputs, compiled.outputs, strict=False)  # after them, turns that are left
+    for index, type, output in outputs:
+        right = tuple(partial_shape(type.dimensions))
         given = tuple(size.get_length() if size.is_static else UNKNOWN for size in output.partial_shape)
         if UNKNOWN in (*right, *given) and len(given) == len(right):  # the engine may know more, or less
             pairs = [*zip(right, given, strict=True)]
@@ -151,9 +155,8 @@ def _compile(
         need(
             given == right, f"OpenVINO gives {model.operands[index]} the dimensions {given}, not {right}", OpFailedError
         )
-    turns = [choose_first_turns(*models) for models in result.turn_models]
-    checks = list_checks(result.computed)
-    prepared = _make_prepared(model, shapes, device, properties, compiled, result.bounds, turns, checks, tiles)
+    checked = lowered.bounds, lowered.turns, lowered.checks
+    prepared = _make_prepared(model, shapes, device, properties, compiled, *checked, tiles)
     prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)
     return prepared
 
@@ -175,7 +178,8 @@ def _make_prepared(
     def compile_with_counters() -> Any:
         held = need_value(hold(model), "the memory of its constants was freed")  # a trace is read later
         result = lower_model(held, shapes, tiles)
-        return _compile_graph(result, mark_nodes(result), device, {**properties, "PERF_COUNT": True})
+        counted = {**properties, "PERF_COUNT": True}
+        return _compile_graph(mark_nodes(result), device, counted, may_fuse=result.may_fuse)
 
     traced = profile_engine(model, "OpenVINO", partial(measure, model, compile_with_counters))
     return PreparedOpenVino(shapes, compiled, bounds, traced, copy, _count_copies(device, properties), turns, checks)

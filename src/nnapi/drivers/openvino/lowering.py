@@ -76,7 +76,7 @@ class Lowered(GraphLowering):
         self._tests_computed = is_dynamic or (all(type.is_known for type in inputs) and any(unknown))
         """Whether runs check computed indices: of a model for all sizes, which no other device takes, or of one that
         finds indices of data, and takes elements at them."""
-        self._is_quantized = any(operand.type.is_quantized for operand in model.operands)
+        self.is_quantized = any(operand.type.is_quantized for operand in model.operands)
 
     def graph(self) -> ov.Model:
         """Return OpenVINO's model; its outputs have NNAPI's storage types."""
@@ -124,7 +124,7 @@ class Lowered(GraphLowering):
     def context(self, call: Call) -> OpenvinoContext:
         checked = {} if self.depth or self.is_nested else self.parameters  # their inputs may be computed
         tests_computed = self._tests_computed and not (self.depth or self.is_nested)
-        return OpenvinoContext(call, checked, self._is_quantized, tests_computed=tests_computed)
+        return OpenvinoContext(call, checked, self.is_quantized, tests_computed=tests_computed)
 
     def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:
         """Do not decompose NNAPI's operations in dynamic models, where other shapes may give other operations. Do not
@@ -137,7 +137,7 @@ class Lowered(GraphLowering):
     def make_part(self, model: Model, origins: Mapping[int, int]) -> Self:
         part = super().make_part(model, origins)
         part.sizes = self.sizes
-        part._is_quantized |= self._is_quantized
+        part.is_quantized |= self.is_quantized
         return part
 
     def adopt_part(self, call: OperationCall, part: Self) -> None:
