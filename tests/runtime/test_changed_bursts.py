@@ -84,8 +84,9 @@ class Noting:
     def __init__(self) -> None:
         self.noted: list[float] = []
 
-    def observe(self, inputs: object, outputs: Sequence[Array], begin: float, seconds: float) -> None:
+    def observe(self, inputs: object, outputs: Sequence[Array], begin: float, seconds: float, skips: int) -> float:
         self.noted += [float(outputs[0][0])]
+        return 0.0
 
 
 def dynamic() -> Model:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.runtime.choice import pacing, trial, tune, tuner
-from nnapi.runtime.executors import stopwatch
+from nnapi.runtime.choice import first_runs, pacing, trial, tune, tuner
+from nnapi.runtime.executors import observed, stopwatch
 from tests.runtime.choice.trial_cases import Clock, Machine
 
 
@@ -16,10 +16,11 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "home"))
     monkeypatch.setattr("nnapi.runtime.choice.predict.is_tiny", lambda model: False)
     clock = Clock()
-    for module in (pacing, stopwatch, trial, tune, tuner):
+    for module in (first_runs, observed, pacing, stopwatch, trial, tune, tuner):
         monkeypatch.setattr(module, "time", clock)
     for module in (pacing, stopwatch):
         monkeypatch.setattr(module, "read_waited", lambda: 0.0)
+    monkeypatch.setattr(first_runs, "do_behind_runs", lambda work: work())
     silent = tuner.Tuner()
     monkeypatch.setattr("threading.Thread.start", lambda thread: None)
     monkeypatch.setattr(tuner, "TUNER", silent)

@@ -9,10 +9,10 @@ import pytest
 
 import nnapi
 from nnapi.contract.driver import Prepared, PrepareOptions
-from nnapi.pauses import pause
+from nnapi.pauses import SWITCH, pause
 from nnapi.runtime.choice import pacing, schedule
 from nnapi.runtime.choice.active_runs import PAUSE
-from nnapi.runtime.choice.pacing import REST, SWITCH, paced
+from nnapi.runtime.choice.pacing import REST, paced
 from nnapi.runtime.choice.paired_times import Contender
 from nnapi.runtime.choice.schedule import Schedule, Stage
 from tests.runtime.choice.trial_cases import Fake, Machine, X

@@ -17,7 +17,7 @@ PROGRAM = """
 import os, sys, threading, time
 import numpy as np
 from nnapi import Device, compile
-from nnapi.runtime.choice import predict, tuner
+from nnapi.runtime.choice import predict, reports, tuner
 from tests.runtime.cache_cases import Slow, doubled
 
 class Busy(Slow):
@@ -31,7 +31,7 @@ class Busy(Slow):
         return super().prepare(model, options)
 
 del os.environ["NNAPI_TUNING"]
-tuner.DELAY = DELAY
+tuner.DELAY, reports.SHORT = DELAY, 0.0
 predict.is_tiny = lambda model: False
 begun = threading.Event()
 compilation = compile(doubled(), [Device(Busy("one")), Device(Busy("two"))])

@@ -52,7 +52,7 @@ def test_it_is_opened_for_the_declared_shapes(model: Model, shapes: Any) -> None
 
 def test_runs_are_reported_to_the_observer() -> None:
     noted: list[Any] = []
-    observer: Any = SimpleNamespace(threads=1, observe=lambda inputs, outputs, *times: noted.append(outputs))
+    observer: Any = SimpleNamespace(threads=1, observe=lambda inputs, outputs, *times: noted.append(outputs) or 0.0)
     model = chain()
     ready = compile(model, Device(Opening())).need_active().ready
     active = ActivePlan(model, ready, observer)

@@ -8,7 +8,7 @@ import pytest
 
 from nnapi.contract.driver import Handle, OpenOptions, Outcome, Request
 from nnapi.model.operand import Array
-from nnapi.runtime.executors import stopwatch
+from nnapi.runtime.executors import observed, stopwatch
 from nnapi.runtime.executors.observed import observe_handle
 from nnapi.trace import recording
 
@@ -52,16 +52,21 @@ class Noting:
 
     def __init__(self, threads: int | None = 1) -> None:
         self.threads = threads
+        self.due = 0.0
         self.noted: list[tuple[Any, ...]] = []
+        self.skipped: list[int] = []
 
-    def observe(self, inputs: object, outputs: Sequence[Array], begin: float, seconds: float) -> None:
+    def observe(self, inputs: object, outputs: Sequence[Array], begin: float, seconds: float, skips: int = 0) -> float:
         self.noted.append((inputs, outputs[0].tolist(), begin, seconds))
+        self.skipped.append(skips)
+        return self.due
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
-    monkeypatch.setattr(stopwatch, "time", found)
+    for module in (observed, stopwatch):
+        monkeypatch.setattr(module, "time", found)
     monkeypatch.setattr(stopwatch, "read_waited", lambda: 0.0)
     return found
 
@@ -89,6 +94,22 @@ def test_each_run_is_reported_with_its_beginning_and_its_seconds(path: str, cloc
         assert observer.noted[-1] == (inputs, [2, 4], begin, 3.0)
         assert observer.noted[-1][0] is inputs
     assert len(observer.noted) == 2
+
+
+@pytest.mark.parametrize("is_fast", [False, True])
+def test_runs_before_the_next_report_is_due_are_only_counted(is_fast: bool, clock: Clock) -> None:
+    observer = Noting()
+    handle = observe(clock, observer, SHAPES)
+    assert handle.call is not None
+    call = handle.call if is_fast else lambda given: [*handle.execute(Request(given)).outputs]
+    observer.due = 112.0
+    for _ in range(4):
+        assert call([X])[0].tolist() == [2, 4]
+    assert len(observer.noted) == 1
+    reopened = handle.reopen(OpenOptions(SHAPES))
+    reopened.execute(Request([X]))
+    assert [begin for *_, begin, _ in observer.noted] == [100.0, 112.0]
+    assert observer.skipped == [0, 3]
 
 
 def test_the_times_of_a_driver_are_kept(clock: Clock) -> None:

@@ -38,13 +38,14 @@ class ActiveRuns:
         """The time at which the tuner's last work began; seconds of all work before that, those of it without a
         processor, and those before the last run ended."""
 
-    def arrive(self, begin: float, seconds: float, now: float) -> bool:
-        """Note a run that ends ``now``. Returns whether much of it was beside the tuner's work."""
-        gap = begin - self.end if self.end else 0.0
+    def arrive(self, begin: float, seconds: float, now: float, skipped: int = 0) -> bool:
+        """Note a run that ends ``now``, after ``skipped`` others of about the same length. Returns whether much of it
+        was beside the tuner's work."""
+        gap = begin - self.end - skipped * seconds if self.end else 0.0
         self._gap, self._gap_before = min(gap, self._gap_before), gap  # a single run may have waited for the tuner
         self.end = now
         self._between += max(gap, 0.0)
-        self.spent += seconds
+        self.spent += (1 + skipped) * seconds
         self.fastest = min(seconds, FORGETTING * self.fastest)
         work = self._work + (max(now - self._began, 0.0) if self._worked == math.inf else 0.0)
         recent, self._noted = work - self._noted, work

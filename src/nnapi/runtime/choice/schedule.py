@@ -73,12 +73,12 @@ class Schedule(Generic[C]):
         self._is_measuring = self._is_idle = False
         """Whether a contender is measured; whether in idle time."""
 
-    def note_run(self, begin: float, seconds: float, now: float) -> Turn[C] | None:
-        """Note a run of the active plan that ends ``now``. Return the measurement to make after it: none if runs leave
-        gaps, or if the budget is spent."""
+    def note_run(self, begin: float, seconds: float, now: float, skipped: int = 0) -> Turn[C] | None:
+        """Note a run of the active plan that ends ``now``, after ``skipped`` others. Return the measurement to make
+        after it: none if runs leave gaps, or if the budget is spent."""
         runs = self.runs
-        is_beside = runs.arrive(begin, seconds, now)
-        self.lost += seconds * self.saving
+        is_beside = runs.arrive(begin, seconds, now, skipped)
+        self.lost += (1 + skipped) * seconds * self.saving
         is_second = self.opponent is not None
         if self.opponent is not None:  # the run after a measurement has as cold caches
             opponent, self.opponent = self.opponent, None

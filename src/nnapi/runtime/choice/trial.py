@@ -6,6 +6,7 @@ The schedule decides what is measured, and the ledger records the evidence. The 
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import deque
@@ -25,6 +26,7 @@ from nnapi.runtime.choice.pacing import paced
 from nnapi.runtime.choice.paired_times import LONG, log_ratio
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import Record
+from nnapi.runtime.choice.reports import find_next_report, find_report_after_first
 from nnapi.runtime.choice.schedule import Schedule, Stage, Turn
 from nnapi.runtime.executors.fast_path import is_dynamic
 from nnapi.runtime.executors.observed import Observer
@@ -94,6 +96,7 @@ class Trial:
         self.recorded: float | None = None
         self._guard, self._notify = guard, notify
         self._sample: Inputs | None = None
+        self._is_seen = False
         self._expected: Sequence[Array] | None = None
         """The outputs of a long run on the sample, which is not repeated for them."""
         self._work: _Work | None = None
@@ -115,18 +118,22 @@ class Trial:
     def threads(self) -> int | None:
         return self.active.plan.threads
 
-    def observe(self, inputs: Inputs, outputs: Sequence[Array], begin: float, seconds: float) -> None:
+    def observe(self, inputs: Inputs, outputs: Sequence[Array], begin: float, seconds: float, skips: int = 0) -> float:
         """Note a run of the active plan; make the measurement that the schedule wants after it."""
+        start, is_new = time.perf_counter(), not self._is_seen
+        self._is_seen = True
+        if is_new and (due := find_report_after_first(begin, seconds)):
+            return due
         with self._lock:
             if self.stage in (Stage.OVER, Stage.CLOSED):
-                return
-            turn = self.schedule.note_run(begin, seconds, time.perf_counter())
+                return math.inf
+            turn = self.schedule.note_run(begin, seconds, start, skips)
             is_first = self.stage is Stage.WAITING and self.schedule.first_run and self._sample is None
             work = self._work
         if is_first:
             self._take_sample(inputs, outputs if seconds >= LONG else None)
         if turn is None or work is None:
-            return
+            return find_next_report(start, time.perf_counter())
         try:
             self._challenge(work, turn, inputs, outputs)
         except Exception as error:
@@ -134,6 +141,7 @@ class Trial:
         finally:
             with self._lock:
                 self.schedule.end_turn(turn, time.perf_counter())
+        return 0.0  # the next run may complete the pair
 
     def begin_on(self, inputs: Inputs) -> None:
         self._sample = inputs
@@ -156,12 +164,12 @@ class Trial:
             self.stop("the client has freed the model's constants")
         if model is None or sample is None:
             return
-        from nnapi.runtime.choice.predict import list_challengers  # on demand: a process may end before
-        from nnapi.runtime.costs.prices import predict_least
-
         question, seconds, expected = self.question.about(model), self.schedule.runs.median, self._expected
         watch = Stopwatch(seconds, self.threads)
         with paced(self.schedule):
+            from nnapi.runtime.choice.predict import list_challengers  # on demand: a process may end before
+            from nnapi.runtime.costs.prices import predict_least
+
             self.schedule.predicted = predict_least(model, question.tables(self.threads))
             if expected is None:
                 with self._use_client():
