@@ -1,11 +1,20 @@
 """Sizes: comparisons and conversions record guards."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from nnapi.shapes.size import Positions, count_positions, drop_ones, is_one, is_same, make_positions
+from nnapi.shapes.size import (
+    Positions,
+    count_positions,
+    drop_ones,
+    is_one,
+    is_same,
+    make_positions,
+    moves_no_element,
+)
 from nnapi.shapes.symbols import Substitution, Symbols
 
 
@@ -29,16 +38,38 @@ def test_sizes_of_other_symbols_are_others() -> None:
             combine()
 
 
-def test_general_symbols_do_not_tell_whether_a_size_is_one() -> None:
+def test_general_symbols_take_no_size_for_one() -> None:
     for number, is_general in ((1, False), (2, False), (1, True), (2, True)):
         symbols = Symbols(is_general=is_general)
         size = symbols.add(number, "s")
-        assert not symbols.tells_ones
-        assert is_one(size) == (number == 1 and not is_general)
-        assert symbols.tells_ones
-        assert bool(symbols.guards) == (not is_general)
+        found = number == 1 and not is_general
+        assert is_one(size) == found
+        assert list(symbols.ones.values()) == [found]
+        assert not symbols.guards
+        for other in (1, 2):
+            broken = symbols.find_other_one(Substitution([other]))
+            sign = "=" if found else "≠"
+            assert broken == ("" if (other == 1) == found else f"the earlier import holds only where s - 1 {sign} 0")
     assert is_one(1)
     assert not is_one(2)
+
+
+@pytest.mark.parametrize(
+    ("order", "numbers", "found", "asked"),
+    [
+        ((0, 2, 1, 3), (1, 5, 4, 8), False, "b"),
+        ((0, 2, 1, 3), (7, 1, 4, 8), True, "b"),
+        ((0, 1, 3, 2), (1, 5, 4, 8), False, ""),
+        ((1, 0, 2, 3), (1, 5, 4, 8), True, "b, a"),
+    ],
+)
+def test_a_transpose_asks_for_sizes_that_move_past_others(
+    order: Sequence[int], numbers: Sequence[int], found: bool, asked: str
+) -> None:
+    symbols = Symbols()
+    a, b = symbols.add(numbers[0], "a"), symbols.add(numbers[1], "b")
+    assert moves_no_element(order, (a, b, *numbers[2:])) == found
+    assert ", ".join(map(str, symbols.ones)) == asked
 
 
 @pytest.mark.parametrize(

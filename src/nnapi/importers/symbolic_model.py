@@ -74,13 +74,16 @@ class SymbolicModel:
     def __init__(self, model: Model, symbols: InputSymbols) -> None:
         self._model, self._symbols = model, symbols
 
-    def fits(self, *, is_general: bool) -> bool:
-        """Return whether the model is general, or simpler where sizes are 1, as asked for; some are both."""
-        return not self._symbols.tells_ones or self._symbols.is_general == is_general
+    @property
+    def is_general(self) -> bool:
+        """Whether the model is none that is simpler because sizes are 1."""
+        return not any(self._symbols.ones.values())
 
-    def find_broken(self, shapes: Mapping[str, Sequence[int]]) -> str:
-        """Return the guard that keeps the model from being specialized for these shapes of inputs; empty if none."""
-        return self._symbols.find_broken(self._substitution(shapes))
+    def find_broken(self, shapes: Mapping[str, Sequence[int]], *, is_general: bool = False) -> str:
+        """Return the guard that keeps the model from being specialized for these shapes of inputs; empty if none.
+        Unless the model shall be general, it must be simpler where sizes are 1."""
+        sizes = self._substitution(shapes)
+        return self._symbols.find_broken(sizes) or ("" if is_general else self._symbols.find_other_one(sizes))
 
     def specialize(self, shapes: Mapping[str, Sequence[int]]) -> Model:
         """Return the model for these shapes of inputs. It shares all operands that do not depend on sizes."""

@@ -206,6 +206,19 @@ def is_one(size: int) -> bool:
     return size.symbols.is_one(size.expression) if isinstance(size, Size) else size == 1
 
 
+def moves_no_element(order: Sequence[int], shape: Sequence[int]) -> bool:
+    """Return whether axes in this order hold the same elements in a row, because those that move past others have
+    size 1. Nothing is asked of sizes that move past none, such as a batch before tokens and heads."""
+    wide = [axis for axis in order if isinstance(shape[axis], Size) or shape[axis] != 1]
+    passing = [
+        axis
+        for place, axis in enumerate(wide)
+        if any(other > axis for other in wide[:place]) or any(other < axis for other in wide[place:])
+    ]
+    moving = [axis for axis in passing if not is_one(shape[axis])]
+    return moving == sorted(moving)
+
+
 def is_same(a: Sequence[int], b: Sequence[int]) -> bool:
     """Return whether two shapes are equal. Shapes of different rank differ whatever their sizes are: no guard."""
     return len(a) == len(b) and tuple(a) == tuple(b)

@@ -73,10 +73,10 @@ class Symbols:
     """Sizes as symbols. ``numbers`` are the sizes that the import is made for."""
 
     def __init__(self, *, is_general: bool = False) -> None:
-        """With ``is_general``, the model is not simpler where sizes are 1, so that this needs no guards."""
+        """With ``is_general``, the model is not simpler where sizes are 1."""
         self.is_general = is_general
-        self.tells_ones = False
-        """Whether the model could be simpler where sizes are 1."""
+        self.ones: dict[Expression, bool] = {}
+        """Whether an expression is taken for 1, where the model may be simpler then."""
         self.numbers: list[int] = []
         self.guards: dict[tuple[Expression, str], bool] = {}
         """Whether an expression is 0 (``==``) or below 0 (``<``)."""
@@ -114,8 +114,8 @@ class Symbols:
 
     def is_one(self, expression: Expression) -> bool:
         """Return whether an expression is 1, where a model may be simpler then."""
-        self.tells_ones = True
-        return not self.is_general and self.decide(expression - Expression.of(1), "==")
+        answer = self.ones[expression] = not self.is_general and self.own.evaluate(expression) == 1
+        return answer
 
     def find_fixed(self) -> dict[Symbol, int]:
         """Return the symbols that a guard fixes, with their numbers."""
@@ -133,13 +133,20 @@ class Symbols:
         self.tests.append((function, found))
         return found
 
+    def find_other_one(self, numbers: Substitution) -> str:
+        """Describe a size that is 1 where the import took it for another, or the reverse; return an empty text if none
+        is. The import holds for sizes that it did not take for 1, but could be simpler."""
+        for expression, answer in self.ones.items():
+            if (numbers.evaluate(expression) == 1) != answer:
+                return _describe(expression - Expression.of(1), "==", answer)
+        return ""
+
     def find_broken(self, numbers: Substitution) -> str:
         """Describe a guard that the sizes break; return an empty text if all hold."""
         for (expression, relation), answer in self.guards.items():
             value = numbers.evaluate(expression)
             if (value == 0 if relation == "==" else value < 0) != answer:
-                sign = SIGNS[relation, answer]
-                return f"the earlier import holds only where {expression} {sign} 0"
+                return _describe(expression, relation, answer)
         for function, found in self.tests:
             try:
                 if function(numbers) != found:
@@ -160,6 +167,10 @@ class Symbols:
             if (value == 0 if relation == "==" else value < 0) != answer:
                 return f"an input has no elements, but {expression} {SIGNS[relation, answer]} 0 is assumed"
         return ""
+
+
+def _describe(expression: Expression, relation: str, answer: bool) -> str:
+    return f"the earlier import holds only where {expression} {SIGNS[relation, answer]} 0"
 
 
 def as_int(size: Size | int) -> int:

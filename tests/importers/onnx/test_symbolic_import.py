@@ -67,6 +67,31 @@ def test_other_sizes_give_the_model_of_a_static_import(name: str, imports: list[
     assert len(imports) <= begun + 2, "a coincidence of sizes takes another import, not each size"
 
 
+def test_all_sizes_share_the_import_of_the_first(imports: list[Any]) -> None:
+    """A batch of 1 makes no transpose of tokens and heads simpler. A length of 1 does, for its own specialization."""
+    nodes = [
+        node("Shape", "x", "s", start=0, end=2),
+        node("Concat", "s tail", "wanted", axis=0),
+        node("Reshape", "x wanted", "h"),
+        node("Transpose", "h", "y", perm=[0, 2, 1, 3]),
+    ]
+    model = load(make(nodes, {"x": ["batch", "length", 8]}, {"tail": np.array([2, 4])}))
+    specialize(model, {"x": (1, 9, 8)})
+    begun = len(imports)
+    sized = model.describe_sized(((3, 7, 8),))
+    assert sized is not None
+    assert len(imports) == begun
+    assert sized.find_broken(((2, 1, 8),)) == ""
+    for length in (1, 1, 9, 1):
+        assert hash_content(specialize(model, {"x": (2, length, 8)})) == hash_content(
+            nnapi.load(make(nodes, {"x": [2, length, 8]}, {"tail": np.array([2, 4])}))
+        )
+    assert len(imports) == begun + 1
+    assert model.reimports == ["the earlier import holds only where x[1] - 1 ≠ 0"]
+    assert model.describe_sized(((3, 1, 8),)) is not None
+    assert len(imports) == begun + 1
+
+
 def test_results_are_those_of_the_static_import() -> None:
     content, rng = make_positions(), np.random.default_rng(3)
     model = load(content)

@@ -159,8 +159,8 @@ class Imports:
     def _find(self, given: Shapes, *, is_general: bool = False) -> SymbolicModel | None:
         """Return an import that holds for these shapes; None, and a guard that they break as a reason, if none does."""
         reason = ""
-        for each in reversed([each for each in self._made if each.fits(is_general=is_general)]):
-            broken = each.find_broken(given)
+        for each in reversed([each for each in self._made if each.is_general or not is_general]):
+            broken = each.find_broken(given, is_general=is_general)
             if not broken:
                 return each
             reason = reason or broken

@@ -19,7 +19,7 @@ from nnapi.importers.refusals import expressible, need_elements
 from nnapi.importers.terms import Term, choose, select
 from nnapi.model.operand import OperandType, Shape
 from nnapi.shapes.array import number_elements
-from nnapi.shapes.size import is_one
+from nnapi.shapes.size import moves_no_element
 
 
 def reshape_input(node: OnnxNode, shape: Shape) -> OnnxTensor:
@@ -136,8 +136,7 @@ def permute_axes(node: OnnxNode, value: Value, order: Sequence[int]) -> Value:
     """Transpose a value; an order that moves no element costs no transpose."""
     if list(order) == sorted(order):
         return value
-    moving = [axis for axis in order if not is_one(value.shape[axis])]
-    if moving == sorted(moving) and list(value.shape).count(DYNAMIC) <= 1:
+    if moves_no_element(order, value.shape) and list(value.shape).count(DYNAMIC) <= 1:
         return node.view(value, [value.shape[axis] for axis in order])
     return node.transpose(value, order)
 
