@@ -44,6 +44,24 @@ def test_the_graph_is_as_it_was() -> None:
     assert [model.OperatorCodes(i).BuiltinCode() for i in range(2)] == [3, 22]
 
 
+def test_a_large_constant_of_several_tensors_is_written_once() -> None:
+    rows = np.arange(1 << 15, dtype=np.float32).reshape(128, 256)
+    x, shared = Tensor("f32", (128, 256)), [Tensor("f32", (128, 256), data=rows[:]) for _ in range(2)]
+    turned = Tensor("f32", (256, 128), data=rows.T)
+    steps = [Tensor("f32", (128, 256)) for _ in shared]
+    last = Tensor("f32", (128, 128))
+    operators = [Operator("ADD", [a, b], [y]) for a, b, y in zip([x, steps[0]], shared, steps, strict=True)]
+    written = serialize(Graph([*operators, Operator("FULLY_CONNECTED", [steps[1], turned], [last])], [x], [last]))
+    model = tflite.Model.GetRootAsModel(written, 0)
+    tensors = [model.Subgraphs(0).Tensors(i) for i in range(model.Subgraphs(0).TensorsLength())]
+    constants = [each for each in tensors if each.Buffer()]
+    assert len({each.Buffer() for each in constants}) == len(constants) == 3
+    for each in constants:
+        found = model.Buffers(each.Buffer()).DataAsNumpy().view(np.float32).reshape(each.ShapeAsNumpy())
+        assert np.array_equal(found, rows if found.shape == rows.shape else rows.T)
+    assert 2 * rows.nbytes < len(written) < 3 * rows.nbytes
+
+
 def test_tensors_keep_type_dimensions_and_quantization() -> None:
     subgraph = read(small_graph()).Subgraphs(0)
     x, filter, shape = (subgraph.Tensors(i) for i in (0, 1, 4))

@@ -47,6 +47,8 @@ LARGEST = 2**31 - 2**16
 """Maximum bytes of a file: offsets have 32 bits, which some readers take as signed."""
 LARGE = 1 << 20
 """Bytes of a file from which NumPy copies its parts: unlike ``bytes.join``, it lets other threads run meanwhile."""
+SHARED = 1 << 16
+"""Bytes from which constants with the same memory are written once."""
 ALIGNMENT = 16
 WRITTEN = "?bIif"
 
@@ -343,7 +345,8 @@ def _composite_options(writer: Writer, field: int, name: str, content: bytes, **
 
 
 def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor], tail: bytes) -> bytes:
-    """Append the constants. Buffer 0 is empty, for computed tensors. All bytes lie at the end, before ``tail``."""
+    """Append the constants. Buffer 0 is empty, for computed tensors. All bytes lie at the end, before ``tail``; buffers
+    may share them."""
     empty, filled, count = writer.vtable(EMPTY_BUFFER), writer.vtable(BUFFER), len(constants)
     offsets = writer.vector(field, bytes(1 + count))
     first = len(writer.out)
@@ -352,22 +355,27 @@ def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor], tail:
     numbers = [first - empty]
     parts: list[Any] = [writer.out]
     end = first + EMPTY_BUFFER.size + count * BUFFER.size
+    written: dict[Any, int] = {}
     for at, tensor in zip(tables[1:], constants, strict=True):
         array = tensor.data
         size = tensor.size if array is None else array.nbytes
+        key = None if array is None or size < SHARED else (array.ctypes.data, size, array.shape, array.strides)
+        if key in written:
+            numbers += (at - filled, written[key] - at - BUFFER.at["data"])
+            continue
         pad = -(end + 4) % ALIGNMENT
+        if key is not None:
+            written[key] = end + pad
         numbers += (at - filled, end + pad - at - BUFFER.at["data"])
-        parts.append(PADS[pad] + COUNT(size))
-        if array is None:
-            parts.append(tensor)
-        else:
-            parts.append(array if array.flags.c_contiguous else np.ascontiguousarray(array))
+        parts += (PADS[pad] + COUNT(size), tensor if array is None else array)
         end += pad + 4 + size
     assert end < LARGEST, "the file is too large"
     writer.out += struct.pack(f"<{len(numbers)}i", *numbers)
     parts.append(tail)
     is_small = end < LARGE and all(tensor.write is None for tensor in constants)
-    return b"".join(parts) if is_small else _fill(parts, end + len(tail))
+    if is_small:
+        return b"".join(np.ascontiguousarray(each) if isinstance(each, np.ndarray) else each for each in parts)
+    return _fill(parts, end + len(tail))
 
 
 def _fill(parts: Iterable[Any], size: int) -> bytes:
@@ -379,9 +387,12 @@ def _fill(parts: Iterable[Any], size: int) -> bytes:
         if isinstance(part, Tensor) and part.write is not None:
             end = at + part.size
             part.write(whole[at:end].view(np.int8).reshape(part.shape))
+        elif isinstance(part, np.ndarray):
+            end = at + part.nbytes
+            whole[at:end].view(part.dtype).reshape(part.shape)[...] = part  # in C order, without a copy of the part
         else:
-            content = part.reshape(-1).view(np.uint8) if isinstance(part, np.ndarray) else np.frombuffer(part, np.uint8)
-            whole[at : (end := at + content.size)] = content
+            end = at + len(part)
+            whole[at:end] = np.frombuffer(part, np.uint8)
         at = end
     del whole  # getvalue makes no copy of the bytes only if no view of them exists
     return file.getvalue()
