@@ -32,7 +32,7 @@ from nnapi.errors import OpFailedError, need, need_value
 from nnapi.lowering.lower import assume_shapes
 from nnapi.model.borrowed_memory import hold
 from nnapi.model.call import UNKNOWN
-from nnapi.model.memory import mappings
+from nnapi.model.memory import mappings, release_pages
 from nnapi.model.model import Model, constants
 from nnapi.model.operand import Shape
 from nnapi.ops.shapes import Pair
@@ -96,7 +96,7 @@ def prepare_dynamic(model: Model, device: str, options: PrepareOptions, threads:
     properties = choose_properties(device, options, threads, hint)
     compiled = _compile_graph(lowered.graph, device, properties, may_fuse=lowered.may_fuse)
     prepared = PreparedDynamic(compiled, lowered.bounds, lowered.checks)
-    prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)
+    _release(model, prepared)
     return prepared
 
 
@@ -155,9 +155,16 @@ def _compile(
         need(
             given == right, f"OpenVINO gives {model.operands[index]} the dimensions {given}, not {right}", OpFailedError
         )
+<<<<<<< HEAD
     checked = lowered.bounds, lowered.turns, lowered.checks
     prepared = _make_prepared(model, shapes, device, properties, compiled, *checked, tiles)
     prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)
+=======
+    turns = [choose_first_turns(*models) for models in result.turn_models]
+    checks = list_checks(result.computed)
+    prepared = _make_prepared(model, shapes, device, properties, compiled, result.bounds, turns, checks, tiles)
+    _release(model, prepared)
+>>>>>>> d1253a36 (openvino: release the pages of mapped constants after a compilation)
     return prepared
 
 
