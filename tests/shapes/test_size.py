@@ -27,6 +27,31 @@ def test_a_comparison_is_a_guard() -> None:
         assert (not symbols.find_broken(Substitution(numbers))) == holds
 
 
+def test_only_differences_may_be_negative() -> None:
+    symbols = Symbols()
+    a, b = symbols.add(5, "s"), symbols.add(4, "t")
+    assert a != -1
+    assert -1 not in (a * b + a, b, 3 * a)
+    assert not symbols.guards
+    assert not symbols.assumed
+    assert a - b != -1
+    assert b - a == -1
+    assert len(symbols.guards) == 2
+
+
+def test_comparisons_with_zero_are_of_the_size_itself() -> None:
+    symbols = Symbols()
+    a, b = symbols.add(5, "s"), symbols.add(4, "t")
+    assert a - b != 0
+    assert a - b > 0
+    assert not a - b < 0
+    assert {(str(expression), relation): answer for (expression, relation), answer in symbols.guards.items()} == {
+        ("s - t", "=="): False,
+        ("-s + t", "<"): True,
+        ("s - t", "<"): False,
+    }
+
+
 def test_sizes_of_other_symbols_are_others() -> None:
     """Their numbers have other positions: an expression in both would be another number."""
     symbols, others = Symbols(), Symbols()

@@ -64,12 +64,13 @@ Atom: TypeAlias = Symbol | Division
 class Expression:
     """A polynomial: a coefficient for each product of atoms. Immutable; equal polynomials are equal."""
 
-    __slots__ = ("_bounds", "_hash", "terms")
+    __slots__ = ("_bounds", "_hash", "_is_sum", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms = {product: factor for product, factor in terms.items() if factor}
         self._hash: int | None = None
         self._bounds: Bounds | None = None
+        self._is_sum: bool | None = None
 
     @classmethod
     def of(cls, value: int | Atom) -> Expression:
@@ -102,6 +103,14 @@ class Expression:
             limits = [_scale(_multiply_bounds(product), factor) for product, factor in self.terms.items()]
             self._bounds = sum(low for low, _ in limits), sum(high for _, high in limits)
         return self._bounds
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is a sum of products of sizes: at least 0, even where sizes are 0."""
+        if self._is_sum is None:
+            are_symbols = all(isinstance(atom, Symbol) for product in self.terms for atom in product)
+            self._is_sum = are_symbols and all(factor > 0 for factor in self.terms.values())
+        return self._is_sum
 
     def __add__(self, other: Expression) -> Expression:
         terms = dict(self.terms)

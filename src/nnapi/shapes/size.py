@@ -138,10 +138,13 @@ class Size:
             return NotImplemented
         if relation == "==" and self._find_common(other) is None:
             return False
-        symbols = self._join(other)
-        return symbols.decide(found - self.expression if swapped else self.expression - found, relation)
+        own = self.expression
+        difference = found - own if swapped else own - found if found.terms else own  # most are compared with 0
+        return self._join(other).decide(difference, relation)
 
     def __eq__(self, other: object) -> Any:
+        if other.__class__ is int and other < 0 and self.expression.is_sum:
+            return False  # as for dimensions that are not known, of which most comparisons are
         return True if other is self else self._compare(other, "==")
 
     def __ne__(self, other: object) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nnapi.host.without_telemetry import import_openvino
 
@@ -15,4 +15,10 @@ else:
     # handlers, which run before destructors that were registered earlier.
     _ = ov.Tensor(ov.Type.f32, ov.Shape([1])).data
 
-__all__ = ["op", "ov"]
+__all__ = ["make_constant", "op", "ov"]
+
+
+def make_constant(array: Any, *, is_shared: bool = False) -> Any:
+    """Return a constant node as ``op.constant`` does, which first looks for the overload that takes the arguments: ten
+    times as long."""
+    return ov.op.Constant(array, shared_memory=is_shared)

@@ -155,16 +155,9 @@ def _compile(
         need(
             given == right, f"OpenVINO gives {model.operands[index]} the dimensions {given}, not {right}", OpFailedError
         )
-<<<<<<< HEAD
     checked = lowered.bounds, lowered.turns, lowered.checks
     prepared = _make_prepared(model, shapes, device, properties, compiled, *checked, tiles)
-    prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)
-=======
-    turns = [choose_first_turns(*models) for models in result.turn_models]
-    checks = list_checks(result.computed)
-    prepared = _make_prepared(model, shapes, device, properties, compiled, result.bounds, turns, checks, tiles)
     _release(model, prepared)
->>>>>>> d1253a36 (openvino: release the pages of mapped constants after a compilation)
     return prepared
 
 

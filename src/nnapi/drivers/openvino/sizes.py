@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nnapi.drivers.openvino.api import op
+from nnapi.drivers.openvino.api import make_constant, op
 from nnapi.lowering.refusal import require
 from nnapi.shapes.array import SymbolicArray, has_sizes, is_symbolic
 from nnapi.shapes.expression import Division, Expression, Symbol
@@ -54,7 +54,7 @@ def reshape(x: Node, dimensions: Sequence[int]) -> Node:
 
 
 def _constant(values: Any) -> Node:
-    return op.constant(np.asarray(values, np.int64))
+    return make_constant(np.asarray(values, np.int64))
 
 
 def _compute(size: Size) -> Node:

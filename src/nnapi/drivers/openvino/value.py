@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from nnapi.codes import OperandCode
-from nnapi.drivers.openvino.api import op, ov
+from nnapi.drivers.openvino.api import make_constant, op, ov
 from nnapi.drivers.openvino.sizes import int32_constant
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.parameter import NCHW_TO_NHWC, nchw_to_nhwc, nhwc_to_nchw
@@ -58,7 +58,7 @@ def make_shareable(array: Array) -> Array:
 
 def constant(array: Array) -> Node:
     """Return a constant node; a large one shares the array's memory."""
-    return op.constant(make_shareable(array), shared_memory=array.nbytes > SHARED)
+    return make_constant(make_shareable(array), is_shared=array.nbytes > SHARED)
 
 
 def find_order(rank: int, first: bool) -> list[int]:
@@ -72,7 +72,7 @@ def node_of(value: Any) -> Node:
 
 
 def number(value: float) -> Node:
-    return op.constant(np.float32(value))
+    return make_constant(np.array(value, np.float32))
 
 
 def divide(x: Node, y: Node) -> Node:
