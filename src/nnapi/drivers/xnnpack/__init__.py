@@ -22,7 +22,7 @@ from nnapi.contract.prepared import Shapes
 from nnapi.contract.winograd import is_winograd
 from nnapi.drivers.litert.artifact import SerializedGraph
 from nnapi.drivers.litert.driver import GraphDriver
-from nnapi.drivers.xnnpack.prepared import PreparedGraph
+from nnapi.errors import OpFailedError
 from nnapi.host.installed_packages import version
 from nnapi.model.graph import constants
 from nnapi.model.memory import release_pages
@@ -33,6 +33,7 @@ from nnapi.trace.log import Log
 if TYPE_CHECKING:
     from nnapi.contract.timings import Timings
     from nnapi.drivers.litert.lowering import Lowered
+    from nnapi.drivers.xnnpack.prepared import PreparedGraph
     from nnapi.formats.tflite.graph import Graph
 
 log = Log("nnapi.ExecutionPlan")
@@ -55,7 +56,7 @@ FLOAT_WEIGHTS = "float weights"
 """The variant with dequantized weights, for models that permit quantized weights with float inputs."""
 
 
-class XnnpackDriver(GraphDriver[PreparedGraph]):
+class XnnpackDriver(GraphDriver["PreparedGraph"]):
     """The driver of xnnpack-cpu. ``threads`` is the number per run; if None, the preference decides."""
 
     def __init__(self, threads: int | None = None) -> None:
@@ -157,6 +158,10 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
         return found
 
     def open_graph(self, model: Model, options: PrepareOptions, compiled: SerializedGraph) -> PreparedGraph:
+        try:
+            from nnapi.drivers.xnnpack.prepared import PreparedGraph  # on demand: it loads LiteRT, 10 MB
+        except ImportError as error:
+            raise OpFailedError(f"LiteRT cannot be loaded: {error}") from error
         return PreparedGraph(model, compiled, self._choose_threads(options, compiled.work))
 
     def _choose_threads(self, options: PrepareOptions, work: int) -> int:
