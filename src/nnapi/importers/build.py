@@ -11,6 +11,7 @@ from nnapi.importers.symbolic_model import InputSymbols
 from nnapi.model.described_operand import describe
 from nnapi.model.graph import StatePair
 from nnapi.model.matching import KnownMatch
+from nnapi.model.memory import LARGE
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType
 from nnapi.operation_codes import CompositeCode
@@ -89,7 +90,9 @@ def _describe(model: Model, symbols: InputSymbols | None, value: Value) -> int:
     type, array = value.type, value.initial if value.array is None else value.array
     if has_sizes(type.dimensions) or is_symbolic(array):
         type, array = _fix(type, array) if symbols is None else symbols.record(len(model.operands), type, array)
-    if array is not None and not array.flags.aligned:  # in the file; engines read whole numbers
+    if (
+        array is not None and array.nbytes < LARGE and not array.flags.aligned
+    ):  # in the file; kernels read whole numbers
         array = array.copy()
     elif value.in_file and array is not None and array.size and _is_plain(type):
         return model.add_constant(type, array, value.name)

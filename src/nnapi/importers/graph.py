@@ -135,11 +135,14 @@ class Graph:
             found = self._scalars[code, value] = Value(type, "", _freeze(np.asarray(value, type.dtype)))
         return found
 
-    def constant(self, array: Array, type: OperandType | None = None, name: str = "") -> Value:
+    def constant(
+        self, array: Array, type: OperandType | None = None, name: str = "", *, in_file: bool = False
+    ) -> Value:
         """Return a constant tensor. By default its type follows from the array's dtype (int32, float, bool)."""
         if type is None:
             type = OperandType(BOOL8 if array.dtype == np.uint8 else TENSOR_OF[array.dtype], array.shape)
-        return Value(type, name, _freeze(in_order(array.view(type.dtype).reshape(type.dimensions))))
+        array = array.view(type.dtype).reshape(type.dimensions)
+        return Value(type, name, _freeze(array if in_file else in_order(array)), in_file)
 
     def reserve(self, count: int) -> None:
         """Take ``count`` bytes from the allowance; raise Refused if fewer are left."""

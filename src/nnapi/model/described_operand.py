@@ -1,5 +1,7 @@
 """Add operands to a model with all that is known of them: scales, an extension's data, and a value."""
 
+import numpy as np
+
 from nnapi.model.graph import Lifetime
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import Array, OperandType
@@ -29,5 +31,7 @@ def _set_value(model: Model, index: int, value: Array | Model | None, omitted: b
 def copy_operand(operand: Operand, target: Model) -> int:
     """Add a copy to another model, without its role as input or output; return its index. Constants are shared."""
     value = operand.value if operand.lifetime in (Lifetime.CONSTANT, Lifetime.SUBGRAPH) else None
+    if isinstance(value, np.ndarray) and not value.flags.c_contiguous:  # a transposed view of a file
+        return target.add_constant(operand.type, value, operand.name)
     index = target.add_operand(operand.type, operand.name)
     return _set_value(target, index, value, operand.lifetime is Lifetime.NO_VALUE)

@@ -20,6 +20,8 @@ from nnapi.trace.log import Log
 log = Log("nnapi.Memory")
 
 PROTECTIONS = mmap.PROT_READ | mmap.PROT_WRITE
+LARGE = 1 << 16
+"""Constants of files with at least this many bytes stay views of the file, whatever their order and alignment."""
 
 _mapping = make_lock()
 

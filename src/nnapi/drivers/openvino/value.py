@@ -57,7 +57,8 @@ def make_shareable(array: Array) -> Array:
 
 
 def constant(array: Array) -> Node:
-    """Return a constant node; a large one shares the array's memory."""
+    """Return a constant node; a large one shares the array's memory, unless it is not aligned."""
+    array = np.require(array, requirements="A")
     return make_constant(make_shareable(array), is_shared=array.nbytes > SHARED)
 
 

@@ -42,7 +42,7 @@ class Program:
         self.types = KnownTypes(model, dict(zip(model.inputs, inputs, strict=True)))
         for operand in model.operands:
             if operand.lifetime == Lifetime.CONSTANT:
-                self.constants[operand.index], self.types[operand.index] = operand.value, operand.type
+                self.constants[operand.index], self.types[operand.index] = _in_order(operand.value), operand.type
             elif operand.lifetime == Lifetime.NO_VALUE:
                 self.types[operand.index] = None
         known = {index: value for index, value in enumerate(self.constants) if value is not None}
@@ -177,6 +177,12 @@ class Program:
             if not operand.type.is_scalar:
                 check_declared(operand.type.with_dimensions(array.shape), operand.type, is_model_output=False)
         return results
+
+
+def _in_order(value: Array) -> Array:
+    """Return a constant as kernels read it fastest; a view of a file may be transposed, or not aligned."""
+    flags = value.flags
+    return value if flags.c_contiguous and flags.aligned else value.copy("C")
 
 
 def _last_uses(model: Model) -> list[tuple[int, ...]]:

@@ -193,8 +193,11 @@ class OnnxNode(Node):
         if like is not None:
             type = OperandType(like.type.code, shape, like.type.scale, like.type.zero_point)
             array = array.astype(type.dtype, copy=False)
+        file, array = self.conversion.state.file, array.reshape(shape)
+        if file.holds(array):
+            return self.graph.constant(array, type, in_file=True)
         self.graph.reserve(array.nbytes)
-        return self.graph.constant(self.conversion.state.file.order(array.reshape(shape)), type)
+        return self.graph.constant(file.order(array), type)
 
     # Results
 

@@ -27,7 +27,7 @@ from nnapi.importers.onnx.tensors import (
     elem_name,
 )
 from nnapi.importers.refusals import Refused
-from nnapi.model.memory import Memory
+from nnapi.model.memory import LARGE, Memory, mappings
 from nnapi.model.operand import Array
 from nnapi.shapes.array import is_symbolic
 
@@ -92,6 +92,12 @@ class File:
         if self.is_shared:
             self._arrays[id(proto)] = proto, array, is_view
         return array, is_view
+
+    @staticmethod
+    def holds(array: Any) -> bool:
+        """Return whether a large array is a view of a mapped file, perhaps transposed. Models keep such a view instead
+        of a copy, as an engine copies the constants anyway."""
+        return not is_symbolic(array) and array.nbytes >= LARGE and bool(mappings([array]))
 
     def order(self, array: Any) -> Any:
         """Return an array in C order; imports for several shapes share the copies of large constants."""

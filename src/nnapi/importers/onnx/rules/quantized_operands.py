@@ -5,6 +5,7 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.importers.graph import INT32, QUANT8, Value
 from nnapi.importers.onnx.node import OnnxNode
+from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.tensors import FLOAT, OnnxTensor
 from nnapi.model.operand import ChannelQuantization, OperandType
 
@@ -44,12 +45,14 @@ def filter_beside(node: OnnxNode, x: Value, i: int) -> Value | None:
 
 def reshape_and_transpose(value: Value, shape: tuple[int, ...], order: tuple[int, ...]) -> Value:
     """Reshape a constant filter, then transpose it."""
-    array = np.ascontiguousarray(value.constant.reshape(shape).transpose(order))
+    array = value.constant.reshape(shape).transpose(order)
+    in_file = value.in_file and File.holds(array)
+    array = array if in_file else np.ascontiguousarray(array)
     channel = value.type.channel
     if channel is not None:
         channel = ChannelQuantization(order.index(channel.dimension), channel.scales)
     type = OperandType(value.type.code, array.shape, value.type.scale, value.type.zero_point, channel)
-    return Value(type, value.name, array)
+    return Value(type, value.name, array, in_file)
 
 
 def to_ohwi(filter: Value) -> Value:
