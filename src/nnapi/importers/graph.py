@@ -122,6 +122,7 @@ class Graph:
         """Results whose shapes depend on computed values; their types have the file's shapes."""
         self.pooled: dict[Value, tuple[Value, Shape]] = {}  # a file's indices of maxima: positions, size of windows
         self._scalars: dict[tuple[int, Any], Value] = {}
+        self.views: dict[tuple[Any, ...], Value] = {}  # views of a file: one operand each, so engines pack it once
         self._reals: dict[Value, Value] = {}
         self._decoded: dict[Value, Value] = {}
 
@@ -135,14 +136,11 @@ class Graph:
             found = self._scalars[code, value] = Value(type, "", _freeze(np.asarray(value, type.dtype)))
         return found
 
-    def constant(
-        self, array: Array, type: OperandType | None = None, name: str = "", *, in_file: bool = False
-    ) -> Value:
+    def constant(self, array: Array, type: OperandType | None = None, name: str = "") -> Value:
         """Return a constant tensor. By default its type follows from the array's dtype (int32, float, bool)."""
         if type is None:
             type = OperandType(BOOL8 if array.dtype == np.uint8 else TENSOR_OF[array.dtype], array.shape)
-        array = array.view(type.dtype).reshape(type.dimensions)
-        return Value(type, name, _freeze(array if in_file else in_order(array)), in_file)
+        return Value(type, name, _freeze(in_order(array.view(type.dtype).reshape(type.dimensions))))
 
     def reserve(self, count: int) -> None:
         """Take ``count`` bytes from the allowance; raise Refused if fewer are left."""

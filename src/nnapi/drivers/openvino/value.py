@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.drivers.openvino.api import make_constant, op, ov
 from nnapi.drivers.openvino.sizes import int32_constant
-from nnapi.model.operand import Array, OperandType
+from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.parameter import NCHW_TO_NHWC, nchw_to_nhwc, nhwc_to_nchw
 from nnapi.ops.quantized_values import dequantize, same_quantization
 from nnapi.shapes.array import is_symbolic
@@ -112,6 +112,8 @@ class Value:
         self.name = name
         self.array = array
         self.quantized: Value | None = None
+        self.weights: dict[tuple[Shape, Shape], Node] = {}
+        """The float filters made of a constant, by shape and order of axes: several convolutions may share one."""
         self._faces: dict[Face, Node] = {}
 
     @classmethod

@@ -194,8 +194,11 @@ class OnnxNode(Node):
             type = OperandType(like.type.code, shape, like.type.scale, like.type.zero_point)
             array = array.astype(type.dtype, copy=False)
         file, array = self.conversion.state.file, array.reshape(shape)
-        if file.holds(array):
-            return self.graph.constant(array, type, in_file=True)
+        if type is not None and file.holds(array):
+            array.flags.writeable = False
+            return self.graph.views.setdefault(
+                (array.ctypes.data, array.strides, type), Value(type, "", array, in_file=True)
+            )
         self.graph.reserve(array.nbytes)
         return self.graph.constant(file.order(array), type)
 

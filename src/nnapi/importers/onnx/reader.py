@@ -51,7 +51,7 @@ class File:
     """An ONNX model. ``folder`` is where its external data lies; None if the model is not read from a file."""
 
     def __init__(self, memory: Memory, path: str) -> None:
-        self.size = memory.size
+        self.size, self._address = memory.size, memory.view().ctypes.data
         self.folder = os.path.dirname(os.path.abspath(path)) if os.path.isfile(path) else None
         self.proto = _parse(memory)
         self.mapped: dict[str, Memory] = {}
@@ -93,11 +93,12 @@ class File:
             self._arrays[id(proto)] = proto, array, is_view
         return array, is_view
 
-    @staticmethod
-    def holds(array: Any) -> bool:
-        """Return whether a large array is a view of a mapped file, perhaps transposed. Models keep such a view instead
-        of a copy, as an engine copies the constants anyway."""
-        return not is_symbolic(array) and array.nbytes >= LARGE and bool(mappings([array]))
+    def holds(self, array: Any) -> bool:
+        """Return whether a large array is a view of the file, perhaps transposed. Models keep such a view instead of a
+        copy, as an engine copies the constants anyway."""
+        if is_symbolic(array) or array.nbytes < LARGE:
+            return False
+        return 0 <= array.ctypes.data - self._address < self.size or bool(mappings([array]))
 
     def order(self, array: Any) -> Any:
         """Return an array in C order; imports for several shapes share the copies of large constants."""

@@ -159,7 +159,10 @@ def make_weights(filter: Value, shape: Shape, order: Sequence[int], channels: Sh
     type = filter.type
     quantized = filter.array.reshape(shape).transpose(order)
     if not type.is_quantized:
-        return constant(quantized.astype(np.float32, copy=False))
+        key = tuple(shape), tuple(order)
+        if key not in filter.weights:
+            filter.weights[key] = constant(quantized.astype(np.float32, copy=False))
+        return filter.weights[key]
     scale = np.array(type.channel.scales if type.channel else type.scale, np.float32)
     scale = scale.reshape(channels if type.channel else [1] * len(order))
     if not is_stored:

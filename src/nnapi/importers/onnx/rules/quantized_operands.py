@@ -5,8 +5,8 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.importers.graph import INT32, QUANT8, Value
 from nnapi.importers.onnx.node import OnnxNode
-from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.tensors import FLOAT, OnnxTensor
+from nnapi.model.memory import LARGE
 from nnapi.model.operand import ChannelQuantization, OperandType
 
 SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
@@ -46,7 +46,7 @@ def filter_beside(node: OnnxNode, x: Value, i: int) -> Value | None:
 def reshape_and_transpose(value: Value, shape: tuple[int, ...], order: tuple[int, ...]) -> Value:
     """Reshape a constant filter, then transpose it."""
     array = value.constant.reshape(shape).transpose(order)
-    in_file = value.in_file and File.holds(array)
+    in_file = value.in_file and array.nbytes >= LARGE
     array = array if in_file else np.ascontiguousarray(array)
     channel = value.type.channel
     if channel is not None:
