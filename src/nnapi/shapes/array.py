@@ -98,10 +98,10 @@ class SymbolicArray(NDArrayOperatorsMixin):
         return self.fix().tolist() if self.elements is None else self.elements.tolist()
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.fix() if self.elements is None else [_wrap(self, each) for each in self.elements])
+        return iter(self.fix() if self.elements is None else [wrap(self, each) for each in self.elements])
 
     def __getitem__(self, index: Any) -> Any:
-        return self.fix()[index] if self.elements is None else _wrap(self, self.elements[index])
+        return self.fix()[index] if self.elements is None else wrap(self, self.elements[index])
 
     # Functions that give such arrays
 
@@ -110,8 +110,8 @@ class SymbolicArray(NDArrayOperatorsMixin):
             return getattr(function, method)(*_fix_all(inputs), **_fix_all(named))
         if function in EXACT and not named and all(_has_elements(each) for each in inputs):
             with np.errstate(all="ignore"):  # the processor's flags are those of earlier sums, not of these objects
-                found = function(*[_as_objects(each) for each in inputs])
-            return _wrap(self, found, np.result_type(*[_sample(each) for each in inputs]))
+                found = function(*[as_objects(each) for each in inputs])
+            return wrap(self, found, np.result_type(*[_sample(each) for each in inputs]))
         return self.derive(
             lambda *arrays: function(*arrays, **named), inputs, broadcast(getattr(each, "shape", ()) for each in inputs)
         )
@@ -267,7 +267,7 @@ def _cast(array: Array, dtype: Any) -> Array:
         return array.astype(dtype)
 
 
-def _wrap(like: SymbolicArray, found: Any, dtype: Any = None) -> Any:
+def wrap(like: SymbolicArray, found: Any, dtype: Any = None) -> Any:
     """Return elements as an array or a scalar: symbolic if one is a size."""
     array = np.asarray(found, object) if isinstance(found, np.ndarray) else _as_scalar(found)
     flat = array.reshape(-1).tolist()
@@ -289,7 +289,7 @@ def _has_elements(value: Any) -> bool:
     return isinstance(value, int | Size) or (isinstance(value, np.ndarray | np.integer) and value.dtype.kind in "iu")
 
 
-def _as_objects(value: Any) -> Any:
+def as_objects(value: Any) -> Any:
     if is_symbolic(value):
         return value.elements
     return value.astype(object) if isinstance(value, np.ndarray) else _as_scalar(value)

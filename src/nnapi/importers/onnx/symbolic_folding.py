@@ -11,7 +11,7 @@ from nnapi.formats.onnx.messages import attribute_value
 from nnapi.importers.onnx.numpy_folding import Attributes, flatten
 from nnapi.importers.onnx.tensors import BOOL, DTYPES, OnnxTensor, words
 from nnapi.importers.refusals import expressible
-from nnapi.shapes.array import SymbolicArray, as_integers, broadcast, has_sizes, is_symbolic
+from nnapi.shapes.array import SymbolicArray, as_integers, as_objects, broadcast, has_sizes, is_symbolic, wrap
 
 Fold = Callable[..., Any]
 """Computes the node's first result from arrays."""
@@ -96,24 +96,15 @@ def _reshape(attributes: Attributes, x: Any, shape: Any) -> Any:
 def _gather(attributes: Attributes, data: Any, indices: Any) -> Any:
     axis = attributes.get("axis", 0) % data.ndim
     if is_symbolic(data) and data.elements is not None and not is_symbolic(indices):
-        found = np.take(data.elements, indices, axis)
-        return _wrap(data, found)
+        return wrap(data, np.take(data.elements, indices, axis))
     return (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :])
-
-
-def _wrap(like: SymbolicArray, elements: Any) -> Any:
-    array = np.empty(np.shape(elements), object)
-    array[...] = elements
-    has = has_sizes(array.reshape(-1).tolist())
-    return SymbolicArray.of(like.symbols, array, like.dtype) if has else array.astype(like.dtype)
 
 
 def _concat(attributes: Attributes, *arrays: Any) -> Any:
     leader = _leader(arrays)
     axis = attributes["axis"] % leader.ndim
     if all(not is_symbolic(each) or each.elements is not None for each in arrays) and leader.dtype.kind in "iu":
-        parts = [_elements(each) for each in arrays]
-        return SymbolicArray.of(leader.symbols, np.concatenate(parts, axis), leader.dtype)
+        return wrap(leader, np.concatenate(list(map(as_objects, arrays)), axis))
     shape = list(leader.shape)
     shape[axis] = sum(each.shape[axis] for each in arrays)
     return tuple(shape)
@@ -122,12 +113,7 @@ def _concat(attributes: Attributes, *arrays: Any) -> Any:
 def _div(attributes: Attributes, *arrays: Any) -> Any:
     if not all(each.dtype.kind in "iu" and (not is_symbolic(each) or each.elements is not None) for each in arrays):
         return None
-    found = np.vectorize(_divide, [object])(*map(_elements, arrays))
-    return _wrap(_leader(arrays), found)
-
-
-def _elements(array: Any) -> Any:
-    return array.elements if is_symbolic(array) else array.astype(object)
+    return wrap(_leader(arrays), np.vectorize(_divide, [object])(*map(as_objects, arrays)))
 
 
 def _divide(a: Any, b: Any) -> Any:
@@ -142,7 +128,7 @@ def _range(attributes: Attributes, *arrays: Any) -> Any:
     start, limit, delta = (each.item() for each in arrays)
     count = max(-((start - limit) // delta), 0)
     if isinstance(count, int) and count <= 64:
-        return _wrap(leader, [start + i * delta for i in range(count)])
+        return as_integers([start + i * delta for i in range(count)], leader.dtype)
     return (count,)
 
 
@@ -186,7 +172,7 @@ def _where(attributes: Attributes, chosen: Any, a: Any, b: Any) -> Any:
         return None
     if a.dtype.kind not in "iu":
         return None
-    return _wrap(_leader((a, b)), np.where(chosen, _elements(a), _elements(b)))
+    return wrap(_leader((a, b)), np.where(chosen, as_objects(a), as_objects(b)))
 
 
 def _slice(attributes: Attributes, data: Any, *bounds: Any) -> Any:
@@ -199,7 +185,7 @@ def _slice(attributes: Attributes, data: Any, *bounds: Any) -> Any:
         index = [slice(None)] * data.ndim
         for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
             index[axis] = slice(start, None if end < -data.ndim and step < 0 else end, step)
-        return _wrap(data, data.elements[tuple(index)])
+        return wrap(data, data.elements[tuple(index)])
     if any(step != 1 for step in steps):
         return None
     shape = list(data.shape)
