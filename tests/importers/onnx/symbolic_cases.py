@@ -221,6 +221,41 @@ def make_durations() -> bytes:
     return make(nodes, {"ids": [1, "length"]}, values)
 
 
+def make_words() -> bytes:
+    """Words with types, taken at their positions from a buffer, and shares that fall with the distance."""
+    nodes = [
+        node("Gather", "table ids", "e"),
+        node("Shape", "ids", "s"),
+        node("Gather", "s second", "n"),
+        node("Gather", "s zero", "batch"),
+        node("Concat", "batch width", "wide", axis=0),
+        node("Slice", "places zero n second", "own"),
+        node("Expand", "own s", "positions"),
+        node("Expand", "types wide", "all"),
+        node("GatherElements", "all positions", "kinds", axis=1),
+        node("Gather", "table kinds", "t"),
+        node("Cast", "own", "at", to=FLOAT),
+        node("ReduceMax", "at", "most", axes=[1]),
+        node("ReduceMean", "at", "mean", axes=[1], keepdims=0),
+        node("Sub", "most at", "distances"),
+        node("Softmax", "distances", "shares", axis=-1),
+        node("Unsqueeze", "shares last", "column"),
+        node("Add", "e t", "a"),
+        node("Mul", "a column", "b"),
+        node("Add", "b mean", "y"),
+    ]
+    values = {
+        "zero": np.array([0]),
+        "second": np.array([1]),
+        "last": np.array([2]),
+        "width": np.array([64]),
+        "table": weights(30, 8),
+        "places": np.arange(64)[None],
+        "types": np.arange(64)[None] // 7,
+    }
+    return make(nodes, {"ids": ["batch", "length"]}, values)
+
+
 def make_filled() -> bytes:
     """Constants of computed shapes: filled, expanded, sliced, tiled, and divided sizes."""
     nodes = [
@@ -357,6 +392,7 @@ CASES = {
     "masked": (make_masked, choose_masked),
     "speech": (make_speech, choose_speech),
     "durations": (make_durations, choose_speech),
+    "words": (make_words, lambda rng: {"ids": (int(rng.integers(2, 6)), int(rng.integers(9, 40)))}),
     "filled": (make_filled, choose_filled),
     "images": (make_images, choose_image),
     "ranked": (make_ranked, choose_batch),

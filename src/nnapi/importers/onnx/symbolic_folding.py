@@ -29,7 +29,7 @@ UFUNCS: dict[str, Any] = {
 ELEMENTWISE = words("Abs And Ceil Cos Div Erf Exp Floor Log Max Min Mod Not Or Pow Reciprocal Round Sign Sin Sqrt Sum")
 ELEMENTWISE += words("Relu Sigmoid Tanh Where Xor")
 """Further operators whose result has the shape that their inputs broadcast to."""
-SAME_SHAPE = words("CumSum Trilu")
+SAME_SHAPE = words("Clip CumSum EyeLike IsInf IsNaN LogSoftmax ScatterElements ScatterND Softmax Trilu")
 """Operators whose result has the shape of their first input."""
 
 
@@ -167,6 +167,16 @@ def _product(attributes: Attributes, data: Any, axes: Any | None = None) -> Any:
     return as_integers([math.prod(data.tolist())], data.dtype).reshape((1,) if attributes.get("keepdims", 1) else ())
 
 
+def _reduce(attributes: Attributes, data: Any, given: Any | None = None) -> Any:
+    axes = _axes(attributes, given)
+    if axes is None or (not axes and attributes.get("noop_with_empty_axes")):
+        return None
+    reduced = {axis % data.ndim for axis in axes or range(data.ndim)}
+    if attributes.get("keepdims", 1):
+        return tuple(1 if axis in reduced else size for axis, size in enumerate(data.shape))
+    return tuple(size for axis, size in enumerate(data.shape) if axis not in reduced)
+
+
 def _where(attributes: Attributes, chosen: Any, a: Any, b: Any) -> Any:
     if is_symbolic(chosen) or any(is_symbolic(each) and each.elements is None for each in (a, b)):
         return None
@@ -223,11 +233,16 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "Expand": _expand,
     "Flatten": flatten,
     "Gather": _gather,
+    "GatherElements": lambda attributes, data, indices: tuple(indices.shape),
     "Identity": lambda attributes, x: x,
     "MatMul": _multiply,
     "Pad": _pad,
     "Range": _range,
+    "ReduceMax": _reduce,
+    "ReduceMean": _reduce,
+    "ReduceMin": _reduce,
     "ReduceProd": _product,
+    "ReduceSum": _reduce,
     "Reshape": _reshape,
     "Shape": _shape,
     "Size": _size,
