@@ -10,6 +10,9 @@ from functools import partial
 import numpy as np
 import pytest
 
+from nnapi.errors import BadDataError
+from nnapi.litert import compiled_subgraph
+from nnapi.litert.compiled_subgraph import MANY_RESETS, CompiledSubgraph
 from tests.litert import interpreter_cases, model_cases
 from tests.litert.interpreter_cases import both, feed, run, values
 from tests.litert.model_cases import svdf, weights
@@ -78,15 +81,69 @@ def test_states_that_only_the_next_run_reads_may_be_rounded(make: Callable[[], b
     assert (lasting.rounded_states, fresh.rounded_states) == (True, False)
 
 
-def test_it_is_freed_without_a_garbage_collection() -> None:
+@pytest.mark.parametrize("make", [svdf, lstm], ids=["svdf", "lstm"])
+def test_programs_that_reset_each_time_get_a_graph_without_states(
+    make: Callable[[], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works: list[Callable[[], None]] = []
+    monkeypatch.setattr(compiled_subgraph, "RESETTING", 0.0)
+    monkeypatch.setattr(compiled_subgraph, "do_behind_runs", works.append)
+    pair = both(make())
+    for interpreter in pair:
+        interpreter.allocate_tensors()
+
+    def run_reset() -> None:
+        feed(pair)
+        for interpreter in pair:
+            interpreter.reset_all_variables()
+        run(pair)
+
+    for _ in range(MANY_RESETS):
+        run_reset()
+    run(pair)
+    assert not works, "a run continued"
+    for _ in range(2 * MANY_RESETS):
+        run_reset()
+    (work,) = works
+    graph = pair[1]._main.graph
+    assert graph._fresh is None
+    work()
+    assert graph._fresh is not None
+    run_reset()
+    for _ in range(2):  # from the states after the reset
+        feed(pair)
+        run(pair)
+    run_reset()
+
+
+def test_a_graph_without_states_is_closed_if_nothing_uses_it() -> None:
+    closed: list[str] = []
+
+    class Fresh:
+        def close(self) -> None:
+            closed.append("fresh")
+
+    def refuse() -> CompiledSubgraph:
+        raise BadDataError("no device")
+
+    gone = weakref.ref(Fresh())
+    compiled_subgraph._make_fresh(gone, Fresh)  # type: ignore[arg-type]
+    compiled_subgraph._make_fresh(gone, refuse)  # type: ignore[arg-type]
+    assert closed == ["fresh"]
+
+
+def test_it_is_freed_without_a_garbage_collection(monkeypatch: pytest.MonkeyPatch) -> None:
     gc.disable()
     try:
         _, interpreter = both(lstm())
         interpreter.allocate_tensors()
-        for _ in range(2):  # the second run makes the graph with states
+        monkeypatch.setattr(compiled_subgraph, "RESETTING", 0.0)
+        monkeypatch.setattr(compiled_subgraph, "do_behind_runs", lambda work: work())
+        for _ in range(MANY_RESETS + 2):
+            interpreter.reset_all_variables()
             interpreter.invoke()
         graph = interpreter._main.graph
-        graphs = [graph._fresh, graph._stateful.made._graph]
+        graphs = [graph._fresh, graph._stateful._graph]
         alive = [weakref.ref(each.compilation) for each in graphs]
         del interpreter, graph, graphs
         assert [each() for each in alive] == [None, None]

@@ -1,17 +1,23 @@
 """A compiled subgraph of a .tflite file, run by a burst with the inputs and outputs that LiteRT describes."""
 
+import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from nnapi.errors import BadDataError, need
+from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.restarting import OnDemand, Restarting, StatefulRun, copy_to
+from nnapi.restarting import Restarting, StatefulRun, copy_to
+from nnapi.runtime.behind_runs import do_behind_runs
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.feedback import Feedback
+from nnapi.trace.log import Log
+
+log = Log("nnapi.CompilationBuilder")
 
 
 class TensorDetails(NamedTuple):
@@ -163,48 +169,80 @@ class ContinuingGraph:
         self._graph.close()
 
 
-class RestartingGraph:
-    """A subgraph with states. ``fresh`` resets them at every run. ``make_stateful`` makes, on demand, the graph whose
-    last inputs and outputs are ``states``."""
+MANY_RESETS, RESETTING = 8, 1.0
+"""Runs in a row, and seconds, after which a program is known to reset the states before each run."""
 
-    def __init__(
-        self, fresh: CompiledSubgraph, make_stateful: Callable[[], CompiledSubgraph], states: Sequence[TensorDetails]
-    ) -> None:
-        self._fresh = fresh
-        self._stateful = OnDemand(lambda: ContinuingGraph(make_stateful(), states))
-        self._is_reset = True
-        self.inputs, self.positions, self.results = fresh.inputs, fresh.positions, fresh.results
+
+class RestartingGraph:
+    """A subgraph with states, which ``stateful`` runs. If the program resets them before each run, ``make_fresh`` makes
+    a graph that begins at reset states, behind the runs: its integer cells are faster."""
+
+    def __init__(self, stateful: ContinuingGraph, make_fresh: Callable[[], CompiledSubgraph]) -> None:
+        self._stateful, self._make_fresh = stateful, make_fresh
+        self._fresh: CompiledSubgraph | None = None
+        self._is_reset, self._is_making, self._is_closed = True, False, False
+        self._resets, self._since = 0, 0.0
+        """The number of runs in a row that followed a reset, and the time of the first of them."""
+        self.inputs, self.positions, self.results = stateful.inputs, stateful.positions, stateful.results
         self._runs = Restarting[list[Array]]()
-        make_stateful_run = partial(_make_stateful_run, self._stateful, fresh.inputs)
-        self._runs.bind([*self.inputs.values()], fresh.run, make_stateful_run)
 
     @property
     def devices(self) -> set[str]:
-        return self._fresh.devices
+        return self._stateful.devices
 
     def reset(self) -> None:
         self._is_reset = True
 
     def explain(self) -> str:
-        return self._fresh.explain()
+        return self._stateful.explain()
 
     def close(self) -> None:
-        self._fresh.close()
-        if self._stateful.made is not None:
-            self._stateful.made.close()
+        self._is_closed = True
+        self._stateful.close()
+        if self._fresh is not None:
+            self._fresh.close()
 
     def run(self) -> list[Array]:
-        results = self._runs.run(is_reset=self._is_reset)
-        self._is_reset = False
-        return results
+        is_reset, self._is_reset = self._is_reset, False
+        if self._fresh is not None:
+            return self._runs.run(is_reset=is_reset)
+        if is_reset:
+            self._stateful.reset()
+            self._note_reset()
+        else:
+            self._resets = 0
+        return self._stateful.run()
+
+    def _note_reset(self) -> None:
+        now = time.perf_counter()
+        self._since = self._since if self._resets else now
+        self._resets += 1
+        if self._resets > MANY_RESETS and now >= self._since + RESETTING and not self._is_making:
+            self._is_making = True
+            do_behind_runs(partial(_make_fresh, weakref.ref(self), self._make_fresh))
+
+    def use_fresh(self, fresh: CompiledSubgraph) -> None:
+        """Run ``fresh`` after resets, from the next run on."""
+        stateful = StatefulRun(self._stateful.reset, self._stateful.run)
+        self._runs.bind([*self.inputs.values()], partial(_run_on, fresh, self.inputs), lambda: stateful)
+        self._fresh = fresh
+        if self._is_closed:
+            fresh.close()
 
 
-def _make_stateful_run(stateful: OnDemand[ContinuingGraph], given: Mapping[int, Array]) -> StatefulRun[list[Array]]:
-    graph = stateful.get()
-    inputs = [graph.inputs[index] for index in given]
+def _make_fresh(user: "weakref.ref[RestartingGraph]", make: Callable[[], CompiledSubgraph]) -> None:
+    """Make a graph for runs after resets; close it if its user is gone."""
+    try:
+        fresh = make()
+    except NnapiError as error:
+        log.info("no graph for runs after resets: %s", error)
+        return
+    if graph := user():
+        graph.use_fresh(fresh)
+    else:
+        fresh.close()
 
-    def run() -> list[Array]:
-        copy_to(inputs, given.values())
-        return graph.run()
 
-    return StatefulRun(graph.reset, run)
+def _run_on(graph: CompiledSubgraph, given: Mapping[int, Array]) -> list[Array]:
+    copy_to([graph.inputs[index] for index in given], given.values())
+    return graph.run()

@@ -117,8 +117,8 @@ class Session:
         make_lasting = self._prepare_later(graph, lasting, variables)
         if not variables:
             return make_lasting()
-        fresh = self._prepare_later(graph, self._import(keeps_state=False), ())()
-        return RestartingGraph(fresh, make_lasting, self._list(graph, variables))
+        make_fresh = self._prepare_later(graph, self._import(keeps_state=False), ())
+        return RestartingGraph(ContinuingGraph(make_lasting(), self._list(graph, variables)), make_fresh)
 
     def _keep_resources(self, graph: Subgraph, model: Model, variables: Sequence[int]) -> Graph:
         stateful, settings = Stateful(model), self._settings
