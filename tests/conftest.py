@@ -7,11 +7,13 @@ import importlib
 import logging
 import os
 import signal
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -19,6 +21,7 @@ import pytest
 
 from tests.rule_coverage import pytest_collection_modifyitems, pytest_configure, pytest_runtest_call  # noqa: F401
 from tests.skip_summary import pytest_terminal_summary  # noqa: F401
+from tests.warm_process import WarmPopen
 
 if TYPE_CHECKING:
     from nnapi.testing.corpus import Corpus
@@ -71,6 +74,16 @@ def _nominal_figures() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cost_model, "KERNEL_TIMINGS", {})
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _warm_drivers() -> Iterator[None]:
+    """The processes of drivers that tests use here are forks; those of applications that tests start are not."""
+    from nnapi.drivers.isolated import process  # not before the environment above is set
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "subprocess", SimpleNamespace(**vars(subprocess) | {"Popen": WarmPopen}))
         yield
 
 

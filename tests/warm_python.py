@@ -2,8 +2,8 @@
 
 `warm_python()` is the path of a program that takes the arguments of `python`. It runs ``-c CODE``, ``-m MODULE`` and
 ``FILE.py`` in a fork of a process that has imported nnapi, without engines. With other arguments, or in an environment
-that imports read, it becomes Python itself. Tests of imports, of the end of Python, of Ctrl-C, of sessions of processes
-and of a process's number start `sys.executable`.
+that imports read, it becomes Python itself. Tests of imports, of the end of Python, of Ctrl-C and of sessions start
+`sys.executable`. `tests/warm_process.py` starts forks that are children of the test's process.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from __future__ import annotations
 import array
 import atexit
 import ctypes
+import fcntl
 import gc
 import os
+import pickle
 import pkgutil
+import platform
 import resource
 import runpy
 import selectors
@@ -25,9 +28,10 @@ import sys
 import tempfile
 import types
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from shutil import which
 
@@ -36,6 +40,10 @@ HEAD = struct.Struct(f"@5I{2 * 16}q")
 ANSWER = struct.Struct("@i")
 DESCRIPTORS = 4
 REFUSED = -1
+MOST_DESCRIPTORS = 64
+CLONE_PARENT = 0x8000
+CLONE = {"x86_64": 56, "aarch64": 220}
+"""The number of this system call."""
 READ_BY_IMPORTS = (
     *("PYTHON", "LD_", "LC_", "LANG", "OPENBLAS", "OMP_", "MALLOC", "GLIBC", "ASAN", "NPY", "ANDROID_LOG"),
     *("DEBUG_NN_VLOG", "NNAPI_TRACE", "NNAPI_DROPIN", "NNAPI_PYTHON", "TERM", "FORCE_COLOR", "NO_COLOR"),
@@ -55,14 +63,22 @@ _kept = tempfile.TemporaryDirectory(prefix="nnapi-warm-")
 @cache
 def warm_python() -> str:
     """Return the program's path: `sys.executable` without a C compiler."""
-    compiler, socket_path = which("gcc") or which("cc"), f"{_kept.name}/socket"
-    if compiler is None or len(socket_path) > 100:
+    compiler = which("gcc") or which("cc")
+    if compiler is None or start_server() is None:
         return sys.executable
     made = Path(_kept.name, "python")
-    macros = [f'-DSOCKET="{socket_path}"', f'-DPYTHON="{sys.executable}"']
+    macros = [f'-DSOCKET="{_kept.name}/socket"', f'-DPYTHON="{sys.executable}"']
     source = str(Path(__file__).with_suffix(".c"))
     subprocess.run([compiler, "-std=gnu11", "-O1", *macros, source, "-o", str(made)], check=True)
     made.with_name("nnapi").symlink_to(made)
+    return str(made)
+
+
+@cache
+def start_server() -> socket.socket | None:
+    """Start the process that forks; return the connection to it, or None if its socket's name would be too long."""
+    if len(socket_path := f"{_kept.name}/socket") > 100:
+        return None
     ours, theirs = socket.socketpair()
     with theirs, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(socket_path)
@@ -72,7 +88,7 @@ def warm_python() -> str:
         streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs.fileno())  # which cannot seek
         process = subprocess.Popen(command, pass_fds=passed, cwd=ROOT, **streams)  # type: ignore[call-overload]
     atexit.register(stop, process, ours)
-    return str(made)
+    return ours
 
 
 def stop(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
@@ -91,6 +107,12 @@ class Request:
     ignores_interrupts: int
     limits: list[tuple[int, int]]
     descriptors: list[int]
+    """Its streams, its folder, and those that become the ``numbers``."""
+    numbers: list[int] = field(default_factory=list)
+    blocked: set[int] = field(default_factory=set)
+    """Signals."""
+    processors: set[int] = field(default_factory=set)
+    """Those it may run on; empty for all."""
 
 
 def receive(connection: socket.socket) -> Request:
@@ -121,14 +143,40 @@ def can_run(request: Request) -> bool:
 def serve(listener: socket.socket, parent: socket.socket) -> Request:
     """Fork for each request, and tell how the fork ended. Return the request in the fork."""
     with selectors.DefaultSelector() as selector:
-        selector.register(parent, selectors.EVENT_READ, lambda: os._exit(0))
-        selector.register(listener, selectors.EVENT_READ)
+        selector.register(parent, selectors.EVENT_READ, partial(start_sibling, parent))
+        selector.register(listener, selectors.EVENT_READ, partial(accept, listener, selector))
         while True:
             for key, _ in selector.select():
-                if key.data:
-                    key.data()
-                elif request := accept(listener, selector):
+                if request := key.data():
                     return request
+
+
+def start_sibling(parent: socket.socket) -> Request | None:
+    """Fork for the process that started this one, whose child the fork is too. End with that process."""
+    content, descriptors, _, _ = socket.recv_fds(parent, 1, MOST_DESCRIPTORS)
+    if not content:
+        os._exit(0)
+    with open(descriptors.pop(0), "rb") as file:
+        request = Request(**pickle.load(file) | {"descriptors": descriptors})
+    pid = fork_sibling() if can_run(request) else REFUSED
+    if pid == 0:
+        return request
+    for descriptor in descriptors:
+        os.close(descriptor)
+    parent.sendall(ANSWER.pack(pid))
+    return None
+
+
+def fork_sibling() -> int:
+    """Fork, so that this process's parent is the fork's parent too, waits for it, and is told how it ended."""
+    if (number := CLONE.get(platform.machine())) is None:
+        return REFUSED
+    if len(os.listdir("/proc/self/task")) > 1:
+        os.waitpid(os.fork() or os._exit(0), 0)  # OpenBLAS ends its threads; the next call does not tell it of a fork
+    ctypes.pythonapi.PyOS_BeforeFork()
+    pid: int = ctypes.pythonapi.syscall(number, CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0)
+    (ctypes.pythonapi.PyOS_AfterFork_Parent if pid else ctypes.pythonapi.PyOS_AfterFork_Child)()
+    return pid
 
 
 def accept(listener: socket.socket, selector: selectors.BaseSelector) -> Request | None:
@@ -172,10 +220,8 @@ def finish(pid: int, ended: int, connection: socket.socket, selector: selectors.
 
 def inherit(request: Request) -> None:
     """Give this process what the program has at its start."""
-    for stream in range(3):
-        os.dup2(request.descriptors[stream], stream)
-    os.fchdir(request.descriptors[3])
-    os.closerange(3, max(request.descriptors) + 100)
+    os.fchdir(request.descriptors.pop(DESCRIPTORS - 1))
+    take_descriptors(request.descriptors, [0, 1, 2, *request.numbers])
     os.environb.clear()
     os.environb.update(request.environment)
     os.umask(request.mask)
@@ -183,6 +229,19 @@ def inherit(request: Request) -> None:
         if resource.getrlimit(limit) != (soft, hard):
             resource.setrlimit(limit, (soft, hard))
     signal.signal(signal.SIGINT, signal.SIG_IGN if request.ignores_interrupts else signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_SETMASK, request.blocked)
+    if request.processors:
+        os.sched_setaffinity(0, request.processors)
+
+
+def take_descriptors(descriptors: list[int], numbers: list[int]) -> None:
+    """Give descriptors these numbers, and close all others."""
+    beyond = max(numbers) + 1
+    moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, beyond) for descriptor in descriptors]
+    for descriptor, number in zip(moved, numbers, strict=True):
+        os.dup2(descriptor, number)
+    for number, following in pairwise(sorted([*numbers, max(*descriptors, *moved) + 100])):
+        os.closerange(number + 1, following)
 
 
 def run(words: list[str]) -> None:
@@ -196,6 +255,7 @@ def run(words: list[str]) -> None:
         exec(compile(rest[0], "<string>", "exec"), main.__dict__)
     elif first == "-m":
         sys.argv, sys.path[0] = rest, os.getcwd()
+        sys.modules.pop(rest[0], None)  # else runpy warns
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     else:
         sys.argv, sys.path[0] = [first, *rest], str(Path(first).resolve().parent)

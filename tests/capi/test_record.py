@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ from nnapi.testing.conformance import run
 from nnapi.testing.corpus import Corpus
 from nnapi.testing.record import example_of
 from nnapi.testing.suite.result import Status
+from tests.warm_python import warm_python
 
 built = pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
 
@@ -78,7 +78,7 @@ except BadDataError:
 def recorded(tmp_path: Path) -> Path:
     file = tmp_path / "bug.npz"
     environment = os.environ | {"NNAPI_RECORD": str(file), "NNAPI_QUIET": "1"}
-    done = subprocess.run([sys.executable, "-c", CLIENT], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([warm_python(), "-c", CLIENT], env=environment, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("refused\n", "")
     return file
 

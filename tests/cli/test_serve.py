@@ -20,6 +20,7 @@ from nnapi.drivers.isolated import Isolated
 from nnapi.errors import DeadObjectError, NnapiError
 from tests.drivers.isolated.isolated_cases import model
 from tests.drivers.isolated.service_cases import workers
+from tests.warm_process import WarmPopen
 
 X = np.array([1, -2, 3, -4], np.float32)
 
@@ -28,7 +29,7 @@ X = np.array([1, -2, 3, -4], np.float32)
 def serving(path: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     """A service of the reference, which does not outlive its test."""
     command = [sys.executable, "-m", "nnapi", "serve", str(path), "-d", "nnapi-reference", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with WarmPopen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline().startswith("serving nnapi-reference at ")

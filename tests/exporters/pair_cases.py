@@ -23,6 +23,7 @@ from nnapi.testing.build import build
 from nnapi.testing.corpus import Entry, open_published
 from nnapi.testing.example import Example
 from tests.exporters.exported_cases import Outcome, outcome
+from tests.warm_python import warm_python
 
 ASYMMETRIC = (OperandCode.TENSOR_QUANT8_ASYMM.name, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED.name)
 ENDED = "the process ended"
@@ -65,7 +66,7 @@ def run_all(way: str) -> dict[str, Outcome]:
     """Every example's outcome by its name; one that ended its process is wrong, for that reason."""
     found: dict[str, Outcome] = {}
     while True:
-        command = [sys.executable, "-m", "tests.exporters.pair_cases", way, str(len(found))]
+        command = [warm_python(), "-m", "tests.exporters.pair_cases", way, str(len(found))]
         process = subprocess.run(command, capture_output=True, text=True, check=False)
         started = ""
         for line in process.stdout.splitlines():

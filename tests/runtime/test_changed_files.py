@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from nnapi.model.model import Lifetime
 from nnapi.store.entry import list_entries
 from tests.runtime.cache_cases import TOKEN, Slow
 from tests.tflite_writer import const, f32, single
+from tests.warm_python import warm_python
 
 FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.tflite"
 TRUNCATED = """
@@ -62,7 +62,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def truncated(path: Path, device: str, when: str) -> str:
     """Return the output of a process whose file is truncated; the process may be killed before it prints."""
-    command = [sys.executable, "-c", TRUNCATED, str(path), device, when]
+    command = [warm_python(), "-c", TRUNCATED, str(path), device, when]
     environment = {**os.environ, "DEBUG_NN_CPUONLY": "0"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     assert done.returncode != -signal.SIGBUS

@@ -22,6 +22,7 @@ from nnapi.drivers.isolated.descriptors import shared_file
 from nnapi.drivers.isolated.protocol import Body, Message, receive, send
 from nnapi.drivers.isolated.service import RATE, Service
 from tests.drivers.isolated.isolated_cases import Misbehaving, is_running
+from tests.warm_process import WarmPopen
 
 OPTIONS = [1, 100, None, None, [], ""]
 """Of a preparation."""
@@ -46,7 +47,7 @@ CONNECT = [
 def serving(path: Path, *options: str, harm: str = "", phase: str = "") -> Iterator[subprocess.Popen[str]]:
     """A service of the reference, and of a driver that does ``harm`` at an ABS in a ``phase``. It leaves nothing."""
     command = [sys.executable, "-m", "tests.drivers.isolated.service_cases", str(path), harm, phase, *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with WarmPopen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             assert process.stderr is not None

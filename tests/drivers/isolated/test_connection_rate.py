@@ -12,6 +12,7 @@ from nnapi.drivers.isolated.service import BURST, Service
 from nnapi.errors import BadDataError
 from tests.drivers.isolated.service_cases import CONNECT, error_of, serving, workers
 from tests.waiting import comes_true
+from tests.warm_process import WarmPopen
 
 
 def answer(rate: ConnectionRate, key: int, now: float) -> float:
@@ -58,7 +59,7 @@ def test_a_process_that_comes_and_goes_waits_and_others_do_not(tmp_path: Path) -
         for _ in range(BURST):
             connect(path).close()
         waiting = connect(path)  # before the honest one
-        with subprocess.Popen([*CONNECT, str(path)], stdout=subprocess.PIPE, stdin=subprocess.PIPE) as honest:
+        with WarmPopen([*CONNECT, str(path)], stdout=subprocess.PIPE, stdin=subprocess.PIPE) as honest:
             assert honest.stdout is not None
             assert honest.stdout.readline() == b"in\n"
             assert comes_true(lambda: len(workers(process.pid)) == 1)

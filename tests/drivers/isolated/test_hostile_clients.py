@@ -43,6 +43,7 @@ from tests.drivers.isolated.service_cases import (
     workers,
 )
 from tests.waiting import comes_true
+from tests.warm_process import WarmPopen
 from tools.fuzz_service import fuzz
 
 pytestmark = pytest.mark.slow
@@ -293,9 +294,7 @@ def test_a_service_that_is_full_says_so(tmp_path: Path) -> None:
         compiled = compile(model(), first)
         with pytest.raises(ResourceExhaustedTransientError, match="has 1 connections, one process may have 1"):
             application(path)
-        others = [
-            subprocess.Popen([*CONNECT, str(path)], stdout=subprocess.PIPE, stdin=subprocess.PIPE) for _ in range(3)
-        ]
+        others = [WarmPopen([*CONNECT, str(path)], stdout=subprocess.PIPE, stdin=subprocess.PIPE) for _ in range(3)]
         for other in others:
             assert other.stdout is not None
             assert other.stdout.readline() == b"in\n"

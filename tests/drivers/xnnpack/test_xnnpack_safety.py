@@ -1,12 +1,12 @@
 """No model, however odd, takes the process down: random calls, legal by their types only, in a process of their own."""
 
 import subprocess
-import sys
 
 import pytest
 
 from nnapi.drivers.litert.unsafe_graphs import LARGEST_SCALE, SMALLEST_SCALE, find_violation
 from nnapi.formats.tflite.graph import Operator, Tensor
+from tests.warm_python import warm_python
 
 SEEDS = 6
 """Draws for each operation that has a rule."""
@@ -43,7 +43,7 @@ print("runs", runs)
 @pytest.mark.slow
 @pytest.mark.engine
 def test_odd_models_leave_the_process_alive() -> None:
-    done = subprocess.run([sys.executable, "-c", WORK], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([warm_python(), "-c", WORK], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, f"after {done.stdout.splitlines()[-1:]}: {done.stderr[-2000:]}"
     assert int(done.stdout.split()[-1]) > 25
 

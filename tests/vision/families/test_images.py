@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from nnapi.vision.families.images import find_limits
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
 from tests.vision.family_cases import model_of
+from tests.warm_python import warm_python
 
 
 def test_pictures_that_come_out() -> None:
@@ -56,7 +56,7 @@ def test_a_portrait_enlarged(shared: Path, tmp_path: Path) -> None:
     assert find_limits(nnapi.load(file)) == (0, 255)
     words = ["run", str(file), str(photograph), "-d", "xnnpack-cpu", "--picture", str(tmp_path / "large.png")]
     there = os.environ | {"COLUMNS": "200", "DEBUG_NN_CPUONLY": "0"}
-    command = [sys.executable, "-m", "nnapi", *words]
+    command = [warm_python(), "-m", "nnapi", *words]
     result = subprocess.run(command, env=there, capture_output=True, text=True, check=False)
     assert "pixels 0 to 255 (guessed: the output picture has this range)" in result.stdout
     with Image.open(tmp_path / "large.png") as large, Image.open(photograph) as opened:
