@@ -175,7 +175,7 @@ def test_the_command_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     def note(command: list[str], **options: Any) -> None:
         started.append((command, options, signal.pthread_sigmask(signal.SIG_BLOCK, [])))
 
-    monkeypatch.setattr(process_module.subprocess, "Popen", note)
+    monkeypatch.setattr("nnapi.drivers.isolated.process.subprocess.Popen", note)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     ours, theirs = socket.socketpair()
     with ours, theirs:

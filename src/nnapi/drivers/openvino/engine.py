@@ -100,6 +100,13 @@ def prepare_dynamic(model: Model, device: str, options: PrepareOptions, threads:
     return prepared
 
 
+def _release(model: Model, prepared: PreparedOpenVino | PreparedDynamic) -> None:
+    """Note the mapped files in which the engine may read constants, and release their pages: it has packed most."""
+    shared = [value for value in constants(model) if value.nbytes > SHARED]
+    prepared.mapped = mappings(shared)
+    release_pages(shared)
+
+
 def _compile_graph(graph: ov.Model, device: str, properties: Mapping[str, Any], *, may_fuse: bool) -> Any:
     """Compile the ``graph`` of a lowered model.
 

@@ -374,7 +374,8 @@ def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor], tail:
     parts.append(tail)
     is_small = end < LARGE and all(tensor.write is None for tensor in constants)
     if is_small:
-        return b"".join(np.ascontiguousarray(each) if isinstance(each, np.ndarray) else each for each in parts)
+        whole: list[Any] = [np.ascontiguousarray(each) if isinstance(each, np.ndarray) else each for each in parts]
+        return b"".join(whole)
     return _fill(parts, end + len(tail))
 
 
