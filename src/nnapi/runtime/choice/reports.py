@@ -2,7 +2,7 @@
 
 SHARE = 0.05
 """Reports take at most this share of the time of runs."""
-SHORT, EARLY = 2.5e-4, 5e-3
+SHORT, EARLY = 1e-3, 5e-3
 """If the first run is shorter than this, reports begin so many seconds later: the first one copies inputs and starts a
 thread, which takes as long as many such runs."""
 LONGEST = 2e-3
