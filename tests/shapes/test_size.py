@@ -52,6 +52,18 @@ def test_comparisons_with_zero_are_of_the_size_itself() -> None:
     }
 
 
+def test_a_comparison_is_decided_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    symbols, asked = Symbols(), list[str]()
+    a, decide = symbols.add(5, "s"), symbols.decide
+    monkeypatch.setattr(symbols, "decide", lambda each, relation: asked.append(relation) or decide(each, relation))
+    for _ in range(3):
+        assert a != np.int64(1)
+        assert a != 1
+        assert a > 3
+        assert not a < 3
+    assert asked == ["==", "<", "<"]
+
+
 def test_sizes_of_other_symbols_are_others() -> None:
     """Their numbers have other positions: an expression in both would be another number."""
     symbols, others = Symbols(), Symbols()

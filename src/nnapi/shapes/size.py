@@ -16,6 +16,7 @@ class Decides(Protocol):
     """The symbols of an import, as far as sizes need them."""
 
     nodes: dict[Expression, Any]
+    answers: dict[tuple[Expression, Any, str, bool], bool]
 
     @property
     def given(self) -> Decides | None: ...
@@ -133,14 +134,19 @@ class Size:
         if isinstance(other, float):
             low, high = (other, self.fix()) if swapped else (self.fix(), other)
             return low == high if relation == "==" else low < high
-        found = _read(other)
-        if found is None:
+        found = other.expression if isinstance(other, Size) else other
+        if not isinstance(found, Expression | int | np.integer):
             return NotImplemented
         if relation == "==" and self._find_common(other) is None:
             return False
-        own = self.expression
-        difference = found - own if swapped else own - found if found.terms else own  # most are compared with 0
-        return self._join(other).decide(difference, relation)
+        symbols, asked = self._join(other), (self.expression, found, relation, swapped)
+        answer = symbols.answers.get(asked)
+        if answer is None:
+            own = self.expression
+            found = found if isinstance(found, Expression) else Expression.of(int(found))
+            difference = found - own if swapped else own - found if found.terms else own  # most are compared with 0
+            answer = symbols.answers[asked] = symbols.decide(difference, relation)
+        return answer
 
     def __eq__(self, other: object) -> Any:
         if other.__class__ is int and other < 0 and self.expression.is_sum:

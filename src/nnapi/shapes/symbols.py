@@ -80,6 +80,9 @@ class Symbols:
         self.numbers: list[int] = []
         self.guards: dict[tuple[Expression, str], bool] = {}
         """Whether an expression is 0 (``==``) or below 0 (``<``)."""
+        self.answers: dict[tuple[Expression, Any, str, bool], bool] = {}
+        """The answers to comparisons so far, as most are asked often: the operands, the relation, and whether they are
+        swapped."""
         self.assumed: dict[tuple[Expression, str], bool] = {}
         """Answers that hold without a guard, because no size is 0."""
         self.tests: list[tuple[Callable[[Substitution], object], object]] = []
