@@ -80,6 +80,11 @@ class Device(Closeable):
         """The driver if it can cache prepared models, else None."""
         return self.driver if isinstance(self.driver, Caches) else None
 
+    @property
+    def caches_constants(self) -> bool:
+        """Whether cache entries of the driver are at least as large as the constants of their models."""
+        return bool(getattr(self.driver, "caches_constants", False))
+
     @cached_property
     def adapter(self) -> DriverAdapter:
         """The driver, for calls about a model."""

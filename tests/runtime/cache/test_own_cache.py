@@ -8,7 +8,7 @@ import pytest
 
 import nnapi
 from nnapi import Compilation
-from nnapi.contract.driver import PrepareOptions
+from nnapi.contract.driver import Prepared, PrepareOptions
 from nnapi.importers import import_cache
 from nnapi.model.lazy_model import LazyModel
 from nnapi.runtime.cache import compilation_cache
@@ -80,6 +80,26 @@ def test_nothing_is_kept_of_what_is_no_file_or_too_large_or_not_tuned(
     monkeypatch.setattr(compilation_cache, "OWN_LIMIT", 30)
     nnapi.compile(model, nnapi.Device(Slow()))
     assert not list((path.parent / "kept" / "prepared").iterdir())
+
+
+@pytest.mark.parametrize(("limit", "is_kept"), [(4, True), (3, False)])
+def test_a_payload_is_not_made_if_the_constants_alone_are_too_large(
+    path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, is_kept: bool
+) -> None:
+    model, driver, made = nnapi.load(path), Slow(), list[Prepared]()
+    driver.caches_constants = True  # type: ignore[attr-defined]
+
+    def cache_entry(prepared: Prepared) -> bytes:
+        made.append(prepared)
+        return b"small"
+
+    monkeypatch.setattr(driver, "cache_entry", cache_entry)
+    monkeypatch.setattr(compilation_cache, "OWN_LIMIT", limit * compilation_cache.count_bytes(model))
+    nnapi.compile(model, nnapi.Device(driver))
+    assert bool(made) == is_kept
+    assert len(list((path.parent / "kept" / "prepared").iterdir())) == is_kept
+    nnapi.compile(model, nnapi.Device(driver), cache=path.parent / "folder")  # which may take more
+    assert len(made) == is_kept + 1
 
 
 def test_what_is_no_file_is_kept_on_demand(path: Path) -> None:

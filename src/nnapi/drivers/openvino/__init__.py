@@ -52,6 +52,7 @@ class OpenVinoDriver(HostMemory):
 
     starts_slowly = True
     computes_sizes = True
+    caches_constants = True
 
     def __init__(self, device: str = "CPU", threads: int | None = None) -> None:
         name = f"openvino-{device.lower()}"

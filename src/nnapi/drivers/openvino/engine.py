@@ -207,16 +207,14 @@ def dump(prepared: Prepared) -> bytes | None:
     if not isinstance(prepared, PreparedOpenVino):
         return None
     hint = prepared.compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
-    return (
-        json.dumps([hint, prepared.turns, prepared.checks, *prepared.bounds]).encode()
-        + b"\n"
-        + _export(prepared.compiled)
-    )
+    head = json.dumps([hint, prepared.turns, prepared.checks, *prepared.bounds]).encode()
+    return b"\n".join((head, _export(prepared.compiled)))
 
 
-def _export(compiled: Any) -> bytes:
+def _export(compiled: Any) -> bytes | memoryview:
+    """Return a compiled model's content, which is not copied: it has all weights."""
     exported = compiled.export_model()
-    content: bytes = exported if isinstance(exported, bytes) else exported.read()
+    content: bytes | memoryview = exported if isinstance(exported, bytes) else exported.getbuffer()
     return content
 
 

@@ -13,7 +13,8 @@ from nnapi.contract.winograd import describe_costs, is_winograd
 from nnapi.errors import BadDataError, UnexpectedNullError, need
 from nnapi.model.content_hash import hash_content, is_as_hashed
 from nnapi.model.memory import Memory, release_pages
-from nnapi.model.model import Model
+from nnapi.model.model import Model, constants
+from nnapi.model.nesting import list_nested
 from nnapi.runtime.device import Device
 from nnapi.runtime.settings import is_tuning
 from nnapi.store.code_version import find_last_change
@@ -93,7 +94,7 @@ class Cache:
         plan: bytes = b"",
     ) -> None:
         """Write the driver's payload of a prepared model, and the plan; nothing if the model has changed."""
-        if device.caches is None:
+        if device.caches is None or (device.caches_constants and self._is_too_large(count_bytes(model), options)):
             return
         if not is_as_hashed(model):  # first, because the payload takes memory
             log.warning("%s is not cached: it changed while it was compiled", model.name)
@@ -103,8 +104,7 @@ class Cache:
         except Exception as error:
             log.warning("%s is not cached: %s cannot write an entry: %s", model.name, device.name, error)
             return
-        shares = WINOGRAD_SHARES if is_winograd(options.variant) else SHARES
-        if payload is not None and not (self.is_own and len(payload) * shares > self.limit):
+        if payload is not None and not self._is_too_large(len(payload), options):
             content = Content(_describe_purpose(model, options), plan, payload)
             self._write(self._path(device, options, operations), device, model, content)
 
@@ -121,6 +121,11 @@ class Cache:
         self._contents.pop(path, None)
         with suppress(OSError):
             os.unlink(path)
+
+    def _is_too_large(self, size: int, options: PrepareOptions) -> bool:
+        """Return whether an entry of this many bytes would take too large a share of the runtime's own cache."""
+        shares = WINOGRAD_SHARES if is_winograd(options.variant) else SHARES
+        return self.is_own and size * shares > self.limit
 
     def _read(self, path: str) -> Content | None:
         if path not in self._contents:
@@ -156,6 +161,11 @@ class Cache:
         if self.threads is not None:  # not an option of NNAPI
             parts.append(struct.pack("<i", self.threads))
         return name_of_key(sha256(b"".join(parts)))
+
+
+def count_bytes(model: Model) -> int:
+    """Return the bytes of a model's constants, with those of nested models."""
+    return sum(value.nbytes for each in list_nested(model) for value in constants(each))
 
 
 def _describe_purpose(model: Model, options: PrepareOptions) -> str:
